@@ -67,10 +67,18 @@ func (s *state) checkVertex(id graph.VertexID) error {
 				return graph.RequiredError("a vertex with the label %s must have the property %s (%s)", x.Label, name, x.Name)
 			}
 		}
-		if key, ok := s.vertexKey(x, v); ok && x.Unique && len(s.entries[x.ID][key]) > 1 {
-			return graph.ConstraintError("there is already a vertex with the label %s and the same %s (%s)",
-				x.Label, strings.Join(x.Props, ", "), x.Name)
+		if err := s.checkVertexKey(x, v); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// checkVertexKey says whether others have the key of a vertex in a unique index.
+func (s *state) checkVertexKey(x *index, v *vertex) error {
+	if key, ok := s.vertexKey(x, v); ok && x.Unique && len(s.entries[x.ID][key]) > 1 {
+		return graph.ConstraintError("there is already a vertex with the label %s and the same %s (%s)",
+			x.Label, strings.Join(x.Props, ", "), x.Name)
 	}
 	return nil
 }
@@ -91,19 +99,49 @@ func (s *state) checkEdge(id graph.EdgeID) error {
 				return graph.RequiredError("an edge of the type %s must have the property %s (%s)", x.Type, name, x.Name)
 			}
 		}
-		key, ok := tupleKey(x.values(e.props))
-		if !ok || !x.Unique {
-			continue
+		if err := s.checkEdgeKey(x, e); err != nil {
+			return err
 		}
-		same := 0
-		s.edges(func(o *edge) {
-			if k, ok := tupleKey(x.values(o.props)); o.Type == e.Type && ok && k == key {
-				same++
+	}
+	return nil
+}
+
+// checkEdgeKey says whether others have the key of an edge in a unique index.
+func (s *state) checkEdgeKey(x *index, e *edge) error {
+	key, ok := tupleKey(x.values(e.props))
+	if !ok || !x.Unique {
+		return nil
+	}
+	same := 0
+	s.edges(func(o *edge) {
+		if k, ok := tupleKey(x.values(o.props)); o.Type == e.Type && ok && k == key {
+			same++
+		}
+	})
+	if same > 1 {
+		return graph.ConstraintError("there is already an edge of the type %s with the same %s (%s)",
+			x.Type, strings.Join(x.Props, ", "), x.Name)
+	}
+	return nil
+}
+
+// checkUnique says how one of some vertices and edges breaks a unique constraint.
+func (s *state) checkUnique(vertices []graph.VertexID, edges []graph.EdgeID) error {
+	for i := range s.indexes {
+		x := &s.indexes[i]
+		for _, id := range vertices {
+			if v := s.vertex(id); v != nil && x.Label != "" && x.sets.hasLabel(v.labels, x.label) {
+				if err := s.checkVertexKey(x, v); err != nil {
+					return err
+				}
 			}
-		})
-		if same > 1 {
-			return graph.ConstraintError("there is already an edge of the type %s with the same %s (%s)",
-				x.Type, strings.Join(x.Props, ", "), x.Name)
+		}
+		for _, id := range edges {
+			if e := s.edge(id); e != nil && x.Type != "" && x.typ == e.Type {
+				if err := s.checkEdgeKey(x, e); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil

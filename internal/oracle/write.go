@@ -117,6 +117,11 @@ func (t *Tx) Commit(ctx context.Context) error {
 	return nil
 }
 
+// CheckUnique implements shard.Tx.
+func (t *Tx) CheckUnique(context.Context) error {
+	return t.state.checkUnique(t.touchedVertices, t.touchedEdges)
+}
+
 // Rollback ends the transaction.
 func (t *Tx) Rollback() {
 	if !t.ended.Swap(true) && t.write {

@@ -231,6 +231,9 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		began := q.trace.began()
 		err := res.buffer(ctx, rows)
 		q.trace.pull(began)
+		if err == nil && p.writes() {
+			err = t.tx.CheckUnique(ctx)
+		}
 		if err != nil {
 			rows.Close()
 			return nil, p.placed(err)

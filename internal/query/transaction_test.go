@@ -95,6 +95,36 @@ func TestTransactionFailure(t *testing.T) {
 	})
 }
 
+// A statement that breaks a unique constraint fails at its end, not at the commit. What it repairs itself counts for nothing.
+func TestTransactionUnique(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		must(t, e, "CREATE CONSTRAINT FOR (n:P) REQUIRE n.k IS UNIQUE")
+		must(t, e, "CREATE CONSTRAINT FOR ()-[r:R]-() REQUIRE r.k IS UNIQUE")
+		must(t, e, "CREATE (a:P {k: 1})-[:R {k: 1}]->(b:P {k: 2})-[:R {k: 2}]->(a)")
+		for _, statement := range []string{
+			"CREATE (:P {k: 1})",
+			"CREATE (:P {k: 9}), (:P {k: 9})",
+			"MATCH (n:P {k: 1}) SET n.k = 2",
+			"CREATE (:Q {k: 2}) WITH 1 AS x MATCH (n:Q) SET n:P",
+			"MATCH (a:P {k: 1}) CREATE (a)-[:R {k: 2}]->(a)",
+			"MATCH ()-[r:R {k: 1}]->() SET r += {k: 2}",
+		} {
+			tx := begin(t, e, TxOptions{})
+			tx.must(t, "CREATE (:P {k: 3})")
+			_, err := tx.rows(Request{Statement: statement})
+			require.Equal(t, "Neo.ClientError.Schema.ConstraintValidationFailed", code(err), statement)
+			require.Equal(t, notFound, code(tx.Commit(context.Background())), statement)
+			require.Equal(t, []string{"[2]"}, must(t, e, "MATCH (n) RETURN count(n)"), statement)
+		}
+		tx := begin(t, e, TxOptions{})
+		tx.must(t, "MATCH (a:P {k: 1}), (b:P {k: 2}) SET a.k = 2, b.k = 1")
+		tx.must(t, "MATCH (a:P {k: 1}) DETACH DELETE a CREATE (:P {k: 1})")
+		tx.must(t, "CREATE (a:P {k: 2}) WITH a DELETE a")
+		require.NoError(t, tx.Commit(context.Background()))
+		require.Equal(t, []string{"[1]", "[2]"}, must(t, e, "MATCH (n:P) RETURN n.k ORDER BY n.k"))
+	})
+}
+
 func TestTransactionReadOnly(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, "CREATE (:A {k: 1})")

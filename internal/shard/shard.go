@@ -155,6 +155,9 @@ type Tx interface {
 	// Apply makes changes in their order and fills in the ids of what it creates. An error leaves the transaction fit
 	// only for Rollback.
 	Apply(ctx context.Context, ms []Mutation) error
+	// CheckUnique fails if the transaction's state, its own writes included, breaks a unique constraint. Commit checks that
+	// too, as it does all other constraints; concurrent transactions count there alone.
+	CheckUnique(ctx context.Context) error
 
 	// Commit makes the changes durable and visible; after an error nothing has changed. It ends the transaction.
 	Commit(ctx context.Context) error

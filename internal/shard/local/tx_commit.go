@@ -43,8 +43,8 @@ func (tx *Tx) verify(ctx context.Context) error {
 	if err := tx.verifyDeleted(ctx); err != nil {
 		return err
 	}
-	for key := range tx.dups {
-		return tx.duplicate(graph.IndexID(binary.BigEndian.Uint32([]byte(key))), tx.dups[key][0])
+	if err := tx.CheckUnique(ctx); err != nil {
+		return err
 	}
 	if err := tx.verifyVertices(ctx); err != nil {
 		return err
@@ -120,16 +120,27 @@ func (tx *Tx) verifyVertices(ctx context.Context) error {
 	return nil
 }
 
-// duplicate tells of a violation of a unique index.
-func (tx *Tx) duplicate(id graph.IndexID, o storage.Owner) error {
+// CheckUnique implements shard.Tx.
+func (tx *Tx) CheckUnique(ctx context.Context) error {
+	for key, owners := range tx.dups {
+		return tx.duplicate(ctx, graph.IndexID(binary.BigEndian.Uint32([]byte(key))), owners[0])
+	}
+	return nil
+}
+
+// KeepsUnique reports whether CheckUnique would find nothing.
+func (tx *Tx) KeepsUnique() bool { return len(tx.dups) == 0 }
+
+// duplicate describes a violation of a unique index.
+func (tx *Tx) duplicate(ctx context.Context, id graph.IndexID, o storage.Owner) error {
 	d := tx.defs.ByID[id]
 	var vals []graph.Value
 	var err error
 	if o.IsEdge {
 		t, _ := tx.g.Catalog.Type(d.Type)
-		vals, _, err = tx.edgeValuesOf(context.Background(), d, graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t})
+		vals, _, err = tx.edgeValuesOf(ctx, d, graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t})
 	} else {
-		vals, err = tx.valuesOf(context.Background(), d, o.Vertex)
+		vals, err = tx.valuesOf(ctx, d, o.Vertex)
 	}
 	if err != nil {
 		return err

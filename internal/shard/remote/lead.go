@@ -275,6 +275,11 @@ func (l *leader) Mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateRes
 	if err := t.tx.Apply(ctx, ms); err != nil {
 		return nil, toStatus(err)
 	}
+	if r.GetCheckUnique() {
+		if err := t.tx.CheckUnique(ctx); err != nil {
+			return nil, toStatus(err)
+		}
+	}
 	var vertices []graph.VertexID
 	var edges []graph.EdgeID
 	for i := range ms {
@@ -285,7 +290,7 @@ func (l *leader) Mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateRes
 			edges = append(edges, ms[i].Edge.ID)
 		}
 	}
-	return &pb.MutateResponse{Vertices: appendIDs(nil, vertices), Edges: appendIDs(nil, edges), Catalog: l.catalog(t.g, r.GetKnown())}, nil
+	return &pb.MutateResponse{Vertices: appendIDs(nil, vertices), Edges: appendIDs(nil, edges), Catalog: l.catalog(t.g, r.GetKnown()), Duplicates: !t.tx.KeepsUnique()}, nil
 }
 
 // Count implements the call.

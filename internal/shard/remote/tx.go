@@ -19,15 +19,16 @@ import (
 // Tx is a gateway's transaction. It implements shard.Tx. Until it writes, it reads the snapshot that the leader has pinned for
 // it from all shards side by side; from its first change on it asks the leader, which lays the changes over the snapshot.
 type Tx struct {
-	g       *Graph
-	mode    shard.Mode
-	l       *lease
-	renewal *renewal // nil if the snapshot is the transaction's own
-	ended   atomic.Bool
-	wrote   atomic.Bool
-	asked   atomic.Bool              // something was read
-	next    atomic.Pointer[foretold] // of the last Seek
-	beyond  atomic.Pointer[foretold] // of the last Expand that was foretold
+	g          *Graph
+	mode       shard.Mode
+	l          *lease
+	renewal    *renewal // nil if the snapshot is the transaction's own
+	ended      atomic.Bool
+	wrote      atomic.Bool
+	asked      atomic.Bool              // something was read
+	duplicates bool                     // what was written breaks a unique constraint so far
+	next       atomic.Pointer[foretold] // of the last Seek
+	beyond     atomic.Pointer[foretold] // of the last Expand that was foretold
 
 	wire *graph.Wire // counts what is read; nil: nobody asks
 
@@ -430,6 +431,35 @@ func (tx *Tx) LabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
 	return graph.LabelSet(id), err
 }
 
+// mutate sends changes to the leader.
+func (tx *Tx) mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateResponse, error) {
+	r.Graph, r.Tx, r.Known = tx.g.name, tx.l.id, tx.g.state.Load().state
+	a, err := tx.g.s.lead.Mutate(ctx, r)
+	if err != nil {
+		err, lost := fromStatus(ctx, leaderName, err)
+		if lost {
+			err = unavailable(shard.TransactionLost, "the leader was lost, and the transaction with it; run it again", err)
+		}
+		return nil, err
+	}
+	tx.g.learn(a.GetCatalog())
+	return a, nil
+}
+
+// CheckUnique implements shard.Tx. The answer to the last changes says whether there is something to ask.
+func (tx *Tx) CheckUnique(ctx context.Context) error {
+	if !tx.duplicates {
+		return nil
+	}
+	r, err := encodeMutations(nil)
+	if err != nil {
+		return err
+	}
+	r.CheckUnique = true
+	_, err = tx.mutate(ctx, r)
+	return err
+}
+
 // Apply implements shard.Tx.
 func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if err := tx.check(ctx); err != nil {
@@ -445,20 +475,15 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if err != nil {
 		return err
 	}
-	r.Graph, r.Tx, r.Known = tx.g.name, tx.l.id, tx.g.state.Load().state
 	tx.wrote.Store(true)
 	tx.mu.Lock()
 	tx.counts = nil
 	tx.mu.Unlock()
-	a, err := tx.g.s.lead.Mutate(ctx, r)
+	a, err := tx.mutate(ctx, r)
 	if err != nil {
-		err, lost := fromStatus(ctx, leaderName, err)
-		if lost {
-			return unavailable(shard.TransactionLost, "the leader was lost, and the transaction with it; run it again", err)
-		}
 		return err
 	}
-	tx.g.learn(a.GetCatalog())
+	tx.duplicates = a.GetDuplicates()
 	vertices, err := parseIDs([]graph.VertexID(nil), a.GetVertices())
 	if err != nil {
 		return err

@@ -4274,17 +4274,19 @@ func (x *InternResponse) GetCatalog() *Catalog {
 }
 
 type MutateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	Tx            uint64                 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
-	Known         *State                 `protobuf:"bytes,3,opt,name=known,proto3" json:"known,omitempty"`
-	Ops           []byte                 `protobuf:"bytes,4,opt,name=ops,proto3" json:"ops,omitempty"`
-	Labels        []uint32               `protobuf:"varint,5,rep,packed,name=labels,proto3" json:"labels,omitempty"`
-	Vertices      []byte                 `protobuf:"bytes,6,opt,name=vertices,proto3" json:"vertices,omitempty"`
-	Edges         []byte                 `protobuf:"bytes,7,opt,name=edges,proto3" json:"edges,omitempty"`
-	Sizes         []uint32               `protobuf:"varint,8,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`
-	Props         []uint32               `protobuf:"varint,9,rep,packed,name=props,proto3" json:"props,omitempty"`
-	Values        []byte                 `protobuf:"bytes,10,opt,name=values,proto3" json:"values,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Graph    string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Tx       uint64                 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
+	Known    *State                 `protobuf:"bytes,3,opt,name=known,proto3" json:"known,omitempty"`
+	Ops      []byte                 `protobuf:"bytes,4,opt,name=ops,proto3" json:"ops,omitempty"`
+	Labels   []uint32               `protobuf:"varint,5,rep,packed,name=labels,proto3" json:"labels,omitempty"`
+	Vertices []byte                 `protobuf:"bytes,6,opt,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges    []byte                 `protobuf:"bytes,7,opt,name=edges,proto3" json:"edges,omitempty"`
+	Sizes    []uint32               `protobuf:"varint,8,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`
+	Props    []uint32               `protobuf:"varint,9,rep,packed,name=props,proto3" json:"props,omitempty"`
+	Values   []byte                 `protobuf:"bytes,10,opt,name=values,proto3" json:"values,omitempty"`
+	// Fail if the state of the transaction breaks a unique constraint.
+	CheckUnique   bool `protobuf:"varint,11,opt,name=check_unique,json=checkUnique,proto3" json:"check_unique,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4389,12 +4391,21 @@ func (x *MutateRequest) GetValues() []byte {
 	return nil
 }
 
+func (x *MutateRequest) GetCheckUnique() bool {
+	if x != nil {
+		return x.CheckUnique
+	}
+	return false
+}
+
 type MutateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// vertices and edges are the ids of what was made, in order.
-	Vertices      []byte   `protobuf:"bytes,1,opt,name=vertices,proto3" json:"vertices,omitempty"`
-	Edges         []byte   `protobuf:"bytes,2,opt,name=edges,proto3" json:"edges,omitempty"`
-	Catalog       *Catalog `protobuf:"bytes,3,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	Vertices []byte   `protobuf:"bytes,1,opt,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges    []byte   `protobuf:"bytes,2,opt,name=edges,proto3" json:"edges,omitempty"`
+	Catalog  *Catalog `protobuf:"bytes,3,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	// The state of the transaction breaks a unique constraint, which later changes may repair.
+	Duplicates    bool `protobuf:"varint,4,opt,name=duplicates,proto3" json:"duplicates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4448,6 +4459,13 @@ func (x *MutateResponse) GetCatalog() *Catalog {
 		return x.Catalog
 	}
 	return nil
+}
+
+func (x *MutateResponse) GetDuplicates() bool {
+	if x != nil {
+		return x.Duplicates
+	}
+	return false
 }
 
 type CountRequest struct {
@@ -6206,7 +6224,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x04name\"U\n" +
 	"\x0eInternResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x123\n" +
-	"\acatalog\x18\x02 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"\x84\x02\n" +
+	"\acatalog\x18\x02 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"\xa7\x02\n" +
 	"\rMutateRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12-\n" +
@@ -6218,11 +6236,15 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05sizes\x18\b \x03(\rR\x05sizes\x12\x14\n" +
 	"\x05props\x18\t \x03(\rR\x05props\x12\x16\n" +
 	"\x06values\x18\n" +
-	" \x01(\fR\x06values\"w\n" +
+	" \x01(\fR\x06values\x12!\n" +
+	"\fcheck_unique\x18\v \x01(\bR\vcheckUnique\"\x97\x01\n" +
 	"\x0eMutateResponse\x12\x1a\n" +
 	"\bvertices\x18\x01 \x01(\fR\bvertices\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\x123\n" +
-	"\acatalog\x18\x03 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"4\n" +
+	"\acatalog\x18\x03 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\x12\x1e\n" +
+	"\n" +
+	"duplicates\x18\x04 \x01(\bR\n" +
+	"duplicates\"4\n" +
 	"\fCountRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\"A\n" +
