@@ -91,11 +91,10 @@ def plain(field, x):
     return x.as_py()
 
 
-def main(address, statement):
-    table = query(address, statement)
+def show(table):
     for row in zip(*table.columns):
         print(json.dumps([plain(f, x) for f, x in zip(table.schema, row)]))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    show(query(*sys.argv[1:]))

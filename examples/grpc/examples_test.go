@@ -1,4 +1,4 @@
-// Package grpc_test runs the example programs that decode answers of gRPC, and the one that reads them as Arrow over HTTP.
+// Package grpc_test runs the example programs that decode answers of gRPC, and those that read them as Arrow over HTTP and Flight.
 package grpc_test
 
 import (
@@ -33,6 +33,8 @@ var programs = map[string]struct {
 	"go":         {"go/main.go", []string{"go", "run", "./go"}, false},
 	"python":     {"python/.venv/bin/python", []string{"python/.venv/bin/python", "python/query.py"}, false},
 	"arrow":      {"../arrow/.venv/bin/python", []string{"../arrow/.venv/bin/python", "../arrow/query.py"}, true},
+	"flight":     {"../arrow/.venv/bin/python", []string{"../arrow/.venv/bin/python", "../arrow/flight.py"}, false},
+	"adbc":       {"../arrow/.venv/bin/python", []string{"../arrow/.venv/bin/python", "../arrow/adbc.py"}, false},
 	"javascript": {"javascript/node_modules", []string{"node", "javascript/query.js", "../../api/proto"}, false},
 	"java":       {"java/target/lib", []string{"java", "-cp", "java/target/classes:java/target/lib/*", "Query"}, false},
 }

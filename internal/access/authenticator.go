@@ -61,8 +61,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, header string) (contex
 	case strings.EqualFold(scheme, "Bearer") && token != "":
 		id, err = a.Token(ctx, token)
 	case strings.EqualFold(scheme, "Basic"):
-		text, _ := base64.StdEncoding.DecodeString(token) // what is no base64 has no colon
-		name, password, ok := strings.Cut(string(text), ":")
+		name, password, ok := Basic(header)
 		if !ok {
 			return ctx, graph.Unauthenticated("the header Authorization: Basic must hold NAME:TOKEN in base64")
 		}
@@ -74,6 +73,15 @@ func (a *Authenticator) Authenticate(ctx context.Context, header string) (contex
 		return ctx, err
 	}
 	return WithIdentity(ctx, id), nil
+}
+
+// Basic returns the name and the password, which is a token, of a header Authorization: Basic.
+func Basic(header string) (name, password string, ok bool) {
+	scheme, text, _ := strings.Cut(header, " ")
+	// Some clients leave the padding out. What is no base64 has no colon.
+	plain, _ := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(text), "="))
+	name, password, ok = strings.Cut(string(plain), ":")
+	return name, password, ok && strings.EqualFold(scheme, "Basic")
 }
 
 // Token gives the identity of a token.

@@ -338,7 +338,7 @@ func TestGRPCFetch(t *testing.T) {
 func TestHealthAndReflection(t *testing.T) {
 	r := serve(t)
 	health := healthpb.NewHealthClient(r.conn)
-	services := []string{"", "hopgate.v1.GraphService", "hopgate.v1.LoadService", "hopgate.v1.AdminService"}
+	services := []string{"", "hopgate.v1.GraphService", "hopgate.v1.LoadService", "hopgate.v1.AdminService", "arrow.flight.protocol.FlightService"}
 	for _, s := range services {
 		res, err := health.Check(context.Background(), &healthpb.HealthCheckRequest{Service: s})
 		require.NoError(t, err, s)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -72,6 +73,7 @@ func New(
 	pb.RegisterGraphServiceServer(s, &graphService{e: e, idle: opt.TxIdle, drained: drained})
 	pb.RegisterLoadServiceServer(s, &loadService{l: l, monitor: monitor, audit: opt.Audit})
 	pb.RegisterAdminServiceServer(s, newAdminService(drained, e, store, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
+	flight.RegisterFlightServiceServer(s.Server, newFlightService(e, opt.MaxRequestBytes))
 	for name := range s.GetServiceInfo() {
 		s.Health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}

@@ -1,2 +1,2 @@
-// Package grpcapi serves the gRPC API: statements, traversals, loads and administration as streams.
+// Package grpcapi serves the gRPC API, statements, traversals, loads and administration as streams, and Arrow Flight.
 package grpcapi

@@ -31,18 +31,8 @@ type graphService struct {
 
 // Query runs a statement and streams its rows.
 func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingServer[pb.QueryResponse]) error {
-	timeout, err := timeoutOf(req.GetTimeout())
+	q, err := requestOf(req)
 	if err != nil {
-		return wire.GRPCError(err)
-	}
-	q := query.Request{
-		Statement: req.GetStatement(), Graph: req.GetGraph(), ReadOnly: req.GetAccessMode() == pb.AccessMode_ACCESS_MODE_READ,
-		MaxRows: int64(min(req.GetMaxRows(), 1<<62)), Timeout: timeout,
-	}
-	if err := wire.CheckStatement(q.Statement); err != nil {
-		return wire.GRPCError(err)
-	}
-	if q.Params, err = wire.ParamsFromProto(req.GetParameters()); err != nil {
 		return wire.GRPCError(err)
 	}
 	res, err := s.e.Query(stream.Context(), q)
@@ -51,6 +41,22 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 	}
 	defer res.Close()
 	return sendResult(res, stream.Send)
+}
+
+// requestOf converts a request to that of the engine.
+func requestOf(req *pb.QueryRequest) (q query.Request, err error) {
+	q = query.Request{
+		Statement: req.GetStatement(), Graph: req.GetGraph(), ReadOnly: req.GetAccessMode() == pb.AccessMode_ACCESS_MODE_READ,
+		MaxRows: int64(min(req.GetMaxRows(), 1<<62)),
+	}
+	if q.Timeout, err = timeoutOf(req.GetTimeout()); err != nil {
+		return q, err
+	}
+	if err := wire.CheckStatement(q.Statement); err != nil {
+		return q, err
+	}
+	q.Params, err = wire.ParamsFromProto(req.GetParameters())
+	return q, err
 }
 
 // sendResult sends all of a result: its columns, its rows, its summary. The columns wait for the first rows, so that a

@@ -92,7 +92,7 @@ func (t *fetchTable) Send(hold func(bytes int) error) (began bool, err error) {
 		w.WriteHeader(http.StatusOK)
 		return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), func() {}, http.NewResponseController(w).Flush}, nil
 	}, func(bytes int) error { return hold(t.Held() + bytes) })
-	if err = t.encode(table); errors.Is(err, errGone) {
+	if err = t.encode(table); errors.Is(err, arrowstream.ErrGone) {
 		err = graph.DeadlineError(err)
 	}
 	return t.out.sent, err

@@ -1,0 +1,161 @@
+package arrowstream
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+)
+
+// Value returns an element of an array that a client has sent, without references to the array's memory.
+func Value(a arrow.Array, row int) (graph.Value, error) {
+	if a.IsNull(row) {
+		return graph.Value{}, nil
+	}
+	switch a := a.(type) {
+	case *array.Null:
+		return graph.Value{}, nil
+	case *array.Boolean:
+		return graph.BoolValue(a.Value(row)), nil
+	case *array.Int8:
+		return graph.IntValue(int64(a.Value(row))), nil
+	case *array.Int16:
+		return graph.IntValue(int64(a.Value(row))), nil
+	case *array.Int32:
+		return graph.IntValue(int64(a.Value(row))), nil
+	case *array.Int64:
+		return graph.IntValue(a.Value(row)), nil
+	case *array.Uint8:
+		return graph.IntValue(int64(a.Value(row))), nil
+	case *array.Uint16:
+		return graph.IntValue(int64(a.Value(row))), nil
+	case *array.Uint32:
+		return graph.IntValue(int64(a.Value(row))), nil
+	case *array.Uint64:
+		if a.Value(row) > math.MaxInt64 {
+			return graph.Value{}, fmt.Errorf("%d is out of the range of integers", a.Value(row))
+		}
+		return graph.IntValue(int64(a.Value(row))), nil
+	case *array.Float16:
+		return graph.FloatValue(float64(a.Value(row).Float32())), nil
+	case *array.Float32:
+		return graph.FloatValue(float64(a.Value(row))), nil
+	case *array.Float64:
+		return graph.FloatValue(a.Value(row)), nil
+	case *array.String:
+		return text(a.Value(row))
+	case *array.LargeString:
+		return text(a.Value(row))
+	case *array.StringView:
+		return text(a.Value(row))
+	case *array.Binary:
+		return binary(a.Value(row))
+	case *array.LargeBinary:
+		return binary(a.Value(row))
+	case *array.BinaryView:
+		return binary(a.Value(row))
+	case *array.FixedSizeBinary:
+		return binary(a.Value(row))
+	case *array.Date32:
+		return graph.DateValue(temporal.Date(a.Value(row))), nil
+	case *array.Date64:
+		return graph.DateValue(temporal.Date(int64(a.Value(row)) / 86_400_000)), nil
+	case *array.Time32:
+		return clock(int64(a.Value(row)), a.DataType().(*arrow.Time32Type).Unit)
+	case *array.Time64:
+		return clock(int64(a.Value(row)), a.DataType().(*arrow.Time64Type).Unit)
+	case *array.Timestamp:
+		return instant(int64(a.Value(row)), a.DataType().(*arrow.TimestampType))
+	case *array.Dictionary:
+		return Value(a.Dictionary(), a.GetValueIndex(row))
+	case *array.Struct:
+		return structValue(a, row)
+	case array.ExtensionArray:
+		return Value(a.Storage(), row)
+	case array.ListLike:
+		return listValue(a, row)
+	}
+	return graph.Value{}, fmt.Errorf("values of Arrow's type %s cannot be parameters", a.DataType())
+}
+
+func text(s string) (graph.Value, error) { return graph.StringValue(strings.Clone(s)), nil }
+
+func binary(b []byte) (graph.Value, error) { return graph.BytesValue(append([]byte{}, b...)), nil }
+
+func clock(n int64, unit arrow.TimeUnit) (graph.Value, error) {
+	if n < 0 || n >= int64(24*time.Hour/unit.Multiplier()) {
+		return graph.Value{}, fmt.Errorf("%d%s is no time of day", n, unit)
+	}
+	return graph.LocalTimeValue(temporal.LocalTime(n * int64(unit.Multiplier()))), nil
+}
+
+func instant(n int64, typ *arrow.TimestampType) (graph.Value, error) {
+	perSecond := int64(time.Second / typ.Unit.Multiplier())
+	sec, rest := n/perSecond, n%perSecond
+	if rest < 0 {
+		sec, rest = sec-1, rest+perSecond
+	}
+	zone, err := zoneOf(typ)
+	if err != nil {
+		return graph.Value{}, err
+	}
+	t, err := temporal.FromEpoch(sec, rest*int64(typ.Unit.Multiplier()), zone)
+	switch {
+	case err != nil:
+		return graph.Value{}, err
+	case typ.TimeZone == "":
+		return graph.LocalDateTimeValue(temporal.LocalDateTime{Sec: t.Sec, Nano: t.Nano}), nil
+	}
+	return graph.DateTimeValue(t), nil
+}
+
+func zoneOf(typ *arrow.TimestampType) (temporal.Zone, error) {
+	switch name := typ.TimeZone; {
+	case name == "" || strings.EqualFold(name, "UTC"):
+		return temporal.UTC, nil
+	case name[0] != '+' && name[0] != '-':
+		return temporal.LoadZone(name)
+	}
+	location, err := typ.GetZone()
+	if err != nil {
+		return temporal.UTC, err
+	}
+	_, offset := time.Time{}.In(location).Zone()
+	return temporal.Zone{Offset: int32(offset)}, nil
+}
+
+func listValue(a array.ListLike, row int) (graph.Value, error) {
+	from, to := a.ValueOffsets(row)
+	items := a.ListValues()
+	if m, ok := a.(*array.Map); ok {
+		return graph.Value{}, fmt.Errorf("values of Arrow's type %s cannot be parameters: a struct is a map", m.DataType())
+	}
+	list := make([]graph.Value, 0, to-from)
+	for i := from; i < to; i++ {
+		v, err := Value(items, int(i))
+		if err != nil {
+			return v, err
+		}
+		list = append(list, v)
+	}
+	return graph.ListValue(list), nil
+}
+
+func structValue(a *array.Struct, row int) (graph.Value, error) {
+	fields := a.DataType().(*arrow.StructType).Fields()
+	entries := make([]graph.MapEntry, len(fields))
+	for i, f := range fields {
+		v, err := Value(a.Field(i), row)
+		if err != nil {
+			return v, err
+		}
+		entries[i] = graph.MapEntry{Key: f.Name, Value: v}
+	}
+	return graph.MapValue(entries), nil
+}
