@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -26,7 +27,17 @@ type Part struct {
 	mu             sync.Mutex
 	epoch, version uint64
 	views          map[uint64]*partView
+	orphans        []orphan // in the order of their times
 }
+
+// orphan is a held version of a writer that another one has followed.
+type orphan struct {
+	version uint64
+	until   time.Time
+}
+
+// orphanAge is how long readers keep the states of a writer that another one has followed.
+const orphanAge = 5 * time.Minute
 
 // Touched names what a batch may have changed: edge lists, and properties of runs of vertices.
 type Touched struct {
@@ -50,8 +61,9 @@ type TouchedColumn struct {
 // partView is a state that is held.
 type partView struct {
 	*View
-	next uint64
-	refs int // the writer's and the readers'
+	epoch uint64 // of the writer that made it
+	next  uint64
+	refs  int // the writer's and the readers'
 }
 
 // OpenPart opens the shard in dir, making it if create is set.
@@ -104,7 +116,8 @@ func (p *Part) Epoch() uint64 {
 }
 
 // Attach makes the writer with an epoch the only one from now on, and gives the version of what is there. It refuses a writer
-// of an earlier epoch with ErrFenced. The states that were held for the writer before are released.
+// of an earlier epoch with ErrFenced. The states that were held for the writer before, and its last one, stay for their readers
+// for orphanAge.
 func (p *Part) Attach(epoch uint64) (version uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,15 +127,36 @@ func (p *Part) Attach(epoch uint64) (version uint64, err error) {
 	case epoch == p.epoch:
 		return p.version, nil
 	}
+	p.releaseOrphans()
+	if p.epoch != 0 {
+		if _, err := p.hold(); err != nil {
+			return 0, err
+		}
+	}
 	err = p.s.put(func(b *pebble.Batch) error { return setVersion(b, epoch, p.version+1) })
 	if err != nil {
 		return 0, err
 	}
-	p.epoch, p.version = epoch, p.version+1
-	for v := range p.views {
-		p.letGo(v)
+	until := p.s.opts.Clock().Add(orphanAge)
+	for version, v := range p.views {
+		if v.epoch == p.epoch {
+			p.orphans = append(p.orphans, orphan{version, until})
+		}
 	}
+	p.epoch, p.version = epoch, p.version+1
 	return p.version, nil
+}
+
+// releaseOrphans gives up the hold of orphans whose time has passed. The caller holds p.mu.
+func (p *Part) releaseOrphans() {
+	if len(p.orphans) == 0 {
+		return
+	}
+	now := p.s.opts.Clock()
+	for len(p.orphans) > 0 && !now.Before(p.orphans[0].until) {
+		p.letGo(p.orphans[0].version)
+		p.orphans = p.orphans[1:]
+	}
 }
 
 func setVersion(b *pebble.Batch, epoch, version uint64) error {
@@ -136,6 +170,9 @@ var ErrFenced = errors.New("storage: another process writes to the shard now")
 // ErrGone says that a version cannot be read any more.
 var ErrGone = errors.New("storage: the state that was asked for is gone")
 
+// ErrAhead says that a version cannot be read yet: the part has not seen the batches, or the writer, that lead to it.
+var ErrAhead = errors.New("storage: the state that was asked for is not there yet")
+
 // Apply makes a batch of the writer durable and gives the part its version. A batch that was applied already is left
 // alone.
 func (p *Part) Apply(epoch uint64, c *Changed) error {
@@ -144,6 +181,7 @@ func (p *Part) Apply(epoch uint64, c *Changed) error {
 	if epoch != p.epoch {
 		return ErrFenced
 	}
+	p.releaseOrphans()
 	for _, v := range c.Gone {
 		if v != p.version {
 			p.letGo(v)
@@ -254,7 +292,7 @@ func (p *Part) hold() (*partView, error) {
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
-	p.views[p.version] = &partView{View: v, next: next, refs: 1}
+	p.views[p.version] = &partView{View: v, epoch: p.epoch, next: next, refs: 1}
 	return p.views[p.version], nil
 }
 
@@ -275,18 +313,22 @@ func (p *Part) unref(v *partView) {
 	}
 }
 
-// View gives the state with a version and the number of local ids that it has; done gives it back.
+// View gives the state with a version of a writer and the number of local ids that it has; done gives it back. It fails with ErrGone
+// or ErrAhead if the state is not held any more, or not there yet.
 func (p *Part) View(epoch, version uint64) (v *View, next uint64, done func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.releaseOrphans()
 	pv := p.views[version]
-	if epoch != p.epoch || pv == nil && version != p.version {
-		return nil, 0, nil, ErrGone
-	}
-	if pv == nil {
+	switch {
+	case epoch > p.epoch || epoch == p.epoch && version > p.version:
+		return nil, 0, nil, ErrAhead
+	case epoch == p.epoch && version == p.version && pv == nil:
 		if pv, err = p.hold(); err != nil {
 			return nil, 0, nil, err
 		}
+	case pv == nil || pv.epoch != epoch:
+		return nil, 0, nil, ErrGone
 	}
 	pv.refs++
 	return pv.View, pv.next, func() {

@@ -22,6 +22,8 @@ func toStatus(err error) error {
 	switch {
 	case errors.Is(err, storage.ErrGone):
 		err = unavailable(shard.SnapshotGone, "the state of the graph that is being read is gone, since a shard or its leader was started anew; run the statement again", nil)
+	case errors.Is(err, storage.ErrAhead):
+		err = unavailable(shard.SnapshotAhead, "the shard does not have the state of the graph that is being read yet; run the statement again", nil)
 	case errors.Is(err, storage.ErrFenced):
 		err = unavailable("Fenced", "another process leads the graph now", nil)
 	}
