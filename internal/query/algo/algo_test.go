@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -247,6 +248,12 @@ func TestWrite(t *testing.T) {
 				"c": graph.MapValue([]graph.MapEntry{{Key: "writeProperty", Value: graph.StringValue("c")}}),
 			})
 			require.ErrorContains(t, err, "algo.wcc: writeProperty must stand in the statement itself, not in a parameter")
+
+			mustRun(t, e, "CALL algo.kCore({"+scope+"}) YIELD node, core CALL (node, core) { SET node.core = core } IN TRANSACTIONS OF 7 ROWS", nil)
+			cores := naiveCores(w)
+			for _, row := range mustRun(t, e, "MATCH (v:V) RETURN v.i, v.core", nil) {
+				require.Equal(t, int64(cores[row[0].Int()]), row[1].Int())
+			}
 		})
 	}
 }
@@ -286,11 +293,14 @@ func TestMemory(t *testing.T) {
 	store := onDisk(t, 1)
 	e := query.New(store, query.Options{})
 	mustRun(t, e, "UNWIND range(1, 20000) AS i CREATE (:V {i: i})", nil)
-	for _, a := range []string{"algo.pageRank", "algo.wcc", "algo.cdlp", "algo.lcc", "algo.triangleCount", "algo.scc", "algo.kCore", "algo.louvain"} {
-		_, err := run(t.Context(), query.New(store, query.Options{QueryBytes: 400_000}), "CALL "+a+"({labels: 'V'}) YIELD node RETURN count(*)", nil)
+	for a, more := range map[string]string{
+		"algo.pageRank": "", "algo.wcc": "", "algo.cdlp": "", "algo.lcc": "", "algo.triangleCount": "", "algo.scc": "", "algo.kCore": "", "algo.louvain": "",
+		"algo.betweenness": ", samples: 10",
+	} {
+		_, err := run(t.Context(), query.New(store, query.Options{QueryBytes: 400_000}), "CALL "+a+"({labels: 'V'"+more+"}) YIELD node RETURN count(*)", nil)
 		require.ErrorContains(t, err, "the budget of query-memory; operator "+a, a)
 		rows := mustRun(t, query.New(store, query.Options{QueryBytes: 4_000_000}),
-			"UNWIND range(1, 30) AS x CALL "+a+"({labels: 'V'}) YIELD node RETURN count(*)", nil)
+			"UNWIND range(1, 30) AS x CALL "+a+"({labels: 'V'"+more+"}) YIELD node RETURN count(*)", nil)
 		require.Equal(t, int64(600_000), rows[0][0].Int())
 	}
 }
@@ -382,4 +392,20 @@ func TestSample(t *testing.T) {
 	require.Equal(t, score(""), score(", samples: 50"))
 	require.Equal(t, score(", samples: 5, seed: 7"), score(", samples: 5, seed: 7"))
 	require.NotEqual(t, score(", samples: 5, seed: 7"), score(", samples: 5, seed: 8"))
+}
+
+// A call ends when it is cancelled, wherever it is.
+func TestCancel(t *testing.T) {
+	w := random(rand.New(rand.NewPCG(6, 6)), 20_000, 60_000)
+	e := query.New(onDisk(t, 1), query.Options{})
+	w.fill(t, e)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := run(ctx, e, "CALL algo.betweenness({"+scope+", direction: 'both'}) YIELD score RETURN sum(score)", nil) // takes long
+		failed <- err
+	}()
+	require.Eventually(t, func() bool { return e.ActiveQueries() == 1 }, 10*time.Second, time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
 }

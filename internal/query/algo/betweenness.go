@@ -115,6 +115,13 @@ func (b *brandes) from(ctx context.Context, own *runtime.Run, out *lists, s uint
 	b.order = append(b.order[:0], s)
 	b.level[s], b.ways[s] = 1, 1
 	work := 0
+	check := func(edges int) error {
+		if work += edges; work < checkEvery {
+			return nil
+		}
+		work = 0
+		return own.CheckCancel(ctx)
+	}
 	for i := 0; i < len(b.order); i++ {
 		v := b.order[i]
 		for _, u := range out.of(int(v)) {
@@ -126,11 +133,8 @@ func (b *brandes) from(ctx context.Context, own *runtime.Run, out *lists, s uint
 				b.ways[u] += b.ways[v]
 			}
 		}
-		if work += len(out.of(int(v))); work >= checkEvery {
-			work = 0
-			if err := own.CheckCancel(ctx); err != nil {
-				return err
-			}
+		if err := check(len(out.of(int(v)))); err != nil {
+			return err
 		}
 	}
 	for _, v := range slices.Backward(b.order) {
@@ -141,6 +145,9 @@ func (b *brandes) from(ctx context.Context, own *runtime.Run, out *lists, s uint
 		}
 		if v != s {
 			b.score[v] += b.depend[v]
+		}
+		if err := check(len(out.of(int(v)))); err != nil {
+			return err
 		}
 	}
 	for _, v := range b.order {
