@@ -14,14 +14,14 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// Evidence is kept of at most one moment in evidenceEvery, and of the last evidenceKept moments.
+// The server keeps evidence at most once per evidenceEvery, for the last evidenceKept moments.
 const (
 	evidenceEvery = time.Minute
 	evidenceKept  = 5
 )
 
-// evidence keeps what tells why memory was short: for each moment a directory, named after its time, with what ran, the
-// goroutines and the heap.
+// evidence records why memory was short: for each moment a directory, named after its time, with the running requests, the goroutines and
+// the heap.
 type evidence struct {
 	dir     string
 	running func(context.Context) []*query.Running
@@ -40,7 +40,7 @@ type statement struct {
 	Bytes     int64     `json:"bytes"`
 }
 
-// keep keeps the evidence of the present, unless it has just done so.
+// keep records evidence now, unless it did so recently.
 func (e *evidence) keep(now time.Time) error {
 	if now.Sub(e.last) < evidenceEvery {
 		return nil
@@ -74,9 +74,9 @@ func (e *evidence) writeRunning(w io.Writer) error {
 	return enc.Encode(list)
 }
 
-// dropOld removes all but the last moments.
+// dropOld removes all but the latest moments.
 func (e *evidence) dropOld() error {
-	moments, err := os.ReadDir(e.dir) // sorted by name, and so by time
+	moments, err := os.ReadDir(e.dir) // sorted by name, hence by time
 	if err != nil {
 		return fmt.Errorf("evidence: %w", err)
 	}

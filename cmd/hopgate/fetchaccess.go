@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch"
 )
 
-// fetchRules reads the access rules of fetches; without a file there are none.
+// fetchRules reads the access rules of fetches; nil without a file.
 func fetchRules(path string) (*fetch.Rules, error) {
 	if path == "" {
 		return nil, nil
@@ -27,8 +27,8 @@ func fetchRules(path string) (*fetch.Rules, error) {
 	return rules, nil
 }
 
-// fetchCaller gives who fetches: the name of a token is the key of the caller's vertex, a number where it reads as one.
-// Where no tokens are asked for, nobody is known.
+// fetchCaller identifies the caller of a fetch: the name of the token is the key of the caller's vertex, converted to a number if it is
+// one. Without tokens, the caller is unknown.
 func fetchCaller(ctx context.Context, graphName string) fetch.Caller {
 	id := access.Caller(ctx)
 	if id == nil || id.Name == "" {

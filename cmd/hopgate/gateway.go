@@ -32,7 +32,7 @@ func newGateway() *cobra.Command {
 	return cmd
 }
 
-// shardAddresses gives the addresses of the processes of shards, in their order.
+// shardAddresses returns the addresses of the shard processes, in order.
 func shardAddresses(c *config.Config) []string {
 	var out []string
 	for a := range strings.SplitSeq(c.ShardAddresses, ",") {
@@ -41,7 +41,7 @@ func shardAddresses(c *config.Config) []string {
 	return out
 }
 
-// openRemote opens the graphs that other processes hold.
+// openRemote opens graphs whose shards are in other processes.
 func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
 	if strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix) {
 		secure, err := mutual(c, nil, log)
@@ -62,7 +62,7 @@ func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, e
 	return remote.Open(addresses, remote.Secure(secure)...)
 }
 
-// mutual gives the way in which the processes of a cluster make sure of each other; nil if they speak in plain.
+// mutual returns how the processes of a cluster authenticate each other, or nil for plain connections.
 func mutual(c *config.Config, addresses []string, log *slog.Logger) (*access.Mutual, error) {
 	names := make([]string, len(addresses))
 	for i, a := range addresses {

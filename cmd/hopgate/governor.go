@@ -12,11 +12,11 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// The governor looks at the memory of the process every governorTick. From shrinkAt on, in hundredths of --memory, the
-// cache of decoded lists and columns gets smaller step by step; from cancelAt on, when it cannot get smaller, the largest
-// query is ended. Below growAt the cache grows again. The Go heap may have what the rest leaves of heapAt: were it held to
-// its share although others do not use theirs, it would be collected all the time. Below that, garbage may grow to a
-// garbagePart of all memory before it is collected, and in a gateway, which has no caches, to a gatewayGarbagePart.
+// The governor checks the memory of the process every governorTick. From shrinkAt on (percent of --memory), it shrinks the topology cache
+// step by step; from cancelAt on, if the cache cannot shrink, it ends the largest query. Below growAt the cache grows again. The Go heap
+// may use what the other consumers leave of heapAt: limiting it to its share while others do not use theirs would collect garbage all the
+// time. Within that limit, garbage may grow to a garbagePart of all memory before a collection, or to a gatewayGarbagePart in a gateway,
+// which has no caches.
 const (
 	governorTick = 200 * time.Millisecond
 	growAt       = 75
@@ -30,21 +30,21 @@ const (
 
 // governor keeps the memory of the process within limit.
 type governor struct {
-	limit, cache int64 // bytes: of the process, and of the cache when there is room
-	garbage      int64 // bytes: of garbage before it is collected
-	heap, most   int64 // bytes: of the Go heap when the others use all of their shares, and whatever they use
+	limit, cache int64 // bytes: of the process, and of the cache when memory is not short
+	garbage      int64 // bytes of garbage before a collection
+	heap, most   int64 // bytes of the Go heap: when all others use their full shares, and at most
 	used         func() int64
-	onHeap       func() int64 // of used, what the Go runtime has
+	onHeap       func() int64 // the part of used that the Go runtime holds
 	setHeap      func(bytes int64)
-	live         func() int64 // bytes on the heap that were in use when garbage was collected last
+	live         func() int64 // bytes in use on the heap after the last collection
 	setGarbage   func(bytes, live int64)
 	resize       func(cacheBytes int64)
 	relieve      func(used, limit, least int64) (query.Largest, bool)
-	keep         func(now time.Time) error // keeps evidence
+	keep         func(now time.Time) error // records evidence
 	log          *slog.Logger
 
-	now     int64 // size of the cache
-	nowHeap int64 // the Go heap's limit
+	now     int64 // current size of the cache
+	nowHeap int64 // current limit of the Go heap
 }
 
 // run governs until ctx ends.
@@ -62,7 +62,7 @@ func (g *governor) run(ctx context.Context) {
 	}
 }
 
-// tick takes one step.
+// tick runs one step.
 func (g *governor) tick() {
 	used := g.used()
 	g.limitHeap(used)
@@ -76,7 +76,7 @@ func (g *governor) tick() {
 		if err := g.keep(time.Now()); err != nil {
 			g.log.Error("no evidence of why memory is short", slog.Any("error", err))
 		}
-		// As many as hold what is too much; who holds little is not to blame.
+		// End as many queries as cover the excess, largest first.
 		for over := used - g.limit*shrinkAt/100; over > 0; {
 			l, ok := g.relieve(used, g.limit, g.limit/256)
 			if !ok {
@@ -93,8 +93,7 @@ func (g *governor) tick() {
 	}
 }
 
-// limitHeap sets the limit of the Go heap anew if it has changed by more than a hundredth of all memory: it costs a stop
-// of all goroutines.
+// limitHeap updates the limit of the Go heap if it has changed by more than 1 % of all memory, because an update stops all goroutines.
 func (g *governor) limitHeap(used int64) {
 	heap := min(max(g.limit*heapAt/100-max(used-g.onHeap(), 0), g.heap), g.most)
 	if diff := heap - g.nowHeap; max(diff, -diff) > g.limit/100 {
@@ -103,12 +102,12 @@ func (g *governor) limitHeap(used int64) {
 	}
 }
 
-// goMemory is the memory that the Go runtime has from the system, in bytes.
+// goMemory returns the bytes that the Go runtime holds from the system.
 func goMemory() int64 {
 	return runtimeMetric("/memory/classes/total:bytes") - runtimeMetric("/memory/classes/heap/released:bytes")
 }
 
-// liveHeap is what was in use on the Go heap when garbage was collected last, in bytes.
+// liveHeap returns the bytes in use on the Go heap after the last collection.
 func liveHeap() int64 { return runtimeMetric("/gc/heap/live:bytes") }
 
 func runtimeMetric(name string) int64 {
@@ -117,7 +116,7 @@ func runtimeMetric(name string) int64 {
 	return int64(s[0].Value.Uint64())
 }
 
-// residentMemory is the memory of the process that is in RAM, in bytes; 0 where the system does not tell.
+// residentMemory returns the resident memory of the process in bytes, or 0 if the system does not report it.
 func residentMemory() int64 {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

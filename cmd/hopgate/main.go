@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// usageError is a wrong command line or configuration; the program ends with 2.
+// usageError is an error in the command line or configuration; the program exits with 2.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
@@ -21,7 +21,7 @@ func (e usageError) Unwrap() error { return e.err }
 
 func main() { os.Exit(run(context.Background(), os.Args[1:])) }
 
-// run runs one command line and gives the exit code: 0, 1 for a failure, 2 for a wrong command line or configuration.
+// run runs one command line and returns the exit code: 0, 1 for a failure, 2 for an error in the command line or configuration.
 func run(ctx context.Context, args []string) int {
 	root := &cobra.Command{
 		Use: "hopgate", Short: "A graph query gateway over sharded LSM storage", Version: query.Version(),
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) int {
 	return 1
 }
 
-// isUnknownCommand recognises cobra's own complaints about the command line, which have no type.
+// isUnknownCommand recognises cobra's errors about the command line, which have no type.
 func isUnknownCommand(err error) bool {
 	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "unknown flag"} {
 		if strings.HasPrefix(err.Error(), prefix) {

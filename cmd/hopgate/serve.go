@@ -32,24 +32,22 @@ import (
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
-// The rates of the profiles of contention, low enough to be always on: one in mutexRate events, and one for each
-// blockNanos of waiting.
+// The rates of contention profiles are low enough to be always on: 1 in mutexRate events, and one event per blockNanos of waiting.
 const (
 	mutexRate  = 100
 	blockNanos = 1_000_000
 )
 
-// slowLogEvery is how often the slow log is put on disk.
+// slowLogEvery is the interval between writes of the slow log to disk.
 const slowLogEvery = time.Minute
 
-// lastTold is how long the end of the process waits for a collector that takes the last traces and metrics.
-const lastTold = 5 * time.Second
+// collectorGrace is the time that shutdown grants the collector to receive the last traces and metrics.
+const collectorGrace = 5 * time.Second
 
-// spillShare is how many times the budget of memory all sorts and aggregations together may take on disk unless told.
+// spillShare is the default disk space of all sorts and aggregations together, as a multiple of the memory budget.
 const spillShare = 8
 
-// largeShare is the part of the budget of memory that large requests may take, as bytes that came: what becomes of them
-// takes several times as much.
+// largeShare is the share of the memory budget for large requests, in received bytes: processing them takes several times as much.
 const largeShare = 256
 
 func newServe() *cobra.Command {
@@ -70,7 +68,7 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
-// backing is what a server serves.
+// backing is the store that a server serves.
 type backing interface {
 	shard.Store
 	telemetry.Storage
@@ -90,7 +88,7 @@ func storeOptions(c *config.Config, memory config.Budget, log *slog.Logger) loca
 	}
 }
 
-// serve runs the server until a signal ends it or it fails.
+// serve runs the server until a signal arrives or it fails.
 func serve(ctx context.Context, c *config.Config, open func(*config.Config, config.Budget, *slog.Logger) (backing, error)) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -98,7 +96,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	log := logger(c, level)
 	slog.SetDefault(log)
 	memory := c.Split()
-	// GOMEMLIMIT, where it is set, may only lower the limit: it knows nothing of what lies off the Go heap.
+	// GOMEMLIMIT may only lower the limit: it does not account for memory off the Go heap.
 	mostHeap := debug.SetMemoryLimit(-1)
 	debug.SetMemoryLimit(min(memory.GoHeap, mostHeap))
 	tuning := &admin.Tuning{Level: level}
@@ -160,7 +158,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	default:
 		return err
 	}
-	perUser, _ := access.ParseLimits(c.UserLimits, c.Whole(memory)) // Validate has read them
+	perUser, _ := access.ParseLimits(c.UserLimits, c.Whole(memory)) // Validate has parsed them
 	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(memory))
 	rates := access.NewRates(perUser, perGraph)
 	engine := query.New(store, query.Options{
@@ -172,7 +170,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	if evidenceDir != "" {
 		kept := filepath.Join(c.DataDir, "slowlog")
 		if err := engine.LoadSlowLog(kept); err != nil {
-			log.Warn("the slow log begins anew", slog.Any("error", err))
+			log.Warn("the slow log starts empty", slog.Any("error", err))
 		}
 		defer keepSlowLog(ctx, engine, kept, log)()
 		var stopProfiles func()
@@ -194,7 +192,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		if s, ok := store.(*local.Store); ok {
 			g.resize = s.SetDecodedBytes
 		} else {
-			g.cache, g.garbage = 0, memory.Total/gatewayGarbagePart // the caches are with the shards
+			g.cache, g.garbage = 0, memory.Total/gatewayGarbagePart // the caches are in the shards
 		}
 		governed := make(chan struct{})
 		governing, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -202,7 +200,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 			defer close(governed)
 			g.run(governing)
 		}()
-		defer func() { end(); <-governed }() // before the store is closed
+		defer func() { end(); <-governed }() // before the store closes
 	}
 	load := loader.New(store)
 	registry := telemetry.NewRegistry(engine, load, store)
@@ -212,7 +210,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 			return err
 		}
 		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTold)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectorGrace)
 			defer cancel()
 			if err := collector.Close(ctx); err != nil {
 				log.Warn("the last traces and metrics are lost", slog.Any("error", err))
@@ -253,8 +251,8 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	return err
 }
 
-// keepProfiles takes profiles all the time, until the function is called that it gives, and keeps the last of them below the
-// data directory. It gives nil if none are to be kept.
+// keepProfiles takes profiles continuously until the caller calls stop, and keeps the latest in the data directory. p is nil if profiles
+// are off.
 func keepProfiles(ctx context.Context, c *config.Config, label func() func(), log *slog.Logger) (p *telemetry.Profiles, stop func(), err error) {
 	if c.ProfileHistory == 0 {
 		return nil, func() {}, nil
@@ -271,11 +269,11 @@ func keepProfiles(ctx context.Context, c *config.Config, label func() func(), lo
 	return p, func() { cancel(); <-done }, nil
 }
 
-// keepSlowLog puts the slow log into a file once in slowLogEvery, and when the function is called that it gives.
+// keepSlowLog writes the slow log to a file every slowLogEvery, and when the caller calls stop.
 func keepSlowLog(ctx context.Context, engine *query.Engine, path string, log *slog.Logger) (stop func()) {
 	save := func() {
 		if err := engine.SaveSlowLog(path); err != nil {
-			log.Warn("the slow log is not kept", slog.Any("error", err))
+			log.Warn("the slow log is not written", slog.Any("error", err))
 		}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -297,10 +295,10 @@ func keepSlowLog(ctx context.Context, engine *query.Engine, path string, log *sl
 	return func() { cancel(); <-done }
 }
 
-// ready says that the server is ready, once it has answered a query of its own.
+// ready reports readiness after the server has answered a query of its own.
 func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *query.Engine, addrs server.Addresses) error {
 	err := engine.Probe(ctx)
-	// A gateway waits for its shards, alive and not ready.
+	// A gateway that waits for its shards is live but not ready.
 	for ; err != nil && c.ShardAddresses != "" && ctx.Err() == nil; err = engine.Probe(ctx) {
 		log.Warn("waiting for the shards", slog.Any("error", err))
 		select {
@@ -310,7 +308,7 @@ func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *quer
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the process was told to end
+			return nil //nolint:nilerr // the process is shutting down
 		}
 		return fmt.Errorf("the first query failed: %w", err)
 	}
@@ -334,7 +332,7 @@ func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *quer
 	return nil
 }
 
-// reach says who can connect to a listener.
+// reach describes who can connect to a listener.
 func reach(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
@@ -342,12 +340,12 @@ func reach(address string) string {
 	case err == nil && ip != nil && ip.IsLoopback():
 		return "this machine"
 	case err == nil && ip != nil && !ip.IsUnspecified():
-		return "whoever reaches " + host
+		return "hosts that reach " + host
 	}
-	return "everybody on all networks"
+	return "all networks"
 }
 
-// removeStale takes away the ready file of an earlier run, which would name addresses that nobody listens on.
+// removeStale removes the ready file of an earlier run, whose addresses are stale.
 func removeStale(path string) error {
 	if path == "" {
 		return nil
@@ -358,7 +356,7 @@ func removeStale(path string) error {
 	return nil
 }
 
-// logger makes the log of a process, with the level of the configuration, which may be set later.
+// logger creates the log of a process at the configured level, which can change later.
 func logger(c *config.Config, level *slog.LevelVar) *slog.Logger {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		panic(fmt.Sprintf("log level %q passed the checks", c.LogLevel))
@@ -370,7 +368,7 @@ func logger(c *config.Config, level *slog.LevelVar) *slog.Logger {
 	return slog.New(requestHandler{slog.NewTextHandler(os.Stderr, opts)})
 }
 
-// requestHandler adds the id of the request to what is logged of one.
+// requestHandler adds the request id to log records of a request.
 type requestHandler struct{ slog.Handler }
 
 // Handle implements slog.Handler.

@@ -45,7 +45,7 @@ func newShard() *cobra.Command {
 			case c.ShardAddresses == "":
 				return usageError{errNoAddresses}
 			case strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix):
-				return usageError{errors.New("shard-addresses: a shard must be told the number and the order of all; SRV records are for gateways")}
+				return usageError{errors.New("shard-addresses: a shard needs the list of all shards in order; only gateways support SRV records")}
 			case c.TLSCert != "" && c.ShardCA == "":
 				return usageError{errors.New("tls-cert: a shard shows it to callers whose own certificates shard-ca has signed")}
 			case c.ShardOrdinal < 0 || c.ShardOrdinal >= len(addresses):
@@ -58,13 +58,13 @@ func newShard() *cobra.Command {
 	return cmd
 }
 
-// kept is what a process of shards has open.
+// kept is what a shard process has open.
 type kept interface {
 	telemetry.Storage
 	Close() error
 }
 
-// keepShard keeps a shard until a signal ends it or it fails.
+// keepShard serves a shard until a signal arrives or it fails.
 func keepShard(ctx context.Context, c *config.Config, addresses []string) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -108,7 +108,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		return err
 	}
 	defer stopProfiles()
-	// The probes answer while a leader still waits for the other shards.
+	// Probes answer while a leader still waits for the other shards.
 	var store opening
 	health := &admin.Health{Probe: store.probe}
 	adminServer := &http.Server{Handler: admin.New(health, telemetry.NewShardRegistry(&store), nil, web, admin.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
@@ -171,12 +171,12 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	}
 	stop() // a second signal ends the process at once
 	health.Drain()
-	// A commit that waits for another shard is carried out when that is there again, by whoever leads then.
+	// A commit that waits for another shard completes when that shard returns, under the current leader.
 	defer time.AfterFunc(c.DrainTimeout, leave).Stop()
 	force := time.AfterFunc(c.DrainTimeout, rpc.Stop)
 	defer force.Stop()
 	if c.ShardOrdinal == 0 {
-		rpc.Stop() // transactions last as long as their streams: who begins one again finds the next leader
+		rpc.Stop() // transactions end with their streams; a client that retries finds the next leader
 	} else {
 		rpc.GracefulStop()
 	}
@@ -184,15 +184,15 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	return err
 }
 
-// nilIfOpen closes a store that was opened too late, or gives nothing: the process was told to end.
+// nilIfOpen handles a store that opened too late: it closes the store, or returns nil because the process is shutting down.
 func nilIfOpen(s *local.Store, err error) error {
 	if err != nil {
-		return nil //nolint:nilerr // there is nothing to close
+		return nil //nolint:nilerr // nothing to close
 	}
 	return s.Close()
 }
 
-// checkShards refuses a data directory of hopgate serve, whose graphs are whole.
+// checkShards rejects a data directory of hopgate serve, whose graphs are not split into processes.
 func checkShards(o *local.Options) error {
 	whole, err := local.Whole(o)
 	if err != nil {

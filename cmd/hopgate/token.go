@@ -8,11 +8,11 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 )
 
-// newToken makes bearer tokens. The server never sees them: its file holds their hashes.
+// newToken creates bearer tokens. The server never sees them: its file holds their hashes.
 func newToken() *cobra.Command {
 	role := "reader"
 	cmd := &cobra.Command{
-		Use: "token NAME", Short: "Make a bearer token, and the line of the tokens file for it", Args: cobra.ExactArgs(1),
+		Use: "token NAME", Short: "Create a bearer token and its entry for the tokens file", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := access.ParseRole(role)
 			if err != nil {

@@ -1,2 +1,2 @@
-// Package server listens for HTTP, gRPC and probes, hands requests to the APIs and drains when it ends.
+// Package server listens for HTTP, gRPC, Bolt and admin requests, passes them to the APIs and drains on shutdown.
 package server

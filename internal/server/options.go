@@ -13,48 +13,48 @@ import (
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
-// Options are the server's settings.
+// Options configure the server.
 type Options struct {
-	// MaxRequestBytes bounds a request's body, and a message of a load; default 64 MiB.
+	// MaxRequestBytes bounds the body of a request and a message of a load; default 64 MiB.
 	MaxRequestBytes int64
-	// LargeBytes bounds the bodies and messages over 64 KiB of all requests that are in memory together; one that is larger has
-	// that memory for itself. Default 0, no limit.
+	// LargeBytes bounds the total size of bodies and messages over 64 KiB in memory; a larger one waits until it is the only one. Default
+	// 0, no limit.
 	LargeBytes int64
-	// QueueTimeout bounds the wait of a request that is large for that memory; default 0, none.
+	// QueueTimeout bounds how long a large request waits for that memory; default 0, no limit.
 	QueueTimeout time.Duration
-	// TxIdle is the time after which an explicit transaction without a request is rolled back; default 30 s.
+	// TxIdle is how long an explicit transaction may be idle before the server rolls it back; default 30 s.
 	TxIdle time.Duration
-	// TestProcedures opens PUT /v1/test/procedures.
+	// TestProcedures enables PUT /v1/test/procedures.
 	TestProcedures bool
-	// Console is what GET / shows a browser; default nil, there is no console.
+	// Console is the page that browsers get from GET /; default nil, no console.
 	Console *console.Console
-	// Config is the effective configuration, its secrets masked, as it stands in what DebugInfo gives.
+	// Config is the effective configuration with secrets masked; DebugInfo returns it.
 	Config []byte
-	// EvidenceDir holds what was kept of moments when memory was short; DebugInfo gives it too. Default "", there is none.
+	// EvidenceDir holds the evidence of memory shortages, which DebugInfo returns; default "", none.
 	EvidenceDir string
-	// Profiles are those that the server takes all the time; default nil, it takes none.
+	// Profiles are the continuous profiles of the server; default nil, none.
 	Profiles *telemetry.Profiles
-	// Tuning is what admins can set while the server runs; default nil, the profiles of contention alone.
+	// Tuning is what admins can change at run time; default nil, only contention profiles.
 	Tuning *admin.Tuning
-	// Auth tells callers by their tokens; default nil, nobody is asked who they are.
+	// Auth identifies callers by their tokens; default nil, no authentication.
 	Auth *access.Authenticator
-	// Web says which web pages may use the listeners; default nil, their own alone.
+	// Web decides which web pages may use the listeners; default nil, only the server's own.
 	Web *access.Web
-	// Rates bound the requests and bytes a second of callers and graphs; default nil, nothing is bounded.
+	// Rates bound requests and bytes per second by caller and graph; default nil, no limits.
 	Rates *access.Rates
-	// Audit takes what admins have asked for; default nil.
+	// Audit records the requests of admins; default nil.
 	Audit *access.Audit
-	// TLS is for the HTTP and gRPC listeners, AdminTLS for the admin listener; default nil, plain connections.
+	// TLS applies to the HTTP and gRPC listeners, AdminTLS to the admin listener; default nil, plain connections.
 	TLS, AdminTLS *tls.Config
-	// Bolt has the settings of the Bolt listener that are not those of all.
+	// Bolt holds the settings that only the Bolt listener has.
 	Bolt boltapi.Options
-	// BoltIfFree says that there is no Bolt rather than an error if its address is taken; default false.
+	// BoltIfFree disables Bolt instead of failing if its address is in use; default false.
 	BoltIfFree bool
-	// Logger takes what the server has to say; default slog.Default().
+	// Logger receives the server's log records; default slog.Default().
 	Logger *slog.Logger
 }
 
-// EnsureDefaults fills in what is not set.
+// EnsureDefaults fills in unset options.
 func (o *Options) EnsureDefaults() {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = 64 << 20
@@ -70,7 +70,7 @@ func (o *Options) EnsureDefaults() {
 	}
 }
 
-// Validate gives all faults of options whose defaults are filled in.
+// Validate returns all errors in options whose defaults are filled in.
 func (o *Options) Validate() error {
 	if o.MaxRequestBytes < 1<<10 {
 		return fmt.Errorf("max-request: must be at least 1KiB, is %d", o.MaxRequestBytes)

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// WriteReadyFile writes the addresses to a file, whole or not at all.
+// WriteReadyFile writes the addresses to a file atomically.
 func WriteReadyFile(path string, a Addresses) error {
 	data, err := json.Marshal(a)
 	if err != nil {

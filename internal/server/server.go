@@ -25,15 +25,15 @@ import (
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
-// Addresses are those of the listeners.
+// Addresses are the addresses of the listeners.
 type Addresses struct {
 	HTTP  string `json:"http"`
 	GRPC  string `json:"grpc"`
 	Admin string `json:"admin"`
-	Bolt  string `json:"bolt,omitempty"` // "" is none
+	Bolt  string `json:"bolt,omitempty"` // "" disables Bolt
 }
 
-// Server is the listeners and what serves them.
+// Server holds the listeners and their handlers.
 type Server struct {
 	health   admin.Health
 	grpc     *grpcapi.Server
@@ -44,20 +44,20 @@ type Server struct {
 	tls      *tls.Config // of HTTP
 	adminTLS *tls.Config
 	handler  *httpapi.Handler
-	memory   *request.Memory // that large requests share; or nil
-	open     sync.Map        // the connections of HTTP, each a net.Conn
+	memory   *request.Memory // shared by large requests; may be nil
+	open     sync.Map        // the HTTP connections, each a net.Conn
 	log      *slog.Logger
-	// boltIfFree says that there is no Bolt rather than an error if its address is taken.
+	// boltIfFree disables Bolt instead of failing if its address is in use.
 	boltIfFree bool
 	drained    context.Context // ends when the server drains
 	drain      context.CancelFunc
 }
 
-// maxHeaders is the size of a request's headers.
+// maxHeaders bounds the size of a request's headers.
 const maxHeaders = 64 << 10
 
-// New makes a server of an engine, its loader and the store below, which may be nil and is asked for the shapes of its
-// shards alone. Nothing listens before Listen.
+// New returns a server for an engine, its loader and the store, which may be nil and only supplies shard statistics. The server accepts no
+// connections before Listen.
 func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *prometheus.Registry, opt Options) *Server {
 	opt.EnsureDefaults()
 	s := &Server{
@@ -93,7 +93,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	return s
 }
 
-// serveHTTP answers a request, the last one of its connection if the server drains.
+// serveHTTP answers a request. If the server drains, it is the last one of its connection.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.drained.Err() != nil {
 		w.Header().Set("Connection", "close")
@@ -101,7 +101,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// noteConn keeps the open connections.
+// noteConn tracks the open connections.
 func (s *Server) noteConn(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -111,7 +111,7 @@ func (s *Server) noteConn(c net.Conn, state http.ConnState) {
 	}
 }
 
-// connections gives how many are open, and whether something has come over one of them that nobody has read yet.
+// connections returns the number of open connections, and whether one of them has unread data.
 func (s *Server) connections() (open int, unread bool) {
 	s.open.Range(func(c, _ any) bool {
 		open++
@@ -121,7 +121,7 @@ func (s *Server) connections() (open int, unread bool) {
 	return open, unread
 }
 
-// hasUnread reports whether something has come over a connection that nobody has read yet.
+// hasUnread reports whether a connection has unread data.
 func hasUnread(c net.Conn) bool {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -136,12 +136,12 @@ func hasUnread(c net.Conn) bool {
 	}
 	n := 0
 	err = control.Control(func(fd uintptr) {
-		n, _, _ = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT) // -1 if there is nothing
+		n, _, _ = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT) // -1 if there is none
 	})
 	return err == nil && n > 0
 }
 
-// Listen opens the listeners and begins to serve; port 0 picks a free one.
+// Listen opens the listeners and starts to serve; port 0 picks a free port.
 func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 	var lc net.ListenConfig
 	var listeners [4]net.Listener
@@ -155,7 +155,7 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 		l, err := lc.Listen(ctx, "tcp", *x.address)
 		if err != nil {
 			if x.name == "bolt" && s.boltIfFree {
-				s.log.Warn("bolt listener: its default address cannot be had; there is no Bolt", slog.Any("error", err))
+				s.log.Warn("bolt listener: its default address is in use; Bolt is disabled", slog.Any("error", err))
 				*x.address = ""
 				continue
 			}
@@ -187,19 +187,18 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 	return a, nil
 }
 
-// Failed gives the error of a listener that has stopped by itself.
+// Failed receives the error of a listener that stops unexpectedly.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 const (
-	// goodbye is how long clients that keep their HTTP connections have to send one more request.
+	// goodbye is how long clients with open HTTP connections have to send one more request.
 	goodbye = time.Second
-	// lastWords is how long the server has, once it closes connections, to begin to read what has come over them.
+	// lastWords is how long the server, before it closes connections, waits to read data that has arrived on them.
 	lastWords = 5 * time.Second
 )
 
-// sayGoodbye goes on answering HTTP for a moment, and tells every client with its answer to close its connection: a
-// request that is on its way over a connection that the server closes is lost. One that has come and that a busy machine has
-// let nobody read yet is waited for.
+// sayGoodbye continues to answer HTTP briefly, and each response asks the client to close its connection: a request in flight on a
+// connection that the server closes would be lost. It also waits for requests that have arrived but that a busy machine has not read yet.
 func (s *Server) sayGoodbye(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, goodbye+lastWords)
 	defer cancel()
@@ -217,9 +216,8 @@ func (s *Server) sayGoodbye(ctx context.Context) {
 	}
 }
 
-// Drain stops the server: it is not ready from now on, soon takes no new requests, and gives those that run until ctx ends.
-// Then it cancels them and waits for them. Explicit transactions are rolled back when no statement runs in them. The admin
-// listener answers to the last.
+// Drain stops the server: readiness fails immediately, new requests are refused soon after, and running ones may continue until ctx ends.
+// Drain then cancels those and waits for them. Explicit transactions roll back when they run no statement. The admin listener stops last.
 func (s *Server) Drain(ctx context.Context) {
 	s.health.Drain()
 	s.grpc.Health.Shutdown()
@@ -235,7 +233,7 @@ func (s *Server) Drain(ctx context.Context) {
 		close(boltDone)
 	}()
 	if err := s.http.Shutdown(ctx); err != nil {
-		_ = s.http.Close() // ends the contexts of what runs
+		_ = s.http.Close() // ends the contexts of running requests
 	}
 	s.handler.Close()
 	select {

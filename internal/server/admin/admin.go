@@ -12,18 +12,18 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 )
 
-// Health is whether a server is ready for requests.
+// Health reports whether a server is ready for requests.
 type Health struct {
 	draining atomic.Bool
 	// Probe runs a small query through all layers.
 	Probe func(ctx context.Context) error
 }
 
-// Drain makes the server not ready for good.
+// Drain marks the server as not ready, permanently.
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// New makes the handler of the admin listener: probes and metrics, which are open to all who reach it, and debug,
-// which where tokens are asked for is for admins, and elsewhere for the pages that web admits.
+// New returns the handler of the admin listener. Probes and metrics are open to all clients. debug requires an admin if auth is set;
+// otherwise web decides which pages may use it.
 func New(health *Health, registry *prometheus.Registry, auth *access.Authenticator, web *access.Web, debug http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, "") })

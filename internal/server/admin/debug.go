@@ -21,8 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
-// Tuning is what can be set while the server runs, by GET and PUT /debug/settings: the level of the log, and how much of
-// contention is profiled.
+// Tuning holds what GET and PUT /debug/settings show and change at run time: the log level and the rates of contention profiles.
 type Tuning struct {
 	Level *slog.LevelVar // nil: the level cannot be set
 
@@ -30,21 +29,21 @@ type Tuning struct {
 	values settings
 }
 
-// settings are the values of Tuning in JSON; what is not there stays as it is.
+// settings is the JSON form of Tuning. Absent members stay unchanged.
 type settings struct {
 	LogLevel      *slog.Level `json:"logLevel,omitempty"`
-	MutexFraction *int        `json:"mutexFraction,omitempty"` // one in so many events of contention
-	BlockNanos    *int        `json:"blockNanos,omitempty"`    // one event for so much waiting
+	MutexFraction *int        `json:"mutexFraction,omitempty"` // samples 1 of n contention events; 0 disables
+	BlockNanos    *int        `json:"blockNanos,omitempty"`    // samples one event per so many nanoseconds of blocking; 0 disables
 }
 
-// Set puts values in force.
+// Set applies values.
 func (t *Tuning) Set(mutexFraction, blockNanos int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.set(settings{MutexFraction: &mutexFraction, BlockNanos: &blockNanos})
 }
 
-// set puts values in force. t.mu is held.
+// set applies values. t.mu is held.
 func (t *Tuning) set(s settings) {
 	if s.LogLevel != nil && t.Level != nil {
 		t.Level.Set(*s.LogLevel)
@@ -83,7 +82,7 @@ func (t *Tuning) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, err := json.Marshal(now)
 	if err != nil {
-		panic(err) // numbers and names can always be written
+		panic(err) // encoding numbers and names cannot fail
 	}
 	wire.WriteJSON(w, wire.MediaPlain, http.StatusOK, append(text, '\n'))
 }
@@ -97,12 +96,12 @@ func listProfiles(kept *telemetry.Profiles, w http.ResponseWriter) {
 	}
 	text, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
-		panic(err) // numbers and names can always be written
+		panic(err) // encoding numbers and names cannot fail
 	}
 	wire.WriteJSON(w, wire.MediaPlain, http.StatusOK, append(text, '\n'))
 }
 
-// sendProfiles answers GET /debug/profiles/cpu and heap, of the time from from until until, of which both may be missing.
+// sendProfiles answers GET /debug/profiles/cpu and heap for the period from "from" to "until"; both are optional.
 func sendProfiles(kept *telemetry.Profiles, w http.ResponseWriter, r *http.Request) {
 	times := [2]time.Time{{}, time.Now()}
 	for i, name := range []string{"from", "until"} {
@@ -127,8 +126,7 @@ func sendProfiles(kept *telemetry.Profiles, w http.ResponseWriter, r *http.Reque
 	_, _ = b.WriteTo(w)
 }
 
-// NewDebug makes the handler of profiles and settings below /debug/. e, whose requests label their profiles, and kept may
-// be nil.
+// NewDebug returns the handler of profiles and settings below /debug/. e, whose requests label the profiles, and kept may be nil.
 func NewDebug(e *query.Engine, t *Tuning, kept *telemetry.Profiles) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -150,7 +148,7 @@ func NewDebug(e *query.Engine, t *Tuning, kept *telemetry.Profiles) http.Handler
 	return mux
 }
 
-// KeptProfile writes what was kept of a kind within a time.
+// KeptProfile writes the kept profiles of a kind within a period, merged.
 func KeptProfile(kept *telemetry.Profiles, kind string, from, until time.Time, b *bytes.Buffer) error {
 	if kind != "cpu" && kind != "heap" {
 		return wire.RequestError("kind: must be cpu or heap for what was kept, was " + strconv.Quote(kind))

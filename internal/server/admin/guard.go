@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// guard lets nobody but admins of all graphs use a handler of the admin listener, and without tokens no foreign web page.
+// guard restricts a handler of the admin listener to admins of all graphs or, without tokens, to permitted web pages.
 func guard(auth *access.Authenticator, web *access.Web, next http.Handler) http.Handler {
 	if auth == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// append adds rows. bad is the first value that the column cannot hold, if there is one; the column is of no use then.
+// append adds rows. bad is the first value that the column cannot represent, if any; the column is unusable then.
 func (c *column) append(vals []graph.Value) (bad graph.Value, ok bool) {
 	c.grow(len(vals))
 	row := c.rows
@@ -68,7 +68,7 @@ func (c *column) append(vals []graph.Value) (bad graph.Value, ok bool) {
 	return graph.Value{}, true
 }
 
-// appendOthers adds rows one by one, each of the form or null.
+// appendOthers adds rows one by one, each of the column's form or null.
 func (c *column) appendOthers(row int, vals []graph.Value) (bad graph.Value, ok bool) {
 	for i, v := range vals {
 		switch {
@@ -85,7 +85,7 @@ func (c *column) appendOthers(row int, vals []graph.Value) (bad graph.Value, ok 
 	return graph.Value{}, true
 }
 
-// blank fills the place of a null, in all columns inside as well.
+// blank adds a placeholder for a null, also in nested columns.
 func (c *column) blank(row int) {
 	switch c.form {
 	case nulls:
@@ -108,7 +108,7 @@ func (c *column) blank(row int) {
 	}
 }
 
-// add adds a value that is not null, and reports whether the column can hold it.
+// add adds a value that is not null, and reports whether the column can represent it.
 func (c *column) add(row int, v graph.Value) bool {
 	if !formsOf(v).has(c.form) {
 		return false
@@ -192,13 +192,13 @@ func (c *column) addText(s string) {
 	c.closeText()
 }
 
-// addList adds a list whose elements the column inside can hold.
+// addList adds a list whose elements fit the nested column.
 func (c *column) addList(list []graph.Value) {
 	c.kids[0].append(list)
 	c.ends = append(c.ends, int32(c.kids[0].rows))
 }
 
-// none is the record of vertices and edges that have none.
+// none is the record of vertices and edges without properties.
 var none graph.Record
 
 func (c *column) addVertex(v graph.Value) {

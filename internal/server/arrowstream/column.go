@@ -12,26 +12,26 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// column is an Arrow column that is being filled. Which of the slices it uses follows from its form.
+// column is an Arrow column under construction. Its form decides which of the slices it uses.
 type column struct {
 	form   form
 	typ    arrow.DataType
-	json   *wire.Form // of mixed
-	keys   []string   // of records
-	zone   string     // of instants of one zone
+	json   *wire.Form // for mixed
+	keys   []string   // for records
+	zone   string     // for instants in a single zone
 	zones  zones
 	rows   int
 	nulls  int
-	valid  []byte        // a bit a row, none before the first null
-	data   []byte        // of texts and binaries, and the bits of booleans
-	words  []int64       // of 64 bits: also floats
-	narrow []int32       // of 32 bits
-	ends   []int32       // offsets of lists and texts: a 0, then where each row ends
-	kids   []*column     // of lists, records and structs
-	gather []graph.Value // of one key of records
+	valid  []byte        // a bit per row; empty before the first null
+	data   []byte        // text and binary data, and the bits of booleans
+	words  []int64       // 64-bit values, including floats
+	narrow []int32       // 32-bit values
+	ends   []int32       // offsets of lists and text: a 0, then the end of each row
+	kids   []*column     // nested columns of lists, records and structs
+	gather []graph.Value // the values of one key of records
 }
 
-// newColumn makes a column for what a shape has seen.
+// newColumn returns a column for the values that a shape has seen.
 func newColumn(s *shape, complete bool) *column {
 	c := &column{form: s.form(complete), keys: s.keys, zone: s.zone}
 	switch c.form {
@@ -54,7 +54,7 @@ func jsonColumn() *column { return (&column{form: mixed, json: &wire.Plain}).ini
 
 func listColumn(elem *column) *column { return (&column{form: lists, kids: []*column{elem}}).init() }
 
-// init gives a column its type and the columns inside of structs.
+// init sets the type of a column and creates the columns of structs.
 func (c *column) init() *column {
 	switch c.form {
 	case nulls:
@@ -106,7 +106,7 @@ func (c *column) init() *column {
 	return c
 }
 
-// seconds makes a column of numbers of 32 bits.
+// seconds returns a column of 32-bit numbers.
 func seconds() *column { return &column{form: dates, typ: arrow.PrimitiveTypes.Int32} }
 
 func (c *column) structure(names []string, kids ...*column) {
@@ -118,7 +118,7 @@ func (c *column) structure(names []string, kids ...*column) {
 	c.typ = arrow.StructOf(fields...)
 }
 
-// jsonText marks a column of texts as JSON, by Arrow's own extension type, and says which of the forms of docs/http.md it has.
+// jsonText marks a text column as JSON by Arrow's extension type, and says which form of docs/http.md it has.
 var jsonText = map[*wire.Form]arrow.Metadata{
 	&wire.Plain: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "plain"}),
 	&wire.Typed: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "typed"}),
@@ -132,21 +132,21 @@ func (c *column) field(name string) arrow.Field {
 	return f
 }
 
-// null makes a row null; rows count from the column's first.
+// null makes a row null; rows count from the start of the column.
 func (c *column) null(row int) {
 	c.cover(row)
 	c.valid[row>>3] &^= 1 << (row & 7)
 	c.nulls++
 }
 
-// cover extends the bits to a row; those of rows that are not null are set.
+// cover extends the validity bits to a row and sets those of the rows before it.
 func (c *column) cover(row int) {
 	for len(c.valid) <= row>>3 {
 		c.valid = append(c.valid, 0xff)
 	}
 }
 
-// truth sets the bit of a row of booleans.
+// truth sets the bit of a boolean row.
 func (c *column) truth(row int, b bool) {
 	for len(c.data) <= row>>3 {
 		c.data = append(c.data, 0)
@@ -156,10 +156,10 @@ func (c *column) truth(row int, b bool) {
 	}
 }
 
-// closeText ends a row of texts.
+// closeText ends a text row.
 func (c *column) closeText() { c.ends = append(c.ends, int32(len(c.data))) }
 
-// size is what the rows take, in bytes; held is what the column keeps for the next ones as well.
+// size is the size of the rows in bytes; held includes memory kept for later rows.
 func (c *column) size() int {
 	n := len(c.valid) + len(c.data) + 8*len(c.words) + 4*len(c.narrow) + 4*len(c.ends)
 	for _, k := range c.kids {
@@ -176,7 +176,7 @@ func (c *column) held() int {
 	return n
 }
 
-// check fails when a column has outgrown the offsets of Arrow.
+// check fails if a column exceeds Arrow's offsets.
 func (c *column) check() error {
 	if len(c.data) > math.MaxInt32 || c.rows > math.MaxInt32 {
 		return graph.BudgetError("a record batch of Arrow holds at most 2 GiB of a column: return fewer or smaller values")
@@ -199,7 +199,7 @@ func (c *column) reset() {
 	}
 }
 
-// array gives the rows as an array that shares the column's memory.
+// array returns the rows as an array that shares the column's memory.
 func (c *column) array() arrow.ArrayData {
 	var valid *memory.Buffer
 	if c.nulls > 0 {

@@ -1,2 +1,2 @@
-// Package arrowstream writes the rows of an answer as Arrow record batches, and reads Arrow values.
+// Package arrowstream writes the rows of a response as Arrow record batches, and reads Arrow values.
 package arrowstream

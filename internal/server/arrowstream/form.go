@@ -10,10 +10,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
-// form is the way a column holds its values.
+// form is the representation of values in a column.
 type form uint8
 
-// The forms. Where several can hold all values of a column, the first of them does.
+// If several forms can represent all values of a column, the first one is used.
 const (
 	nulls form = iota
 	booleans
@@ -26,13 +26,13 @@ const (
 	times
 	localDateTimes       // in nanoseconds
 	coarseLocalDateTimes // in microseconds
-	dateTimes            // in nanoseconds, all of one zone
-	coarseDateTimes      // in microseconds, all of one zone
+	dateTimes            // in nanoseconds, all in one zone
+	coarseDateTimes      // in microseconds, all in one zone
 	zonedDateTimes       // each with its zone
 	durations
 	points
 	lists
-	records // maps that have the same keys in the same order
+	records // maps with the same keys in the same order
 	vertices
 	edges
 	paths
@@ -54,26 +54,26 @@ func set(fs ...form) (s forms) {
 func (s forms) has(f form) bool { return s>>f&1 != 0 }
 
 const (
-	mostDepth    = 16      // of lists and maps that are columns of columns
-	mostKeys     = 256     // of a map that is a struct
-	exactInteger = 1 << 53 // up to which floats hold every integer
+	mostDepth    = 16      // of lists and maps represented by nested columns
+	mostKeys     = 256     // of a map represented by a struct
+	exactInteger = 1 << 53 // floats represent all integers up to this one exactly
 )
 
-// shape collects what a column must be able to hold.
+// shape collects the requirements on a column.
 type shape struct {
 	can   forms
 	depth int
-	elem  *shape   // of the elements of lists
+	elem  *shape   // of list elements
 	keys  []string // of maps
-	kids  []*shape // of their values
+	kids  []*shape // of the values of maps
 	zone  string   // of the first instant
 	zones zones
 }
 
 func newShape(depth int) *shape { return &shape{can: allForms, depth: depth} }
 
-// form gives the form that the values seen so far need. A column of nulls alone is of nulls if no more values follow, else it
-// must be able to hold any.
+// form returns the form for the values seen so far. A column with only nulls has the form nulls if it is complete; otherwise it must be
+// able to represent anything.
 func (s *shape) form(complete bool) form {
 	if s.can == allForms {
 		if complete {
@@ -143,7 +143,7 @@ func sameKeys(keys []string, entries []graph.MapEntry) bool {
 	return slices.EqualFunc(keys, entries, func(k string, e graph.MapEntry) bool { return k == e.Key })
 }
 
-// formsOf gives the forms that can hold a value without a loss; a list's or a map's depends on what is inside as well.
+// formsOf returns the forms that represent a value without loss. For a list or a map, the form also depends on its contents.
 func formsOf(v graph.Value) forms {
 	fs := set(mixed)
 	switch v.Kind() {
@@ -206,24 +206,24 @@ func formsOf(v graph.Value) forms {
 
 func exactFloat(n int64) bool { return -exactInteger <= n && n <= exactInteger }
 
-// nanoseconds gives an instant as nanoseconds since the epoch, if they are not too many.
+// nanoseconds returns an instant as nanoseconds since the epoch; ok is false on overflow.
 func nanoseconds(sec int64, nano int32) (int64, bool) {
 	const limit = math.MaxInt64/int64(time.Second) - 1
 	return sec*int64(time.Second) + int64(nano), -limit <= sec && sec <= limit
 }
 
-// microseconds gives an instant as microseconds since the epoch, if that is exact and they are not too many.
+// microseconds returns an instant as microseconds since the epoch; ok is false on overflow or if it is inexact.
 func microseconds(sec int64, nano int32) (int64, bool) {
 	const limit = math.MaxInt64/1_000_000 - 1
 	return sec*1_000_000 + int64(nano/1000), nano%1000 == 0 && -limit <= sec && sec <= limit
 }
 
-// zones gives the texts of zones, and keeps the last one: most instants of a column have the same.
+// zones returns the texts of zones. It caches the last one, because most instants of a column share their zone.
 type zones struct {
 	location *time.Location
 	offset   int32
 	text     string // "" before the first
-	typed    bool   // it can be the zone of an Arrow type, which knows no seconds of offsets
+	typed    bool   // usable as the zone of an Arrow type, whose offsets have no seconds
 }
 
 // of finds the zone of an instant.

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	fixRows    = 16 << 10 // after which the types of the columns are fixed
-	fixBytes   = 4 << 20  // of values after which they are fixed earlier
-	batchRows  = 16 << 10 // of a record batch
-	batchBytes = 4 << 20  // at which a record batch is full earlier
-	stepRows   = 256      // that are encoded between two looks at the size of a batch
+	fixRows    = 16 << 10 // rows after which the column types are fixed
+	fixBytes   = 4 << 20  // bytes of values after which they are fixed earlier
+	batchRows  = 16 << 10 // rows of a record batch
+	batchBytes = 4 << 20  // bytes that fill a record batch earlier
+	stepRows   = 256      // rows encoded between checks of the batch size
 )
 
-// Sink takes record batches, which are valid until Write returns, and ends a stream.
+// Sink receives record batches, which are valid until Write returns, and ends a stream.
 type Sink interface {
 	Write(rec arrow.RecordBatch) error
 	Close() error
 }
 
-// Writer writes the rows of an answer. It holds the first rows back, until it knows the types of the columns by them.
+// Writer writes the rows of a response. It buffers the first rows to derive the types of the columns.
 //
 //	rows ─ Append ─ first rows ─ shapes ─┐
 //	          └────────────────────── columns ─ record batches ─ Sink
@@ -33,24 +33,24 @@ type Writer struct {
 	hold  func(bytes int) error
 	sink  Sink // nil until the types are fixed
 
-	first [][]graph.Value // the rows until then, by columns
+	first [][]graph.Value // the rows until then, by column
 	rows  int             // of first, or of the columns
 	size  int             // of the values of first
 
 	schema  *arrow.Schema
 	columns []*column
-	ids     []graph.Value // of a column that holds ids
+	ids     []graph.Value // the values of a column that holds ids
 	sent    int           // rows before those of the columns
 }
 
-// New makes a writer. open begins the stream once the schema is known. hold is told how many bytes the writer holds, and fails
-// if these are too many.
+// New returns a writer. open starts the stream once the schema is known. The writer reports the bytes it holds to hold, which fails if they
+// are too many.
 func New(names []string, open func(*arrow.Schema) (Sink, error), hold func(bytes int) error) *Writer {
 	return &Writer{names: names, open: open, hold: hold, first: make([][]graph.Value, len(names))}
 }
 
-// Append adds the rows of a batch. Values that hold others must live until the next call, and all until the types are fixed, as
-// they do until a transaction ends.
+// Append adds the rows of a batch. Values that contain others must stay valid until the next call, and all of them until the types are
+// fixed; values of a transaction do.
 func (w *Writer) Append(b *graph.Batch) error {
 	if w.sink != nil {
 		if err := w.encode(b.N, func(i int) []graph.Value { return w.values(&b.Cols[i], b.N) }); err != nil {
@@ -74,7 +74,7 @@ func (w *Writer) Append(b *graph.Batch) error {
 	return w.fix(false)
 }
 
-// values gives the cells of a column.
+// values returns the cells of a column.
 func (w *Writer) values(c *graph.Column, n int) []graph.Value {
 	if c.IDs == nil {
 		return c.Vals[:n]
@@ -86,7 +86,7 @@ func (w *Writer) values(c *graph.Column, n int) []graph.Value {
 	return w.ids
 }
 
-// account tells what the writer holds.
+// account reports the bytes that the writer holds.
 func (w *Writer) account() error {
 	n := w.size
 	for i := range w.first {
@@ -98,7 +98,7 @@ func (w *Writer) account() error {
 	return w.hold(n)
 }
 
-// fix fixes the types of the columns by the first rows, all rows if complete, and encodes these.
+// fix derives the types of the columns from the first rows (from all rows if complete) and encodes these.
 func (w *Writer) fix(complete bool) error {
 	fields := make([]arrow.Field, len(w.names))
 	w.columns = make([]*column, len(w.names))
@@ -120,7 +120,7 @@ func (w *Writer) fix(complete bool) error {
 	return w.encode(rows, func(i int) []graph.Value { return first[i] })
 }
 
-// encode adds rows to the columns, and writes record batches as they fill.
+// encode adds rows to the columns and writes full record batches.
 func (w *Writer) encode(n int, values func(column int) []graph.Value) error {
 	for from := 0; from < n; {
 		to := min(from+stepRows, n)
@@ -145,10 +145,10 @@ func (w *Writer) encode(n int, values func(column int) []graph.Value) error {
 	return nil
 }
 
-// misfit says that a value is not of the type that its column has.
+// misfit is the error for a value that does not have the type of its column.
 func (w *Writer) misfit(i int, v graph.Value) error {
 	return graph.TypeError("ColumnTypeChanged",
-		"column `%s` of the Arrow stream is %s by its first rows, but one of the rows from %d on has %s: return it as one type, by toString() for one",
+		"column `%s` of the Arrow stream has the type %s from its first rows, but one of the rows from %d on has %s: return a single type, for example by toString()",
 		w.names[i], w.columns[i].typ, w.sent+1, fn.Describe(v))
 }
 
@@ -167,7 +167,7 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// Close writes what is held back and ends the stream.
+// Close writes buffered rows and ends the stream.
 func (w *Writer) Close() error {
 	if w.sink == nil {
 		if err := w.fix(true); err != nil {

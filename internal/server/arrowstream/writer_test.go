@@ -392,7 +392,7 @@ func TestTypeChanges(t *testing.T) {
 	}
 	column[19_000] = graph.StringValue("odd")
 	_, err := write([][]graph.Value{column}, 1000, unbounded)
-	require.ErrorContains(t, err, "column `c0` of the Arrow stream is int64 by its first rows, but one of the rows from 16385 on has String 'odd'")
+	require.ErrorContains(t, err, "column `c0` of the Arrow stream has the type int64 from its first rows, but one of the rows from 16385 on has String 'odd'")
 	column[100] = graph.StringValue("known before")
 	stream, err := write([][]graph.Value{column}, 1000, unbounded)
 	require.NoError(t, err)

@@ -16,13 +16,13 @@ import (
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
-// adminService answers AdminService.
+// adminService implements AdminService.
 type adminService struct {
 	pb.UnimplementedAdminServiceServer
 	e      *query.Engine
 	store  telemetry.Storage // or nil
 	keeper shard.Keeper      // or nil
-	// drained ends when the server drains, and with it the calls that would not end by themselves.
+	// drained ends when the server drains; so do calls without an end of their own.
 	drained context.Context
 	debug   debugFiles
 
@@ -49,7 +49,7 @@ func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.S
 	return out, nil
 }
 
-// Stats gives a graph's counts and the shapes of its shards.
+// Stats returns a graph's counts and the shapes of its shards.
 func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.StatsResponse, error) {
 	sch, err := s.e.Schema(ctx, req.GetGraph())
 	if err != nil {

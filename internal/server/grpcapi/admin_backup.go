@@ -15,17 +15,16 @@ import (
 )
 
 const (
-	backupChunk = 1 << 20 // bytes in a message
-	backupFiles = 4 << 10 // files in a message
+	backupChunk = 1 << 20 // bytes per message
+	backupFiles = 4 << 10 // files per message
 )
 
-// noKeeper says that the store below cannot be maintained.
+// noKeeper is the error for a store without maintenance.
 func noKeeper() error {
 	return graph.Unsupported("this server's store can be neither checked nor backed up")
 }
 
-// Backup sends the files of a checkpoint, as the client asks for them. The client's pace bounds the server's, and the
-// checkpoint goes when the client does.
+// Backup sends the files of a checkpoint that the client requests. The client controls the pace, and the checkpoint ends with its call.
 func (s *adminService) Backup(stream grpc.BidiStreamingServer[pb.BackupRequest, pb.BackupResponse]) (err error) {
 	first, err := stream.Recv()
 	if err != nil {
@@ -91,7 +90,7 @@ func sendFiles(stream grpc.BidiStreamingServer[pb.BackupRequest, pb.BackupRespon
 
 func sendFile(stream grpc.BidiStreamingServer[pb.BackupRequest, pb.BackupResponse], c shard.Checkpoint, no uint32, buf []byte) (err error) {
 	if int(no) >= len(c.Files()) {
-		return wire.GRPCError(wire.RequestError(fmt.Sprintf("want: there is no file %d", no)))
+		return wire.GRPCError(wire.RequestError(fmt.Sprintf("want: file %d does not exist", no)))
 	}
 	f, err := c.Open(int(no))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// checkEvery is the pause between signs of progress.
+// checkEvery is the interval of progress messages.
 const checkEvery = 200 * time.Millisecond
 
 // Check verifies a graph.

@@ -25,23 +25,23 @@ import (
 )
 
 const (
-	// maxHeaders is the size of a call's metadata.
+	// maxHeaders bounds the metadata of a call.
 	maxHeaders = 64 << 10
-	// maxStreams is how many calls one connection may have open; a client waits with more.
+	// maxStreams bounds the open calls of a connection; clients wait with further ones.
 	maxStreams = 1 << 10
 )
 
-// Options are the settings of the gRPC API.
+// Options configure the gRPC API.
 type Options struct {
 	MaxRequestBytes int64                 // of a message
-	Memory          *request.Memory       // that large messages share; default nil, no limit
-	TxIdle          time.Duration         // after which an explicit transaction without a request is rolled back
-	Config          []byte                // the effective configuration, as it stands in what DebugInfo gives
-	EvidenceDir     string                // of what was kept of moments when memory was short; default "", there is none
-	Profiles        *telemetry.Profiles   // those that the server takes all the time; default nil, it takes none
-	Auth            *access.Authenticator // default nil, nobody is asked who they are
-	Rates           *access.Rates         // default nil, nothing is bounded
-	Audit           *access.Audit         // takes what admins have asked for and loads; default nil
+	Memory          *request.Memory       // shared by large messages; default nil, no limit
+	TxIdle          time.Duration         // idle time after which an explicit transaction rolls back
+	Config          []byte                // the effective configuration for DebugInfo
+	EvidenceDir     string                // the evidence of memory shortages; default "", none
+	Profiles        *telemetry.Profiles   // the continuous profiles; default nil, none
+	Auth            *access.Authenticator // default nil, no authentication
+	Rates           *access.Rates         // default nil, no limits
+	Audit           *access.Audit         // records loads and requests of admins; default nil
 	TLS             *tls.Config           // default nil, plain connections
 }
 
@@ -51,8 +51,8 @@ type Server struct {
 	Health *health.Server
 }
 
-// New makes the API of an engine, its loader and the store below, which may be nil and is asked for the shapes of its
-// shards alone. Calls that would not end by themselves end with drained.
+// New returns the API of an engine, its loader and the store, which may be nil and only supplies shard statistics. Calls without an end of
+// their own end with drained.
 func New(
 	drained context.Context, e *query.Engine, l *loader.Loader, store telemetry.Storage,
 	monitor *request.Monitor, registry *prometheus.Registry, opt Options,
@@ -67,7 +67,7 @@ func New(
 		grpc.InitialWindowSize(request.SmallBody), grpc.InitialConnWindowSize(4<<20),
 		grpc.ChainUnaryInterceptor(m.unary, authUnary(&opt)),
 		grpc.ChainStreamInterceptor(bounded(&opt), m.stream, authStream(&opt)),
-		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have grown already
+		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have already grown
 		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
 	)}
 	pb.RegisterGraphServiceServer(s, &graphService{e: e, idle: opt.TxIdle, drained: drained})
@@ -82,7 +82,7 @@ func New(
 	return s
 }
 
-// transport gives the security of connections.
+// transport returns the credentials of connections.
 func transport(c *tls.Config) credentials.TransportCredentials {
 	if c == nil {
 		return insecure.NewCredentials()

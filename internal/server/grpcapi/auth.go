@@ -12,17 +12,17 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// What a call may do in a graph the engine checks, which knows the statement. Here stands who is known at all, and who
-// may use what concerns the whole server.
+// The engine checks what a call may do in a graph, because it knows the statement. This file checks who calls at all, and who may use what
+// concerns the whole server.
 
-// openMethods are the gRPC services that nobody needs a token for.
+// openMethods are the gRPC services that need no token.
 const openMethods = "/grpc.health.v1.Health/"
 
-// everyone are the methods of AdminService that are not for admins alone: what they show or end is the caller's own, or
-// of graphs that the caller may read.
+// everyone lists the methods of AdminService that are not restricted to admins: they concern the caller's own requests, or graphs that the
+// caller may read.
 var everyone = map[string]bool{"Schema": true, "Stats": true, "RunningQueries": true, "KillQuery": true, "Version": true}
 
-// enter finds who calls a gRPC method and whether they may.
+// enter authenticates and authorises a call and applies its rate limits.
 func enter(ctx context.Context, opt *Options, method string) (context.Context, *access.Meter, error) {
 	if strings.HasPrefix(method, openMethods) {
 		return ctx, nil, nil
@@ -38,7 +38,7 @@ func enter(ctx context.Context, opt *Options, method string) (context.Context, *
 	return ctx, meter, nil
 }
 
-// authenticate finds who calls a gRPC method and whether they may, if tokens are asked for.
+// authenticate identifies the caller of a method and checks its permission, if authentication is on.
 func authenticate(ctx context.Context, opt *Options, method string) (context.Context, error) {
 	if opt.Auth == nil {
 		return ctx, nil
@@ -60,7 +60,7 @@ func authenticate(ctx context.Context, opt *Options, method string) (context.Con
 	return ctx, err
 }
 
-// authUnary and authStream do so for every call.
+// authUnary and authStream call enter for every call.
 func authUnary(opt *Options) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		ctx, meter, err := enter(ctx, opt, info.FullMethod)
@@ -90,24 +90,24 @@ func authStream(opt *Options) grpc.StreamServerInterceptor {
 	}
 }
 
-// identified is a stream with more in its context: who calls, or when the call came.
+// identified is a stream with an extended context: the caller, or the time of arrival.
 type identified struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-// Context gives that context.
+// Context returns the extended context.
 func (s identified) Context() context.Context { return s.ctx }
 
-// meteredStream is a stream whose messages are counted. Of each side all but the first wait while there were too many bytes: a
-// client that sends on is held back by the window of its stream.
+// meteredStream counts the messages of a stream. In each direction, all messages but the first wait while the rate is exceeded; flow
+// control then slows down the client.
 type meteredStream struct {
 	identified
 	m              *access.Meter
 	received, sent bool
 }
 
-// RecvMsg receives a message, once more bytes may come.
+// RecvMsg receives a message once the rate permits.
 func (s *meteredStream) RecvMsg(m any) error {
 	if s.received {
 		s.m.Wait(s.ctx)
@@ -120,7 +120,7 @@ func (s *meteredStream) RecvMsg(m any) error {
 	return err
 }
 
-// SendMsg sends a message, once more bytes may go.
+// SendMsg sends a message once the rate permits.
 func (s *meteredStream) SendMsg(m any) error {
 	if s.sent {
 		s.m.Wait(s.ctx)
@@ -130,7 +130,7 @@ func (s *meteredStream) SendMsg(m any) error {
 	return s.identified.SendMsg(m)
 }
 
-// count counts a message, if anybody does.
+// count counts a message if there is a meter.
 func count(meter *access.Meter, m any) {
 	if p, ok := m.(proto.Message); ok && meter != nil {
 		meter.Count(proto.Size(p))

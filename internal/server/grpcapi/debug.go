@@ -16,11 +16,11 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// debugFiles are what the files of DebugInfo are made of, beside the process itself.
+// debugFiles are the sources of DebugInfo's files, besides the process itself.
 type debugFiles struct {
 	config   []byte
 	metrics  prometheus.Gatherer
-	evidence string // a directory, "" if there is none
+	evidence string // a directory, or ""
 }
 
 // debugFile is a file of DebugInfo.
@@ -29,7 +29,7 @@ type debugFile struct {
 	write func(io.Writer) error
 }
 
-// DebugInfo gives files that show the state of the server.
+// DebugInfo returns files that describe the state of the server.
 func (s *adminService) DebugInfo(_ *pb.DebugInfoRequest, stream grpc.ServerStreamingServer[pb.DebugInfoResponse]) error {
 	profile := func(kind string, debug int) func(io.Writer) error {
 		return func(w io.Writer) error { return pprof.Lookup(kind).WriteTo(w, debug) }
@@ -64,7 +64,7 @@ func (s *adminService) DebugInfo(_ *pb.DebugInfoRequest, stream grpc.ServerStrea
 	return nil
 }
 
-// kept are the files of evidence/MOMENT that there are now.
+// kept returns the current files of evidence/MOMENT.
 func (d debugFiles) kept() ([]debugFile, error) {
 	if d.evidence == "" {
 		return nil, nil

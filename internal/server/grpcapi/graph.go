@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// rowBytes is about what a message of rows holds.
+	// rowBytes is the target size of a message of rows.
 	rowBytes = 512 << 10
-	// maxMessage is the most that one message holds: gRPC's default limit, 4 MiB, less what goes around the rows.
+	// maxMessage bounds the rows in a message: gRPC's default limit, 4 MiB, minus the bytes around the rows.
 	maxMessage = 4<<20 - 64
 )
 
-// graphService answers GraphService.
+// graphService implements GraphService.
 type graphService struct {
 	pb.UnimplementedGraphServiceServer
 	e       *query.Engine
-	idle    time.Duration   // of an explicit transaction
+	idle    time.Duration   // of explicit transactions
 	drained context.Context // ends when the server drains
 }
 
@@ -59,8 +59,8 @@ func requestOf(req *pb.QueryRequest) (q query.Request, err error) {
 	return q, err
 }
 
-// sendResult sends all of a result: its columns, its rows, its summary. The columns wait for the first rows, so that a
-// short answer leaves in one write and wakes the client once.
+// sendResult sends a result: its columns, rows and summary. The columns wait for the first rows, so that a short response needs one write
+// and wakes the client once.
 func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
 	b, err := res.Next()
 	if err != nil {
@@ -85,7 +85,7 @@ func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
 	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Summary{Summary: wire.SummaryProto(res.Summary())}})
 }
 
-// sendRows sends rows in messages of about rowBytes. A row that does not fit into a message is an error.
+// sendRows sends rows in messages of about rowBytes. A row that exceeds a message is an error.
 func sendRows(send func(*pb.QueryResponse) error, b *graph.Batch, from, to int) error {
 	rows := wire.RowsProto(b, from, to)
 	size := proto.Size(rows)
@@ -97,13 +97,13 @@ func sendRows(send func(*pb.QueryResponse) error, b *graph.Batch, from, to int) 
 		return sendRows(send, b, mid, to)
 	}
 	if size > maxMessage {
-		return wire.GRPCError(graph.BudgetError("a row of %d bytes is larger than a gRPC message may be, %d bytes; HTTP has no such limit", size, maxMessage))
+		return wire.GRPCError(graph.BudgetError("a row of %d bytes is larger than the maximum gRPC message, %d bytes; HTTP has no such limit", size, maxMessage))
 	}
 	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Rows{Rows: rows}})
 }
 
-// Fetch runs a JSON-array fetch and streams its text. A request that fails is answered by its text, as over HTTP; only a
-// failure after the first chunk is the call's error.
+// Fetch runs a JSON-array fetch and streams its text. As over HTTP, the text reports a failure; only a failure after the first chunk fails
+// the call.
 func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingServer[pb.FetchResponse]) error {
 	method := req.GetMethod()
 	if method == "" {
@@ -122,7 +122,7 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 	return stream.Send(&pb.FetchResponse{Code: uint32(code)})
 }
 
-// timeoutOf reads a timeout; none is 0.
+// timeoutOf converts a timeout; an absent one is 0.
 func timeoutOf(d *durationpb.Duration) (time.Duration, error) {
 	if d == nil {
 		return 0, nil
@@ -133,7 +133,7 @@ func timeoutOf(d *durationpb.Duration) (time.Duration, error) {
 	return d.AsDuration(), nil
 }
 
-// chunks sends what is written to it.
+// chunks sends everything written to it.
 type chunks struct {
 	stream grpc.ServerStreamingServer[pb.FetchResponse]
 }

@@ -21,17 +21,17 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// loadGroup bounds how many rows of waiting batches are applied together, and loadRowBytes is about what a row takes of the Go heap
-// while that is done, which must not come near the heap's limit.
+// loadGroup bounds the rows of waiting batches that are applied together. loadRowBytes estimates the Go heap used per row meanwhile, which
+// must stay well below the heap's limit.
 const (
 	loadGroup    = 1 << 20
 	loadRowBytes = 1 << 10
 )
 
-// loadQueue is how many batches may wait; a client whose batches are not taken stops sending.
+// loadQueue bounds the waiting batches; when it is full, flow control stops the client.
 const loadQueue = 64
 
-// loadService answers LoadService.
+// loadService implements LoadService.
 type loadService struct {
 	pb.UnimplementedLoadServiceServer
 	l       *loader.Loader
@@ -39,8 +39,8 @@ type loadService struct {
 	audit   *access.Audit
 }
 
-// Load applies the batches of one load. One goroutine receives them, this one decodes and applies all that wait at once: as
-// messages they are small and of no concern to the garbage collector.
+// Load applies the batches of a load. One goroutine receives them; this one decodes and applies all that wait. Encoded messages are small,
+// and the garbage collector does not scan them.
 func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.LoadResponse]) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	go func() {
 		defer close(batches)
 		defer func() {
-			if p := recover(); p != nil { // this goroutine's panics pass the interceptor by
+			if p := recover(); p != nil { // the interceptor does not see panics of this goroutine
 				cancel(s.monitor.Panicked(stream.Context(), pb.LoadService_Load_FullMethodName, p))
 			}
 		}()
@@ -96,7 +96,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 		acks, err := session.Apply(ctx, group)
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {
-				err = cause // a batch that cannot be read, or a client that is gone
+				err = cause // a batch that cannot be decoded, or a client that is gone
 			}
 			return wire.GRPCError(err)
 		}
@@ -112,7 +112,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	return nil
 }
 
-// gather decodes a batch and those that wait behind it.
+// gather decodes a batch and those waiting behind it.
 func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch) ([]*loader.Batch, error) {
 	var group []*loader.Batch
 	most := int(min(loadGroup, debug.SetMemoryLimit(-1)/loadRowBytes))
@@ -136,7 +136,7 @@ func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch) ([]*loader.Batch, er
 	}
 }
 
-// receive takes batches in until the client has sent its last.
+// receive queues batches until the client has sent its last.
 func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest, pb.LoadResponse], to chan<- *pb.LoadBatch) error {
 	for {
 		req, err := stream.Recv()
@@ -147,7 +147,7 @@ func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest
 			return err
 		}
 		if req.GetBatch() == nil {
-			return wire.RequestError("a load is opened once")
+			return wire.RequestError("a load can be opened only once")
 		}
 		select {
 		case to <- req.GetBatch():
@@ -244,10 +244,10 @@ func propsFromProto(ps []*pb.PropertyColumn) ([]loader.PropertyColumn, error) {
 	return out, nil
 }
 
-// columnFromProto reads a column; its strings share the message's memory.
+// columnFromProto decodes a column; its strings share the message's memory.
 func columnFromProto(c *pb.LoadColumn) ([]graph.Value, error) { return nestedColumn(c, 0) }
 
-// nestedColumn reads a column that lies within so many lists.
+// nestedColumn decodes a column at a depth of nested lists.
 func nestedColumn(c *pb.LoadColumn, depth int) ([]graph.Value, error) {
 	var out []graph.Value
 	switch d := c.GetData().(type) {

@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// metrics count calls by method.
+// metrics counts calls by method.
 type metrics struct {
 	monitor *request.Monitor
 	calls   *prometheus.CounterVec
@@ -35,16 +35,16 @@ func newMetrics(registry prometheus.Registerer, monitor *request.Monitor) *metri
 	return m
 }
 
-// unary counts a gRPC call and turns a panic into an error.
+// unary counts a gRPC call and recovers panics.
 func (m *metrics) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (res any, err error) {
 	start := time.Now()
 	ctx, id := m.named(ctx)
 	defer m.call(ctx, info.FullMethod, start, &err)
-	_ = grpc.SetHeader(ctx, id) // fails only after the headers have been sent
+	_ = grpc.SetHeader(ctx, id) // fails only if the headers have been sent
 	return next(m.monitor.Arrived(ctx, start), req)
 }
 
-// stream does the same for a call of which one side is a stream.
+// stream does the same for a streaming call.
 func (m *metrics) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	start := time.Now()
 	ctx, id := m.named(ss.Context())
@@ -53,8 +53,8 @@ func (m *metrics) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerI
 	return next(srv, identified{ss, m.monitor.Arrived(ctx, start)})
 }
 
-// named gives a call's context with the id of its request, and with its caller's span if traces are made, and the
-// metadata that tell the client of the id.
+// named returns a context with the request's id (and the caller's span if traces are on), and the metadata that return the id to the
+// client.
 func (m *metrics) named(ctx context.Context) (context.Context, metadata.MD) {
 	asked := ""
 	if ids := metadata.ValueFromIncomingContext(ctx, request.Header); len(ids) > 0 {
@@ -80,7 +80,7 @@ func (m *metrics) call(ctx context.Context, method string, start time.Time, err 
 		log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("method", method), slog.String("code", code), slog.Duration("elapsed", elapsed))
 	}
 	m.seconds.WithLabelValues(method).Observe(elapsed.Seconds())
-	if method != pb.AdminService_Top_FullMethodName && method != pb.AdminService_Trace_FullMethodName { // which are only watching
+	if method != pb.AdminService_Top_FullMethodName && method != pb.AdminService_Trace_FullMethodName { // these only watch
 		m.monitor.Ended(method, start, elapsed, *err != nil)
 	}
 }
@@ -88,7 +88,7 @@ func (m *metrics) call(ctx context.Context, method string, start time.Time, err 
 // metadataCarrier reads a call's metadata.
 type metadataCarrier struct{ metadata.MD }
 
-// Get gives the first value of a key.
+// Get returns the first value of a key.
 func (m metadataCarrier) Get(key string) string {
 	if values := m.MD.Get(key); len(values) > 0 {
 		return values[0]
@@ -99,7 +99,7 @@ func (m metadataCarrier) Get(key string) string {
 // Set sets a value.
 func (m metadataCarrier) Set(key, value string) { m.MD.Set(key, value) }
 
-// Keys gives all keys.
+// Keys returns all keys.
 func (m metadataCarrier) Keys() []string {
 	keys := make([]string, 0, len(m.MD))
 	for key := range m.MD {

@@ -21,7 +21,7 @@ const (
 	longestProfile = 10 * time.Minute
 )
 
-// Profile takes a profile of the process. One CPU profile can be taken at a time.
+// Profile takes a profile of the process. Only one CPU profile can run at a time.
 func (s *adminService) Profile(req *pb.ProfileRequest, stream grpc.ServerStreamingServer[pb.ProfileResponse]) error {
 	watch, err := timeoutOf(req.GetDuration())
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *adminService) Profile(req *pb.ProfileRequest, stream grpc.ServerStreami
 	return nil
 }
 
-// KeptProfiles lists the profiles that the server has taken by itself.
+// KeptProfiles lists the continuous profiles of the server.
 func (s *adminService) KeptProfiles(context.Context, *pb.KeptProfilesRequest) (*pb.KeptProfilesResponse, error) {
 	list, err := s.profiles.List()
 	if err != nil {

@@ -19,21 +19,21 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// frames is what the transport gives of a call: gRPC itself would read a message as soon as it knows its length, and what is
-// wanted here is to ask in between whether there is memory for it.
+// frames is the transport's interface to the messages of a call. gRPC itself reads a message as soon as it knows its length; receiving
+// reserves memory in between.
 type frames interface {
 	ReadMessageHeader(header []byte) error
 	Read(n int) (mem.BufferSlice, error)
 	RecvCompress() string
 }
 
-// bounded has the messages of streams read within the memory that large requests share. Those of other calls, which are all
-// small, gRPC bounds by request.SmallBody.
+// bounded reads the messages of streams within the memory that large requests share. gRPC itself bounds the messages of other calls, which
+// are all small, by request.SmallBody.
 func bounded(opt *Options) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		f, ok := grpc.ServerTransportStreamFromContext(ss.Context()).(frames)
 		if !ok {
-			return status.Error(codes.Internal, "the transport of gRPC is another than was built for")
+			return status.Error(codes.Internal, "unexpected gRPC transport")
 		}
 		s := &receiving{ServerStream: ss, opt: opt, frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
 		defer s.end()
@@ -41,21 +41,21 @@ func bounded(opt *Options) grpc.StreamServerInterceptor {
 	}
 }
 
-// receiving is a stream whose large messages wait until there is memory for them.
+// receiving is a stream whose large messages wait for memory.
 type receiving struct {
 	grpc.ServerStream
 	opt    *Options
 	frames frames
-	many   bool // messages may come
-	// brief has the memory of a message given back when it is read: a load bounds what it has read itself.
+	many   bool // the client may send several messages
+	// brief returns the memory of a message once it is read: a load bounds its own memory.
 	brief bool
 
-	mu      sync.Mutex // some handlers read beside what they do, and may be over before that
+	mu      sync.Mutex // handlers may read concurrently and end earlier
 	over    bool
-	release func() // of the last message, or nil
+	release func() // for the last message, or nil
 }
 
-// keep gives back the memory of the last message; release is for the next one, or nil.
+// keep releases the memory of the last message; release is that of the next one, or nil.
 func (s *receiving) keep(release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *receiving) keep(release func()) {
 	}
 }
 
-// end gives all memory back, now and of what may still come.
+// end releases all memory, current and future.
 func (s *receiving) end() {
 	s.mu.Lock()
 	s.over = true
@@ -76,13 +76,13 @@ func (s *receiving) end() {
 	s.keep(nil)
 }
 
-// RecvMsg receives a message. The memory of the one before is given back.
+// RecvMsg receives a message and releases the memory of the previous one.
 func (s *receiving) RecvMsg(m any) error {
 	s.keep(nil)
 	if err := s.next(m); err != nil {
 		s.keep(nil)
 		if !s.many && errors.Is(err, io.EOF) {
-			return status.Error(codes.Internal, "the call came without its message")
+			return status.Error(codes.Internal, "the call has no message")
 		}
 		return err
 	}
@@ -98,12 +98,12 @@ func (s *receiving) RecvMsg(m any) error {
 	case err != nil:
 		return s.broken(err)
 	}
-	return status.Error(codes.Internal, "the call came with more than one message")
+	return status.Error(codes.Internal, "the call has more than one message")
 }
 
 // next reads the next message.
 func (s *receiving) next(m any) error {
-	var header [5]byte // whether it is compressed, and its length
+	var header [5]byte // the compression flag and the length
 	switch err := s.frames.ReadMessageHeader(header[:]); {
 	case errors.Is(err, io.EOF):
 		return io.EOF
@@ -133,7 +133,7 @@ func (s *receiving) next(m any) error {
 	if compressed {
 		c := encoding.GetCompressor(s.frames.RecvCompress())
 		if c == nil {
-			return status.Errorf(codes.Unimplemented, "the server knows no compression %q", s.frames.RecvCompress())
+			return status.Errorf(codes.Unimplemented, "unsupported compression %q", s.frames.RecvCompress())
 		}
 		plain, err := plainOf(c, data, most)
 		if err != nil {
@@ -150,7 +150,7 @@ func (s *receiving) next(m any) error {
 	return nil
 }
 
-// plainOf gives what was compressed, but no more than one byte more than most.
+// plainOf decompresses data, up to one byte more than most.
 func plainOf(c encoding.Compressor, data mem.BufferSlice, most int64) (mem.BufferSlice, error) {
 	in := data.Reader()
 	defer func() { _ = in.Close() }()
@@ -165,7 +165,7 @@ func (s *receiving) tooLarge() error {
 	return status.Error(codes.ResourceExhausted, fmt.Sprintf("the message is larger than %d bytes, the limit max-request", s.opt.MaxRequestBytes))
 }
 
-// broken says why a message has not come whole.
+// broken returns the error for an incomplete message.
 func (s *receiving) broken(err error) error {
 	if ended := s.Context().Err(); ended != nil {
 		return status.FromContextError(ended).Err()
@@ -173,5 +173,5 @@ func (s *receiving) broken(err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
-	return status.Errorf(codes.Internal, "the message has not come whole: %v", err)
+	return status.Errorf(codes.Internal, "the message is incomplete: %v", err)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/request"
 )
 
-// topProto converts what all operations did in an interval.
+// topProto converts the counts of an interval.
 func topProto(i *request.Interval) *pb.TopResponse {
 	out := &pb.TopResponse{End: timestamppb.New(i.End), Interval: durationpb.New(i.Length)}
 	for _, o := range i.Operations {

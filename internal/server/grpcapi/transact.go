@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// Transact runs explicit transactions, one after another. The one that is open dies with the stream.
+// Transact runs explicit transactions, one after another. An open transaction ends with the stream.
 func (s *graphService) Transact(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]) error {
 	c := &transactCall{s: s, stream: stream}
 	defer func() {
@@ -48,7 +48,7 @@ func (s *graphService) Transact(stream grpc.BidiStreamingServer[pb.TransactReque
 			}
 			return err
 		case <-c.ended:
-			return wire.GRPCError(c.tx.Touch()) // says why
+			return wire.GRPCError(c.tx.Touch()) // returns the reason
 		case <-s.drained.Done():
 			return wire.GRPCError(wire.Draining())
 		}
@@ -60,10 +60,10 @@ type transactCall struct {
 	s      *graphService
 	stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]
 	tx     *query.Transaction // or nil
-	ended  chan struct{}      // closed when tx is over
+	ended  chan struct{}      // closed when tx ends
 }
 
-// step does what a client asks for.
+// step executes a step of the client.
 func (c *transactCall) step(ctx context.Context, req *pb.TransactRequest) error {
 	if begin := req.GetBegin(); begin != nil {
 		if c.tx != nil {
@@ -72,7 +72,7 @@ func (c *transactCall) step(ctx context.Context, req *pb.TransactRequest) error 
 		return c.begin(ctx, begin)
 	}
 	if c.tx == nil {
-		return wire.RequestError("there is no transaction; the first step is begin")
+		return wire.RequestError("no transaction is open; the first step is begin")
 	}
 	switch step := req.GetStep().(type) {
 	case *pb.TransactRequest_Run:
@@ -131,7 +131,7 @@ func (c *transactCall) run(ctx context.Context, run *pb.TransactRun) error {
 	})
 }
 
-// finish answers the end of a transaction; the next may begin.
+// finish reports the end of a transaction; the next may begin.
 func (c *transactCall) finish(res *pb.TransactResponse) error {
 	c.tx, c.ended = nil, nil
 	return c.stream.Send(res)

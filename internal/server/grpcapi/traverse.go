@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// Traverse goes from some vertices hop by hop and streams rows.
+// Traverse traverses edges from the selected vertices, hop by hop, and streams rows.
 func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStreamingServer[pb.TraverseResponse]) error {
 	from, err := selectorOf(req.GetFrom(), "from")
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *graphService) GetVertices(req *pb.GetVerticesRequest, stream grpc.Serve
 	}, stream.Send)
 }
 
-// foundVertex gives the vertex of a row: the whole of it, or the named properties that it has.
+// foundVertex returns the vertex of a row: all of it, or those of the named properties that it has.
 func foundVertex(b *graph.Batch, row int, properties []string) *pb.Vertex {
 	if len(properties) == 0 {
 		return wire.VertexProto(b.Cols[0].Value(row))
@@ -243,7 +243,7 @@ func eachPart[M proto.Message](res *query.Result, part func(b *graph.Batch, from
 	}
 }
 
-// sendHalves sends rows in messages of about rowBytes. A row that does not fit into a message is an error.
+// sendHalves sends rows in messages of about rowBytes. A row that exceeds a message is an error.
 func sendHalves[M proto.Message](b *graph.Batch, from, to int, part func(b *graph.Batch, from, to int) M, send func(M) error) error {
 	m := part(b, from, to)
 	size := proto.Size(m)
@@ -255,7 +255,7 @@ func sendHalves[M proto.Message](b *graph.Batch, from, to int, part func(b *grap
 		return sendHalves(b, mid, to, part, send)
 	}
 	if size > maxMessage {
-		return wire.GRPCError(graph.BudgetError("a row of %d bytes is larger than a gRPC message may be, %d bytes; HTTP has no such limit", size, maxMessage))
+		return wire.GRPCError(graph.BudgetError("a row of %d bytes is larger than the maximum gRPC message, %d bytes; HTTP has no such limit", size, maxMessage))
 	}
 	return send(m)
 }
@@ -279,7 +279,7 @@ var directions = map[pb.Direction]graph.Direction{
 	pb.Direction_DIRECTION_IN: graph.In, pb.Direction_DIRECTION_BOTH: graph.Both,
 }
 
-// selectorOf reads a selector; none is an empty one, which the request's check refuses.
+// selectorOf converts a selector; an absent one is empty, which the request's validation rejects.
 func selectorOf(in *pb.VertexSelector, field string) (s traverse.Selector, err error) {
 	switch by := in.GetBy().(type) {
 	case *pb.VertexSelector_Key:

@@ -21,14 +21,14 @@ const (
 	usualInterval    = time.Second
 	shortestInterval = 100 * time.Millisecond
 	longestInterval  = time.Hour
-	// tracesWaiting is how many requests wait for a client that takes them slowly before some are left out.
+	// tracesWaiting bounds the requests that wait for a slow client; further ones are dropped.
 	tracesWaiting = 256
-	// tracedText is how many bytes of a statement a trace shows.
+	// tracedText bounds the bytes of a statement in a trace.
 	tracedText = 64 << 10
 )
 
-// Top counts operations and gives the counts once in each interval. If nothing ends in the first one, its answer is the last
-// interval in which something did.
+// Top counts operations and sends the counts after each interval. If no operation ends in the first interval, it sends the last interval in
+// which one did.
 func (s *adminService) Top(req *pb.TopRequest, stream grpc.ServerStreamingServer[pb.TopResponse]) error {
 	interval := usualInterval
 	if d := req.GetInterval(); d != nil {
@@ -59,7 +59,7 @@ func (s *adminService) Top(req *pb.TopRequest, stream grpc.ServerStreamingServer
 	}
 }
 
-// Trace gives the requests that end from now on, with their stages.
+// Trace streams requests as they end, with their stages.
 func (s *adminService) Trace(req *pb.TraceRequest, stream grpc.ServerStreamingServer[pb.TraceResponse]) error {
 	least, err := timeoutOf(req.GetMin())
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *adminService) Trace(req *pb.TraceRequest, stream grpc.ServerStreamingSe
 	waiting, missed := make(chan *query.Ended, tracesWaiting), atomic.Uint64{}
 	defer s.e.Watch().Add(&query.Watcher{Stages: true, Ended: func(r *query.Ended) {
 		if r.Stages == nil || r.Elapsed < least || !match.MatchString(r.Statement) {
-			return // a request without stages began before anybody asked for them
+			return // a request without stages began before tracing
 		}
 		select {
 		case waiting <- r:

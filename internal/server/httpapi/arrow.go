@@ -14,7 +14,7 @@ import (
 
 const (
 	mediaArrow = "application/vnd.apache.arrow.stream"
-	// summaryTrailer holds what other answers end with.
+	// summaryTrailer is the trailer with the summary, which other formats put at the end.
 	summaryTrailer = "Hopgate-Summary"
 )
 
@@ -33,8 +33,8 @@ func (s *arrowSink) Write(rec arrow.RecordBatch) error {
 	return nil
 }
 
-// writeArrow answers with an Arrow stream. An error before the first record batch has its status; one after it ends the
-// connection, since a stream that just ends is a whole one to Arrow's readers. tail, if any, adds members to the summary.
+// writeArrow answers with an Arrow stream. An error before the first record batch gets its HTTP status. A later one closes the
+// connection, because Arrow readers take a stream that just ends for a complete one. tail, if not nil, adds members to the summary.
 func writeArrow(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	sent := false
 	out := arrowstream.New(res.Columns, func(schema *arrow.Schema) (arrowstream.Sink, error) {

@@ -11,27 +11,27 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// minCompress is the size in bytes from which on an answer is worth being compressed.
+// minCompress is the smallest response, in bytes, that is worth compressing.
 const minCompress = 1 << 10
 
-// encoder is what the compressors have in common.
+// encoder is the interface that the compressors share.
 type encoder interface {
 	io.WriteCloser
 	Flush() error
 	Reset(w io.Writer)
 }
 
-// encoders keep compressors, which are costly to make, by the name of the encoding.
+// encoders pools compressors, which are expensive to create, by the name of the encoding.
 var encoders = map[string]*sync.Pool{
 	"gzip": {New: func() any {
 		w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 		if err != nil {
-			panic(err) // a level that does not exist
+			panic(err) // an invalid level
 		}
 		return w
 	}},
 	"zstd": {New: func() any {
-		// A small window keeps the memory of a stream at some hundred KiB.
+		// A small window limits the memory of a stream to a few hundred KiB.
 		w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10))
 		if err != nil {
 			panic(err)
@@ -40,7 +40,7 @@ var encoders = map[string]*sync.Pool{
 	}},
 }
 
-// compressed has f answer in the encoding that a request asks for, gzip or zstd, but for answers of a few bytes.
+// compressed runs f with the encoding that the request accepts, gzip or zstd. Very short responses stay uncompressed.
 func compressed(w http.ResponseWriter, r *http.Request, f http.HandlerFunc) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	name := acceptEncoding(r.Header.Values("Accept-Encoding"))
@@ -50,10 +50,10 @@ func compressed(w http.ResponseWriter, r *http.Request, f http.HandlerFunc) {
 	}
 	c := &compressWriter{ResponseWriter: w, name: name}
 	f(c, r)
-	c.close() // not after a panic: half an answer must not end as a whole one does
+	c.close() // not after a panic: a truncated response must not look complete
 }
 
-// acceptEncoding chooses the encoding that Accept-Encoding headers like best, zstd before gzip; "" is none.
+// acceptEncoding returns the preferred encoding of Accept-Encoding headers, zstd before gzip; "" means none.
 func acceptEncoding(headers []string) string {
 	best, weight := "", 0.0
 	for _, header := range headers {
@@ -81,24 +81,24 @@ func acceptEncoding(headers []string) string {
 	return best
 }
 
-// compressWriter compresses an answer. It holds the first bytes back until it knows that there are enough of them.
+// compressWriter compresses a response. It buffers the first bytes until it knows that compression pays.
 type compressWriter struct {
 	http.ResponseWriter
 	name   string
 	status int
 	buf    []byte
-	enc    encoder // nil: not decided yet, or plain
+	enc    encoder // nil: undecided, or uncompressed
 	plain  bool
 }
 
-// WriteHeader keeps the status for when it is known how the body goes out.
+// WriteHeader stores the status until the encoding is known.
 func (c *compressWriter) WriteHeader(status int) {
 	if c.status == 0 {
 		c.status = status
 	}
 }
 
-// Write compresses p, or keeps it while the answer is still a short one.
+// Write compresses p, or buffers it while the response is short.
 func (c *compressWriter) Write(p []byte) (int, error) {
 	switch {
 	case c.plain:
@@ -113,16 +113,16 @@ func (c *compressWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := c.Write(p)
-	if err == nil && c.enc != nil { // what is there goes out, so that the client can begin
+	if err == nil && c.enc != nil { // flush, so that the client can start reading
 		err = c.enc.Flush()
 	}
 	return n, err
 }
 
-// begin sends the header and what was held back.
+// begin sends the header and the buffered bytes.
 func (c *compressWriter) begin() error {
 	h := c.Header()
-	if h.Get("Content-Encoding") != "" || c.name == "gzip" && h.Get("Content-Type") == mediaArrow { // which gzip slows down tenfold
+	if h.Get("Content-Encoding") != "" || c.name == "gzip" && h.Get("Content-Type") == mediaArrow { // gzip would slow it down tenfold
 		return c.send()
 	}
 	h.Set("Content-Encoding", c.name)
@@ -135,7 +135,7 @@ func (c *compressWriter) begin() error {
 	return err
 }
 
-// send sends the header and what was held back as it is.
+// send sends the header and the buffered bytes uncompressed.
 func (c *compressWriter) send() error {
 	c.plain = true
 	c.header()
@@ -153,7 +153,7 @@ func (c *compressWriter) header() {
 	}
 }
 
-// FlushError sends what was written until now; http.ResponseController calls it.
+// FlushError sends everything written so far; http.ResponseController calls it.
 func (c *compressWriter) FlushError() error {
 	if !c.plain && c.enc == nil {
 		if err := c.begin(); err != nil {
@@ -168,11 +168,11 @@ func (c *compressWriter) FlushError() error {
 	return http.NewResponseController(c.ResponseWriter).Flush()
 }
 
-// close ends the answer.
+// close ends the response.
 func (c *compressWriter) close() {
 	if c.enc == nil {
 		if !c.plain {
-			_ = c.send() // whoever does not read its answer is gone
+			_ = c.send() // a client that stopped reading is gone
 		}
 		return
 	}
@@ -182,5 +182,5 @@ func (c *compressWriter) close() {
 	}
 }
 
-// Unwrap lets http.ResponseController find the writer below.
+// Unwrap exposes the underlying writer to http.ResponseController.
 func (c *compressWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }

@@ -8,11 +8,11 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// corsHeaders are the headers of requests that pages of other origins may set.
+// corsHeaders are the request headers that pages of other origins may set.
 const corsHeaders = "Accept, Authorization, Content-Type, Prefer, Traceparent, Tracestate, " + request.Header
 
-// checkWeb refuses what a web page that must not may have sent. Where tokens are asked for no page has one unless it was
-// given one: browsers do not send bearer tokens by themselves.
+// checkWeb rejects requests that forbidden web pages may have sent. With tokens, no check is needed: browsers do not send bearer tokens on
+// their own.
 func (h *Handler) checkWeb(r *http.Request) error {
 	if h.opt.Auth != nil {
 		return nil
@@ -20,7 +20,7 @@ func (h *Handler) checkWeb(r *http.Request) error {
 	return h.opt.Web.Check(r)
 }
 
-// checkWrite refuses a request that writes if a browser may send it without asking the server first.
+// checkWrite rejects a request that writes if a browser could send it without a preflight.
 func (h *Handler) checkWrite(r *http.Request) error {
 	if h.opt.Auth != nil {
 		return nil
@@ -28,7 +28,7 @@ func (h *Handler) checkWrite(r *http.Request) error {
 	return h.opt.Web.CheckType(r)
 }
 
-// allowOrigin lets pages of the allowed origins read the answer.
+// allowOrigin allows pages of permitted origins to read the response.
 func (h *Handler) allowOrigin(w http.ResponseWriter, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -41,7 +41,7 @@ func (h *Handler) allowOrigin(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// preflight answers a browser that asks, for a page of another origin, whether it may send a request.
+// preflight answers a browser's preflight request for a page of another origin.
 func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) {
 	if err := h.checkWeb(r); err != nil {
 		wire.Fail(w, err)

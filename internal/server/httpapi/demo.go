@@ -27,6 +27,6 @@ func (h *Handler) demo(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	if err := social.WriteFile(r.Context(), w, name, social.Options{Persons: int(persons)}); err != nil {
-		panic(http.ErrAbortHandler) // the client must not take a part for the whole
+		panic(http.ErrAbortHandler) // the client must not mistake a part for the whole
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// fetch answers a JSON-array fetch: POST /get, and POST /get/User[] for the body under the key User[]. The parameter
-// graph of the URL names the graph.
+// fetch answers a JSON-array fetch: POST /get, and POST /get/User[] for a body under the key User[]. The URL parameter graph names the
+// graph.
 func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	start := time.Now()
 	pref := readPrefer(r.Header.Values("Prefer"))
@@ -30,7 +30,7 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		out.fail(nil, err, start)
 		return
 	}
-	// A body that is no JSON stays bare, to be told so.
+	// A body that is not JSON stays unwrapped, so that parsing reports the error.
 	if wrap := r.PathValue("wrap"); wrap != "" && json.Valid(body) {
 		body = fetch.Wrap(wrap, body)
 	}
@@ -47,20 +47,20 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	out.finish(code, nil)
 }
 
-// failFetch answers a fetch that was refused as a whole, or ended in a fault of the server.
+// failFetch answers a fetch that was refused as a whole or hit an internal error.
 func failFetch(w http.ResponseWriter, err error) {
-	if g := graph.AsError(err); g.Kind == graph.KindDenied { // the way of the request, no right of its caller
+	if g := graph.AsError(err); g.Kind == graph.KindDenied { // the transport is refused, not a right of the caller
 		err = &fetch.Error{Code: fetch.CodeUnsupported, Msg: g.Error(), Err: err}
 	}
 	out := &fetchWriter{w: w, status: true}
 	out.fail(nil, err, time.Now())
 }
 
-// prefer is what a client prefers (RFC 7240).
+// prefer holds the preferences of a client (RFC 7240).
 type prefer struct {
 	status bool          // http-status: the HTTP status repeats the code
-	lines  bool          // error-lines: an error is a line, whatever comes before it
-	wait   time.Duration // wait=N: the time that the request may take
+	lines  bool          // error-lines: errors are lines, even the first
+	wait   time.Duration // wait=N: the time limit of the request
 }
 
 func readPrefer(headers []string) (p prefer) {
@@ -82,8 +82,7 @@ func readPrefer(headers []string) (p prefer) {
 	return p
 }
 
-// fetchWriter holds back the first bytes of an answer, so that a short one, a failure among them, may still choose its
-// HTTP status.
+// fetchWriter buffers the first bytes of a response, so that short ones, such as errors, can still choose the HTTP status.
 type fetchWriter struct {
 	w      http.ResponseWriter
 	status bool // the HTTP status repeats the code
@@ -109,7 +108,7 @@ func (f *fetchWriter) Write(p []byte) (int, error) {
 	return f.w.Write(p)
 }
 
-// fail answers with an error where that is still possible; where it is not, the answer is broken off.
+// fail answers with an error if that is still possible; otherwise it aborts the response.
 func (f *fetchWriter) fail(body []byte, err error, start time.Time) {
 	if f.sent {
 		panic(http.ErrAbortHandler)
@@ -118,7 +117,7 @@ func (f *fetchWriter) fail(body []byte, err error, start time.Time) {
 	f.finish(fetch.AsError(err).Code, err)
 }
 
-// finish sends what was held back; err is why it is a failure, where that is known.
+// finish sends the buffered bytes; err is the cause of a failure, if known.
 func (f *fetchWriter) finish(code int, err error) {
 	if f.sent {
 		return

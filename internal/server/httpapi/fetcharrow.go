@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// wantsArrow reports whether to answer a fetch as Arrow. All other media types that a client may accept get JSON.
+// wantsArrow reports whether to answer a fetch as Arrow. All other accepted media types get JSON.
 func wantsArrow(r *http.Request, method string) bool {
 	f, ok := accept(r.Header.Values("Accept"))
 	return ok && f.arrow && (method == "get" || method == "gets")
@@ -22,13 +22,13 @@ func wantsArrow(r *http.Request, method string) bool {
 // tableRows is how many rows of a fetchTable are encoded at once.
 const tableRows = 1024
 
-// fetchTable holds the items of a fetch as columns: a member of an item is a column, and so is a member of an object inside of an
-// item, under both names with a point between. An item without a member has null there. Any item may bring a new column, so the
-// table is complete before it is sent.
+// fetchTable collects the items of a fetch in columns: one for each member of an item, and one for each member of an object within an item,
+// named by both names with a point between. An item without a member has null there. Any item may add a column, so the table must be
+// complete before it is sent.
 type fetchTable struct {
 	out     *fetchWriter
 	names   []string
-	at      map[string]int // the columns of names
+	at      map[string]int // column numbers by name
 	columns [][]graph.Value
 	rows    int
 	size    int // of names and values, without their cells
@@ -62,7 +62,7 @@ func (t *fetchTable) add(prefix string, entries []graph.MapEntry) {
 	}
 }
 
-// put sets a cell of the current row. If a name comes twice, the first value counts.
+// put sets a cell of the current row. If a name occurs twice, the first value counts.
 func (t *fetchTable) put(name string, v graph.Value) {
 	i, ok := t.at[name]
 	if !ok {
@@ -77,7 +77,7 @@ func (t *fetchTable) put(name string, v graph.Value) {
 	}
 }
 
-// fill gives a column nulls before the current row.
+// fill fills a column with nulls up to the current row.
 func (t *fetchTable) fill(i int) {
 	for len(t.columns[i]) < t.rows {
 		t.columns[i] = append(t.columns[i], graph.Value{})

@@ -8,8 +8,8 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// guard asks an HTTP request for a token, if tokens are asked for, else whether a web page that must not may have sent it,
-// and whether its caller has sent too many, before f sees it and its body is read. failed writes an error.
+// guard checks a request before f sees it and reads the body: the token if authentication is on, otherwise whether a forbidden web page may
+// have sent it, and then the rate of its caller. failed writes an error.
 func (h *Handler) guard(f http.HandlerFunc, failed func(http.ResponseWriter, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h.checkWeb(r); err != nil {
@@ -27,7 +27,7 @@ func (h *Handler) guard(f http.HandlerFunc, failed func(http.ResponseWriter, err
 		}
 		ctx, meter, err := h.opt.Rates.Arrive(ctx)
 		if err != nil {
-			w.Header().Set("Connection", "close") // rather than read what comes
+			w.Header().Set("Connection", "close") // do not read the body
 			failed(w, err)
 			return
 		}
@@ -39,7 +39,7 @@ func (h *Handler) guard(f http.HandlerFunc, failed func(http.ResponseWriter, err
 	}
 }
 
-// meteredBody counts what a request brings.
+// meteredBody counts the bytes of a request.
 type meteredBody struct {
 	io.ReadCloser
 	m *access.Meter

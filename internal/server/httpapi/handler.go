@@ -20,10 +20,10 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// bodyTime is how long a client may take to send a request's body.
+// bodyTime bounds how long a client may take to send a body.
 const bodyTime = time.Minute
 
-// Handler serves the HTTP contract.
+// Handler serves the HTTP API.
 type Handler struct {
 	e       *query.Engine
 	opt     Options
@@ -33,7 +33,7 @@ type Handler struct {
 	txs     transactions
 }
 
-// New makes the handler of the HTTP listener, which registers its metrics.
+// New returns the handler of the HTTP listener and registers its metrics.
 func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Registerer, opt Options) *Handler {
 	opt.EnsureDefaults()
 	h := &Handler{e: e, opt: opt, mux: http.NewServeMux(), monitor: monitor, metrics: newMetrics(registry)}
@@ -58,12 +58,11 @@ func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Register
 		h.handle("PUT /v1/test/procedures", h.testProcedures)
 	}
 	h.handle("/", h.noRoute)
-	h.mux.Handle("OPTIONS /", h.observe("OPTIONS /", h.preflight, wire.Fail)) // a preflight brings no token
+	h.mux.Handle("OPTIONS /", h.observe("OPTIONS /", h.preflight, wire.Fail)) // preflights carry no token
 	return h
 }
 
-// Discover answers GET / by f, which says where to find the server's protocols, and a browser by the console, unless that
-// is nil. Both need no token.
+// Discover adds GET /: f describes the server's protocols, and browsers get the console, unless that is nil. Neither needs a token.
 func (h *Handler) Discover(f http.HandlerFunc, pages *console.Console) {
 	if pages == nil {
 		h.mux.Handle("GET /{$}", h.observe("GET /", f, wire.Fail))
@@ -80,7 +79,7 @@ func (h *Handler) Discover(f http.HandlerFunc, pages *console.Console) {
 	h.mux.Handle("GET /console/{file...}", h.observe("GET /console/", pages.ServeHTTP, wire.Fail))
 }
 
-// Close rolls the open transactions back; no more can begin.
+// Close rolls back open transactions; no more can begin.
 func (h *Handler) Close() { h.txs.close() }
 
 // handle adds a route.
@@ -94,7 +93,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	compressed(w, r, h.mux.ServeHTTP)
 }
 
-// noRoute answers what no route takes.
+// noRoute answers requests without a route.
 func (h *Handler) noRoute(w http.ResponseWriter, r *http.Request) {
 	e := graph.RequestError(graph.KindNotFound, "NoSuchRoute", "there is no %s", r.URL.Path)
 	allowed := h.methods(r)
@@ -108,7 +107,7 @@ func (h *Handler) noRoute(w http.ResponseWriter, r *http.Request) {
 	wire.WriteError(w, wire.MediaPlain, http.StatusMethodNotAllowed, e)
 }
 
-// methods lists the methods that the routes of a request's path take.
+// methods returns the methods that the routes of a request's path accept.
 func (h *Handler) methods(r *http.Request) (allowed []string) {
 	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPost, http.MethodPut} {
 		other := *r
@@ -123,11 +122,11 @@ func (h *Handler) methods(r *http.Request) (allowed []string) {
 // body reads a request's body within the limits of size and time.
 func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > h.opt.MaxRequestBytes {
-		w.Header().Set("Connection", "close") // rather than read the rest
+		w.Header().Set("Connection", "close") // do not read the rest
 		return nil, h.tooLarge()
 	}
 	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a writer that is no connection needs no deadline
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a writer without a connection needs no deadline
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
 	in := http.MaxBytesReader(w, r.Body, h.opt.MaxRequestBytes)
 	var buf []byte
@@ -144,7 +143,7 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case errors.As(err, &tooLarge):
 		return nil, h.tooLarge()
 	case graph.AsError(err).Kind == graph.KindBusy:
-		w.Header().Set("Connection", "close") // rather than read what comes
+		w.Header().Set("Connection", "close") // do not read the body
 		return nil, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, graph.RequestError(graph.KindDeadline, "TimedOut", "the request's body did not arrive within %v", bodyTime)
@@ -152,8 +151,8 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return nil, wire.RequestError("reading the request: " + err.Error())
 }
 
-// largeBody reads a body that is large, or may be, for which it waits until there is memory. That is given back when the
-// request is over, whether its client still waits for it or not.
+// largeBody reads a body that is or may be large, after waiting for memory. The memory returns when the request ends, whether or not its
+// client still waits.
 func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader) ([]byte, error) {
 	size := r.ContentLength
 	var buf []byte
@@ -167,7 +166,7 @@ func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader
 	}
 	observed, ok := w.(*statusWriter)
 	if !ok {
-		return nil, graph.InternalError("body", errors.New("nobody observes the request"))
+		return nil, graph.InternalError("body", errors.New("the request has no observer"))
 	}
 	var err error
 	if observed.after, err = h.opt.Memory.Acquire(r.Context(), size); err != nil {
@@ -183,7 +182,7 @@ func (h *Handler) tooLarge() error {
 	return wire.TooLarge(fmt.Sprintf("the request is larger than %d bytes, the limit max-request", h.opt.MaxRequestBytes))
 }
 
-// readAll appends all that r gives to buf.
+// readAll appends everything that r returns to buf.
 func readAll(r io.Reader, buf []byte) ([]byte, error) {
 	for {
 		buf = slices.Grow(buf, 512)
@@ -198,7 +197,7 @@ func readAll(r io.Reader, buf []byte) ([]byte, error) {
 	}
 }
 
-// mediaType gives the plain media type of a header, "" for none.
+// mediaType returns the media type of a header without parameters, or "".
 func mediaType(header string) string {
 	t, _, err := mime.ParseMediaType(header)
 	if err != nil {

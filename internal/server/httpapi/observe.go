@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/request"
 )
 
-// metrics count requests by route.
+// metrics counts requests by route.
 type metrics struct {
 	requests, bytes *prometheus.CounterVec
 	seconds         *prometheus.HistogramVec
@@ -34,7 +34,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	return m
 }
 
-// observe counts what f answers and turns a panic into an error, once, here, which failed writes.
+// observe counts the responses of f and recovers panics, once for all handlers; failed writes the error.
 func (h *Handler) observe(route string, f http.HandlerFunc, failed func(http.ResponseWriter, error)) http.Handler {
 	seconds, bytes := h.metrics.seconds.WithLabelValues(route), h.metrics.bytes.WithLabelValues(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,13 +50,13 @@ func (h *Handler) observe(route string, f http.HandlerFunc, failed func(http.Res
 				s.after()
 			}
 			p := recover()
-			if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it so itself
+			if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it in this way, too
 				err := h.monitor.Panicked(ctx, route, p)
 				if s.status == 0 {
 					failed(s, err)
 					p = nil
 				} else {
-					p = http.ErrAbortHandler // the client must not take half an answer for a whole one
+					p = http.ErrAbortHandler // the client must not mistake half a response for a whole one
 				}
 			}
 			if s.status == 0 {
@@ -83,14 +83,14 @@ func (h *Handler) observe(route string, f http.HandlerFunc, failed func(http.Res
 	})
 }
 
-// statusWriter remembers the status and the size of an answer.
+// statusWriter records the status and the size of a response.
 type statusWriter struct {
 	http.ResponseWriter
-	status int // 0: nothing is written yet
+	status int // 0: nothing written yet
 	bytes  int64
-	after  func()          // is called when the request is over; nil: nothing is
-	meter  *access.Meter   // counts the bytes; nil: nobody does
-	ctx    context.Context // the request's, while meter waits
+	after  func()          // called when the request ends; may be nil
+	meter  *access.Meter   // counts the bytes; may be nil
+	ctx    context.Context // of the request, for waits of meter
 }
 
 func (s *statusWriter) WriteHeader(status int) {
@@ -103,7 +103,7 @@ func (s *statusWriter) Write(p []byte) (int, error) {
 		s.status = http.StatusOK
 	}
 	if s.bytes > 0 {
-		s.meter.Wait(s.ctx) // what a short answer is too much, the next request waits for
+		s.meter.Wait(s.ctx) // the next request waits for what a short response exceeds
 	}
 	n, err := s.ResponseWriter.Write(p)
 	s.meter.Count(n)
@@ -111,5 +111,5 @@ func (s *statusWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController find the writer below.
+// Unwrap exposes the underlying writer to http.ResponseController.
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// openAPI describes every HTTP route. A test holds it against the routes that are registered.
+// openAPI describes every HTTP route. A test compares it with the registered routes.
 //
 //go:embed openapi.json
 var openAPI []byte

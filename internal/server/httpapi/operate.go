@@ -24,7 +24,7 @@ const (
 	longestProfile   = 2 * time.Minute
 )
 
-// operations adds the routes by which people watch a server and end what runs.
+// operations adds the routes for monitoring a server and ending requests.
 func (h *Handler) operations() {
 	h.handle("GET /v1/queries", h.running)
 	h.handle("DELETE /v1/queries/{id}", h.kill)
@@ -32,12 +32,12 @@ func (h *Handler) operations() {
 	h.handle("GET /v1/top", h.admins("Top", h.top))
 	h.handle("GET /v1/shards", h.admins("Shards", h.shards))
 	h.handle("GET /v1/profile", h.admins("Profile", h.profile))
-	metrics := promhttp.HandlerFor(h.opt.Metrics, promhttp.HandlerOpts{DisableCompression: true}) // the handler compresses all answers
+	metrics := promhttp.HandlerFor(h.opt.Metrics, promhttp.HandlerOpts{DisableCompression: true}) // the handler compresses all responses
 	h.handle("GET /v1/metrics", h.admins("Metrics", metrics.ServeHTTP))
 }
 
-// admins lets only admins of all graphs use f. The audit log has those whom it refuses, and whoever takes a profile; pages ask for
-// the rest again and again.
+// admins restricts f to admins of all graphs. The audit log records refusals and profiles, but not the other requests, which pages repeat
+// continuously.
 func (h *Handler) admins(name string, f http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if h.opt.Auth == nil {
@@ -65,13 +65,13 @@ type runningJSON struct {
 	ElapsedMs  float64   `json:"elapsedMs"`
 	Rows       int64     `json:"rows"`
 	Memory     int64     `json:"memory"`
-	Operator   string    `json:"operator,omitempty"` // that holds most of the memory
+	Operator   string    `json:"operator,omitempty"` // the operator with the most memory
 	Connection string    `json:"connection,omitempty"`
 	Client     string    `json:"client,omitempty"`
 	Agent      string    `json:"agent,omitempty"`
 }
 
-// running lists what runs: all of it for an admin, what is the caller's own for others.
+// running lists running requests: all for an admin, otherwise the caller's own.
 func (h *Handler) running(w http.ResponseWriter, r *http.Request) {
 	out := []runningJSON{}
 	for _, q := range h.e.Running(r.Context()) {
@@ -88,7 +88,7 @@ func (h *Handler) running(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) kill(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	if err != nil || !h.e.Kill(r.Context(), id) {
-		wire.Fail(w, graph.RequestError(graph.KindNotFound, "NoSuchQuery", "no request %q runs that the caller may end", r.PathValue("id")))
+		wire.Fail(w, graph.RequestError(graph.KindNotFound, "NoSuchQuery", "no running request %q that the caller may end", r.PathValue("id")))
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -105,7 +105,7 @@ type slowJSON struct {
 	Plan        json.RawMessage `json:"plan,omitempty"`
 }
 
-// slowLog lists the slowest requests, the slowest first.
+// slowLog lists the slowest requests, slowest first.
 func (h *Handler) slowLog(w http.ResponseWriter, r *http.Request) {
 	limit, err := number(r, "limit", 100, 1, 1<<20)
 	if err != nil {
@@ -143,7 +143,7 @@ type operationJSON struct {
 	Share       float64 `json:"share"`
 }
 
-// top counts operations for an interval and answers with what they did.
+// top counts operations for an interval and returns the counts.
 func (h *Handler) top(w http.ResponseWriter, r *http.Request) {
 	ms, err := number(r, "intervalMs", usualInterval.Milliseconds(), shortestInterval.Milliseconds(), longestInterval.Milliseconds())
 	if err != nil {
@@ -158,7 +158,7 @@ func (h *Handler) top(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-timer.C:
 	case <-r.Context().Done():
-		return // nobody waits for the answer
+		return // the client is gone
 	case <-h.opt.Drained:
 		wire.Fail(w, wire.Draining())
 		return
@@ -185,10 +185,10 @@ type shardJSON struct {
 	BlockFoundBytes    uint64  `json:"blockFoundBytes"`
 }
 
-// shards answers with the shapes of a graph's shards.
+// shards returns the shapes of a graph's shards.
 func (h *Handler) shards(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("graph")
-	if _, err := h.e.Schema(r.Context(), name); err != nil { // which knows whether there is such a graph
+	if _, err := h.e.Schema(r.Context(), name); err != nil { // fails if the graph does not exist
 		wire.Fail(w, err)
 		return
 	}
@@ -214,7 +214,7 @@ func (h *Handler) shards(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]any{"shards": out})
 }
 
-// profile watches the processors and answers with the stacks as a tree, of one statement if its fingerprint is given.
+// profile takes a CPU profile and returns its stacks as a tree, optionally for one statement by its fingerprint.
 func (h *Handler) profile(w http.ResponseWriter, r *http.Request) {
 	seconds, err := number(r, "seconds", int64(usualProfile.Seconds()), 1, int64(longestProfile.Seconds()))
 	if err != nil {
@@ -234,7 +234,7 @@ func (h *Handler) profile(w http.ResponseWriter, r *http.Request) {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// number reads a parameter of the address.
+// number reads a query parameter.
 func number(r *http.Request, name string, usual, least, most int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -10,23 +10,23 @@ import (
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
-// Options are the settings of the HTTP API.
+// Options configure the HTTP API.
 type Options struct {
-	MaxRequestBytes int64                 // of a request's body; default 64 MiB
-	Memory          *request.Memory       // that large bodies share; default nil, no limit
-	TxIdle          time.Duration         // after which an explicit transaction without a request is rolled back; default 30 s
-	TestProcedures  bool                  // whether PUT /v1/test/procedures is open
-	Auth            *access.Authenticator // default nil, nobody is asked who they are
-	Web             *access.Web           // which web pages may send requests; default nil, those of the server alone
-	Rates           *access.Rates         // default nil, nothing is bounded
-	Audit           *access.Audit         // takes what admins have asked for; default nil
-	Store           telemetry.Storage     // whose shards GET /v1/shards shows; default nil, none
-	Metrics         prometheus.Gatherer   // of GET /v1/metrics; default none
-	Profiles        *telemetry.Profiles   // that the server takes all the time; default nil, none
-	Drained         <-chan struct{}       // is closed when the server drains; default nil, never
+	MaxRequestBytes int64                 // of a request body; default 64 MiB
+	Memory          *request.Memory       // shared by large bodies; default nil, no limit
+	TxIdle          time.Duration         // idle time after which an explicit transaction rolls back; default 30 s
+	TestProcedures  bool                  // enables PUT /v1/test/procedures
+	Auth            *access.Authenticator // default nil, no authentication
+	Web             *access.Web           // which web pages may send requests; default nil, only the server's own
+	Rates           *access.Rates         // default nil, no limits
+	Audit           *access.Audit         // records requests of admins; default nil
+	Store           telemetry.Storage     // the shards of GET /v1/shards; default nil, none
+	Metrics         prometheus.Gatherer   // the metrics of GET /v1/metrics; default none
+	Profiles        *telemetry.Profiles   // the continuous profiles; default nil, none
+	Drained         <-chan struct{}       // closed when the server drains; default nil, never
 }
 
-// EnsureDefaults fills in what is not set.
+// EnsureDefaults fills in unset options.
 func (o *Options) EnsureDefaults() {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = 64 << 20

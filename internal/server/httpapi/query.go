@@ -22,7 +22,7 @@ type queryRequest struct {
 	AccessMode string          `json:"accessMode"`
 	TimeoutMs  int64           `json:"timeoutMs"`
 	MaxRows    int64           `json:"maxRows"`
-	// MaxExecutionTime is Neo4j's name for the timeout, in seconds; TimeoutMs beats it.
+	// MaxExecutionTime is Neo4j's name for the timeout, in seconds; TimeoutMs takes precedence.
 	MaxExecutionTime int64 `json:"maxExecutionTime"`
 	// Counters are always sent.
 	IncludeCounters bool `json:"includeCounters"`
@@ -35,17 +35,17 @@ const (
 	maxTimeout = int64(1<<63-1) / int64(time.Millisecond)
 )
 
-// format is how an answer is written.
+// format is the format of a response.
 type format struct {
 	media string
 	lines bool
 	arrow bool
 	form  *wire.Form
-	// inline says that an error is a line of an answer with status 200, even if nothing comes before it.
+	// inline means that an error is a line of a response with status 200, even if it is the first.
 	inline bool
 }
 
-// fail answers with an error alone.
+// fail answers with only an error.
 func (f *format) fail(w http.ResponseWriter, err error) {
 	if f.lines && f.inline {
 		wire.WriteError(w, f.media, http.StatusOK, err)
@@ -54,7 +54,7 @@ func (f *format) fail(w http.ResponseWriter, err error) {
 	wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
 }
 
-// errors gives the media type of an answer that is an error alone.
+// errors returns the media type of a response that is only an error.
 func (f *format) errors() string {
 	if f.lines || f.arrow {
 		return wire.MediaPlain
@@ -62,8 +62,8 @@ func (f *format) errors() string {
 	return f.media
 }
 
-// accept chooses the format that Accept headers ask for: of those that are known the one with the greatest q, the first if
-// there are several. No header, or an empty one, asks for none.
+// accept chooses a format by Accept headers: the known one with the greatest q, the first among equals. A missing or empty header means the
+// default.
 func accept(headers []string) (best format, ok bool) {
 	most, empty := 0.0, true
 	for _, header := range headers {
@@ -93,7 +93,7 @@ func accept(headers []string) (best format, ok bool) {
 	return best, most > 0
 }
 
-// formatOf gives the format of a media type.
+// formatOf returns the format of a media type.
 func formatOf(media string) (format, bool) {
 	switch media {
 	case mediaLines, "application/jsonl":
@@ -108,12 +108,12 @@ func formatOf(media string) (format, bool) {
 	return format{}, false
 }
 
-// acceptOrFail chooses the format of the answer to a request, or answers that there is none.
+// acceptOrFail chooses the format of the response, or answers that none fits.
 func acceptOrFail(w http.ResponseWriter, r *http.Request) (format, bool) {
 	f, ok := accept(r.Header.Values("Accept"))
 	if !ok {
 		wire.WriteError(w, wire.MediaPlain, http.StatusNotAcceptable,
-			wire.RequestError("Accept: none of the media types is known; there are "+wire.MediaPlain+", "+mediaLines+", "+mediaTyped+" and "+mediaArrow))
+			wire.RequestError("Accept: none of the media types is supported; supported are "+wire.MediaPlain+", "+mediaLines+", "+mediaTyped+" and "+mediaArrow))
 	}
 	return f, ok
 }
@@ -143,8 +143,8 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 	writeResult(w, res, f, status, nil)
 }
 
-// queryRequest reads a request. Neo4j's clients may send members that mean nothing here: bookmarks, for one, since a
-// read sees all that was acknowledged.
+// queryRequest reads a request. It accepts members of Neo4j's clients that mean nothing here, such as bookmarks: a read sees everything
+// acknowledged before it.
 func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) (req query.Request, err error) {
 	body, err := h.body(w, r)
 	if err != nil {
@@ -164,15 +164,15 @@ func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j boo
 	return req, wire.CheckStatement(q.Statement)
 }
 
-// graphOf gives the graph of a path of Neo4j's Query API.
+// graphOf returns the graph in a path of Neo4j's Query API.
 func graphOf(r *http.Request) string {
-	if name := r.PathValue("graph"); name != "neo4j" { // what Neo4j's clients ask for when they are told nothing
+	if name := r.PathValue("graph"); name != "neo4j" { // the default name in Neo4j's clients
 		return name
 	}
 	return query.DefaultGraph
 }
 
-// request gives the request with its members checked, all but the statement.
+// request checks all members except the statement and converts the request.
 func (q *queryRequest) request(r *http.Request) (req query.Request, err error) {
 	req = query.Request{Statement: q.Statement, Graph: q.Graph, MaxRows: q.MaxRows, Timeout: time.Duration(q.TimeoutMs) * time.Millisecond}
 	switch strings.ToUpper(q.AccessMode) {
@@ -200,7 +200,7 @@ func (q *queryRequest) request(r *http.Request) (req query.Request, err error) {
 	return req, nil
 }
 
-// writeResult writes the answer to a statement; tail, if any, adds members to the end of its object.
+// writeResult writes the response to a statement; tail, if not nil, adds members to the end of its object.
 func writeResult(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	switch {
 	case f.lines:
@@ -212,9 +212,8 @@ func writeResult(w http.ResponseWriter, res *query.Result, f format, status int,
 	}
 }
 
-// writeEnvelope answers with one JSON object. Nothing is sent before the first flushBytes, so that an error up to then has
-// its status; one after that ends the connection, so that no client takes half an answer for a whole one. tail, if any,
-// adds members at the end.
+// writeEnvelope answers with one JSON object. It sends nothing before the first flushBytes, so that an error up to then gets its HTTP
+// status. A later error closes the connection, so that no client mistakes a part for the whole. tail, if not nil, adds members at the end.
 func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	buf := append(make([]byte, 0, 4096), `{"data":{"fields":`...)
 	buf = appendNames(buf, res.Columns)
@@ -268,8 +267,8 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 	_, _ = w.Write(buf)
 }
 
-// writeLines answers with one JSON value a line, flushed batch by batch. An error before the first batch has its status;
-// one after it is the last line. tail, if any, adds members to the last line.
+// writeLines answers with one JSON value per line and flushes each batch. An error before the first batch gets its HTTP status; a later one
+// is the last line. tail, if not nil, adds members to the last line.
 func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	b, err := res.Next()
 	if err != nil {

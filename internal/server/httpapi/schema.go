@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// schemaJSON is the answer of GET /v1/schema.
+// schemaJSON is the response of GET /v1/schema.
 type schemaJSON struct {
 	Vertices   uint64         `json:"vertices"`
 	Edges      uint64         `json:"edges"`
@@ -39,10 +39,10 @@ type indexJSON struct {
 	Unique     bool     `json:"unique"`
 	Required   bool     `json:"required"`
 	Online     bool     `json:"online"`
-	Distinct   uint64   `json:"distinct"` // an estimate; 0 where there is no index
+	Distinct   uint64   `json:"distinct"` // an estimate; 0 without an index
 }
 
-// schema answers with what a graph consists of, from the counters that every commit maintains.
+// schema describes a graph, from the counters that every commit maintains.
 func (h *Handler) schema(w http.ResponseWriter, r *http.Request) {
 	s, err := h.e.Schema(r.Context(), r.URL.Query().Get("graph"))
 	if err != nil {

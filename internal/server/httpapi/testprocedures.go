@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// testProcedures replaces the procedures that a conformance test calls.
+// testProcedures replaces the procedures that conformance tests call.
 func (h *Handler) testProcedures(w http.ResponseWriter, r *http.Request) {
 	body, err := h.body(w, r)
 	if err != nil {

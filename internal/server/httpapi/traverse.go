@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// typedBody is what the bodies of all typed requests have in common.
+// typedBody is the common part of the bodies of typed requests.
 type typedBody struct {
 	Graph      string          `json:"graph"`
 	Parameters json.RawMessage `json:"parameters"`
@@ -32,7 +32,7 @@ type typedRequest interface {
 	typed() (query.Typed, error)
 }
 
-// selectorBody names vertices.
+// selectorBody selects vertices.
 type selectorBody struct {
 	Label      string            `json:"label"`
 	Property   string            `json:"property"`
@@ -53,7 +53,7 @@ type hopBody struct {
 	Limit          uint64   `json:"limit"`
 }
 
-// traverseBody is the body of POST /v1/traverse: the members of a hop stand for all hops, or PerHop has one for each.
+// traverseBody is the body of POST /v1/traverse. The members of a hop apply to all hops, or PerHop has one entry for each.
 type traverseBody struct {
 	typedBody
 	From           selectorBody    `json:"from"`
@@ -126,7 +126,7 @@ func (h *Handler) traversals() {
 	h.typed("POST /v1/edges", func() typedRequest { return new(edgesBody) })
 }
 
-// typed adds a route whose bodies are decoded into what body makes.
+// typed adds a route whose bodies decode into the values that body returns.
 func (h *Handler) typed(pattern string, body func() typedRequest) {
 	h.handle(pattern, func(w http.ResponseWriter, r *http.Request) {
 		f, ok := acceptOrFail(w, r)
@@ -170,7 +170,7 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, body typedReq
 	}})
 }
 
-// selector reads a selector.
+// selector converts a selector.
 func (s *selectorBody) selector(field string) (out traverse.Selector, err error) {
 	out = traverse.Selector{Label: s.Label, Property: s.Property, Statement: s.Statement, IDs: s.ElementIDs}
 	values := s.Values
@@ -190,7 +190,7 @@ func (s *selectorBody) selector(field string) (out traverse.Selector, err error)
 	return out, err
 }
 
-// hop reads a hop; field is its name with a point behind it, empty where its members are the request's own.
+// hop converts a hop. field is its name with a point appended, or empty if its members belong to the request itself.
 func (h *hopBody) hop(field string) (traverse.Hop, error) {
 	d, ok := traverse.Directions[h.Direction]
 	if !ok {
@@ -202,14 +202,14 @@ func (h *hopBody) hop(field string) (traverse.Hop, error) {
 	}, nil
 }
 
-// hops gives the hops: the common one, or each by itself.
+// hops returns the hops: the common one, or one for each.
 func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
 	if len(perHop) == 0 {
 		h, err := common.hop("")
 		return []traverse.Hop{h}, err
 	}
 	if len(common.Edges) > 0 || common.Direction != "" || common.Where != "" || common.SkipSupernodes|common.MaxDegree|common.Sample|common.Limit != 0 {
-		return nil, wire.RequestError("perHop: cannot stand beside what is asked of all hops: give it for each of them")
+		return nil, wire.RequestError("perHop: excludes settings for all hops; set them for each hop")
 	}
 	out := make([]traverse.Hop, len(perHop))
 	for i := range perHop {

@@ -16,16 +16,16 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// transactions are the explicit transactions of Neo4j's Query API that are open, by id.
+// transactions holds the open explicit transactions of Neo4j's Query API by id.
 type transactions struct {
-	idle time.Duration // after which one is rolled back
+	idle time.Duration // idle time after which a transaction rolls back
 
 	mu     sync.Mutex
 	byID   map[string]*openTx
 	closed bool
 }
 
-// openTx is an explicit transaction of one graph and of whoever began it.
+// openTx is an explicit transaction of one graph and of the caller who began it.
 type openTx struct {
 	*query.Transaction
 	id, graph, caller string
@@ -44,7 +44,7 @@ func (ts *transactions) begin(ctx context.Context, e *query.Engine, opt query.Tx
 		ts.byID = map[string]*openTx{}
 	}
 	t := &openTx{id: id, graph: opt.Graph, caller: access.Name(ctx)}
-	ts.byID[id] = t // first, so that its end finds it; nobody knows the id yet
+	ts.byID[id] = t // first, so that its end finds it; no client knows the id yet
 	ts.mu.Unlock()
 	tx, err := e.Begin(ctx, opt)
 	if err != nil {
@@ -68,7 +68,7 @@ func (ts *transactions) remove(id string) {
 	ts.mu.Unlock()
 }
 
-// find gives an open transaction of a graph that the caller has begun.
+// find returns an open transaction of a graph that the caller began.
 func (ts *transactions) find(ctx context.Context, graphName, id string) (*openTx, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -78,7 +78,7 @@ func (ts *transactions) find(ctx context.Context, graphName, id string) (*openTx
 	return nil, graph.TransactionNotFound(": it may have been rolled back, because it was idle for too long or a statement in it failed")
 }
 
-// close rolls all transactions back and takes no more.
+// close rolls back all transactions and accepts no more.
 func (ts *transactions) close() {
 	ts.mu.Lock()
 	ts.closed = true
@@ -103,7 +103,7 @@ const (
 	commitStep
 )
 
-// transact answers POST …/query/v2/tx, …/tx/{id} and …/tx/{id}/commit. A statement may come with any of them.
+// transact answers POST …/query/v2/tx, …/tx/{id} and …/tx/{id}/commit. Each may carry a statement.
 func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 	f, ok := acceptOrFail(w, r)
 	if !ok {
@@ -125,7 +125,7 @@ func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 		fail(err)
 		return
 	}
-	req.Buffer = s == commitStep // what is answered has been committed
+	req.Buffer = s == commitStep // answer only after the commit
 	var res *query.Result
 	if req.Statement != "" {
 		if res, err = t.Run(r.Context(), req); err != nil {
@@ -169,8 +169,8 @@ func (h *Handler) rollback(w http.ResponseWriter, r *http.Request) {
 	wire.WriteJSON(w, f.errors(), http.StatusOK, []byte("{}\n"))
 }
 
-// txRequest reads a request of an explicit transaction; its body, and the statement in it, may be missing. The timeout of
-// the request that begins is the whole transaction's, that of a later one its statement's.
+// txRequest reads a request of an explicit transaction; the body and its statement are optional. The timeout of the first request applies
+// to the transaction, that of a later one to its statement.
 func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.Request, opt query.TxOptions, err error) {
 	body, err := h.body(w, r)
 	if err != nil {
@@ -195,7 +195,7 @@ func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.R
 	return req, opt, nil
 }
 
-// appendState says which transaction a request belongs to, and when it ends if nothing more is asked of it.
+// appendState appends the id of the transaction and the time at which it expires if idle.
 func (t *openTx) appendState(dst []byte) []byte {
 	dst = append(dst, `"transaction":{"id":`...)
 	dst = fn.AppendJSONString(dst, t.id)

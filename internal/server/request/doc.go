@@ -1,2 +1,2 @@
-// Package request does what all transports do with a request: it watches it, bounds what large ones hold, and names it.
+// Package request handles requests alike for all transports: it observes them, bounds the memory of large ones and assigns ids.
 package request

@@ -6,27 +6,26 @@ import (
 	"sync"
 )
 
-// How far garbage may grow, in percent of what lives: at least as far as Go has it, and while loads run further, since
-// most of what lives then are batches, which are soon garbage themselves. The limit of the process's memory stays what
-// it is.
+// Limits of garbage in percent of the live heap: at least Go's default, and more while loads run, because most of the live heap then
+// consists of batches that soon become garbage. The memory limit of the process stays the same.
 const (
 	leastGCPercent = 100
 	loadGCPercent  = 400
 	mostGCPercent  = 1000
 )
 
-// heapPace is how often the process collects garbage.
+// heapPace controls how often the process collects garbage.
 var heapPace pace
 
 type pace struct {
 	sync.Mutex
-	loads int // that run
-	base  int // percent without loads; 0: what it was when the first began
-	now   int // percent in force; 0: nothing was set yet
+	loads int // running loads
+	base  int // percent without loads; 0: as at the start of the first load
+	now   int // percent in effect; 0: not set yet
 }
 
-// SetGarbage lets garbage grow to so many bytes, or to as much as lives if that is more, before it is collected: a small
-// heap would be collected very often. live is what lives. Nothing changes if the environment sets GOGC.
+// SetGarbage allows that many bytes of garbage, or as much as the live heap if that is more, before a collection; a small heap would
+// otherwise be collected very often. It has no effect if the environment sets GOGC.
 func SetGarbage(bytes, live int64) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -41,7 +40,7 @@ func SetGarbage(bytes, live int64) {
 	}
 }
 
-// Hurry collects garbage more rarely until the function that it returns is called.
+// Hurry makes garbage collections rarer until the caller calls end.
 func Hurry() (end func()) {
 	p := &heapPace
 	p.Lock()
@@ -56,7 +55,7 @@ func Hurry() (end func()) {
 	}
 }
 
-// set puts the pace in force. The caller holds the lock.
+// set applies the pace. The caller holds the lock.
 func (p *pace) set() {
 	want := p.base
 	if p.loads > 0 {

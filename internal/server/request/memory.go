@@ -9,17 +9,17 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// SmallBody is the size of a request up to which no memory is reserved for it.
+// SmallBody is the largest request that needs no reservation of memory.
 const SmallBody = 64 << 10
 
-// Memory is what large requests share, those of all transports. A nil Memory has no limit.
+// Memory is the memory that large requests of all transports share. A nil Memory has no limit.
 type Memory struct {
 	bytes int64
-	wait  time.Duration // how long a request waits for it; 0: no limit
+	wait  time.Duration // how long a request waits; 0: no limit
 	taken *semaphore.Weighted
 }
 
-// NewMemory makes a memory of so many bytes; 0 is no limit.
+// NewMemory returns a memory of that many bytes; 0 is no limit.
 func NewMemory(bytes int64, wait time.Duration) *Memory {
 	if bytes == 0 {
 		return nil
@@ -27,20 +27,20 @@ func NewMemory(bytes int64, wait time.Duration) *Memory {
 	return &Memory{bytes: bytes, wait: wait, taken: semaphore.NewWeighted(bytes)}
 }
 
-// growTime is how long a request that has some memory already waits for more: two that wait for each other must not wait long.
+// growTime bounds how long a request that already has memory waits for more: two such requests may wait for each other.
 const growTime = time.Second
 
-// Growth is the memory of a large request whose size shows only as it comes. One goroutine uses it at a time.
+// Growth is the memory of a large request of unknown size. It is not safe for concurrent use.
 type Growth struct {
 	m     *Memory
 	bytes int64
 }
 
-// Growth begins without memory.
+// Growth returns a Growth without memory.
 func (m *Memory) Growth() *Growth { return &Growth{m: m} }
 
-// Grow takes memory for a request that is known to have so many bytes, and more, so that it is not asked for often. It takes none for
-// a small one. The first time it waits like Acquire.
+// Grow reserves memory for a request of at least size bytes, with some to spare so that calls are rare. Small requests reserve none. The
+// first reservation waits like Acquire.
 func (g *Growth) Grow(ctx context.Context, size int64) error {
 	if g.m == nil || size <= SmallBody || size <= g.bytes || g.bytes == g.m.bytes {
 		return nil
@@ -58,7 +58,7 @@ func (g *Growth) Grow(ctx context.Context, size int64) error {
 	return nil
 }
 
-// Release gives the memory back.
+// Release returns the memory.
 func (g *Growth) Release() {
 	if g.bytes > 0 {
 		g.m.taken.Release(g.bytes)
@@ -66,7 +66,7 @@ func (g *Growth) Release() {
 	}
 }
 
-// Acquire waits for memory for a large request, and returns the function that gives it back.
+// Acquire waits for memory for a large request. The caller must call release.
 func (m *Memory) Acquire(ctx context.Context, size int64) (release func(), err error) {
 	if m == nil {
 		return func() {}, nil
@@ -78,7 +78,7 @@ func (m *Memory) Acquire(ctx context.Context, size int64) (release func(), err e
 	}
 	n := min(size, m.bytes)
 	if m.taken.Acquire(ctx, n) != nil {
-		return nil, graph.Busy(0, "large requests take the memory that is for them, %d bytes; try again later", m.bytes)
+		return nil, graph.Busy(0, "large requests use all of their memory, %d bytes; try again later", m.bytes)
 	}
 	return func() { m.taken.Release(n) }, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// WatchCPU watches the processors for a while, or until the client goes away, and writes the profile. One can be taken at a time.
+// WatchCPU profiles the processors for a while, or until the client disconnects, and writes the profile. Only one can run at a time.
 func WatchCPU(ctx context.Context, watch time.Duration, w io.Writer) error {
 	if err := pprof.StartCPUProfile(w); err != nil {
 		return graph.Unavailable("RequestError", "ProfileRuns", "another CPU profile is being taken", err)
@@ -28,7 +28,7 @@ func WatchCPU(ctx context.Context, watch time.Duration, w io.Writer) error {
 	}
 }
 
-// CPUProfile watches the processors and reads the profile.
+// CPUProfile takes a CPU profile and parses it.
 func CPUProfile(ctx context.Context, watch time.Duration) (*profile.Profile, error) {
 	var b bytes.Buffer
 	if err := WatchCPU(ctx, watch, &b); err != nil {

@@ -11,45 +11,45 @@ import (
 )
 
 const (
-	// maxOperations bounds the operations that are told apart within one interval; the rest are counted as one.
+	// maxOperations bounds the operations counted separately within an interval; the rest count as one.
 	maxOperations = 1000
-	// others is the text of the operation that the rest are counted as.
+	// others is the text of the operation that represents the rest.
 	others = "(others)"
-	// Latencies are counted in classes whose bounds grow by a tenth, from 1 µs to beyond an hour.
+	// Latency classes grow by 10 %, from 1 µs to over an hour.
 	latencyClasses = 256
 	latencyGrowth  = 1.1
 )
 
-// Top counts what each operation does.
+// Top counts calls by operation.
 type Top struct {
 	mu    sync.Mutex
 	since time.Time
 	byKey map[operationKey]*operation
 }
 
-// NewTop begins to count at a moment.
+// NewTop starts counting.
 func NewTop(since time.Time) *Top { return &Top{since: since, byKey: map[operationKey]*operation{}} }
 
-// Interval is what all operations did in a while.
+// Interval holds the counts of all operations in an interval.
 type Interval struct {
 	End        time.Time
 	Length     time.Duration
-	Operations []Operation // those that took most time first
+	Operations []Operation // by total time, longest first
 }
 
-// Operation is what one operation did in an interval.
+// Operation holds the counts of an operation in an interval.
 type Operation struct {
 	Kind, Graph, Fingerprint, Text string
 	Calls, Errors                  uint64
 	Rows                           int64
-	Rate                           float64 // calls a second
+	Rate                           float64 // calls per second
 	Mean, P99                      time.Duration
 	Share                          float64 // of the time of all operations of its kind
 }
 
 type operationKey struct{ kind, graph, fingerprint, text string }
 
-// operation is what one operation did since Top.since.
+// operation counts an operation since Top.since.
 type operation struct {
 	operationKey
 	calls, errors uint64
@@ -87,7 +87,7 @@ func (t *Top) Add(r *query.Ended) {
 	o.classes[latencyClass(r.Elapsed)]++
 }
 
-// PastTop gives what the operations did in the last interval in which one ended, or nil if none has yet.
+// PastTop returns the counts of the last interval in which an operation ended, or nil.
 func PastTop(w *query.Watch, interval time.Duration) *Interval {
 	ended, since, until := w.Latest(interval)
 	if len(ended) == 0 || !since.Before(until) {
@@ -107,7 +107,7 @@ func latencyClass(d time.Duration) int {
 	return min(int(math.Ceil(math.Log(float64(d)/float64(time.Microsecond))/math.Log(latencyGrowth))), latencyClasses-1)
 }
 
-// p99 is the bound that at most one in a hundred calls were above.
+// p99 returns a bound that at most 1 % of the calls exceed.
 func (o *operation) p99() time.Duration {
 	rest := o.calls / 100
 	for i := latencyClasses - 1; i >= 0; i-- {
@@ -120,7 +120,7 @@ func (o *operation) p99() time.Duration {
 	return o.most
 }
 
-// Take gives what was counted until now, and starts over.
+// Take returns the counts so far and starts over.
 func (t *Top) Take(now time.Time) *Interval {
 	t.mu.Lock()
 	since, byKey := t.since, t.byKey

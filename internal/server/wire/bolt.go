@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// conditions has GQL's description of each status that errors have over Bolt.
+// conditions holds GQL's description of each status of a Bolt error.
 var conditions = map[string]string{
 	"08007": "error: connection exception - transaction resolution unknown",
 	"08N06": "error: connection exception - protocol error",
@@ -44,7 +44,8 @@ var conditions = map[string]string{
 	"51N73": "error: system configuration or operation exception - transaction memory limit reached",
 }
 
-// statuses gives the status of errors by their code, where it says more than the kind does; a detail behind a slash says more still.
+// statuses maps the codes of errors to statuses where the code is more specific than the kind; a detail after a slash is more specific
+// still.
 var statuses = map[string]string{
 	"Neo.ClientError.Statement.SyntaxError":                                     "42001",
 	"Neo.ClientError.Statement.SyntaxError/UndefinedVariable":                   "42N62",
@@ -76,7 +77,7 @@ const (
 	requestInvalid = "Neo.ClientError.Request.Invalid"
 )
 
-// BoltFailure gives an error the form of Bolt's contract.
+// BoltFailure converts an error to a failure of the Bolt protocol.
 func BoltFailure(err error) *bolt.Failure {
 	e := graph.AsError(err)
 	c := classify(e)
@@ -86,9 +87,9 @@ func BoltFailure(err error) *bolt.Failure {
 	}
 	switch t := transports[e.Kind]; {
 	case e.Kind == graph.KindBudget && c.code != outOfMemory && c.code != requestInvalid:
-		f.Code, f.Status = "Neo.ClientError.General.TransactionOutOfMemoryError", t.gql // or drivers would try again for long
+		f.Code, f.Status = "Neo.ClientError.General.TransactionOutOfMemoryError", t.gql // otherwise drivers would retry for a long time
 	case e.Kind == graph.KindInternal, e.Kind == graph.KindCorrupt:
-		f.Message, f.Status = e.Msg, t.gql // the cause is for the log
+		f.Message, f.Status = e.Msg, t.gql // the cause is only for the log
 	case f.Status == "":
 		f.Status = t.gql
 	}

@@ -1,2 +1,2 @@
-// Package wire writes and reads values, summaries and errors in the forms of the transports: JSON and protobuf.
+// Package wire encodes and decodes values, summaries and errors for the transports: JSON and protobuf.
 package wire

@@ -17,11 +17,11 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// transports is the one table that maps kinds of errors to the status codes of the transports; for Bolt, statuses has those of single codes.
+// transports is the one table that maps kinds of errors to status codes of the transports; for Bolt, statuses refines single codes.
 var transports = map[graph.Kind]struct {
 	http int
 	grpc codes.Code
-	gql  string // the status of Bolt's errors whose code says no more
+	gql  string // the Bolt status of errors whose code is not more specific
 }{
 	graph.KindInternal:    {http.StatusInternalServerError, codes.Internal, "50N00"},
 	graph.KindInvalid:     {http.StatusBadRequest, codes.InvalidArgument, "50N42"},
@@ -39,10 +39,10 @@ var transports = map[graph.Kind]struct {
 	graph.KindUnknown:         {http.StatusGatewayTimeout, codes.Unknown, "08007"},
 }
 
-// retryAfter is when whoever is told to try again later may do so, where the error does not say.
+// retryAfter is the default delay before a retry, if the error does not specify one.
 const retryAfter = time.Second
 
-// laterBy is when to try again after an error, which may be nil.
+// laterBy returns the delay before a retry after an error, which may be nil.
 func laterBy(err error) time.Duration {
 	var e *graph.Error
 	if errors.As(err, &e) && e.Retry > 0 {
@@ -51,10 +51,10 @@ func laterBy(err error) time.Duration {
 	return retryAfter
 }
 
-// HTTPStatus gives the HTTP status that fits an error.
+// HTTPStatus returns the HTTP status of an error.
 func HTTPStatus(err error) int { return transports[graph.AsError(err).Kind].http }
 
-// AppendError writes one entry of "errors".
+// AppendError appends one entry of "errors".
 func AppendError(dst []byte, err error) []byte {
 	e := graph.AsError(err)
 	c := classify(e)
@@ -72,10 +72,10 @@ func AppendError(dst []byte, err error) []byte {
 	return append(dst, '}')
 }
 
-// class is an error's status code and openCypher's classification.
+// class is an error's code and openCypher's classification.
 type class struct{ code, typ, phase, detail string }
 
-// classify gives an error's classification, whole also where a layer below gave a part of it.
+// classify returns the classification of an error and completes one that is only partly set.
 func classify(e *graph.Error) class {
 	c := class{e.Code, e.Type, e.Phase, e.Detail}
 	if c.code == "" {
@@ -93,22 +93,22 @@ func classify(e *graph.Error) class {
 	return c
 }
 
-// RequestError is a request that is no request: bad JSON, a wrong field.
+// RequestError is the error for a malformed request: bad JSON, a wrong field.
 func RequestError(msg string) *graph.Error {
 	return graph.RequestError(graph.KindInvalid, "InvalidRequest", "%s", msg)
 }
 
-// TooLarge is a request over a limit of size.
+// TooLarge is the error for a request over a size limit.
 func TooLarge(msg string) *graph.Error {
 	return graph.RequestError(graph.KindBudget, "TooLarge", "%s", msg)
 }
 
-// Draining is the end of a transaction because the server stops.
+// Draining is the error of a transaction that ends because the server stops.
 func Draining() error {
 	return graph.Unavailable("TransactionError", "Draining", "the server is about to stop; the transaction is rolled back", nil)
 }
 
-// Outcome is how the audit log calls the end of a request.
+// Outcome returns the outcome of a request as the audit log names it.
 func Outcome(err error) string {
 	if err == nil {
 		return "ok"
@@ -116,24 +116,24 @@ func Outcome(err error) string {
 	return graph.AsError(err).Code
 }
 
-// maxTextSize is the size of a statement.
+// maxTextSize bounds the size of a statement.
 const maxTextSize = 16 << 20
 
-// CheckStatement finds what is wrong with a statement before it is read.
+// CheckStatement validates a statement before parsing.
 func CheckStatement(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return RequestError("statement: must be there")
+		return RequestError("statement: is missing")
 	case len(text) > maxTextSize:
 		return TooLarge(fmt.Sprintf("the statement is larger than %d bytes", maxTextSize))
 	}
 	return nil
 }
 
-// GRPCError gives an error, which is not nil, the form of the gRPC contract.
+// GRPCError converts a non-nil error to a gRPC status.
 func GRPCError(err error) error {
 	if _, ok := status.FromError(err); ok {
-		return err // it comes from the transport
+		return err // the transport's own error
 	}
 	e := graph.AsError(err)
 	st, c := status.New(transports[e.Kind].grpc, strings.ToValidUTF8(e.Error(), "\ufffd")), classify(e)

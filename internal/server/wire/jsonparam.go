@@ -18,7 +18,7 @@ import (
 // MaxDepth bounds the nesting of parameters.
 const MaxDepth = 128
 
-// DecodeParams reads the parameters of a request, plain or typed. The order of a map's keys is kept.
+// DecodeParams decodes the parameters of a request, plain or typed. The keys of maps keep their order.
 func DecodeParams(raw json.RawMessage, typed bool) (map[string]graph.Value, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -43,18 +43,18 @@ func DecodeParams(raw json.RawMessage, typed bool) (map[string]graph.Value, erro
 	return params, nil
 }
 
-// DecodeValue reads a value. What is wrong with JSON as such was found when the request was read.
+// DecodeValue decodes a value. Reading the request has already validated the JSON syntax.
 func DecodeValue(raw json.RawMessage) (graph.Value, error) {
 	d := valueDecoder{dec: jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	return d.value(0)
 }
 
-// valuesAtOnce is how many values are read before others that can compute go first.
+// valuesAtOnce is how many values are decoded before yielding to other work.
 const valuesAtOnce = 4096
 
 type valueDecoder struct {
 	dec  *jsontext.Decoder
-	seen int // values
+	seen int // decoded values
 }
 
 func (d *valueDecoder) value(depth int) (graph.Value, error) {
@@ -115,7 +115,7 @@ func (d *valueDecoder) object(depth int) (graph.Value, error) {
 		if err != nil {
 			return graph.Value{}, err
 		}
-		name := key.String() // the next read takes its memory
+		name := key.String() // the next read reuses its memory
 		v, err := d.value(depth + 1)
 		if err != nil {
 			return v, err
@@ -126,7 +126,7 @@ func (d *valueDecoder) object(depth int) (graph.Value, error) {
 	return graph.MapValue(uniqueKeys(entries)), err
 }
 
-// uniqueKeys keeps of each key the last value, where the key came first.
+// uniqueKeys keeps the last value of each key, at the position of its first.
 func uniqueKeys(entries []graph.MapEntry) []graph.MapEntry {
 	if len(entries) <= fewKeys && !anyTwice(entries) {
 		return entries
@@ -144,7 +144,7 @@ func uniqueKeys(entries []graph.MapEntry) []graph.MapEntry {
 	return kept
 }
 
-// fewKeys are compared one by one.
+// fewKeys bounds the number of keys compared pairwise.
 const fewKeys = 16
 
 func anyTwice(entries []graph.MapEntry) bool {
@@ -158,7 +158,7 @@ func anyTwice(entries []graph.MapEntry) bool {
 	return false
 }
 
-// number reads a JSON number: one with a point or an exponent is a float.
+// number decodes a JSON number; with a point or an exponent, it is a float.
 func number(text []byte) (graph.Value, error) {
 	if bytes.ContainsAny(text, ".eE") {
 		f, err := strconv.ParseFloat(string(text), 64)
@@ -174,7 +174,7 @@ func number(text []byte) (graph.Value, error) {
 	return graph.IntValue(i), nil
 }
 
-// untype turns {"$type": …, "_value": …} into the value that it stands for. Plain values pass as they are.
+// untype converts {"$type": …, "_value": …} to the value it represents. Plain values pass unchanged.
 func untype(v graph.Value) (graph.Value, error) {
 	if v.Kind() != graph.Map {
 		return v, nil
@@ -211,7 +211,7 @@ func untype(v graph.Value) (graph.Value, error) {
 		}
 		i, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return x, fmt.Errorf("%q is no 64-bit integer", s)
+			return x, fmt.Errorf("%q is not a 64-bit integer", s)
 		}
 		return graph.IntValue(i), nil
 	case "Float":
@@ -224,7 +224,7 @@ func untype(v graph.Value) (graph.Value, error) {
 		}
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return x, fmt.Errorf("%q is no 64-bit float", s)
+			return x, fmt.Errorf("%q is not a 64-bit float", s)
 		}
 		return graph.FloatValue(f), nil
 	case "String":
@@ -284,7 +284,7 @@ func untype(v graph.Value) (graph.Value, error) {
 	return x, fmt.Errorf("$type %s is not a type of parameters", typ.Str())
 }
 
-// temporalFunctions read the text of the temporal types.
+// temporalFunctions parse the text of temporal types.
 var temporalFunctions = map[string]string{
 	"Date": "date", "Time": "time", "LocalTime": "localtime", "OffsetDateTime": "datetime", "ZonedDateTime": "datetime",
 	"LocalDateTime": "localdatetime", "Duration": "duration",

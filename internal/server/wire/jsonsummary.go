@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// AppendSummary writes the members that end an answer.
+// AppendSummary appends the members that end a response.
 func AppendSummary(dst []byte, s query.Summary) []byte {
 	dst = append(dst, `"counters":{"containsUpdates":`...)
 	c := s.Counters
@@ -70,7 +70,7 @@ func AppendSummary(dst []byte, s query.Summary) []byte {
 	return dst
 }
 
-// appendNotifications writes the member of what is likely a mistake, as Neo4j's Query API does, if there is any.
+// appendNotifications appends the notifications, if any, in the form of Neo4j's Query API.
 func appendNotifications(dst []byte, list []plan.Notification) []byte {
 	for i := range list {
 		n := &list[i]
@@ -107,7 +107,7 @@ func appendNotifications(dst []byte, list []plan.Notification) []byte {
 	return dst
 }
 
-// appendPosition writes the member of a place, if there is one.
+// appendPosition appends a position, if known.
 func appendPosition(dst []byte, pos graph.Pos) []byte {
 	if pos.Line == 0 {
 		return dst
@@ -121,7 +121,7 @@ func appendPosition(dst []byte, pos graph.Pos) []byte {
 	return append(dst, '}')
 }
 
-// AppendPlan writes a plan.
+// AppendPlan appends a plan.
 func AppendPlan(dst []byte, p *query.PlanNode) []byte {
 	dst = append(dst, `{"operator":`...)
 	dst = fn.AppendJSONString(dst, p.Operator)

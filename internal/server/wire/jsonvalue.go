@@ -8,15 +8,15 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// The magnitudes of floats that are written without an exponent: from the first to below the second.
+// Floats of magnitudes in [leastPlain, mostPlain) are written without an exponent.
 const leastPlain, mostPlain = 1e-5, 1e17
 
-// Form is a form of values in JSON.
+// Form is a JSON form of values.
 type Form struct {
-	scalar func(dst []byte, v graph.Value) []byte // writes a value that holds no others
-	// What stands before the elements of lists, maps and paths, and behind them and the members of vertices and edges.
+	scalar func(dst []byte, v graph.Value) []byte // writes a value that contains no others
+	// The text before the elements of lists, maps and paths, and the text that ends them, and vertices and edges.
 	list, mapping, path, end string
-	// What stands before the members of vertices and edges, from the beginning of the object.
+	// The text before the members of vertices and edges, from the beginning of the object.
 	vertex, edge, start, far, labels, typ, properties string
 }
 
@@ -28,7 +28,7 @@ var Plain = Form{
 	properties: `,"properties":`,
 }
 
-// Typed has values with their types, as Neo4j's Query API does for application/vnd.neo4j.query.
+// Typed represents values with their types, as Neo4j's Query API does for application/vnd.neo4j.query.
 var Typed = Form{
 	scalar: appendTypedScalar,
 	list:   `{"$type":"List","_value":`, mapping: `{"$type":"Map","_value":`, path: `{"$type":"Path","_value":`, end: `}`,
@@ -38,7 +38,7 @@ var Typed = Form{
 	properties: `,"_properties":`,
 }
 
-// Append writes a value.
+// Append appends a value.
 func (f *Form) Append(dst []byte, v graph.Value) []byte {
 	switch v.Kind() {
 	case graph.List:
@@ -77,7 +77,7 @@ func (f *Form) Append(dst []byte, v graph.Value) []byte {
 	return f.scalar(dst, v)
 }
 
-// noRecord is the record of vertices and edges that have none.
+// noRecord is the record of vertices and edges without properties.
 var noRecord graph.Record
 
 func (f *Form) appendVertex(dst []byte, v graph.Value) []byte {
@@ -107,13 +107,13 @@ func (f *Form) appendEdge(dst []byte, e *graph.EdgeValue) []byte {
 	return f.appendProperties(fn.AppendJSONString(append(dst, f.typ...), rec.Type), rec)
 }
 
-// appendProperties writes the properties, which come last.
+// appendProperties appends the properties, which come last.
 func (f *Form) appendProperties(dst []byte, rec *graph.Record) []byte {
 	dst = f.AppendRecord(append(dst, f.properties...), rec)
 	return append(append(dst, '}'), f.end...)
 }
 
-// AppendRecord writes the properties of a record as an object.
+// AppendRecord appends the properties of a record as an object.
 func (f *Form) AppendRecord(dst []byte, rec *graph.Record) []byte {
 	dst = append(dst, '{')
 	for i, k := range rec.Keys {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// RowsFromProto reads rows that RowsProto has packed, entities included. Strings share the memory of in.
+// RowsFromProto unpacks rows packed by RowsProto, including entities. Strings share the memory of in.
 func RowsFromProto(in *pb.RowBatch) (*graph.Batch, error) {
 	b := &graph.Batch{N: int(in.GetRows()), Cols: make([]graph.Column, len(in.GetColumns()))}
 	for i, c := range in.GetColumns() {
@@ -40,7 +40,7 @@ func columnFromProto(c *pb.Column) ([]graph.Value, error) {
 		text, from := d.Texts.GetText(), uint32(0)
 		for _, to := range d.Texts.GetEnds() {
 			if to < from || int(to) > len(text) {
-				return nil, fmt.Errorf("a text ends at %d of %d bytes", to, len(text))
+				return nil, fmt.Errorf("a string ends at %d of %d bytes", to, len(text))
 			}
 			part := text[from:to]
 			vals = append(vals, graph.StringValue(unsafe.String(unsafe.SliceData(part), len(part))))
@@ -63,7 +63,7 @@ func resultsFromProto(in []*pb.Value, depth int) ([]graph.Value, error) {
 	return vals, nil
 }
 
-// resultFromProto is FromProto for what an answer may hold: entities as well.
+// resultFromProto is FromProto for values of a response, which include entities.
 func resultFromProto(v *pb.Value, depth int) (graph.Value, error) {
 	if depth > MaxDepth {
 		return graph.Value{}, fmt.Errorf("nested deeper than %d", MaxDepth)
@@ -103,7 +103,7 @@ func entriesFromProto(in []*pb.MapEntry, depth int) (keys []string, vals []graph
 func vertexFromProto(in *pb.Vertex, depth int) (graph.Value, error) {
 	id, ok := fn.ParseVertexElementID(in.GetElementId())
 	if !ok {
-		return graph.Value{}, fmt.Errorf("%q is no element id of a vertex", in.GetElementId())
+		return graph.Value{}, fmt.Errorf("%q is not the element id of a vertex", in.GetElementId())
 	}
 	rec := &graph.Record{Labels: in.GetLabels()}
 	var err error
@@ -114,7 +114,7 @@ func vertexFromProto(in *pb.Vertex, depth int) (graph.Value, error) {
 func edgeFromProto(in *pb.Edge, depth int) (graph.Value, error) {
 	e, ok := fn.ParseEdgeElementID(in.GetElementId())
 	if !ok {
-		return graph.Value{}, fmt.Errorf("%q is no element id of an edge", in.GetElementId())
+		return graph.Value{}, fmt.Errorf("%q is not the element id of an edge", in.GetElementId())
 	}
 	rec := &graph.Record{Type: in.GetType()}
 	var err error

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// SummaryProto gives the end of the answer to a statement.
+// SummaryProto converts a summary.
 func SummaryProto(s query.Summary) *pb.QuerySummary {
 	out := &pb.QuerySummary{
 		Counters: CountersProto(s.Counters, s.Schema),
@@ -23,7 +23,7 @@ func SummaryProto(s query.Summary) *pb.QuerySummary {
 	return out
 }
 
-// NotificationsProto gives the messages of notifications.
+// NotificationsProto converts notifications.
 func NotificationsProto(list []plan.Notification) []*pb.Notification {
 	out := make([]*pb.Notification, 0, len(list))
 	for i := range list {
@@ -40,7 +40,7 @@ func NotificationsProto(list []plan.Notification) []*pb.Notification {
 	return out
 }
 
-// CountersProto says what a statement changed.
+// CountersProto converts the counters of a statement.
 func CountersProto(c exec.Counters, s query.SchemaCounters) *pb.Counters {
 	return &pb.Counters{
 		ContainsUpdates: c.ContainsUpdates() || s != query.SchemaCounters{},
@@ -52,7 +52,7 @@ func CountersProto(c exec.Counters, s query.SchemaCounters) *pb.Counters {
 	}
 }
 
-// PlanProto gives a plan, of which PROFILE says what its operators did.
+// PlanProto converts a plan, with the figures of PROFILE.
 func PlanProto(p *query.PlanNode) *pb.PlanNode {
 	if p == nil {
 		return nil

@@ -16,7 +16,7 @@ var temporalTypes = map[graph.ValueKind]pb.TemporalType{
 	graph.DateTime: pb.TemporalType_TEMPORAL_TYPE_DATE_TIME, graph.Duration: pb.TemporalType_TEMPORAL_TYPE_DURATION,
 }
 
-// ToProto gives a value the form of the API.
+// ToProto converts a value.
 func ToProto(v graph.Value) *pb.Value {
 	switch v.Kind() {
 	case graph.Null:
@@ -76,7 +76,7 @@ func recordProto(r *graph.Record) []*pb.MapEntry {
 	return out
 }
 
-// VertexProto gives a vertex with its labels and properties.
+// VertexProto converts a vertex with its labels and properties.
 func VertexProto(v graph.Value) *pb.Vertex {
 	out := &pb.Vertex{ElementId: string(fn.AppendVertexElementID(nil, v.Vertex())), Properties: recordProto(v.Record())}
 	if r := v.Record(); r != nil {
@@ -85,7 +85,7 @@ func VertexProto(v graph.Value) *pb.Vertex {
 	return out
 }
 
-// EdgeProto gives an edge with its properties.
+// EdgeProto converts an edge with its properties.
 func EdgeProto(e *graph.EdgeValue) *pb.Edge {
 	out := &pb.Edge{
 		ElementId:      string(fn.AppendEdgeElementID(nil, e.Edge)),
@@ -99,7 +99,7 @@ func EdgeProto(e *graph.EdgeValue) *pb.Edge {
 	return out
 }
 
-// FromProto reads a parameter.
+// FromProto converts a parameter.
 func FromProto(v *pb.Value, depth int) (graph.Value, error) {
 	if depth > MaxDepth {
 		return graph.Value{}, fmt.Errorf("nested deeper than %d", MaxDepth)
@@ -152,17 +152,17 @@ func FromProto(v *pb.Value, depth int) (graph.Value, error) {
 	return graph.Value{}, errors.New("a vertex, an edge or a path cannot be a parameter")
 }
 
-// pointFromProto reads a point; z means nothing in two dimensions.
+// pointFromProto converts a point; z is ignored in two dimensions.
 func pointFromProto(p *pb.Point) (graph.Value, error) {
 	crs := graph.CRS(p.GetSrid())
 	if uint32(crs) != p.GetSrid() {
-		return graph.Value{}, fmt.Errorf("there is no coordinate reference system %d", p.GetSrid())
+		return graph.Value{}, fmt.Errorf("unknown coordinate reference system %d", p.GetSrid())
 	}
 	made, err := graph.MakePoint(crs, []float64{p.GetX(), p.GetY(), p.GetZ()}[:crs.Dimensions()]...)
 	return graph.PointValue(made), err
 }
 
-// RowsProto packs rows, and gives a column a type where all its values have it.
+// RowsProto packs rows; a column whose values all have one type is packed by that type.
 func RowsProto(b *graph.Batch, from, to int) *pb.RowBatch {
 	out := &pb.RowBatch{Rows: uint32(to - from), Columns: make([]*pb.Column, len(b.Cols))}
 	for i := range b.Cols {
@@ -215,7 +215,7 @@ func columnProto(c *graph.Column, from, to int) *pb.Column {
 	return &pb.Column{Data: &pb.Column_Values{Values: x}}
 }
 
-// ParamsFromProto reads the parameters of a statement.
+// ParamsFromProto converts the parameters of a statement.
 func ParamsFromProto(in map[string]*pb.Value) (map[string]graph.Value, error) {
 	if len(in) == 0 {
 		return nil, nil

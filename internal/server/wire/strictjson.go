@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// DecodeJSON decodes an object that a request consists of. With strict, its members must all be known.
+// DecodeJSON decodes the JSON object of a request. With strict, unknown members are errors.
 func DecodeJSON(data []byte, strict bool, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if strict {
@@ -42,7 +42,7 @@ func DecodeJSON(data []byte, strict bool, into any) error {
 	return RequestError("the request: " + strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// textError says where an object that is JSON holds bytes that are no text, which the decoder takes for U+FFFD.
+// textError finds bytes in valid JSON that are not text, which the decoder would replace by U+FFFD.
 func textError(data []byte) error {
 	var at int
 	what := "half a surrogate pair"
@@ -62,7 +62,7 @@ func textError(data []byte) error {
 	return RequestError(fmt.Sprintf("the request is not JSON: line %d, column %d: %s", line, column, what))
 }
 
-// halfSurrogate finds an escape of JSON, \ud800 to \udfff, that lacks its other half, and gives -1 where there is none.
+// halfSurrogate finds a JSON escape from \ud800 to \udfff without its other half, or returns -1.
 func halfSurrogate(data []byte) int {
 	for at := 0; ; {
 		i := bytes.IndexByte(data[at:], '\\')
@@ -90,7 +90,7 @@ func halfSurrogate(data []byte) int {
 // escapeSize is the length of \u1234.
 const escapeSize = 6
 
-// codeUnit reads \u1234.
+// codeUnit decodes \u1234.
 func codeUnit(data []byte) (rune, bool) {
 	if len(data) < escapeSize || data[0] != '\\' || data[1] != 'u' {
 		return 0, false
@@ -99,7 +99,7 @@ func codeUnit(data []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// place gives the line and the column, in characters from 1, of a byte.
+// place returns the line and the column (in characters, from 1) of a byte.
 func place(data []byte, at int) (line, column int) {
 	before := data[:max(0, min(at, len(data)))]
 	start := bytes.LastIndexByte(before, '\n') + 1
