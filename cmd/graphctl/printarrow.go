@@ -5,8 +5,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
@@ -23,8 +21,7 @@ func newArrow(form string, fields []string, w io.Writer) *arrowstream.Writer {
 		if form == "arrow" {
 			return ipc.NewWriter(w, ipc.WithSchema(schema)), nil
 		}
-		props := parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd))
-		f, err := pqarrow.NewFileWriter(schema, w, props, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
+		f, err := arrowstream.OpenParquet(w, schema)
 		return parquetSink{f}, err
 	}
 	return arrowstream.New(fields, open, func(int) error { return nil })

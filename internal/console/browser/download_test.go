@@ -46,6 +46,9 @@ func TestDownloads(t *testing.T) {
 	p.wait(`window.$copied`)
 	require.Equal(t, "i\ttext\tnone\r\n9007199254740993\t\"say \"\"9007199254740993\"\", ü\"\t\r\n2\t\"say \"\"2\"\", ü\"\t\r\n1\t\"say \"\"1\"\", ü\"\t\r\n", p.text(`$copied`))
 
+	p.click("button", "Run the statement again, and download the rows as a Parquet file")
+	file := p.kept("parquet")
+	require.Equal(t, "PAR1PAR1", file[:4]+file[len(file)-4:])
 	p.click("button", "Run the statement again, and download the rows as an Arrow stream")
 	r, err := ipc.NewReader(bytes.NewReader([]byte(p.kept("arrows"))))
 	require.NoError(t, err)

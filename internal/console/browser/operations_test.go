@@ -104,6 +104,7 @@ func TestDemo(t *testing.T) {
 	p := open(t, s.http, setting{})
 	p.wait(`$t.find("button", "Load demo data")`)
 	p.audit()
+	p.watchGraph()
 	p.click("button", "Load demo data")
 	p.wait(`document.querySelector(".tour").textContent.includes("1 of 5")`)
 	p.ended()
@@ -116,6 +117,7 @@ func TestDemo(t *testing.T) {
 		require.NotContains(t, p.text(status), "failed")
 		require.NotContains(t, p.text(status), " 0 rows")
 		if step == "4" {
+			p.wait(`$view.settled`)
 			p.picture("paths")
 		}
 	}

@@ -419,7 +419,12 @@ func (p *page) picture(name string) {
 	p.t.Helper()
 	dir := os.Getenv("HOPGATE_SCREENSHOTS")
 	if *update {
-		dir = "../../../docs/console"
+		page, err := os.ReadFile("../../../docs/console.md")
+		require.NoError(p.t, err)
+		dir = ""
+		if bytes.Contains(page, []byte("(console/"+name+".png)")) {
+			dir = "../../../docs/console"
+		}
 	}
 	if dir == "" {
 		return

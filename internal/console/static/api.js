@@ -116,9 +116,9 @@ export class Run {
   }
 }
 
-/** Runs the statement of a run again, for reading alone, and gives its rows as an Arrow stream. */
-export async function arrowOf({ body }) {
-  const answer = await send("/v1/query", { method: "POST", body: stringify({ ...body, accessMode: "READ" }), accept: "application/vnd.apache.arrow.stream" });
+/** Runs the statement of a run again, for reading alone, and gives its rows in a form that the server writes. */
+export async function fileOf({ body }, accept) {
+  const answer = await send("/v1/query", { method: "POST", body: stringify({ ...body, accessMode: "READ" }), accept });
   return answer.blob();
 }
 

@@ -1,5 +1,5 @@
 // What a statement has given: its rows in several forms, its figures, its notifications.
-import { arrowOf } from "./api.js";
+import { fileOf } from "./api.js";
 import { announce, button, bytes, copy, count, download, duration, el, fill, perFrame, tabs } from "./dom.js";
 import { csv, json, pretty } from "./rows.js";
 import { GraphView } from "./graph.js";
@@ -30,11 +30,12 @@ export class ResultView {
     this.tabs.bar.addEventListener("click", () => { this.wanted = this.views[this.at].name; });
     this.canDraw = null; // whether the rows can be drawn, once there are rows
     const name = () => "result-" + new Date().toISOString().slice(0, 19).replaceAll(":", "");
-    this.arrow = button("Arrow", "Run the statement again, and download the rows as an Arrow stream", () => arrowOf(this.#run).then((b) => download(name() + ".arrows", b), (e) => announce(e.message)), { class: "small" });
+    const file = (text, what, media, end) => button(text, `Run the statement again, and download the rows as ${what}`, () => fileOf(this.#run, media).then((b) => download(name() + end, b), (e) => announce(e.message)), { class: "small" });
+    this.files = [file("Arrow", "an Arrow stream", "application/vnd.apache.arrow.stream", ".arrows"), file("Parquet", "a Parquet file", "application/vnd.apache.parquet", ".parquet")];
     this.tools = el("div", { class: "tools" },
       button("Copy", "Copy the rows as tab-separated text", (e) => copy([...csv(this.#run.rows, this.table.order, "\t")].join(""), e.target), { class: "small" }),
       button("CSV", "Download the rows as CSV", () => download(name() + ".csv", [...csv(this.#run.rows, this.table.order)], "text/csv"), { class: "small" }),
-      button("JSON", "Download the rows as JSON", () => download(name() + ".json", [...json(this.#run.rows, this.table.order)], "application/json"), { class: "small" }), this.arrow);
+      button("JSON", "Download the rows as JSON", () => download(name() + ".json", [...json(this.#run.rows, this.table.order)], "application/json"), { class: "small" }), this.files);
     this.bar = el("div", { class: "result-bar" }, this.tabs.bar, this.status, this.tools);
     this.element = el("section", { class: "result", "aria-label": "Result" }, this.bar, this.notes, this.views.map((v) => v.panel));
     this.update = perFrame(() => this.#update());
@@ -64,7 +65,7 @@ export class ResultView {
     const run = this.#run;
     fill(this.notes, (run.summary?.notifications ?? []).map((n) => el("li", { class: n.severity === "WARNING" ? "warning" : "information" },
       el("strong", {}, n.title), el("span", {}, (n.position ? `${n.position.line}:${n.position.column} ` : "") + n.description))));
-    this.arrow.hidden = !run.summary || Boolean(run.summary.counters?.containsUpdates); // a statement that writes does not run again
+    for (const b of this.files) b.hidden = !run.summary || Boolean(run.summary.counters?.containsUpdates); // a statement that writes does not run again
     this.#offer();
     this.#draw();
   }

@@ -13,35 +13,46 @@ import (
 )
 
 const (
-	mediaArrow = "application/vnd.apache.arrow.stream"
+	mediaArrow   = "application/vnd.apache.arrow.stream"
+	mediaParquet = "application/vnd.apache.parquet"
 	// summaryTrailer is the trailer with the summary, which other formats put at the end.
 	summaryTrailer = "Hopgate-Summary"
 )
 
 // arrowSink sends record batches to an HTTP client, each as soon as it is complete.
 type arrowSink struct {
-	*ipc.Writer
+	arrowstream.Sink
 	sending func() // called before each
 	flush   func() error
 }
 
 func (s *arrowSink) Write(rec arrow.RecordBatch) error {
 	s.sending()
-	if s.Writer.Write(rec) != nil || s.flush() != nil {
+	if s.Sink.Write(rec) != nil || s.flush() != nil {
 		return arrowstream.ErrGone
 	}
 	return nil
 }
 
-// writeArrow answers with an Arrow stream. An error before the first record batch gets its HTTP status. A later one closes the
-// connection, because Arrow readers take a stream that just ends for a complete one. tail, if not nil, adds members to the summary.
+// openArrow begins an answer of a media type: an Arrow stream, or a Parquet file with a row group for each record batch.
+func openArrow(w http.ResponseWriter, media string, status int, schema *arrow.Schema, sending func()) (arrowstream.Sink, error) {
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	flush := http.NewResponseController(w).Flush
+	if media == mediaParquet {
+		file, err := arrowstream.OpenParquet(w, schema)
+		return &arrowSink{file, sending, flush}, err
+	}
+	return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), sending, flush}, nil
+}
+
+// writeArrow answers with an Arrow stream or a Parquet file. An error before the first record batch gets its HTTP status. A later one
+// closes the connection, because Arrow readers take a stream that just ends for a complete one. tail, if not nil, adds members to the summary.
 func writeArrow(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	sent := false
 	out := arrowstream.New(res.Columns, func(schema *arrow.Schema) (arrowstream.Sink, error) {
-		w.Header().Set("Content-Type", f.media)
-		w.WriteHeader(status)
 		sent = true
-		return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), res.Sending, http.NewResponseController(w).Flush}, nil
+		return openArrow(w, f.media, status, schema, res.Sending)
 	}, res.HoldBytes)
 	switch err := out.Copy(res); {
 	case errors.Is(err, arrowstream.ErrGone):

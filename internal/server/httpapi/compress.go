@@ -122,7 +122,8 @@ func (c *compressWriter) Write(p []byte) (int, error) {
 // begin sends the header and the buffered bytes.
 func (c *compressWriter) begin() error {
 	h := c.Header()
-	if h.Get("Content-Encoding") != "" || c.name == "gzip" && h.Get("Content-Type") == mediaArrow { // gzip would slow it down tenfold
+	media := h.Get("Content-Type")
+	if h.Get("Content-Encoding") != "" || media == mediaParquet || c.name == "gzip" && media == mediaArrow { // gzip would slow it down tenfold
 		return c.send()
 	}
 	h.Set("Content-Encoding", c.name)

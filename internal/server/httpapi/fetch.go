@@ -35,9 +35,9 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		body = fetch.Wrap(wrap, body)
 	}
 	req := query.FetchRequest{Graph: r.URL.Query().Get("graph"), Method: method, Body: body, Timeout: pref.wait}
-	if wantsArrow(r, method) {
+	if media, ok := wantsArrow(r, method); ok {
 		out.status = true
-		req.Items = &fetchTable{out: out}
+		req.Items = &fetchTable{out: out, media: media}
 	}
 	code, err := h.e.Fetch(r.Context(), req, out)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
@@ -13,10 +12,10 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// wantsArrow reports whether to answer a fetch as Arrow. All other accepted media types get JSON.
-func wantsArrow(r *http.Request, method string) bool {
-	f, ok := accept(r.Header.Values("Accept"))
-	return ok && f.arrow && (method == "get" || method == "gets")
+// wantsArrow reports whether to answer a fetch as Arrow or Parquet. All other accepted media types get JSON.
+func wantsArrow(r *http.Request, method string) (media string, ok bool) {
+	f, known := accept(r.Header.Values("Accept"))
+	return f.media, known && f.arrow && (method == "get" || method == "gets")
 }
 
 // tableRows is how many rows of a fetchTable are encoded at once.
@@ -27,6 +26,7 @@ const tableRows = 1024
 // complete before it is sent.
 type fetchTable struct {
 	out     *fetchWriter
+	media   string
 	names   []string
 	at      map[string]int // column numbers by name
 	columns [][]graph.Value
@@ -34,7 +34,7 @@ type fetchTable struct {
 	size    int // of names and values, without their cells
 }
 
-func (t *fetchTable) Begin() { *t = fetchTable{out: t.out, at: map[string]int{}} }
+func (t *fetchTable) Begin() { *t = fetchTable{out: t.out, media: t.media, at: map[string]int{}} }
 
 func (t *fetchTable) Add(item []byte) error {
 	v, err := wire.DecodeValue(item)
@@ -88,9 +88,7 @@ func (t *fetchTable) Send(hold func(bytes int) error) (began bool, err error) {
 	w := t.out.w
 	table := arrowstream.New(t.names, func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		t.out.sent = true
-		w.Header().Set("Content-Type", mediaArrow)
-		w.WriteHeader(http.StatusOK)
-		return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), func() {}, http.NewResponseController(w).Flush}, nil
+		return openArrow(w, t.media, http.StatusOK, schema, func() {})
 	}, func(bytes int) error { return hold(t.Held() + bytes) })
 	if err = t.encode(table); errors.Is(err, arrowstream.ErrGone) {
 		err = graph.DeadlineError(err)

@@ -98,8 +98,8 @@ func formatOf(media string) (format, bool) {
 	switch media {
 	case mediaLines, "application/jsonl":
 		return format{media: mediaLines, lines: true, form: &wire.Plain}, true
-	case mediaArrow:
-		return format{media: mediaArrow, arrow: true}, true
+	case mediaArrow, mediaParquet:
+		return format{media: media, arrow: true}, true
 	case mediaTyped, mediaTyped + ".v1.0", mediaTyped + ".v1.1":
 		return format{media: media, form: &wire.Typed}, true
 	case wire.MediaPlain, "application/*", "*/*":
@@ -113,7 +113,7 @@ func acceptOrFail(w http.ResponseWriter, r *http.Request) (format, bool) {
 	f, ok := accept(r.Header.Values("Accept"))
 	if !ok {
 		wire.WriteError(w, wire.MediaPlain, http.StatusNotAcceptable,
-			wire.RequestError("Accept: none of the media types is supported; supported are "+wire.MediaPlain+", "+mediaLines+", "+mediaTyped+" and "+mediaArrow))
+			wire.RequestError("Accept: none of the media types is supported; supported are "+wire.MediaPlain+", "+mediaLines+", "+mediaTyped+", "+mediaArrow+" and "+mediaParquet))
 	}
 	return f, ok
 }
