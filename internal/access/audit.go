@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// Audit is the log of who has changed what, or was not let: JSON lines. A nil Audit keeps none.
+// Audit is a log of changes and refusals as JSON lines. A nil Audit logs nothing.
 type Audit struct{ log *slog.Logger }
 
-// OpenAudit opens an audit log: a file that is appended to, "stderr", or "" for none. The caller closes it.
+// OpenAudit opens an audit log: a file to append to, "stderr", or "" for none. The caller closes it.
 func OpenAudit(path string) (*Audit, io.Closer, error) {
 	switch path {
 	case "":
@@ -26,7 +26,7 @@ func OpenAudit(path string) (*Audit, io.Closer, error) {
 	return NewAudit(f), f, nil
 }
 
-// NewAudit makes an audit log that is written to w, a line at once.
+// NewAudit returns an audit log that writes each line to w immediately.
 func NewAudit(w io.Writer) *Audit {
 	return &Audit{log: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{
 		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
@@ -38,7 +38,7 @@ func NewAudit(w io.Writer) *Audit {
 	}))}
 }
 
-// Record notes what a caller has asked for in a graph, and how it ended: "ok", or the code of the error.
+// Record logs an action of a caller in a graph and its outcome: "ok", or the code of the error.
 func (a *Audit) Record(ctx context.Context, action, graphName, what, outcome string) {
 	if a == nil {
 		return

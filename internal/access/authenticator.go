@@ -10,20 +10,20 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Options say who is asked for a token. Without a file and an issuer nobody is.
+// Options configure authentication. Without a tokens file and an issuer, no caller needs a token.
 type Options struct {
 	TokensFile string // YAML file of hashed tokens
 	OIDC       OIDC
-	Whole      Limits // what the whole server may have, of which limits may name percentages
+	Whole      Limits // the limits of the whole server, to which percentages in limits refer
 }
 
-// Authenticator tells callers by their tokens. A nil one asks nobody.
+// Authenticator identifies callers by their tokens. A nil one requires no tokens.
 type Authenticator struct {
 	tokens *watched[tokens]
 	oidc   *verifier
 }
 
-// New makes an authenticator, or nil if nobody is asked for a token.
+// New returns an authenticator, or nil if no caller needs a token.
 func New(opt Options, log *slog.Logger) (*Authenticator, error) {
 	if opt.TokensFile == "" && opt.OIDC.Issuer == "" {
 		return nil, nil
@@ -45,7 +45,7 @@ func New(opt Options, log *slog.Logger) (*Authenticator, error) {
 	return a, nil
 }
 
-// Authenticate gives a request's context the identity of the caller whose Authorization header it came with.
+// Authenticate adds the identity of the caller in the Authorization header to a request's context.
 func (a *Authenticator) Authenticate(ctx context.Context, header string) (context.Context, error) {
 	if a == nil {
 		return ctx, nil
@@ -78,18 +78,18 @@ func (a *Authenticator) Authenticate(ctx context.Context, header string) (contex
 // Basic returns the name and the password, which is a token, of a header Authorization: Basic.
 func Basic(header string) (name, password string, ok bool) {
 	scheme, text, _ := strings.Cut(header, " ")
-	// Some clients leave the padding out. What is no base64 has no colon.
+	// Some clients omit the padding. Text that is not base64 has no colon.
 	plain, _ := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(text), "="))
 	name, password, ok = strings.Cut(string(plain), ":")
 	return name, password, ok && strings.EqualFold(scheme, "Basic")
 }
 
-// Token gives the identity of a token.
+// Token returns the identity of a token.
 func (a *Authenticator) Token(ctx context.Context, token string) (*Identity, error) {
 	if a.tokens != nil {
 		id := a.tokens.get().find(token)
 		if id == nil && !a.isJWT(token) {
-			id = a.tokens.fresh().find(token) // it may have been made just now
+			id = a.tokens.latest().find(token) // it may be new
 		}
 		if id != nil {
 			return id, nil
@@ -105,10 +105,10 @@ func (a *Authenticator) Token(ctx context.Context, token string) (*Identity, err
 	return nil, graph.Unauthenticated("the token is not known")
 }
 
-// anyName is the user name that Neo4j's clients have when they are told none.
+// anyName is the default user name of Neo4j's clients.
 const anyName = "neo4j"
 
-// Password gives the identity of a token that stands in the place of a password, beside its own name or anyName.
+// Password returns the identity of a token used as a password, together with its own name or anyName.
 func (a *Authenticator) Password(ctx context.Context, name, token string) (*Identity, error) {
 	id, err := a.Token(ctx, token)
 	if err == nil && name != anyName && name != id.Name {
@@ -117,7 +117,7 @@ func (a *Authenticator) Password(ctx context.Context, name, token string) (*Iden
 	return id, err
 }
 
-// Still gives who a token is of that was good when a connection began, or says why it is not any more.
+// Still revalidates the token of an open connection and returns its current identity.
 func (a *Authenticator) Still(id *Identity, token string) (*Identity, error) {
 	if !id.Expires.IsZero() {
 		if time.Now().Before(id.Expires) {
@@ -135,7 +135,7 @@ func (a *Authenticator) Still(id *Identity, token string) (*Identity, error) {
 	return nil, graph.Unauthenticated("the token is not known any more")
 }
 
-// isJWT reports whether a token is to be checked by its issuer's keys.
+// isJWT reports whether a token must be validated with its issuer's keys.
 func (a *Authenticator) isJWT(token string) bool {
 	return a.oidc != nil && strings.Count(token, ".") == 2
 }

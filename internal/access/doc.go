@@ -1,2 +1,2 @@
-// Package access says who calls and what they may do: tokens, roles, certificates, web pages, the audit log.
+// Package access identifies callers and decides what they may do: tokens, roles, certificates, web pages, the audit log.
 package access

@@ -8,24 +8,24 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Role is what somebody may do in a graph; a higher one includes those below it.
+// Role is a permission level in a graph; a higher one includes those below it.
 type Role uint8
 
 // The roles.
 const (
 	None    Role = iota
-	Fetcher      // send JSON-array fetches, which the access rules of fetches judge
+	Fetcher      // send JSON-array fetches, subject to the access rules of fetches
 	Reader       // read data and schema
 	Writer       // change data and schema
-	Admin        // make and drop graphs, end what others run, back up, mend, profile
+	Admin        // create and drop graphs, end requests of others, back up, repair, profile
 )
 
 var roleNames = [...]string{None: "none", Fetcher: "fetcher", Reader: "reader", Writer: "writer", Admin: "admin"}
 
-// String gives the role's name.
+// String returns the role's name.
 func (r Role) String() string { return roleNames[r] }
 
-// ParseRole reads the name of a role other than None.
+// ParseRole parses the name of a role other than None.
 func ParseRole(name string) (Role, error) {
 	for r := Fetcher; r <= Admin; r++ {
 		if roleNames[r] == name {
@@ -35,21 +35,21 @@ func ParseRole(name string) (Role, error) {
 	return None, fmt.Errorf("must be fetcher, reader, writer or admin, is %q", name)
 }
 
-// Identity is a caller whose token was good.
+// Identity is an authenticated caller.
 type Identity struct {
 	Name  string
-	Every Role            // in all graphs
-	Graph map[string]Role // in some graphs, where it is above Every
-	// Limits are the caller's own; nil: those of all callers.
+	Every Role            // role in all graphs
+	Graph map[string]Role // roles in single graphs, if above Every
+	// Limits are the caller's own; nil means the common limits.
 	Limits *Limits
-	// Expires is when the token ends, or the zero time.
+	// Expires is when the token expires, or the zero time.
 	Expires time.Time
 }
 
-// In is the caller's role in a graph.
+// In returns the caller's role in a graph.
 func (id *Identity) In(graphName string) Role { return max(id.Every, id.Graph[graphName]) }
 
-// highest is the caller's highest role in any graph.
+// highest returns the caller's highest role in any graph.
 func (id *Identity) highest() Role {
 	r := id.Every
 	for _, other := range id.Graph {
@@ -60,18 +60,18 @@ func (id *Identity) highest() Role {
 
 type contextKey struct{}
 
-// WithIdentity makes a request that of a caller.
+// WithIdentity sets the caller of a request.
 func WithIdentity(ctx context.Context, id *Identity) context.Context {
 	return context.WithValue(ctx, contextKey{}, id)
 }
 
-// Caller gives who makes a request, or nil where nobody is asked who they are: then all is allowed.
+// Caller returns the caller of a request, or nil without authentication: then everything is permitted.
 func Caller(ctx context.Context) *Identity {
 	id, _ := ctx.Value(contextKey{}).(*Identity)
 	return id
 }
 
-// Name is the caller's name, "" for nobody in particular.
+// Name returns the caller's name, or "" without authentication.
 func Name(ctx context.Context) string {
 	if id := Caller(ctx); id != nil {
 		return id.Name
@@ -79,7 +79,7 @@ func Name(ctx context.Context) string {
 	return ""
 }
 
-// Check says why the caller may not do in a graph what takes a role, or nil.
+// Check returns an error unless the caller has a role in a graph.
 func Check(ctx context.Context, graphName string, need Role) error {
 	id := Caller(ctx)
 	if id == nil || id.In(graphName) >= need {
@@ -88,13 +88,13 @@ func Check(ctx context.Context, graphName string, need Role) error {
 	return denied(id, need, fmt.Sprintf("the graph %q", graphName))
 }
 
-// OnlyFetches reports whether the caller may do nothing in a graph but send fetches.
+// OnlyFetches reports whether the caller may only send fetches in a graph.
 func OnlyFetches(ctx context.Context, graphName string) bool {
 	id := Caller(ctx)
 	return id != nil && id.In(graphName) == Fetcher
 }
 
-// CheckEvery says why the caller may not do what takes a role in all graphs, or nil.
+// CheckEvery returns an error unless the caller has a role in all graphs.
 func CheckEvery(ctx context.Context, need Role) error {
 	id := Caller(ctx)
 	if id == nil || id.Every >= need {

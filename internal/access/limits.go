@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Limits bound what a caller, or all callers of a graph, take of the server; 0 is no limit.
+// Limits bound the resources of a caller, or of all callers of a graph; 0 is no limit.
 type Limits struct {
-	Queries  int     // statements, fetches and traversals that run at one time
-	Memory   int64   // bytes that their operators hold together
-	Requests float64 // requests a second
-	Bytes    float64 // a second, of requests and of answers
+	Queries  int     // concurrent statements, fetches and traversals
+	Memory   int64   // bytes that their operators hold in total
+	Requests float64 // requests per second
+	Bytes    float64 // bytes per second, of requests and responses
 }
 
-// ParseLimits reads limits such as "queries=50%,memory=256MiB,requests=100,bytes=10MiB". A percentage is one of what the
-// whole server may have.
+// ParseLimits parses limits such as "queries=50%,memory=256MiB,requests=100,bytes=10MiB". Percentages refer to the limits of the whole
+// server.
 func ParseLimits(text string, whole Limits) (l Limits, err error) {
 	if strings.TrimSpace(text) == "" {
 		return l, nil
@@ -49,7 +49,7 @@ func ParseLimits(text string, whole Limits) (l Limits, err error) {
 	return l, errors.Join(errs...)
 }
 
-// amount reads a number or a percentage of a whole.
+// amount parses a number or a percentage of a whole.
 func amount(text string, whole float64, parse func(string) (float64, error)) (float64, error) {
 	part, ok := strings.CutSuffix(text, "%")
 	if !ok {
@@ -65,7 +65,7 @@ func amount(text string, whole float64, parse func(string) (float64, error)) (fl
 func parseNumber(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0 && n <= math.MaxInt32) {
-		return 0, fmt.Errorf("%q is no number from 0", text)
+		return 0, fmt.Errorf("%q is not a number from 0", text)
 	}
 	return n, nil
 }
@@ -91,7 +91,7 @@ var units = []struct {
 	{"B", 1},
 }
 
-// ParseSize reads a number of bytes, which may carry a unit (KiB, MiB, GiB, TiB, kB, MB, GB, TB).
+// ParseSize parses a number of bytes, which may have a unit (KiB, MiB, GiB, TiB, kB, MB, GB, TB).
 func ParseSize(s string) (int64, error) {
 	number, size := s, 1.0
 	for _, u := range units {
@@ -102,7 +102,7 @@ func ParseSize(s string) (int64, error) {
 	}
 	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || f < 0 || math.IsNaN(f) || f*size > math.MaxInt64 {
-		return 0, fmt.Errorf("%q is no size; write 1073741824 or 1GiB", s)
+		return 0, fmt.Errorf("%q is not a size; write 1073741824 or 1GiB", s)
 	}
 	return int64(f * size), nil
 }

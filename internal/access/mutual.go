@@ -9,24 +9,24 @@ import (
 	"os"
 )
 
-// MutualFiles name the PEM files of a process of a cluster.
+// MutualFiles are the PEM files of a process of a cluster.
 type MutualFiles struct {
-	Cert, Key string // what the process shows to the others, whoever calls
-	CA        string // who has signed what the others show
+	Cert, Key string // the certificate of the process, as client and as server
+	CA        string // the authority that signs the certificates of all processes
 }
 
-// Mutual is how the processes of a cluster make sure of each other. It follows its files when they change, as TLS does.
+// Mutual is the mutual authentication of the processes of a cluster. Like TLS, it reloads its files when they change.
 type Mutual struct {
 	files MutualFiles
 	names []string
 	w     *watched[mutual]
 }
 
-// mutual is what the files say.
+// mutual is the content of the files.
 type mutual struct{ client, server *tls.Config }
 
-// NewMutual reads the files. A caller's certificate must be good for one of names, those of the shards, since the
-// authority may sign others for clients. It is nil if no authority is named.
+// NewMutual reads the files. A caller's certificate must be valid for one of names, the names of the shards, because the authority may also
+// sign certificates of clients. NewMutual returns nil if no authority is set.
 func NewMutual(f MutualFiles, names []string, log *slog.Logger) (*Mutual, error) {
 	if f.CA == "" {
 		return nil, nil
@@ -60,20 +60,20 @@ func (m *Mutual) read() (*mutual, error) {
 	}, nil
 }
 
-// admit checks that a caller belongs to the cluster.
+// admit verifies that a caller belongs to the cluster.
 func (m *Mutual) admit(c tls.ConnectionState) error {
 	for _, name := range m.names {
 		if c.PeerCertificates[0].VerifyHostname(name) == nil {
 			return nil
 		}
 	}
-	return errors.New("the caller's certificate is not good for the name of any shard")
+	return errors.New("the caller's certificate is not valid for the name of any shard")
 }
 
-// Client is the configuration of the next connection that the process makes.
+// Client returns the configuration for the next outgoing connection.
 func (m *Mutual) Client() *tls.Config { return m.w.get().client }
 
-// Server is the configuration of a listener.
+// Server returns the configuration of a listener.
 func (m *Mutual) Server() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},

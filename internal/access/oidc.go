@@ -9,14 +9,14 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// OIDC says which JSON Web Tokens are good (OpenID Connect Core 1.0, section 3.1.3.7).
+// OIDC configures the validation of JSON Web Tokens (OpenID Connect Core 1.0, section 3.1.3.7).
 type OIDC struct {
-	Issuer   string // whose tokens are taken; its keys are found by discovery
-	Audience string // that a token must name
-	Claim    string // that lists roles: fetcher, reader, writer, admin, or GRAPH:ROLE
+	Issuer   string // the accepted issuer; its keys are found by discovery
+	Audience string // the required audience
+	Claim    string // the claim that lists roles: fetcher, reader, writer, admin, or GRAPH:ROLE
 }
 
-// verifier checks tokens. The issuer is asked for its keys when the first token comes, and again after a failure.
+// verifier validates tokens. It fetches the issuer's keys for the first token, and again after a failure.
 type verifier struct {
 	opt OIDC
 	mu  sync.Mutex
@@ -27,7 +27,7 @@ func (v *verifier) get(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.v == nil {
-		// The provider keeps the context for later fetches of keys, so it must outlive this request.
+		// The provider keeps the context for later key requests, so it must outlive this request.
 		p, err := oidc.NewProvider(context.WithoutCancel(ctx), v.opt.Issuer)
 		if err != nil {
 			return nil, err
@@ -37,7 +37,7 @@ func (v *verifier) get(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	return v.v, nil
 }
 
-// identity checks a token and reads who it is of.
+// identity validates a token and returns its identity.
 func (v *verifier) identity(ctx context.Context, token string) (*Identity, error) {
 	check, err := v.get(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (v *verifier) identity(ctx context.Context, token string) (*Identity, error
 		}
 		r, err := ParseRole(name)
 		if err != nil {
-			continue // a role of another program
+			continue // a role of another application
 		}
 		if scoped {
 			id.Graph[where] = max(id.Graph[where], r)

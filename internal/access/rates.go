@@ -12,36 +12,36 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Rates bound the requests and the bytes a second of callers and of graphs. Who has sent nothing for a second may send a
-// second's worth at once. A nil Rates bounds nothing.
+// Rates bound the requests and bytes per second of callers and graphs. After an idle second, a second's worth may come at once. A nil Rates
+// bounds nothing.
 type Rates struct {
-	caller, graph Limits // of those that have none of their own
+	caller, graph Limits // for those without limits of their own
 
 	mu      sync.Mutex
 	buckets map[bucketKey]*bucket
-	sweepAt int // buckets, from which on those that are full are dropped
+	sweepAt int // number of buckets at which full ones are dropped
 	refused atomic.Uint64
 }
 
-// NewRates makes the rates of callers and graphs that have no limits of their own.
+// NewRates returns rates with default limits for callers and graphs.
 func NewRates(caller, graphs Limits) *Rates {
 	return &Rates{caller: caller, graph: graphs, buckets: map[bucketKey]*bucket{}, sweepAt: 1024}
 }
 
-// bucketKey names a caller or a graph.
+// bucketKey identifies a caller or a graph.
 type bucketKey struct {
 	graph bool
 	name  string
 }
 
-// bucket is what a caller or a graph has left.
+// bucket is the remaining quota of a caller or a graph.
 type bucket struct {
-	owner           string // as messages call it
+	owner           string // as named in messages
 	limits          Limits
 	requests, bytes *rate.Limiter
 }
 
-// get gives the bucket of a caller or a graph, or nil where its limits name no rates.
+// get returns the bucket of a caller or a graph, or nil without rate limits.
 func (r *Rates) get(key bucketKey, l Limits) *bucket {
 	if l.Requests == 0 && l.Bytes == 0 {
 		return nil
@@ -63,7 +63,7 @@ func (r *Rates) get(key bucketKey, l Limits) *bucket {
 	return b
 }
 
-// sweep drops the buckets that are full, from which nobody has taken lately. r.mu is held.
+// sweep drops full buckets, which are idle. r.mu is held.
 func (r *Rates) sweep() {
 	for key, b := range r.buckets {
 		if full(b.requests) && full(b.bytes) {
@@ -82,7 +82,7 @@ func newLimiter(perSecond float64) *rate.Limiter {
 
 func full(l *rate.Limiter) bool { return l == nil || l.Tokens() >= float64(l.Burst()) }
 
-// Refused is the number of requests that came too soon after others.
+// Refused returns the number of requests refused for exceeding a rate.
 func (r *Rates) Refused() uint64 {
 	if r == nil {
 		return 0
@@ -90,7 +90,7 @@ func (r *Rates) Refused() uint64 {
 	return r.refused.Load()
 }
 
-// enter takes one request out of a bucket, or says when there will be one again.
+// enter takes one request from a bucket, or returns an error with the time until the next one is available.
 func (r *Rates) enter(b *bucket) error {
 	if b == nil {
 		return nil
@@ -106,23 +106,23 @@ func (r *Rates) enter(b *bucket) error {
 	return nil
 }
 
-// tooFast refuses a request for which so much is missing.
+// tooFast is the error for a request that exceeds the quota by missing.
 func tooFast(b *bucket, what string, l *rate.Limiter, missing float64) error {
 	return graph.Busy(time.Duration(max(missing, 0)/float64(l.Limit())*float64(time.Second)),
 		"%s has used up its limit of %s, %v a second; try again later", b.owner, what, float64(l.Limit()))
 }
 
-// Meter counts the bytes of one request. A nil Meter counts none.
+// Meter counts the bytes of one request. A nil Meter counts nothing.
 type Meter struct {
 	rates  *Rates
 	caller *bucket
-	graph  atomic.Pointer[bucket] // once the request has said which
+	graph  atomic.Pointer[bucket] // set once the request names its graph
 }
 
 type meterKey struct{}
 
-// Arrive begins a request, before it is read: its caller may not have sent too many. The context carries the meter that
-// EnterGraph knows the request by; the meter is nil if no bytes need be counted.
+// Arrive admits a request of the caller in ctx before it is read. The returned context carries the meter, through which EnterGraph
+// identifies the request; the meter is nil if bytes are not limited.
 func (r *Rates) Arrive(ctx context.Context) (context.Context, *Meter, error) {
 	if r == nil {
 		return ctx, nil, nil
@@ -149,7 +149,7 @@ func (r *Rates) Arrive(ctx context.Context) (context.Context, *Meter, error) {
 	return ctx, m, nil
 }
 
-// EnterGraph says that the request of a context asks something of a graph, of which others may not have asked too much.
+// EnterGraph admits the request of a context to a graph, subject to the graph's rate.
 func EnterGraph(ctx context.Context, name string) error {
 	m, _ := ctx.Value(meterKey{}).(*Meter)
 	if m == nil {
@@ -160,7 +160,7 @@ func EnterGraph(ctx context.Context, name string) error {
 	return m.rates.enter(b)
 }
 
-// Count takes bytes that have come or gone, as many as they are: if that is too many, the next request is refused.
+// Count counts transferred bytes in any case: an excess delays or refuses later requests.
 func (m *Meter) Count(n int) {
 	if m == nil {
 		return
@@ -175,7 +175,7 @@ func (m *Meter) Count(n int) {
 	}
 }
 
-// Wait waits until no more bytes have been counted than may be.
+// Wait waits until the counted bytes are within the rate.
 func (m *Meter) Wait(ctx context.Context) {
 	if m == nil {
 		return
@@ -184,7 +184,7 @@ func (m *Meter) Wait(ctx context.Context) {
 		if b == nil || b.bytes == nil || b.bytes.Tokens() >= 0 {
 			continue
 		}
-		// Whoever wants nothing waits for no longer than those before it.
+		// A reservation of nothing waits only for earlier ones.
 		t := time.NewTimer(b.bytes.ReserveN(time.Now(), 0).Delay())
 		select {
 		case <-t.C:

@@ -24,8 +24,8 @@ func TestParseLimits(t *testing.T) {
 		require.Equal(t, want, l, text)
 	}
 	for text, fault := range map[string]string{
-		"rows=3": "rows: there is no such limit", "queries=-1": `queries: "-1" is no number from 0`, "memory=120%": "memory: 120% is more than the whole",
-		"bytes=x": `bytes: "x" is no size`, "requests": `requests: "" is no number`, "requests=nan": "no number",
+		"rows=3": "rows: there is no such limit", "queries=-1": `queries: "-1" is not a number from 0`, "memory=120%": "memory: 120% is more than the whole",
+		"bytes=x": `bytes: "x" is not a size`, "requests": `requests: "" is not a number`, "requests=nan": "not a number",
 	} {
 		_, err := ParseLimits(text, whole)
 		require.ErrorContains(t, err, fault)

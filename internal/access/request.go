@@ -8,11 +8,10 @@ import (
 
 type requestKey struct{}
 
-// maxRequestID is how long an id may be that a client gives its request.
+// maxRequestID bounds the length of a client's request id.
 const maxRequestID = 64
 
-// WithRequest gives a context that knows the id of its request: asked, if that can be one, or else a new one, which is
-// given too.
+// WithRequest returns a context with the id of its request, and the id: asked if it is valid, otherwise a new one.
 func WithRequest(ctx context.Context, asked string) (with context.Context, id string) {
 	if id = asked; !isRequestID(asked) {
 		id = strconv.FormatUint(rand.Uint64(), 36)
@@ -20,13 +19,13 @@ func WithRequest(ctx context.Context, asked string) (with context.Context, id st
 	return context.WithValue(ctx, requestKey{}, id), id
 }
 
-// Request is the id of a context's request, or "".
+// Request returns the request id of a context, or "".
 func Request(ctx context.Context) string {
 	id, _ := ctx.Value(requestKey{}).(string)
 	return id
 }
 
-// isRequestID reports whether a text may stand in headers and logs as it is.
+// isRequestID reports whether text is safe in headers and logs.
 func isRequestID(s string) bool {
 	for i := range len(s) {
 		c := s[i]

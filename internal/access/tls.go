@@ -9,14 +9,14 @@ import (
 	"os"
 )
 
-// TLSFiles name the PEM files of a listener.
+// TLSFiles are the PEM files of a listener.
 type TLSFiles struct {
 	Cert, Key string
-	ClientCA  string // if set, clients need a certificate that it has signed
+	ClientCA  string // if set, client certificates must be signed by it
 }
 
-// TLS makes the configuration of a listener, which follows the files when they change: connections that are there go
-// on, new ones use what the files say now. It is nil if no certificate is named.
+// TLS returns the configuration of a listener. It reloads the files when they change: open connections continue, new ones use the new
+// files. It returns nil if no certificate is set.
 func TLS(f TLSFiles, log *slog.Logger) (*tls.Config, error) {
 	if f.Cert == "" && f.Key == "" && f.ClientCA == "" {
 		return nil, nil

@@ -12,24 +12,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A token is 128 random bits or more, which nobody guesses and which a plain hash therefore hides: only passwords need a
-// slow one. NewToken makes 130 bits.
+// A token has at least 128 random bits, so it cannot be guessed, and a fast hash protects it; only passwords need a slow one. NewToken
+// generates 130 bits.
 
-// tokenFile is the form of a file of tokens.
+// tokenFile is the format of a tokens file.
 type tokenFile struct {
 	Tokens []struct {
 		Name   string            `yaml:"name"`
 		SHA256 string            `yaml:"sha256"` // of the token, in hexadecimal digits
 		Role   string            `yaml:"role"`   // in all graphs
 		Graphs map[string]string `yaml:"graphs"` // role by graph
-		Limits *string           `yaml:"limits"` // as ParseLimits reads them
+		Limits *string           `yaml:"limits"` // in the syntax of ParseLimits
 	} `yaml:"tokens"`
 }
 
-// tokens finds identities by the hash of their token.
+// tokens maps hashes of tokens to identities.
 type tokens map[[sha256.Size]byte]*Identity
 
-// readTokens reads a file of tokens; whole is what percentages are of.
+// readTokens reads a tokens file; percentages refer to whole.
 func readTokens(path string, whole Limits) (tokens, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,10 +85,10 @@ func readTokens(path string, whole Limits) (tokens, error) {
 	return ts, errors.Join(errs...)
 }
 
-// find gives the identity of a token, or nil. What its time tells is about the hash alone, from which no token follows.
+// find returns the identity of a token, or nil. Its timing depends only on the hash, which does not reveal the token.
 func (ts tokens) find(token string) *Identity { return ts[sha256.Sum256([]byte(token))] }
 
-// NewToken makes a token and the entry for it in a file of tokens.
+// NewToken generates a token and its entry for a tokens file.
 func NewToken(name string, role Role) (token, entry string) {
 	token = "hop_" + strings.ToLower(rand.Text())
 	sum := sha256.Sum256([]byte(token))

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// lookAfter is how long what was read from files is taken as it is.
+// lookAfter is the interval between checks of files for changes.
 const lookAfter = time.Second
 
-// watched is what was read from files, read again when they have changed. If that fails, what was there before stays.
+// watched is a value read from files, which it reloads when they change. If that fails, the previous value stays in effect.
 type watched[T any] struct {
 	paths []string
 	read  func() (*T, error)
 	log   *slog.Logger
 
 	now   atomic.Pointer[T]
-	next  atomic.Int64 // when to look at the files, in Unix nanoseconds
+	next  atomic.Int64 // time of the next check, in Unix nanoseconds
 	mu    sync.Mutex
-	state string // of the files that now was read from, or that could not be read
+	state string // of the files when read last, successfully or not
 }
 
 func watch[T any](log *slog.Logger, read func() (*T, error), paths ...string) (*watched[T], error) {
@@ -36,11 +36,11 @@ func watch[T any](log *slog.Logger, read func() (*T, error), paths ...string) (*
 	return w, nil
 }
 
-// look describes the files as they are.
+// look describes the current state of the files.
 func (w *watched[T]) look() string {
 	var b strings.Builder
 	for _, p := range w.paths {
-		// Stat follows the links by which Kubernetes changes all files of a secret at once.
+		// Stat follows the links that Kubernetes swaps to change all files of a secret at once.
 		if i, err := os.Stat(p); err == nil {
 			b.WriteString(i.ModTime().Format(time.RFC3339Nano))
 			b.WriteString(i.Name())
@@ -51,7 +51,7 @@ func (w *watched[T]) look() string {
 	return b.String()
 }
 
-// get gives what the files say.
+// get returns the value, at most lookAfter old.
 func (w *watched[T]) get() *T {
 	if time.Now().UnixNano() < w.next.Load() || !w.mu.TryLock() {
 		return w.now.Load()
@@ -60,14 +60,14 @@ func (w *watched[T]) get() *T {
 	return w.refresh()
 }
 
-// fresh gives what the files say now.
-func (w *watched[T]) fresh() *T {
+// latest checks the files and returns the current value.
+func (w *watched[T]) latest() *T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.refresh()
 }
 
-// refresh reads the files again if they have changed. w.mu is held.
+// refresh reloads the files if they have changed. w.mu is held.
 func (w *watched[T]) refresh() *T {
 	w.next.Store(time.Now().Add(lookAfter).UnixNano())
 	state := w.look()
@@ -77,10 +77,10 @@ func (w *watched[T]) refresh() *T {
 	w.state = state
 	v, err := w.read()
 	if err != nil {
-		w.log.Error("files that have changed cannot be read; what they said before stays in force", slog.Any("files", w.paths), slog.Any("error", err))
+		w.log.Error("changed files cannot be read; the previous content stays in effect", slog.Any("files", w.paths), slog.Any("error", err))
 		return w.now.Load()
 	}
-	w.log.Info("files read again", slog.Any("files", w.paths))
+	w.log.Info("files reloaded", slog.Any("files", w.paths))
 	w.now.Store(v)
 	return v
 }

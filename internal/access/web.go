@@ -11,17 +11,16 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Web says which web pages may use a listener that asks nobody who they are. A browser sends what any page asks it to,
-// also to the loopback interface, and names in Origin who asks, in Host whom the page believes to reach. A page whose own
-// name resolves to this machine (DNS rebinding) counts as the listener's own, so only its Host gives it away. A nil Web
-// admits the listener's own pages alone.
+// Web decides which web pages may use a listener without authentication. A browser sends what any page requests, even to the loopback
+// interface; Origin names the page's origin, and Host the host that the page addresses. A page whose own name resolves to this machine (DNS
+// rebinding) has the listener's origin, so only Host reveals it. A nil Web admits only the listener's own pages.
 type Web struct {
 	origins map[string]bool
 	hosts   []string
 }
 
-// NewWeb reads lists, separated by commas, of the origins of pages (http-origins) and of the host names that the listener
-// answers to (http-hosts): names, *.NAME for all below a name, or * for any.
+// NewWeb parses comma-separated lists of page origins (http-origins) and of host names that the listener accepts (http-hosts): names,
+// *.NAME for all subdomains, or * for any.
 func NewWeb(origins, hosts string) (*Web, error) {
 	w, err := NewOrigins("http-origins", origins)
 	if err != nil {
@@ -36,7 +35,7 @@ func NewWeb(origins, hosts string) (*Web, error) {
 	return w, nil
 }
 
-// NewOrigins reads a list, separated by commas, of the origins of pages. Errors name the setting that holds it.
+// NewOrigins parses a comma-separated list of page origins. Errors name the setting.
 func NewOrigins(setting, origins string) (*Web, error) {
 	w := &Web{origins: map[string]bool{}}
 	for _, text := range split(origins) {
@@ -45,7 +44,7 @@ func NewOrigins(setting, origins string) (*Web, error) {
 			return nil, fmt.Errorf("%s: must be origins such as https://app.example.com, has %q", setting, text)
 		}
 		port := u.Port()
-		if u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" { // browsers leave them out
+		if u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" { // browsers omit them
 			text = strings.TrimSuffix(text, ":"+port)
 		}
 		w.origins[text] = true
@@ -53,7 +52,7 @@ func NewOrigins(setting, origins string) (*Web, error) {
 	return w, nil
 }
 
-// split gives the entries of a list, in lower case.
+// split returns the entries of a list in lower case.
 func split(list string) (out []string) {
 	for entry := range strings.SplitSeq(strings.ToLower(list), ",") {
 		if entry = strings.TrimSpace(entry); entry != "" {
@@ -63,19 +62,19 @@ func split(list string) (out []string) {
 	return out
 }
 
-// AllowsOrigin reports whether pages of a foreign origin may send requests and read the answers.
+// AllowsOrigin reports whether pages of a foreign origin may send requests and read responses.
 func (w *Web) AllowsOrigin(origin string) bool {
 	return w != nil && w.origins[strings.ToLower(origin)]
 }
 
-// Check refuses a request that a page may have sent that is neither the listener's own nor allowed.
+// Check rejects a request that may come from a page that is neither the listener's own nor permitted.
 func (w *Web) Check(r *http.Request) error {
 	if !w.answersTo(r.Host) {
 		return refused("HostNotAllowed", fmt.Sprintf("the host %q is refused: without tokens the server answers to localhost, to addresses and to the names in http-hosts", r.Host))
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		// A request without an Origin that another site makes a browser send, of an image, say. To follow a link is harmless.
+		// Another site can make a browser send requests without an Origin, for images for example. Following a link is harmless.
 		site := r.Header.Get("Sec-Fetch-Site")
 		if (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 			return refused("OriginNotAllowed", "a request of another site is refused: without tokens, pages of the origins in http-origins alone may send requests")
@@ -109,8 +108,8 @@ func (w *Web) answersTo(host string) bool {
 	return false
 }
 
-// CheckType refuses the Content-Type of a request that writes if a browser sends it without asking the server first: that
-// of forms, of plain text, of its own reports, and none at all.
+// CheckType rejects Content-Types of writing requests that a browser sends without a preflight: those of forms, plain text and browser
+// reports, and a missing one.
 func (w *Web) CheckType(r *http.Request) error {
 	t, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	switch t = strings.ToLower(strings.TrimSpace(t)); t {

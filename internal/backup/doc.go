@@ -1,10 +1,10 @@
-// Package backup keeps copies of data directories in a directory or an object store, and puts them back.
+// Package backup writes backups of data directories to a directory or an object store, and restores them.
 //
 // A repository holds
 //
 //	files/SHA256        the content of a file, under its checksum
 //	backups/ID.json     the manifest of a backup: its files' names, sizes and checksums
 //
-// Files of equal content are kept once, so that a backup takes what has changed since the one before. A manifest is
-// written when all of its files are there; files without one are of a backup that was not finished.
+// Files of equal content are stored once, so a backup copies only what has changed since the previous one. The manifest is written last;
+// files without one belong to an incomplete backup.
 package backup

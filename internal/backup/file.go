@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// Missing gives the places of the files whose contents the repository does not hold, each content once.
+// Missing returns the indexes of files whose contents the repository lacks, once for each content.
 func (r *Repo) Missing(ctx context.Context, files []File) ([]int, error) {
 	have := map[string]int64{}
 	err := r.list(ctx, "files/", func(name string, size int64) error {
@@ -31,7 +31,7 @@ func (r *Repo) Missing(ctx context.Context, files []File) ([]int, error) {
 	return missing, nil
 }
 
-// Put writes the content of a file, which fill gives.
+// Put stores the content of a file, which fill writes.
 func (r *Repo) Put(ctx context.Context, f File, fill func(w io.Writer) error) error {
 	return r.write(ctx, objectName(f.SHA256), func(w io.Writer) error {
 		h := sha256.New()
@@ -40,7 +40,7 @@ func (r *Repo) Put(ctx context.Context, f File, fill func(w io.Writer) error) er
 			return err
 		}
 		if n.n != f.Size || hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
-			return fmt.Errorf("%s was damaged on its way here", f.Path)
+			return fmt.Errorf("%s was damaged in transit", f.Path)
 		}
 		return nil
 	})
@@ -53,7 +53,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// copyTo writes a file's content to w and checks it.
+// copyTo copies a file's content to w and verifies it.
 func (r *Repo) copyTo(ctx context.Context, f File, w io.Writer) error {
 	name := objectName(f.SHA256)
 	rd, err := r.bucket.NewReader(ctx, name, nil)
@@ -74,8 +74,8 @@ func (r *Repo) copyTo(ctx context.Context, f File, w io.Writer) error {
 	return nil
 }
 
-// Verify reads all files of a backup and gives every fault, joined. told, if it is set, is called with the bytes read.
-func (r *Repo) Verify(ctx context.Context, m *Manifest, told func(bytes int64)) error {
+// Verify reads all files of a backup and returns all errors, joined. If progress is not nil, it receives the bytes read.
+func (r *Repo) Verify(ctx context.Context, m *Manifest, progress func(bytes int64)) error {
 	var errs []error
 	done := map[string]bool{}
 	for _, f := range m.Files {
@@ -89,8 +89,8 @@ func (r *Repo) Verify(ctx context.Context, m *Manifest, told func(bytes int64)) 
 		if err := r.copyTo(ctx, f, io.Discard); err != nil {
 			errs = append(errs, err)
 		}
-		if told != nil {
-			told(f.Size)
+		if progress != nil {
+			progress(f.Size)
 		}
 	}
 	return errors.Join(errs...)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// version is the version of the repository's form.
+// version is the version of the repository's format.
 const version = 1
 
 // Manifest describes a backup.
@@ -37,7 +37,7 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Bytes is the size of all files.
+// Bytes returns the total size of the files.
 func (m *Manifest) Bytes() (n int64) {
 	for _, f := range m.Files {
 		n += f.Size
@@ -45,8 +45,7 @@ func (m *Manifest) Bytes() (n int64) {
 	return n
 }
 
-// Only gives the manifest of what the backup holds of the graphs' directories with a name, that of a shard, and of the
-// files beside them.
+// Only returns a manifest with only the files of one shard (by the name of its directory) in each graph, and the files beside the shards.
 func (m *Manifest) Only(name string) (*Manifest, error) {
 	has := map[string]bool{}
 	for _, f := range m.Files {
@@ -74,7 +73,7 @@ type envelope struct {
 	Manifest json.RawMessage `json:"manifest"`
 }
 
-// NewID names a backup by the time at which its state was taken.
+// NewID returns the id of a backup taken at a time.
 func NewID(taken time.Time) string {
 	return strings.Replace(taken.UTC().Format("20060102T150405.000"), ".", "-", 1)
 }
@@ -85,7 +84,7 @@ func manifestName(id string) string { return "backups/" + id + ".json" }
 
 func objectName(sum string) string { return "files/" + sum }
 
-// Commit ends a backup: with its manifest it is there.
+// Commit completes a backup by writing its manifest.
 func (r *Repo) Commit(ctx context.Context, m *Manifest) error {
 	if err := r.sync(); err != nil {
 		return err
@@ -109,7 +108,7 @@ func (r *Repo) Commit(ctx context.Context, m *Manifest) error {
 	return r.sync()
 }
 
-// IDs lists the backups, the oldest first.
+// IDs lists the backups, oldest first.
 func (r *Repo) IDs(ctx context.Context) ([]string, error) {
 	var ids []string
 	err := r.list(ctx, "backups/", func(name string, _ int64) error {
@@ -122,7 +121,7 @@ func (r *Repo) IDs(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
-// Manifest reads the manifest of a backup; "" is the newest.
+// Manifest reads the manifest of a backup; "" means the newest.
 func (r *Repo) Manifest(ctx context.Context, id string) (*Manifest, error) {
 	if id == "" {
 		ids, err := r.IDs(ctx)

@@ -16,19 +16,19 @@ import (
 	"github.com/hopgate/hopgate/internal/bucket"
 )
 
-// Repo is a place that holds backups.
+// Repo is a repository of backups.
 type Repo struct {
-	name   string
-	bucket *blob.Bucket
-	dir    string // of a repository that is a directory, else ""
-	fresh  []string
+	name    string
+	bucket  *blob.Bucket
+	dir     string // for a directory, otherwise ""
+	written []string
 }
 
-// Open opens a repository: a directory, or a URL that names one (file://) or a bucket with a folder in it, as
-// s3://bucket/folder. A bucket's driver must have been registered. create makes a directory that is not there.
+// Open opens a repository: a directory, a file:// URL, or a bucket with a folder, such as s3://bucket/folder. The program must have
+// registered the bucket's driver. create creates a missing directory.
 func Open(ctx context.Context, dest string, create bool) (*Repo, error) {
 	if dest == "" {
-		return nil, errors.New("no directory or URL is named")
+		return nil, errors.New("the directory or URL is missing")
 	}
 	switch file, ok, err := bucket.FilePath(dest); {
 	case err != nil:
@@ -49,7 +49,7 @@ func Open(ctx context.Context, dest string, create bool) (*Repo, error) {
 	return &Repo{name: dest, bucket: b}, nil
 }
 
-// OpenBucket makes a repository of a bucket, which it closes.
+// OpenBucket returns a repository in a bucket. Close closes the bucket.
 func OpenBucket(b *blob.Bucket) *Repo { return &Repo{name: "bucket", bucket: b} }
 
 func openDir(name, dir string, create bool) (*Repo, error) {
@@ -60,16 +60,16 @@ func openDir(name, dir string, create bool) (*Repo, error) {
 	return &Repo{name: name, bucket: b, dir: dir}, nil
 }
 
-// Close ends the use of the repository.
+// Close closes the repository.
 func (r *Repo) Close() error { return r.bucket.Close() }
 
-// sync makes what was written to a directory durable; a bucket's objects are when they are written.
+// sync makes files in a directory durable; objects in a bucket are durable once written.
 func (r *Repo) sync() error {
 	if r.dir == "" {
 		return nil
 	}
 	dirs := map[string]bool{r.dir: true, filepath.Dir(filepath.Clean(r.dir)): true}
-	for _, name := range r.fresh {
+	for _, name := range r.written {
 		at := filepath.Join(r.dir, filepath.FromSlash(name))
 		if err := syncFile(at); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (r *Repo) sync() error {
 			return err
 		}
 	}
-	r.fresh = r.fresh[:0]
+	r.written = r.written[:0]
 	return nil
 }
 
@@ -94,7 +94,7 @@ func syncFile(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// write writes an object, whole or not at all.
+// write writes an object atomically.
 func (r *Repo) write(ctx context.Context, name string, fill func(w io.Writer) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -103,7 +103,7 @@ func (r *Repo) write(ctx context.Context, name string, fill func(w io.Writer) er
 		return fmt.Errorf("%s: write %s: %w", r.name, name, err)
 	}
 	if err := fill(w); err != nil {
-		cancel() // so that Close throws away what was written
+		cancel() // so that Close discards the data
 		_ = w.Close()
 		return err
 	}
@@ -111,12 +111,12 @@ func (r *Repo) write(ctx context.Context, name string, fill func(w io.Writer) er
 		return fmt.Errorf("%s: write %s: %w", r.name, name, err)
 	}
 	if r.dir != "" {
-		r.fresh = append(r.fresh, name)
+		r.written = append(r.written, name)
 	}
 	return nil
 }
 
-// list calls f with each object whose name begins with prefix.
+// list calls f for each object with a prefix.
 func (r *Repo) list(ctx context.Context, prefix string, f func(name string, size int64) error) error {
 	it := r.bucket.List(&blob.ListOptions{Prefix: prefix})
 	for {

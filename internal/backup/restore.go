@@ -9,20 +9,20 @@ import (
 	"slices"
 )
 
-// partial is the directory in which Restore builds a store, so that one that was interrupted is not taken for a store.
+// partial is the directory in which Restore builds a store, so that an interrupted one cannot be mistaken for a store.
 const partial = "restore.partial"
 
-// Restore writes the files of a backup to a data directory, which must be empty or not there. format is the layout that
-// this program knows. All files are verified before the first is written, and again as they are written. finish, if it is
-// set, is called with the directory in which they stand before they take their place.
-func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int, finish func(dir string) error, told func(bytes int64)) error {
+// Restore writes the files of a backup to a data directory, which must be empty or missing. format is the layout that this program
+// supports. Restore verifies all files before it writes the first, and again while it writes. finish, if not nil, is called with the
+// directory of the files before they move to their place.
+func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int, finish func(dir string) error, progress func(bytes int64)) error {
 	if m.Format > format {
 		return fmt.Errorf("%s: the backup %s (%s) has the format %d; this program reads %d", r.name, m.ID, manifestName(m.ID), m.Format, format)
 	}
 	if err := empty(dir); err != nil {
 		return err
 	}
-	if err := r.Verify(ctx, m, told); err != nil {
+	if err := r.Verify(ctx, m, progress); err != nil {
 		return err
 	}
 	partial := filepath.Join(dir, partial)
@@ -32,11 +32,11 @@ func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int,
 	if err := os.MkdirAll(filepath.Join(partial, "graphs"), 0o755); err != nil {
 		return err
 	}
-	// The mark must be there before anything else can be taken for a store.
+	// The marker must be durable before any file that could be mistaken for a store.
 	if err := errors.Join(syncFile(dir), syncFile(filepath.Dir(filepath.Clean(dir)))); err != nil {
 		return err
 	}
-	err := r.fill(ctx, m, partial, told)
+	err := r.fill(ctx, m, partial, progress)
 	if err == nil && finish != nil {
 		err = finish(partial)
 	}
@@ -52,7 +52,7 @@ func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int,
 	return errors.Join(os.Remove(partial), syncFile(dir))
 }
 
-// empty checks that nothing but an interrupted restore is in a directory. It is one as long as Partial is there.
+// empty checks that a directory contains nothing, except an interrupted restore, which the partial directory marks.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -71,7 +71,7 @@ func empty(dir string) error {
 }
 
 // fill writes all files below a directory.
-func (r *Repo) fill(ctx context.Context, m *Manifest, dir string, told func(bytes int64)) error {
+func (r *Repo) fill(ctx context.Context, m *Manifest, dir string, progress func(bytes int64)) error {
 	dirs := map[string]bool{filepath.Join(dir, "graphs"): true, dir: true}
 	for _, f := range m.Files {
 		at := filepath.Join(dir, filepath.FromSlash(f.Path))
@@ -92,8 +92,8 @@ func (r *Repo) fill(ctx context.Context, m *Manifest, dir string, told func(byte
 		if err = errors.Join(err, out.Close()); err != nil {
 			return err
 		}
-		if told != nil {
-			told(f.Size)
+		if progress != nil {
+			progress(f.Size)
 		}
 	}
 	for d := range dirs {

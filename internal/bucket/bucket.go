@@ -1,4 +1,4 @@
-// Package bucket opens the URLs of object stores and their objects. The drivers of stores are imported by programs alone.
+// Package bucket opens the URLs of object stores and their objects. Programs import the drivers of stores.
 package bucket
 
 import (
@@ -16,7 +16,7 @@ import (
 	"gocloud.dev/blob/fileblob"
 )
 
-// IsURL reports whether a name is the URL of an object store or one in it, as s3://bucket/key.
+// IsURL reports whether a name is the URL of an object store or of an object, such as s3://bucket/key.
 func IsURL(name string) bool {
 	scheme, _, ok := strings.Cut(name, "://")
 	if !ok || scheme == "file" {
@@ -29,7 +29,7 @@ func IsURL(name string) bool {
 	return blob.DefaultURLMux().ValidBucketScheme(scheme)
 }
 
-// FilePath gives the path that a file:// URL names; ok is false for what is none.
+// FilePath returns the path of a file:// URL; ok is false for other names.
 func FilePath(name string) (file string, ok bool, err error) {
 	if !strings.HasPrefix(name, "file:") {
 		return "", false, nil
@@ -41,11 +41,11 @@ func FilePath(name string) (file string, ok bool, err error) {
 	return filepath.FromSlash(u.Path), true, nil
 }
 
-// Open opens the bucket of a URL and gives the key, or the folder, that the URL names in it.
+// Open opens the bucket of a URL and returns the key or folder in it.
 func Open(ctx context.Context, name string) (b *blob.Bucket, key string, err error) {
 	u, err := url.Parse(name)
 	if err != nil {
-		return nil, "", errors.New("this is no URL")
+		return nil, "", errors.New("this is not a URL")
 	}
 	key = strings.TrimPrefix(u.Path, "/")
 	u.Path, u.RawPath = "", ""
@@ -53,21 +53,21 @@ func Open(ctx context.Context, name string) (b *blob.Bucket, key string, err err
 	return b, key, err
 }
 
-// OpenDir opens a directory as a bucket. create makes one that is not there.
+// OpenDir opens a directory as a bucket. create creates a missing one.
 func OpenDir(dir string, create bool) (*blob.Bucket, error) {
 	return fileblob.OpenBucket(dir, &fileblob.Options{
 		CreateDir: create, DirFileMode: 0o755, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
 	})
 }
 
-// Object is what a store says of an object.
+// Object describes an object.
 type Object struct {
 	Size int64 // in bytes
 	Tag  string
 	Time time.Time
 }
 
-// Stat asks for an object.
+// Stat describes an object.
 func Stat(ctx context.Context, name string) (o Object, err error) {
 	b, key, err := Open(ctx, name)
 	if err != nil {
@@ -83,7 +83,7 @@ func Stat(ctx context.Context, name string) (o Object, err error) {
 	return Object{a.Size, a.ETag, a.ModTime}, nil
 }
 
-// reader closes its bucket too.
+// reader also closes its bucket.
 type reader struct {
 	*blob.Reader
 	bucket *blob.Bucket
@@ -91,7 +91,7 @@ type reader struct {
 
 func (r *reader) Close() error { return errors.Join(r.Reader.Close(), r.bucket.Close()) }
 
-// Read reads an object from an offset on, as Patient does; what is behind its end is empty.
+// Read reads an object from an offset, with Patient; beyond the end it is empty.
 func Read(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
 	if offset > 0 {
 		o, err := Stat(ctx, name)
@@ -115,7 +115,7 @@ func Read(ctx context.Context, name string, offset int64) (io.ReadCloser, error)
 	})
 }
 
-// List gives the URLs of the objects in the folder that a URL ends with, or of those that match the pattern in its path.
+// List returns the URLs of the objects in the folder of a URL, or of those that match the pattern in its path.
 func List(ctx context.Context, name string) (names []string, err error) {
 	b, pattern, err := Open(ctx, name)
 	if err != nil {
@@ -152,7 +152,7 @@ func List(ctx context.Context, name string) (names []string, err error) {
 	}
 }
 
-// next gives the next object of a list.
+// next returns the next object of a list.
 func next(ctx context.Context, it *blob.ListIterator) (*blob.ListObject, error) {
 	ctx, cancel := within(ctx)
 	defer cancel()

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// silence is how long a server may send nothing while it is waited for.
+// silence is how long a server may send nothing while a read waits.
 const silence = 2 * time.Minute
 
 var errSilent = fmt.Errorf("the server has sent nothing for %v", silence)
 
-// within bounds a request whose answer is short.
+// within bounds a request with a short response.
 func within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, silence, errSilent)
 }
 
-// lateness gives why a request failed: that its server was silent, if it was.
+// lateness replaces the error of a request by the reason if the server was silent.
 func lateness(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
@@ -26,16 +26,15 @@ func lateness(ctx context.Context, err error) error {
 	return err
 }
 
-// patient is a body that is read while its server sends.
+// patient is a body whose reads fail only if the server stops sending.
 type patient struct {
 	io.ReadCloser
-	ctx    context.Context // of its request
+	ctx    context.Context // of the request
 	cancel context.CancelCauseFunc
-	late   *time.Timer // runs while the server is waited for
+	late   *time.Timer // runs while a read waits
 }
 
-// Patient opens a body, whose request lasts until Close, or ctx ends, or nothing has come for two minutes while somebody waited
-// for it.
+// Patient opens a body. The request lasts until Close, until ctx ends, or until a read has waited for two minutes without data.
 func Patient(ctx context.Context, open func(ctx context.Context) (io.ReadCloser, error)) (io.ReadCloser, error) {
 	p := &patient{}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)

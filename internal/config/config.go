@@ -24,71 +24,71 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Config is the whole configuration of a server. The tags are the keys of the YAML file; setting x of the file is the
-// flag --x and the environment variable HOPGATE_X, with - and _ for the change of case.
+// Config is the configuration of a server. Setting x is the key x of the YAML file, the flag --x and the environment variable HOPGATE_X,
+// with - and _ instead of changes of case.
 type Config struct {
 	DataDir        string        // directory of the graphs
 	HTTP           string        // address of the HTTP listener
-	HTTPHosts      string        // names that it answers to, beside loopback and addresses, while nobody is asked who they are
+	HTTPHosts      string        // accepted host names besides loopback and addresses, without authentication
 	HTTPOrigins    string        // origins of web pages that may use it
 	GRPC           string        // address of the gRPC listener
 	Admin          string        // address of the admin listener
-	Bolt           string        // address of the Bolt listener; "": none
-	BoltIfFree     bool          // nobody has asked for that address: if it is taken, there is no Bolt
-	BoltTLS        string        // required or optional, where there is a certificate
-	BoltAdvertise  string        // address that Bolt's clients reach the server at; "": that which they have asked for
-	BoltGateways   string        // addresses of all gateways for Bolt's routing tables, with commas, or the SRV records that name them; "": this server's
-	BoltOrigins    string        // origins of web pages that may open WebSockets, beside those of this machine
+	Bolt           string        // address of the Bolt listener; "" disables it
+	BoltIfFree     bool          // the address is the default: if it is in use, disable Bolt
+	BoltTLS        string        // required or optional, with a certificate
+	BoltAdvertise  string        // address at which Bolt clients reach the server; "": the one each client used
+	BoltGateways   string        // comma-separated addresses of all gateways for Bolt routing tables, or SRV records; "": only this server
+	BoltOrigins    string        // origins of web pages that may open WebSockets, besides those of this machine
 	Console        bool          // whether the HTTP listener serves the console
 	BoltAgent      string        // version of Neo4j that Bolt clients see
 	BoltMaxConns   int           // open Bolt connections
-	BoltTxIdle     time.Duration // after which a transaction or a result that its client does not ask for is ended
-	Memory         Bytes         // the budget of caches, memtables and queries; 0: half of what there is
-	CacheMode      string        // what keeps blocks that were read: block, page or direct
+	BoltTxIdle     time.Duration // idle time after which a Bolt transaction or result ends
+	Memory         Bytes         // the budget of caches, memtables and queries; 0: half of the available memory
+	CacheMode      string        // where blocks are cached: block, page or direct
 	BlockCache     Bytes         // size of the block cache; 0: three tenths of Memory
-	TopologyCache  string        // size of the cache of decoded lists and columns; "": three tenths of Memory
-	ValueThreshold Bytes         // values from this size on live apart
+	TopologyCache  string        // size of the topology cache; "": three tenths of Memory
+	ValueThreshold Bytes         // values of at least this size are stored separately
 	Shards         int           // number of shards of new graphs
-	ShardOrdinal   int           // shard that a process of a cluster keeps
-	ShardAddresses string        // processes of a cluster's shards, in their order, with commas; or the SRV records that name them
-	ShardCA        string        // PEM file; processes of a cluster have certificates that it has signed; "": plain connections
-	DrainTimeout   time.Duration // for running queries at the end
-	ReadyFile      string        // file that gets the addresses when all listeners accept
-	QueryTimeout   time.Duration // of a query that asks for no other; 0: none
-	MaxTimeout     time.Duration // that a query may ask for; 0: any
+	ShardOrdinal   int           // the shard that a process of a cluster serves
+	ShardAddresses string        // comma-separated processes of a cluster's shards, in order, or SRV records
+	ShardCA        string        // PEM file of the authority for the certificates of a cluster's processes; "": plain connections
+	DrainTimeout   time.Duration // time for running queries on shutdown
+	ReadyFile      string        // file that receives the addresses once all listeners accept
+	QueryTimeout   time.Duration // default time limit of a query; 0: none
+	MaxTimeout     time.Duration // maximum time limit of a query; 0: any
 	QueryMemory    Bytes         // of one query; 0: a quarter of Memory
-	SpillLimit     Bytes         // of what all queries put on disk; 0: eight times Memory
-	TxIdleTimeout  time.Duration // after which an explicit transaction without a request is rolled back
+	SpillLimit     Bytes         // disk space of all queries; 0: eight times Memory
+	TxIdleTimeout  time.Duration // idle time after which an explicit transaction rolls back
 	MaxRows        int64         // of a result; 0: no limit
-	MaxVisits      int64         // edges that a query visits; 0: no limit
+	MaxVisits      int64         // edges that a query may visit; 0: no limit
 	MaxRequest     Bytes         // of a request's body
-	MaxQueries     int           // requests that run at one time; 0: no limit
-	MaxQueue       int           // requests that wait until they may run
-	QueueTimeout   time.Duration // of their wait; 0: none
-	UserLimits     string        // of each caller whose token has none of its own
-	GraphLimits    string        // of each graph
-	FetchAccess    string        // YAML file of who may fetch what; "": everybody everything
+	MaxQueries     int           // concurrent requests; 0: no limit
+	MaxQueue       int           // waiting requests
+	QueueTimeout   time.Duration // time limit of waiting; 0: none
+	UserLimits     string        // for each caller whose token has none of its own
+	GraphLimits    string        // for each graph
+	FetchAccess    string        // YAML file of access rules for fetches; "": all callers may fetch everything
 	PlanCache      int           // number of prepared plans to keep
 	SlowLog        int           // number of slow statements to keep
-	ProfileHistory Bytes         // of the profiles that are taken all the time and kept; 0: none are taken
+	ProfileHistory Bytes         // size of the kept continuous profiles; 0 disables them
 	Fetch          fetch.Limits  // of JSON-array fetches
 	TLSCert        string        // PEM file of the HTTP and gRPC listeners' certificate; "": plain connections
 	TLSKey         string        // PEM file of its key
-	TLSClientCA    string        // PEM file; clients need a certificate that it has signed; "": none
-	AdminTLS       bool          // whether the admin listener takes TLS too
-	TokensFile     string        // YAML file of hashed tokens; "": nobody is asked who they are
-	OIDCIssuer     string        // whose JSON Web Tokens are taken; "": none
-	OIDCAudience   string        // that they must name
+	TLSClientCA    string        // PEM file of the authority for client certificates; "": none required
+	AdminTLS       bool          // whether the admin listener uses TLS, too
+	TokensFile     string        // YAML file of hashed tokens; "": no authentication by tokens
+	OIDCIssuer     string        // accepted issuer of JSON Web Tokens; "": none
+	OIDCAudience   string        // required audience of JSON Web Tokens
 	OIDCRoles      string        // claim that lists roles
-	OTLPEndpoint   string        // URL of the collector that takes traces and metrics; "": none
+	OTLPEndpoint   string        // URL of the collector of traces and metrics; "": none
 	AuditLog       string        // file of the audit log, or stderr; "": none
-	ImportDir      string        // that LOAD CSV reads; "": none
-	TestProcedures bool          // whether PUT /v1/test/procedures is open
+	ImportDir      string        // directory for LOAD CSV; "": disabled
+	TestProcedures bool          // whether PUT /v1/test/procedures is enabled
 	LogFormat      string        // text or json
 	LogLevel       string        // debug, info, warn or error
 }
 
-// Default is the configuration without any setting.
+// Default returns the default configuration.
 func Default() Config {
 	c := Config{
 		Console: true, Bolt: "127.0.0.1:7687", BoltIfFree: true, BoltTLS: "required", BoltAgent: query.Neo4jVersion, BoltMaxConns: 4096, BoltTxIdle: 5 * time.Minute,
@@ -102,16 +102,16 @@ func Default() Config {
 	return c
 }
 
-// versionNumber is what clients of Neo4j compute with.
+// versionNumber is the format of versions that clients of Neo4j parse.
 var versionNumber = regexp.MustCompile(`^\d+\.\d+(\.\d+)?$`)
 
-// setting joins a field with its name and its help.
+// setting is a field with its name and help.
 type setting struct {
 	name, usage string
 	value       pflag.Value
 }
 
-// settings lists all settings of c in the order in which they are shown.
+// settings lists all settings of c in display order.
 func (c *Config) settings() []setting {
 	return []setting{
 		{"data-dir", "directory of the graphs", (*text)(&c.DataDir)},
@@ -181,7 +181,7 @@ func (c *Config) settings() []setting {
 	}
 }
 
-// key is the setting's name in the YAML file: dataDir for data-dir.
+// key returns the setting's name in the YAML file: dataDir for data-dir.
 func (s *setting) key() string {
 	parts := strings.Split(s.name, "-")
 	for i := range parts[1:] {
@@ -190,7 +190,7 @@ func (s *setting) key() string {
 	return strings.Join(parts, "")
 }
 
-// env is the setting's environment variable: HOPGATE_DATA_DIR for data-dir.
+// env returns the setting's environment variable: HOPGATE_DATA_DIR for data-dir.
 func (s *setting) env() string {
 	return "HOPGATE_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
 }
@@ -207,8 +207,8 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("config", "", "YAML file of settings")
 }
 
-// Load gives the configuration of a program whose flags have been parsed: a flag beats the environment, which beats the
-// file, which beats the default. environ is as os.Environ gives it.
+// Load returns the configuration of a program with parsed flags. A flag overrides the environment, which overrides the file, which
+// overrides the default. environ has the form of os.Environ.
 func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	c := Default()
 	env := map[string]string{}
@@ -223,7 +223,7 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 		path = f.Value.String()
 	}
 	settings := c.settings()
-	asked := map[string]bool{} // the settings that the file names
+	asked := map[string]bool{} // settings in the file
 	if path != "" {
 		if err := loadFile(path, settings, asked); err != nil {
 			return c, err
@@ -246,7 +246,7 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		// Kubernetes puts variables of this form into every pod for each service.
+		// Kubernetes sets variables of this form in every pod for each service.
 		if !strings.Contains(name, "_SERVICE_") && !strings.Contains(name, "_PORT") {
 			errs = append(errs, fmt.Errorf("%s: there is no such setting", name))
 		}
@@ -296,7 +296,7 @@ func loadFile(path string, settings []setting, asked map[string]bool) error {
 	return errors.Join(errs...)
 }
 
-// Validate gives all faults of the configuration, joined.
+// Validate returns all errors of the configuration, joined.
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -396,7 +396,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// YAML gives the configuration as a file that Load reads.
+// YAML returns the configuration as a file that Load can read.
 func (c *Config) YAML() []byte {
 	var root yaml.Node
 	root.Kind = yaml.MappingNode
@@ -411,7 +411,7 @@ func (c *Config) YAML() []byte {
 	}
 	out, err := yaml.Marshal(&root)
 	if err != nil {
-		panic(err) // a map of scalars can always be written
+		panic(err) // encoding a map of scalars cannot fail
 	}
 	return out
 }

@@ -43,7 +43,7 @@ func TestUnknown(t *testing.T) {
 	_, err = load(t, nil, []string{"HOPGATE_SHRADS=1"})
 	require.ErrorContains(t, err, "HOPGATE_SHRADS: there is no such setting")
 	_, err = load(t, nil, []string{"HOPGATE_SHARDS=x"})
-	require.ErrorContains(t, err, `HOPGATE_SHARDS: "x" is no whole number`)
+	require.ErrorContains(t, err, `HOPGATE_SHARDS: "x" is not a whole number`)
 	_, err = load(t, []string{"--shards", "0", "--log-level", "loud"}, nil)
 	require.ErrorContains(t, err, "shards: must be from 1 to 1024, is 0")
 	require.ErrorContains(t, err, `log-level: must be debug, info, warn or error, is "loud"`)

@@ -1,2 +1,2 @@
-// Package config composes all options from flags, environment and file, and checks them.
+// Package config composes all settings from flags, environment and file, and validates them.
 package config

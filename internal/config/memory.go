@@ -10,25 +10,23 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Budget is what Memory is split into, in bytes.
+// Budget is the division of Memory, in bytes.
 type Budget struct {
 	Total      int64
 	CacheMode  storage.CacheMode
-	BlockCache int64 // Pebble's blocks; 0 is none
-	Topology   int64 // decoded lists and columns; negative is none
-	Memtable   int64 // the size of one memtable, of which each shard has some
-	Query      int64 // of one query
-	Queries    int64 // of all queries together
-	GoHeap     int64 // what the Go runtime may use: the rest beside what lies off its heap
+	BlockCache int64 // Pebble's blocks; 0 disables the cache
+	Topology   int64 // the topology cache; negative disables it
+	Memtable   int64 // one memtable, of which each shard has several
+	Query      int64 // one query
+	Queries    int64 // all queries in total
+	GoHeap     int64 // the Go runtime: the memory besides what is off the heap
 }
 
-// memtables is about how many memtables of a shard are in memory at a time: two stores, one filling and one being
-// written out each.
+// memtables is the approximate number of memtables of a shard in memory: two stores, each with one being filled and one being flushed.
 const memtables = 4
 
-// Split divides the memory that the configuration allows: three tenths to blocks, three tenths to decoded lists and
-// columns, a tenth to memtables, and the rest to queries, which may
-// take a quarter of the whole, one as well as all together.
+// Split divides the memory of the configuration: three tenths to blocks, three tenths to the topology cache, a tenth to memtables, and the
+// rest to queries, of which one or all together may use a quarter of the whole.
 func (c *Config) Split() Budget {
 	total := int64(c.Memory)
 	if total == 0 {
@@ -38,12 +36,12 @@ func (c *Config) Split() Budget {
 	if c.BlockCache > 0 {
 		b.BlockCache = int64(c.BlockCache)
 	}
-	b.CacheMode, _ = storage.ParseCacheMode(c.CacheMode) // Validate has read it
+	b.CacheMode, _ = storage.ParseCacheMode(c.CacheMode) // Validate has parsed it
 	if b.CacheMode == storage.CachePages {
 		b.BlockCache = 0
 	}
 	if c.TopologyCache != "" {
-		size, _ := ParseBytes(c.TopologyCache) // so has it this
+		size, _ := ParseBytes(c.TopologyCache) // likewise
 		b.Topology = int64(size)
 	}
 	b.Memtable = min(max(total/10/int64(memtables*c.Shards), 1<<20), 64<<20)
@@ -62,12 +60,12 @@ func (c *Config) Split() Budget {
 	return b
 }
 
-// Whole is what all callers may have together, in a server with this budget.
+// Whole returns the limits of all callers together in a server with this budget.
 func (c *Config) Whole(b Budget) access.Limits {
 	return access.Limits{Queries: c.MaxQueries, Memory: b.Queries}
 }
 
-// available is the memory of the cgroup, or of the machine, in bytes.
+// available returns the memory of the cgroup or the machine in bytes.
 func available() int64 {
 	machine := int64(4 << 30)
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
@@ -92,8 +90,7 @@ func available() int64 {
 	return machine
 }
 
-// cgroupLimits gives the files that may limit the memory of the process's control group: those of the group and of all
-// above it.
+// cgroupLimits returns the files that may limit the memory of the process: those of its control group and of all groups above.
 func cgroupLimits() []string {
 	const root = "/sys/fs/cgroup"
 	files := []string{root + "/memory.max", root + "/memory/memory.limit_in_bytes"}

@@ -2,5 +2,5 @@
 
 package config
 
-// blocksOffHeap says that Pebble keeps its blocks and memtables off the Go heap.
+// blocksOffHeap means that Pebble keeps its blocks and memtables off the Go heap.
 const blocksOffHeap = false

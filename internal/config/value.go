@@ -9,28 +9,28 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 )
 
-// Bytes is a number of bytes; as text it may carry a unit (KiB, MiB, GiB, TiB, kB, MB, GB, TB).
+// Bytes is a number of bytes; its text may have a unit (KiB, MiB, GiB, TiB, kB, MB, GB, TB).
 type Bytes int64
 
-// binary are the units that String writes.
+// binary are the units that String uses.
 var binary = []struct {
 	name string
 	size int64
 }{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
-// ParseBytes reads a size.
+// ParseBytes parses a size.
 func ParseBytes(s string) (Bytes, error) {
 	n, err := access.ParseSize(s)
 	return Bytes(n), err
 }
 
-// Set reads a size.
+// Set parses a size.
 func (b *Bytes) Set(s string) (err error) {
 	*b, err = ParseBytes(s)
 	return err
 }
 
-// String writes the size with the largest binary unit that divides it.
+// String returns the size in the largest binary unit that divides it.
 func (b *Bytes) String() string {
 	for _, u := range binary {
 		if *b != 0 && int64(*b)%u.size == 0 {
@@ -58,7 +58,7 @@ func (t *text) Type() string       { return "string" }
 func (w *whole) Set(s string) error {
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return fmt.Errorf("%q is no whole number", s)
+		return fmt.Errorf("%q is not a whole number", s)
 	}
 	*w = whole(n)
 	return nil
@@ -69,7 +69,7 @@ func (w *whole) Type() string   { return "int" }
 func (l *long) Set(s string) error {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%q is no whole number", s)
+		return fmt.Errorf("%q is not a whole number", s)
 	}
 	*l = long(n)
 	return nil
@@ -95,7 +95,7 @@ func (d *duration) Set(s string) error {
 			*d = 0
 			return nil
 		}
-		return errors.New(strconv.Quote(s) + " is no duration; write 10s or 1m30s")
+		return errors.New(strconv.Quote(s) + " is not a duration; write 10s or 1m30s")
 	}
 	*d = duration(v)
 	return nil

@@ -3,20 +3,19 @@ package graph
 // BatchSize is the usual number of rows of a batch.
 const BatchSize = 1024
 
-// Batch is a set of rows by columns. Who fills a batch owns it until the next call that fills it; who keeps rows
-// longer copies them.
+// Batch is a set of rows by columns. The code that fills a batch owns it until the next fill; to keep rows longer, copy them.
 type Batch struct {
 	N    int      // rows
 	Cols []Column // each with N cells, or not set at all
 }
 
-// Column is one column: IDs for one that holds vertices and no nulls, else Vals. A column that is not set has neither.
+// Column holds IDs if it consists of vertices without nulls, otherwise Vals. An unset column has neither.
 type Column struct {
 	IDs  []VertexID
 	Vals []Value
 }
 
-// Value gives cell i.
+// Value returns cell i.
 func (c *Column) Value(i int) Value {
 	if c.IDs != nil {
 		return VertexValue(c.IDs[i])
@@ -24,7 +23,7 @@ func (c *Column) Value(i int) Value {
 	return c.Vals[i]
 }
 
-// Reset empties the batch, gives it n columns and keeps the columns' memory.
+// Reset empties the batch, gives it n columns and keeps their memory.
 func (b *Batch) Reset(n int) {
 	b.N = 0
 	for len(b.Cols) < n {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Catalog knows the names of one graph. Names get numbers when they are first written and keep them for ever, so a
-// Catalog may be read at any time without a transaction. All methods are safe for concurrent use and cheap.
+// Catalog maps names of one graph to numbers. A name gets its number when it is first written and keeps it, so a Catalog needs no
+// transaction. All methods are cheap and safe for concurrent use.
 type Catalog interface {
 	Label(name string) (LabelID, bool)
 	LabelName(LabelID) string
@@ -15,32 +15,32 @@ type Catalog interface {
 	TypeName(TypeID) string
 	Prop(name string) (PropID, bool)
 	PropName(PropID) string
-	// Labels gives the members of a label set in ascending order; it must not be changed.
+	// Labels returns the members of a label set in ascending order. Callers must not modify it.
 	Labels(LabelSet) []LabelID
-	// AllLabels, AllTypes and AllProps give the known names in order of their numbers.
+	// AllLabels, AllTypes and AllProps return the known names in the order of their numbers.
 	AllLabels() []string
 	AllTypes() []string
 	AllProps() []string
-	// Indexes gives the indexes and constraints; it must not be changed.
+	// Indexes returns the indexes and constraints. Callers must not modify it.
 	Indexes() []Index
-	// Version grows with every change to Indexes.
+	// Version increases with every change to Indexes.
 	Version() uint64
 }
 
-// IndexKind is what an index is good for. The numbers are sent between processes.
+// IndexKind is a kind of index. The numbers are part of the protocol between processes.
 type IndexKind uint8
 
 // The kinds of indexes.
 const (
-	// RangeIndex finds equal values and intervals, and gives what it holds in the order of the values.
+	// RangeIndex finds equal values and intervals, and returns entries in the order of the values.
 	RangeIndex IndexKind = iota
-	// PointIndex holds points alone and finds those in a box or near another.
+	// PointIndex contains only points and finds those in a box or near another point.
 	PointIndex
 )
 
 var indexKinds = [...]string{RangeIndex: "RANGE", PointIndex: "POINT"}
 
-// String gives the kind as Cypher writes it.
+// String returns the kind in Cypher's syntax.
 func (k IndexKind) String() string {
 	if int(k) < len(indexKinds) {
 		return indexKinds[k]
@@ -48,7 +48,7 @@ func (k IndexKind) String() string {
 	return "INDEX KIND " + strconv.Itoa(int(k))
 }
 
-// Provider is what Neo4j calls its implementation of the kind; clients compare it.
+// Provider returns Neo4j's name for the implementation of the kind; clients compare it.
 func (k IndexKind) Provider() string {
 	if k == PointIndex {
 		return "point-1.0"
@@ -62,7 +62,7 @@ func ParseIndexKind(name string) (IndexKind, bool) {
 	return IndexKind(max(k, 0)), k >= 0
 }
 
-// Index is an index or a constraint over the vertices of a label, or, with Type set, over the edges of a type.
+// Index is an index or a constraint on the vertices of a label or, if Type is set, on the edges of a type.
 type Index struct {
 	ID    IndexID
 	Name  string
@@ -70,22 +70,22 @@ type Index struct {
 	Type  string // of edges, or ""
 	Props []string
 	Kind  IndexKind
-	// Unique says that no two vertices have equal values; Required that every property must be there. An index that is
-	// neither is plain; both together are a node key.
+	// Unique means that no two vertices have equal values; Required that every vertex has the properties. An index with neither is plain;
+	// one with both is a node key.
 	Unique, Required bool
 	// Indexed is false for a pure existence constraint, which has no entries.
 	Indexed bool
-	// Online is false while the index is being built; it is then kept up to date but must not be read.
+	// Online is false during the build of the index: writes maintain it, but reads must not use it.
 	Online bool
-	// Failure says why the index could not be built; it is then neither kept nor read, and can only be dropped.
+	// Failure is the reason why the build failed; such an index is neither maintained nor read and can only be dropped.
 	Failure string
-	// TTL makes this the order in which a TTL's vertices or edges expire instead of an index: TTL after the time that the one
-	// property holds, or, without one, after the last write. Indexes does not give it.
+	// TTL makes this the expiry order of a TTL's vertices or edges instead of an index: they expire TTL after the time in the single
+	// property or, without one, after the last write. Indexes omits it.
 	TTL time.Duration
 }
 
-// Clash gives the index of a list that ix cannot stand beside: one of the same name, or over the same properties with entries
-// alike; nil if there is none.
+// Clash returns an index of the list that conflicts with ix, because it has the same name, or covers the same properties and both or
+// neither have entries; nil if none does.
 func (ix *Index) Clash(list []Index) *Index {
 	for i := range list {
 		o := &list[i]
@@ -108,16 +108,14 @@ func (ix *Index) IsConstraint() bool { return ix.Unique || ix.Required }
 type TTL struct {
 	Label string // of vertices, or ""
 	Type  string // of edges, or ""
-	// After is how long they live: from the last write of their own labels and properties, or from the time that Property
-	// holds.
+	// After is their lifetime, counted from the last write of their own labels and properties, or from the time in Property.
 	After time.Duration
-	// Property, if it is not empty, holds a zoned date time, or a local one or a date in UTC, or a number of seconds since 1970,
-	// from 1e11 on of milliseconds, from 1e14 on of microseconds and from 1e17 on of nanoseconds. What holds none does not
-	// expire.
+	// Property, if set, contains the start of the lifetime: a zoned date time, a local one or a date in UTC, or a Unix time in seconds
+	// (from 1e11 on milliseconds, from 1e14 on microseconds, from 1e17 on nanoseconds). Without such a value, there is no expiry.
 	Property string
 }
 
-// FindTTL gives the TTL of a label or a type, of which one is named; nil if it has none.
+// FindTTL returns the TTL of a label or a type, one of which must be set; nil if it has none.
 func FindTTL(list []TTL, label, typ string) *TTL {
 	for i := range list {
 		if list[i].Label == label && list[i].Type == typ {
@@ -127,30 +125,29 @@ func FindTTL(list []TTL, label, typ string) *TTL {
 	return nil
 }
 
-// Counts are a graph's statistics, from counters that are kept on every write. Props, Degrees and Distinct are there only
-// where all statistics were asked for.
+// Counts are a graph's statistics, from counters that every write maintains. Props, Degrees and Distinct are set only in full statistics.
 type Counts struct {
 	Vertices uint64
 	Edges    uint64
 	ByLabel  map[string]uint64 // vertices with the label
 	ByType   map[string]uint64 // edges of the type
-	// Ends gives, for each edge type, label of the source and label of the target, how many edges there are. A key
-	// with an empty label counts any. Filled only where a store keeps it.
+	// Ends counts the edges by type, label of the source and label of the target. An empty label in a key matches any. Set only if the
+	// store maintains it.
 	Ends map[TypeEnds]uint64
-	// Props gives how many vertices of a label, or edges of a type, have a property; with neither, how many vertices.
-	// Filled only where a store keeps it.
+	// Props counts the vertices of a label or the edges of a type that have a property; with neither, it counts vertices. Set only if the
+	// store maintains it.
 	Props map[PropOf]uint64
-	// Degrees gives, by edge type and direction, how many vertices have from 2^i to 2^(i+1)-1 edges, for each i. It follows
-	// the writes within about a second. Filled only where a store keeps it.
+	// Degrees[t][i] counts the vertices with 2^i to 2^(i+1)-1 edges of a type in a direction. It lags behind writes by up to about a
+	// second. Set only if the store maintains it.
 	Degrees map[TypeDir][]uint64
-	// Distinct gives estimates of the number of distinct values of indexed properties, by index name.
+	// Distinct estimates the number of distinct values of indexed properties, by index name.
 	Distinct map[string]uint64
 }
 
-// FarEnds reports whether all far ends of edges of the types (none: all) have a label.
+// FarEnds reports whether all far ends of edges of the types (none: all types) have a label.
 func (c *Counts) FarEnds(types []string, dir Direction, label string) bool {
 	if len(c.Ends) == 0 {
-		return false // not kept, or no edges at all
+		return false // not maintained, or no edges at all
 	}
 	all := func(typ string, n uint64) bool {
 		return (dir == In || c.Ends[TypeEnds{Type: typ, Dst: label}] == n) &&

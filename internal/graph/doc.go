@@ -1,2 +1,2 @@
-// Package graph holds the values that every layer passes on: ids, property values, batches, the catalog's types and errors.
+// Package graph defines the values that all layers share: ids, property values, batches, catalog types and errors.
 package graph

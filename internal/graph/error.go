@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Kind classifies an error for the transports; the numbers travel over the wire and are only ever appended.
+// Kind classifies an error for the transports. The numbers are part of the protocol; new ones are only appended.
 type Kind uint8
 
-// The kinds. A fault of the store is never NotFound.
+// A fault of the store is never NotFound.
 const (
-	KindInternal    Kind = 0 // a fault of ours
+	KindInternal    Kind = 0 // an internal fault
 	KindInvalid     Kind = 1 // the request is wrong
 	KindNotFound    Kind = 2 // a named thing does not exist
-	KindExists      Kind = 3 // a named thing exists already, or a constraint is violated
-	KindBudget      Kind = 4 // a limit on rows, bytes or visits was reached
+	KindExists      Kind = 3 // a named thing exists already, or a write violates a constraint
+	KindBudget      Kind = 4 // a limit on rows, bytes or visits is exceeded
 	KindDeadline    Kind = 5 // out of time, or cancelled
 	KindUnavailable Kind = 6 // try again later
 	KindCorrupt     Kind = 7 // stored data fails its checks
 	KindConflict    Kind = 8 // a write conflict; retriable
 	KindDenied      Kind = 9 // not allowed
 
-	KindUnauthenticated Kind = 10 // nobody knows who asks
-	KindBusy            Kind = 11 // too much is asked at one time; try again later
-	KindUnknown         Kind = 12 // changes may have come to pass, or may not
+	KindUnauthenticated Kind = 10 // the caller is unknown
+	KindBusy            Kind = 11 // too many requests; try again later
+	KindUnknown         Kind = 12 // the outcome of a commit is unknown
 )
 
 // The openCypher error phases.
@@ -33,24 +33,23 @@ const (
 	PhaseRuntime = "runtime"
 )
 
-// Pos is a place in a statement. Line and Column count from 1 in characters; Offset counts from 0 in characters.
-// The zero Pos means that no place is known.
+// Pos is a position in a statement. Line and Column count characters from 1, Offset from 0. The zero Pos is unknown.
 type Pos struct {
 	Line, Column, Offset int
 }
 
-// Error is what a request can fail with. Code is Neo4j's status code; Type, Phase and Detail are openCypher's
-// classification (TCK chapter "Errors"). Err, if any, is the cause.
+// Error is the error of a request. Code is Neo4j's status code; Type, Phase and Detail are openCypher's classification (TCK chapter
+// "Errors"). Err is the cause, if any.
 type Error struct {
 	Kind                      Kind
 	Code, Type, Phase, Detail string
 	Msg                       string
 	Pos                       Pos
-	Retry                     time.Duration // of KindBusy: when to try again; 0: it is not known
+	Retry                     time.Duration // for KindBusy: the delay before a retry; 0 if unknown
 	Err                       error
 }
 
-// Error gives the message with the cause behind it.
+// Error returns the message followed by the cause.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return e.Msg + ": " + e.Err.Error()
@@ -58,10 +57,10 @@ func (e *Error) Error() string {
 	return e.Msg
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// At gives a copy of the error with a position, unless it has one already.
+// At returns a copy of the error with a position, unless it already has one.
 func (e *Error) At(p Pos) *Error {
 	if e.Pos.Line != 0 || p.Line == 0 {
 		return e
@@ -79,8 +78,7 @@ func SyntaxError(detail string, p Pos, format string, args ...any) *Error {
 	}
 }
 
-// RuntimeError is an error that a value met while a statement ran. Typ is openCypher's error type (TypeError,
-// ArgumentError, …).
+// RuntimeError is an error in the evaluation of a value. Typ is openCypher's error type (TypeError, ArgumentError, …).
 func RuntimeError(typ, detail, format string, args ...any) *Error {
 	code := "Neo.ClientError.Statement.TypeError"
 	switch typ {
@@ -105,7 +103,7 @@ func TypeError(detail, format string, args ...any) *Error {
 	return RuntimeError("TypeError", detail, format, args...)
 }
 
-// BudgetError says which limit a request passed; the message names the setting.
+// BudgetError reports an exceeded limit; the message names the setting.
 func BudgetError(format string, args ...any) *Error {
 	return &Error{
 		Kind: KindBudget, Code: "Neo.TransientError.General.MemoryPoolOutOfMemoryError", Type: "BudgetError",
@@ -113,7 +111,7 @@ func BudgetError(format string, args ...any) *Error {
 	}
 }
 
-// DeadlineError says that a request ran out of time or was cancelled.
+// DeadlineError reports that a request timed out or was cancelled.
 func DeadlineError(err error) *Error {
 	return &Error{
 		Kind: KindDeadline, Code: "Neo.ClientError.Transaction.TransactionTimedOut", Type: "TransactionError",
@@ -121,7 +119,7 @@ func DeadlineError(err error) *Error {
 	}
 }
 
-// CorruptError says that stored data fails its checks; op names the operation and the place.
+// CorruptError reports that stored data fails its checks; op names the operation and the location.
 func CorruptError(op string, err error) *Error {
 	return &Error{
 		Kind: KindCorrupt, Code: "Neo.DatabaseError.General.StorageDamageDetected", Type: "StorageError",
@@ -137,7 +135,7 @@ func InternalError(op string, err error) *Error {
 	}
 }
 
-// ConstraintError says that a write violates a constraint.
+// ConstraintError reports a write that violates a constraint.
 func ConstraintError(format string, args ...any) *Error {
 	return &Error{
 		Kind: KindExists, Code: "Neo.ClientError.Schema.ConstraintValidationFailed", Type: "ConstraintVerificationFailed",
@@ -145,14 +143,14 @@ func ConstraintError(format string, args ...any) *Error {
 	}
 }
 
-// RequiredError says that a write leaves out a property that a constraint requires.
+// RequiredError reports a write that lacks a property that a constraint requires.
 func RequiredError(format string, args ...any) *Error {
 	e := ConstraintError(format, args...)
 	e.Detail = "Required"
 	return e
 }
 
-// IndexExists says that an index or constraint is in the way of a new one.
+// IndexExists reports an existing index or constraint that conflicts with a new one.
 func IndexExists(old *Index) *Error {
 	detail := "IndexExists"
 	if old.IsConstraint() {
@@ -164,7 +162,7 @@ func IndexExists(old *Index) *Error {
 	}
 }
 
-// NoGraph says that a store has no graph of a name.
+// NoGraph reports an unknown graph.
 func NoGraph(name string) *Error {
 	return &Error{
 		Kind: KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "DatabaseError", Phase: PhaseRuntime,
@@ -172,7 +170,7 @@ func NoGraph(name string) *Error {
 	}
 }
 
-// DuplicateGraph says that there is a graph of the name of a new one.
+// DuplicateGraph reports that a graph of the same name exists.
 func DuplicateGraph(name string) *Error {
 	return &Error{
 		Kind: KindExists, Code: "Neo.ClientError.Database.ExistingDatabaseFound", Type: "ArgumentError", Phase: PhaseRuntime,
@@ -180,7 +178,7 @@ func DuplicateGraph(name string) *Error {
 	}
 }
 
-// ConflictError says that a transaction cannot be committed beside another one; it may be run again.
+// ConflictError reports a transaction that conflicts with a concurrent one; it can be retried.
 func ConflictError(msg string, err error) *Error {
 	return &Error{
 		Kind: KindConflict, Code: "Neo.TransientError.Transaction.DeadlockDetected", Type: "TransactionError",
@@ -188,7 +186,7 @@ func ConflictError(msg string, err error) *Error {
 	}
 }
 
-// UnknownError says that changes may have come to pass, or may not: whoever asked for them must look before asking again.
+// UnknownError reports changes that may or may not have happened: a client must check before it retries.
 func UnknownError(msg string, err error) *Error {
 	return &Error{
 		Kind: KindUnknown, Code: "Neo.DatabaseError.Transaction.TransactionCommitFailed", Type: "DatabaseError",

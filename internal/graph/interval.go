@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// Interval is a range of numbers, dates or local times. A value is in it if openCypher's comparisons with the bounds hold,
-// so that no value of another kind is.
+// Interval is a range of numbers, dates or local times. It contains a value if openCypher's comparisons with the bounds are true; so values
+// of other kinds are outside.
 type Interval struct {
-	Lo, Hi         Value // Bounds; a null is open to that side, though not both may be null
-	LoOpen, HiOpen bool  // the bound itself is outside
+	Lo, Hi         Value // of kinds for which Bounds holds; a null bound is open, but at most one may be null
+	LoOpen, HiOpen bool  // excludes the bound itself
 }
 
-// Bounds reports whether a value may bound an Interval.
+// Bounds reports whether a value can be a bound of an Interval.
 func Bounds(v Value) bool {
 	switch v.kind {
 	case Int, Date, LocalTime:
@@ -23,7 +23,7 @@ func Bounds(v Value) bool {
 	return false
 }
 
-// Holds reports whether a value is in the interval.
+// Holds reports whether the interval contains a value.
 func (iv *Interval) Holds(v Value) bool {
 	if !iv.Lo.IsNull() {
 		if c, ok := compareBound(v, iv.Lo); !ok || c < 0 || c == 0 && iv.LoOpen {
@@ -38,7 +38,7 @@ func (iv *Interval) Holds(v Value) bool {
 	return true
 }
 
-// compareBound compares a value with a bound; it is not ok where neither is less nor equal.
+// compareBound compares a value with a bound; ok is false if they are not comparable.
 func compareBound(v, bound Value) (c int, ok bool) {
 	switch {
 	case v.kind == bound.kind && v.kind == Float:
@@ -53,8 +53,8 @@ func compareBound(v, bound Value) (c int, ok bool) {
 	return 0, false
 }
 
-// Whole gives the least and the greatest number inside the values of a kind, Int, Date or LocalTime, that the interval
-// holds; lo is above hi if it holds none. It is not ok if a bound is a Float and the kind is Int.
+// Whole returns the least and the greatest integer that represent values of a kind (Int, Date or LocalTime) in the interval; lo exceeds hi
+// if there are none. ok is false if a bound is a Float and the kind is Int.
 func (iv *Interval) Whole(kind ValueKind) (lo, hi int64, ok bool) {
 	lo, hi = math.MinInt64, math.MaxInt64
 	for _, b := range [...]Value{iv.Lo, iv.Hi} {
@@ -85,7 +85,7 @@ func (iv *Interval) Whole(kind ValueKind) (lo, hi int64, ok bool) {
 	return lo, hi, true
 }
 
-// CompareIntFloat compares an integer with a float by their exact numbers. A NaN goes after all integers.
+// CompareIntFloat compares an integer with a float exactly. NaN follows all integers.
 func CompareIntFloat(i int64, f float64) int {
 	switch {
 	case f != f || f >= 1<<63:

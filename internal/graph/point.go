@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// CRS is a coordinate reference system, by its number in the EPSG registry or, for Cartesian ones, in Neo4j. The numbers are stored.
+// CRS is a coordinate reference system, by its number in the EPSG registry or, if Cartesian, in Neo4j. The numbers are stored.
 type CRS uint16
 
 // The coordinate reference systems.
@@ -21,16 +21,16 @@ const (
 
 var crsNames = map[CRS]string{WGS84: "wgs-84", WGS843D: "wgs-84-3d", Cartesian: "cartesian", Cartesian3D: "cartesian-3d"}
 
-// String gives the system's name, such as wgs-84.
+// String returns the system's name, such as wgs-84.
 func (c CRS) String() string { return crsNames[c] }
 
-// Valid reports whether there is such a system.
+// Valid reports whether the system exists.
 func (c CRS) Valid() bool { return crsNames[c] != "" }
 
 // Geographic reports whether the coordinates are longitude, latitude and height.
 func (c CRS) Geographic() bool { return c == WGS84 || c == WGS843D }
 
-// Dimensions is 2 or 3.
+// Dimensions returns 2 or 3.
 func (c CRS) Dimensions() int {
 	if c == WGS843D || c == Cartesian3D {
 		return 3
@@ -38,7 +38,7 @@ func (c CRS) Dimensions() int {
 	return 2
 }
 
-// ParseCRS finds a system by its name in any case.
+// ParseCRS finds a system by its name, ignoring case.
 func ParseCRS(name string) (CRS, bool) {
 	for c, n := range crsNames {
 		if strings.EqualFold(n, name) {
@@ -48,14 +48,14 @@ func ParseCRS(name string) (CRS, bool) {
 	return 0, false
 }
 
-// Point is a place in two or three dimensions.
+// Point is a point in two or three dimensions.
 type Point struct {
 	CRS     CRS
 	X, Y, Z float64 // Z is 0 in two dimensions
 }
 
-// MakePoint makes a point of its coordinates. It fails if their number is not that of the system, if one is not finite, or if a
-// latitude is beyond a pole; a longitude beyond the date line is brought back.
+// MakePoint returns a point. It fails if the system has another number of coordinates, if one is not finite, or if a latitude is beyond a
+// pole; it normalises longitudes beyond the date line.
 func MakePoint(crs CRS, coordinates ...float64) (Point, error) {
 	if !crs.Valid() {
 		return Point{}, fmt.Errorf("there is no coordinate reference system %d; there are wgs-84 (4326), wgs-84-3d (4979), cartesian (7203) and cartesian-3d (9157)", crs)
@@ -68,7 +68,7 @@ func MakePoint(crs CRS, coordinates ...float64) (Point, error) {
 			return Point{}, fmt.Errorf("a coordinate of a point is a finite number, not %v", c)
 		}
 	}
-	p := Point{CRS: crs, X: coordinates[0] + 0, Y: coordinates[1] + 0} // + 0: there is no -0
+	p := Point{CRS: crs, X: coordinates[0] + 0, Y: coordinates[1] + 0} // + 0 converts -0 to 0
 	if len(coordinates) == 3 {
 		p.Z = coordinates[2] + 0
 	}
@@ -85,13 +85,12 @@ func MakePoint(crs CRS, coordinates ...float64) (Point, error) {
 	return p, nil
 }
 
-// Coordinates gives x, y and, in three dimensions, z.
+// Coordinates returns x, y and, in three dimensions, z.
 func (p *Point) Coordinates() []float64 {
 	return []float64{p.X, p.Y, p.Z}[:p.CRS.Dimensions()]
 }
 
-// Component gives a property of the point: x, y, z, longitude, latitude, height, crs or srid. It is not ok where the system has none of
-// that name.
+// Component returns a component of the point: x, y, z, longitude, latitude, height, crs or srid. ok is false if the system lacks it.
 func (p *Point) Component(name string) (Value, bool) {
 	geographic := p.CRS.Geographic()
 	switch name {
@@ -138,7 +137,7 @@ func compareFloats(a, b float64) float64 {
 	return 0
 }
 
-// Append writes the point as openCypher's toString does: point({x: 1.0, y: 2.0, crs: 'cartesian'}).
+// Append appends the point as openCypher's toString writes it: point({x: 1.0, y: 2.0, crs: 'cartesian'}).
 func (p *Point) Append(dst []byte) []byte {
 	names := [...]string{"x", "y", "z"}
 	if p.CRS.Geographic() {
@@ -158,16 +157,16 @@ func (p *Point) Append(dst []byte) []byte {
 	return append(dst, "'})"...)
 }
 
-// PointValue makes a Point.
+// PointValue returns a Point.
 func PointValue(p Point) Value { return Value{kind: PointKind, ptr: unsafe.Pointer(&p)} }
 
-// Point gives a Point; it must not be changed.
+// Point returns a Point, which callers must not modify.
 func (v Value) Point() *Point { return (*Point)(v.ptr) }
 
-// BytesValue makes a byte array that shares b.
+// BytesValue returns a byte array that shares b.
 func BytesValue(b []byte) Value {
 	return Value{kind: Bytes, num: uint64(len(b)), ptr: unsafe.Pointer(unsafe.SliceData(b))}
 }
 
-// Bytes gives a byte array; it must not be changed.
+// Bytes returns a byte array, which callers must not modify.
 func (v Value) Bytes() []byte { return unsafe.Slice((*byte)(v.ptr), int(v.num)) }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// AppendWKT writes a point as extended well-known text, as Neo4j's Query API does: SRID=4326;POINT (12.5 55.7).
+// AppendWKT appends a point as extended well-known text, as Neo4j's Query API does: SRID=4326;POINT (12.5 55.7).
 func (p *Point) AppendWKT(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, "SRID="...), int64(p.CRS), 10)
 	dst = append(dst, ";POINT "...)
@@ -27,8 +27,8 @@ func (p *Point) AppendWKT(dst []byte) []byte {
 
 var errPoint = errors.New("a point is written as SRID=4326;POINT (12.5 55.7), as {latitude: 55.7, longitude: 12.5}, or as {x: 1, y: 2}")
 
-// ParsePoint reads a point: as well-known text with or without SRID, or as the properties of point() in braces, such as
-// {latitude: 55.7, longitude: 12.5} of neo4j-admin's files, or as toString() writes it.
+// ParsePoint parses a point: well-known text with or without SRID, the arguments of point() in braces (such as {latitude: 55.7, longitude:
+// 12.5} in neo4j-admin's files), or the output of toString().
 func ParsePoint(text string) (Point, error) {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "point("); ok {
@@ -40,7 +40,7 @@ func ParsePoint(text string) (Point, error) {
 	return parseWKT(text)
 }
 
-// parseWKT reads [SRID=n;]POINT [Z] (x y [z]).
+// parseWKT parses [SRID=n;]POINT [Z] (x y [z]).
 func parseWKT(text string) (Point, error) {
 	crs := CRS(0)
 	if rest, ok := cutFold(text, "SRID="); ok {
@@ -88,7 +88,7 @@ func cutFold(s, prefix string) (string, bool) {
 	return s[len(prefix):], true
 }
 
-// parseProperties reads name: value, ….
+// parseProperties parses name: value, ….
 func parseProperties(text string) (Point, error) {
 	var m []MapEntry
 	for part := range strings.SplitSeq(text, ",") {
@@ -106,8 +106,8 @@ func parseProperties(text string) (Point, error) {
 	return PointOf(MapValue(m))
 }
 
-// PointOf makes a point of the properties of point(): x, y and z, or longitude, latitude and height, with a crs or an srid that may be
-// left out. Properties of other names are passed over.
+// PointOf converts the arguments of point(): x, y and z, or longitude, latitude and height, with an optional crs or srid. It ignores other
+// names.
 func PointOf(m Value) (Point, error) {
 	var c [3]float64
 	var has [3]bool

@@ -2,15 +2,14 @@ package graph
 
 import "sync/atomic"
 
-// Reads counts where a transaction's reads found what they gave. A nil Reads counts nothing; counting is safe for
-// concurrent use.
+// Reads counts the sources of a transaction's reads. A nil Reads counts nothing. It is safe for concurrent use.
 type Reads struct {
-	Hits   atomic.Int64 // decoded blocks that were in the cache
-	Misses atomic.Int64 // decoded blocks that had to be loaded, or were read from the store instead
-	Large  atomic.Int64 // large values that were fetched
+	Hits   atomic.Int64 // decoded blocks found in the cache
+	Misses atomic.Int64 // decoded blocks loaded, or read from the store instead
+	Large  atomic.Int64 // fetched large values
 }
 
-// Block counts a decoded block that was there or not.
+// Block counts the look-up of a decoded block.
 func (r *Reads) Block(found bool) {
 	switch {
 	case r == nil:

@@ -2,7 +2,7 @@ package graph
 
 import "slices"
 
-// Property gives the value of a key, or null where the record has none.
+// Property returns the value of a key, or null if it is missing.
 func (r *Record) Property(key string) Value {
 	if i, ok := slices.BinarySearch(r.Keys, key); ok {
 		return r.Values[i]

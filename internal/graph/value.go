@@ -7,10 +7,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
-// ValueKind is the type of a Value. The numbers are stored; they are only ever appended.
+// ValueKind is the type of a Value. The numbers are stored; new ones are only appended.
 type ValueKind uint8
 
-// The kinds of values. Vertex, Edge and Path are never stored as properties, nor are maps.
+// Vertices, edges, paths and maps cannot be stored as properties.
 const (
 	Null ValueKind = iota
 	Bool
@@ -37,7 +37,7 @@ var kindNames = [...]string{
 	"DateTime", "Duration", "Node", "Relationship", "Path", "Point", "ByteArray",
 }
 
-// String gives the kind's openCypher name.
+// String returns the kind's openCypher name.
 func (k ValueKind) String() string { return kindNames[k] }
 
 // Value is any openCypher value in 24 bytes. The zero Value is null.
@@ -56,29 +56,29 @@ func (k ValueKind) String() string { return kindNames[k] }
 //	PointKind       -                       *Point
 //	Bytes           length                  first byte
 //
-// Strings and lists are never changed once they are in a Value. A Value read from a shard may point into memory that
-// lives as long as the transaction it was read in; Clone copies what must live longer.
+// Strings and lists in a Value are immutable. A Value read from a shard may refer to memory that lives only as long as its transaction;
+// Clone copies what must live longer.
 type Value struct {
 	ptr  unsafe.Pointer
 	num  uint64
 	kind ValueKind
 }
 
-// MapEntry is one entry of a map value; keys are unique and keep the order in which they were written.
+// MapEntry is an entry of a map. Keys are unique and keep their order.
 type MapEntry struct {
 	Key   string
 	Value Value
 }
 
-// Record is all that there is to know of a vertex or an edge, for the answer.
+// Record holds the labels or type and the properties of a vertex or an edge, for results.
 type Record struct {
 	Labels []string // of a vertex
 	Type   string   // of an edge
 	Keys   []string // property keys, sorted
-	Values []Value  // beside Keys
+	Values []Value  // parallel to Keys
 }
 
-// EdgeValue is an edge in a row, with its record once the answer needs it.
+// EdgeValue is an edge in a row; its record is set once the result needs it.
 type EdgeValue struct {
 	Edge
 	Record *Record
@@ -90,7 +90,7 @@ type Path struct {
 	Edges    []Value // of EdgeKind
 }
 
-// Kind is the value's type.
+// Kind returns the value's type.
 func (v Value) Kind() ValueKind { return v.kind }
 
 // IsNull reports whether the value is null.
@@ -99,7 +99,7 @@ func (v Value) IsNull() bool { return v.kind == Null }
 // IsNumber reports whether the value is an Int or a Float.
 func (v Value) IsNumber() bool { return v.kind == Int || v.kind == Float }
 
-// BoolValue makes a Bool.
+// BoolValue returns a Bool.
 func BoolValue(b bool) Value {
 	if b {
 		return Value{kind: Bool, num: 1}
@@ -107,74 +107,74 @@ func BoolValue(b bool) Value {
 	return Value{kind: Bool}
 }
 
-// IntValue makes an Int.
+// IntValue returns an Int.
 func IntValue(i int64) Value { return Value{kind: Int, num: uint64(i)} }
 
-// FloatValue makes a Float.
+// FloatValue returns a Float.
 func FloatValue(f float64) Value { return Value{kind: Float, num: math.Float64bits(f)} }
 
-// StringValue makes a String that shares s.
+// StringValue returns a String that shares s.
 func StringValue(s string) Value {
 	return Value{kind: String, num: uint64(len(s)), ptr: unsafe.Pointer(unsafe.StringData(s))}
 }
 
-// ListValue makes a List that owns l from now on.
+// ListValue returns a List that takes ownership of l.
 func ListValue(l []Value) Value {
 	return Value{kind: List, num: uint64(len(l)), ptr: unsafe.Pointer(unsafe.SliceData(l))}
 }
 
-// MapValue makes a Map that owns m from now on.
+// MapValue returns a Map that takes ownership of m.
 func MapValue(m []MapEntry) Value {
 	return Value{kind: Map, num: uint64(len(m)), ptr: unsafe.Pointer(unsafe.SliceData(m))}
 }
 
-// DateValue makes a Date.
+// DateValue returns a Date.
 func DateValue(d temporal.Date) Value { return Value{kind: Date, num: uint64(int64(d))} }
 
-// LocalTimeValue makes a LocalTime.
+// LocalTimeValue returns a LocalTime.
 func LocalTimeValue(t temporal.LocalTime) Value { return Value{kind: LocalTime, num: uint64(int64(t))} }
 
-// TimeValue makes a Time.
+// TimeValue returns a Time.
 func TimeValue(t temporal.Time) Value { return Value{kind: Time, ptr: unsafe.Pointer(&t)} }
 
-// LocalDateTimeValue makes a LocalDateTime.
+// LocalDateTimeValue returns a LocalDateTime.
 func LocalDateTimeValue(t temporal.LocalDateTime) Value {
 	return Value{kind: LocalDateTime, ptr: unsafe.Pointer(&t)}
 }
 
-// DateTimeValue makes a DateTime.
+// DateTimeValue returns a DateTime.
 func DateTimeValue(t temporal.DateTime) Value { return Value{kind: DateTime, ptr: unsafe.Pointer(&t)} }
 
-// DurationValue makes a Duration.
+// DurationValue returns a Duration.
 func DurationValue(d temporal.Duration) Value { return Value{kind: Duration, ptr: unsafe.Pointer(&d)} }
 
-// VertexValue makes a vertex that is not materialised.
+// VertexValue returns a vertex that is not materialised.
 func VertexValue(id VertexID) Value { return Value{kind: VertexKind, num: uint64(id)} }
 
-// VertexRecordValue makes a materialised vertex.
+// VertexRecordValue returns a materialised vertex.
 func VertexRecordValue(id VertexID, r *Record) Value {
 	return Value{kind: VertexKind, num: uint64(id), ptr: unsafe.Pointer(r)}
 }
 
-// EdgeRefValue makes an edge that shares e, which is not changed from now on but for its Record.
+// EdgeRefValue returns an edge that shares e, of which only Record may change afterwards.
 func EdgeRefValue(e *EdgeValue) Value {
 	return Value{kind: EdgeKind, num: uint64(e.ID), ptr: unsafe.Pointer(e)}
 }
 
-// firstVirtual is the first of the ids, of vertices and of edges alike, that no store gives out.
+// firstVirtual is the first id, of vertices and edges, that no store assigns.
 const firstVirtual = ^uint64(0) - 1<<20
 
-// VirtualVertex makes the i-th of the vertices that are in no store and are no more than their record.
+// VirtualVertex returns the i-th vertex that exists in no store, only as its record.
 func VirtualVertex(i int, r *Record) Value {
 	return VertexRecordValue(VertexID(firstVirtual)+VertexID(i), r)
 }
 
-// VirtualEdge makes the i-th of the edges that are in no store, between two vertices.
+// VirtualEdge returns the i-th edge that exists in no store, between two vertices.
 func VirtualEdge(i int, src, dst VertexID, r *Record) Value {
 	return EdgeRefValue(&EdgeValue{Edge: Edge{ID: EdgeID(firstVirtual) + EdgeID(i), Src: src, Dst: dst}, Record: r})
 }
 
-// Virtual reports whether v is a vertex or an edge that is in no store.
+// Virtual reports whether v is a vertex or an edge that exists in no store.
 func (v Value) Virtual() bool {
 	switch v.kind {
 	case VertexKind:
@@ -185,21 +185,21 @@ func (v Value) Virtual() bool {
 	return false
 }
 
-// PathValue makes a path that owns p from now on.
+// PathValue returns a path that takes ownership of p.
 func PathValue(p *Path) Value { return Value{kind: PathKind, ptr: unsafe.Pointer(p)} }
 
-// The accessors below may be called only on a value of their kind.
+// The accessors below require a value of their kind.
 
-// Bool gives a Bool's truth.
+// Bool returns the value of a Bool.
 func (v Value) Bool() bool { return v.num != 0 }
 
-// Int gives an Int's number.
+// Int returns the value of an Int.
 func (v Value) Int() int64 { return int64(v.num) }
 
-// Float gives a Float's number.
+// Float returns the value of a Float.
 func (v Value) Float() float64 { return math.Float64frombits(v.num) }
 
-// Number gives an Int or a Float as a float64.
+// Number returns an Int or a Float as a float64.
 func (v Value) Number() float64 {
 	if v.kind == Int {
 		return float64(int64(v.num))
@@ -207,16 +207,16 @@ func (v Value) Number() float64 {
 	return math.Float64frombits(v.num)
 }
 
-// Str gives a String's text.
+// Str returns the text of a String.
 func (v Value) Str() string { return unsafe.String((*byte)(v.ptr), int(v.num)) }
 
-// List gives a List's elements; they must not be changed.
+// List returns a List's elements, which callers must not modify.
 func (v Value) List() []Value { return unsafe.Slice((*Value)(v.ptr), int(v.num)) }
 
-// Map gives a Map's entries; they must not be changed.
+// Map returns a Map's entries, which callers must not modify.
 func (v Value) Map() []MapEntry { return unsafe.Slice((*MapEntry)(v.ptr), int(v.num)) }
 
-// Get looks a key up in a Map; a missing key gives null.
+// Get returns the value of a key of a Map, or null if it is missing.
 func (v Value) Get(key string) Value {
 	for _, e := range v.Map() {
 		if e.Key == key {
@@ -226,40 +226,40 @@ func (v Value) Get(key string) Value {
 	return Value{}
 }
 
-// Date gives a Date's day.
+// Date returns a Date.
 func (v Value) Date() temporal.Date { return temporal.Date(int64(v.num)) }
 
-// LocalTime gives a LocalTime.
+// LocalTime returns a LocalTime.
 func (v Value) LocalTime() temporal.LocalTime { return temporal.LocalTime(int64(v.num)) }
 
-// Time gives a Time.
+// Time returns a Time.
 func (v Value) Time() temporal.Time { return *(*temporal.Time)(v.ptr) }
 
-// LocalDateTime gives a LocalDateTime.
+// LocalDateTime returns a LocalDateTime.
 func (v Value) LocalDateTime() temporal.LocalDateTime { return *(*temporal.LocalDateTime)(v.ptr) }
 
-// DateTime gives a DateTime.
+// DateTime returns a DateTime.
 func (v Value) DateTime() temporal.DateTime { return *(*temporal.DateTime)(v.ptr) }
 
-// Duration gives a Duration.
+// Duration returns a Duration.
 func (v Value) Duration() temporal.Duration { return *(*temporal.Duration)(v.ptr) }
 
-// Vertex gives a vertex's id.
+// Vertex returns a vertex's id.
 func (v Value) Vertex() VertexID { return VertexID(v.num) }
 
-// Record gives a materialised vertex's record, or nil.
+// Record returns a materialised vertex's record, or nil.
 func (v Value) Record() *Record { return (*Record)(v.ptr) }
 
-// Edge gives an edge.
+// Edge returns an edge.
 func (v Value) Edge() *EdgeValue { return (*EdgeValue)(v.ptr) }
 
-// EdgeID gives an edge's id.
+// EdgeID returns an edge's id.
 func (v Value) EdgeID() EdgeID { return EdgeID(v.num) }
 
-// Path gives a path.
+// Path returns a path.
 func (v Value) Path() *Path { return (*Path)(v.ptr) }
 
-// Clone gives a value that shares no memory with v's strings and lists.
+// Clone returns a value that shares no memory with v's strings and lists.
 func (v Value) Clone() Value {
 	switch v.kind {
 	case String:
@@ -283,7 +283,7 @@ func (v Value) Clone() Value {
 	return v
 }
 
-// AppendTemporal writes a temporal value or a point as openCypher's toString does, without quotes.
+// AppendTemporal appends a temporal value or a point as openCypher's toString writes it, without quotes.
 func AppendTemporal(dst []byte, v Value) []byte {
 	switch v.Kind() {
 	case Date:

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// VertexSet is a set of vertices as one bitmap a shard over local ids. The zero value is an empty set. It is not safe
-// for concurrent change.
+// VertexSet is a set of vertices: a bitmap of local ids for each shard. The zero value is empty. It is not safe for concurrent
+// modification.
 type VertexSet struct {
 	shards []Bitmap
 }
@@ -15,12 +15,11 @@ type VertexSet struct {
 // Bitmap is a set of local ids: bit i of word i/64.
 type Bitmap []uint64
 
-// lastByte is what turns the number of a bitmap's byte in memory into that of its bits among those of its word: 0 where the
-// low byte of a word comes first.
+// lastByte maps the number of a bitmap's byte in memory to the position of its bits in the word: 0 on little-endian machines.
 var lastByte = 7 * uint32(1-binary.NativeEndian.Uint16([]byte{1, 0})&1)
 
-// Mark puts local ids in, for which there is room, and gives the number of those that were not there. It goes by bytes: ids
-// that follow each other in a sorted list often share a word, and to load that would have to wait for its last store.
+// Mark adds local ids, for which the bitmap must have room, and returns the number of new ones. It works on bytes: consecutive ids of a
+// sorted list often share a word, and loading that word would wait for its last store.
 //
 //go:noinline // In a larger function its loop would keep values on the stack.
 func (b Bitmap) Mark(ids []uint32) (added int) {
@@ -38,10 +37,10 @@ func (b Bitmap) Mark(ids []uint32) (added int) {
 	return added
 }
 
-// Shards is the number of shards that have a bitmap, possibly an empty one.
+// Shards returns the number of shards that have a bitmap, possibly an empty one.
 func (s *VertexSet) Shards() int { return len(s.shards) }
 
-// Bitmap gives the bitmap of a shard, which may be shorter than the shard.
+// Bitmap returns the bitmap of a shard, which may be shorter than the shard.
 func (s *VertexSet) Bitmap(shard int) Bitmap {
 	if shard >= len(s.shards) {
 		return nil
@@ -49,7 +48,7 @@ func (s *VertexSet) Bitmap(shard int) Bitmap {
 	return s.shards[shard]
 }
 
-// Grow gives the bitmap of a shard with room for at least n local ids.
+// Grow returns the bitmap of a shard with room for at least n local ids.
 func (s *VertexSet) Grow(shard int, n uint64) Bitmap {
 	for shard >= len(s.shards) {
 		s.shards = append(s.shards, nil)
@@ -62,7 +61,7 @@ func (s *VertexSet) Grow(shard int, n uint64) Bitmap {
 	return s.shards[shard]
 }
 
-// Add puts a vertex in and reports whether it was new.
+// Add adds a vertex and reports whether it is new.
 func (s *VertexSet) Add(v VertexID) bool {
 	shard, local := v.Shard(), v.Local()
 	if shard >= len(s.shards) || local>>6 >= uint64(len(s.shards[shard])) {
@@ -81,13 +80,13 @@ func (s *VertexSet) Add(v VertexID) bool {
 	return true
 }
 
-// AddAll puts vertices in.
+// AddAll adds vertices.
 func (s *VertexSet) AddAll(vs []VertexID) {
 	for len(vs) > 0 {
 		shard := vs[0].Shard()
 		b, n := s.Bitmap(shard), 0
 		for _, v := range vs {
-			at := uint64(v-MakeVertexID(shard, 0)) >> 6 // of another shard: beyond all bitmaps
+			at := uint64(v-MakeVertexID(shard, 0)) >> 6 // exceeds all bitmaps if the vertex is of another shard
 			if at >= uint64(len(b)) {
 				break
 			}
@@ -101,7 +100,7 @@ func (s *VertexSet) AddAll(vs []VertexID) {
 	}
 }
 
-// AppendNew puts vertices in and appends to dst those that were not there.
+// AppendNew adds vertices and appends the new ones to dst.
 func (s *VertexSet) AppendNew(dst, vs []VertexID) []VertexID {
 	for len(vs) > 0 {
 		shard := vs[0].Shard()
@@ -127,14 +126,14 @@ func (s *VertexSet) AppendNew(dst, vs []VertexID) []VertexID {
 	return dst
 }
 
-// Remove takes a vertex out.
+// Remove removes a vertex.
 func (s *VertexSet) Remove(v VertexID) {
 	if s.Has(v) {
 		s.shards[v.Shard()][v.Local()>>6] &^= 1 << (v.Local() & 63)
 	}
 }
 
-// RemoveAll takes vertices out. It empties a set whose vertices are listed without touching the rest of its memory.
+// RemoveAll removes vertices. Given all members, it empties the set without touching the rest of its memory.
 func (s *VertexSet) RemoveAll(vs []VertexID) {
 	for len(vs) > 0 {
 		shard := vs[0].Shard()
@@ -148,7 +147,7 @@ func (s *VertexSet) RemoveAll(vs []VertexID) {
 			n++
 		}
 		if vs = vs[n:]; n == 0 {
-			vs = vs[1:] // the set has no room for it
+			vs = vs[1:] // beyond the bitmap
 		}
 	}
 }
@@ -159,7 +158,7 @@ func (s *VertexSet) Has(v VertexID) bool {
 	return shard < len(s.shards) && local>>6 < uint64(len(s.shards[shard])) && s.shards[shard][local>>6]>>(local&63)&1 != 0
 }
 
-// Len counts the vertices.
+// Len returns the number of vertices.
 func (s *VertexSet) Len() int {
 	n := 0
 	for _, b := range s.shards {
@@ -177,7 +176,7 @@ func (s *VertexSet) Clear() {
 	}
 }
 
-// Subtract takes the vertices of o out.
+// Subtract removes the vertices of o.
 func (s *VertexSet) Subtract(o *VertexSet) {
 	for i := range s.shards {
 		a, b := s.shards[i], o.Bitmap(i)
@@ -187,7 +186,7 @@ func (s *VertexSet) Subtract(o *VertexSet) {
 	}
 }
 
-// Union puts the vertices of o in.
+// Union adds the vertices of o.
 func (s *VertexSet) Union(o *VertexSet) {
 	for i, b := range o.shards {
 		a := s.Grow(i, uint64(len(b))*64)

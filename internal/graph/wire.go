@@ -2,8 +2,8 @@ package graph
 
 import "sync/atomic"
 
-// Wire counts what a transaction's requests to other processes have sent and received, in bytes. A nil Wire counts
-// nothing; counting is safe for concurrent use.
+// Wire counts the bytes that a transaction's requests to other processes have sent and received. A nil Wire counts nothing. It is safe for
+// concurrent use.
 type Wire struct {
 	Requests       atomic.Int64
 	Sent, Received atomic.Int64

@@ -1,2 +1,2 @@
-// Package shell splits what users write for the client into statements and the shell's own commands.
+// Package shell splits the client's input into statements and shell commands.
 package shell

@@ -10,17 +10,17 @@ import (
 
 // Step is a statement or a command of the shell, such as :help.
 type Step struct {
-	Text    string // without the semicolon, and without the comments before it
+	Text    string // without the semicolon and leading comments
 	Command bool
-	At      graph.Pos // of its first character in the text that was split
+	At      graph.Pos // position of its first character in the whole text
 }
 
-// Split splits a text into steps. A statement ends at a semicolon outside of strings, quoted names and comments; a command
-// begins with a colon in the place of a statement, or is exit or quit alone in a line, and ends at a semicolon or with its
-// line. rest is the statement that begins after the last step and lacks its semicolon; its Text is empty if there is none.
+// Split splits text into steps. A statement ends at a semicolon outside of strings, quoted names and comments. A command starts with a
+// colon where a statement could start (or is a line with only exit or quit), and ends at a semicolon or the end of the line. rest is an
+// unterminated statement after the last step; its Text is empty if there is none.
 func Split(text string) (steps []Step, rest Step) {
 	at := cursor{text: text, pos: graph.Pos{Line: 1, Column: 1}}
-	start := -1 // of the step, or -1 before its first character
+	start := -1 // start of the step, or -1 before its first character
 	for i := 0; i < len(text); {
 		next := skipToken(text, i)
 		switch {
@@ -46,7 +46,7 @@ func Split(text string) (steps []Step, rest Step) {
 	return steps, rest
 }
 
-// cursor counts the lines and columns of places that only go forward.
+// cursor converts ascending offsets to lines and columns.
 type cursor struct {
 	text string
 	at   int
@@ -64,7 +64,7 @@ func (c *cursor) move(to int) graph.Pos {
 	return c.pos
 }
 
-// isBlank reports whether a token is space, a byte order mark or a comment that is closed.
+// isBlank reports whether a token is space, a byte order mark or a closed comment.
 func isBlank(token string) bool {
 	switch {
 	case strings.HasPrefix(token, "//"):
@@ -76,7 +76,7 @@ func isBlank(token string) bool {
 	return unicode.IsSpace(r) || r == '\ufeff'
 }
 
-// commandEnd gives the end of the command at the start of s, or 0 if a statement starts there.
+// commandEnd returns the end of a command at the start of s, or 0 if a statement starts there.
 func commandEnd(s string) int {
 	line, _, _ := strings.Cut(s, "\n")
 	if line[0] != ':' {
@@ -100,7 +100,7 @@ func commandEnd(s string) int {
 
 const exit = ":exit"
 
-// commandText gives a command without what surrounds it, and :exit for its other names.
+// commandText normalises a command: without surrounding text, and :exit for its aliases.
 func commandText(s string) string {
 	s = strings.TrimRight(strings.TrimSpace(s), "; \t")
 	switch strings.ToLower(s) {
@@ -110,7 +110,7 @@ func commandText(s string) string {
 	return s
 }
 
-// skipToken gives the end of the string, quoted name, comment or character at i. What is not closed goes to the end of the text.
+// skipToken returns the end of the string, quoted name, comment or character at i. An unclosed token extends to the end of the text.
 func skipToken(text string, i int) int {
 	switch c := text[i]; {
 	case c == '\'' || c == '"':
@@ -134,7 +134,7 @@ func skipToken(text string, i int) int {
 	return i + size
 }
 
-// after gives the place behind the first end from i on, or the end of the text.
+// after returns the position after the first end at or after i, or the end of the text.
 func after(text string, i int, end string) int {
 	if n := strings.Index(text[i:], end); n >= 0 {
 		return i + n + len(end)

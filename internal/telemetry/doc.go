@@ -1,2 +1,2 @@
-// Package telemetry turns the layers' plain counters into Prometheus metrics.
+// Package telemetry exposes the counters of all layers as Prometheus metrics, and sends traces.
 package telemetry

@@ -31,34 +31,34 @@ func newEngine(e *query.Engine) *engine {
 		e:               e,
 		statements:      d("hopgate_statements_total", "Statements and fetches that have ended, by outcome.", []string{"outcome"}, nil),
 		seconds:         d("hopgate_statement_duration_seconds", "Time from the arrival of a statement to its end.", nil, nil),
-		rows:            d("hopgate_rows_total", "Rows given to clients.", nil, nil),
+		rows:            d("hopgate_rows_total", "Rows returned to clients.", nil, nil),
 		plans:           d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
 		cached:          d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
-		live:            d("hopgate_statements_running", "Statements that run.", nil, nil),
+		live:            d("hopgate_statements_running", "Running statements.", nil, nil),
 		transactions:    d("hopgate_transactions_total", "Explicit transactions that have ended, by outcome.", []string{"outcome"}, nil),
-		open:            d("hopgate_transactions_open", "Explicit transactions that are open.", nil, nil),
-		conflicts:       d("hopgate_transaction_conflicts_total", "Transactions that could not be committed beside others.", nil, nil),
-		queued:          d("hopgate_statements_queued", "Statements and fetches that wait to be let in.", nil, nil),
-		refused:         d("hopgate_statements_refused_total", "Statements and fetches that were not let in, by reason.", []string{"reason"}, nil),
-		relieved:        d("hopgate_statements_out_of_memory_total", "Statements and fetches that were ended because the process was short of memory.", nil, nil),
-		operatorRows:    d("hopgate_operator_rows_total", "Rows that the operators of a kind have given.", []string{"operator"}, nil),
-		operatorBatches: d("hopgate_operator_batches_total", "Batches that the operators of a kind have given.", []string{"operator"}, nil),
-		spilled:         d("hopgate_operator_spilled_bytes_total", "Bytes that the operators of a kind have put on disk.", []string{"operator"}, nil),
-		requests:        d("hopgate_shard_requests_total", "What operators have asked the shards for, by the kind of request.", []string{"request"}, nil),
+		open:            d("hopgate_transactions_open", "Open explicit transactions.", nil, nil),
+		conflicts:       d("hopgate_transaction_conflicts_total", "Transactions that failed to commit because of a conflict.", nil, nil),
+		queued:          d("hopgate_statements_queued", "Statements and fetches that wait for admission.", nil, nil),
+		refused:         d("hopgate_statements_refused_total", "Statements and fetches refused admission, by reason.", []string{"reason"}, nil),
+		relieved:        d("hopgate_statements_out_of_memory_total", "Statements and fetches ended because the process ran short of memory.", nil, nil),
+		operatorRows:    d("hopgate_operator_rows_total", "Rows produced by operators, by kind.", []string{"operator"}, nil),
+		operatorBatches: d("hopgate_operator_batches_total", "Batches produced by operators, by kind.", []string{"operator"}, nil),
+		spilled:         d("hopgate_operator_spilled_bytes_total", "Bytes that operators have spilled to disk, by kind.", []string{"operator"}, nil),
+		requests:        d("hopgate_shard_requests_total", "Requests of operators to shards, by kind.", []string{"request"}, nil),
 		held:            d("hopgate_query_memory_bytes", "Bytes that the operators of all statements hold.", nil, nil),
-		limit:           d("hopgate_query_memory_limit_bytes", "Bytes that they may hold together; 0 is no limit.", nil, nil),
-		retries:         d("hopgate_transaction_retries_total", "Requests that were run again after a conflict, or since what they had read was lost with a process of a cluster.", nil, nil),
+		limit:           d("hopgate_query_memory_limit_bytes", "Limit of the bytes that the operators of all statements hold; 0 is no limit.", nil, nil),
+		retries:         d("hopgate_transaction_retries_total", "Requests rerun after a conflict, or after the loss of their snapshot.", nil, nil),
 	}
 }
 
-// Describe sends the descriptions.
+// Describe implements prometheus.Collector.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit} {
 		ch <- d
 	}
 }
 
-// Collect sends the values.
+// Collect implements prometheus.Collector.
 func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	m := c.e.Metrics()
 	counter := func(d *prometheus.Desc, n uint64, labels ...string) {

@@ -8,12 +8,12 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Frame is one box of a flame graph: a statement, an operator, or a function by the way it was called.
+// Frame is one box of a flame graph: a statement, an operator, or a function with its call path.
 type Frame struct {
 	Name     string   `json:"n"`
-	Value    int64    `json:"v"` // with all that it calls
+	Value    int64    `json:"v"` // including its callees
 	Self     int64    `json:"s"`
-	Base     int64    `json:"b,omitempty"` // Value in the profile that is compared with
+	Base     int64    `json:"b,omitempty"` // Value in the base profile
 	BaseSelf int64    `json:"t,omitempty"`
 	Children []*Frame `json:"c,omitempty"`
 	byName   map[string]*Frame
@@ -41,7 +41,7 @@ func (f *Frame) sort() {
 	}
 }
 
-// SampleIndex is the value of a profile that is drawn: what is in use for a heap, else the last, which is time.
+// SampleIndex returns the index of the value to draw: memory in use for a heap profile, otherwise the last, which is time.
 func SampleIndex(p *profile.Profile) int {
 	for i, t := range p.SampleType {
 		if t.Type == "inuse_space" {
@@ -51,7 +51,7 @@ func SampleIndex(p *profile.Profile) int {
 	return len(p.SampleType) - 1
 }
 
-// FlameTree folds the stacks of a profile, and of one to compare with, which may be nil, into a tree. over gives the frames
+// FlameTree merges the stacks of a profile, and of an optional base profile to compare with, into a tree. over returns the frames to put
 // above the stack of a sample, from the root.
 func FlameTree(p, base *profile.Profile, over func(*profile.Sample) []string) *Frame {
 	root := &Frame{Name: "all"}
@@ -63,7 +63,7 @@ func FlameTree(p, base *profile.Profile, over func(*profile.Sample) []string) *F
 	return root
 }
 
-// FlameOf folds the stacks of a profile by statement and operator: those of the statement of a fingerprint, or all if that is "".
+// FlameOf merges the stacks of a profile by statement and operator: those of the statement with a fingerprint, or all if that is "".
 func FlameOf(p *profile.Profile, fingerprint string) *Frame {
 	if fingerprint != "" {
 		p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool { return !slices.Contains(s.Label["statement"], fingerprint) })
@@ -71,18 +71,18 @@ func FlameOf(p *profile.Profile, fingerprint string) *Frame {
 	return FlameTree(p, nil, StatementLabels)
 }
 
-// NoLabels leaves stacks as they are.
+// NoLabels adds no frames.
 func NoLabels(*profile.Sample) []string { return nil }
 
-// StatementLabels gives the statement and the operator that a sample was taken in. A statement is its text and its fingerprint,
-// as top, trace and slowlog show it.
+// StatementLabels returns the statement and the operator of a sample. A statement is its text and its fingerprint, as top, trace and
+// slowlog show it.
 func StatementLabels(s *profile.Sample) []string {
 	label := func(name string) string { return strings.Join(s.Label[name], " ") }
 	statement, text, operator := label("statement"), label("text"), label("operator")
 	switch {
 	case statement == "":
 		return []string{"outside of statements"}
-	case text != "": // profiles of older servers have none
+	case text != "": // older servers do not label profiles
 		statement = text + "  [" + statement + "]"
 	}
 	if operator == "" {
@@ -91,12 +91,12 @@ func StatementLabels(s *profile.Sample) []string {
 	return []string{statement, operator}
 }
 
-// HasStatements reports whether samples of a profile, which may be nil, are labelled with statements.
+// HasStatements reports whether a profile, which may be nil, has samples labelled with statements.
 func HasStatements(p *profile.Profile) bool {
 	return p != nil && slices.ContainsFunc(p.Sample, func(s *profile.Sample) bool { return len(s.Label["statement"]) > 0 })
 }
 
-// add adds the stacks of a profile to a tree, to the figures that of gives.
+// add merges the stacks of a profile into a tree, adding to the figures that of returns.
 func (f *Frame) add(p *profile.Profile, over func(*profile.Sample) []string, of func(*Frame) (value, self *int64)) {
 	at := SampleIndex(p)
 	for _, s := range p.Sample {

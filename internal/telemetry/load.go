@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 )
 
-// NewLoadRegistry makes the registry of a process that runs a load.
+// NewLoadRegistry returns the registry of a process that runs a load.
 func NewLoadRegistry(p *loader.Plan) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(process()...)
@@ -14,7 +14,7 @@ func NewLoadRegistry(p *loader.Plan) *prometheus.Registry {
 	return r
 }
 
-// load publishes how far a load has come.
+// load publishes the progress of a load.
 type load struct {
 	plan                                              *loader.Plan
 	rows, rejects, vertices, edges, done, size, stage *prometheus.Desc
@@ -27,16 +27,16 @@ func newLoad(p *loader.Plan) *load {
 	}
 	return &load{
 		plan:     p,
-		rows:     d("rows_total", "Rows read, the refused included.", "input"),
+		rows:     d("rows_total", "Rows read, including refused ones.", "input"),
 		rejects:  d("rejects_total", "Rows refused.", "input"),
 		vertices: d("vertices_total", "Rows applied to vertices.", "input"),
 		edges:    d("edges_total", "Rows applied to edges.", "input"),
-		done:     d("done_bytes_total", "Bytes of the inputs, as they are stored, that have been loaded.", "input"),
-		size:     d("input_bytes", "Size of the inputs, as often as they are read; 0 where it is not known.", "input"),
+		done:     d("done_bytes_total", "Stored bytes of the inputs that have been loaded.", "input"),
+		size:     d("input_bytes", "Stored bytes of the inputs, counted once per pass; 0 if unknown.", "input"),
 		stage:    d("stage_seconds_total", "Time spent in a stage, by all its goroutines.", "stage"),
-		flight:   d("flight_bytes", "Bytes that are read and not yet acknowledged."),
-		window:   d("window_bytes", "The most of them that may be."),
-		left:     d("left_seconds", "About how long the load still takes; -1 where it is not known."),
+		flight:   d("flight_bytes", "Bytes read and not yet acknowledged."),
+		window:   d("window_bytes", "Limit of the bytes read and not yet acknowledged."),
+		left:     d("left_seconds", "Estimated remaining time; -1 if unknown."),
 	}
 }
 

@@ -20,30 +20,29 @@ import (
 )
 
 const (
-	// profileEvery is how often the processors are watched, and profileWatch for how long. heapEvery is how many times of
-	// that pass between two profiles of the heap.
+	// Every profileEvery, a CPU profile runs for profileWatch. Every heapEvery-th time, a heap profile follows.
 	profileEvery = time.Minute
 	profileWatch = 10 * time.Second
 	heapEvery    = 5
-	// profileTime is the form of the time in a profile's name, by which names are in the order of their times.
+	// profileTime is the time format in the names of profiles; their lexical order is the order of time.
 	profileTime = "20060102T150405Z"
 )
 
-// Profiles takes profiles of the process all the time and keeps the last of them in a directory, so that what has
-// happened can still be looked into. A nil Profiles has none.
+// Profiles takes profiles continuously and keeps the latest in a directory, so that past incidents can be analysed. A nil Profiles has
+// none.
 type Profiles struct {
 	dir   string
-	most  int64         // bytes that are kept
-	label func() func() // see query.Engine.LabelProfiles; nil: nothing is labelled
+	most  int64         // limit of the kept bytes
+	label func() func() // see query.Engine.LabelProfiles; may be nil
 	log   *slog.Logger
 
 	every, watch time.Duration
 	round        int
 
 	mu    sync.Mutex
-	users int           // who take profiles of the processors themselves
-	stop  chan struct{} // ends the one that is being taken; nil: none is
-	done  chan struct{} // is closed when it has ended
+	users int           // requests that currently take CPU profiles of their own
+	stop  chan struct{} // ends the running profile; nil if none runs
+	done  chan struct{} // closed when it has ended
 }
 
 // KeptProfile is a profile on disk.
@@ -54,8 +53,8 @@ type KeptProfile struct {
 	Bytes int64     `json:"bytes"`
 }
 
-// NewProfiles keeps at most so many bytes of profiles in a directory, which it makes. label, if not nil, is called when
-// the processors are watched, and what it gives at the end of that.
+// NewProfiles returns Profiles that keep at most that many bytes in a directory, which it creates. If label is not nil, it is called before
+// each CPU profile, and its result afterwards.
 func NewProfiles(dir string, most int64, label func() func(), log *slog.Logger) (*Profiles, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("profiles: %w", err)
@@ -69,7 +68,7 @@ func (p *Profiles) Run(ctx context.Context) {
 	defer t.Stop()
 	for {
 		if err := p.take(ctx); err != nil {
-			p.log.Warn("a profile is not kept", slog.Any("error", err))
+			p.log.Warn("cannot keep a profile", slog.Any("error", err))
 		}
 		select {
 		case <-t.C:
@@ -98,7 +97,7 @@ func (p *Profiles) take(ctx context.Context) error {
 	return nil
 }
 
-// watchCPU watches the processors for a while, unless somebody else does or begins to.
+// watchCPU takes a CPU profile, unless another one runs or begins.
 func (p *Profiles) watchCPU(ctx context.Context, b *bytes.Buffer) bool {
 	stop, done := make(chan struct{}), make(chan struct{})
 	p.mu.Lock()
@@ -126,8 +125,7 @@ func (p *Profiles) watchCPU(ctx context.Context, b *bytes.Buffer) bool {
 	return true
 }
 
-// Yield lets somebody take a profile of the processors, of which there can be one at a time, until the function is called
-// that it gives.
+// Yield permits another CPU profile, of which only one can run at a time, until the caller calls resume.
 func (p *Profiles) Yield() (resume func()) {
 	if p == nil {
 		return func() {}
@@ -150,7 +148,7 @@ func (p *Profiles) Yield() (resume func()) {
 	}
 }
 
-// keep writes a profile and drops the oldest for which there is no room.
+// keep writes a profile and drops the oldest ones beyond the limit.
 func (p *Profiles) keep(at time.Time, kind string, data []byte) error {
 	name := filepath.Join(p.dir, at.UTC().Format(profileTime)+"."+kind+".pb.gz")
 	if err := os.WriteFile(name+".tmp", data, 0o600); err != nil { //nolint:gosec // The name is of a time and a known kind.
@@ -174,13 +172,13 @@ func (p *Profiles) keep(at time.Time, kind string, data []byte) error {
 	return nil
 }
 
-// List gives the profiles that are kept, the oldest first.
+// List returns the kept profiles, oldest first.
 func (p *Profiles) List() ([]KeptProfile, error) {
 	kept := []KeptProfile{}
 	if p == nil {
 		return kept, nil
 	}
-	entries, err := os.ReadDir(p.dir) // sorted by name, and so by time
+	entries, err := os.ReadDir(p.dir) // sorted by name, hence by time
 	if err != nil {
 		return nil, fmt.Errorf("profiles: %w", err)
 	}
@@ -192,7 +190,7 @@ func (p *Profiles) List() ([]KeptProfile, error) {
 		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was dropped meanwhile
+			continue // dropped meanwhile
 		}
 		if err != nil {
 			return nil, fmt.Errorf("profiles: %w", err)
@@ -202,10 +200,10 @@ func (p *Profiles) List() ([]KeptProfile, error) {
 	return kept, nil
 }
 
-// ErrNoProfile says that nothing was kept of the time that was asked for.
+// ErrNoProfile means that no profile of the period is kept.
 var ErrNoProfile = errors.New("no profile is kept of that time")
 
-// Between writes what was kept of a kind from a time until another: of the processors the sum, of the heap the last.
+// Between writes the kept profiles of a kind and period: the sum of CPU profiles, or the last heap profile.
 func (p *Profiles) Between(kind string, from, until time.Time, w io.Writer) error {
 	kept, err := p.List()
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// Collector is told of what a server does: traces of its requests, and its metrics once a minute.
+// Collector sends telemetry to an OTLP collector: traces of requests, and metrics once a minute.
 type Collector struct {
 	traces  *Traces
 	metrics *metric.MeterProvider
 }
 
-// NewCollector begins to send traces of an engine's requests and the metrics of a registry to the OTLP collector of a URL,
-// such as http://localhost:4317, by gRPC. The log is told when that fails.
+// NewCollector starts sending the traces of an engine and the metrics of a registry to an OTLP collector over gRPC, at a URL such as
+// http://localhost:4317. It logs failures.
 func NewCollector(ctx context.Context, e *query.Engine, r promclient.Gatherer, url string, log *slog.Logger) (*Collector, error) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		log.Warn("what was for the collector is lost", slog.Any("error", err))
+		log.Warn("the collector missed traces or metrics", slog.Any("error", err))
 	}))
 	exporter, err := otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpointURL(url))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// NewRegistry makes a registry with the metrics of the process, the Go runtime, the build, an engine, its loader and the
-// store below, which may be nil.
+// NewRegistry returns a registry with the metrics of the process, the Go runtime, the build, an engine, its loader and the store, which may
+// be nil.
 func NewRegistry(e *query.Engine, l *loader.Loader, s Storage) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(process()...)
@@ -26,11 +26,11 @@ func NewRegistry(e *query.Engine, l *loader.Loader, s Storage) *prometheus.Regis
 	return r
 }
 
-// Hedger is a Storage that reads of other processes, and makes slow calls twice.
+// Hedger is a Storage that reads from other processes and hedges slow calls.
 type Hedger interface {
-	// Hedged gives how many calls were made twice, and how many of them the second one answered.
+	// Hedged returns how many calls were sent a second time, and how many of those answered first.
 	Hedged() (made, won uint64)
-	// LostCalls gives how many calls were not answered, by the reasons.
+	// LostCalls returns how many calls got no response, by reason.
 	LostCalls() map[string]uint64
 }
 
@@ -39,15 +39,15 @@ func newHedges(h Hedger) []prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "hopgate_gateway_" + name, Help: help}, func() float64 { return float64(get()) })
 	}
 	lost := prometheus.NewDesc("hopgate_gateway_lost_calls_total",
-		"Calls to shards that were not answered, and were made again where that does no harm, by reason.", []string{"reason"}, nil)
+		"Calls to shards without a response, by reason. Idempotent ones are retried.", []string{"reason"}, nil)
 	return []prometheus.Collector{
 		&lostCalls{h, lost},
-		counter("hedged_reads_total", "Slow reads of shards that were made a second time.", func() uint64 { made, _ := h.Hedged(); return made }),
-		counter("hedged_reads_won_total", "Reads of shards of which the second try was answered first.", func() uint64 { _, won := h.Hedged(); return won }),
+		counter("hedged_reads_total", "Slow reads of shards sent a second time.", func() uint64 { made, _ := h.Hedged(); return made }),
+		counter("hedged_reads_won_total", "Slow reads of shards whose second attempt answered first.", func() uint64 { _, won := h.Hedged(); return won }),
 	}
 }
 
-// lostCalls publishes the calls of a Hedger that were not answered.
+// lostCalls publishes a Hedger's calls without a response.
 type lostCalls struct {
 	h    Hedger
 	desc *prometheus.Desc
@@ -63,10 +63,10 @@ func (l *lostCalls) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// cpuClasses are the runtime's estimates of what the processors' time went into.
+// cpuClasses are the runtime's estimates of CPU time by use.
 var cpuClasses = regexp.MustCompile(`^/cpu/classes/(gc/total|user|total):`)
 
-// process collects what every process has: its resources, the Go runtime and the build.
+// process returns collectors for every process: its resources, the Go runtime and the build.
 func process() []prometheus.Collector {
 	return []prometheus.Collector{
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: cpuClasses})),

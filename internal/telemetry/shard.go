@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// NewShardRegistry makes the registry of a process that keeps shards and runs no queries.
+// NewShardRegistry returns the registry of a process that serves shards and runs no queries.
 func NewShardRegistry(s Storage) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(process()...)
@@ -16,12 +16,12 @@ func NewShardRegistry(s Storage) *prometheus.Registry {
 	return r
 }
 
-// Late is a Storage that opens after its metrics can be asked for; until then it has none.
+// Late is a Storage for metrics requests before the store is open; until then it has no metrics.
 type Late struct {
 	open atomic.Pointer[Storage]
 }
 
-// Set makes a storage the one that is asked.
+// Set sets the storage once it is open.
 func (l *Late) Set(s Storage) { l.open.Store(&s) }
 
 // Stats implements Storage.

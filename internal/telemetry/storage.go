@@ -10,22 +10,22 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Storage is what can be seen of a store.
+// Storage is the source of a store's metrics.
 type Storage interface {
-	// Stats gives the shapes of the shards of all graphs, by the graphs' names.
+	// Stats returns the shapes of the shards of all graphs, by graph name.
 	Stats() map[string][]storage.Stats
-	// DecodedStats gives what the cache of decoded lists and columns has done.
+	// DecodedStats returns the counters of the topology cache.
 	DecodedStats() storage.DecodedStats
-	// Expired gives how many vertices and edges have been deleted because they had expired, by the graphs' names.
+	// Expired returns the numbers of vertices and edges deleted because they expired, by graph name.
 	Expired() map[string][2]uint64
 }
 
-// Shaper is a Storage whose shards other processes keep, which are asked for their shapes.
+// Shaper is a Storage that asks other processes for the shapes of their shards.
 type Shaper interface {
 	Shapes(ctx context.Context, graph string) ([]storage.Shape, error)
 }
 
-// Shapes gives the shapes of a graph's shards, wherever they are.
+// Shapes returns the shapes of a graph's shards, local or remote.
 func Shapes(ctx context.Context, s Storage, graph string) ([]storage.Shape, error) {
 	if s, ok := s.(Shaper); ok {
 		return s.Shapes(ctx, graph)
@@ -41,13 +41,13 @@ func Shapes(ctx context.Context, s Storage, graph string) ([]storage.Shape, erro
 // StoreStats is the shape of one store of a shard.
 type StoreStats = storage.InstanceStats
 
-// storageCollector publishes the shapes of shards. A shard has two stores: graph, of topology and small properties, and
-// values, of large values.
+// storageCollector publishes the shapes of shards. A shard has two stores: graph, for topology and small properties, and values, for large
+// values.
 type storageCollector struct {
 	s       Storage
 	store   []storeMetric
 	levels  [3]*prometheus.Desc // tables, bytes, read amplification
-	found   [3]*prometheus.Desc // blocks found decoded, not found, too new
+	found   [3]*prometheus.Desc // blocks in the topology cache, missing, newer than the snapshot
 	failed  *prometheus.Desc
 	expired [2]*prometheus.Desc // vertices, edges
 	blocks  [3]*prometheus.Desc // bytes, hits, misses
@@ -55,14 +55,14 @@ type storageCollector struct {
 	scraped []*prometheus.Desc
 }
 
-// storeMetric is one number of a store.
+// storeMetric is one figure of a store.
 type storeMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	get  func(s *storage.InstanceStats) float64
 }
 
-// decodedMetric is one number of the cache of decoded lists and columns.
+// decodedMetric is one figure of the topology cache.
 type decodedMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -81,66 +81,66 @@ func newStorage(s Storage) *storageCollector {
 	}
 	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
 	add(gauge, "disk_bytes", "Bytes of all files.", func(s *storage.InstanceStats) float64 { return float64(s.DiskBytes) })
-	add(gauge, "read_amplification", "Tables that a look-up may have to see.", func(s *storage.InstanceStats) float64 { return float64(s.ReadAmplification) })
-	add(gauge, "write_amplification", "Bytes written for each byte that came in, since the start.", (*storage.InstanceStats).WriteAmplification)
+	add(gauge, "read_amplification", "Tables that a look-up may have to read.", func(s *storage.InstanceStats) float64 { return float64(s.ReadAmplification) })
+	add(gauge, "write_amplification", "Bytes written per incoming byte, since the start.", (*storage.InstanceStats).WriteAmplification)
 	add(gauge, "memtables", "Memtables.", func(s *storage.InstanceStats) float64 { return float64(s.Memtables) })
 	add(gauge, "memtable_bytes", "Bytes of memtables.", func(s *storage.InstanceStats) float64 { return float64(s.MemtableBytes) })
 	add(gauge, "wal_bytes", "Live bytes of the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.LogBytes) })
 	add(counter, "commit_bytes_total", "Bytes of commits, before the write-ahead log's own.", func(s *storage.InstanceStats) float64 { return float64(s.LogIn) })
 	add(counter, "wal_written_bytes_total", "Bytes written to the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.LogWritten) })
-	add(counter, "ingested_bytes_total", "Bytes of tables that came in beside the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.Ingested) })
+	add(counter, "ingested_bytes_total", "Bytes of ingested tables, which bypass the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.Ingested) })
 	add(counter, "flushes_total", "Flushes of memtables.", func(s *storage.InstanceStats) float64 { return float64(s.Flushes) })
 	add(counter, "flushed_bytes_total", "Bytes written by flushes.", func(s *storage.InstanceStats) float64 { return float64(s.Flushed) })
 	add(counter, "compactions_total", "Compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Compactions) })
 	add(counter, "compacted_bytes_total", "Bytes written by compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Compacted) })
 	add(counter, "compaction_seconds_total", "Time of compactions.", func(s *storage.InstanceStats) float64 { return s.CompactionTime.Seconds() })
-	add(gauge, "compactions_running", "Compactions that run.", func(s *storage.InstanceStats) float64 { return float64(s.CompactionsRunning) })
-	add(gauge, "compaction_debt_bytes", "Bytes that wait to be compacted.", func(s *storage.InstanceStats) float64 { return float64(s.CompactionDebt) })
+	add(gauge, "compactions_running", "Running compactions.", func(s *storage.InstanceStats) float64 { return float64(s.CompactionsRunning) })
+	add(gauge, "compaction_debt_bytes", "Bytes waiting for compaction.", func(s *storage.InstanceStats) float64 { return float64(s.CompactionDebt) })
 	add(gauge, "separated_file_bytes", "Bytes of the files of separated values.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedBytes) })
 	add(gauge, "separated_live_bytes", "Bytes of separated values in use.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedLive) })
 	add(gauge, "separated_dead_bytes", "Bytes of separated values to be reclaimed.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedDead) })
 	add(gauge, "snapshots", "Open snapshots.", func(s *storage.InstanceStats) float64 { return float64(s.Snapshots) })
-	add(counter, "block_read_bytes_total", "Bytes of blocks that readers asked for.", func(s *storage.InstanceStats) float64 { return float64(s.BlockRead) })
-	add(counter, "block_found_bytes_total", "Bytes of those blocks that the block cache had.", func(s *storage.InstanceStats) float64 { return float64(s.BlockFound) })
-	add(counter, "filter_hits_total", "Look-ups that a Bloom filter has spared.", func(s *storage.InstanceStats) float64 { return float64(s.FilterHits) })
-	add(counter, "filter_misses_total", "Look-ups that a Bloom filter let pass.", func(s *storage.InstanceStats) float64 { return float64(s.FilterMisses) })
-	add(counter, "stalls_total", "Times that commits had to wait for flushes or compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Stalls) })
-	add(counter, "stall_seconds_total", "Time of those waits that are over.", func(s *storage.InstanceStats) float64 { return s.StallTime.Seconds() })
+	add(counter, "block_read_bytes_total", "Bytes of blocks that readers requested.", func(s *storage.InstanceStats) float64 { return float64(s.BlockRead) })
+	add(counter, "block_found_bytes_total", "Bytes of requested blocks that were in the block cache.", func(s *storage.InstanceStats) float64 { return float64(s.BlockFound) })
+	add(counter, "filter_hits_total", "Look-ups avoided by a Bloom filter.", func(s *storage.InstanceStats) float64 { return float64(s.FilterHits) })
+	add(counter, "filter_misses_total", "Look-ups that a Bloom filter did not avoid.", func(s *storage.InstanceStats) float64 { return float64(s.FilterMisses) })
+	add(counter, "stalls_total", "Commits that had to wait for flushes or compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Stalls) })
+	add(counter, "stall_seconds_total", "Time that commits have waited for flushes or compactions.", func(s *storage.InstanceStats) float64 { return s.StallTime.Seconds() })
 	c.levels[0] = desc("storage_level_tables", "Tables of a level.", "graph", "shard", "store", "level")
 	c.levels[1] = desc("storage_level_bytes", "Bytes of a level's tables.", "graph", "shard", "store", "level")
-	c.levels[2] = desc("storage_level_read_amplification", "Tables of a level that a look-up may have to see.", "graph", "shard", "store", "level")
-	c.found[0] = desc("storage_topology_hits_total", "Blocks of the shard found decoded.", "graph", "shard")
-	c.found[1] = desc("storage_topology_misses_total", "Blocks of the shard not found decoded.", "graph", "shard")
-	c.found[2] = desc("storage_topology_stale_total", "Blocks of the shard that the reader's snapshot was too old for.", "graph", "shard")
-	c.failed = desc("storage_failed", "1 if a shard takes no more writes until the server is started again.", "graph", "shard")
-	c.expired[0] = desc("expired_vertices_total", "Vertices deleted because they had expired.", "graph")
-	c.expired[1] = desc("expired_edges_total", "Edges deleted because they, or one of their ends, had expired.", "graph")
+	c.levels[2] = desc("storage_level_read_amplification", "Tables of a level that a look-up may have to read.", "graph", "shard", "store", "level")
+	c.found[0] = desc("storage_topology_hits_total", "Blocks of the shard found in the topology cache.", "graph", "shard")
+	c.found[1] = desc("storage_topology_misses_total", "Blocks of the shard missing from the topology cache.", "graph", "shard")
+	c.found[2] = desc("storage_topology_stale_total", "Blocks of the shard in the topology cache that were newer than the reader's snapshot.", "graph", "shard")
+	c.failed = desc("storage_failed", "1 if a shard rejects writes until the server restarts.", "graph", "shard")
+	c.expired[0] = desc("expired_vertices_total", "Vertices deleted because they expired.", "graph")
+	c.expired[1] = desc("expired_edges_total", "Edges deleted because they, or one of their ends, expired.", "graph")
 	c.blocks[0] = desc("block_cache_bytes", "Bytes in the block cache.")
 	c.blocks[1] = desc("block_cache_hits_total", "Blocks found in the block cache.")
 	c.blocks[2] = desc("block_cache_misses_total", "Blocks not found in the block cache.")
 	cached := func(kind prometheus.ValueType, name, help string, get func(s *storage.DecodedStats) float64) {
 		c.decoded = append(c.decoded, decodedMetric{desc("topology_cache_"+name, help), kind, get})
 	}
-	cached(gauge, "budget_bytes", "Bytes that decoded lists and columns may take.", func(s *storage.DecodedStats) float64 { return float64(s.Budget) })
-	cached(gauge, "mapped_bytes", "Bytes mapped for decoded lists and columns.", func(s *storage.DecodedStats) float64 { return float64(s.Mapped) })
-	cached(gauge, "bytes", "Bytes of decoded lists and columns.", func(s *storage.DecodedStats) float64 { return float64(s.Used) })
-	cached(gauge, "overlay_bytes", "Bytes of changes to decoded lists and columns, on the Go heap.", func(s *storage.DecodedStats) float64 { return float64(s.Overlay) })
-	cached(counter, "hits_total", "Blocks found decoded.", func(s *storage.DecodedStats) float64 { return float64(s.Hits) })
-	cached(counter, "misses_total", "Blocks not found decoded.", func(s *storage.DecodedStats) float64 { return float64(s.Misses) })
-	cached(counter, "stale_total", "Blocks that the reader's snapshot was too old for.", func(s *storage.DecodedStats) float64 { return float64(s.Stale) })
-	cached(counter, "evictions_total", "Segments evicted for others.", func(s *storage.DecodedStats) float64 { return float64(s.Evicted) })
-	cached(counter, "refused_total", "Loads given up for want of memory.", func(s *storage.DecodedStats) float64 { return float64(s.Refused) })
+	cached(gauge, "budget_bytes", "Limit of the topology cache in bytes.", func(s *storage.DecodedStats) float64 { return float64(s.Budget) })
+	cached(gauge, "mapped_bytes", "Bytes mapped for the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Mapped) })
+	cached(gauge, "bytes", "Bytes in the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Used) })
+	cached(gauge, "overlay_bytes", "Bytes of changes to cached blocks, on the Go heap.", func(s *storage.DecodedStats) float64 { return float64(s.Overlay) })
+	cached(counter, "hits_total", "Blocks found in the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Hits) })
+	cached(counter, "misses_total", "Blocks missing from the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Misses) })
+	cached(counter, "stale_total", "Cached blocks that were newer than the reader's snapshot.", func(s *storage.DecodedStats) float64 { return float64(s.Stale) })
+	cached(counter, "evictions_total", "Segments evicted from the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Evicted) })
+	cached(counter, "refused_total", "Blocks not cached for lack of memory.", func(s *storage.DecodedStats) float64 { return float64(s.Refused) })
 	return c
 }
 
-// Describe sends the descriptions.
+// Describe implements prometheus.Collector.
 func (c *storageCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range c.scraped {
 		ch <- d
 	}
 }
 
-// Collect sends the values.
+// Collect implements prometheus.Collector.
 func (c *storageCollector) Collect(ch chan<- prometheus.Metric) {
 	decoded := c.s.DecodedStats()
 	for i := range c.decoded {

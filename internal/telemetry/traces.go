@@ -17,15 +17,15 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// Traces sends a trace of each request to a collector: its stages, and the operators of what it executed.
+// Traces sends a trace of each request to a collector: its stages, and the operators of its execution.
 type Traces struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 	remove   func()
 }
 
-// NewTraces begins to send traces of an engine's requests to the OTLP collector of a URL, such as http://localhost:4317,
-// by gRPC. What a collector takes too slowly is dropped.
+// NewTraces starts sending the traces of an engine's requests to an OTLP collector over gRPC, at a URL such as http://localhost:4317. If
+// the collector is too slow, traces are dropped.
 func NewTraces(ctx context.Context, e *query.Engine, url string) (*Traces, error) {
 	exporter, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(url))
 	if err != nil {
@@ -37,20 +37,20 @@ func NewTraces(ctx context.Context, e *query.Engine, url string) (*Traces, error
 	return t, nil
 }
 
-// self is how a collector knows the process.
+// self identifies the process to a collector.
 func self() *resource.Resource {
 	return resource.NewSchemaless(attribute.String("service.name", "hopgate"), attribute.String("service.version", query.Version()))
 }
 
-// Close sends what is left, until ctx ends.
+// Close sends the remaining traces until ctx ends.
 func (t *Traces) Close(ctx context.Context) error {
 	t.remove()
 	return t.provider.Shutdown(ctx)
 }
 
-// ended makes spans of a request that is over.
+// ended converts a finished request to spans.
 func (t *Traces) ended(r *query.Ended) {
-	if r.Stages == nil { // of a route, or the request began before anybody asked
+	if r.Stages == nil { // a route, or a request that began before tracing
 		return
 	}
 	digits, text := query.Fingerprint(r.Kind, r.Statement)
@@ -73,8 +73,8 @@ func (t *Traces) ended(r *query.Ended) {
 	span.End(trace.WithTimestamp(r.Start.Add(r.Elapsed)))
 }
 
-// stage makes the spans of a stage and of those below it. Operators work in turns, so their spans begin together, and last as long as
-// each has worked.
+// stage creates the spans of a stage and of its children. Operators interleave, so their spans start together and last as long as each has
+// worked.
 func (t *Traces) stage(ctx context.Context, s *query.Stage, at time.Time) {
 	ctx, span := t.tracer.Start(ctx, s.Name, trace.WithTimestamp(at), trace.WithAttributes(
 		attribute.Int64("hopgate.rows", s.Rows), attribute.Int64("hopgate.shard_requests", s.Requests), attribute.Int64("hopgate.bytes", s.Bytes),

@@ -12,19 +12,19 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Span is an interval of places, both ends included.
+// Span is a closed interval of places.
 type Span struct{ Lo, Hi int64 }
 
-// A cover is a few spans, ascending and apart, that hold the places of all points of an area. They hold places around it too, so the
-// reader tests each point.
+// A cover of an area is a small set of ascending, disjoint spans that contain the places of all its points. They also contain places
+// outside, so readers test each point.
 
-// maxCells is the most cells of a cover: more follow the area's border more closely, and take more look-ups.
+// maxCells bounds the cells of a cover: more of them fit the border better, but need more look-ups.
 const maxCells = 24
 
-// margin is added on the earth to all angles, in radians, about 6 cm: more than the rounding of what tests the points.
+// margin extends all angles on the earth, in radians (about 6 cm): more than the rounding errors of the exact tests.
 const margin = 1e-8
 
-// coverer makes cells that are not below those that a place tells apart.
+// coverer produces cells no smaller than the resolution of places.
 var coverer = s2.RegionCoverer{MaxLevel: 29, LevelMod: 1, MaxCells: maxCells}
 
 // At covers one point.
@@ -48,10 +48,10 @@ func Box(low, high *graph.Point) []Span {
 	lat := r1.Interval{Lo: low.Y * degree, Hi: high.Y * degree}.Expanded(margin)
 	lon := s1.IntervalFromEndpoints(low.X*degree, high.X*degree)
 	if low.X == 180 && high.X == -180 {
-		lon = s1.Interval{Lo: math.Pi, Hi: math.Pi} // one meridian, which s1 takes for none
+		lon = s1.Interval{Lo: math.Pi, Hi: math.Pi} // a single meridian, which s1 would take for an empty interval
 	}
 	if lat.Lo <= -math.Pi/2 || lat.Hi >= math.Pi/2 {
-		lon = s1.FullInterval() // all meridians meet in a pole
+		lon = s1.FullInterval() // all meridians meet at a pole
 	}
 	pole := r1.Interval{Lo: -math.Pi / 2, Hi: math.Pi / 2}
 	return cellSpans(low.CRS, s2.Rect{Lat: lat.Intersection(pole), Lng: lon.Expanded(margin)})
@@ -63,7 +63,7 @@ func Near(centre *graph.Point, radius float64) []Span {
 		return nil
 	}
 	if !centre.CRS.Geographic() {
-		// A distance is rounded, by less than this in all.
+		// Rounding errors of a distance stay below this in total.
 		r := radius * (1 + 1e-12)
 		low, high := *centre, *centre
 		low.X, low.Y = low.X-r, low.Y-r
@@ -75,18 +75,18 @@ func Near(centre *graph.Point, radius float64) []Span {
 	}
 	sphere := float64(EarthRadius)
 	if centre.CRS.Dimensions() == 3 {
-		// The sphere's radius follows the average height, and no point in question is lower than the radius below the centre.
+		// The sphere's radius follows the average height, and no matching point is lower than the radius below the centre.
 		sphere += centre.Z - radius/2
 	}
 	angle := math.Pi
 	if sphere > 0 {
-		// Beyond the rounding of angles, that of the haversine formula grows towards the other side of the earth.
+		// Beyond the rounding of angles, the haversine formula's errors grow towards the antipode.
 		angle = math.Min(radius/sphere*(1+1e-7)+margin, math.Pi)
 	}
 	return cellSpans(centre.CRS, s2.CapFromCenterAngle(s2.PointFromLatLng(s2.LatLngFromDegrees(centre.Y, centre.X)), s1.Angle(angle)))
 }
 
-// cellSpans covers a part of the earth.
+// cellSpans covers a region of the earth.
 func cellSpans(crs graph.CRS, area s2.Region) []Span {
 	var spans []Span
 	for _, id := range coverer.Covering(area) {
@@ -95,7 +95,7 @@ func cellSpans(crs graph.CRS, area s2.Region) []Span {
 	return merge(spans)
 }
 
-// merge sorts spans and joins those that touch.
+// merge sorts spans and joins adjacent ones.
 func merge(spans []Span) []Span {
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Lo, b.Lo) })
 	n := 0
@@ -110,9 +110,9 @@ func merge(spans []Span) []Span {
 	return spans[:n]
 }
 
-// plainBox covers a box of the plane or the space: its part of each grid.
+// plainBox covers a box in the plane or in space: the part of it in each grid.
 func plainBox(low, high *graph.Point) []Span {
-	// apart is how far an interval is from 0.
+	// apart returns the distance of an interval from 0.
 	apart := func(lo, hi float64) float64 { return max(lo, -hi, 0) }
 	nearest := max(apart(low.X, high.X), apart(low.Y, high.Y), apart(low.Z, high.Z))
 	var spans []Span
@@ -125,15 +125,15 @@ func plainBox(low, high *graph.Point) []Span {
 	return merge(spans)
 }
 
-// gridCell is a part of a grid whose places are one span: a bisection of another along one coordinate.
+// gridCell is a part of a grid whose places form one span: it results from bisecting the grid along coordinates in turn.
 type gridCell struct {
-	lo, hi [3]uint64 // rows, both included
-	halved int       // how often
-	waste  float64   // how much of it lies outside what is covered
+	lo, hi [3]uint64 // rows, inclusive
+	halved int       // number of bisections
+	waste  float64   // how much of the cell is outside the area
 }
 
-// cover covers the rows from one cell to another: beginning with the whole grid, it bisects the cell of which most lies outside, and
-// drops what lies all outside.
+// cover covers the rows between two cells. It starts with the whole grid, repeatedly bisects the cell with most waste, and drops cells that
+// are completely outside.
 func (g grid) cover(from, to [3]uint64) []gridCell {
 	all := gridCell{waste: math.Inf(1)}
 	for d := range g.dims {
@@ -167,7 +167,7 @@ func (g grid) cover(from, to [3]uint64) []gridCell {
 	return cells
 }
 
-// outside counts the parts of a cell that lie outside the rows between two others.
+// outside measures the part of a cell outside the rows between two others.
 func (c *gridCell) outside(from, to [3]uint64) float64 {
 	all, within := 1.0, 1.0
 	for d := range c.lo {

@@ -6,11 +6,11 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// EarthRadius is the radius of the sphere that distances on the earth are computed on, in metres.
+// EarthRadius is the radius of the sphere used for distances on the earth, in metres.
 const EarthRadius = 6378140
 
-// Distance gives the distance of two points of one system; it is not ok for points of different ones. On the earth it follows the great
-// circle (haversine formula), with the average height of the points added to the radius.
+// Distance returns the distance of two points; ok is false if their systems differ. On the earth it is the great-circle distance (haversine
+// formula), with the average height of the points added to the radius.
 func Distance(a, b *graph.Point) (float64, bool) {
 	if a.CRS != b.CRS {
 		return 0, false
@@ -25,8 +25,8 @@ func Distance(a, b *graph.Point) (float64, bool) {
 	return math.Hypot(d, a.Z-b.Z), true
 }
 
-// InBox reports whether a point lies in a box, its border included; it is not ok for points of different systems. A box on the earth
-// whose lower corner lies east of its upper one crosses the date line.
+// InBox reports whether a point is in a box, including the border; ok is false if the systems differ. A box on the earth whose lower corner
+// is east of its upper one crosses the date line.
 func InBox(p, low, high *graph.Point) (in, ok bool) {
 	if p.CRS != low.CRS || p.CRS != high.CRS {
 		return false, false

@@ -8,11 +8,11 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// The place of a point is an integer: two bits for its system and 62 for a place on a curve that fills the plane, the space or the
-// sphere, so that places which are near on the curve are near each other. Different points may have one place. Places are stored.
+// The place of a point is an integer: two bits for its system, and 62 for a position on a curve that fills the plane, space or sphere, so
+// that points with near places are near each other. Different points may share a place. Places are stored.
 const placeBits = 62
 
-// Place gives the place of a point. That of a point on the earth is its S2 cell, without regard to its height.
+// Place returns the place of a point. On the earth it is the S2 cell, regardless of the height.
 func Place(p *graph.Point) int64 {
 	if p.CRS.Geographic() {
 		return place(p.CRS, cellPlace(s2.CellIDFromLatLng(s2.LatLngFromDegrees(p.Y, p.X))))
@@ -34,18 +34,18 @@ func place(crs graph.CRS, on uint64) int64 {
 	return system<<placeBits | int64(on)
 }
 
-// cellPlace is where a leaf cell is on the curve. Its cells measure about 2 cm.
+// cellPlace returns the position of a leaf cell on the curve. Cells measure about 2 cm.
 func cellPlace(id s2.CellID) uint64 { return uint64(id) >> (64 - placeBits) }
 
-// grid divides a square around the origin, or a cube, into equal cells. There is one for each scale, which are powers of 256, so that all
-// numbers have a place. A point is in the grid of the least scale that reaches it.
+// grid divides a square or cube around the origin into equal cells. Grids have different scales, powers of 256, so that all numbers have a
+// place. A point belongs to the grid of the smallest scale that contains it.
 type grid struct {
-	dims, bits int // coordinates, and bits of each
+	dims, bits int // coordinates, and bits per coordinate
 	scale      int
 }
 
 const (
-	scaleBits = 3 // of the scale, above those of the coordinates
+	scaleBits = 3 // of the scale, above the coordinate bits
 	lastScale = 1<<scaleBits - 1
 )
 
@@ -53,12 +53,12 @@ func gridOf(crs graph.CRS, scale int) grid {
 	return grid{crs.Dimensions(), (placeBits - scaleBits) / crs.Dimensions(), scale}
 }
 
-// norm is the greatest absolute value of a coordinate.
+// norm returns the maximum absolute value of the coordinates.
 func norm(p *graph.Point) float64 {
 	return max(math.Abs(p.X), math.Abs(p.Y), math.Abs(p.Z))
 }
 
-// scaleOf gives the scale of the points of a norm.
+// scaleOf returns the scale for points of a norm.
 func scaleOf(norm float64) int {
 	scale := 0
 	for scale < lastScale && norm >= reach(scale) {
@@ -67,16 +67,16 @@ func scaleOf(norm float64) int {
 	return scale
 }
 
-// reach is how far from the origin a scale ends. The last one takes what is beyond to its border.
+// reach returns the distance from the origin at which a scale ends. The last scale also contains everything beyond, at its border.
 func reach(scale int) float64 { return math.Ldexp(1, 8*(scale+1)) }
 
-// row is where a coordinate is in a grid: it rises with the coordinate, and is at an end for what lies outside.
+// row returns the row of a coordinate, which increases with it. Coordinates outside the grid get the first or the last row.
 func (g grid) row(x float64) uint64 {
 	rows := math.Ldexp(1, g.bits)
 	return uint64(max(0, min((x/reach(g.scale)+1)/2*rows, rows-1)))
 }
 
-// cell gives the rows of a point's coordinates.
+// cell returns the rows of a point's coordinates.
 func (g grid) cell(p *graph.Point) (rows [3]uint64) {
 	for d, x := range [3]float64{p.X, p.Y, p.Z} {
 		if d < g.dims {
@@ -86,7 +86,7 @@ func (g grid) cell(p *graph.Point) (rows [3]uint64) {
 	return rows
 }
 
-// place weaves the bits of rows, the first coordinate's first, behind the scale.
+// place interleaves the bits of rows, the first coordinate first, after the scale.
 func (g grid) place(rows [3]uint64) uint64 {
 	on := uint64(g.scale)
 	for bit := g.bits - 1; bit >= 0; bit-- {
