@@ -24,6 +24,7 @@ internal/access
 internal/storage/keys
 internal/storage/cache
 internal/storage
+internal/replica
 internal/shard
 internal/shard/local/index
 internal/shard/local/bulk
@@ -82,8 +83,9 @@ cmd/hopgate
 
 // onlyIn names the packages that alone may import the key or what lies under it; the longest key that fits counts.
 var onlyIn = map[string]string{
-	"github.com/cockroachdb/pebble/v2":               "internal/storage internal/config bench/storage",
-	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/shard/local bench/storage",
+	"github.com/cockroachdb/pebble/v2":               "internal/storage internal/replica internal/config bench/storage",
+	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/replica internal/shard/local bench/storage",
+	"go.etcd.io/raft/v3":                             "internal/replica",
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
 	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/graphctl bench/storage",
 	"github.com/golang/geo":                          "internal/graph/spatial",

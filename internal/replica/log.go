@@ -1,0 +1,341 @@
+package replica
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/cockroachdb/pebble/v2"
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// Log is the log of one replica of a group. It has the methods of raft.Storage that concern the log; the others depend on the
+// state that the entries lead to. One goroutine uses it.
+//
+//	cut off          on disk                        not written yet
+//	─────────┬───────────────────────────┬─────────────────────────
+//	   start │ first                last │
+//	         └ terms: the runs of entries of one term
+//	                        └ tail: the latest entries, in memory
+type Log struct {
+	s       *LogStore
+	group   uint32
+	replica uint64
+
+	hard  *pb.HardState // nil before the first
+	first uint64
+	last  uint64
+	// terms are the runs of entries of one term, in their order; the first one holds the entry before first.
+	terms []termRun
+
+	tail      []*pb.Entry // the entries up to last, or none
+	tailBytes int
+}
+
+// termRun says that entries from an index on are of a term.
+type termRun struct{ index, term uint64 }
+
+// tailBytes is how much data of the latest entries stays in memory: most are read once more soon, to apply and send them.
+const tailBytes = 4 << 20
+
+// Log opens the log of a replica, which is empty if there is none. It reads the whole log, and fails with ErrDamaged if a record
+// fails its checks or an entry is missing.
+func (s *LogStore) Log(group uint32, replica uint64) (*Log, error) {
+	l := &Log{s: s, group: group, replica: replica, first: 1, terms: []termRun{{0, 0}}}
+	if err := l.load(); err != nil {
+		return nil, fmt.Errorf("open the log of replica %d of group %d: %w", replica, group, err)
+	}
+	return l, nil
+}
+
+func (l *Log) load() (err error) {
+	payload, ok, err := l.s.get(l.key(hardStateKind))
+	if err != nil {
+		return err
+	}
+	if ok {
+		l.hard = &pb.HardState{Term: new(uint64), Vote: new(uint64), Commit: new(uint64)}
+		if err := readNumbers(payload, l.hard.Term, l.hard.Vote, l.hard.Commit); err != nil {
+			return err
+		}
+	}
+	if payload, ok, err = l.s.get(l.key(startKind)); err != nil {
+		return err
+	}
+	if ok {
+		start := &l.terms[0]
+		if err := readNumbers(payload, &start.index, &start.term); err != nil {
+			return err
+		}
+		l.first = start.index + 1
+	}
+	l.last = l.first - 1
+	it, err := l.s.db.NewIter(&pebble.IterOptions{LowerBound: l.key(entryKind), UpperBound: l.key(endKind)})
+	if err != nil {
+		return asDamage(err)
+	}
+	defer func() { err = errors.Join(err, asDamage(it.Close())) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		e, err := l.read(it, l.last+1)
+		if err != nil {
+			return err
+		}
+		if e.GetTerm() < l.lastTerm() {
+			return fmt.Errorf("%w: entry %d is of term %d, the one before of term %d", ErrDamaged, e.GetIndex(), e.GetTerm(), l.lastTerm())
+		}
+		l.extend(e)
+	}
+	if err := it.Error(); err != nil {
+		return asDamage(err)
+	}
+	switch {
+	case l.hard.GetCommit() > l.last:
+		return fmt.Errorf("%w: it ends at entry %d, but entry %d was committed", ErrDamaged, l.last, l.hard.GetCommit())
+	case l.hard.GetTerm() < l.lastTerm():
+		return fmt.Errorf("%w: it has entries of term %d, beyond the current term %d", ErrDamaged, l.lastTerm(), l.hard.GetTerm())
+	case l.hard.GetCommit() < l.first-1:
+		return fmt.Errorf("%w: it begins at entry %d, but entries up to %d alone were committed", ErrDamaged, l.first, l.hard.GetCommit())
+	}
+	return nil
+}
+
+// read reads the entry that an iterator stands at, which must have an index.
+func (l *Log) read(it *pebble.Iterator, index uint64) (*pb.Entry, error) {
+	key := it.Key()
+	if len(key) != logKeySize+8 || binary.BigEndian.Uint64(key[logKeySize:]) != index {
+		return nil, fmt.Errorf("%w: entry %d is missing: the key %x follows", ErrDamaged, index, key)
+	}
+	record, err := it.ValueAndErr()
+	if err != nil {
+		return nil, asDamage(err)
+	}
+	payload, err := unseal(key, append([]byte(nil), record...))
+	if err != nil {
+		return nil, err
+	}
+	return readEntry(index, payload)
+}
+
+const logKeySize = 1 + 4 + 8 + 1
+
+func (l *Log) key(kind byte) []byte { return logKey(l.group, l.replica, kind) }
+
+func (l *Log) entryKey(index uint64) []byte {
+	return binary.BigEndian.AppendUint64(l.key(entryKind), index)
+}
+
+func (l *Log) lastTerm() uint64 { return l.terms[len(l.terms)-1].term }
+
+// extend makes the log's memory follow an entry that comes after the last one.
+func (l *Log) extend(e *pb.Entry) {
+	l.last = e.GetIndex()
+	if e.GetTerm() != l.lastTerm() {
+		l.terms = append(l.terms, termRun{e.GetIndex(), e.GetTerm()})
+	}
+	l.tail = append(l.tail, e)
+	l.tailBytes += len(e.GetData())
+	drop := 0
+	for l.tailBytes > tailBytes && drop < len(l.tail)-1 {
+		l.tailBytes -= len(l.tail[drop].GetData())
+		l.tail[drop] = nil
+		drop++
+	}
+	l.tail = l.tail[drop:]
+}
+
+// truncate makes the log's memory forget the entries from an index on.
+func (l *Log) truncate(from uint64) {
+	l.last = from - 1
+	for len(l.terms) > 1 && l.terms[len(l.terms)-1].index >= from {
+		l.terms = l.terms[:len(l.terms)-1]
+	}
+	for n := len(l.tail); n > 0 && l.tail[n-1].GetIndex() >= from; n-- {
+		l.tailBytes -= len(l.tail[n-1].GetData())
+		l.tail = l.tail[:n-1]
+	}
+}
+
+// Append writes a hard state, unless it is nil, and entries, which replace those from the first one's index on. With sync they are
+// durable when it returns. After an error the log is to be opened again.
+func (l *Log) Append(hard *pb.HardState, entries []*pb.Entry, sync bool) error {
+	if hard == nil && len(entries) == 0 {
+		return nil
+	}
+	b := l.s.db.NewBatch()
+	if err := l.append(b, hard, entries); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := l.s.apply(b, sync); err != nil {
+		return err
+	}
+	if hard != nil {
+		l.hard = hard
+	}
+	if len(entries) > 0 {
+		l.truncate(entries[0].GetIndex())
+		for _, e := range entries {
+			l.extend(e)
+		}
+	}
+	return nil
+}
+
+func (l *Log) append(b *pebble.Batch, hard *pb.HardState, entries []*pb.Entry) error {
+	if hard != nil {
+		err := put(b, l.key(hardStateKind), func(dst []byte) []byte {
+			return appendNumbers(dst, hard.GetTerm(), hard.GetVote(), hard.GetCommit())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	from := entries[0].GetIndex()
+	if from < l.first || from > l.last+1 {
+		return fmt.Errorf("replica: entry %d does not continue a log of the entries %d to %d", from, l.first, l.last)
+	}
+	key := l.entryKey(from)
+	for i, e := range entries {
+		if e.GetIndex() != from+uint64(i) {
+			return fmt.Errorf("replica: entry %d follows entry %d", e.GetIndex(), from+uint64(i)-1)
+		}
+		binary.BigEndian.PutUint64(key[logKeySize:], e.GetIndex())
+		if err := putEntry(b, key, e); err != nil {
+			return err
+		}
+	}
+	if end := from + uint64(len(entries)); end <= l.last {
+		return b.DeleteRange(l.entryKey(end), l.key(endKind), nil)
+	}
+	return nil
+}
+
+// Compact cuts off the entries up to an index, all of which the state must have applied durably. A crash may bring them back.
+func (l *Log) Compact(index uint64) error {
+	if index < l.first {
+		return nil
+	}
+	term, err := l.Term(index)
+	if err != nil {
+		return err
+	}
+	b := l.s.db.NewBatch()
+	err = errors.Join(
+		put(b, l.key(startKind), func(dst []byte) []byte { return appendNumbers(dst, index, term) }),
+		b.DeleteRange(l.key(entryKind), l.entryKey(index+1), nil),
+	)
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := l.s.apply(b, false); err != nil {
+		return err
+	}
+	l.first = index + 1
+	run := sort.Search(len(l.terms), func(i int) bool { return l.terms[i].index > index }) - 1
+	l.terms = append([]termRun{{index, term}}, l.terms[run+1:]...)
+	for len(l.tail) > 0 && l.tail[0].GetIndex() <= index {
+		l.tailBytes -= len(l.tail[0].GetData())
+		l.tail = l.tail[1:]
+	}
+	return nil
+}
+
+// Reset drops all entries: the log goes on behind an index, of a term, up to which the state is a snapshot's. It is durable when
+// Reset returns.
+func (l *Log) Reset(hard *pb.HardState, index, term uint64) error {
+	b := l.s.db.NewBatch()
+	err := errors.Join(
+		l.append(b, hard, nil),
+		put(b, l.key(startKind), func(dst []byte) []byte { return appendNumbers(dst, index, term) }),
+		b.DeleteRange(l.key(entryKind), l.key(endKind), nil),
+	)
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := l.s.apply(b, true); err != nil {
+		return err
+	}
+	if hard != nil {
+		l.hard = hard
+	}
+	l.first, l.last = index+1, index
+	l.terms, l.tail, l.tailBytes = []termRun{{index, term}}, nil, 0
+	return nil
+}
+
+// HardState gives the last hard state, nil if there is none.
+func (l *Log) HardState() *pb.HardState { return l.hard }
+
+// FirstIndex implements raft.Storage.
+func (l *Log) FirstIndex() (uint64, error) { return l.first, nil }
+
+// LastIndex implements raft.Storage.
+func (l *Log) LastIndex() (uint64, error) { return l.last, nil }
+
+// Term implements raft.Storage.
+func (l *Log) Term(index uint64) (uint64, error) {
+	switch {
+	case index < l.first-1:
+		return 0, raft.ErrCompacted
+	case index > l.last:
+		return 0, raft.ErrUnavailable
+	}
+	run := sort.Search(len(l.terms), func(i int) bool { return l.terms[i].index > index }) - 1
+	return l.terms[run].term, nil
+}
+
+// Entries implements raft.Storage.
+func (l *Log) Entries(lo, hi, maxSize uint64) (entries []*pb.Entry, err error) {
+	switch {
+	case lo < l.first:
+		return nil, raft.ErrCompacted
+	case hi > l.last+1:
+		return nil, raft.ErrUnavailable
+	}
+	size := uint64(0)
+	add := func(e *pb.Entry) (more bool) {
+		size += uint64(len(e.GetData())) + entryOverhead
+		if more = size <= maxSize || len(entries) == 0; more {
+			entries = append(entries, e)
+		}
+		return more
+	}
+	from := l.last + 1 - uint64(len(l.tail)) // in memory from here on
+	if lo < from {
+		it, err := l.s.db.NewIter(&pebble.IterOptions{LowerBound: l.entryKey(lo), UpperBound: l.entryKey(min(hi, from))})
+		if err != nil {
+			return nil, asDamage(err)
+		}
+		defer it.Close()
+		it.First()
+		for ; lo < min(hi, from); lo++ {
+			if !it.Valid() {
+				if err := it.Error(); err != nil {
+					return nil, asDamage(err)
+				}
+				return nil, fmt.Errorf("%w: entry %d is missing", ErrDamaged, lo)
+			}
+			e, err := l.read(it, lo)
+			if err != nil {
+				return nil, err
+			}
+			if !add(e) {
+				return entries, nil
+			}
+			it.Next()
+		}
+	}
+	for ; lo < hi; lo++ {
+		if !add(l.tail[lo-from]) {
+			break
+		}
+	}
+	return entries, nil
+}
+
+// entryOverhead is about what an entry takes in a message besides its data, in bytes.
+const entryOverhead = 16
