@@ -123,6 +123,11 @@ func TestOpenAPIExchanges(t *testing.T) {
 	for path, item := range doc.Paths.Map() {
 		for method := range item.Operations() {
 			require.True(t, used[method+" "+path], "no exchange of %s %s", method, path)
+			if strings.HasPrefix(path, "/get") {
+				content := item.Post.Responses.Status(http.StatusOK).Value.Content
+				require.Contains(t, content, mediaArrow, path)
+				require.Contains(t, content, mediaParquet, path)
+			}
 		}
 	}
 }
