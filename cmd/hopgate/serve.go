@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/hopgate/hopgate/internal/access"
@@ -298,12 +299,13 @@ func keepSlowLog(ctx context.Context, engine *query.Engine, path string, log *sl
 // ready reports readiness after the server has answered a query of its own.
 func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *query.Engine, addrs server.Addresses) error {
 	err := engine.Probe(ctx)
+	pause := backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: time.Second}
 	// A gateway that waits for its shards is live but not ready.
 	for ; err != nil && c.ShardAddresses != "" && ctx.Err() == nil; err = engine.Probe(ctx) {
 		log.Warn("waiting for the shards", slog.Any("error", err))
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(pause.NextBackOff()):
 		}
 	}
 	if err != nil {

@@ -70,7 +70,8 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	if err = e.admit(ctx, q, start); err == nil {
 		res, err = e.fetch(ctx, q, req, out)
 	}
-	for reruns := 0; shard.Retriable(err) && !out.began && backoff(ctx, reruns); reruns++ {
+	var again reruns
+	for shard.Retriable(err) && !out.began && again.next(ctx) {
 		e.metrics.Retries.Add(1)
 		res, err = e.fetch(ctx, q, req, out)
 	}

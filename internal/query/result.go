@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -35,7 +37,7 @@ type Result struct {
 	plan      *PlanNode
 	maxRows   int64
 	limits    Limits
-	reruns    int
+	reruns    reruns
 	checked   bool // see shard.Validator
 	count     int64
 	truncated bool
@@ -166,25 +168,34 @@ func (r *Result) rerun(err error) bool {
 	if !shard.Retriable(err) || r.p != nil && r.p.own && !errors.Is(err, errStalePlan) {
 		return false
 	}
-	if !backoff(r.ctx, r.reruns) {
+	if !r.reruns.next(r.ctx) {
 		return false
 	}
-	r.reruns++
 	r.e.metrics.Retries.Add(1)
 	r.reset()
 	return true
 }
 
-// backoff waits before a rerun, given the number of reruns so far; it returns false if there shall be none.
-func backoff(ctx context.Context, reruns int) bool {
-	if reruns == maxReruns || ctx.Err() != nil {
+// reruns counts the reruns of a request and spaces them out.
+type reruns struct {
+	n     int
+	pause backoff.ExponentialBackOff
+}
+
+// next waits for the time of the next rerun; it returns false if there must be none.
+func (r *reruns) next(ctx context.Context) bool {
+	if r.n == maxReruns || ctx.Err() != nil {
 		return false
 	}
-	if reruns < freeReruns {
+	r.n++
+	if r.n <= freeReruns {
 		return true
 	}
+	if r.n == freeReruns+1 {
+		r.pause = backoff.ExponentialBackOff{InitialInterval: time.Millisecond, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: maxBackoff}
+	}
 	select {
-	case <-time.After(min(time.Millisecond<<(reruns-freeReruns), maxBackoff)):
+	case <-time.After(r.pause.NextBackOff()):
 		return true
 	case <-ctx.Done():
 		return false

@@ -97,13 +97,14 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 
 // begin opens a transaction that is known to read the current snapshot.
 func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode) (shard.Graph, shard.Tx, error) {
-	for reruns := 0; ; reruns++ {
+	var again reruns
+	for {
 		g, err := e.known(name)
 		if err != nil {
 			return nil, nil, err
 		}
 		tx, err := certain(ctx, g, mode)
-		if !shard.Retriable(err) || !backoff(ctx, reruns) {
+		if !shard.Retriable(err) || !again.next(ctx) {
 			return g, tx, err
 		}
 	}
@@ -111,7 +112,8 @@ func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode) (shard
 
 // certain opens a transaction of a graph and confirms that it reads the current snapshot.
 func certain(ctx context.Context, g shard.Graph, mode shard.Mode) (shard.Tx, error) {
-	for reruns := 0; ; reruns++ {
+	var again reruns
+	for {
 		tx, err := g.Begin(ctx, mode)
 		if err != nil {
 			return nil, err
@@ -120,7 +122,7 @@ func certain(ctx context.Context, g shard.Graph, mode shard.Mode) (shard.Tx, err
 			return tx, nil
 		}
 		tx.Rollback()
-		if !shard.Retriable(err) || !backoff(ctx, reruns) {
+		if !shard.Retriable(err) || !again.next(ctx) {
 			return nil, err
 		}
 	}
