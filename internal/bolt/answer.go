@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// metadata builds the map of an answer.
+// metadata builds the map of a response.
 type metadata struct {
 	form packstream.Form
 	n    int
@@ -51,13 +51,13 @@ func (m *metadata) texts(name string, v []string) {
 	}
 }
 
-// mapping adds a map that f fills.
+// mapping adds a map that f fills in.
 func (m *metadata) mapping(name string, f func(in *metadata)) {
 	m.key(name)
 	m.element(f)
 }
 
-// element adds a map without a key, as an element of a list.
+// element adds a map without a key, as a list element.
 func (m *metadata) element(f func(in *metadata)) {
 	in := metadata{form: m.form}
 	f(&in)
@@ -73,7 +73,7 @@ func (m *metadata) list(name string, n int, f func(i int, in *metadata)) {
 	}
 }
 
-// success answers with a map that f fills; nil leaves it empty.
+// success sends SUCCESS with a map that f fills in; nil leaves it empty.
 func (s *Session) success(f func(m *metadata)) {
 	m := metadata{form: s.form, buf: s.scratch[:0]}
 	if f != nil {
@@ -90,7 +90,7 @@ func (s *Session) success(f func(m *metadata)) {
 	s.answer = success
 }
 
-// mostScratch is the memory that a connection keeps for building answers.
+// mostScratch bounds the memory that a connection keeps for building responses.
 const mostScratch = 1 << 10
 
 func (s *Session) ignore() {
@@ -98,7 +98,7 @@ func (s *Session) ignore() {
 	s.answer = ignored
 }
 
-// fail answers with an error.
+// fail sends FAILURE with an error.
 func (s *Session) fail(f *Failure) {
 	var m metadata
 	s.putFailure(&m, f)
@@ -119,7 +119,7 @@ func (s *Session) putFailure(m *metadata, f *Failure) {
 	s.putStatus(m, f)
 }
 
-// putStatus writes the part of an error that its causes have too.
+// putStatus writes the part of an error that its causes share.
 func (s *Session) putStatus(m *metadata, f *Failure) {
 	m.text("message", f.Message)
 	m.text("gql_status", f.Status)
@@ -209,7 +209,7 @@ func putCounters(m *metadata, sum *Summary) {
 	})
 }
 
-// putPlan writes an operator with its inputs; planner is set at the root alone.
+// putPlan writes an operator with its inputs; only the root sets planner.
 func putPlan(m *metadata, p *query.PlanNode, planner string) {
 	m.text("operatorType", p.Operator)
 	m.texts("identifiers", nil)
@@ -243,7 +243,7 @@ func putPlan(m *metadata, p *query.PlanNode, planner string) {
 	m.list("children", len(p.Children), func(i int, in *metadata) { putPlan(in, p.Children[i], "") })
 }
 
-// putStatuses writes how the statement ended, in the terms of GQL, and the notifications behind that.
+// putStatuses writes the GQL status of the statement, followed by the notifications.
 func putStatuses(m *metadata, columns int, rows int64, notifications []plan.Notification) {
 	status, description := "00000", "note: successful completion"
 	switch {
@@ -275,7 +275,7 @@ func putStatuses(m *metadata, columns int, rows int64, notifications []plan.Noti
 	})
 }
 
-// putNotification writes a notification as below 5.6.
+// putNotification writes a notification in the form before 5.6.
 func (s *Session) putNotification(m *metadata, n *plan.Notification) {
 	m.text("code", n.Code)
 	m.text("title", n.Title)
@@ -287,7 +287,7 @@ func (s *Session) putNotification(m *metadata, n *plan.Notification) {
 	putPosition(m, "position", n.Pos)
 }
 
-// putPosition writes a place in a statement, if there is one.
+// putPosition writes a position in a statement, if known.
 func putPosition(m *metadata, name string, p graph.Pos) {
 	if p.Line == 0 {
 		return
@@ -299,7 +299,7 @@ func putPosition(m *metadata, name string, p graph.Pos) {
 	})
 }
 
-// putTable writes a routing table, in which every address serves every role.
+// putTable writes a routing table in which every address has every role.
 func putTable(m *metadata, t *Table) {
 	m.mapping("rt", func(m *metadata) {
 		m.int("ttl", int64(t.TTL/time.Second))

@@ -8,41 +8,41 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// Backend is what one connection asks of the server. One goroutine calls it at a time.
+// Backend is the server as one connection sees it. Its methods are not called concurrently.
 type Backend interface {
-	// Hello notes what the client says of itself.
+	// Hello records what the client says about itself.
 	Hello(c Client) error
-	// Logon finds who the client is; all that is asked until Logoff is asked by them.
+	// Logon authenticates the client; the identity applies until Logoff.
 	Logon(ctx context.Context, auth Auth) error
 	Logoff()
-	// Run runs a statement in a transaction of its own. One that writes has been committed when it returns.
+	// Run runs an auto-commit statement. A writing statement is committed when Run returns.
 	Run(ctx context.Context, s *Statement) (Result, error)
 	Begin(ctx context.Context, c *Context) (Tx, error)
 	Route(ctx context.Context, r *RouteRequest) (*Table, error)
-	// Telemetry counts a way in which the client's program uses its driver: 0 to 3.
+	// Telemetry counts how the client's program uses its driver: API 0 to 3.
 	Telemetry(api int)
-	// Failure gives an error the form in which clients see it.
+	// Failure converts an error to the form that clients see.
 	Failure(err error) *Failure
-	// Sent counts rows that were sent.
+	// Sent counts rows sent.
 	Sent(rows int)
-	// Count tells of a message that was answered: with 70 (success), 7E (ignored) or 7F (failure), after a time.
+	// Count counts an answered message: with 70 (success), 7E (ignored) or 7F (failure), after a time.
 	Count(t Tag, answer byte, took time.Duration)
 }
 
-// Client is what a client says of itself.
+// Client is what a client says about itself.
 type Client struct {
 	Agent   string // user_agent
 	Product string // bolt_agent's product, or ""
-	Routed  bool   // whether it came by a routing table
-	Address string // that the client believes to reach, if it is routed
+	Routed  bool   // whether it used a routing table
+	Address string // the address that the client believes to reach, if routed
 }
 
-// Auth is how a client says who it is.
+// Auth holds a client's credentials.
 type Auth struct {
 	Scheme, Principal, Credentials string
 }
 
-// Context is what a statement or a transaction brings with it.
+// Context holds the settings of a statement or a transaction.
 type Context struct {
 	Graph       string // db; "" if the client named none
 	Named       bool   // whether the client named one
@@ -52,7 +52,7 @@ type Context struct {
 	Metadata    graph.Value // a map or null
 	Bookmarks   []string
 	Impersonate string
-	Filter      Filter // of notifications
+	Filter      Filter // for notifications
 }
 
 // Statement is a statement of RUN.
@@ -62,15 +62,15 @@ type Statement struct {
 	Params map[string]graph.Value
 }
 
-// RouteRequest is a message ROUTE.
+// RouteRequest is a ROUTE message.
 type RouteRequest struct {
 	Graph       string
-	Address     string // that the client believes to reach, or ""
+	Address     string // the address that the client believes to reach, or ""
 	Bookmarks   []string
 	Impersonate string
 }
 
-// Table is a routing table: every address serves every role.
+// Table is a routing table in which every address has every role.
 type Table struct {
 	Graph     string
 	TTL       time.Duration
@@ -79,37 +79,37 @@ type Table struct {
 
 // Tx is an explicit transaction.
 type Tx interface {
-	// Graph is the graph's name, as clients know it.
+	// Graph returns the graph's name, as clients know it.
 	Graph() string
-	// Run runs a statement. One result at a time is read from the graph: the caller holds the others.
+	// Run runs a statement. Only one result may read from the graph at a time: the caller holds the others.
 	Run(ctx context.Context, s *Statement) (Result, error)
-	// Commit gives a bookmark.
+	// Commit returns a bookmark.
 	Commit(ctx context.Context) (string, error)
 	Rollback()
-	// Done is closed when the transaction must end, whatever the reason, which Err gives then.
+	// Done is closed when the transaction must end; Err returns the reason then.
 	Done() <-chan struct{}
 	Err() error
 }
 
-// Result is the answer to a statement.
+// Result is the result of a statement.
 type Result interface {
-	// Graph is the graph's name, as clients know it.
+	// Graph returns the graph's name, as clients know it.
 	Graph() string
 	Columns() []string
-	// Next gives the next rows, until the next call, or nil at the end.
+	// Next returns the next rows, valid until the next call, or nil at the end.
 	Next() (*graph.Batch, error)
-	// Sending says that the caller may wait for its client.
+	// Sending announces that the caller may wait for its client.
 	Sending()
-	// Wait says that nobody asks for rows until the next call of Next.
+	// Wait announces that the client wants no rows until the next call of Next.
 	Wait()
-	// Hold takes the rows that are left into memory: those of b, the batch that Next gave last or nil, from a row on, and those
-	// behind them. b is not valid any more.
+	// Hold loads the remaining rows into memory: those of b (the batch that Next returned last, or nil) from a row on, and all later ones.
+	// It invalidates b.
 	Hold(b *graph.Batch, from int) error
-	// Whole reports whether a client that wants no rows must have them made even so.
+	// Whole reports whether all rows must be produced even if the client discards them.
 	Whole() bool
 	// Done is closed when the result must end.
 	Done() <-chan struct{}
-	// Summary says what there is to say at the end.
+	// Summary returns the summary at the end.
 	Summary() *Summary
 	Close()
 }
@@ -118,8 +118,8 @@ type Result interface {
 type Summary struct {
 	query.Summary
 	Type     string // r, w, rw or s
-	Bookmark string // of a statement in a transaction of its own
-	Planner  string // the plan's printed form
+	Bookmark string // of an auto-commit statement
+	Planner  string // the printed plan
 }
 
 // Failure is an error as clients see it.

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// mostChunk is the most that a chunk holds.
+	// mostChunk bounds the bytes in a chunk.
 	mostChunk = 0xFFFF
-	// firstRead is the memory that a message gets before its bytes have come.
+	// firstRead is the memory allocated for a message before its bytes arrive.
 	firstRead = 512
 )
 
-// ErrTooLarge says that a message is larger than it may be.
+// ErrTooLarge means that a message exceeds its size limit.
 var ErrTooLarge = errors.New("the message is too large")
 
-// Reader puts messages together from chunks.
+// Reader assembles messages from chunks.
 type Reader struct {
 	r *bufio.Reader
 }
 
-// NewReader makes a reader of a connection's bytes.
+// NewReader returns a reader of a connection's bytes.
 func NewReader(r *bufio.Reader) Reader { return Reader{r} }
 
-// Room says why a message may not have so many bytes, or nil. It is asked before each chunk is read.
+// Room returns an error if a message must not have that many bytes. It is called before each chunk.
 type Room func(size int) error
 
-// AtMost is room for messages of up to so many bytes.
+// AtMost returns a Room for messages of up to that many bytes.
 func AtMost(most int) Room {
 	return func(size int) error {
 		if size > most {
@@ -39,8 +39,7 @@ func AtMost(most int) Room {
 	}
 }
 
-// Next gives the next message, for which there must be room, in memory of its own. Empty chunks before it keep the connection alive and
-// are passed over.
+// Next returns the next message, if room permits, in memory of its own. It skips the empty chunks before it, which keep connections alive.
 func (r Reader) Next(room Room) ([]byte, error) {
 	var msg []byte
 	for {
@@ -78,7 +77,7 @@ func (r Reader) chunk() (int, error) {
 	return int(hi)<<8 | int(lo), err
 }
 
-// read appends n bytes to a message, whose memory grows with what has come.
+// read appends n bytes to a message, whose memory grows as they arrive.
 func (r Reader) read(msg []byte, n int) ([]byte, error) {
 	for n > 0 {
 		k := min(n, max(len(msg), firstRead, r.r.Buffered()))
@@ -95,10 +94,10 @@ func (r Reader) read(msg []byte, n int) ([]byte, error) {
 	return msg, nil
 }
 
-// beginMessage leaves room for the head of a message's first chunk.
+// beginMessage reserves the header of a message's first chunk.
 func beginMessage(dst []byte) []byte { return append(dst, 0, 0) }
 
-// endMessage puts the message that began at an offset of dst into chunks.
+// endMessage splits the message that starts at an offset of dst into chunks.
 func endMessage(dst []byte, at int) []byte {
 	n := len(dst) - at - 2
 	if n <= mostChunk {
@@ -108,7 +107,7 @@ func endMessage(dst []byte, at int) []byte {
 	return endLarge(dst, at, n)
 }
 
-// endLarge makes room for the heads of further chunks, moving the last one first.
+// endLarge inserts the headers of further chunks, moving the last one first.
 func endLarge(dst []byte, at, n int) []byte {
 	chunks := (n + mostChunk - 1) / mostChunk
 	dst = append(dst, make([]byte, 2*(chunks-1))...)

@@ -1,2 +1,3 @@
-// Package bolt speaks the Bolt protocol over bytes: handshake, chunks, messages and the states of a connection. It knows no sockets.
+// Package bolt implements the Bolt protocol over byte streams: handshake, chunks, messages and the states of a connection. It uses no
+// sockets.
 package bolt

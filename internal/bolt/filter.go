@@ -2,13 +2,13 @@ package bolt
 
 import "strings"
 
-// Filter says which notifications a client does not want. The zero Filter says nothing.
+// Filter selects the notifications that a client wants. The zero Filter is unset.
 type Filter struct {
-	Severity string // the least: OFF, WARNING or INFORMATION; "" is all
-	Disabled string // classes, each between commas; "" is none
+	Severity string // the minimum: OFF, WARNING or INFORMATION; "" means all
+	Disabled string // disabled classes, with commas around each; "" means none
 }
 
-// filterOf reads a filter. Its classes were called categories up to 5.4.
+// filterOf reads a filter. Up to 5.4, classes were called categories.
 func filterOf(f *fields) (out Filter) {
 	out.Severity = f.text("notifications_minimum_severity")
 	classes := f.texts("notifications_disabled_classifications")
@@ -21,7 +21,7 @@ func filterOf(f *fields) (out Filter) {
 	return out
 }
 
-// Passes reports whether a notification of a severity and a class is wanted.
+// Passes reports whether the client wants notifications of a severity and a class.
 func (f Filter) Passes(severity, class string) bool {
 	switch f.Severity {
 	case "OFF":

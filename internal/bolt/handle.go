@@ -14,19 +14,19 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// faultError is a fault of the protocol: the client is told, and the connection closes.
+// faultError is a protocol error: the client receives it, and the connection closes.
 func faultError(format string, args ...any) *graph.Error {
 	return graph.RequestError(graph.KindInvalid, "ProtocolError", format, args...)
 }
 
-// noResult says that a client asks for rows of a result that it does not have.
+// noResult is the error for rows of a result that is not open.
 func noResult(qid int64) error {
 	e := faultError("there is no open result %d", qid)
 	e.Detail = "NoSuchResult"
 	return e
 }
 
-// idle ends what has waited for its client for too long.
+// idle is the error of a transaction or result that waited too long for its client.
 var idle = graph.TransactionIdle("the transaction was ended, since nothing was asked of it for longer than bolt-tx-idle-timeout")
 
 // handle answers one message.
@@ -66,10 +66,10 @@ func (s *Session) handle(it item) {
 	s.backend.Count(m.tag, s.answer, time.Since(began))
 }
 
-// unfit is the error of a value that the engine does not have.
+// unfit is the error for a value that the engine does not support.
 func unfit(err error) error { return graph.TypeError("InvalidParameterType", "%v", err) }
 
-// taken lists the states that take a message; RESET and GOODBYE stand apart.
+// taken lists the states that accept a message; RESET and GOODBYE are handled separately.
 var taken = map[Tag][]State{
 	Hello:     {Negotiation},
 	Logon:     {Authentication},
@@ -84,7 +84,7 @@ var taken = map[Tag][]State{
 	Telemetry: {Ready},
 }
 
-// do carries out what a message asks for.
+// do executes a message.
 func (s *Session) do(ctx context.Context, it *item, m *message) error {
 	switch m.tag {
 	case Hello:
@@ -115,7 +115,7 @@ func (s *Session) do(ctx context.Context, it *item, m *message) error {
 	return s.telemetry(m.fields[0].Int())
 }
 
-// fault answers an error after which nothing more of the client can be read, as a rule one of the protocol, and ends the connection.
+// fault answers a fatal error, usually one of the protocol, and ends the connection.
 func (s *Session) fault(err error) {
 	if _, ok := errors.AsType[*graph.Error](err); !ok {
 		err = faultError("%v", err)
@@ -124,8 +124,7 @@ func (s *Session) fault(err error) {
 	s.state = Defunct
 }
 
-// failed answers an error. What is open is given up. An error of the protocol, and one of a client that is not known, end the
-// connection.
+// failed answers an error and drops what is open. An error of the protocol or of an unauthenticated client ends the connection.
 func (s *Session) failed(err error) {
 	s.drop()
 	s.ended = nil
@@ -138,7 +137,7 @@ func (s *Session) failed(err error) {
 	s.state = Failed
 }
 
-// drop gives up what is open: results, and the transaction with its changes.
+// drop closes results and rolls back the transaction.
 func (s *Session) drop() {
 	if s.auto != nil {
 		s.auto.close()
@@ -162,7 +161,7 @@ func (s *Session) closeResults() {
 	s.live = nil
 }
 
-// giveUp ends what is open while nobody asks for it. The client learns why with its next message.
+// giveUp ends what is open while the client is idle. The next message of the client receives the reason.
 func (s *Session) giveUp(why error) {
 	switch {
 	case why != nil:
@@ -171,7 +170,7 @@ func (s *Session) giveUp(why error) {
 	default:
 		_, why = s.auto.res.Next()
 	}
-	if why == nil { // it has come to its end by itself
+	if why == nil { // it has ended normally
 		return
 	}
 	state := s.state
@@ -186,7 +185,7 @@ func (s *Session) close() {
 	s.backend.Logoff()
 }
 
-// reset brings the connection back to the beginning.
+// reset returns the connection to its initial state.
 func (s *Session) reset(it item) {
 	if s.state < Ready {
 		s.fault(fmt.Errorf("RESET: the connection is in the state %v, which does not take it", s.state))
@@ -207,7 +206,7 @@ func (s *Session) reset(it item) {
 	s.success(nil)
 }
 
-// know says whether the client is known.
+// know sets whether the client is authenticated.
 func (s *Session) know(known bool) {
 	s.mu.Lock()
 	s.loose = known
@@ -285,7 +284,7 @@ func (s *Session) logon(ctx context.Context, f fields) error {
 	return nil
 }
 
-// contextOf reads what comes with a statement or a transaction.
+// contextOf reads the settings of a statement or a transaction.
 func (s *Session) contextOf(of string, v graph.Value) (c Context, err error) {
 	f := fields{of: of, m: v.Map()}
 	c.Graph = f.text("db")
@@ -314,14 +313,14 @@ func (s *Session) contextOf(of string, v graph.Value) (c Context, err error) {
 	return c, nil
 }
 
-// run answers RUN. A result that it opens keeps the message's memory.
+// run answers RUN. The result that it opens keeps the message's memory.
 func (s *Session) run(ctx context.Context, it *item, m *message) error {
 	began := time.Now()
 	c, err := s.contextOf("RUN", m.fields[2])
 	if err != nil {
 		return err
 	}
-	st := &Statement{Context: c, Text: strings.Clone(m.fields[0].Str())} // it lasts longer than the message
+	st := &Statement{Context: c, Text: strings.Clone(m.fields[0].Str())} // it outlives the message
 	if params := m.fields[1].Map(); len(params) > 0 {
 		st.Params = make(map[string]graph.Value, len(params))
 		for _, p := range params {
@@ -361,7 +360,7 @@ func (s *Session) run(ctx context.Context, it *item, m *message) error {
 	return nil
 }
 
-// hold takes the rows that are left of the transaction's live result into memory, so that another may be.
+// hold loads the remaining rows of the transaction's live result into memory, so that another result may be live.
 func (s *Session) hold() error {
 	if s.live == nil {
 		return nil
@@ -419,8 +418,8 @@ func (s *Session) stream(m *message) error {
 	return nil
 }
 
-// advance sends n rows, all if n is -1, or passes them over. It reports whether some may be left: it reads no batch that the client
-// has not asked for, so the end of a result shows only when the client asks for more rows than there are.
+// advance sends or skips n rows, all if n is -1. more reports whether rows may be left: advance reads no batch that the client has not
+// requested, so the end of a result shows only when the client requests more rows than exist.
 func (s *Session) advance(r *openResult, n int64, send bool) (more bool, err error) {
 	if n == -1 {
 		n = math.MaxInt64

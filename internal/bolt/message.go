@@ -10,7 +10,7 @@ import (
 // Tag is the kind of a message.
 type Tag byte
 
-// The messages of clients.
+// Messages of clients.
 const (
 	Hello     Tag = 0x01
 	Goodbye   Tag = 0x02
@@ -27,7 +27,7 @@ const (
 	Logoff    Tag = 0x6B
 )
 
-// The answers.
+// Messages of the server.
 const (
 	success = 0x70
 	record  = 0x71
@@ -35,7 +35,7 @@ const (
 	failure = 0x7F
 )
 
-// layout is what is known of a message: its name, the kinds of its fields, and the version that brought it.
+// layout describes a message: its name, the kinds of its fields, and the first version that has it.
 type layout struct {
 	name   string
 	fields []graph.ValueKind
@@ -58,7 +58,7 @@ var layouts = map[Tag]layout{
 	Logoff:    {"LOGOFF", nil, Version{5, 1}},
 }
 
-// String gives the message's name.
+// String returns the message's name.
 func (t Tag) String() string { return layouts[t].name }
 
 // Tags lists the messages of clients.
@@ -69,14 +69,14 @@ func Tags() (tags []Tag) {
 	return tags
 }
 
-// message is what a client has sent.
+// message is a message of a client.
 type message struct {
 	tag    Tag
 	fields [3]graph.Value
-	flaw   *packstream.FormatError // a value that cannot be used, or nil
+	flaw   *packstream.FormatError // a value that the engine does not support, or nil
 }
 
-// peek gives a message's tag, before anything else is read of it.
+// peek returns a message's tag without decoding the rest.
 func peek(raw []byte) Tag {
 	if len(raw) < 2 {
 		return 0
@@ -91,7 +91,7 @@ func peek(raw []byte) Tag {
 	return 0
 }
 
-// decode reads a message. An error is a fault of the protocol.
+// decode decodes a message. An error is a protocol error.
 func decode(v Version, f packstream.Form, raw []byte) (m message, err error) {
 	d := packstream.NewDecoder(f, raw)
 	tag, fields, err := d.Struct()
@@ -124,7 +124,7 @@ func decode(v Version, f packstream.Form, raw []byte) (m message, err error) {
 	return m, nil
 }
 
-// fields reads the fields of a map; those that nobody asks for are passed over. The first one with a wrong type is kept in err.
+// fields reads the fields of a map and ignores unknown ones. err holds the first error of type.
 type fields struct {
 	of  string // the message
 	m   []graph.MapEntry
@@ -163,7 +163,7 @@ func (f *fields) int(key string, missing int64) int64 {
 	return v.Int()
 }
 
-// texts reads a list of strings; it is nil if there is none.
+// texts reads a list of strings; it returns nil if the field is missing.
 func (f *fields) texts(key string) []string {
 	v, ok := f.get(key, graph.List)
 	if !ok {

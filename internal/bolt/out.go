@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// flushBytes is how much waits until it is written.
+	// flushBytes is the buffered size that triggers a write.
 	flushBytes = 32 << 10
-	// lagTime is how long an answer waits for those behind it while the engine works.
+	// lagTime is how long a response waits for later ones while the engine works.
 	lagTime = time.Millisecond
-	// noopTime is how often a client that waits for an answer is shown that the connection lives.
+	// noopTime is the interval of keep-alive chunks to a client that waits for a response.
 	noopTime = 20 * time.Second
 )
 
-// buffers holds memory for answers, so that connections at rest have none.
+// buffers pools memory for responses, so that idle connections hold none.
 var buffers = sync.Pool{New: func() any {
 	b := make([]byte, 0, flushBytes+8<<10)
 	return &b
 }}
 
-// out collects answers and writes them in large pieces. While an answer is due its timer writes what waits for too long.
+// out buffers responses and writes them in large pieces. While a response is due, its timer writes what has waited too long.
 type out struct {
 	w io.Writer
 
 	mu    sync.Mutex
-	buf   *[]byte // nil: empty
-	err   error   // why nothing more can be written
+	buf   *[]byte // nil if empty
+	err   error   // why writing fails
 	timer *time.Timer
-	due   bool      // an answer is being made
-	wrote time.Time // the time of the last write, or when the answer became due
+	due   bool      // a response is being produced
+	wrote time.Time // the time of the last write, or when the response became due
 }
 
-// add appends one message that f writes.
+// add appends one message that f encodes.
 func (o *out) add(f func(dst []byte) []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,7 +75,7 @@ func (o *out) records(f packstream.Form, rows *graph.Batch, from, to int) error 
 	return o.err
 }
 
-// buffer gives the memory for what is to be written. o.mu is held.
+// buffer returns the buffer for writes. o.mu is held.
 func (o *out) buffer() *[]byte {
 	if o.buf == nil {
 		o.buf = buffers.Get().(*[]byte)
@@ -87,7 +87,7 @@ func (o *out) buffer() *[]byte {
 	return o.buf
 }
 
-// write writes what waits. o.mu is held.
+// write writes the buffered bytes. o.mu is held.
 func (o *out) write() {
 	if o.buf == nil {
 		return
@@ -105,7 +105,7 @@ func (o *out) write() {
 	}
 }
 
-// begin says that an answer is due.
+// begin marks a response as due.
 func (o *out) begin() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -120,7 +120,7 @@ func (o *out) begin() {
 	o.timer.Reset(noopTime)
 }
 
-// end writes what waits, and says that nothing is due until the next begin.
+// end writes the buffered bytes; no response is due until the next begin.
 func (o *out) end() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,7 +132,7 @@ func (o *out) end() error {
 	return o.err
 }
 
-// late writes what has waited for long enough, or an empty chunk if nothing was written for long.
+// late writes what has waited long enough, or a keep-alive chunk after a long silence.
 func (o *out) late() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

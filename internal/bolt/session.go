@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// State is what a connection is ready for.
+// State is the state of a connection.
 type State uint8
 
 // The states.
@@ -18,37 +18,37 @@ const (
 	Negotiation State = iota
 	Authentication
 	Ready
-	Streaming   // a result outside a transaction is open
+	Streaming   // an auto-commit result is open
 	TxReady     // a transaction is open
 	TxStreaming // with open results
 	Failed
-	Defunct // nothing more is answered
+	Defunct // no more messages are answered
 )
 
 var stateNames = [...]string{"NEGOTIATION", "AUTHENTICATION", "READY", "STREAMING", "TX_READY", "TX_STREAMING", "FAILED", "DEFUNCT"}
 
-// String gives the state's name.
+// String returns the state's name.
 func (s State) String() string { return stateNames[s] }
 
-// Options are a session's settings.
+// Options configure a session.
 type Options struct {
 	Version Version
-	// Listed says that the client chose the version from the list of all.
+	// Listed means that the client chose the version from the manifest.
 	Listed bool
-	// Server is the server's name and version, ID the connection's.
+	// Server is the server's name and version, ID the connection's id.
 	Server, ID string
-	// Advertised is the address that LOGON names from 5.8 on; "" is none.
+	// Advertised is the address in the response to LOGON from 5.8 on; "" means none.
 	Advertised string
-	// Idle is how long a transaction, or a result, waits for its client; 0 is without limit.
+	// Idle bounds how long a transaction or a result waits for its client; 0 is no limit.
 	Idle time.Duration
-	// MaxBytes bounds the messages that wait; see Session.Arrive.
+	// MaxBytes bounds the waiting messages; see Session.Arrive.
 	MaxBytes int
 }
 
-// mostWaiting is how many messages may wait.
+// mostWaiting bounds the number of waiting messages.
 const mostWaiting = 1024
 
-// Session answers the messages of a connection. One goroutine runs Serve, and another hands it the messages that have come.
+// Session answers the messages of a connection. One goroutine runs Serve, another passes in messages as they arrive.
 type Session struct {
 	opt     Options
 	version Version
@@ -57,48 +57,48 @@ type Session struct {
 	out     out
 	state   State
 	scratch []byte
-	answer  byte // the last one's tag
+	answer  byte // tag of the last response
 
 	base     context.Context // of the connection
 	tx       Tx              // or nil
 	results  map[int64]*openResult
-	auto     *openResult // outside a transaction
-	live     *openResult // of the transaction, whose rows come from the graph
-	qid      int64       // the next result's number in the transaction
-	filter   Filter      // of notifications, of the connection and of the transaction
+	auto     *openResult // auto-commit
+	live     *openResult // the transaction's result whose rows come from the graph
+	qid      int64       // the number of the next result in the transaction
+	filter   Filter      // for notifications, of the connection and of the transaction
 	txFilter Filter
-	ended    error // why what was open is no more, which the client does not know yet
+	ended    error // the reason, not yet reported to the client, why what was open has ended
 
 	mu      sync.Mutex
 	queue   []item
 	bytes   int // in queue
-	resets  int // that have come and are not answered yet
+	resets  int // received and not answered yet
 	over    error
-	ctx     context.Context // of what runs; ends with a RESET that comes
+	ctx     context.Context // of the running request; a RESET cancels it
 	cancel  context.CancelCauseFunc
-	loose   bool          // the client is known: its messages may be large, and a RESET jumps ahead
-	resting bool          // nothing of the client's is open
-	ready   chan struct{} // something has come
-	space   chan struct{} // something has been taken
+	loose   bool          // the client is authenticated: its messages may be large, and RESET takes effect immediately
+	resting bool          // nothing of the client is open
+	ready   chan struct{} // a message has arrived
+	space   chan struct{} // a message has been taken
 }
 
-// item is a message that waits.
+// item is a waiting message.
 type item struct {
 	raw   []byte
-	done  func() // gives the message's memory back; nil: nothing to do
-	jumps bool   // a RESET that has ended what was before it
-	fault error  // why it is no message
+	done  func() // releases the message's memory; may be nil
+	jumps bool   // a RESET that has cancelled what preceded it
+	fault error  // why it is not a message
 }
 
-// openResult is a result of which rows may be left.
+// openResult is a result that may have rows left.
 type openResult struct {
 	res    Result
 	qid    int64
 	began  time.Time
-	batch  *graph.Batch // at hand
-	at     int          // the next row of it
+	batch  *graph.Batch // the current batch
+	at     int          // its next row
 	filter Filter
-	done   func() // gives back the memory of its RUN, in which its parameters lie, or nil
+	done   func() // releases the memory of its RUN, which holds its parameters; may be nil
 }
 
 func (r *openResult) close() {
@@ -108,7 +108,7 @@ func (r *openResult) close() {
 	}
 }
 
-// NewSession makes the session of a connection, whose answers go to w. Each call of w.Write is one piece of the connection.
+// NewSession returns the session of a connection that writes responses to w. Each call of w.Write is one piece of the connection.
 func NewSession(ctx context.Context, w io.Writer, b Backend, opt Options) *Session {
 	s := &Session{
 		opt: opt, version: opt.Version, form: opt.Version.form(), backend: b, base: ctx, results: map[int64]*openResult{},
@@ -119,21 +119,21 @@ func NewSession(ctx context.Context, w io.Writer, b Backend, opt Options) *Sessi
 	return s
 }
 
-// interrupted ends what a RESET finds running.
+// interrupted is the error of what a RESET cancels.
 var interrupted = graph.TransactionTerminated("the transaction has been terminated: the client has reset the connection")
 
-// goodbyeTime is how long what runs has when the client has said goodbye.
+// goodbyeTime is how long a running request may continue after GOODBYE.
 const goodbyeTime = 50 * time.Millisecond
 
-// free gives the memory of the message back.
+// free releases the memory of the message.
 func (it *item) free() {
 	if it.done != nil {
 		it.done()
 	}
 }
 
-// Arrive hands over a message that has come. It waits while too many wait, and reports false when the session is over. A RESET ends
-// what runs, and all that waits before it is ignored. done, which may be nil, is called once the message is of no use any more.
+// Arrive queues a message. It waits while the queue is full, and returns false once the session is over. A RESET cancels the running
+// request, and messages queued before it are ignored. done, which may be nil, is called once the message is no longer needed.
 func (s *Session) Arrive(raw []byte, done func()) bool {
 	it := item{raw: raw, done: done}
 	if !s.arrive(it) {
@@ -143,7 +143,7 @@ func (s *Session) Arrive(raw []byte, done func()) bool {
 	return true
 }
 
-// Fault ends the session with an answer that says why the next message cannot be taken, after the answers to what came before.
+// Fault ends the session, after the responses to earlier messages, with a response that says why the next message cannot be accepted.
 func (s *Session) Fault(err error) { s.arrive(item{fault: err}) }
 
 func (s *Session) arrive(it item) bool {
@@ -179,7 +179,7 @@ func (s *Session) arrive(it item) bool {
 	}
 }
 
-// signal wakes who waits for c, now or later.
+// signal wakes the waiter for c, now or later.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -187,7 +187,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// End ends the session, and what it runs, because of an error: that of a connection that is no more.
+// End ends the session and cancels its requests because of an error, such as a closed connection.
 func (s *Session) End(err error) {
 	s.mu.Lock()
 	if s.over == nil {
@@ -203,21 +203,21 @@ func (s *Session) End(err error) {
 	signal(s.space)
 }
 
-// Limited reports whether the client is not known yet, so that its messages must be small.
+// Limited reports whether the client is not authenticated yet, so that its messages must be small.
 func (s *Session) Limited() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.loose
 }
 
-// Resting reports whether no statement and no transaction of the client is open.
+// Resting reports whether the client has no open statement or transaction.
 func (s *Session) Resting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.resting && len(s.queue) == 0
 }
 
-// take gives the next message, if one has come.
+// take returns the next message, if one has arrived.
 func (s *Session) take() (it item, ok bool, over error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *Session) take() (it item, ok bool, over error) {
 	return it, true, nil
 }
 
-// Serve answers messages until the session is over, and ends what is open then.
+// Serve answers messages until the session is over, and then ends what is open.
 func (s *Session) Serve() {
 	defer s.close()
 	for s.state != Defunct {
@@ -255,10 +255,10 @@ func (s *Session) Serve() {
 			s.handle(it)
 		}
 	}
-	_ = s.out.end() // the client may be gone already
+	_ = s.out.end() // the client may be gone
 }
 
-// rest says that nobody asks for the rows of what is open.
+// rest announces that the client wants no rows of what is open.
 func (s *Session) rest() {
 	if s.auto != nil {
 		s.auto.res.Wait()
@@ -268,7 +268,7 @@ func (s *Session) rest() {
 	}
 }
 
-// wait waits for a message, but for no longer than what is open may wait for its client.
+// wait waits for a message, within the idle limit of what is open.
 func (s *Session) wait() {
 	var done <-chan struct{}
 	switch {

@@ -8,18 +8,18 @@ import (
 	"github.com/hopgate/hopgate/internal/bolt/packstream"
 )
 
-// Version is a version of the protocol. The zero Version is none.
+// Version is a version of the protocol. The zero Version means none.
 type Version struct{ Major, Minor byte }
 
-// String gives the version as in 5.4.
+// String returns the version, such as 5.4.
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// from reports whether the version is this one or a later one.
+// from reports whether the version is at least the given one.
 func (v Version) from(major, minor byte) bool {
 	return v.Major > major || v.Major == major && v.Minor >= minor
 }
 
-// form is how the values of the version look.
+// form returns the form of the version's values.
 func (v Version) form() packstream.Form {
 	return packstream.Form{ElementIDs: v.Major >= 5, UTC: v.Major >= 5}
 }
@@ -27,10 +27,10 @@ func (v Version) form() packstream.Form {
 // span is the versions of one major number from last-back to last.
 type span struct{ major, last, back byte }
 
-// spoken lists the versions, the highest first. 5.5 was never released.
+// spoken lists the supported versions, highest first. 5.5 was never released.
 var spoken = []span{{6, 0, 0}, {5, 8, 2}, {5, 4, 4}, {4, 4, 0}}
 
-// Versions lists the versions, the highest first.
+// Versions lists the supported versions, highest first.
 func Versions() (vs []Version) {
 	for _, s := range spoken {
 		for i := range s.back + 1 {
@@ -40,14 +40,14 @@ func Versions() (vs []Version) {
 	return vs
 }
 
-// Magic begins a connection.
+// Magic starts a connection.
 const Magic = "\x60\x60\xb0\x17"
 
-// manifest is the proposal by which a client asks for the list of versions, in the form of its first edition.
+// manifest is the proposal with which a client requests the list of versions, in the first edition of its form.
 const manifest = "\x00\x00\x01\xff"
 
-// Handshake agrees with a client on a version, once the client's magic number has been read. The zero Version says that there is none
-// that both speak, of which the client is told. manifest says that the client chose from the list.
+// Handshake negotiates a version, after the client's magic number. The zero Version means that the sides share none, which it reports to
+// the client. listed means that the client chose from the manifest.
 func Handshake(rw io.ReadWriter) (v Version, listed bool, err error) {
 	var proposals [16]byte
 	if _, err := io.ReadFull(rw, proposals[:]); err != nil {
@@ -67,7 +67,7 @@ func Handshake(rw io.ReadWriter) (v Version, listed bool, err error) {
 	return v, false, err
 }
 
-// choose gives the highest version of a proposal, zero, range, minor and major number, that is spoken here.
+// choose returns the highest supported version of a proposal, which consists of zero, range, minor and major number.
 func choose(p []byte) Version {
 	if p[0] != 0 {
 		return Version{}
@@ -80,8 +80,8 @@ func choose(p []byte) Version {
 	return Version{}
 }
 
-// offer sends the list of versions in one write, and reads the client's choice, which must be of the list and without
-// capabilities, as none are offered.
+// offer sends the list of versions in one write and reads the client's choice, which must be in the list and without capabilities, as none
+// are offered.
 func offer(rw io.ReadWriter) (Version, error) {
 	out := append([]byte(manifest), byte(len(spoken)))
 	for _, s := range spoken {
@@ -101,7 +101,7 @@ func offer(rw io.ReadWriter) (Version, error) {
 	return choose(choice[:]), nil
 }
 
-// byteReader reads byte by byte, so that nothing is read of what follows.
+// byteReader reads byte by byte, so that it consumes nothing of what follows.
 type byteReader struct{ io.Reader }
 
 func (r byteReader) ReadByte() (byte, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// ErrShort says that a value goes on beyond the end of its message.
+// ErrShort means that a value extends beyond the end of its message.
 var ErrShort = errors.New("a value goes on beyond the end of its message")
 
 var (
@@ -22,36 +22,36 @@ var (
 	errKey   = errors.New("a key of a map is not a string")
 )
 
-// Decoder reads the values of one message. What it gives shares the message's memory. An error means that the bytes are not
-// PackStream; values that are, but that the engine does not have, become null, and FormatError tells of the first of them.
+// Decoder decodes the values of one message. Its results share the message's memory. An error means that the bytes are not PackStream.
+// Valid values that the engine does not support become null, and TakeFlaw returns the first of them.
 type Decoder struct {
 	Form
 	buf   []byte
 	depth int
-	owed  int // values that enclosing lists, maps and structures still need, each of a byte at least
+	owed  int // values that enclosing lists, maps and structures still need, each at least a byte
 	flaw  *FormatError
 }
 
-// FormatError is a value that cannot be used.
+// FormatError describes an unsupported value.
 type FormatError struct {
-	Path   string // such as rows[3].at, from within what was decoded
+	Path   string // such as rows[3].at, relative to the decoded value
 	Reason string // such as: a node cannot be a parameter
 }
 
-// NewDecoder makes a decoder of a message.
+// NewDecoder returns a decoder of a message.
 func NewDecoder(f Form, message []byte) *Decoder { return &Decoder{Form: f, buf: message} }
 
-// Left is the number of bytes that are not read yet.
+// Left returns the number of unread bytes.
 func (d *Decoder) Left() int { return len(d.buf) }
 
-// TakeFlaw gives the first value since the last call that cannot be used, or nil.
+// TakeFlaw returns the first unsupported value since the last call, or nil.
 func (d *Decoder) TakeFlaw() *FormatError {
 	f := d.flaw
 	d.flaw = nil
 	return f
 }
 
-// Value reads a value.
+// Value decodes a value.
 func (d *Decoder) Value() (graph.Value, error) {
 	mark, err := d.byte()
 	if err != nil {
@@ -121,7 +121,7 @@ func (d *Decoder) Value() (graph.Value, error) {
 	return graph.Value{}, fmt.Errorf("there is no marker %02X", mark)
 }
 
-// Struct reads the head of a structure: its tag and the number of its fields.
+// Struct decodes the header of a structure: its tag and the number of its fields.
 func (d *Decoder) Struct() (tag byte, fields int, err error) {
 	mark, err := d.byte()
 	if err != nil {
@@ -141,7 +141,7 @@ func (d *Decoder) Struct() (tag byte, fields int, err error) {
 	return tag, fields, err
 }
 
-// signed reads an integer of 1, 2, 4 or 8 bytes.
+// signed decodes an integer of 1, 2, 4 or 8 bytes.
 func signed(b []byte) int64 {
 	switch len(b) {
 	case 1:
@@ -172,7 +172,7 @@ func (d *Decoder) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// length reads a length of 1, 2 or 4 bytes, as size says: 0, 1 or 2.
+// length decodes a length of 1, 2 or 4 bytes, for size 0, 1 or 2.
 func (d *Decoder) length(size byte) (int, error) {
 	b, err := d.take(1 << size)
 	if err != nil {
@@ -207,8 +207,8 @@ func (d *Decoder) text(n int) (graph.Value, error) {
 	return graph.StringValue(s), err
 }
 
-// enter begins a list, map or structure of so many values. Memory for them is made only once the message is known to have a
-// byte for each, so that no message takes more than a constant times its length.
+// enter begins a list, map or structure of that many values. It requires a byte of the message for each, so that memory stays proportional
+// to the message's length.
 func (d *Decoder) enter(values int) error {
 	if d.depth == MaxDepth {
 		return errDepth
@@ -244,7 +244,7 @@ func (d *Decoder) list(n int) (graph.Value, error) {
 	return graph.ListValue(l), nil
 }
 
-// fewKeys is the number of keys up to which each is compared with all before it.
+// fewKeys bounds the number of keys compared pairwise.
 const fewKeys = 16
 
 func (d *Decoder) mapping(n int) (graph.Value, error) {
@@ -283,7 +283,7 @@ func (d *Decoder) mapping(n int) (graph.Value, error) {
 	return graph.MapValue(m), nil
 }
 
-// twice reports whether a map has a key already, and adds it to seen if that is not nil.
+// twice reports whether a map already has a key, and adds it to seen if that is not nil.
 func twice(key string, m []graph.MapEntry, seen map[string]struct{}) bool {
 	if seen != nil {
 		_, ok := seen[key]
@@ -316,17 +316,17 @@ func (d *Decoder) key() (string, error) {
 	return d.string(n)
 }
 
-// unfit notes that a value cannot be used, unless another is noted.
+// unfit records an unsupported value, unless one is already recorded.
 func (d *Decoder) unfit(format string, args ...any) {
 	if d.flaw == nil {
 		d.flaw = &FormatError{Reason: fmt.Sprintf(format, args...)}
 	}
 }
 
-// within says where what has the flaw stands.
+// within prepends the position of the value that contains the flaw.
 func (f *FormatError) within(place string) { f.Path = place + f.Path }
 
-// Error says what is wrong and where.
+// Error returns the reason and the path.
 func (f *FormatError) Error() string {
 	if f.Path == "" {
 		return f.Reason

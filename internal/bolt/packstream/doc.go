@@ -1,2 +1,2 @@
-// Package packstream encodes and decodes PackStream, the form that Bolt gives to values.
+// Package packstream encodes and decodes PackStream, Bolt's encoding of values.
 package packstream

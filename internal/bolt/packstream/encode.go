@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// AppendNull writes null.
+// AppendNull appends null.
 func AppendNull(dst []byte) []byte { return append(dst, markNull) }
 
-// AppendBool writes a boolean.
+// AppendBool appends a boolean.
 func AppendBool(dst []byte, b bool) []byte {
 	if b {
 		return append(dst, markTrue)
@@ -16,7 +16,7 @@ func AppendBool(dst []byte, b bool) []byte {
 	return append(dst, markFalse)
 }
 
-// AppendInt writes an integer in its smallest form.
+// AppendInt appends an integer in its smallest form.
 func AppendInt(dst []byte, i int64) []byte {
 	switch {
 	case i >= -16 && i <= math.MaxInt8:
@@ -31,28 +31,28 @@ func AppendInt(dst []byte, i int64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, int8Mark+3), uint64(i))
 }
 
-// AppendFloat writes a float.
+// AppendFloat appends a float.
 func AppendFloat(dst []byte, f float64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, markFloat), math.Float64bits(f))
 }
 
-// AppendString writes a string, which is UTF-8.
+// AppendString appends a UTF-8 string.
 func AppendString(dst []byte, s string) []byte {
 	return append(appendHead(dst, tinyString, string8, len(s)), s...)
 }
 
-// AppendBytes writes a byte array.
+// AppendBytes appends a byte array.
 func AppendBytes(dst, b []byte) []byte {
 	return append(appendLength(dst, bytes8, len(b)), b...)
 }
 
-// AppendList writes the head of a list, which so many values follow.
+// AppendList appends the header of a list; n values follow.
 func AppendList(dst []byte, n int) []byte { return appendHead(dst, tinyList, list8, n) }
 
-// AppendMap writes the head of a map, which so many strings follow, each with a value.
+// AppendMap appends the header of a map; n strings follow, each with a value.
 func AppendMap(dst []byte, n int) []byte { return appendHead(dst, tinyMap, map8, n) }
 
-// AppendStruct writes the head of a structure, which so many fields follow, at most 15.
+// AppendStruct appends the header of a structure; the fields follow, at most 15.
 func AppendStruct(dst []byte, tag byte, fields int) []byte {
 	return append(dst, tinyStruct|byte(fields), tag)
 }

@@ -1,6 +1,6 @@
 package packstream
 
-// The markers. Those of the tiny forms carry the length, or the number, in their low four bits.
+// Markers. Those of the tiny forms contain the length or the number in their low four bits.
 const (
 	tinyString = 0x80
 	tinyList   = 0x90
@@ -15,12 +15,12 @@ const (
 	string8    = 0xD0
 	list8      = 0xD4
 	map8       = 0xD8
-	struct8    = 0xDC // with a length of 8 or of 16 bits, of earlier versions
+	struct8    = 0xDC // with a length of 8 or 16 bits, in earlier versions
 	struct16   = 0xDD
-	firstTiny  = 0xF0 // the markers from here on are the integers from -16 to -1
+	firstTiny  = 0xF0 // this and higher markers are the integers from -16 to -1
 )
 
-// The tags of structures that are values.
+// Tags of structures that represent values.
 const (
 	tagNode           = 'N'
 	tagEdge           = 'R'
@@ -31,22 +31,22 @@ const (
 	tagLocalTime      = 't'
 	tagLocalDateTime  = 'd'
 	tagDuration       = 'E'
-	tagOffsetLocal    = 'F' // a date-time whose seconds are those of the clock on the spot
+	tagOffsetLocal    = 'F' // a date-time whose seconds are local
 	tagZonedLocal     = 'f'
-	tagOffsetDateTime = 'I' // a date-time whose seconds are those of UTC
+	tagOffsetDateTime = 'I' // a date-time whose seconds are in UTC
 	tagZonedDateTime  = 'i'
 	tagPoint2D        = 'X'
 	tagPoint3D        = 'Y'
 	tagVector         = 'V'
 )
 
-// MaxDepth is how deep lists, maps and structures may be nested.
+// MaxDepth bounds the nesting of lists, maps and structures.
 const MaxDepth = 128
 
-// Form says how the structures of a connection look.
+// Form describes the structures that a connection uses.
 type Form struct {
-	// ElementIDs says that nodes and relationships carry their element ids, as from 5.0 on.
+	// ElementIDs means that nodes and relationships carry element ids, as since 5.0.
 	ElementIDs bool
-	// UTC says that the seconds of date-times are those of UTC, as from 5.0 on and with the patch of 4.4.
+	// UTC means that the seconds of date-times are in UTC, as since 5.0 and with the patch of 4.4.
 	UTC bool
 }

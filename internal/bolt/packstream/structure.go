@@ -12,17 +12,17 @@ const (
 	nanosPerDay    = 86400 * nanosPerSecond
 	// mostOffset is the largest offset from UTC in seconds.
 	mostOffset = 18 * 3600
-	// mostFields is the number of fields of the largest structure that is known.
+	// mostFields is the number of fields of the largest supported structure.
 	mostFields = 8
 )
 
-// structureNames says what structures are that cannot be parameters.
+// structureNames names the structures that cannot be parameters.
 var structureNames = map[byte]string{
 	tagNode: "a node", tagEdge: "a relationship", tagUnbound: "a relationship", tagPath: "a path",
 	tagVector: "a vector", '?': "a value of an unknown type",
 }
 
-// structure reads a structure of n fields.
+// structure decodes a structure of n fields.
 func (d *Decoder) structure(n int) (graph.Value, error) {
 	tag, err := d.byte()
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *Decoder) structure(n int) (graph.Value, error) {
 	return d.make(tag, fields[:n]), nil
 }
 
-// shapes has the kinds of the fields of the structures that can be parameters.
+// shapes holds the kinds of the fields of structures that can be parameters.
 var shapes = map[byte][]graph.ValueKind{
 	tagDate: {graph.Int}, tagLocalTime: {graph.Int}, tagTime: {graph.Int, graph.Int}, tagLocalDateTime: {graph.Int, graph.Int},
 	tagDuration:       {graph.Int, graph.Int, graph.Int, graph.Int},
@@ -66,7 +66,7 @@ var shapes = map[byte][]graph.ValueKind{
 	tagPoint3D:        {graph.Int, graph.Float, graph.Float, graph.Float},
 }
 
-// make makes a value of a structure, or notes why it is none.
+// make converts a structure to a value, or records why it cannot.
 func (d *Decoder) make(tag byte, fields []graph.Value) graph.Value {
 	shape, known := shapes[tag]
 	utc, local := tag == tagOffsetDateTime || tag == tagZonedDateTime, tag == tagOffsetLocal || tag == tagZonedLocal
@@ -109,13 +109,13 @@ func (d *Decoder) make(tag byte, fields []graph.Value) graph.Value {
 	return graph.Value{}
 }
 
-// The seconds from 1970 of the first and the last date-time: the years have up to nine digits.
+// The times of the first and the last date-time in seconds since 1970; years have up to nine digits.
 const leastSeconds, mostSeconds = -31557014167219200, 31556889864403199
 
 // within reports whether n is from least to most.
 func within(n, least, most int64) bool { return n >= least && n <= most }
 
-// point makes a point of the number of its system and of its coordinates.
+// point converts the number of a system and coordinates to a point.
 func (d *Decoder) point(fields []graph.Value) graph.Value {
 	srid := fields[0].Int()
 	if !within(srid, 0, math.MaxUint16) {
@@ -148,8 +148,7 @@ func (d *Decoder) duration(months, days, seconds, nanos int64) graph.Value {
 	return graph.DurationValue(temporal.Duration{Months: months, Days: days, Seconds: seconds + carry, Nanos: int32(nanos)})
 }
 
-// dateTime makes a date-time of the seconds and nanoseconds of a structure and of its last field: nanoseconds again, an offset
-// or the name of a zone.
+// dateTime converts the seconds and nanoseconds of a structure and its last field (an offset or the name of a zone) to a date-time.
 func (d *Decoder) dateTime(tag byte, sec, nano int64, last graph.Value) graph.Value {
 	if !within(sec, leastSeconds, mostSeconds) || !within(nano, 0, nanosPerSecond-1) {
 		d.unfit("a field of the structure %c is out of range", tag)

@@ -5,7 +5,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// Append writes a value.
+// Append appends a value.
 func (f Form) Append(dst []byte, v graph.Value) []byte {
 	switch v.Kind() {
 	case graph.Null:
@@ -86,7 +86,7 @@ func appendPoint(dst []byte, p *graph.Point) []byte {
 	return dst
 }
 
-// noRecord is the record of nodes and relationships that have none.
+// noRecord is the record of nodes and relationships without properties.
 var noRecord graph.Record
 
 func recordOf(r *graph.Record) *graph.Record {
@@ -122,14 +122,14 @@ func (f Form) appendProperties(dst []byte, r *graph.Record) []byte {
 	return dst
 }
 
-// appendNodeName writes a node's element id.
+// appendNodeName appends a node's element id.
 func appendNodeName(dst []byte, v graph.VertexID) []byte {
 	var buf [32]byte
 	name := fn.AppendVertexElementID(buf[:0], v)
 	return append(appendHead(dst, tinyString, string8, len(name)), name...)
 }
 
-// appendEdgeName writes a relationship's element id.
+// appendEdgeName appends a relationship's element id.
 func appendEdgeName(dst []byte, e graph.Edge) []byte {
 	var buf [96]byte
 	name := fn.AppendEdgeElementID(buf[:0], e)
@@ -151,7 +151,7 @@ func (f Form) appendEdge(dst []byte, e *graph.EdgeValue) []byte {
 	return dst
 }
 
-// appendUnbound writes a relationship of a path, whose ends the path says.
+// appendUnbound appends a relationship of a path, without its ends.
 func (f Form) appendUnbound(dst []byte, e *graph.EdgeValue) []byte {
 	r := recordOf(e.Record)
 	fields := 3
@@ -166,8 +166,8 @@ func (f Form) appendUnbound(dst []byte, e *graph.EdgeValue) []byte {
 	return dst
 }
 
-// appendPath writes a path: its nodes and its relationships, each once, and for every step the number of the relationship,
-// from 1, negative against its direction, and that of the node, from 0.
+// appendPath appends a path: its distinct nodes and relationships, and for each step the number of the relationship (from 1, negative
+// against its direction) and that of the node (from 0).
 func (f Form) appendPath(dst []byte, p *graph.Path) []byte {
 	nodes, edges := distinct(p.Vertices), distinct(p.Edges)
 	dst = AppendStruct(dst, tagPath, 3)
@@ -190,13 +190,13 @@ func (f Form) appendPath(dst []byte, p *graph.Path) []byte {
 	return dst
 }
 
-// numbering numbers entities by their first places in a list.
+// numbering numbers entities by their first positions in a list.
 type numbering struct {
-	first []int // the place of each number
-	at    []int // the number at each place
+	first []int // the position of each number
+	at    []int // the number at each position
 }
 
-// distinct numbers the nodes, or the relationships, of a path.
+// distinct numbers the nodes or the relationships of a path.
 func distinct(vs []graph.Value) (n numbering) {
 	n.at = make([]int, len(vs))
 	seen := make(map[uint64]int, len(vs))
