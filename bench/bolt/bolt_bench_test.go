@@ -32,7 +32,7 @@ const (
 	rows = "UNWIND range(1, 1000000) AS n RETURN n, n + 1 AS m, n * 2 AS k"
 )
 
-// listen starts a server of an empty graph.
+// listen starts a server with an empty graph.
 func listen(b *testing.B) server.Addresses {
 	log := slog.New(slog.DiscardHandler)
 	store, err := local.Open(local.Options{Dir: b.TempDir(), Shards: 1, Logger: log})
@@ -58,13 +58,13 @@ func listen(b *testing.B) server.Addresses {
 	return a
 }
 
-// conn is a client that has said who it is.
+// conn is an authenticated client.
 type conn struct {
 	net.Conn
 	in bolt.Reader
 }
 
-// dial connects, with so many bytes of memory for reading.
+// dial connects with a read buffer of that many bytes.
 func dial(b *testing.B, address string, buffer int) *conn {
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *conn) send(b *testing.B, messages ...[]byte) {
 	}
 }
 
-// success reads up to a success, and gives the number of records before it.
+// success reads up to a SUCCESS and returns the number of records before it.
 func (c *conn) success(b *testing.B) (records int) {
 	for {
 		msg, err := c.in.Next(bolt.AtMost(1 << 20))
@@ -128,7 +128,7 @@ func statement(text string) [][]byte {
 	return [][]byte{message(bolt.Run, graph.StringValue(text), empty, empty), message(bolt.Pull, all)}
 }
 
-// queryGRPC gives the number of rows of a statement.
+// queryGRPC returns the number of rows of a statement.
 func queryGRPC(b *testing.B, c pb.GraphServiceClient, text string) (n int) {
 	stream, err := c.Query(b.Context(), &pb.QueryRequest{Statement: text})
 	if err != nil {
@@ -182,8 +182,8 @@ func Benchmark(b *testing.B) {
 	}
 }
 
-// BenchmarkRest measures the memory of connections that ask for nothing, of the server and of clients that have hardly any. Run it
-// once (-benchtime 1x): the connections stay open.
+// BenchmarkRest measures the memory of idle connections, of the server and of clients that use hardly any. Run it once (-benchtime 1x): the
+// connections stay open.
 func BenchmarkRest(b *testing.B) {
 	a := listen(b)
 	const n, least = 1000, 16 // connections, and the bytes of a client's buffer
@@ -206,8 +206,8 @@ func BenchmarkRest(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle measures the shortest statement without and with 1,000 connections that ask for nothing: their p99 should differ by
-// less than 5 %. The clients send one statement after the other.
+// BenchmarkIdle measures the shortest statement without and with 1,000 idle connections: their p99 should differ by less than 5 %. The
+// clients send statements sequentially.
 func BenchmarkIdle(b *testing.B) {
 	const idle, least = 1000, 16 // connections, and the bytes of a client's buffer
 	for _, n := range []int{0, idle} {

@@ -14,12 +14,12 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// busy is how long a request is at work before it is told to end, for one of several times.
+// busy is how long a request runs before its cancellation, for one of several durations.
 const busy = 60 * time.Millisecond
 
-// BenchmarkEnd ends a request that is at work in each operator, function or phase of statements, and gives the longest time, in
-// milliseconds, that one took to end, and the most that the process computed meanwhile, which other work on the machine makes no
-// longer. The graph has 100,000 vertices of a label, and a vertex with as many edges.
+// BenchmarkEnd cancels requests that run in each operator, function or phase of statements. It reports the longest time until one ended, in
+// milliseconds, and the most CPU time meanwhile, which does not depend on other load of the machine. The graph has 100,000 vertices of a
+// label, and a vertex with as many edges.
 func BenchmarkEnd(b *testing.B) {
 	dir := b.TempDir()
 	name, text := endless.File()
@@ -59,7 +59,7 @@ func BenchmarkEnd(b *testing.B) {
 	})
 }
 
-// end runs a request for a time, ends it and says how long that took, and what the process computed.
+// end runs a request for a while, cancels it and returns the time until it ended and the CPU time meanwhile.
 func end(b *testing.B, e *query.Engine, r *endless.Request, after time.Duration) (took, cpu time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -78,7 +78,7 @@ func end(b *testing.B, e *query.Engine, r *endless.Request, after time.Duration)
 	return time.Since(began), computed(b) - used
 }
 
-// computed is the time that the process has had of the processors.
+// computed returns the CPU time of the process.
 func computed(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

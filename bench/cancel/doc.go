@@ -1,2 +1,2 @@
-// Package cancel measures how soon requests end when they are told to.
+// Package cancel measures how soon cancelled requests end.
 package cancel

@@ -92,7 +92,7 @@ func requests() (out []asked) {
 	return out
 }
 
-// run starts both, loads the network if it is not there yet, and prints a table.
+// run starts both sides, loads the network if it is missing, and prints a table.
 func run(w io.Writer, o options) (err error) {
 	if o.data == "" {
 		if o.data, err = os.MkdirTemp("", "hopgate-cluster-*"); err != nil {
@@ -133,7 +133,7 @@ func run(w io.Writer, o options) (err error) {
 
 func round(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
 
-// load makes the network and loads it into both.
+// load generates the network and loads it into both sides.
 func load(o *options, fronts ...*process) error {
 	done := filepath.Join(o.data, "loaded-"+strconv.Itoa(o.persons))
 	if _, err := os.Stat(done); err == nil {
@@ -182,14 +182,14 @@ func settle(sides ...*side) error {
 	return errors.New("the processes are still at work a minute after the load")
 }
 
-// measured is the median of both sides, and the mean of the processors' time.
+// measured holds the medians of both sides and the mean CPU time.
 type measured struct {
 	rows                             int
 	one, many                        time.Duration
 	oneBusy, gatewayBusy, shardsBusy time.Duration
 }
 
-// measure asks both sides in turns and compares the numbers of rows and the sums of numbers in them.
+// measure queries both sides alternately and compares the numbers of rows and the sums of numbers in them.
 func measure(o *options, q *asked, one, many *side) (r measured, err error) {
 	sides := []*side{one, many}
 	times := make([][]time.Duration, len(sides))
@@ -235,7 +235,7 @@ func measure(o *options, q *asked, one, many *side) (r measured, err error) {
 	return r, nil
 }
 
-// side is one of what is compared.
+// side is one of the compared configurations.
 type side struct {
 	front  *process
 	others []*process
@@ -243,7 +243,7 @@ type side struct {
 	client pb.GraphServiceClient
 }
 
-// start starts the process that is asked.
+// start starts the process that answers the requests.
 func (s *side) start(o *options, args ...string) (err error) {
 	if s.front, err = start(o, args...); err != nil {
 		return err
@@ -300,13 +300,13 @@ func (s *side) processorTime() (front, others time.Duration, err error) {
 	return front, others, nil
 }
 
-// answer is what is compared of the sides' answers.
+// answer is the compared part of a response.
 type answer struct {
 	rows int
 	sum  int64 // of all numbers
 }
 
-// ask runs a request with the parameter id and reads the answer.
+// ask runs a request with the parameter id and reads the response.
 func (s *side) ask(q *asked, id int64) (a answer, err error) {
 	value := &pb.Value{Kind: &pb.Value_Integer{Integer: id}}
 	ctx := context.Background()
@@ -319,7 +319,7 @@ func (s *side) ask(q *asked, id int64) (a answer, err error) {
 	return drain(stream, err)
 }
 
-// drain reads an answer.
+// drain reads a response.
 func drain[R interface{ GetRows() *pb.RowBatch }](stream interface{ Recv() (R, error) }, err error) (a answer, _ error) {
 	if err != nil {
 		return a, err

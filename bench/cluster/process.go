@@ -20,7 +20,7 @@ type process struct {
 	grpc, admin string
 }
 
-// freeAddresses gives addresses that nobody listens on now.
+// freeAddresses returns addresses that are free now.
 func freeAddresses(n int) (out []string, err error) {
 	for range n {
 		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -33,7 +33,7 @@ func freeAddresses(n int) (out []string, err error) {
 	return out, nil
 }
 
-// start starts hopgate on free ports, where args name no others, and waits until it is ready.
+// start starts hopgate on free ports unless args name others, and waits until it is ready.
 func start(o *options, args ...string) (_ *process, err error) {
 	ready, err := os.CreateTemp("", "hopgate-ready-*")
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// vertices is the size of the graph that edges are put into.
+// vertices is the size of the graph that receives the edges.
 const vertices = 10_000
 
-// garbage is how many bytes of garbage a server may keep that has 12 GiB.
+// garbage is the garbage allowance of a server with 12 GiB.
 const garbage = 192 << 20
 
 func TestMain(m *testing.M) {
-	request.SetGarbage(garbage, garbage/8) // what lives here is less
+	request.SetGarbage(garbage, garbage/8) // the live heap is smaller
 	os.Exit(m.Run())
 }
 
@@ -92,7 +92,7 @@ func open(b *testing.B, opts local.Options) *world {
 	return w
 }
 
-// BenchmarkFdatasync is what the disk can do: appends of 512 bytes, each synced.
+// BenchmarkFdatasync measures the disk: appends of 512 bytes, each synced.
 func BenchmarkFdatasync(b *testing.B) {
 	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
 	if err != nil {
@@ -115,15 +115,15 @@ func appendSynced(b *testing.B, f *os.File, buf []byte) {
 	}
 }
 
-// edge commits an edge by a statement.
+// edge commits an edge with a statement.
 func (w *world) edge(b *testing.B, n int64) {
 	run(b, w.e, "MATCH (a:N {id: $a}), (b:N {id: $b}) CREATE (a)-[:E]->(b)", map[string]graph.Value{
 		"a": graph.IntValue(n * 7919 % vertices), "b": graph.IntValue(n * 104729 % vertices),
 	})
 }
 
-// BenchmarkEdgeToFdatasync alternates between commits of edges by one client and appends as in BenchmarkFdatasync, 100 of
-// each, since what the disk can do changes from second to second, and gives the times that the one takes of the other.
+// BenchmarkEdgeToFdatasync alternates 100 commits of edges by one client with 100 appends as in BenchmarkFdatasync, because the disk's
+// speed varies from second to second. It reports the ratio of the times.
 func BenchmarkEdgeToFdatasync(b *testing.B) {
 	w := open(b, local.Options{Dir: b.TempDir()})
 	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
@@ -164,13 +164,12 @@ func run(b *testing.B, e *query.Engine, statement string, params map[string]grap
 	res.Close()
 }
 
-// BenchmarkEdge commits edges one by one, each synced, by a number of clients at once.
+// BenchmarkEdge commits edges one by one, each synced, with several concurrent clients.
 func BenchmarkEdge(b *testing.B) {
 	edges(b, func(b *testing.B) local.Options { return local.Options{Dir: b.TempDir()} })
 }
 
-// BenchmarkEdgeInMemory is BenchmarkEdge with a disk in memory whose syncs take 0.2 ms, so that other users of the disk
-// do not count.
+// BenchmarkEdgeInMemory is BenchmarkEdge on a disk in memory whose syncs take 0.2 ms, so that other users of the disk do not matter.
 func BenchmarkEdgeInMemory(b *testing.B) {
 	edges(b, func(*testing.B) local.Options { return local.Options{Dir: "data", FS: slowFS{vfs.NewMem()}} })
 }
@@ -199,7 +198,7 @@ func edges(b *testing.B, opts func(b *testing.B) local.Options) {
 	}
 }
 
-// processor is the time that the process has spent on processors.
+// processor returns the CPU time of the process.
 func processor(b *testing.B) time.Duration {
 	b.Helper()
 	var u unix.Rusage
@@ -225,14 +224,14 @@ func (fs slowFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.Fi
 }
 
 func (f slowFile) Sync() error {
-	// A thread sleeps, as in a sync, which the timers of the runtime would not be exact enough for.
+	// The thread sleeps, as in a sync, because the timers of the runtime are not exact enough.
 	_ = unix.Nanosleep(&unix.Timespec{Nsec: 150_000}, nil)
 	return f.File.Sync()
 }
 
 func (f slowFile) SyncData() error { return f.Sync() }
 
-// BenchmarkUnwind makes 100 edges in one statement, synced.
+// BenchmarkUnwind creates 100 edges in one statement, synced.
 func BenchmarkUnwind(b *testing.B) {
 	w := open(b, local.Options{Dir: b.TempDir()})
 	b.ResetTimer()
@@ -249,8 +248,7 @@ func BenchmarkUnwind(b *testing.B) {
 	b.ReportMetric(100*float64(b.N)/b.Elapsed().Seconds(), "edges/s")
 }
 
-// each measures commits of 100 mutations each by one goroutine, on the disk, where each is synced, and in memory, where
-// syncs take no time.
+// each measures commits of 100 mutations by one goroutine, on the disk, where each is synced, and in memory, where syncs take no time.
 func each(b *testing.B, what string, mutation func(w *world, i int) shard.Mutation) {
 	b.Run("synced", func(b *testing.B) { insert(b, b.TempDir(), what, mutation) })
 	b.Run("unsynced", func(b *testing.B) {

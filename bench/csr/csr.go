@@ -1,4 +1,4 @@
-// Package csr is the reference that traversals are measured against: bare arrays walked by one thread.
+// Package csr is the reference for traversals: bare arrays walked by one thread.
 package csr
 
 // Graph holds the out-neighbours of vertex v at Targets[Offsets[v]:Offsets[v+1]].
@@ -31,10 +31,10 @@ type Walk struct {
 	seen      []uint64
 }
 
-// NewWalk makes a Walk, whose memory serves all its counts.
+// NewWalk returns a Walk, whose memory serves all its counts.
 func NewWalk(g *Graph) *Walk { return &Walk{g: g, seen: make([]uint64, (len(g.Offsets)+63)/64)} }
 
-// Count gives the number of distinct vertices at the end of walks of hops edges from start.
+// Count returns the number of distinct vertices at the end of walks of hops edges from start.
 func (w *Walk) Count(start uint32, hops int) int {
 	w.now = append(w.now[:0], start)
 	for range hops {

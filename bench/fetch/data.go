@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// The nested list: so many moments, each with its author, so many comments and so many people who like it.
+// The nested list: moments, each with its author, comments and people who like it.
 const (
 	nestedMoments  = 100
 	nestedComments = 100
@@ -18,7 +18,7 @@ const (
 // people is the number of users.
 const people = 10_000
 
-// mapping says how the files become a graph.
+// mapping maps the files to a graph.
 const mapping = `version: 1
 inputs:
   - path: user.jsonl
@@ -35,7 +35,7 @@ inputs:
     edges: [{type: LIKES, from: {column: src, idSpace: User}, to: {column: dst, idSpace: Moment}}]
 `
 
-// generate writes the files of the graph: rows records of 9 columns, and the network of the nested list.
+// generate writes the files of the graph: rows records with 9 columns, and the network of the nested list.
 func generate(dir string, rows int) error {
 	r := rand.New(rand.NewPCG(1, 2))
 	person := func(w *bufio.Writer, id int) {

@@ -1,5 +1,5 @@
-// Command fetch measures JSON-array fetches through a real server process: a million rows of 9 columns, short lists, and
-// a nested list beside the same vertices flat.
+// Command fetch measures JSON-array fetches through a real server process: a million rows of 9 columns, short lists, and a nested list
+// compared with the same vertices flat.
 package main
 
 import (
@@ -32,7 +32,7 @@ type options struct {
 	rows, runs       int
 }
 
-// measured is one fetch and how often it runs.
+// measured is a fetch and the number of its runs.
 type measured struct {
 	name, body string
 	runs       int
@@ -58,9 +58,9 @@ func (o *options) fetches() []measured {
 	}
 }
 
-// run loads the graph into a server of its own and prints a table.
+// run loads the graph into a new server and prints a table.
 func run(w io.Writer, o options) (err error) {
-	bin, err := filepath.Abs(o.bin) // programs are run from the directory of the data
+	bin, err := filepath.Abs(o.bin) // programs run in the directory of the data
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func run(w io.Writer, o options) (err error) {
 	if err := s.load(filepath.Join(bin, "graphctl"), dir); err != nil {
 		return err
 	}
-	// The load leaves memory behind that is no fetch's: a fresh process shows what the fetches take.
+	// The load leaves memory behind that fetches do not use: a new process shows what the fetches need.
 	if err := s.restart(); err != nil {
 		return err
 	}

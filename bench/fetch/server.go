@@ -19,7 +19,7 @@ import (
 	"github.com/hopgate/hopgate/bench/proc"
 )
 
-// process is a server of its own.
+// process is a running server.
 type process struct {
 	bin, dir, memoryBudget string
 	cmd                    *exec.Cmd
@@ -89,7 +89,7 @@ func (s *process) load(graphctl, dir string) error {
 	return nil
 }
 
-// status reads a size of the process in bytes: VmRSS is its memory, VmHWM the most since the mark was reset.
+// status reads a size of the process in bytes: VmRSS is its memory, VmHWM the peak since its last reset.
 func (s *process) status(field string) (uint64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
@@ -101,21 +101,21 @@ func (s *process) status(field string) (uint64, error) {
 			return kb << 10, err
 		}
 	}
-	return 0, fmt.Errorf("there is no %s of the process", field)
+	return 0, fmt.Errorf("the process has no %s", field)
 }
 
 func (s *process) memory() (uint64, error) { return s.status("VmRSS") }
 
-// result is what was measured of one fetch.
+// result holds the measurements of a fetch.
 type result struct {
 	first, all, p99 time.Duration
-	busy            time.Duration // the server's processor time, the mean
+	busy            time.Duration // the server's CPU time, mean
 	size            int64
-	peak            uint64 // the most memory of the server meanwhile
+	peak            uint64 // the peak memory of the server meanwhile
 }
 
 func (s *process) measure(m measured) (r result, err error) {
-	// Writing 5 there resets the mark of the most memory.
+	// Writing 5 resets the peak.
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0o600); err != nil {
 		return r, err
 	}
@@ -129,7 +129,7 @@ func (s *process) measure(m measured) (r result, err error) {
 		if err != nil {
 			return r, err
 		}
-		if i > 0 { // the first run is no warm one
+		if i > 0 { // the first run is not warm
 			firsts, alls, r.size = append(firsts, first), append(alls, all), size
 		}
 	}
@@ -145,10 +145,10 @@ func (s *process) measure(m measured) (r result, err error) {
 	return r, err
 }
 
-// client takes answers as they are.
+// client does not decompress responses.
 var client = &http.Client{Transport: &http.Transport{DisableCompression: true}}
 
-// fetch sends a request and gives the times to the first byte and to the last.
+// fetch sends a request and returns the times to the first and the last byte.
 func (s *process) fetch(body string) (first, all time.Duration, size int64, err error) {
 	start := time.Now()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+s.http+"/get", bytes.NewBufferString(body))

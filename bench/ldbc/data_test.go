@@ -17,7 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// dataDir finds the benchmark's data, shared/data beside the repository; "" if it is not there.
+// dataDir finds the benchmark's data, shared/data beside the repository; "" if it is missing.
 func dataDir() string {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -34,15 +34,15 @@ func dataDir() string {
 	return ""
 }
 
-// data gives the directory of the data; ok is false if it is not there.
+// data returns the directory of the data; ok is false if it is missing.
 func data(t testing.TB) (dir string, ok bool) {
 	if dir = dataDir(); dir == "" {
-		t.Log("the data of the benchmark is not there")
+		t.Log("the data of the benchmark is missing")
 	}
 	return dir, dir != ""
 }
 
-// load makes an engine over the graph of the data in a directory.
+// load creates an engine over the graph of the data in a directory.
 func load(t testing.TB, dir string, shards int) (*query.Engine, *loader.Report) {
 	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: shards})
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func load(t testing.TB, dir string, shards int) (*query.Engine, *loader.Report) 
 	return query.New(store, query.Options{}), rep
 }
 
-// statements gives the benchmark's statements by name.
+// statements returns the benchmark's statements by name.
 func statements(t testing.TB, file string) map[string]string {
 	out := map[string]string{}
 	for _, line := range lines(t, file) {
@@ -82,7 +82,7 @@ func lines(t testing.TB, file string) [][]byte {
 	return out
 }
 
-// run runs a statement and gives its columns and rows.
+// run runs a statement and returns its columns and rows.
 func run(t testing.TB, e *query.Engine, statement string, params map[string]graph.Value) (columns []string, rows [][]graph.Value) {
 	res, err := e.Query(t.Context(), query.Request{Statement: statement, Params: params})
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func run(t testing.TB, e *query.Engine, statement string, params map[string]grap
 	}
 }
 
-// value makes a value of JSON that was decoded with numbers as they are written.
+// value converts JSON decoded with numbers as written.
 func value(t testing.TB, x any) graph.Value {
 	switch v := x.(type) {
 	case nil:
@@ -130,7 +130,7 @@ func value(t testing.TB, x any) graph.Value {
 	return graph.Value{}
 }
 
-// decode reads JSON with numbers as they are written.
+// decode decodes JSON and keeps numbers as written.
 func decode(t testing.TB, text []byte, into any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -15,7 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// open loads scale factor 0.1, which makes the indexes over ids, and makes those over names.
+// open loads scale factor 0.1, which creates the indexes on ids, and creates those on names.
 func open(b *testing.B) (e *query.Engine, dir string) {
 	dir, ok := data(b)
 	if !ok {
@@ -26,7 +26,7 @@ func open(b *testing.B) (e *query.Engine, dir string) {
 		run(b, e, fmt.Sprintf("CREATE INDEX FOR (n:%s) ON (n.name)", label), nil)
 	}
 	run(b, e, "CREATE INDEX FOR (n:Person) ON (n.firstName)", nil)
-	for idle := false; !idle; { // what the load has left is compacted
+	for idle := false; !idle; { // until the store has compacted the load
 		before := processorTime(b)
 		<-time.After(100 * time.Millisecond)
 		idle = processorTime(b)-before < 5*time.Millisecond
@@ -34,7 +34,7 @@ func open(b *testing.B) (e *query.Engine, dir string) {
 	return e, dir
 }
 
-// substitutions gives the parameters of a complex read.
+// substitutions returns the parameters of a complex read.
 func substitutions(b *testing.B, dir string, read int) []map[string]graph.Value {
 	rows := lines(b, filepath.Join(dir, "ldbc-sf0.1", "substitution_parameters", fmt.Sprintf("interactive_%d_param.txt", read)))
 	names := strings.Split(string(rows[0]), "|")
@@ -55,14 +55,14 @@ func substitutions(b *testing.B, dir string, read int) []map[string]graph.Value 
 	return out
 }
 
-// processorTime is what this process has had of all processors.
+// processorTime returns the CPU time of this process.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// measure runs a statement with each of the parameters in turn and gives the processors' time a run.
+// measure runs a statement with each set of parameters in turn and returns the CPU time per run.
 func measure(b *testing.B, e *query.Engine, statement string, params []map[string]graph.Value) {
 	for _, p := range params {
 		run(b, e, statement, p)
@@ -76,7 +76,7 @@ func measure(b *testing.B, e *query.Engine, statement string, params []map[strin
 	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
 }
 
-// drain runs a statement and looks at nothing that comes.
+// drain runs a statement and discards its rows.
 func drain(b *testing.B, e *query.Engine, statement string, params map[string]graph.Value) {
 	res, err := e.Query(b.Context(), query.Request{Statement: statement, Params: params})
 	require.NoError(b, err)

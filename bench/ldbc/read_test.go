@@ -12,19 +12,19 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// bags are the columns that collect makes, whose order is not fixed.
+// bags are columns built by collect, whose order is undefined.
 var bags = map[string][]string{
 	"interactive-complex-1":  {"friendUniversities", "friendCompanies"},
 	"interactive-complex-12": {"tagNames"},
 }
 
-// unordered are the queries whose ORDER BY leaves rows in any order, with the column that it does order.
+// unordered are the queries whose ORDER BY is ambiguous, with the column that it does order.
 var unordered = map[string]string{"interactive-complex-14": "pathWeight"}
 
-// text writes a value so that equal values have equal texts.
+// text formats a value so that equal values have equal texts.
 func text(v graph.Value) string { return string(fn.AppendText(nil, v)) }
 
-// The short and complex reads run as they are written and give Neo4j's answers.
+// The short and complex reads run unchanged and return Neo4j's answers.
 func TestReads(t *testing.T) {
 	dir, ok := data(t)
 	if !ok {
@@ -77,7 +77,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// rowText writes a row, the elements of bags in order.
+// rowText formats a row, with the elements of bags sorted.
 func rowText(name string, columns []string, row []graph.Value) string {
 	var out []byte
 	for i, v := range row {

@@ -21,7 +21,7 @@ type event struct {
 	fields []string
 }
 
-// events gives the update streams in the order of time.
+// events returns the update streams in the order of time.
 func events(t testing.TB, dir string) []event {
 	var out []event
 	for _, file := range []string{"updateStream_0_0_person.csv", "updateStream_0_0_forum.csv"} {
@@ -36,9 +36,8 @@ func events(t testing.TB, dir string) []event {
 	return out
 }
 
-// updates are the parameters of each insert in the order of the stream's fields, with i for integers, s for strings, I
-// and S for lists of them and P for lists of pairs; and a statement that counts what it has made, of which the insert is
-// to make the number that follows.
+// updates holds, for each insert, the parameters in the order of the stream's fields (i for integers, s for strings, I and S for lists of
+// them, P for lists of pairs), a statement that counts the inserted elements, and the expected count.
 var updates = map[string]struct {
 	params string
 	check  string
@@ -50,7 +49,7 @@ var updates = map[string]struct {
 		`MATCH (p:Person {id: $personId, firstName: $personFirstName, email: $emails, birthday: $birthday})-[e]->(x)
 		 WHERE type(e) IN ['IS_LOCATED_IN', 'HAS_INTEREST', 'STUDY_AT', 'WORKS_AT'] RETURN count(e)`,
 		func(p map[string]graph.Value) int {
-			// Each UNWIND over an empty list ends the statement there: what would follow is not made.
+			// An UNWIND over an empty list ends the statement there, so the rest is not created.
 			n := 1
 			for _, list := range []string{"tagIds", "studyAt", "workAt"} {
 				k := len(p[list].List())
@@ -86,7 +85,7 @@ func tagged(n int) func(p map[string]graph.Value) int {
 	return func(p map[string]graph.Value) int { return n + len(p["tagIds"].List()) }
 }
 
-// parameter reads a field of the stream.
+// parameter parses a field of the stream.
 func parameter(t testing.TB, kind byte, field string) graph.Value {
 	switch kind {
 	case 'i':
@@ -110,7 +109,7 @@ func parameter(t testing.TB, kind byte, field string) graph.Value {
 	return graph.ListValue(list)
 }
 
-// The inserts run as they are written, in the order of the stream, and make what they should.
+// The inserts run unchanged in the order of the stream, and create what they should.
 func TestUpdates(t *testing.T) {
 	dir, ok := data(t)
 	if !ok {
@@ -123,7 +122,7 @@ func TestUpdates(t *testing.T) {
 	ran := map[string]int{}
 	for _, ev := range events(t, dir) {
 		u := updates[ev.op]
-		// What comes later builds on persons, forums and messages that were made before.
+		// Later events depend on persons, forums and messages created earlier.
 		if ran[ev.op] >= enough && !strings.ContainsAny(ev.op, "1467") || ran[ev.op] >= 10*enough {
 			continue
 		}
@@ -146,7 +145,7 @@ func TestUpdates(t *testing.T) {
 	require.Equal(t, ran["1"], number(t, e, `MATCH (p:Person) WHERE p.languages IS NOT NULL RETURN count(p)`, nil))
 }
 
-// number runs a statement that gives one number.
+// number runs a statement that returns a single number.
 func number(t testing.TB, e *query.Engine, statement string, params map[string]graph.Value) int {
 	_, rows := run(t, e, statement, params)
 	require.Len(t, rows, 1, statement)

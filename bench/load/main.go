@@ -1,6 +1,6 @@
-// Program load measures loads through a server: people and edges between them that are new, then one load of rows that update
-// the people by SUM and UNION, of which it prints a line each time that as many rows as there are people are durable. It says
-// how much of the processors went into collecting garbage.
+// Program load measures loads through a server: new people and edges between them, then one load of rows that update the people by SUM and
+// UNION. For the latter it prints a line whenever as many rows as there are people are durable. It reports the share of CPU time spent in
+// garbage collection.
 package main
 
 import (
@@ -137,8 +137,7 @@ func (s *server) stop() error {
 	return errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
 }
 
-// load runs a load and prints a line for each of its parts of so many rows, as the server has made them durable, and one for
-// the whole.
+// load runs a load and prints a line for each part of that many rows that the server has made durable, and one for the whole.
 func (s *server) load(name, mapping string, part int) error {
 	began, err := s.now()
 	if err != nil {
@@ -196,15 +195,15 @@ func (s *server) load(name, mapping string, part int) error {
 	return err
 }
 
-// state is how many rows a server has made durable, and the seconds of processors that it has taken, with of them the
-// Go runtime's estimate of what went into collecting garbage and into all else.
+// state holds the number of durable rows of a server, its CPU time, and the Go runtime's estimates of the time spent in garbage collection
+// and in all other work.
 type state struct {
 	at                time.Time
 	rows              float64
 	process, gc, user float64
 }
 
-// print prints what came after another state.
+// print prints the difference to an earlier state.
 func (t *state) print(client string, from *state) {
 	rows, gc := t.rows-from.rows, t.gc-from.gc
 	fmt.Printf("%8s %10.0f %8.0f %18.0f %8.1f%% %s\n", "", rows, rows/t.at.Sub(from.at).Seconds(), rows/(t.process-from.process),

@@ -1,4 +1,4 @@
-// Package network makes the social network that benchmarks run on: as arrays, and loaded into a store on disk.
+// Package network provides the social network that benchmarks run on: as arrays, and loaded into a store on disk.
 package network
 
 import (
@@ -26,7 +26,7 @@ type Network struct {
 	Knows    *csr.Graph
 	Engine   *query.Engine
 	Store    *local.Store
-	LoadTime time.Duration // of the edges, durable
+	LoadTime time.Duration // until the edges are durable
 }
 
 var (
@@ -34,7 +34,7 @@ var (
 	made = map[int]*Network{}
 )
 
-// Persons is the size that benchmarks run on: HOPGATE_BENCH_PERSONS, by default 100,000.
+// Persons is the size of the network: HOPGATE_BENCH_PERSONS, by default 100,000.
 func Persons(b testing.TB) int {
 	b.Helper()
 	text := os.Getenv("HOPGATE_BENCH_PERSONS")
@@ -48,7 +48,7 @@ func Persons(b testing.TB) int {
 	return n
 }
 
-// Open makes the network of a size, once a process. It stays until the process ends.
+// Open creates the network of a size, once per process. It stays until the process ends.
 func Open(b testing.TB, persons int) *Network {
 	b.Helper()
 	mu.Lock()
@@ -68,7 +68,7 @@ func Open(b testing.TB, persons int) *Network {
 	return n
 }
 
-// Close removes what Open has made; TestMain calls it.
+// Close removes what Open created; TestMain calls it.
 func Close() {
 	for _, n := range made {
 		_ = n.Store.Close()

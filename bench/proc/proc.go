@@ -1,4 +1,4 @@
-// Package proc tells what a server that is measured takes of the machine.
+// Package proc measures the resources that a server process uses.
 package proc
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ProcessorTime is what a process has had of all processors.
+// ProcessorTime returns the CPU time of a process.
 func ProcessorTime(pid int) (time.Duration, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

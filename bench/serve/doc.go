@@ -1,2 +1,2 @@
-// Package serve measures requests through the HTTP listener.
+// Package serve measures requests through the HTTP and gRPC listeners.
 package serve

@@ -22,7 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server"
 )
 
-// dial serves a network on the loopback interface and gives a client.
+// dial serves a network on the loopback interface and returns a client.
 func dial(b *testing.B, n *network.Network) pb.GraphServiceClient {
 	b.Helper()
 	s := server.New(n.Engine, loader.New(n.Store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -41,10 +41,10 @@ func dial(b *testing.B, n *network.Network) pb.GraphServiceClient {
 	return pb.NewGraphServiceClient(conn)
 }
 
-// cells is the sum of what a client read, so that the reading is not left out.
+// cells sums what a client reads, so that the compiler does not remove the reads.
 var cells int64
 
-// read reads every cell of some rows, the strings as strings.
+// read reads every cell of some rows, strings as strings.
 func read(b *testing.B, rows *pb.RowBatch) {
 	b.Helper()
 	for _, c := range rows.GetColumns() {
@@ -65,7 +65,7 @@ func read(b *testing.B, rows *pb.RowBatch) {
 	}
 }
 
-// call runs a statement through gRPC and gives the number of its rows.
+// call runs a statement through gRPC and returns the number of its rows.
 func call(b *testing.B, c pb.GraphServiceClient, statement string, params map[string]int64) (rows int) {
 	b.Helper()
 	req := &pb.QueryRequest{Statement: statement, Parameters: map[string]*pb.Value{}}
@@ -89,7 +89,7 @@ func call(b *testing.B, c pb.GraphServiceClient, statement string, params map[st
 	}
 }
 
-// inside runs a statement in the engine and gives the number of its rows.
+// inside runs a statement in the engine and returns the number of its rows.
 func inside(b *testing.B, e *query.Engine, statement string, params map[string]int64) (rows int) {
 	b.Helper()
 	values := map[string]graph.Value{}
@@ -113,8 +113,8 @@ func inside(b *testing.B, e *query.Engine, statement string, params map[string]i
 	}
 }
 
-// BenchmarkGRPC measures requests through a real connection on the loopback interface, warm, each right after the same
-// in the engine alone.
+// BenchmarkGRPC measures warm requests through a real connection on the loopback interface, each directly after the same request in the
+// engine.
 func BenchmarkGRPC(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	c := dial(b, n)

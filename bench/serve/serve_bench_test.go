@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// post sends a request and gives the size of the answer and the time to its first byte.
+// post sends a request and returns the size of the response and the time to its first byte.
 func post(b *testing.B, c *http.Client, url, body string) (size int64, first time.Duration) {
 	b.Helper()
 	start := time.Now()
@@ -58,13 +58,13 @@ func percentiles(b *testing.B, times []time.Duration) {
 	b.ReportMetric(float64(times[len(times)*99/100].Nanoseconds())/1e3, "p99-µs")
 }
 
-// newHandler makes the handler of the HTTP API.
+// newHandler returns the handler of the HTTP API.
 func newHandler(e *query.Engine) *httpapi.Handler {
 	registry := prometheus.NewRegistry()
 	return httpapi.New(e, request.NewMonitor(registry, nil, slog.Default()), registry, httpapi.Options{})
 }
 
-// BenchmarkHTTP measures requests through a real connection on the loopback interface, warm.
+// BenchmarkHTTP measures warm requests through a real connection on the loopback interface.
 func BenchmarkHTTP(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	srv := httptest.NewServer(newHandler(n.Engine))
@@ -89,8 +89,8 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-// BenchmarkParameters runs statements with literals and with parameters in turns, in the engine and warm. It reports the time of
-// the latter by that of the former.
+// BenchmarkParameters alternates statements with literals and statements with parameters in a warm engine. It reports the ratio of their
+// times.
 func BenchmarkParameters(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	params := map[string]graph.Value{"id": graph.IntValue(77), "n": graph.IntValue(2)}
@@ -124,7 +124,7 @@ func BenchmarkParameters(b *testing.B) {
 				run(q.parameters, params)
 			}
 			for i := range b.N {
-				if i%2 == 0 { // neither always runs behind the other
+				if i%2 == 0 { // so that neither always runs after the other
 					literals = append(literals, run(q.literals, nil))
 				}
 				parameters = append(parameters, run(q.parameters, params))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// data is what both layouts store: people, who know each other, and comments, each by a person.
+// data is the content of both layouts: people who know each other, and their comments.
 type data struct {
 	people   []person
 	comments []comment
@@ -40,7 +40,7 @@ const (
 
 var cities = []string{"Amsterdam", "Berlin", "Cairo", "Delhi", "Istanbul", "Lima", "Oslo", "Prague"}
 
-// newData makes the network of a scale; it is the same whenever it is made.
+// newData returns the network of a scale, deterministically.
 func newData(scale float64) *data {
 	rng := rand.New(rand.NewPCG(7, 11))
 	d := &data{}
@@ -54,7 +54,7 @@ func newData(scale float64) *data {
 		d.comments = append(d.comments, comment{rng.IntN(n), word(rng, min(size, maxText)), int64(size)})
 	}
 	for range n * degree {
-		// A few are known to many.
+		// Many people know the same few.
 		d.knows = append(d.knows, knows{rng.IntN(n), int(float64(n) * rng.Float64() * rng.Float64()), int64(1 + rng.IntN(1<<30))})
 	}
 	slices.SortFunc(d.knows, func(a, b knows) int {
@@ -67,7 +67,7 @@ func newData(scale float64) *data {
 	return d
 }
 
-// word makes a text that compresses to about three quarters.
+// word returns a word; texts of such words compress to about three quarters.
 func word(rng *rand.Rand, n int) string {
 	b := make([]byte, n)
 	for i := range b {

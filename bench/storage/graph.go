@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// hopgate is the data in Hopgate's own layout. Decoded lists are off: they would hide the disk's.
+// hopgate stores the data in Hopgate's own layout. The topology cache is off, because it would hide the cost of the disk.
 type hopgate struct {
 	store              *local.Store
 	g                  *local.Graph
@@ -58,7 +58,7 @@ func openGraph(s setup, d *data, fill bool) (_ store, err error) {
 		return h, h.fill()
 	}
 	return h, h.read(func(tx shard.Tx) (err error) {
-		// Ids are given out in the order of creation.
+		// Ids are assigned in the order of creation.
 		h.people, err = scan(tx, "Person", h.g)
 		if err == nil {
 			h.texted, err = scan(tx, "Comment", h.g)
@@ -118,7 +118,7 @@ func (h *hopgate) newKnows(src, dst graph.VertexID, since int64) shard.Mutation 
 	}
 }
 
-// batched commits n mutations, a thousand at a time, and gives the ids of the vertices.
+// batched commits n mutations, a thousand at a time, and returns the ids of the vertices.
 func (h *hopgate) batched(n int, m func(i int) shard.Mutation) (ids []graph.VertexID, err error) {
 	for from := 0; from < n && err == nil; from += 1000 {
 		err = h.write(func(tx shard.Tx) error {
@@ -157,7 +157,7 @@ func (h *hopgate) fill() (err error) {
 	return err
 }
 
-// number gives the number of a person: with one shard, people have the first ids.
+// number returns the number of a person: with one shard, people have the first ids.
 func (h *hopgate) number(id graph.VertexID) int { return int(id.Local() - h.people[0].Local()) }
 
 func (h *hopgate) step(from []int) (out []int, err error) {

@@ -1,5 +1,5 @@
-// Command storage measures what separating large values from keys gains, in Hopgate's layout and in one with a key for
-// each record, after NebulaGraph's study of key-value separation.
+// Command storage measures the effect of separating large values from keys, in Hopgate's layout and in one with a key for each record,
+// after NebulaGraph's study of key-value separation.
 package main
 
 import (
@@ -36,7 +36,7 @@ type options struct {
 	dir   string
 }
 
-// threshold is a size from which on values lie apart.
+// threshold is the size from which values are stored separately.
 type threshold struct {
 	name string
 	size int
@@ -44,7 +44,7 @@ type threshold struct {
 
 var thresholds = []threshold{{"off", off}, {"100 B", 100}, {"4 KB", 4 << 10}}
 
-// cell is what was measured of one workload.
+// cell holds the measurements of a workload.
 type cell struct{ p50, p99 time.Duration }
 
 // run prints a table for each cache mode.
@@ -55,7 +55,7 @@ func run(w io.Writer, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	d := newData(o.scale)
-	// An eighth of the texts fits the block cache.
+	// The block cache holds an eighth of the texts.
 	cache := max(1<<20, int64(len(d.comments))*(30<<10)/8)
 	fmt.Fprintf(w, "%d people, %d edges, %d comments; block cache %d MiB\n", len(d.people), len(d.knows), len(d.comments), cache>>20)
 	for _, mode := range []storage.CacheMode{storage.CacheBlocks, storage.CachePages, storage.CacheDirect} {
@@ -78,7 +78,7 @@ func run(w io.Writer, o options) (err error) {
 	return nil
 }
 
-// measure runs all workloads on one store, which it fills when it is not there yet.
+// measure runs all workloads on a store, which it fills if it is missing.
 func measure(l layout, s setup, d *data, limit time.Duration) (_ map[string]cell, size uint64, err error) {
 	if _, serr := os.Stat(s.dir); serr != nil {
 		if err := os.Mkdir(s.dir, 0o755); err != nil {
@@ -170,8 +170,8 @@ func steps(n int) func(s store, d *data, rng *rand.Rand) error {
 	}
 }
 
-// table prints one cache mode: the times of each layout and threshold, and how much less they are than those of the
-// layout without separation, and than those of the naive layout without it.
+// table prints one cache mode: the times of each layout and threshold, and their change relative to the same layout without separation and
+// to the naive layout without separation.
 func table(w io.Writer, mode storage.CacheMode, columns []map[string]cell, sizes []uint64) error {
 	fmt.Fprintf(w, "\ncache mode %s\n\n", mode)
 	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
@@ -203,7 +203,7 @@ func table(w io.Writer, mode storage.CacheMode, columns []map[string]cell, sizes
 	return tw.Flush()
 }
 
-// less says by how many percent b is less than a.
+// less returns by how many percent b is less than a.
 func less(a, b time.Duration) string { return fmt.Sprintf("%+.0f%%", 100*(float64(b)/float64(a)-1)) }
 
 // short rounds a time to three digits.

@@ -15,8 +15,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// naive is one Pebble store with a key for every vertex record and every edge record in each direction, as NebulaGraph
-// and others lay graphs out. Vertices have scattered ids, as hashes are, so that people and comments lie mixed.
+// naive is a Pebble store with a key for every vertex record and for every edge record in each direction, like the layout of NebulaGraph
+// and others. Vertex ids are scattered like hashes, so people and comments are interleaved.
 //
 //	'v' id (8)                           all properties: sizes and bytes
 //	'e' id (8) type direction other (8)  all properties of the edge
@@ -31,7 +31,7 @@ const (
 	naiveAuthor = 2
 )
 
-// scatter gives vertex ids: of person n, 2n; of comment n, 2n+1.
+// scatter returns vertex ids: 2n scattered for person n, 2n+1 for comment n.
 func scatter(n uint64) uint64 { return (n + 1) * 0x9e3779b97f4a7c15 }
 
 func personID(n int) uint64  { return scatter(uint64(2 * n)) }
@@ -233,7 +233,7 @@ func (n *naive) insert(friend int, c comment) error {
 func (n *naive) settle() error { return n.db.Flush() }
 func (n *naive) close() error  { return n.db.Close() }
 
-// size counts the blob files that were there when the store was opened, which Pebble (v2.1.7) leaves out.
+// size includes the blob files that existed when the store was opened, which Pebble (v2.1.7) omits.
 func (n *naive) size() uint64 {
 	m := n.db.Metrics()
 	return m.DiskSpaceUsage() - m.BlobFiles.Local.LiveSize + m.BlobFiles.LiveSize

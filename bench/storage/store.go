@@ -4,27 +4,27 @@ import "github.com/hopgate/hopgate/internal/storage"
 
 // store is one layout of the data on disk. People and comments have the numbers of data.
 type store interface {
-	// step replaces a set of people, ascending, by those that some of them knows.
+	// step replaces an ascending set of people by the people whom they know.
 	step(from []int) ([]int, error)
-	// names reads name and age of those that a person knows, and gives the sum of their sizes.
+	// names reads name and age of the people whom p knows, and returns the sum of their sizes.
 	names(p int) (int, error)
-	// texts reads the texts of comments and gives the sum of their sizes.
+	// texts reads the texts of comments and returns the sum of their sizes.
 	texts(cs []int) (int, error)
-	// since reads the property of the edges of a person and gives the sum.
+	// since reads the property of a person's edges and returns the sum.
 	since(p int) (int64, error)
-	// insert commits, synced, a person who knows another and the other's comment.
+	// insert commits, synced, a person with an edge to another one, and a comment by the latter.
 	insert(friend int, c comment) error
-	// settle writes all to tables in their last form.
+	// settle moves all data to tables in their final form.
 	settle() error
-	// size is the bytes on disk.
+	// size returns the bytes on disk.
 	size() uint64
 	close() error
 }
 
-// setup is how a store is opened.
+// setup describes how to open a store.
 type setup struct {
 	dir       string
-	threshold int // size in bytes from which on values lie apart
+	threshold int // size in bytes from which values are stored separately
 	mode      storage.CacheMode
 	cache     int64 // bytes of blocks
 }

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// statement gives the body of a request to /v1/query. %d is put in the place of a number that differs from request to
-// request, so that not all are the same statement.
+// statement returns the body of a request to /v1/query. A number that differs from request to request replaces %d, so that the statements
+// differ.
 func statement(text string) string { return `{"statement": "` + text + `"}` }
 
-// worst are requests that ask for too much, or are too much.
+// worst are requests that demand or contain too much.
 var worst = []struct{ name, path, body string }{
 	{"product", "/v1/query", statement("MATCH (a:Person), (b:Person), (c:Person) WHERE a.age + b.age + c.age = -%d RETURN a")},
 	{"product all", "/v1/query", statement("MATCH (a:Person), (b:Person) RETURN a, b SKIP %d")},
@@ -45,17 +45,17 @@ var worst = []struct{ name, path, body string }{
 	{"deep fetch", "/get", strings.Repeat(`{"a":`, 5000) + "%d" + strings.Repeat("}", 5000)},
 }
 
-// crowd is the clients that send the worst.
+// crowd is the set of clients that send the worst requests.
 type crowd struct {
 	http    string
 	clients int
-	only    int // of worst, or -1
+	only    int // index in worst, or -1
 	client  *http.Client
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 
 	mu       sync.Mutex
-	outcomes map[string]map[string]int // by the name of what was sent
+	outcomes map[string]map[string]int // by request name
 }
 
 func newCrowd(address string, o *options) (*crowd, error) {
@@ -74,13 +74,13 @@ func newCrowd(address string, o *options) (*crowd, error) {
 	return c, nil
 }
 
-// start has all clients send one request after the other.
+// start makes all clients send requests continuously.
 func (c *crowd) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	for i := range c.clients {
 		c.wg.Go(func() {
-			for n := i; ctx.Err() == nil; n += 7 { // all kinds are sent at any time
+			for n := i; ctx.Err() == nil; n += 7 { // all kinds run at any time
 				w := worst[n%len(worst)]
 				if c.only >= 0 {
 					w = worst[c.only]
@@ -109,16 +109,16 @@ func (c *crowd) stop() {
 	c.client.CloseIdleConnections()
 }
 
-// The outcomes without a status of the server.
+// Outcomes without a status of the server.
 const (
 	leftAlone = "the client went away"
 	brokenOff = "the connection was broken off"
 )
 
-// failure finds the error at the end of an answer.
+// failure finds the error at the end of a response.
 var failure = regexp.MustCompile(`"errors":\[\{"code":"([^"]*)"`)
 
-// send sends a request and tells how it was answered.
+// send sends a request and returns its outcome.
 func (c *crowd) send(ctx context.Context, path, body string) string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.http+path, strings.NewReader(body))
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *crowd) broken(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// lastPart reads all and gives the end.
+// lastPart reads everything and returns the end.
 func lastPart(r io.Reader) ([]byte, error) {
 	const most = 64 << 10
 	var end []byte
@@ -174,13 +174,13 @@ func lastPart(r io.Reader) ([]byte, error) {
 	}
 }
 
-// right are the beginnings of outcomes that are right answers to requests that ask for too much.
+// right are prefixes of correct outcomes of excessive requests.
 var right = []string{
 	leftAlone, brokenOff, "200", "400 Neo.ClientError.Request.Invalid", "400 Neo.ClientError.Statement.", "408 Neo.ClientError.Transaction.TransactionTimedOut",
 	"413 Neo.TransientError.General.", "413 Neo.ClientError.", "429 Neo.TransientError.Request.NoThreadsAvailable",
 }
 
-// allowed reports whether an outcome is a right answer.
+// allowed reports whether an outcome is correct.
 func allowed(outcome string) bool {
 	for _, r := range right {
 		if strings.HasPrefix(outcome, r) {

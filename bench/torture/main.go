@@ -1,5 +1,5 @@
-// Command torture has many clients send the worst statements that can be thought of to a real server process with little
-// memory, and says what becomes of well-behaved requests beside them, of the server's memory, and of those clients.
+// Command torture makes many clients send the worst possible statements to a real server process with little memory. It reports the effect
+// on well-behaved requests, on the server's memory, and on those clients.
 package main
 
 import (
@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// What the server must keep to: its memory in hundredths of --memory, and the slowest well-behaved requests beside those
-// of a quiet server.
+// Limits for the server: its memory in percent of --memory, and the slowest well-behaved requests relative to those of a quiet server.
 const (
 	mostMemory = 120
 	mostSlower = 10
@@ -44,10 +43,9 @@ type options struct {
 	quiet, torture          time.Duration
 }
 
-// run loads the graph into a server of its own, tortures it, and prints what came of it. It fails if the server does not
-// keep to what it must.
+// run loads the graph into a new server, tortures it, and prints the results. It fails if the server exceeds a limit.
 func run(w io.Writer, o *options) (err error) {
-	bin, err := filepath.Abs(o.bin) // programs are run from the directory of the data
+	bin, err := filepath.Abs(o.bin) // programs run in the directory of the data
 	if err != nil {
 		return err
 	}
@@ -67,11 +65,11 @@ func run(w io.Writer, o *options) (err error) {
 	if err := s.load(filepath.Join(bin, "graphctl")); err != nil {
 		return err
 	}
-	if err := s.restart(); err != nil { // the load's memory is not to be counted
+	if err := s.restart(); err != nil { // exclude the memory of the load
 		return err
 	}
 	good := newMix(s.http, o.people)
-	good.run(o.quiet / 5) // what is read for the first time is slower
+	good.run(o.quiet / 5) // warm the caches
 	quiet := good.run(o.quiet)
 	idle, err := s.status("VmRSS")
 	if err != nil {
@@ -107,7 +105,7 @@ func run(w io.Writer, o *options) (err error) {
 	for i := range quiet {
 		line(quiet[i].name, quiet[i], beside[i])
 	}
-	line("all", together(quiet), together(beside))
+	line("all", merged(quiet), merged(beside))
 	fmt.Fprintln(w, "\nworst             outcome")
 	for _, name := range slices.Sorted(maps.Keys(bad.outcomes)) {
 		for _, outcome := range slices.Sorted(maps.Keys(bad.outcomes[name])) {

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// mixClients send well-behaved requests, each one after the other with mixPause between them.
+// mixClients send well-behaved requests sequentially, with mixPause between them.
 const (
 	mixClients = 4
 	mixPause   = 10 * time.Millisecond
 )
 
-// mix is the well-behaved requests.
+// mix sends the well-behaved requests.
 type mix struct {
 	http   string
 	people int
@@ -30,15 +30,15 @@ func newMix(address string, people int) *mix {
 	return &mix{http: address, people: people, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mixClients}}}
 }
 
-// times are those of one kind of request, shortest first.
+// times holds the times of one kind of request, shortest first.
 type times struct {
 	name    string
 	took    []time.Duration
 	failed  int
-	failure string // of one that failed
+	failure string // of a failed request
 }
 
-// at gives a percentile.
+// at returns a percentile.
 func (t *times) at(part int) time.Duration {
 	if len(t.took) == 0 {
 		return 0
@@ -46,8 +46,8 @@ func (t *times) at(part int) time.Duration {
 	return t.took[min(len(t.took)*part/100, len(t.took)-1)].Round(10 * time.Microsecond)
 }
 
-// together gives the times of all kinds.
-func together(all []*times) *times {
+// merged returns the times of all kinds.
+func merged(all []*times) *times {
 	t := &times{name: "all"}
 	for _, k := range all {
 		t.took = append(t.took, k.took...)
@@ -56,7 +56,7 @@ func together(all []*times) *times {
 	return t
 }
 
-// kinds are the requests: the name, the path, and the body for a person.
+// kinds lists the requests: the name, the path, and the body for a person.
 var kinds = []struct{ name, path, body string }{
 	{"key", "/v1/query", `{"statement": "MATCH (p:Person {id: $id}) RETURN p.name, p.age", "parameters": {"id": %d}}`},
 	{"1 hop", "/v1/query", `{"statement": "MATCH (:Person {id: $id})-[:KNOWS]->(q) RETURN q.id, q.name", "parameters": {"id": %d}}`},
@@ -64,7 +64,7 @@ var kinds = []struct{ name, path, body string }{
 	{"fetch", "/get", `{"Person": {"id": %d, "@column": "name,age"}}`},
 }
 
-// run sends requests for a while and gives their times by kind.
+// run sends requests for a while and returns their times by kind.
 func (m *mix) run(during time.Duration) []*times {
 	ctx, cancel := context.WithTimeout(context.Background(), during)
 	defer cancel()
@@ -101,7 +101,7 @@ func (m *mix) run(during time.Duration) []*times {
 	return all
 }
 
-// send sends one request, and fails if it is not answered as it should be.
+// send sends one request, and fails if the response is wrong.
 func (m *mix) send(path string, body []byte) error {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+m.http+path, bytes.NewReader(body))
 	if err != nil {

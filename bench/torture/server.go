@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// dense is how many vertices of the dense graph there are, each with an edge to each other.
+// dense is the number of vertices of the dense graph, each of which has an edge to every other.
 const dense = 200
 
 const mapping = `version: 1
@@ -55,7 +55,7 @@ func writeFile(dir, name, header string, n int, line func(i int) string) error {
 	return errors.Join(w.Flush(), f.Close())
 }
 
-// process is a server of its own.
+// process is a running server.
 type process struct {
 	bin, dir, memory string
 	cmd              *exec.Cmd
@@ -101,7 +101,7 @@ func (s *process) start() error {
 	return errors.Join(errors.New("the server does not begin: "+s.said()), s.cmd.Process.Kill(), s.cmd.Wait())
 }
 
-// said gives the end of the server's log.
+// said returns the end of the server's log.
 func (s *process) said() string {
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *process) stop() error {
 	return s.cmd.Wait()
 }
 
-// alive fails if the server has ended by itself, or met a fault of its own.
+// alive fails if the server has exited or reported an internal error.
 func (s *process) alive() error {
 	if err := s.cmd.Process.Signal(syscall.Signal(0)); err != nil {
 		return fmt.Errorf("the server is no more: %w: %s", err, s.said())
@@ -145,7 +145,7 @@ func (s *process) load(graphctl string) error {
 	return nil
 }
 
-// status reads a size of the process in bytes: VmRSS is its memory, VmHWM the most so far.
+// status reads a size of the process in bytes: VmRSS is its memory, VmHWM the peak.
 func (s *process) status(field string) (uint64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {

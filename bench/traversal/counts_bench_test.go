@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// BenchmarkCounts counts the rows of patterns in which a type stands more than once. None is enumerated: the chain of two has
-// 135 million rows.
+// BenchmarkCounts counts the rows of patterns in which a type occurs more than once. None enumerates: the chain of two has 135 million
+// rows.
 func BenchmarkCounts(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	e := query.New(n.Store, query.Options{})

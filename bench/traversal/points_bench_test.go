@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// BenchmarkNear counts the points within a kilometre of another, among a million in a square of a degree, by a point index and by a scan.
+// BenchmarkNear counts the points within a kilometre of another, among a million in a square degree, by a point index and by a scan.
 func BenchmarkNear(b *testing.B) {
 	store, err := local.Open(local.Options{Dir: b.TempDir(), Shards: 1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 const twoHops = "MATCH (p:Person {id: $id})-[:KNOWS]->(a)-[:KNOWS]->(q) RETURN count(DISTINCT q) AS n"
 
-// rounds runs two hops from random people and gives the time of each, sorted.
+// rounds runs two hops from random people and returns the sorted times.
 func rounds(b *testing.B, n *network.Network, rng *rand.Rand, count int) []time.Duration {
 	times := make([]time.Duration, count)
 	for i := range times {
@@ -28,8 +28,8 @@ func rounds(b *testing.B, n *network.Network, rng *rand.Rand, count int) []time.
 	return times
 }
 
-// BenchmarkBudget counts what two hops reach from random people with all lists decoded, with none, and with memory for a
-// tenth of them, and gives the mean of the processors' time of each. over is the last against what the first would take if the share of
+// BenchmarkBudget counts what two hops reach from random people with all lists cached, with none, and with memory for a tenth of them, and
+// reports the mean CPU time of each. over relates the last one to the first plus the cost of its share of misses.
 // blocks that were not found had cost what they do with none.
 func BenchmarkBudget(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
@@ -64,12 +64,12 @@ func BenchmarkBudget(b *testing.B) {
 	}
 }
 
-// BenchmarkBesideLoad counts what two hops reach from random people while nobody writes and while a load adds people and
-// edges among them as fast as the store takes them, in turns, and gives the 99th percentile of each.
+// BenchmarkBesideLoad counts what two hops reach from random people, alternately without writers and beside a load of people and edges at
+// full speed, and reports the 99th percentile of each.
 func BenchmarkBesideLoad(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	rng := rand.New(rand.NewPCG(2, 2))
-	// A stream of its own for each run of the benchmark: what a stream has had already is passed over.
+	// Each run of the benchmark needs a stream of its own, because a load skips batches that its stream has already applied.
 	loads++
 	session, err := loader.New(n.Store).Begin(b.Context(), loader.Open{
 		Stream: fmt.Sprintf("beside-%d", loads), Spaces: []loader.Space{{Name: "Person", Label: "Person", Property: "id"}},
@@ -104,7 +104,7 @@ func BenchmarkBesideLoad(b *testing.B) {
 
 var loads int64
 
-// growth loads new people and edges among them, batch by batch.
+// growth loads new people with edges among them, batch by batch.
 type growth struct {
 	session *loader.Session
 	seq     uint64

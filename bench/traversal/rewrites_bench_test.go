@@ -14,8 +14,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// BenchmarkRewrites runs each specialised count with its rule and without it, where the general shape answers: an aggregate
-// over path multiplicities, or over the rows of the pattern.
+// BenchmarkRewrites runs each specialised count with and without its rule. Without it, the general shape answers: an aggregate over path
+// multiplicities, or over the rows of the pattern.
 func BenchmarkRewrites(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	g, err := n.Store.Graph("default")
@@ -41,7 +41,7 @@ func BenchmarkRewrites(b *testing.B) {
 	}
 }
 
-// prepare plans a statement without some rules. The function that it returns runs the plan and returns the count.
+// prepare plans a statement without some rules. It returns a function that runs the plan and returns the count.
 func prepare(b testing.TB, g shard.Graph, statement string, disable ...string) func(testing.TB) int64 {
 	ctx := context.Background()
 	q, _, err := cypher.Compile(statement, cypher.Options{})

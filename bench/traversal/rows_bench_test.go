@@ -15,7 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// drain runs a statement and gives the number of its rows.
+// drain runs a statement and returns the number of its rows.
 func drain(b testing.TB, e *query.Engine, statement string, params map[string]graph.Value) int {
 	res, err := e.Query(context.Background(), query.Request{Statement: statement, Params: params})
 	if err != nil {
@@ -35,10 +35,10 @@ func drain(b testing.TB, e *query.Engine, statement string, params map[string]gr
 	}
 }
 
-// id is the parameter of a statement that begins at a person.
+// id is the parameter of a statement that starts at a person.
 func id(n int64) map[string]graph.Value { return map[string]graph.Value{"id": graph.IntValue(n)} }
 
-// processorTime is what this process has had of all processors.
+// processorTime returns the CPU time of this process.
 func processorTime(b testing.TB) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -47,8 +47,8 @@ func processorTime(b testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkRows reads three properties of every vertex that three hops reach, and gives the time for a row, and the
-// processors' time, which says more on a machine that is busy.
+// BenchmarkRows reads three properties of every vertex within three hops, and reports the time per row and the CPU time per row, which is
+// more meaningful on a busy machine.
 func BenchmarkRows(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	from := starts(n)
@@ -73,8 +73,7 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
-// BenchmarkPredicate counts what two hops reach with and without a condition on the edges, in turns, and gives the median
-// of each.
+// BenchmarkPredicate alternates counts of what two hops reach with and without a condition on the edges, and reports the median of each.
 func BenchmarkPredicate(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	from := starts(n)
@@ -83,13 +82,13 @@ func BenchmarkPredicate(b *testing.B) {
 	for _, where := range []string{"", "WHERE r1.creationDate > 1300000000000 AND r2.creationDate > 1300000000000 "} {
 		statements = append(statements, "MATCH (p:Person {id: $id})-[r1:KNOWS]->(a)-[r2:KNOWS]->(q) "+where+"RETURN count(DISTINCT q) AS n")
 	}
-	for i := range 64 * len(from) { // until the lists and their properties are decoded
+	for i := range 64 * len(from) { // until the lists and their properties are cached
 		for _, s := range statements {
 			ask(b, n.Engine, s, int64(from[i%len(from)])+1)
 		}
 	}
 	times := make([][]time.Duration, len(names))
-	b.ResetTimer() // or the runs are too few for a median
+	b.ResetTimer() // the setup would leave too few runs for a median
 	for i := range b.N {
 		for k, s := range statements {
 			start := time.Now()
@@ -103,7 +102,7 @@ func BenchmarkPredicate(b *testing.B) {
 	}
 }
 
-// BenchmarkShortest finds shortest paths between two different people, most of them far apart in the order of their keys.
+// BenchmarkShortest finds shortest paths between two different people, most of them with distant keys.
 func BenchmarkShortest(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	const statement = "MATCH (a:Person {id: $id}), (b:Person {id: $to}), p = shortestPath((a)-[:KNOWS*]-(b)) RETURN length(p)"
@@ -119,29 +118,29 @@ func BenchmarkShortest(b *testing.B) {
 	}
 }
 
-// BenchmarkSpread compares the ends of two hops from one person of 20, by one processor and by all.
-func BenchmarkSpread(b *testing.B) {
+// BenchmarkExchange compares the ends of two hops from one person in 20, on one processor and on all.
+func BenchmarkExchange(b *testing.B) {
 	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a.id % 20 = 0 AND b.id % 7 > c.id % 11 RETURN count(*) AS n")
 }
 
-// BenchmarkGroups groups the ends of two hops from one person of 20 by a name, by one processor and by all.
+// BenchmarkGroups groups the ends of two hops from one person in 20 by a name, on one processor and on all.
 func BenchmarkGroups(b *testing.B) {
 	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a.id % 20 = 0 RETURN c.firstName AS name, count(*) AS n, max(b.id) AS last")
 }
 
-// BenchmarkWeights counts the walks of three hops by the weights of people, by one processor and by all.
-func BenchmarkWeights(b *testing.B) {
+// BenchmarkMultiplicity counts the walks of three hops by path multiplicities, on one processor and on all.
+func BenchmarkMultiplicity(b *testing.B) {
 	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b) MATCH (b)-[:KNOWS]->(c) MATCH (c)-[:KNOWS]->(d) RETURN count(*) AS n")
 }
 
-// byProcessors runs a statement by one processor and by all.
+// byProcessors runs a statement on one processor and on all.
 func byProcessors(b *testing.B, statement string) {
 	n := network.Open(b, network.Persons(b))
 	all := runtime.GOMAXPROCS(0)
-	for range 3 { // until the plan is known to take long
+	for range 3 { // until the plan counts as long-running
 		drain(b, n.Engine, statement, nil)
 	}
-	time.Sleep(time.Second) // so that no short request is recent
+	time.Sleep(time.Second) // no short request must be recent
 	for _, processors := range []int{1, all} {
 		b.Run(fmt.Sprintf("processors=%d", processors), func(b *testing.B) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// starts are the people that walks begin at, spread over the network.
+// starts are the start vertices of walks, evenly spread over the network.
 func starts(n *network.Network) []uint32 {
 	out := make([]uint32, 16)
 	for i := range out {
@@ -27,7 +27,7 @@ func starts(n *network.Network) []uint32 {
 	return out
 }
 
-// staged counts distinct ends with the set made anew at every hop.
+// staged counts distinct ends with a new set at every hop.
 func staged(hops int) string {
 	s := "MATCH (p:Person {id: $id})-[:KNOWS]->(v1) "
 	for i := 2; i <= hops; i++ {
@@ -40,7 +40,7 @@ func ask(b testing.TB, e *query.Engine, statement string, id int64) int64 {
 	return askBy(b, e, statement, map[string]graph.Value{}, id)
 }
 
-// askBy is ask with a map for the parameters.
+// askBy is ask with a reusable map for the parameters.
 func askBy(b testing.TB, e *query.Engine, statement string, params map[string]graph.Value, id int64) int64 {
 	params["id"] = graph.IntValue(id)
 	res, err := e.Query(context.Background(), query.Request{Statement: statement, Params: params})
@@ -83,7 +83,7 @@ func BenchmarkDistinct(b *testing.B) {
 						b.Fatalf("%d, want %d", got, want)
 					}
 				}
-				params := map[string]graph.Value{} // one for all runs, as the walk's memory is
+				params := map[string]graph.Value{} // reused by all runs, like the memory of the walk
 				b.ResetTimer()
 				for i := range b.N {
 					askBy(b, n.Engine, statement, params, int64(from[i%len(from)])+1)

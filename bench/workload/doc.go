@@ -1,2 +1,2 @@
-// Package workload holds the requests that benchmarks and graphctl bench send to a server.
+// Package workload defines the requests that benchmarks and graphctl bench send to a server.
 package workload

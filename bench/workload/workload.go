@@ -5,31 +5,31 @@ import (
 	"strconv"
 )
 
-// Workload is some requests that are measured one after the other.
+// Workload is a sequence of requests to measure.
 type Workload struct {
 	Name, About string
-	// Setup fills a graph of the workload's own with vertices 0 to Keys-1. Without it the requests go to a graph that holds the
-	// people of graphctl generate social, and read.
+	// Setup fills a separate graph with vertices 0 to Keys-1. Without it, the requests read a graph with the people of graphctl generate
+	// social.
 	Setup    []string
 	Requests []Request
 }
 
-// Keys is how many vertices a Setup makes.
+// Keys is the number of vertices that a Setup creates.
 const Keys = 10_000
 
 var keys = strconv.Itoa(Keys)
 
-// Request is a statement over the parameters id and to, the ids of two vertices, or a JSON-array fetch.
+// Request is a statement with the parameters id and to, the ids of two vertices, or a JSON-array fetch.
 type Request struct {
 	Name      string
 	Statement string
-	Fetch     string // with %d where the id of a person stands
+	Fetch     string // %d is the id of a person
 }
 
-// Body gives a fetch for the person with an id.
+// Body returns a fetch for the person with an id.
 func (r *Request) Body(id int64) []byte { return fmt.Appendf(nil, r.Fetch, id) }
 
-// All are the workloads, by the names that graphctl bench knows.
+// All lists the workloads of graphctl bench.
 var All = []*Workload{Hops, Fetches, Commits}
 
 // Hops are reads from a random person.
