@@ -66,6 +66,7 @@ type Function struct {
 	// Inserts is the argument that becomes an element of the list that the function gives; 0: none does.
 	Inserts       int
 	Deterministic bool   // the same arguments give the same value, always
+	Stable        bool   // the same arguments, one at least, give the same value within a statement
 	Volatile      bool   // each call gives another value, so an aggregate may not take it
 	Internal      bool   // statements cannot call it: the binders of openCypher and fetches do
 	Category      string // as SHOW FUNCTIONS says

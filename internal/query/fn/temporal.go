@@ -206,7 +206,7 @@ func (in *instant) functions() []Function {
 	truncate := in.name + ".truncate"
 	return []Function{
 		{
-			Name: in.name, MaxArgs: 1,
+			Name: in.name, MaxArgs: 1, Stable: true,
 			Result:      in.kind | Null,
 			Signature:   in.name + "([value :: STRING | MAP | temporal]) :: " + in.typ,
 			Description: "Reads a text, joins a map of fields, or takes the parts out of another instant; else the current time.",
@@ -216,7 +216,7 @@ func (in *instant) functions() []Function {
 		clock("transaction", "when the transaction began", func(ctx *Context) time.Time { return ctx.Transaction }),
 		clock("realtime", "now", func(*Context) time.Time { return time.Now() }),
 		{
-			Name: truncate, MinArgs: 1, MaxArgs: 3,
+			Name: truncate, MinArgs: 1, MaxArgs: 3, Stable: true,
 			Result:      in.kind | Null,
 			Signature:   truncate + "(unit :: STRING [, input :: temporal [, fields :: MAP]]) :: " + in.typ,
 			Description: "The beginning of the unit that holds the instant, then with the fields that are given.",

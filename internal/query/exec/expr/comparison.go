@@ -46,7 +46,7 @@ func (c *comparison) Filter(ctx context.Context, b *runtime.Batch, s, dst runtim
 	if err != nil {
 		return nil, err
 	}
-	if k, ok := IsConst(c.y); ok {
+	if k, ok := fixed(c.y); ok {
 		switch k.Kind() {
 		case graph.Null:
 			return dst, nil

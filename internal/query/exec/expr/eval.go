@@ -71,9 +71,11 @@ func (es *Evaluators) Add(e plan.Expr) runtime.Evaluator {
 		}
 		return c
 	case *plan.ListLit:
-		return &listLit{Tuple: NewTuple(es.AddAll(e.Elems)), nesting: runtime.Nesting{Run: es.r}}
+		elems := es.AddAll(e.Elems)
+		return es.once(&listLit{Tuple: NewTuple(elems), nesting: runtime.Nesting{Run: es.r}}, elems)
 	case *plan.MapLit:
-		return &mapLit{Tuple: NewTuple(es.AddAll(e.Elems)), keys: e.Keys, nesting: runtime.Nesting{Run: es.r}}
+		elems := es.AddAll(e.Elems)
+		return es.once(&mapLit{Tuple: NewTuple(elems), keys: e.Keys, nesting: runtime.Nesting{Run: es.r}}, elems)
 	case *plan.MapProject:
 		m := &mapProject{x: es.Add(e.X), Tuple: NewTuple(es.AddAll(e.Elems)), keys: e.Keys, nesting: runtime.Nesting{Run: es.r}}
 		if e.All {

@@ -31,7 +31,7 @@ func (es *Evaluators) op(e *plan.Op) runtime.Evaluator {
 	case plan.Not:
 		return &unary{x: args[0], f: fn.Not}
 	case plan.Neg:
-		return es.at(e.Pos, &unary{x: args[0], f: fn.Neg})
+		return es.once(es.at(e.Pos, &unary{x: args[0], f: fn.Neg}), args)
 	case plan.Pos:
 		return es.at(e.Pos, &unary{x: args[0], f: fn.Pos})
 	case plan.Eq, plan.Ne, plan.Lt, plan.Le, plan.Gt, plan.Ge:
@@ -61,13 +61,13 @@ func (es *Evaluators) op(e *plan.Op) runtime.Evaluator {
 		}
 		x = o
 	}
-	return es.at(e.Pos, x)
+	return es.once(es.at(e.Pos, x), args)
 }
 
 // newComparison puts a constant on the right.
 func newComparison(r *runtime.Run, op plan.OpCode, x, y runtime.Evaluator) *comparison {
-	if _, ok := IsConst(x); ok {
-		if _, ok := IsConst(y); !ok {
+	if isFixed(x) {
+		if !isFixed(y) {
 			x, y = y, x
 			switch op {
 			case plan.Lt:
@@ -124,7 +124,11 @@ func (es *Evaluators) call(e *plan.Call) runtime.Evaluator {
 		es.r.Fail(unknownFunction(e))
 		return &Constant{}
 	}
-	return es.at(e.Pos, &call{f: f, ctx: es.r.Env.Fn, Tuple: NewTuple(args), row: make([]graph.Value, len(args)), memory: es.r.NewValueMemory(e.Func + "()"), nesting: runtime.Nesting{Run: es.r}})
+	x := es.at(e.Pos, &call{f: f, ctx: es.r.Env.Fn, Tuple: NewTuple(args), row: make([]graph.Value, len(args)), memory: es.r.NewValueMemory(e.Func + "()"), nesting: runtime.Nesting{Run: es.r}})
+	if f.Deterministic || f.Stable {
+		x = es.once(x, args)
+	}
+	return x
 }
 
 // CheckCall checks that a function exists.

@@ -1,6 +1,7 @@
 package relational
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"strings"
@@ -60,6 +61,10 @@ func newAggColumn(r *runtime.Run, a plan.Agg, args []runtime.Evaluator) *aggColu
 		c.acc = &listAccumulators{nesting: runtime.Nesting{Run: r}}
 	case a.Func == "sum":
 		c.acc = &sumAccumulators{}
+	case a.Func == "min":
+		c.acc = &extremeAccumulators{r: r, sign: 1}
+	case a.Func == "max":
+		c.acc = &extremeAccumulators{r: r, sign: -1}
 	default:
 		f, _ := fn.LookupAggregate(a.Func)
 		c.acc = &genericAccumulators{r: r, agg: f, fn: r.Env.Fn, row: make([]graph.Value, len(args)), keeps: strings.HasPrefix(a.Func, "percentile")}
@@ -338,6 +343,50 @@ func (s *sumAccumulators) add(cols [][]graph.Value, rows runtime.Sel, group []in
 	}
 	return 0, nil
 }
+
+// extremeAccumulators implements min() and max(): they keep the first value of those that are equal in the global order.
+type extremeAccumulators struct {
+	r    *runtime.Run
+	sign int // 1 for min, -1 for max
+	vals []graph.Value
+}
+
+func (x *extremeAccumulators) grow(n int) {
+	for len(x.vals) < n {
+		x.vals = append(x.vals, graph.Value{})
+	}
+}
+
+func (x *extremeAccumulators) reset() {
+	clear(x.vals)
+	x.vals = x.vals[:0]
+}
+
+func (x *extremeAccumulators) add(cols [][]graph.Value, s runtime.Sel, group []int32, _ []graph.Value) (int, error) {
+	for _, i := range s {
+		v, best := &cols[0][i], &x.vals[group[i]]
+		order := 0
+		switch {
+		case v.Kind() == graph.Int && best.Kind() == graph.Int:
+			order = cmp.Compare(v.Int(), best.Int())
+		case v.IsNull():
+			continue
+		case best.IsNull():
+			order = -x.sign
+		default:
+			if err := x.r.CheckLargeNoContext(*v); err != nil {
+				return 0, err
+			}
+			order = fn.Order(*v, *best)
+		}
+		if order*x.sign < 0 {
+			*best = *v
+		}
+	}
+	return 0, nil
+}
+
+func (x *extremeAccumulators) result(g int) (graph.Value, error) { return x.vals[g], nil }
 
 // addInts adds two integers and reports whether the sum fits.
 func addInts(a, b int64) (int64, bool) {
