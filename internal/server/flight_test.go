@@ -233,6 +233,15 @@ func TestFlightBomb(t *testing.T) {
 	_, err = stream.Recv()
 	require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
 	require.ErrorContains(t, err, "max-request")
+
+	// A message without a descriptor is refused, and so is one whose metadata are damaged.
+	for _, m := range []*flight.FlightData{{}, {FlightDescriptor: d.GetFlightDescriptor(), DataHeader: []byte{255, 255, 255, 255}}} {
+		stream, err := c.Client.DoPut(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, stream.Send(m))
+		_, err = stream.Recv()
+		require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
+	}
 }
 
 // Flight asks for tokens as other calls do; a client may identify itself by name and token first.

@@ -11,10 +11,24 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// Value returns an element of an array that a client has sent, without references to the array's memory.
-func Value(a arrow.Array, row int) (graph.Value, error) {
+// Value returns an element of an array that a client has sent, without references to the array's memory. The library checks the parts
+// of an array only as they are read, and panics.
+func Value(a arrow.Array, row int) (v graph.Value, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v, err = graph.Value{}, fmt.Errorf("the data of Arrow are damaged: %v", p)
+		}
+	}()
+	return value(a, row, 0)
+}
+
+func value(a arrow.Array, row, depth int) (graph.Value, error) {
+	if depth > wire.MaxDepth {
+		return graph.Value{}, fmt.Errorf("nested deeper than %d", wire.MaxDepth)
+	}
 	if a.IsNull(row) {
 		return graph.Value{}, nil
 	}
@@ -73,13 +87,13 @@ func Value(a arrow.Array, row int) (graph.Value, error) {
 	case *array.Timestamp:
 		return instant(int64(a.Value(row)), a.DataType().(*arrow.TimestampType))
 	case *array.Dictionary:
-		return Value(a.Dictionary(), a.GetValueIndex(row))
+		return value(a.Dictionary(), a.GetValueIndex(row), depth+1)
 	case *array.Struct:
-		return structValue(a, row)
+		return structValue(a, row, depth+1)
 	case array.ExtensionArray:
-		return Value(a.Storage(), row)
+		return value(a.Storage(), row, depth+1)
 	case array.ListLike:
-		return listValue(a, row)
+		return listValue(a, row, depth+1)
 	}
 	return graph.Value{}, fmt.Errorf("values of Arrow's type %s cannot be parameters", a.DataType())
 }
@@ -130,15 +144,18 @@ func zoneOf(typ *arrow.TimestampType) (temporal.Zone, error) {
 	return temporal.Zone{Offset: int32(offset)}, nil
 }
 
-func listValue(a array.ListLike, row int) (graph.Value, error) {
+func listValue(a array.ListLike, row, depth int) (graph.Value, error) {
 	from, to := a.ValueOffsets(row)
 	items := a.ListValues()
 	if m, ok := a.(*array.Map); ok {
 		return graph.Value{}, fmt.Errorf("values of Arrow's type %s cannot be parameters: a struct is a map", m.DataType())
 	}
+	if from < 0 || to < from || to > int64(items.Len()) {
+		return graph.Value{}, fmt.Errorf("the data of Arrow are damaged: a list from %d to %d of %d elements", from, to, items.Len())
+	}
 	list := make([]graph.Value, 0, to-from)
 	for i := from; i < to; i++ {
-		v, err := Value(items, int(i))
+		v, err := value(items, int(i), depth)
 		if err != nil {
 			return v, err
 		}
@@ -147,11 +164,11 @@ func listValue(a array.ListLike, row int) (graph.Value, error) {
 	return graph.ListValue(list), nil
 }
 
-func structValue(a *array.Struct, row int) (graph.Value, error) {
+func structValue(a *array.Struct, row, depth int) (graph.Value, error) {
 	fields := a.DataType().(*arrow.StructType).Fields()
 	entries := make([]graph.MapEntry, len(fields))
 	for i, f := range fields {
-		v, err := Value(a.Field(i), row)
+		v, err := value(a.Field(i), row, depth)
 		if err != nil {
 			return v, err
 		}

@@ -150,6 +150,34 @@ func (s *flightService) DoGet(ticket *flight.Ticket, stream flight.FlightService
 	return nil
 }
 
+// DoPut takes a command of Flight SQL with Arrow data.
+func (s *flightService) DoPut(stream flight.FlightService_DoPutServer) error {
+	return s.FlightServer.DoPut(&putStream{FlightService_DoPutServer: stream})
+}
+
+// putStream checks what the library expects of messages: the first has a descriptor, and all have sound metadata.
+type putStream struct {
+	flight.FlightService_DoPutServer
+	begun bool
+}
+
+func (s *putStream) Recv() (*flight.FlightData, error) {
+	m, err := s.FlightService_DoPutServer.Recv()
+	if err != nil {
+		return nil, err
+	}
+	if !s.begun && m.GetFlightDescriptor() == nil {
+		err = wire.RequestError("the first message: must have a descriptor, which holds a command")
+	} else {
+		err = checkMetadata(m.GetDataHeader())
+	}
+	if err != nil {
+		return nil, wire.GRPCError(err)
+	}
+	s.begun = true
+	return m, nil
+}
+
 // flightSink sends record batches in messages that clients can read.
 type flightSink struct {
 	*flight.Writer
