@@ -23,7 +23,7 @@ func floatOf(f float64) *pb.Value {
 	return &pb.Value{Kind: &pb.Value_Float{Float: f}}
 }
 
-// A property gets each type that its values have; empty lists go with other lists, and what semicolons cannot tell is
+// A property gets each type that its values have; empty lists go with other lists, and what is ambiguous with semicolons is
 // written otherwise.
 func TestExportTypes(t *testing.T) {
 	p := &exportProp{}
@@ -48,7 +48,7 @@ func TestExportTypes(t *testing.T) {
 	}
 }
 
-// Parquet holds what was written, and tells null, an empty list and an empty string apart.
+// Parquet holds what was written, and distinguishes null, an empty list and an empty string.
 func TestExportParquet(t *testing.T) {
 	f := &exportFile{shape: &exportShape{labels: []string{"A"}}, columns: []exportColumn{
 		{name: "b", typ: typeBool}, {name: "f", typ: typeFloat}, {name: "i", typ: typeInt}, {name: "l", typ: typeString | listType}, {name: "s", typ: typeString},

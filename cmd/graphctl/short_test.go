@@ -9,7 +9,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// Tables show graph values as patterns and tell null from an empty text; columns line up by the width of characters.
+// Tables show graph values as patterns and distinguish null from an empty text; columns line up by the width of characters.
 func TestShortForms(t *testing.T) {
 	integer := &pb.Value{Kind: &pb.Value_Integer{Integer: 42}}
 	a := &pb.Vertex{ElementId: "1", Labels: []string{"Person", "odd name"}, Properties: []*pb.MapEntry{{Key: "id", Value: integer}, {Key: "a b", Value: text("x")}}}

@@ -146,7 +146,7 @@ func TestChartMetrics(t *testing.T) {
 	}
 }
 
-// metricLabels gives the labels of each series that the server with an admin listener shows, by its name, all of which follow Prometheus' conventions.
+// metricLabels returns the labels of each series that the server with an admin listener exports, by name, and checks Prometheus' naming conventions.
 func metricLabels(t *testing.T, admin string) map[string][]string {
 	res, err := http.Get("http://" + admin + "/metrics")
 	require.NoError(t, err)

@@ -188,7 +188,7 @@ func (n *node) lay(template podTemplate, labels map[string]string, addresses []s
 			}
 		}
 		if v.ConfigMap.Name+v.Secret.SecretName != "" {
-			require.NotEmpty(n.t, content, "nobody has given %+v", v)
+			require.NotEmpty(n.t, content, "no volume is defined for %+v", v)
 		}
 		for name, text := range content {
 			require.NoError(n.t, os.WriteFile(filepath.Join(root, v.Name, name), []byte(local(text)), 0o600))

@@ -44,7 +44,7 @@ func (p *process) kill(signal syscall.Signal) {
 	_ = p.cmd.Wait()
 }
 
-// freeAddress returns an address that nobody listens on. Its port lies below the range that the system assigns to
+// freeAddress returns a free address. Its port lies below the range that the system assigns to
 // listeners on port 0 and to connections, so nothing takes it before the process that it is for.
 func freeAddress(t *testing.T) string {
 	for range 100 {

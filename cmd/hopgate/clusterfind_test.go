@@ -111,7 +111,7 @@ func TestClusterFound(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, want, "200010000")
 
-	// move starts the shards anew, at other addresses.
+	// move restarts the shards at other addresses.
 	move := func(to ...string) {
 		for _, s := range ss {
 			s.kill(syscall.SIGKILL)

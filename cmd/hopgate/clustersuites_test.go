@@ -64,7 +64,7 @@ func newCase(texts ...string) []request {
 	return append(statements("MATCH (n) DETACH DELETE n"), statements(texts...)...)
 }
 
-// add adds a case, and to it the questions after the graph's state, which tells whether something was done twice.
+// add adds a case, and to it the questions after the graph's state, which shows whether something was done twice.
 func (s *suite) add(c []request) {
 	s.cases = append(s.cases, append(c, statements("MATCH (n) RETURN n", "MATCH (a)-[r]->(b) RETURN a, r, b")...))
 }
@@ -271,12 +271,12 @@ func (r *request) unavailable(a said) bool {
 	return a.status == http.StatusServiceUnavailable && a.code == "Neo.TransientError.General.DatabaseUnavailable"
 }
 
-// unknown says that nobody knows whether a write was done.
+// unknown reports whether the outcome of a write is unknown.
 func (r *request) unknown(a said) bool {
 	return a.status == http.StatusGatewayTimeout && (r.method != "" || a.code == "Neo.DatabaseError.Transaction.TransactionCommitFailed")
 }
 
-// errOpen says that nobody knows whether a request changed the graph, or will.
+// errOpen means that a request may or may not have changed the graph, or still may.
 var errOpen = errors.New("the outcome is unknown")
 
 // suites runs cases through both gateways of a cluster whose processes are killed meanwhile.
@@ -356,7 +356,7 @@ func (s *suites) same(c []request, want []said, graphName string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c[i].text, err)
 		}
-		// The counters of what makes the graph empty tell what was there.
+		// The counters of the statement that empties the graph show what it held.
 		if want != nil && (i > 0 || c[i].read) && !reflect.DeepEqual(got, want[i]) {
 			return fmt.Errorf("%s %s\ngave %v\nnot  %v\nin %s, in a case of %d requests", c[i].method, c[i].text, got, want[i], graphName, len(c))
 		}

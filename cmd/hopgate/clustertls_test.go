@@ -118,7 +118,7 @@ func TestClusterTLS(t *testing.T) {
 		}
 	}
 
-	// Another authority: shards and gateways that make their connections anew do so by the new files.
+	// Another authority: shards and gateways use the new files when they reconnect.
 	b := newAuthority(t)
 	cert, key = b.sign(t, "cluster", "127.0.0.1")
 	require.True(t, pool.AppendCertsFromPEM([]byte(b.pem)))

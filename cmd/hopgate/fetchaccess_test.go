@@ -81,7 +81,7 @@ func TestFetchCaller(t *testing.T) {
 		{"1", "/post", `{"Moment": {"id": 21, "userId": 2, "@role": "OWNER"}}`, `"code":401`},
 		{"1", "/delete", `{"Moment": {"id": 20, "@role": "OWNER"}}`, `"code":412`},
 		{"1", "/delete", `{"Moment": {"id": 11, "@role": "OWNER"}}`, ok},
-		// The other doors are shut for whoever may only fetch, and open by role for others.
+		// Callers who may only fetch cannot use other routes; others can by role.
 		{"1", "/v1/query", `{"statement": "RETURN 1"}`, "Security.Forbidden"},
 		{"1", "/db/default/query/v2", `{"statement": "RETURN 1"}`, "Security.Forbidden"},
 		{"1", "/v1/traverse", `{"from": {"label": "User", "property": "id", "value": 1}, "edges": ["KNOWS"], "hops": 1}`, "Security.Forbidden"},
@@ -92,7 +92,7 @@ func TestFetchCaller(t *testing.T) {
 		require.Contains(t, ask(c.caller, c.path, c.body), c.want, "%s %s %s", c.caller, c.path, c.body)
 	}
 	require.Zero(t, s.stop(syscall.SIGTERM))
-	// Without rules nobody says what a fetcher may do.
+	// Without rules a fetcher may do nothing.
 	s = start(t, data, "--tokens-file", filepath.Join(dir, "tokens.yaml"))
 	require.Contains(t, ask("1", "/get", `{"User": {"id": 1}}`), `"code":401`)
 	require.Contains(t, ask("reads", "/get", `{"User": {"id": 1}}`), `"phone":11`)

@@ -238,7 +238,7 @@ func (c *chains) run(s *server) (ended chan error) {
 			defer conn.Close()
 			for err == nil || again(err) {
 				n := int(c.acked[w].Load()) + 1
-				if n%5 == 0 { // nobody must ever see this one
+				if n%5 == 0 { // must never become visible
 					if err = s.writeChain(ctx, conn, w, 500_000+n, false); err != nil {
 						continue
 					}
@@ -255,7 +255,7 @@ func (c *chains) run(s *server) (ended chan error) {
 	return ended
 }
 
-// check compares what is there with what was acknowledged, and each client's transactions with its vertex, and lets the
+// check compares the graph with what was acknowledged, and each client's transactions with its vertex, and lets the
 // clients go on from there.
 func (c *chains) check(s *server) {
 	t := c.t
@@ -339,7 +339,7 @@ func TestKillDuringTransactions(t *testing.T) {
 		for err := range ended {
 			var a answered
 			require.Error(t, err)
-			require.False(t, errors.As(err, &a), "a client was told: %v", err)
+			require.False(t, errors.As(err, &a), "a client received: %v", err)
 		}
 		<-building
 		acked := c.total()

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 // patience is how long a test waits for what should come at once.
 const patience = 30 * time.Second
 
-// environ is the environment of the programs, without settings of whoever runs the tests.
+// environ is the environment of the programs, without Hopgate's settings of the caller.
 func environ(more ...string) []string {
 	var env []string
 	for _, e := range os.Environ() {
@@ -218,7 +218,7 @@ func TestRoad(t *testing.T) {
 	sun, flame, profile := filepath.Join(t.TempDir(), "sun.html"), filepath.Join(t.TempDir(), "flame.html"), filepath.Join(t.TempDir(), "heap.pb.gz")
 	require.Contains(t, s.graphctl("profile", "MATCH (p:Person)-[:KNOWS]->(q) RETURN count(q)", "--sunburst", sun), "rows")
 	s.graphctl("pprof", "heap", "--flame", flame, "-O", profile)
-	// What the server has taken by itself: the first profile of its processors is ended by whoever asks for one.
+	// The server's continuous profiles: a requested CPU profile ends the first one.
 	s.graphctl("pprof", "cpu", "--seconds", "1", "-O", filepath.Join(t.TempDir(), "cpu.pb.gz"))
 	require.Eventually(t, func() bool {
 		kept := s.graphctl("pprof", "kept")

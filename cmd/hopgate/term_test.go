@@ -39,7 +39,7 @@ func TestTermDuringTransactions(t *testing.T) {
 	url := "http://" + s.addrs.HTTP + "/db/default/query/v2"
 	for range rounds(1) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-		// Two transactions that nobody ends.
+		// Two transactions that no client ends.
 		left := "CREATE (:N {id: -$w, w: 99, n: 1, text: $text})"
 		tx, err := call(ctx, http.MethodPost, url+"/tx", left, chainParams(1, 1))
 		require.NoError(t, err)
@@ -80,13 +80,13 @@ func TestTermDuringTransactions(t *testing.T) {
 			}, patience, time.Millisecond)
 		}
 		if len(ends[0])+len(ends[1]) > 0 {
-			t.Log("a slow statement is over before the server is told to stop")
+			t.Log("a slow statement is over before the server receives SIGTERM")
 		}
 		require.Zero(t, s.stop(syscall.SIGTERM), s.log)
 		require.Contains(t, s.log.String(), "msg=stopped")
 		for err := range ended {
 			require.Error(t, err)
-			require.True(t, refused(err), "a client was told: %v", err)
+			require.True(t, refused(err), "a client received: %v", err)
 		}
 		for i := range slow {
 			e := <-ends[i]

@@ -49,7 +49,7 @@ func TestRoles(t *testing.T) {
 	require.Equal(t, graph.KindDenied, graph.AsError(err).Kind)
 	require.Error(t, CheckEvery(ctx, Admin))
 	require.Equal(t, Admin, id.highest())
-	require.NoError(t, CheckEvery(context.Background(), Admin), "where nobody is asked, all is allowed")
+	require.NoError(t, CheckEvery(context.Background(), Admin), "without authentication, everything is permitted")
 }
 
 func TestTokens(t *testing.T) {

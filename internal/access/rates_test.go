@@ -32,7 +32,7 @@ func TestParseLimits(t *testing.T) {
 	}
 }
 
-// arrive is a request of somebody to a graph, which brings n bytes.
+// arrive sends a request of n bytes from a caller to a graph.
 func arrive(r *Rates, id *Identity, graphName string, n int) error {
 	ctx := context.Background()
 	if id != nil {
@@ -73,7 +73,7 @@ func TestRates(t *testing.T) {
 	})
 }
 
-// Bytes are counted as they come, and who has taken too many waits, or is told when to come back.
+// Bytes count as they arrive; a caller over the limit waits, or learns when to retry.
 func TestRatesOfBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRates(Limits{Bytes: 100}, Limits{Bytes: 1000})

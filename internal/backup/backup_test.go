@@ -164,7 +164,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorContains(t, err, "passwd")
 }
 
-// Files that belong to no backup are in nobody's way, and do not come back.
+// Files that belong to no backup do no harm, and are not restored.
 func TestForeignFiles(t *testing.T) {
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "data")
 	r, err := Open(ctx, dir, false)
@@ -190,7 +190,7 @@ func TestForeignFiles(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(contents)), names)
 }
 
-// An interrupted restore is begun anew.
+// An interrupted restore starts over.
 func TestRestoreAgain(t *testing.T) {
 	r := OpenBucket(memblob.OpenBucket(nil))
 	defer r.Close()

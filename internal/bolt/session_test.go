@@ -292,7 +292,7 @@ func TestEnd(t *testing.T) {
 	require.Zero(t, c.f.open.Load())
 }
 
-// A transaction of which nothing is asked is rolled back, also while a result waits, and the client's next message learns of it. A
+// An idle transaction rolls back, also while a result waits, and the client's next message learns of it. A
 // client that waits for an answer gets an empty chunk now and then.
 func TestTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -310,7 +310,7 @@ func TestTimes(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		require.Zero(t, c.f.open.Load())
-		require.Zero(t, c.out.Len(), "nobody has asked")
+		require.Zero(t, c.out.Len(), "no message asked for it")
 		require.True(t, c.s.Arrive(bytesOf(t, messageOf("PULL")), nil))
 		require.True(t, c.s.Arrive(bytesOf(t, messageOf("COMMIT")), nil))
 		synctest.Wait()

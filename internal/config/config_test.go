@@ -23,7 +23,7 @@ func load(t *testing.T, args, environ []string) (Config, error) {
 	return Load(fs, environ)
 }
 
-// A flag beats the environment, which beats the file.
+// A flag overrides the environment, which overrides the file.
 func TestPrecedence(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("memory: 1GiB\nshards: 2\nhttp: 127.0.0.1:1\n"), 0o600))
@@ -34,7 +34,7 @@ func TestPrecedence(t *testing.T) {
 	require.Equal(t, "127.0.0.1:3", c.HTTP)
 }
 
-// Whatever is not known is named.
+// Errors name unknown settings.
 func TestUnknown(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("memory: 1GiB\nshrads: 2\n"), 0o600))
@@ -85,7 +85,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// An address of Bolt that somebody has asked for must be free, be it the default one.
+// An explicit Bolt address must be free, even if it equals the default.
 func TestBoltIfFree(t *testing.T) {
 	for _, c := range []struct {
 		args, environ []string

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMark marks lists of local ids, dense and scattered ones, and compares what is there with sets that take in one
+// TestMark marks lists of local ids, dense and scattered ones, and compares the result with sets that take in one
 // vertex after the other.
 func TestMark(t *testing.T) {
 	const room = 1 << 12

@@ -87,7 +87,7 @@ var (
 	}
 )
 
-// hostile writes files of which it is known which lines are refused, and why.
+// hostile writes files, and knows which lines a load must refuse, and why.
 type hostile struct {
 	t    *testing.T
 	rng  *rand.Rand

@@ -58,7 +58,7 @@ func writeCycle(run runFunc, _ int, _ func(string)) error {
 	return nil
 }
 
-// people tells whether the parts of transactions are there together: each commits one mail, one person and one edge.
+// people reports whether the parts of transactions are visible atomically: each commits one mail, one person and one edge.
 func people(run runFunc) (row []any, whole bool, err error) {
 	row, err = run("MATCH (p:P) WITH count(p) - 2 AS persons, sum(size(p.mails)) - 3 AS mails OPTIONAL MATCH (:P)-[k:KNOWS]->() RETURN persons, mails, count(k)", nil)
 	if err != nil {

@@ -75,7 +75,7 @@ func (g *guarded) answer(t testing.TB, r access.Role, method, url, body string) 
 	return res.StatusCode, b
 }
 
-// An explicit transaction is there for nobody but who began it, whatever their role.
+// An explicit transaction exists only for the caller who began it, whatever the roles of others.
 func TestOthersTransactions(t *testing.T) {
 	g := serveGuarded(t)
 	url := "http://" + g.addrs.HTTP + "/db/default/query/v2/tx"
@@ -92,7 +92,7 @@ func TestOthersTransactions(t *testing.T) {
 	require.Equal(t, http.StatusAccepted, g.request(t, access.Writer, "POST", url+"/commit", ""))
 }
 
-// TestRolesHTTP holds what each role may do, by the status of requests. The roles rise, so one number tells from which on.
+// TestRolesHTTP holds what each role may do, by the status of requests. The roles are ordered, so the lowest permitted role suffices.
 func TestRolesHTTP(t *testing.T) {
 	g := serveGuarded(t)
 	statement := func(s string) string { return `{"statement": "` + s + `"}` }
@@ -186,7 +186,7 @@ func TestRolesGRPC(t *testing.T) {
 			case service == healthpb.Health_ServiceDesc.ServiceName:
 				continue // is open
 			case m.Name == "Profile" || m.Name == "Trace" || m.Name == "Top":
-				// These take their time for whoever may call them.
+				// These take a while for callers with permission.
 				require.Equal(t, codes.PermissionDenied, call(access.Writer, name, m), name)
 				continue
 			}

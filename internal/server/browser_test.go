@@ -56,7 +56,7 @@ const tries = {
 })();
 </script>`
 
-// What pages of several origins can do to a server that asks nobody who they are, in a browser.
+// What pages of several origins can do in a browser to a server without authentication.
 func TestBrowser(t *testing.T) {
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// Who is not let in is told so in the way of its protocol, and when to come back.
+// A refused request gets the error of its protocol, and the time to retry.
 func TestBusy(t *testing.T) {
 	r := serveOver(t, newOracle(t), query.Options{Admission: query.Admission{Running: 1}}, Options{})
 	res, err := r.engine.Query(context.Background(), query.Request{Statement: "RETURN 1"})
@@ -54,7 +54,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// Large requests share what memory is for them: who finds none is told to come back, and a request that is over gives
+// Large requests share a memory budget: one that finds none must retry later, and a request that ends gives
 // back what it had.
 func TestLargeRequests(t *testing.T) {
 	r := serveOver(t, newOracle(t), query.Options{}, Options{LargeBytes: 100 << 10, QueueTimeout: time.Second})

@@ -234,7 +234,7 @@ func TestTransactEnds(t *testing.T) {
 
 	x = open(context.Background(), &pb.TransactBegin{Timeout: durationpb.New(50 * time.Millisecond)})
 	_, err = x.Recv()
-	require.Equal(t, "Neo.ClientError.Transaction.TransactionNotFound", info(t, err).GetReason(), "it is told without asking")
+	require.Equal(t, "Neo.ClientError.Transaction.TransactionNotFound", info(t, err).GetReason(), "the server reports it without a request")
 	gone()
 
 	x = open(context.Background(), &pb.TransactBegin{})

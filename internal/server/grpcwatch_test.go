@@ -25,7 +25,7 @@ func (r *running) post(t testing.TB, path, body string) {
 	require.NoError(t, err)
 }
 
-// untilWatched waits for the server to have taken a call that watches; whoever asks for one is told nothing of when.
+// untilWatched waits until the server has registered a watching call, which the caller cannot see otherwise.
 func (r *running) untilWatched(t testing.TB) {
 	require.Eventually(t, r.engine.Watch().Watched, 10*time.Second, time.Millisecond)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// Who sends too much is told so before the request is read, in the way of each protocol, and when to come back.
+// A request over its rate is refused before it is read, with the error of its protocol and the time to retry.
 func TestRates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	text, tokens := "tokens:\n", map[string]string{}

@@ -31,8 +31,8 @@ var worst = []string{
 	strings.Repeat(`{"statement":`, 10000),
 }
 
-// TestTorture lets many clients ask for too much at one time. Each gets an answer or the right refusal, whoever asks for
-// little beside them is answered, and in the end nothing is left of them.
+// TestTorture lets many clients ask for too much at one time. Each gets an answer or the right refusal, small requests beside them are
+// answered, and nothing of them is left in the end.
 func TestTorture(t *testing.T) {
 	spill, err := exec.NewSpill(t.TempDir(), 64<<20)
 	require.NoError(t, err)

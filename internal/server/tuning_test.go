@@ -54,11 +54,11 @@ func TestRequestID(t *testing.T) {
 		return res.Header.Get("X-Request-Id")
 	}
 	require.Equal(t, "mine-1", ask("mine-1"))
-	told := func(id string) {
+	logged := func(id string) {
 		t.Helper() // the line may follow the answer
 		require.Eventually(t, func() bool { return strings.Contains(log.String(), `"request":"`+id+`"`) }, time.Minute, time.Millisecond)
 	}
-	told("mine-1")
+	logged("mine-1")
 	one, other := ask(""), ask("not an id")
 	require.NotEmpty(t, one)
 	require.NotEqual(t, "not an id", other)
@@ -74,7 +74,7 @@ func TestRequestID(t *testing.T) {
 	header, err := stream.Header()
 	require.NoError(t, err)
 	require.Equal(t, []string{"mine-2"}, header.Get("x-request-id"))
-	told("mine-2")
+	logged("mine-2")
 }
 
 // The log's level and the profiles of contention can be set while the server runs, and nothing else.

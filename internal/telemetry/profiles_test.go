@@ -73,7 +73,7 @@ func TestProfiles(t *testing.T) {
 	require.Empty(t, kept, "what is larger than all that may be kept")
 }
 
-// Whoever takes a profile of the processors themselves ends the one that is being taken, which is kept as far as it came.
+// A requested CPU profile ends the running one, whose part is kept.
 func TestProfilesYield(t *testing.T) {
 	p, err := NewProfiles(t.TempDir(), 1<<20, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

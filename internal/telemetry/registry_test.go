@@ -81,7 +81,7 @@ func (hedger) Hedged() (made, won uint64) { return 3, 2 }
 
 func (hedger) LostCalls() map[string]uint64 { return map[string]uint64{"failed": 4, "moved": 0} }
 
-// The metrics of a load are described before it runs, and tell of each input afterwards.
+// The metrics of a load are described before it runs, and cover each input afterwards.
 func TestLoadRegistry(t *testing.T) {
 	store, err := local.Open(local.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)

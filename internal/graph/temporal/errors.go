@@ -2,7 +2,7 @@ package temporal
 
 import "fmt"
 
-// Error says what is wrong with a text, a field or a result. Range tells results and fields out of their bounds from
+// Error is an error in a text, a field or a result. Range distinguishes results and fields out of their bounds from
 // what cannot be understood at all.
 type Error struct {
 	Msg   string

@@ -216,7 +216,7 @@ func texts(a arrow.Array) *array.String {
 	return a.(*array.String)
 }
 
-// kinds make random values, a function each kind; nested ones draw the kinds of what they hold anew.
+// kinds make random values, a function each kind; nested ones draw the kinds of their elements each time.
 func kinds(r *rand.Rand) []func() graph.Value {
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
@@ -468,7 +468,7 @@ func TestDeep(t *testing.T) {
 	check(t, stream, columns)
 }
 
-// The writer tells what it holds, and ends when that is too much.
+// The writer reports the bytes it holds, and fails when they are too many.
 func TestHold(t *testing.T) {
 	column := make([]graph.Value, 30_000)
 	for i := range column {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// TestTopBounds counts more operations than are told apart.
+// TestTopBounds counts more operations than the limit.
 func TestTopBounds(t *testing.T) {
 	c := NewTop(time.Now())
 	for i := range maxOperations + 10 {
