@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -506,11 +507,11 @@ func arithmetic(op ast.BinaryOp, a, b any) any {
 func integers(op ast.BinaryOp, x, y int64) any {
 	switch op {
 	case ast.OpAdd:
-		return x + y
+		return exact(new(big.Int).Add(big.NewInt(x), big.NewInt(y)))
 	case ast.OpSub:
-		return x - y
+		return exact(new(big.Int).Sub(big.NewInt(x), big.NewInt(y)))
 	case ast.OpMul:
-		return x * y
+		return exact(new(big.Int).Mul(big.NewInt(x), big.NewInt(y)))
 	case ast.OpDiv, ast.OpMod:
 		if y == 0 {
 			fail("/ by zero")
@@ -522,6 +523,14 @@ func integers(op ast.BinaryOp, x, y int64) any {
 	}
 	fail("unknown operator")
 	return nil
+}
+
+// exact gives a number that an integer can hold.
+func exact(n *big.Int) int64 {
+	if !n.IsInt64() {
+		fail("integer overflow")
+	}
+	return n.Int64()
 }
 
 func text(v any) any {
