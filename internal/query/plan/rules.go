@@ -96,6 +96,11 @@ var (
 			why:   "Rows that are equal in all that is read above an expansion expand alike: they are counted below it, and counts, sums and means above take each as often. Not worth it where few rows repeat; wrong for lists and percentiles, and where edges that must differ are compared.",
 			apply: aggregateBelow,
 		},
+		{
+			name:  "DistinctGroups",
+			why:   "Properties of the vertices of an expansion are grouped by codes, which read the property of a vertex once, however many rows it has. Not worth it where a key tells rows apart; slow where the first rows are enough.",
+			apply: distinctGroups,
+		},
 	}
 )
 
