@@ -1,6 +1,7 @@
 package arrowstream
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strings"
@@ -63,19 +64,19 @@ func value(a arrow.Array, row, depth int) (graph.Value, error) {
 	case *array.Float64:
 		return graph.FloatValue(a.Value(row)), nil
 	case *array.String:
-		return text(a.Value(row))
+		return graph.StringValue(strings.Clone(a.Value(row))), nil
 	case *array.LargeString:
-		return text(a.Value(row))
+		return graph.StringValue(strings.Clone(a.Value(row))), nil
 	case *array.StringView:
-		return text(a.Value(row))
+		return graph.StringValue(strings.Clone(a.Value(row))), nil
 	case *array.Binary:
-		return binary(a.Value(row))
+		return graph.BytesValue(bytes.Clone(a.Value(row))), nil
 	case *array.LargeBinary:
-		return binary(a.Value(row))
+		return graph.BytesValue(bytes.Clone(a.Value(row))), nil
 	case *array.BinaryView:
-		return binary(a.Value(row))
+		return graph.BytesValue(bytes.Clone(a.Value(row))), nil
 	case *array.FixedSizeBinary:
-		return binary(a.Value(row))
+		return graph.BytesValue(bytes.Clone(a.Value(row))), nil
 	case *array.Date32:
 		return graph.DateValue(temporal.Date(a.Value(row))), nil
 	case *array.Date64:
@@ -97,10 +98,6 @@ func value(a arrow.Array, row, depth int) (graph.Value, error) {
 	}
 	return graph.Value{}, fmt.Errorf("values of Arrow's type %s cannot be parameters", a.DataType())
 }
-
-func text(s string) (graph.Value, error) { return graph.StringValue(strings.Clone(s)), nil }
-
-func binary(b []byte) (graph.Value, error) { return graph.BytesValue(append([]byte{}, b...)), nil }
 
 func clock(n int64, unit arrow.TimeUnit) (graph.Value, error) {
 	if n < 0 || n >= int64(24*time.Hour/unit.Multiplier()) {

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 )
@@ -70,9 +71,14 @@ func TestValue(t *testing.T) {
 
 	bytes := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
 	bytes.Append([]byte{0, 255})
-	v, err = arrowstream.Value(bytes.NewArray(), 0)
-	require.NoError(t, err)
-	require.Equal(t, []byte{0, 255}, v.Bytes())
+	bytes.Append(nil)
+	a := bytes.NewArray()
+	for i, want := range []string{"\x00\xff", ""} {
+		v, err = arrowstream.Value(a, i)
+		require.NoError(t, err)
+		require.Equal(t, graph.Bytes, v.Kind())
+		require.Equal(t, want, string(v.Bytes()))
+	}
 
 	large := array.NewUint64Builder(memory.DefaultAllocator)
 	large.Append(math.MaxUint64)

@@ -73,7 +73,7 @@ func New(
 	pb.RegisterGraphServiceServer(s, &graphService{e: e, idle: opt.TxIdle, drained: drained})
 	pb.RegisterLoadServiceServer(s, &loadService{l: l, monitor: monitor, audit: opt.Audit})
 	pb.RegisterAdminServiceServer(s, newAdminService(drained, e, store, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
-	flight.RegisterFlightServiceServer(s.Server, newFlightService(e, opt.MaxRequestBytes))
+	flight.RegisterFlightServiceServer(s.Server, newFlightService(e))
 	for name := range s.GetServiceInfo() {
 		s.Health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -13,7 +12,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	sqlpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -48,7 +46,7 @@ type plainStatement struct {
 	Graph      string          `json:"graph"`
 }
 
-func newFlightService(e *query.Engine, maxBytes int64) *flightService {
+func newFlightService(e *query.Engine) *flightService {
 	s := &sqlService{e: e}
 	for id, value := range map[flightsql.SqlInfo]any{
 		flightsql.SqlInfoFlightSqlServerName: "Hopgate", flightsql.SqlInfoFlightSqlServerVersion: query.Version(),
@@ -61,26 +59,7 @@ func newFlightService(e *query.Engine, maxBytes int64) *flightService {
 			panic(err) // a type that the library does not know
 		}
 	}
-	return &flightService{flightsql.NewFlightServerWithAllocator(s, boundedAllocator{memory.DefaultAllocator, int(maxBytes)}), e}
-}
-
-// boundedAllocator bounds what a message may claim to hold uncompressed. The reader of Arrow returns the panic as an error.
-type boundedAllocator struct {
-	memory.Allocator
-	most int
-}
-
-func (a boundedAllocator) Allocate(size int) []byte { return a.Allocator.Allocate(a.check(size)) }
-
-func (a boundedAllocator) Reallocate(size int, b []byte) []byte {
-	return a.Allocator.Reallocate(a.check(size), b)
-}
-
-func (a boundedAllocator) check(size int) int {
-	if size < 0 || size > a.most {
-		panic(fmt.Sprintf("a buffer of %d bytes is larger than %d bytes, the limit max-request", size, a.most))
-	}
-	return size
+	return &flightService{flightsql.NewFlightServer(s), e}
 }
 
 // Handshake returns the header for the later calls of a client that has identified itself, by name and token too.

@@ -16,14 +16,14 @@ const (
 )
 
 // checkMetadata checks the metadata of a message of Arrow, a FlatBuffer, before the library reads it: the library allocates what
-// vectors claim to hold, and follows offsets as often as they name a part.
+// vectors and compressed buffers claim to hold, and follows offsets as often as they name a part.
 func checkMetadata(data []byte) (err error) {
 	if len(data) == 0 {
 		return nil
 	}
 	defer func() {
 		if p := recover(); p != nil { // an offset that leads out of the data
-			err = wire.RequestError(fmt.Sprintf("the Arrow data are damaged: %v", p))
+			err = wire.RequestError(fmt.Sprintf("the Arrow data cannot be read: %v", p))
 		}
 	}()
 	c := &headerCheck{left: maxMetadata}
@@ -36,6 +36,9 @@ func checkMetadata(data []byte) (err error) {
 		header.each(2, part.pair)
 		header.vector(3, 8)
 	case kind == 2: // DictionaryBatch
+		if header.number(2) != 0 {
+			panic("deltas of dictionaries, which would add up, are not supported")
+		}
 		header.child(1).batch()
 	case kind == 3: // RecordBatch
 		header.batch()
@@ -134,8 +137,11 @@ func (p part) field() {
 	p.each(6, part.pair)
 }
 
-// batch checks a RecordBatch.
+// batch checks a RecordBatch. It must not be compressed: what it takes is then known before it is read.
 func (p part) batch() {
+	if p.offset(3) != 0 {
+		panic("compressed buffers are not supported")
+	}
 	p.vector(1, 16)
 	p.vector(2, 16)
 	p.vector(4, 8)
