@@ -137,7 +137,7 @@ func (x *SchemaResponse) GetIndexes() []*Index {
 	return nil
 }
 
-// NameCount is a name and how many there are.
+// NameCount is a name and its number of elements.
 type NameCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -346,9 +346,9 @@ type StatsResponse struct {
 	EdgeTypes []*NameCount           `protobuf:"bytes,4,rep,name=edge_types,json=edgeTypes,proto3" json:"edge_types,omitempty"`
 	Shards    []*ShardStats          `protobuf:"bytes,5,rep,name=shards,proto3" json:"shards,omitempty"`
 	Degrees   []*DegreeHistogram     `protobuf:"bytes,6,rep,name=degrees,proto3" json:"degrees,omitempty"`
-	// About how many different values each index holds.
+	// Estimated number of distinct values in each index.
 	Distinct []*NameCount `protobuf:"bytes,7,rep,name=distinct,proto3" json:"distinct,omitempty"`
-	// How many vertices of each label, and edges of each type, have each property.
+	// The number of vertices of each label, and of edges of each type, that have each property.
 	Properties    []*PropertyCount `protobuf:"bytes,8,rep,name=properties,proto3" json:"properties,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -440,7 +440,7 @@ func (x *StatsResponse) GetProperties() []*PropertyCount {
 	return nil
 }
 
-// PropertyCount is how many vertices of a label, or edges of a type, have a property. With neither it counts all vertices.
+// PropertyCount counts the vertices of a label, or the edges of a type, that have a property. With neither it counts all vertices.
 type PropertyCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Label         string                 `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
@@ -509,13 +509,12 @@ func (x *PropertyCount) GetCount() uint64 {
 	return 0
 }
 
-// DegreeHistogram is how many vertices have how many edges of a type in a direction. It follows writes within about a
-// second.
+// DegreeHistogram counts vertices by their number of edges of a type in a direction. It lags behind writes by up to about a second.
 type DegreeHistogram struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	EdgeType string                 `protobuf:"bytes,1,opt,name=edge_type,json=edgeType,proto3" json:"edge_type,omitempty"`
 	Incoming bool                   `protobuf:"varint,2,opt,name=incoming,proto3" json:"incoming,omitempty"`
-	// Element i counts the vertices that have from 2^i to 2^(i+1)-1 edges.
+	// Element i counts the vertices with 2^i to 2^(i+1)-1 edges.
 	Vertices      []uint64 `protobuf:"varint,3,rep,packed,name=vertices,proto3" json:"vertices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -581,18 +580,18 @@ type ShardStats struct {
 	ReadAmplification  uint64                 `protobuf:"varint,4,opt,name=read_amplification,json=readAmplification,proto3" json:"read_amplification,omitempty"`
 	SeparatedLiveBytes uint64                 `protobuf:"varint,5,opt,name=separated_live_bytes,json=separatedLiveBytes,proto3" json:"separated_live_bytes,omitempty"`
 	SeparatedDeadBytes uint64                 `protobuf:"varint,6,opt,name=separated_dead_bytes,json=separatedDeadBytes,proto3" json:"separated_dead_bytes,omitempty"`
-	// What the block cache of the shard's process holds, which all its shards share.
+	// The size of the block cache of the shard's process, which all its shards share.
 	BlockCacheBytes uint64 `protobuf:"varint,7,opt,name=block_cache_bytes,json=blockCacheBytes,proto3" json:"block_cache_bytes,omitempty"`
-	// Blocks that readers of this shard have asked for, compactions not among them, and those that the block cache had.
+	// Blocks that readers of this shard requested, without compactions, and those found in the block cache.
 	BlockReadBytes  uint64 `protobuf:"varint,15,opt,name=block_read_bytes,json=blockReadBytes,proto3" json:"block_read_bytes,omitempty"`
 	BlockFoundBytes uint64 `protobuf:"varint,16,opt,name=block_found_bytes,json=blockFoundBytes,proto3" json:"block_found_bytes,omitempty"`
-	// What the topology cache of the shard's process holds, which all its shards share.
+	// The size of the topology cache of the shard's process, which all its shards share.
 	TopologyCacheBytes uint64 `protobuf:"varint,10,opt,name=topology_cache_bytes,json=topologyCacheBytes,proto3" json:"topology_cache_bytes,omitempty"`
-	// Blocks of this shard's lists and properties that readers found decoded, and that they did not.
+	// Blocks of this shard's lists and properties that readers found in the topology cache, and those that they did not.
 	TopologyCacheHits   uint64  `protobuf:"varint,11,opt,name=topology_cache_hits,json=topologyCacheHits,proto3" json:"topology_cache_hits,omitempty"`
 	TopologyCacheMisses uint64  `protobuf:"varint,12,opt,name=topology_cache_misses,json=topologyCacheMisses,proto3" json:"topology_cache_misses,omitempty"`
 	WriteAmplification  float64 `protobuf:"fixed64,13,opt,name=write_amplification,json=writeAmplification,proto3" json:"write_amplification,omitempty"`
-	// stores are the shard's Pebble stores: "graph", of topology and small properties, and "values", of large values.
+	// The shard's Pebble stores: "graph", for topology and small properties, and "values", for large values.
 	Stores        []*StoreStats `protobuf:"bytes,14,rep,name=stores,proto3" json:"stores,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -731,9 +730,9 @@ type StoreStats struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	DiskBytes uint64                 `protobuf:"varint,2,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
-	// levels are those of the LSM tree, from the top; the last ones may be empty.
+	// The levels of the LSM tree, from the top; the last ones may be empty.
 	Levels []*LevelStats `protobuf:"bytes,3,rep,name=levels,proto3" json:"levels,omitempty"`
-	// How many tables a look-up may have to see: the sum of those of the levels.
+	// The number of tables that a look-up may have to read: the sum over the levels.
 	ReadAmplification  uint64  `protobuf:"varint,4,opt,name=read_amplification,json=readAmplification,proto3" json:"read_amplification,omitempty"`
 	WriteAmplification float64 `protobuf:"fixed64,5,opt,name=write_amplification,json=writeAmplification,proto3" json:"write_amplification,omitempty"`
 	unknownFields      protoimpl.UnknownFields
@@ -810,7 +809,7 @@ type LevelStats struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Files uint64                 `protobuf:"varint,1,opt,name=files,proto3" json:"files,omitempty"`
 	Bytes uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// How many tables a look-up may have to see: the sublevels of level 0, and 1 or none of each other.
+	// The number of tables that a look-up may have to read: the sublevels of level 0, and 1 or none of each other.
 	ReadAmplification uint64 `protobuf:"varint,3,opt,name=read_amplification,json=readAmplification,proto3" json:"read_amplification,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -904,7 +903,7 @@ func (*RunningQueriesRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
-// RunningQueriesResponse lists running queries, the oldest first.
+// RunningQueriesResponse lists running queries, oldest first.
 type RunningQueriesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queries       []*RunningQuery        `protobuf:"bytes,1,rep,name=queries,proto3" json:"queries,omitempty"`
@@ -949,7 +948,7 @@ func (x *RunningQueriesResponse) GetQueries() []*RunningQuery {
 	return nil
 }
 
-// RunningQuery is a query that runs.
+// RunningQuery is a running query.
 type RunningQuery struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -958,11 +957,11 @@ type RunningQuery struct {
 	Start     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`
 	Elapsed   *durationpb.Duration   `protobuf:"bytes,5,opt,name=elapsed,proto3" json:"elapsed,omitempty"`
 	Rows      uint64                 `protobuf:"varint,6,opt,name=rows,proto3" json:"rows,omitempty"`
-	// The connection that it comes from, such as bolt-7; "" if the protocol keeps none. The next two are of that connection.
+	// The client's connection, such as bolt-7; "" for protocols without connections. The next two fields describe it.
 	Connection string `protobuf:"bytes,7,opt,name=connection,proto3" json:"connection,omitempty"`
 	// The client's address.
 	Client string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`
-	// What the client calls itself.
+	// The client's name for itself.
 	Agent         string `protobuf:"bytes,9,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1106,7 +1105,7 @@ func (x *KillQueryRequest) GetId() uint64 {
 	return 0
 }
 
-// KillQueryResponse says whether there was such a query.
+// KillQueryResponse reports whether the query existed.
 type KillQueryResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Killed        bool                   `protobuf:"varint,1,opt,name=killed,proto3" json:"killed,omitempty"`
@@ -1196,7 +1195,7 @@ func (x *SlowLogRequest) GetLimit() uint32 {
 	return 0
 }
 
-// SlowLogResponse lists slow queries, the slowest first.
+// SlowLogResponse lists slow queries, slowest first.
 type SlowLogResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queries       []*SlowQuery           `protobuf:"bytes,1,rep,name=queries,proto3" json:"queries,omitempty"`
@@ -1241,7 +1240,7 @@ func (x *SlowLogResponse) GetQueries() []*SlowQuery {
 	return nil
 }
 
-// SlowQuery is a query that took long.
+// SlowQuery is a slow query.
 type SlowQuery struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Graph     string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
@@ -1251,7 +1250,7 @@ type SlowQuery struct {
 	Rows      uint64                 `protobuf:"varint,5,opt,name=rows,proto3" json:"rows,omitempty"`
 	Error     string                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	Plan      *PlanNode              `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
-	// 16 hexadecimal digits, the same for statements that differ in their values alone; "" for one of an older server's log.
+	// 16 hexadecimal digits, equal for statements that differ only in their values; "" for an entry of an older server's log.
 	Fingerprint   string `protobuf:"bytes,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1343,14 +1342,14 @@ func (x *SlowQuery) GetFingerprint() string {
 	return ""
 }
 
-// ProfileRequest says what to look at.
+// ProfileRequest selects a profile.
 type ProfileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// cpu, heap, goroutine, mutex or block.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// How long to watch, for cpu; unset: 10 s.
+	// The duration of a CPU profile; unset: 10 s.
 	Duration *durationpb.Duration `protobuf:"bytes,2,opt,name=duration,proto3" json:"duration,omitempty"`
-	// If until is set, nothing is looked at: the answer is what was kept from from to until, of cpu the sum, of heap the last.
+	// If until is set, the response contains the kept profiles between from and until: the sum of CPU profiles, or the last heap profile.
 	From          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
 	Until         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1415,7 +1414,7 @@ func (x *ProfileRequest) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
-// KeptProfilesRequest asks for all.
+// KeptProfilesRequest has no fields.
 type KeptProfilesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1604,7 +1603,7 @@ func (x *ProfileResponse) GetChunk() []byte {
 	return nil
 }
 
-// TopRequest says how often to answer.
+// TopRequest sets the interval.
 type TopRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// From 100 ms to 1 h; unset: 1 s.
@@ -1650,12 +1649,12 @@ func (x *TopRequest) GetInterval() *durationpb.Duration {
 	return nil
 }
 
-// TopResponse is what the operations did in one interval.
+// TopResponse holds the counts of the operations in one interval.
 type TopResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	End      *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=end,proto3" json:"end,omitempty"`
 	Interval *durationpb.Duration   `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
-	// Those that took the most time first.
+	// Sorted by total time, longest first.
 	Operations    []*Operation `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1712,26 +1711,26 @@ func (x *TopResponse) GetOperations() []*Operation {
 	return nil
 }
 
-// Operation is all requests that differ in their values alone.
+// Operation is the group of all requests that differ only in their values.
 type Operation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// statement, fetch, traversal or route.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Of a route, "".
+	// "" for a route.
 	Graph string `protobuf:"bytes,2,opt,name=graph,proto3" json:"graph,omitempty"`
-	// 16 hexadecimal digits; of a route, "".
+	// 16 hexadecimal digits; "" for a route.
 	Fingerprint string `protobuf:"bytes,3,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// A statement or a fetch with ? in the place of each value, or the name of a route.
+	// A statement or a fetch with ? in place of each value, or the name of a route.
 	Text   string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	Calls  uint64 `protobuf:"varint,5,opt,name=calls,proto3" json:"calls,omitempty"`
 	Errors uint64 `protobuf:"varint,6,opt,name=errors,proto3" json:"errors,omitempty"`
 	Rows   uint64 `protobuf:"varint,7,opt,name=rows,proto3" json:"rows,omitempty"`
-	// Calls a second.
+	// Calls per second.
 	Rate float64              `protobuf:"fixed64,8,opt,name=rate,proto3" json:"rate,omitempty"`
 	Mean *durationpb.Duration `protobuf:"bytes,9,opt,name=mean,proto3" json:"mean,omitempty"`
 	// Within 10 %.
 	P99 *durationpb.Duration `protobuf:"bytes,10,opt,name=p99,proto3" json:"p99,omitempty"`
-	// Of the time of all operations of the same kind, routes being one and all others another; from 0 to 1.
+	// The share of the time of all routes, or of all other operations; from 0 to 1.
 	Share         float64 `protobuf:"fixed64,11,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1844,14 +1843,14 @@ func (x *Operation) GetShare() float64 {
 	return 0
 }
 
-// TraceRequest says which requests to show.
+// TraceRequest selects requests.
 type TraceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those that took at least so long.
+	// The minimum duration.
 	Min *durationpb.Duration `protobuf:"bytes,1,opt,name=min,proto3" json:"min,omitempty"`
-	// Those whose text matches a regular expression in RE2's syntax.
+	// A regular expression in RE2's syntax that the text must match.
 	Match string `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
-	// How many; 0: until the client goes away.
+	// The number of requests; 0: no limit.
 	Limit         uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1917,13 +1916,13 @@ type TraceResponse struct {
 	Graph       string `protobuf:"bytes,3,opt,name=graph,proto3" json:"graph,omitempty"`
 	Statement   string `protobuf:"bytes,4,opt,name=statement,proto3" json:"statement,omitempty"`
 	Fingerprint string `protobuf:"bytes,5,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// When it arrived.
+	// The time of arrival.
 	Start   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start,proto3" json:"start,omitempty"`
 	Elapsed *durationpb.Duration   `protobuf:"bytes,7,opt,name=elapsed,proto3" json:"elapsed,omitempty"`
 	Rows    uint64                 `protobuf:"varint,8,opt,name=rows,proto3" json:"rows,omitempty"`
 	Error   string                 `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
 	Stages  []*Stage               `protobuf:"bytes,10,rep,name=stages,proto3" json:"stages,omitempty"`
-	// How many requests before this one could not be shown, because the client takes them too slowly.
+	// The number of preceding requests dropped because the client was too slow.
 	Missed        uint64 `protobuf:"varint,11,opt,name=missed,proto3" json:"missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2036,16 +2035,16 @@ func (x *TraceResponse) GetMissed() uint64 {
 	return 0
 }
 
-// Stage is a part of a request's work.
+// Stage is a part of a request's processing.
 type Stage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// decode, queue, plan, begin, execute, commit, encode, or an operator.
 	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
-	// Of a stage, with what lies below it; of an operator, without its inputs.
+	// The time of a stage includes its children; that of an operator excludes its inputs.
 	Time *durationpb.Duration `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
 	Rows uint64               `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
-	// Requests to shards, and the bytes that they gave.
+	// Requests to shards, and the bytes that they returned.
 	Requests      uint64   `protobuf:"varint,5,opt,name=requests,proto3" json:"requests,omitempty"`
 	Bytes         uint64   `protobuf:"varint,6,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Stages        []*Stage `protobuf:"bytes,7,rep,name=stages,proto3" json:"stages,omitempty"`
@@ -2172,7 +2171,7 @@ func (*DebugInfoRequest) Descriptor() ([]byte, []int) {
 // DebugInfoResponse is a piece of a file.
 type DebugInfoResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name, in the first piece of each file alone.
+	// The file's name, only in its first piece.
 	File          string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
 	Chunk         []byte `protobuf:"bytes,2,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2321,11 +2320,11 @@ func (x *VersionResponse) GetGoVersion() string {
 	return ""
 }
 
-// CheckRequest says what to check.
+// CheckRequest configures a check.
 type CheckRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	// Mend what can be derived from the rest.
+	// Repair faults that can be derived from the rest of the data.
 	Repair        bool `protobuf:"varint,2,opt,name=repair,proto3" json:"repair,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2375,7 +2374,7 @@ func (x *CheckRequest) GetRepair() bool {
 	return false
 }
 
-// CheckResponse is a sign of progress, or the report.
+// CheckResponse is either progress or the report.
 type CheckResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
@@ -2458,7 +2457,7 @@ func (*CheckResponse_Progress) isCheckResponse_What() {}
 
 func (*CheckResponse_Report) isCheckResponse_What() {}
 
-// CheckProgress says what is being read.
+// CheckProgress describes what is being read.
 type CheckProgress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stage         string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
@@ -2511,7 +2510,7 @@ func (x *CheckProgress) GetRecords() uint64 {
 	return 0
 }
 
-// CheckReport says what was read and what is wrong.
+// CheckReport summarises what was read, and lists the faults.
 type CheckReport struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Graph        string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
@@ -2521,7 +2520,7 @@ type CheckReport struct {
 	LargeValues  uint64                 `protobuf:"varint,5,opt,name=large_values,json=largeValues,proto3" json:"large_values,omitempty"`
 	Files        uint64                 `protobuf:"varint,6,opt,name=files,proto3" json:"files,omitempty"`
 	FileBytes    uint64                 `protobuf:"varint,7,opt,name=file_bytes,json=fileBytes,proto3" json:"file_bytes,omitempty"`
-	// By kind; none if all is well.
+	// By kind; empty without faults.
 	Findings      []*CheckFinding `protobuf:"bytes,8,rep,name=findings,proto3" json:"findings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2619,9 +2618,9 @@ type CheckFinding struct {
 	Kind   string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Count  uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	Mended uint64                 `protobuf:"varint,3,opt,name=mended,proto3" json:"mended,omitempty"`
-	// Whether faults of the kind can be mended.
+	// Whether faults of the kind can be repaired.
 	Mendable bool `protobuf:"varint,4,opt,name=mendable,proto3" json:"mendable,omitempty"`
-	// Some of them.
+	// Examples of the fault.
 	Examples      []string `protobuf:"bytes,5,rep,name=examples,proto3" json:"examples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2692,7 +2691,7 @@ func (x *CheckFinding) GetExamples() []string {
 	return nil
 }
 
-// BackupRequest begins a backup, and then asks for files.
+// BackupRequest begins a backup, and then requests files.
 type BackupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to What:
@@ -2775,7 +2774,7 @@ func (*BackupRequest_Begin) isBackupRequest_What() {}
 
 func (*BackupRequest_Want) isBackupRequest_What() {}
 
-// BackupBegin names the graphs; none is all.
+// BackupBegin names the graphs; none means all.
 type BackupBegin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graphs        []string               `protobuf:"bytes,1,rep,name=graphs,proto3" json:"graphs,omitempty"`
@@ -2820,7 +2819,7 @@ func (x *BackupBegin) GetGraphs() []string {
 	return nil
 }
 
-// BackupWant names files by their places in the list.
+// BackupWant requests files by their positions in the list.
 type BackupWant struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Files         []uint32               `protobuf:"varint,1,rep,packed,name=files,proto3" json:"files,omitempty"`
@@ -2954,9 +2953,9 @@ type BackupFiles struct {
 	Files []*BackupFile          `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
 	// Whether this is the last part.
 	Last bool `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
-	// Of the layout of the data directory; in the last part.
+	// The version of the data directory's layout; in the last part.
 	Format uint32 `protobuf:"varint,3,opt,name=format,proto3" json:"format,omitempty"`
-	// When the state was taken; in the last part.
+	// The time of the snapshot; in the last part.
 	Taken         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=taken,proto3" json:"taken,omitempty"`
 	Graphs        []string               `protobuf:"bytes,5,rep,name=graphs,proto3" json:"graphs,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3095,7 +3094,7 @@ type BackupChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	File  uint32                 `protobuf:"varint,1,opt,name=file,proto3" json:"file,omitempty"`
 	Data  []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	// Whether the file ends here.
+	// Whether this is the last piece of the file.
 	Last          bool `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

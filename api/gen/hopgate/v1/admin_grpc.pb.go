@@ -38,36 +38,36 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AdminService looks into a server.
+// AdminService inspects and maintains a server.
 type AdminServiceClient interface {
 	// Schema lists labels, edge types, properties, indexes and constraints.
 	Schema(ctx context.Context, in *SchemaRequest, opts ...grpc.CallOption) (*SchemaResponse, error)
-	// Stats gives counts and the shape of the store.
+	// Stats returns counts and the shape of the store.
 	Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error)
-	// RunningQueries lists what runs now.
+	// RunningQueries lists running queries.
 	RunningQueries(ctx context.Context, in *RunningQueriesRequest, opts ...grpc.CallOption) (*RunningQueriesResponse, error)
 	// KillQuery ends a running query.
 	KillQuery(ctx context.Context, in *KillQueryRequest, opts ...grpc.CallOption) (*KillQueryResponse, error)
-	// SlowLog gives the slowest recent queries.
+	// SlowLog returns the slowest recent queries.
 	SlowLog(ctx context.Context, in *SlowLogRequest, opts ...grpc.CallOption) (*SlowLogResponse, error)
-	// Profile takes a profile of the server and gives it in pprof's format, in chunks.
+	// Profile takes a profile of the server and returns it in pprof's format, in chunks.
 	Profile(ctx context.Context, in *ProfileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ProfileResponse], error)
-	// KeptProfiles lists the profiles that the server has taken by itself and still keeps, the oldest first.
+	// KeptProfiles lists the kept profiles that the server takes continuously, oldest first.
 	KeptProfiles(ctx context.Context, in *KeptProfilesRequest, opts ...grpc.CallOption) (*KeptProfilesResponse, error)
-	// Check verifies a graph on one state of it, and mends it if asked to. Progress comes first, the report last.
+	// Check verifies a snapshot of a graph and optionally repairs it. Progress comes first, the report last.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckResponse], error)
-	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
-	// does not have yet, and gets them in chunks. The state is let go when the call ends.
+	// Backup takes a snapshot of all or some graphs. The server lists its files; the client requests those that it lacks and receives them in
+	// chunks. The snapshot ends with the call.
 	Backup(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BackupRequest, BackupResponse], error)
-	// Top gives, once in each interval, what each operation did in it. Operations are counted only while a client asks; if none
-	// ends in the first interval, the answer is the last interval in which one did, without routes.
+	// Top returns the counts of each operation once per interval. The server counts only while a client asks; if nothing ends in the first
+	// interval, it returns the last interval in which an operation ended, without routes.
 	Top(ctx context.Context, in *TopRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TopResponse], error)
-	// Trace gives requests as they end, with the stages that their time went into.
+	// Trace returns requests as they end, with the time of their stages.
 	Trace(ctx context.Context, in *TraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TraceResponse], error)
-	// DebugInfo gives the files by which somebody else can see what is the matter with the server: its configuration, its
-	// metrics, its goroutines and its profiles but that of the processors.
+	// DebugInfo returns files for a remote diagnosis of the server: its configuration, metrics, goroutines, and profiles except that of the
+	// CPU.
 	DebugInfo(ctx context.Context, in *DebugInfoRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugInfoResponse], error)
-	// Version gives the server's version.
+	// Version returns the server's version.
 	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
 }
 
@@ -261,36 +261,36 @@ func (c *adminServiceClient) Version(ctx context.Context, in *VersionRequest, op
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
 //
-// AdminService looks into a server.
+// AdminService inspects and maintains a server.
 type AdminServiceServer interface {
 	// Schema lists labels, edge types, properties, indexes and constraints.
 	Schema(context.Context, *SchemaRequest) (*SchemaResponse, error)
-	// Stats gives counts and the shape of the store.
+	// Stats returns counts and the shape of the store.
 	Stats(context.Context, *StatsRequest) (*StatsResponse, error)
-	// RunningQueries lists what runs now.
+	// RunningQueries lists running queries.
 	RunningQueries(context.Context, *RunningQueriesRequest) (*RunningQueriesResponse, error)
 	// KillQuery ends a running query.
 	KillQuery(context.Context, *KillQueryRequest) (*KillQueryResponse, error)
-	// SlowLog gives the slowest recent queries.
+	// SlowLog returns the slowest recent queries.
 	SlowLog(context.Context, *SlowLogRequest) (*SlowLogResponse, error)
-	// Profile takes a profile of the server and gives it in pprof's format, in chunks.
+	// Profile takes a profile of the server and returns it in pprof's format, in chunks.
 	Profile(*ProfileRequest, grpc.ServerStreamingServer[ProfileResponse]) error
-	// KeptProfiles lists the profiles that the server has taken by itself and still keeps, the oldest first.
+	// KeptProfiles lists the kept profiles that the server takes continuously, oldest first.
 	KeptProfiles(context.Context, *KeptProfilesRequest) (*KeptProfilesResponse, error)
-	// Check verifies a graph on one state of it, and mends it if asked to. Progress comes first, the report last.
+	// Check verifies a snapshot of a graph and optionally repairs it. Progress comes first, the report last.
 	Check(*CheckRequest, grpc.ServerStreamingServer[CheckResponse]) error
-	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
-	// does not have yet, and gets them in chunks. The state is let go when the call ends.
+	// Backup takes a snapshot of all or some graphs. The server lists its files; the client requests those that it lacks and receives them in
+	// chunks. The snapshot ends with the call.
 	Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error
-	// Top gives, once in each interval, what each operation did in it. Operations are counted only while a client asks; if none
-	// ends in the first interval, the answer is the last interval in which one did, without routes.
+	// Top returns the counts of each operation once per interval. The server counts only while a client asks; if nothing ends in the first
+	// interval, it returns the last interval in which an operation ended, without routes.
 	Top(*TopRequest, grpc.ServerStreamingServer[TopResponse]) error
-	// Trace gives requests as they end, with the stages that their time went into.
+	// Trace returns requests as they end, with the time of their stages.
 	Trace(*TraceRequest, grpc.ServerStreamingServer[TraceResponse]) error
-	// DebugInfo gives the files by which somebody else can see what is the matter with the server: its configuration, its
-	// metrics, its goroutines and its profiles but that of the processors.
+	// DebugInfo returns files for a remote diagnosis of the server: its configuration, metrics, goroutines, and profiles except that of the
+	// CPU.
 	DebugInfo(*DebugInfoRequest, grpc.ServerStreamingServer[DebugInfoResponse]) error
-	// Version gives the server's version.
+	// Version returns the server's version.
 	Version(context.Context, *VersionRequest) (*VersionResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }

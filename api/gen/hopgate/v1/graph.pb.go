@@ -80,9 +80,9 @@ type QueryRequest struct {
 	// The graph's name; "" is "default".
 	Graph      string     `protobuf:"bytes,3,opt,name=graph,proto3" json:"graph,omitempty"`
 	AccessMode AccessMode `protobuf:"varint,4,opt,name=access_mode,json=accessMode,proto3,enum=hopgate.v1.AccessMode" json:"access_mode,omitempty"`
-	// Rows after which the answer ends with truncated set; 0: no limit.
+	// Rows after which the result ends with truncated set; 0: no limit.
 	MaxRows uint64 `protobuf:"varint,5,opt,name=max_rows,json=maxRows,proto3" json:"max_rows,omitempty"`
-	// Time after which the statement is ended; unset: the server's cap. A call's own deadline counts as well.
+	// Time limit of the statement; unset: the server's default. The call's own deadline applies as well.
 	Timeout       *durationpb.Duration `protobuf:"bytes,6,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -160,7 +160,7 @@ func (x *QueryRequest) GetTimeout() *durationpb.Duration {
 	return nil
 }
 
-// QueryResponse is one part of the answer.
+// QueryResponse is one part of the response to a statement.
 type QueryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
@@ -304,7 +304,7 @@ func (x *QueryHeader) GetFields() []string {
 	return nil
 }
 
-// QuerySummary ends the answer.
+// QuerySummary ends the response.
 type QuerySummary struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Counters *Counters              `protobuf:"bytes,1,opt,name=counters,proto3" json:"counters,omitempty"`
@@ -312,7 +312,7 @@ type QuerySummary struct {
 	Plan            *PlanNode `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
 	Truncated       bool      `protobuf:"varint,3,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	TruncatedReason string    `protobuf:"bytes,4,opt,name=truncated_reason,json=truncatedReason,proto3" json:"truncated_reason,omitempty"`
-	// What is likely a mistake in the statement.
+	// Likely mistakes in the statement.
 	Notifications []*Notification `protobuf:"bytes,5,rep,name=notifications,proto3" json:"notifications,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -383,7 +383,7 @@ func (x *QuerySummary) GetNotifications() []*Notification {
 	return nil
 }
 
-// Counters says what a statement changed.
+// Counters count the changes of a statement.
 type Counters struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	ContainsUpdates      bool                   `protobuf:"varint,1,opt,name=contains_updates,json=containsUpdates,proto3" json:"contains_updates,omitempty"`
@@ -516,7 +516,7 @@ func (x *Counters) GetConstraintsRemoved() uint64 {
 	return 0
 }
 
-// PlanNode is an operator with what it did.
+// PlanNode is an operator and its figures.
 type PlanNode struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Operator  string                 `protobuf:"bytes,1,opt,name=operator,proto3" json:"operator,omitempty"`
@@ -527,20 +527,20 @@ type PlanNode struct {
 	Batches       uint64               `protobuf:"varint,5,opt,name=batches,proto3" json:"batches,omitempty"`
 	Time          *durationpb.Duration `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
 	ShardRequests uint64               `protobuf:"varint,7,opt,name=shard_requests,json=shardRequests,proto3" json:"shard_requests,omitempty"`
-	// The rows that the planner expected; unset where it expected nothing.
+	// The rows that the planner expected; unset without an estimate.
 	EstimatedRows *float64 `protobuf:"fixed64,8,opt,name=estimated_rows,json=estimatedRows,proto3,oneof" json:"estimated_rows,omitempty"`
-	// What the shard requests gave, and the most that the operator held at one time, in bytes. Set for PROFILE.
+	// The bytes that shard requests returned, and the peak memory of the operator. Set for PROFILE.
 	Bytes  uint64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Memory uint64 `protobuf:"varint,10,opt,name=memory,proto3" json:"memory,omitempty"`
-	// The blocks of decoded lists and columns that the requests found in the cache or not, and the large values that they
-	// fetched. Set for PROFILE, unless the shards are in other processes than the statement.
+	// Blocks of decoded lists and columns that the requests found or missed in the cache, and large values that they fetched. Set for
+	// PROFILE, unless the shards are in other processes than the statement.
 	CacheHits   *uint64 `protobuf:"varint,11,opt,name=cache_hits,json=cacheHits,proto3,oneof" json:"cache_hits,omitempty"`
 	CacheMisses *uint64 `protobuf:"varint,12,opt,name=cache_misses,json=cacheMisses,proto3,oneof" json:"cache_misses,omitempty"`
 	LargeValues *uint64 `protobuf:"varint,13,opt,name=large_values,json=largeValues,proto3,oneof" json:"large_values,omitempty"`
-	// The bytes that the operator put on disk. Set for PROFILE.
+	// The bytes that the operator spilled to disk. Set for PROFILE.
 	Spilled uint64 `protobuf:"varint,14,opt,name=spilled,proto3" json:"spilled,omitempty"`
-	// The requests to other processes that have the shards, what went to them and came back in bytes, and the edges that the
-	// operator went over. Set for PROFILE by a gateway.
+	// The requests to other processes that own the shards, their bytes in both directions, and the edges that the operator traversed. Set for
+	// PROFILE by a gateway.
 	WireRequests  *uint64 `protobuf:"varint,15,opt,name=wire_requests,json=wireRequests,proto3,oneof" json:"wire_requests,omitempty"`
 	WireSent      *uint64 `protobuf:"varint,16,opt,name=wire_sent,json=wireSent,proto3,oneof" json:"wire_sent,omitempty"`
 	WireReceived  *uint64 `protobuf:"varint,17,opt,name=wire_received,json=wireReceived,proto3,oneof" json:"wire_received,omitempty"`
@@ -780,7 +780,7 @@ func (x *FetchRequest) GetTimeout() *durationpb.Duration {
 type FetchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Chunk []byte                 `protobuf:"bytes,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
-	// The answer's code, 200 for success, in the last response alone.
+	// The code of the response, 200 for success, only in the last response.
 	Code          uint32 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -945,13 +945,13 @@ func (*TransactRequest_Commit) isTransactRequest_Step() {}
 
 func (*TransactRequest_Rollback) isTransactRequest_Step() {}
 
-// TransactBegin opens a transaction on one cut of a graph.
+// TransactBegin opens a transaction on one snapshot of a graph.
 type TransactBegin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The graph's name; "" is "default".
 	Graph      string     `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	AccessMode AccessMode `protobuf:"varint,2,opt,name=access_mode,json=accessMode,proto3,enum=hopgate.v1.AccessMode" json:"access_mode,omitempty"`
-	// Time after which the transaction is rolled back; unset: none. The server's own limit of idleness holds beside it.
+	// Time limit of the transaction; unset: none. The server's idle limit applies as well.
 	Timeout       *durationpb.Duration `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1008,14 +1008,14 @@ func (x *TransactBegin) GetTimeout() *durationpb.Duration {
 	return nil
 }
 
-// TransactRun is one statement, which sees the writes before it.
+// TransactRun is one statement, which sees all earlier writes of the transaction.
 type TransactRun struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Statement  string                 `protobuf:"bytes,1,opt,name=statement,proto3" json:"statement,omitempty"`
 	Parameters map[string]*Value      `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Rows after which the answer ends with truncated set; 0: no limit.
+	// Rows after which the result ends with truncated set; 0: no limit.
 	MaxRows uint64 `protobuf:"varint,3,opt,name=max_rows,json=maxRows,proto3" json:"max_rows,omitempty"`
-	// Time after which the statement is ended; unset: the server's cap.
+	// Time limit of the statement; unset: the server's default.
 	Timeout       *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1079,7 +1079,7 @@ func (x *TransactRun) GetTimeout() *durationpb.Duration {
 	return nil
 }
 
-// TransactCommit makes the writes of all statements durable and visible. A conflict with another transaction is ABORTED.
+// TransactCommit makes the writes of all statements durable and visible. A conflict with another transaction fails with ABORTED.
 type TransactCommit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1116,7 +1116,7 @@ func (*TransactCommit) Descriptor() ([]byte, []int) {
 	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{11}
 }
 
-// TransactRollback ends the transaction without its writes.
+// TransactRollback ends the transaction and discards its writes.
 type TransactRollback struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1153,8 +1153,8 @@ func (*TransactRollback) Descriptor() ([]byte, []int) {
 	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{12}
 }
 
-// TransactResponse is one part of the answer to a step: one response to a begin, a commit or a rollback, and those of
-// Query to a statement.
+// TransactResponse is one part of the response to a step: one response for a begin, a commit or a rollback, and those of Query for a
+// statement.
 type TransactResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
@@ -1309,7 +1309,7 @@ func (*TransactBegun) Descriptor() ([]byte, []int) {
 // TransactCommitted answers a commit.
 type TransactCommitted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What all statements of the transaction have changed.
+	// The changes of all statements of the transaction.
 	Counters      *Counters `protobuf:"bytes,1,opt,name=counters,proto3" json:"counters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -33,30 +33,28 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// GraphService runs statements, fetches and traversals over one graph.
+// GraphService runs statements, fetches and traversals on a graph.
 type GraphServiceClient interface {
-	// Query runs one openCypher statement. The first response carries the column names, the following ones rows, the
-	// last one the summary.
+	// Query runs one openCypher statement. The first response contains the column names, the next ones rows, and the last one the summary.
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryResponse], error)
 	// Fetch runs a JSON-array fetch; the response is the JSON text in chunks.
 	Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchResponse], error)
-	// Traverse goes from some vertices hop by hop.
+	// Traverse traverses edges from some vertices, hop by hop.
 	Traverse(ctx context.Context, in *TraverseRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TraverseResponse], error)
 	// ShortestPath finds the shortest paths between vertices, by length or by weight.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	ShortestPath(ctx context.Context, in *ShortestPathRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PathResponse], error)
-	// Subgraph gives what lies around some vertices, layer by layer.
+	// Subgraph returns the surroundings of some vertices, layer by layer.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	Subgraph(ctx context.Context, in *SubgraphRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubgraphLayer], error)
-	// GetVertices gives vertices with their properties.
+	// GetVertices returns vertices with their properties.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	GetVertices(ctx context.Context, in *GetVerticesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VertexBatch], error)
-	// GetEdges gives edges with their properties.
+	// GetEdges returns edges with their properties.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	GetEdges(ctx context.Context, in *GetEdgesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EdgeBatch], error)
-	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. Each
-	// request is answered before the next is looked at. Whatever fails rolls the transaction back and ends the stream, and
-	// so does the end of the stream.
+	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. The server answers each
+	// request before it reads the next. Any failure, and the end of the stream, rolls the transaction back; a failure also ends the stream.
 	Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TransactRequest, TransactResponse], error)
 }
 
@@ -218,30 +216,28 @@ type GraphService_TransactClient = grpc.BidiStreamingClient[TransactRequest, Tra
 // All implementations must embed UnimplementedGraphServiceServer
 // for forward compatibility.
 //
-// GraphService runs statements, fetches and traversals over one graph.
+// GraphService runs statements, fetches and traversals on a graph.
 type GraphServiceServer interface {
-	// Query runs one openCypher statement. The first response carries the column names, the following ones rows, the
-	// last one the summary.
+	// Query runs one openCypher statement. The first response contains the column names, the next ones rows, and the last one the summary.
 	Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error
 	// Fetch runs a JSON-array fetch; the response is the JSON text in chunks.
 	Fetch(*FetchRequest, grpc.ServerStreamingServer[FetchResponse]) error
-	// Traverse goes from some vertices hop by hop.
+	// Traverse traverses edges from some vertices, hop by hop.
 	Traverse(*TraverseRequest, grpc.ServerStreamingServer[TraverseResponse]) error
 	// ShortestPath finds the shortest paths between vertices, by length or by weight.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	ShortestPath(*ShortestPathRequest, grpc.ServerStreamingServer[PathResponse]) error
-	// Subgraph gives what lies around some vertices, layer by layer.
+	// Subgraph returns the surroundings of some vertices, layer by layer.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	Subgraph(*SubgraphRequest, grpc.ServerStreamingServer[SubgraphLayer]) error
-	// GetVertices gives vertices with their properties.
+	// GetVertices returns vertices with their properties.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	GetVertices(*GetVerticesRequest, grpc.ServerStreamingServer[VertexBatch]) error
-	// GetEdges gives edges with their properties.
+	// GetEdges returns edges with their properties.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	GetEdges(*GetEdgesRequest, grpc.ServerStreamingServer[EdgeBatch]) error
-	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. Each
-	// request is answered before the next is looked at. Whatever fails rolls the transaction back and ends the stream, and
-	// so does the end of the stream.
+	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. The server answers each
+	// request before it reads the next. Any failure, and the end of the stream, rolls the transaction back; a failure also ends the stream.
 	Transact(grpc.BidiStreamingServer[TransactRequest, TransactResponse]) error
 	mustEmbedUnimplementedGraphServiceServer()
 }

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// LoadAction is what a row does.
+// LoadAction is the effect of a row.
 type LoadAction int32
 
 const (
@@ -77,7 +77,7 @@ func (LoadAction) EnumDescriptor() ([]byte, []int) {
 	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{0}
 }
 
-// Dangling says what becomes of an edge whose end does not exist.
+// Dangling is the treatment of an edge with a missing end.
 type Dangling int32
 
 const (
@@ -198,7 +198,7 @@ func (UpdateStrategy) EnumDescriptor() ([]byte, []int) {
 	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{2}
 }
 
-// LoadRequest is the opening or a batch.
+// LoadRequest opens the load or contains a batch.
 type LoadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
@@ -281,17 +281,17 @@ func (*LoadRequest_Open) isLoadRequest_Part() {}
 
 func (*LoadRequest_Batch) isLoadRequest_Part() {}
 
-// LoadOpen names a load. Its answer says where an earlier run of the same load got to.
+// LoadOpen identifies a load. Its response reports the progress of an earlier run.
 type LoadOpen struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	// The load's identity: a hash of its mapping and inputs. "" is never resumed.
+	// The load's identity: a hash of its mapping and inputs. A load with "" cannot resume.
 	Stream string `protobuf:"bytes,2,opt,name=stream,proto3" json:"stream,omitempty"`
-	// Forget what an earlier run did and begin again.
+	// Discard the progress of an earlier run.
 	Restart bool `protobuf:"varint,3,opt,name=restart,proto3" json:"restart,omitempty"`
-	// Key indexes that the load's id spaces live in.
+	// The id spaces of the load, each with its index.
 	Spaces []*IdSpace `protobuf:"bytes,4,rep,name=spaces,proto3" json:"spaces,omitempty"`
-	// LoadBatch.confirmed is set: what was refused is remembered until then, and told again to a run that goes on.
+	// Batches set LoadBatch.confirmed: the server keeps refused rows until then, and sends them again to a run that resumes.
 	Confirms      bool `protobuf:"varint,5,opt,name=confirms,proto3" json:"confirms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -366,7 +366,7 @@ func (x *LoadOpen) GetConfirms() bool {
 type IdSpace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The label and property that hold the keys, or both empty for keys that are not stored as a property.
+	// The label and property that contain the keys; both empty if the keys are not stored as a property.
 	Label    string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
 	Property string `protobuf:"bytes,3,opt,name=property,proto3" json:"property,omitempty"`
 	// Further labels whose vertices are looked up by the same property.
@@ -437,11 +437,11 @@ func (x *IdSpace) GetLabels() []string {
 type LoadBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// How far the inputs have been read, for the client alone.
+	// The position in the inputs, opaque to the server.
 	Mark     []byte        `protobuf:"bytes,2,opt,name=mark,proto3" json:"mark,omitempty"`
 	Vertices []*VertexRows `protobuf:"bytes,3,rep,name=vertices,proto3" json:"vertices,omitempty"`
 	Edges    []*EdgeRows   `protobuf:"bytes,4,rep,name=edges,proto3" json:"edges,omitempty"`
-	// The batch up to which the client has written down what was refused.
+	// The last batch whose refused rows the client has written.
 	Confirmed     uint64 `protobuf:"varint,5,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -752,7 +752,7 @@ func (x *PropertyColumn) GetStrategy() UpdateStrategy {
 	return UpdateStrategy_UPDATE_STRATEGY_UNSPECIFIED
 }
 
-// LoadColumn is a column of cells. Where nulls is not empty, bit i of byte i/8 says that cell i is null.
+// LoadColumn is a column of cells. If nulls is not empty, bit i of byte i/8 marks cell i as null.
 type LoadColumn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Data:
@@ -891,7 +891,7 @@ func (*LoadColumn_Values) isLoadColumn_Data() {}
 
 func (*LoadColumn_Lists) isLoadColumn_Data() {}
 
-// ListColumn is lists laid end to end, with the end of each.
+// ListColumn contains concatenated lists, and the end of each.
 type ListColumn struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Elements      *LoadColumn            `protobuf:"bytes,1,opt,name=elements,proto3" json:"elements,omitempty"`
@@ -1027,13 +1027,13 @@ func (*LoadResponse_Opened) isLoadResponse_Part() {}
 
 func (*LoadResponse_Ack) isLoadResponse_Part() {}
 
-// LoadOpened says where to go on.
+// LoadOpened reports where to resume.
 type LoadOpened struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number and mark of the last batch applied.
+	// The number and mark of the last applied batch.
 	Seq  uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	Mark []byte `protobuf:"bytes,2,opt,name=mark,proto3" json:"mark,omitempty"`
-	// The number and mark of the last batch that was confirmed, and what was refused of the batches after it.
+	// The number and mark of the last confirmed batch, and the rows refused in later ones.
 	Confirmed     uint64     `protobuf:"varint,3,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	ConfirmedMark []byte     `protobuf:"bytes,4,opt,name=confirmed_mark,json=confirmedMark,proto3" json:"confirmed_mark,omitempty"`
 	Refused       []*LoadAck `protobuf:"bytes,5,rep,name=refused,proto3" json:"refused,omitempty"`
@@ -1106,15 +1106,15 @@ func (x *LoadOpened) GetRefused() []*LoadAck {
 	return nil
 }
 
-// LoadAck says that a batch is durable and visible.
+// LoadAck reports that a batch is durable and visible.
 type LoadAck struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Seq      uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	Vertices uint64                 `protobuf:"varint,2,opt,name=vertices,proto3" json:"vertices,omitempty"`
 	Edges    uint64                 `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`
 	Rejected []*Rejected            `protobuf:"bytes,4,rep,name=rejected,proto3" json:"rejected,omitempty"`
-	// Seconds that looking keys up took, and the rest of making the batch durable. Batches may be applied together; the
-	// times then stand in the last one's.
+	// Seconds spent looking up keys, and the rest of the time until the batch was durable. If batches are applied together, the last one
+	// reports the times.
 	ResolveSeconds float64 `protobuf:"fixed64,5,opt,name=resolve_seconds,json=resolveSeconds,proto3" json:"resolve_seconds,omitempty"`
 	CommitSeconds  float64 `protobuf:"fixed64,6,opt,name=commit_seconds,json=commitSeconds,proto3" json:"commit_seconds,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -1193,7 +1193,7 @@ func (x *LoadAck) GetCommitSeconds() float64 {
 	return 0
 }
 
-// Rejected names a refused row.
+// Rejected identifies a refused row.
 type Rejected struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Edge          bool                   `protobuf:"varint,1,opt,name=edge,proto3" json:"edge,omitempty"`

@@ -26,10 +26,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// LoadService takes bulk loads.
+// LoadService accepts bulk loads.
 type LoadServiceClient interface {
-	// Load applies batches of one load in the order of their numbers, each once and durably before it is acknowledged.
-	// The first request opens the load, every other one carries a batch.
+	// Load applies the batches of a load in the order of their numbers, each exactly once, and acknowledges each when it is durable. The
+	// first request opens the load; every other one contains a batch.
 	Load(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[LoadRequest, LoadResponse], error)
 }
 
@@ -58,10 +58,10 @@ type LoadService_LoadClient = grpc.BidiStreamingClient[LoadRequest, LoadResponse
 // All implementations must embed UnimplementedLoadServiceServer
 // for forward compatibility.
 //
-// LoadService takes bulk loads.
+// LoadService accepts bulk loads.
 type LoadServiceServer interface {
-	// Load applies batches of one load in the order of their numbers, each once and durably before it is acknowledged.
-	// The first request opens the load, every other one carries a batch.
+	// Load applies the batches of a load in the order of their numbers, each exactly once, and acknowledges each when it is durable. The
+	// first request opens the load; every other one contains a batch.
 	Load(grpc.BidiStreamingServer[LoadRequest, LoadResponse]) error
 	mustEmbedUnimplementedLoadServiceServer()
 }

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Notification says what is likely a mistake in a request. It is never an error.
+// Notification reports a likely mistake in a request. It is never an error.
 type Notification struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Neo4j's code, such as Neo.ClientNotification.Statement.UnknownLabelWarning.
@@ -32,10 +32,10 @@ type Notification struct {
 	Severity string `protobuf:"bytes,4,opt,name=severity,proto3" json:"severity,omitempty"`
 	// UNRECOGNIZED, PERFORMANCE, DEPRECATION or HINT.
 	Category string `protobuf:"bytes,5,opt,name=category,proto3" json:"category,omitempty"`
-	// The status of GQL, five characters, such as 01N50.
+	// The GQL status, five characters, such as 01N50.
 	GqlStatus         string `protobuf:"bytes,6,opt,name=gql_status,json=gqlStatus,proto3" json:"gql_status,omitempty"`
 	StatusDescription string `protobuf:"bytes,7,opt,name=status_description,json=statusDescription,proto3" json:"status_description,omitempty"`
-	// The name that was likely meant, or "".
+	// The name that was probably meant, or "".
 	Suggestion string `protobuf:"bytes,8,opt,name=suggestion,proto3" json:"suggestion,omitempty"`
 	// Unset in typed requests.
 	Position      *Position `protobuf:"bytes,9,opt,name=position,proto3" json:"position,omitempty"`
@@ -136,7 +136,7 @@ func (x *Notification) GetPosition() *Position {
 	return nil
 }
 
-// Position is a place in a statement, in characters.
+// Position is a position in a statement, in characters.
 type Position struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Offset        uint32                 `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"` // from 0

@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Direction says which of a vertex's edges are followed.
+// Direction selects edges of a vertex.
 type Direction int32
 
 const (
@@ -75,18 +75,18 @@ func (Direction) EnumDescriptor() ([]byte, []int) {
 	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{0}
 }
 
-// TraverseMode says what may repeat on the way, and what a row is.
+// TraverseMode defines what may repeat on a path, and what a row is.
 type TraverseMode int32
 
 const (
 	TraverseMode_TRAVERSE_MODE_UNSPECIFIED TraverseMode = 0 // as FRONTIER
-	// The set of vertices is deduplicated at every hop. A row is an edge that leaves the last set, as NebulaGraph's GO.
+	// Each hop builds a new set of vertices. A row is an edge that leaves the last set, as in NebulaGraph's GO.
 	TraverseMode_TRAVERSE_MODE_FRONTIER TraverseMode = 1
 	// A row is a walk; anything may repeat.
 	TraverseMode_TRAVERSE_MODE_WALK TraverseMode = 2
-	// A row is a walk that repeats no edge, as openCypher's patterns.
+	// A row is a walk without repeated edges, as in openCypher's patterns.
 	TraverseMode_TRAVERSE_MODE_TRAIL TraverseMode = 3
-	// A row is a walk that repeats no vertex.
+	// A row is a walk without repeated vertices.
 	TraverseMode_TRAVERSE_MODE_ACYCLIC TraverseMode = 4
 	// A row is a vertex at its least distance from any start.
 	TraverseMode_TRAVERSE_MODE_NEAREST TraverseMode = 5
@@ -139,7 +139,7 @@ func (TraverseMode) EnumDescriptor() ([]byte, []int) {
 	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{1}
 }
 
-// VertexSelector names vertices: by key, by statement or by element id.
+// VertexSelector selects vertices: by key, by statement or by element id.
 type VertexSelector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to By:
@@ -225,7 +225,7 @@ type VertexSelector_Key struct {
 }
 
 type VertexSelector_Statement struct {
-	// A statement that reads, whose first column holds vertices; the parameters are those of the request.
+	// A reading statement whose first column contains vertices; it has the parameters of the request.
 	Statement string `protobuf:"bytes,2,opt,name=statement,proto3,oneof"`
 }
 
@@ -239,7 +239,7 @@ func (*VertexSelector_Statement) isVertexSelector_By() {}
 
 func (*VertexSelector_ElementIds) isVertexSelector_By() {}
 
-// KeySelector names the vertices with a label of which a property has one of the values.
+// KeySelector selects the vertices with a label whose property has one of the values.
 type KeySelector struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Label         string                 `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"` // "": any
@@ -300,7 +300,7 @@ func (x *KeySelector) GetValues() []*Value {
 	return nil
 }
 
-// ElementIds are ids as elementId() and answers give them.
+// ElementIds are ids in the form of elementId().
 type ElementIds struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ids           []string               `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
@@ -351,15 +351,15 @@ type Hop struct {
 	// Edge types; none: all.
 	Types     []string  `protobuf:"bytes,1,rep,name=types,proto3" json:"types,omitempty"`
 	Direction Direction `protobuf:"varint,2,opt,name=direction,proto3,enum=hopgate.v1.Direction" json:"direction,omitempty"`
-	// A vertex with more edges of these types than this is not gone on from; 0: no threshold.
+	// Do not expand a vertex with more edges of these types; 0: no threshold.
 	SkipSupernodes uint64 `protobuf:"varint,3,opt,name=skip_supernodes,json=skipSupernodes,proto3" json:"skip_supernodes,omitempty"`
-	// An openCypher expression over e, the edge, and v, the vertex that it leads to.
+	// An openCypher expression over e, the edge, and v, the vertex at its far end.
 	Where string `protobuf:"bytes,4,opt,name=where,proto3" json:"where,omitempty"`
-	// At most so many edges of a vertex, the first by type, direction and far end; 0: all.
+	// The maximum number of edges of a vertex, the first ones by type, direction and far end; 0: all.
 	MaxDegree uint64 `protobuf:"varint,5,opt,name=max_degree,json=maxDegree,proto3" json:"max_degree,omitempty"`
-	// At most so many edges of a vertex, chosen by the seed; 0: all.
+	// The maximum number of edges of a vertex, sampled by the seed; 0: all.
 	Sample uint64 `protobuf:"varint,6,opt,name=sample,proto3" json:"sample,omitempty"`
-	// At most so many edges of the whole hop; 0: all.
+	// The maximum number of edges of the whole hop; 0: all.
 	Limit         uint64 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -444,14 +444,14 @@ func (x *Hop) GetLimit() uint64 {
 	return 0
 }
 
-// RequestBudget bounds what a request may cost; 0 is the server's default, and no value passes the server's.
+// RequestBudget bounds the cost of a request. 0 is the server's default, which also is the maximum.
 type RequestBudget struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	MaxVisits uint64                 `protobuf:"varint,1,opt,name=max_visits,json=maxVisits,proto3" json:"max_visits,omitempty"` // edges
 	MaxRows   uint64                 `protobuf:"varint,2,opt,name=max_rows,json=maxRows,proto3" json:"max_rows,omitempty"`
 	MaxBytes  uint64                 `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // held by the operators
 	Timeout   *durationpb.Duration   `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// When the budget ends, the answer is what was found, with truncated set; else it is an error.
+	// When the budget is exhausted, return what was found, with truncated set, instead of an error.
 	Partial       bool `protobuf:"varint,5,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -522,26 +522,25 @@ func (x *RequestBudget) GetPartial() bool {
 	return false
 }
 
-// TraverseRequest goes from the starts hop by hop.
+// TraverseRequest traverses edges from the starts, hop by hop.
 type TraverseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	From  *VertexSelector        `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	// One for each hop, or one for all of them.
 	Hops []*Hop `protobuf:"bytes,3,rep,name=hops,proto3" json:"hops,omitempty"`
-	// Rows are given for min_hops to max_hops hops. Unset: as many as there are hops. Only max_hops set: exactly that many.
+	// Return rows for min_hops to max_hops hops. Unset: the number of hops. Only max_hops set: exactly that many.
 	MinHops *uint32      `protobuf:"varint,4,opt,name=min_hops,json=minHops,proto3,oneof" json:"min_hops,omitempty"`
 	MaxHops uint32       `protobuf:"varint,5,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
 	Mode    TraverseMode `protobuf:"varint,6,opt,name=mode,proto3,enum=hopgate.v1.TraverseMode" json:"mode,omitempty"`
-	// What comes back: count, ids, vertices, edges, paths, or expressions over v (the vertex), e (the last edge), h (the
-	// number of hops), s (the start) and p (the path), as RETURN takes them; "" is ids. In mode frontier count, ids and
-	// vertices are about the distinct vertices.
+	// The result: count, ids, vertices, edges, paths, or expressions over v (the vertex), e (the last edge), h (the number of hops), s (the
+	// start) and p (the path), in the syntax of RETURN; "" is ids. In mode frontier, count, ids and vertices concern distinct vertices.
 	Returns string `protobuf:"bytes,7,opt,name=returns,proto3" json:"returns,omitempty"`
-	// Each row once.
+	// Return each row once.
 	Distinct bool `protobuf:"varint,8,opt,name=distinct,proto3" json:"distinct,omitempty"`
-	// The hop comes first in every row; counts come per hop.
+	// Start each row with the hop, and count per hop.
 	ByHop bool `protobuf:"varint,9,opt,name=by_hop,json=byHop,proto3" json:"by_hop,omitempty"`
-	// Rows after which the answer ends; 0: all.
+	// Rows after which the result ends; 0: all.
 	Limit         uint64            `protobuf:"varint,10,opt,name=limit,proto3" json:"limit,omitempty"`
 	Seed          int64             `protobuf:"varint,11,opt,name=seed,proto3" json:"seed,omitempty"`
 	Parameters    map[string]*Value `protobuf:"bytes,12,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -671,7 +670,7 @@ func (x *TraverseRequest) GetBudget() *RequestBudget {
 	return nil
 }
 
-// TraverseResponse is one part of the answer: the columns, then rows, then the summary.
+// TraverseResponse is one part of the response: the columns, then rows, then the summary.
 type TraverseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
@@ -815,15 +814,15 @@ func (x *TraverseHeader) GetFields() []string {
 	return nil
 }
 
-// TraverseSummary ends an answer.
+// TraverseSummary ends a response.
 type TraverseSummary struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Rows            uint64                 `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`
 	Truncated       bool                   `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	TruncatedReason string                 `protobuf:"bytes,3,opt,name=truncated_reason,json=truncatedReason,proto3" json:"truncated_reason,omitempty"`
-	// What each hop did, from the first.
+	// The counts of each hop, from the first.
 	Hops []*HopCount `protobuf:"bytes,4,rep,name=hops,proto3" json:"hops,omitempty"`
-	// What is likely a mistake in the request.
+	// Likely mistakes in the request.
 	Notifications []*Notification `protobuf:"bytes,5,rep,name=notifications,proto3" json:"notifications,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -894,12 +893,12 @@ func (x *TraverseSummary) GetNotifications() []*Notification {
 	return nil
 }
 
-// HopCount says what one hop did.
+// HopCount holds the counts of one hop.
 type HopCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hop           uint32                 `protobuf:"varint,1,opt,name=hop,proto3" json:"hop,omitempty"`
-	Sources       uint64                 `protobuf:"varint,2,opt,name=sources,proto3" json:"sources,omitempty"` // vertices gone on from
-	Edges         uint64                 `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`     // that passed the conditions
+	Sources       uint64                 `protobuf:"varint,2,opt,name=sources,proto3" json:"sources,omitempty"` // expanded vertices
+	Edges         uint64                 `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`     // edges that passed the conditions
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -955,19 +954,19 @@ func (x *HopCount) GetEdges() uint64 {
 	return 0
 }
 
-// ShortestPathRequest asks for shortest paths from each vertex of from to each vertex of to.
+// ShortestPathRequest requests shortest paths from each vertex of from to each vertex of to.
 type ShortestPathRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Graph   string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	From    *VertexSelector        `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	To      *VertexSelector        `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
-	Hop     *Hop                   `protobuf:"bytes,4,opt,name=hop,proto3" json:"hop,omitempty"`                         // its caps do not apply
+	Hop     *Hop                   `protobuf:"bytes,4,opt,name=hop,proto3" json:"hop,omitempty"`                         // its limits do not apply
 	MaxHops uint32                 `protobuf:"varint,5,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"` // 0: no bound
-	// All paths of the least length or weight.
+	// Return all paths of the least length or weight.
 	All bool `protobuf:"varint,6,opt,name=all,proto3" json:"all,omitempty"`
-	// So many paths without repeated vertices, in the order of their lengths or weights; 0 is 1.
+	// The number of paths without repeated vertices, in the order of their lengths or weights; 0 is 1.
 	K uint32 `protobuf:"varint,7,opt,name=k,proto3" json:"k,omitempty"`
-	// A property of the edges with numbers from 0, or an expression over e; "": every edge weighs 1.
+	// A property of the edges with non-negative numbers, or an expression over e; "": every edge has weight 1.
 	Weight        string            `protobuf:"bytes,8,opt,name=weight,proto3" json:"weight,omitempty"`
 	Parameters    map[string]*Value `protobuf:"bytes,9,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Budget        *RequestBudget    `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
@@ -1075,7 +1074,7 @@ func (x *ShortestPathRequest) GetBudget() *RequestBudget {
 	return nil
 }
 
-// PathResponse is one part of the answer: paths, then the summary.
+// PathResponse is one part of the response: paths, then the summary.
 type PathResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
@@ -1158,7 +1157,7 @@ func (*PathResponse_Paths) isPathResponse_Part() {}
 
 func (*PathResponse_Summary) isPathResponse_Part() {}
 
-// PathBatch is some paths.
+// PathBatch is a batch of paths.
 type PathBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Paths         []*FoundPath           `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
@@ -1203,7 +1202,7 @@ func (x *PathBatch) GetPaths() []*FoundPath {
 	return nil
 }
 
-// FoundPath is a path with its weight, the number of its edges if there are no weights.
+// FoundPath is a path with its weight, or with its number of edges if the request has no weights.
 type FoundPath struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          *Path                  `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1256,12 +1255,12 @@ func (x *FoundPath) GetWeight() float64 {
 	return 0
 }
 
-// SubgraphRequest asks for the vertices within some hops of the starts, and the edges among them, by layer.
+// SubgraphRequest requests the vertices within some hops of the starts, and the edges among them, by layer.
 type SubgraphRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	From          *VertexSelector        `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	Hops          []*Hop                 `protobuf:"bytes,3,rep,name=hops,proto3" json:"hops,omitempty"` // one for each hop, or one for all; caps do not apply
+	Hops          []*Hop                 `protobuf:"bytes,3,rep,name=hops,proto3" json:"hops,omitempty"` // one for each hop, or one for all; limits do not apply
 	MaxHops       uint32                 `protobuf:"varint,4,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
 	Parameters    map[string]*Value      `protobuf:"bytes,5,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Budget        *RequestBudget         `protobuf:"bytes,6,opt,name=budget,proto3" json:"budget,omitempty"`
@@ -1341,8 +1340,8 @@ func (x *SubgraphRequest) GetBudget() *RequestBudget {
 	return nil
 }
 
-// SubgraphLayer is a part of a layer: vertices whose least distance is step, and the edges that leave them for vertices
-// of the subgraph, each edge once. A layer may come in several messages; the last message has the summary alone.
+// SubgraphLayer is a part of a layer: vertices whose least distance is step, and their edges to vertices of the subgraph, each edge once. A
+// layer may take several messages; the last message contains only the summary.
 type SubgraphLayer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          uint32                 `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
@@ -1411,12 +1410,12 @@ func (x *SubgraphLayer) GetSummary() *TraverseSummary {
 	return nil
 }
 
-// GetVerticesRequest asks for vertices.
+// GetVerticesRequest requests vertices.
 type GetVerticesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	From  *VertexSelector        `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	// Properties that are wanted; none: all.
+	// The wanted properties; none: all.
 	Properties    []string          `protobuf:"bytes,3,rep,name=properties,proto3" json:"properties,omitempty"`
 	Parameters    map[string]*Value `protobuf:"bytes,4,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Budget        *RequestBudget    `protobuf:"bytes,5,opt,name=budget,proto3" json:"budget,omitempty"`
@@ -1489,7 +1488,7 @@ func (x *GetVerticesRequest) GetBudget() *RequestBudget {
 	return nil
 }
 
-// VertexBatch is some vertices, in the order of their ids, each once.
+// VertexBatch is a batch of vertices, in the order of their ids, each once.
 type VertexBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Vertices      []*Vertex              `protobuf:"bytes,1,rep,name=vertices,proto3" json:"vertices,omitempty"`
@@ -1534,7 +1533,7 @@ func (x *VertexBatch) GetVertices() []*Vertex {
 	return nil
 }
 
-// GetEdgesRequest asks for edges: those between two sets of vertices, those of one set, or edges by id.
+// GetEdgesRequest requests edges: those between two sets of vertices, those of one set, or edges by id.
 type GetEdgesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
@@ -1627,7 +1626,7 @@ func (x *GetEdgesRequest) GetBudget() *RequestBudget {
 	return nil
 }
 
-// EdgeBatch is some edges.
+// EdgeBatch is a batch of edges.
 type EdgeBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Edges         []*Edge                `protobuf:"bytes,1,rep,name=edges,proto3" json:"edges,omitempty"`

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// TemporalType names openCypher's temporal types.
+// TemporalType lists openCypher's temporal types.
 type TemporalType int32
 
 const (
@@ -279,7 +279,7 @@ type Value_Map struct {
 }
 
 type Value_Temporal struct {
-	// A temporal value, as toString() gives it, with its type.
+	// A temporal value in the form of toString(), with its type.
 	Temporal *TemporalValue `protobuf:"bytes,7,opt,name=temporal,proto3,oneof"`
 }
 
@@ -327,7 +327,7 @@ func (*Value_Point) isValue_Kind() {}
 
 func (*Value_Bytes) isValue_Kind() {}
 
-// Point is a place in a coordinate reference system.
+// Point is a point in a coordinate reference system.
 type Point struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 4326 (WGS 84), 4979 (WGS 84 in three dimensions), 7203 (Cartesian) or 9157 (Cartesian in three dimensions).
@@ -787,7 +787,7 @@ func (x *Path) GetEdges() []*Edge {
 	return nil
 }
 
-// RowBatch is a set of rows by columns, each column typed where all its values are of one type and none is null.
+// RowBatch is a set of rows by columns. A column is typed if all its values have one type and none is null.
 type RowBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rows          uint32                 `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`
@@ -840,7 +840,7 @@ func (x *RowBatch) GetColumns() []*Column {
 	return nil
 }
 
-// Column holds one cell a row.
+// Column contains one cell per row.
 type Column struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Data:
@@ -1045,8 +1045,7 @@ func (x *DoubleColumn) GetValues() []float64 {
 	return nil
 }
 
-// TextColumn is a column of strings, laid end to end in UTF-8: string i is the bytes of text from ends[i-1], or from 0,
-// to ends[i].
+// TextColumn is a column of strings, concatenated in UTF-8: string i is the bytes of text from ends[i-1] (from 0 for the first) to ends[i].
 type TextColumn struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Text          []byte                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
