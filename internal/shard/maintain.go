@@ -37,7 +37,7 @@ type CheckpointFile struct {
 type CheckOptions struct {
 	// Repair repairs what can be derived from the rest.
 	Repair bool
-	// Progress, if it is set, is told now and then what is being read and how many records were read.
+	// Progress, if not nil, is called now and then with what is being read and the number of records read.
 	Progress func(stage string, records uint64)
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// EdgeSorter takes the edges of a load into an empty graph that nobody else uses: it sorts them outside of memory and
+// EdgeSorter takes the edges of a load into an empty graph that has no other user: it sorts them outside of memory and
 // writes each list once. Its graph takes vertices as always until Prepare, and must not be written to between Finish
 // and the end.
 type EdgeSorter interface {

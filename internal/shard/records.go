@@ -2,7 +2,7 @@ package shard
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// FillRecords gives vertices the records that their label sets and properties make. Vertices of one label set have the
+// FillRecords returns vertices the records that their label sets and properties make. Vertices of one label set have the
 // same few properties, as props says: they are read together.
 func FillRecords(
 	ids []graph.VertexID, sets []graph.LabelSet, out []Record,

@@ -12,54 +12,54 @@ type Graph interface {
 	graph.Catalog
 	// Begin opens a transaction on one consistent snapshot over all shards, in which nothing has expired; what expires while the
 	// transaction runs stays in its snapshot. Any number may read and write side by side;
-	// WriteExclusive alone waits, within ctx, for whoever commits.
+	// WriteExclusive alone waits, within ctx, for running commits.
 	Begin(ctx context.Context, mode Mode) (Tx, error)
 	// CreateIndex makes an index or constraint while others write, and returns when it is online. It fails if what is there
 	// violates it. An index with this name, or this schema, is graph.IndexExists. When ctx ends
 	// before, a plain index goes on being built and a constraint is removed again.
 	CreateIndex(ctx context.Context, ix graph.Index) error
-	// IndexProgress gives the part of an index that is built, from 0 to 1.
+	// IndexProgress returns the part of an index that is built, from 0 to 1.
 	IndexProgress(id graph.IndexID) float64
 	// DropIndex removes an index or constraint by name.
 	DropIndex(ctx context.Context, name string) error
-	// SetTTL gives a label or an edge type a TTL, or another one, and returns when what is there is held to it. Without a
+	// SetTTL returns a label or an edge type a TTL, or another one, and returns when what is there is held to it. Without a
 	// property, what was there before the first TTL lives as if it had been written then.
 	SetTTL(ctx context.Context, t graph.TTL) error
 	// DropTTL ends the TTL of a label or an edge type; what has it not is graph.KindNotFound.
 	DropTTL(ctx context.Context, label, typ string) error
-	// TTLs gives the labels and edge types with a TTL.
+	// TTLs returns the labels and edge types with a TTL.
 	TTLs() []graph.TTL
 	// Load applies one load batch; see Load.
 	Load(ctx context.Context, l *Load) error
-	// LoadState gives the Seq and Mark of the last batch that was applied for a stream, behind that what it refused as
+	// LoadState returns the Seq and Mark of the last batch that was applied for a stream, behind that what it refused as
 	// AppendRejected writes it, or 0 and nil.
 	LoadState(ctx context.Context, stream string) (seq uint64, mark []byte, err error)
 }
 
-// Sizer is a Graph that knows its number of vertices and edges without a transaction, for whoever asks often.
+// Sizer is a Graph that knows its number of vertices and edges without a transaction, for frequent callers.
 type Sizer interface {
 	Size() uint64
 }
 
-// Validator is a Tx that reads what is likely to be the present, and finds out meanwhile whether it is. Nothing that comes of
-// it, an error neither, may be given away before Check has given nil; if it gives an error that is Retriable, another
-// transaction is needed.
+// Validator is a Tx over a snapshot that is likely to be the present one, and that finds out meanwhile whether it is. Neither a
+// result nor an error of it may reach a client before Check returns nil. If Check returns a Retriable error, another transaction
+// is needed.
 type Validator interface {
 	Check(ctx context.Context) error
 }
 
-// CachedStore is a Store that can give a graph without asking other processes whether it is still as it was: whoever begins a
-// transaction is told. It gives nil for a graph that it does not know.
+// CachedStore is a Store that returns a graph without asking other processes whether it is still as it was: the beginning of a
+// transaction finds out. Known returns nil for a graph that it does not know.
 type CachedStore interface {
 	Known(name string) Graph
 }
 
-// RemoteStore is a Store that asks other processes: it says how many rows make a request worth its way.
+// RemoteStore is a Store that asks other processes. Rows is how many rows make a request worth a round trip.
 type RemoteStore interface{ Rows() int }
 
 // Store is the set of graphs that a server serves. It is safe for concurrent use.
 type Store interface {
-	// Graph gives a graph by name; an unknown one is graph.KindNotFound.
+	// Graph returns a graph by name; an unknown one is graph.KindNotFound.
 	Graph(name string) (Graph, error)
 	// Graphs lists the names in ascending order.
 	Graphs() []string
@@ -81,15 +81,15 @@ const (
 	WriteExclusive
 )
 
-// Passer is a Tx that can be told that the properties it reads from now on will hardly be read again soon, so that its
-// caches, which serve as before, are not filled with them.
+// Passer is a Tx whose Pass says that the properties that it reads from now on will hardly be read again soon. Its caches still
+// serve them, but are not filled with them.
 type Passer interface{ Pass() }
 
-// Metered is a Tx whose process reads the graph itself and can say where it found what it gave: it counts that in r from
-// now on, or with nil no more. No request runs meanwhile.
+// Metered is a Tx whose process reads the graph itself. Meter makes it count in r where it found what it read; nil ends that. No
+// request runs meanwhile.
 type Metered interface{ Meter(r *graph.Reads) }
 
-// Wired is a Tx that asks other processes: it counts that in w from now on, or with nil no more. No request runs meanwhile.
+// Wired is a Tx that asks other processes. Wire makes it count its requests in w; nil ends that. No request runs meanwhile.
 type Wired interface{ Wire(w *graph.Wire) }
 
 // Tx reads one consistent snapshot of a graph and, in Write mode, sees its own writes. A Tx is used by one goroutine at a
@@ -97,9 +97,9 @@ type Wired interface{ Wire(w *graph.Wire) }
 //
 // All requests are batches: there is no call for one vertex.
 type Tx interface {
-	// Counts gives how many vertices and edges the snapshot has, by label, type and ends; they must not be changed.
+	// Counts returns how many vertices and edges the snapshot has, by label, type and ends; they must not be changed.
 	Counts() *graph.Counts
-	// Statistics gives the counts with all that a planner asks for beside them, which takes longer to add up.
+	// Statistics returns the counts with all that a planner asks for beside them, which takes longer to add up.
 	Statistics() *graph.Counts
 
 	// Scan appends to dst, in ascending order, vertices that are at or after from and have the label (0: any), until

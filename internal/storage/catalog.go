@@ -196,7 +196,7 @@ func (c *Catalog) AllProps() []string { return slices.Clip(c.state.Load().names[
 // Indexes implements graph.Catalog.
 func (c *Catalog) Indexes() []graph.Index { return c.state.Load().indexes }
 
-// Expiries gives the orders in which vertices and edges with a TTL expire; it must not be changed.
+// Expiries returns the orders in which vertices and edges with a TTL expire; it must not be changed.
 func (c *Catalog) Expiries() []graph.Index { return c.state.Load().ttls }
 
 // Version implements graph.Catalog.
@@ -212,19 +212,19 @@ func (c *Catalog) Changes() uint64 {
 	return n
 }
 
-// NewLabel gives a label's number, a new one if needed.
+// NewLabel returns a label's number, a new one if needed.
 func (c *Catalog) NewLabel(name string) (graph.LabelID, error) {
 	id, err := c.intern(nameLabel, name)
 	return graph.LabelID(id), err
 }
 
-// NewType gives an edge type's number, a new one if needed.
+// NewType returns an edge type's number, a new one if needed.
 func (c *Catalog) NewType(name string) (graph.TypeID, error) {
 	id, err := c.intern(nameType, name)
 	return graph.TypeID(id), err
 }
 
-// NewProp gives a property key's number, a new one if needed.
+// NewProp returns a property key's number, a new one if needed.
 func (c *Catalog) NewProp(name string) (graph.PropID, error) {
 	id, err := c.intern(nameProp, name)
 	return graph.PropID(id), err
@@ -276,7 +276,7 @@ func (c *Catalog) change(f func(st *catalog, b *pebble.Batch) error) error {
 	return nil
 }
 
-// NewLabelSet gives the number of a set of labels, a new one if needed. Order and repeats do not count.
+// NewLabelSet returns the number of a set of labels, a new one if needed. Order and repeats do not count.
 func (c *Catalog) NewLabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
 	ls := labels
 	if !slices.IsSorted(ls) {
@@ -346,7 +346,7 @@ func (c *Catalog) PropsOf(dst []graph.PropID, set graph.LabelSet) []graph.PropID
 	return dst
 }
 
-// NewIndexID gives out the number of a new index.
+// NewIndexID returns out the number of a new index.
 func (c *Catalog) NewIndexID() (graph.IndexID, error) {
 	var id graph.IndexID
 	err := c.change(func(st *catalog, b *pebble.Batch) error {
@@ -368,7 +368,7 @@ func (c *Catalog) PutIndex(ix graph.Index) error {
 	})
 }
 
-// list gives the list that an index is in.
+// list returns the list that an index is in.
 func (st *catalog) list(ix graph.Index) *[]graph.Index {
 	if ix.TTL > 0 {
 		return &st.ttls
@@ -400,7 +400,7 @@ func (c *Catalog) DropIndex(ix graph.Index) error {
 	})
 }
 
-// Dropped gives the indexes that were dropped and whose entries may not be gone yet; it must not be changed.
+// Dropped returns the indexes that were dropped and whose entries may not be gone yet; it must not be changed.
 func (c *Catalog) Dropped() []graph.IndexID { return c.state.Load().dropped }
 
 // RemoveIndex forgets a dropped index.
@@ -415,7 +415,7 @@ func indexMarkKey(id graph.IndexID) []byte {
 	return keys.AppendNumbered(nil, keys.IndexMark, uint32(id))
 }
 
-// IndexMark gives the vertex from which the building of an index goes on.
+// IndexMark returns the vertex from which the building of an index goes on.
 func (c *Catalog) IndexMark(id graph.IndexID) (graph.VertexID, error) {
 	n, err := readNumber(c.shard.graph.live(), indexMarkKey(id))
 	return graph.VertexID(n), err

@@ -55,7 +55,7 @@ type Finding struct {
 }
 
 // Fix is a change of one record that repairs a fault of the state that was checked. It holds as long as the record is what
-// it was then and nobody has changed the owners; a counter and a next id are repaired whatever they have become.
+// it was then and the owners have not changed; a counter and a next id are repaired whatever they have become.
 type Fix struct {
 	Shard      int
 	Key, Value []byte

@@ -35,7 +35,7 @@ func (b *balance) init() {
 	b.sums = make([]uint64, balanceSums)
 }
 
-// part gives a balance for a part of a pass.
+// part returns a balance for a part of a pass.
 func (b *balance) part() balance {
 	p := balance{which: b.which, what: b.what, open: b.open}
 	if b.open == nil {

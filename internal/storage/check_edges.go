@@ -91,7 +91,7 @@ type groupLists struct {
 	list   []byte // its key but for the keyspace
 }
 
-// grouped gives the list at hand of those in groups, nil after the last.
+// grouped returns the list at hand of those in groups, nil after the last.
 func (s *shardCheck) grouped() ([]byte, error) {
 	g := &s.groups
 	for g.i == len(g.x.at) {

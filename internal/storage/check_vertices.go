@@ -147,7 +147,7 @@ func (s *shardCheck) closeSets() error {
 	return s.damage("graph", err)
 }
 
-// set gives the label set of a vertex, 0 if there is none.
+// set returns the label set of a vertex, 0 if there is none.
 func (s *shardCheck) set(local uint64) (graph.LabelSet, error) {
 	g := &s.sets
 	if base := local &^ (gridRows - 1); !g.known || g.base != base {
@@ -456,7 +456,7 @@ func (s *shardCheck) entry(side int, key, owner []byte) {
 }
 
 // refer enters a reference to a large value, if the cell is one. A record that another overrides holds its value until it
-// is compacted, but nobody reads it.
+// is compacted, but nothing reads it.
 func (s *shardCheck) refer(cell []byte, visible bool) {
 	if len(cell) == 0 || cell[0] != keys.KindRef {
 		return

@@ -59,7 +59,7 @@ func (f *compactor) take(c *cursor) {
 	f.taken++
 }
 
-// end deletes what was taken with one tombstone, so that nobody need walk over the tombstone of each record.
+// end deletes what was taken with one tombstone, so that no reader walks over a tombstone for each record.
 func (f *compactor) end(c *cursor, space keys.Space) error {
 	if err := c.err(); err != nil || len(f.first) == 0 {
 		return err

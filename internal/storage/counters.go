@@ -48,7 +48,7 @@ type Counter struct {
 	N int64
 }
 
-// Of gives a count.
+// Of returns a count.
 func (cs Counters) Of(c Count) int64 {
 	if i, ok := cs.find(c); ok {
 		return cs[i].N

@@ -180,7 +180,7 @@ func (c *cursor) value() ([]byte, error) {
 	return c.it.ValueAndErr()
 }
 
-// err is the fault that ended the walk, or nil at its end. A walk that met a fault begins anew.
+// err is the fault that ended the walk, or nil at its end. A walk that met a fault restarts.
 func (c *cursor) err() error {
 	err := c.it.Error()
 	if err != nil {

@@ -120,5 +120,5 @@ func (s *Shard) countDegrees(r pebble.Reader) error {
 	})
 }
 
-// Degrees gives the shard's committed degree histograms, which must not be changed. Only whoever may write may ask.
+// Degrees returns the shard's committed degree histograms, which must not be changed. Only the writer may call it.
 func (s *Shard) Degrees() Degrees { return s.degrees }

@@ -28,7 +28,7 @@ const pagesCacheBytes = 1 << 20
 
 var cacheModes = [...]string{CacheBlocks: "block", CachePages: "page", CacheDirect: "direct"}
 
-// String gives the mode's name.
+// String returns the mode's name.
 func (m CacheMode) String() string { return cacheModes[m] }
 
 // ParseCacheMode reads a mode's name.
@@ -44,7 +44,7 @@ func ParseCacheMode(s string) (CacheMode, error) {
 // directFS reads tables and blob files past the page cache. It writes, and reads all else, as the file system below.
 type directFS struct{ vfs.FS }
 
-// NewDirectFS gives a file system that reads tables and blob files past the page cache, if the files in a directory can be
+// NewDirectFS returns a file system that reads tables and blob files past the page cache, if the files in a directory can be
 // read so.
 func NewDirectFS(fs vfs.FS, dir string) (vfs.FS, error) {
 	name := fs.PathJoin(dir, "direct.tmp")
@@ -132,5 +132,5 @@ func (f *directFile) Read(p []byte) (int, error) {
 // Prefetch implements vfs.File: there is nowhere to fetch to.
 func (f *directFile) Prefetch(int64, int64) error { return nil }
 
-// Fd implements vfs.File: nobody else may use the descriptor.
+// Fd implements vfs.File: the descriptor is private.
 func (f *directFile) Fd() uintptr { return vfs.InvalidFd }

@@ -181,7 +181,7 @@ func (v *View) Lists(t graph.TypeID, dir graph.Direction) (*Lists, error) {
 	return &Lists{r: r, l: l}, nil
 }
 
-// Close gives the reader back.
+// Close returns the reader back.
 func (ls *Lists) Close() {
 	ls.r.v.put(ls.r, &ls.err)
 }

@@ -215,7 +215,7 @@ func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, 
 	return nil
 }
 
-// RangeBounds gives the bounds of an index's keys, after the index number, whose first value is in an interval: lo and
+// RangeBounds returns the bounds of an index's keys, after the index number, whose first value is in an interval: lo and
 // hi may be null, if not both, loOpen and hiOpen leave the bound itself out, and prefix asks for the strings that begin
 // with lo. empty tells that nothing can lie between them.
 func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper []byte, empty bool) {

@@ -15,7 +15,7 @@ import (
 // When it cannot write its log or its manifest, Pebble ends the process, or panics with locks that readers need; it
 // panics too when a blob file cannot be finished (v2.1.7: blob.FileWriter.Close aborts what is closed). While it writes,
 // it holds none of these locks. So a fault of such a file stops the instance's writes and never returns to Pebble:
-// whoever wrote waits for ever, and readers do not notice. A full disk alone does not stop manifest and blobs, which are
+// the writing goroutine blocks forever, and readers do not notice. A full disk alone does not stop manifest and blobs, which are
 // written in the background: the writing waits until there is room, and commits are refused meanwhile.
 //
 // Pebble tries a flush that failed over and over without a pause; so tables wait a little to be made after background
@@ -51,7 +51,7 @@ func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.Fil
 	return fs.FS.Create(name, category)
 }
 
-// owns reports whether a file is the store's own; a checkpoint's are not, and whoever asked for it gets their faults.
+// owns reports whether a file is the store's own; a checkpoint's are not, and its caller gets their faults.
 func (fs faultFS) owns(name string) bool { return fs.PathDir(name) == fs.in.name }
 
 // ReuseForWrite implements vfs.FS; Pebble reuses logs alone.

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// guards are the goroutines in which an instance does what Pebble may stop for ever. They stay, so that the stack, which
+// guards are the goroutines in which an instance makes calls that Pebble may block forever. They stay, so that the stack, which
 // a commit makes grow, is there for the next one.
 type guards struct {
 	mu    sync.Mutex
@@ -55,7 +55,7 @@ func (gs *guards) end() {
 	gs.idle = nil
 }
 
-// guard runs something that Pebble may stop for ever, or that may panic with Pebble's locks held, and gives its error.
+// guard runs a call that may block forever in Pebble, or panic with Pebble's locks held, and returns its error.
 func (in *instance) guard(f func() error) error {
 	g := in.guards.take()
 	if g == nil {

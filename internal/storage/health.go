@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// health tells whether a store takes writes. The first fault that writes cannot survive ends that.
+// health reports whether a store takes writes. The first fault that writes cannot survive ends that.
 type health struct {
 	name string
 	log  *slog.Logger

@@ -25,7 +25,7 @@ type instance struct {
 	fs   vfs.FS // nil if the store is not sealed when it is closed
 	// closing is closed when the shard begins to close.
 	closing <-chan struct{}
-	// wedged says that Pebble's locks may be held for ever, so that the store can no longer be closed.
+	// wedged says that Pebble's locks may be held forever, so the store can no longer be closed.
 	wedged atomic.Bool
 	guards guards
 	// splits says that tables of the lowest level may be split for those that are taken in.
@@ -40,7 +40,7 @@ type instance struct {
 	applied atomic.Uint64
 	shareMu sync.Mutex
 	shared  *sharedSnapshot
-	// ahead is a snapshot that was taken with the batch number aheadOf, and that nobody has yet; or nil.
+	// ahead is a snapshot that was taken with batch number aheadOf and is not in use yet; or nil.
 	aheadMu sync.Mutex
 	ahead   *pebble.Snapshot
 	aheadOf uint64
@@ -211,7 +211,7 @@ func (in *instance) apply(b *pebble.Batch, sync, snap bool) (wait func() error, 
 func (in *instance) close() error {
 	defer in.guards.end()
 	if in.wedged.Load() {
-		<-in.failed // whoever wedged it is about to say why
+		<-in.failed // the goroutine that wedged it is about to say why
 		return in.fault
 	}
 	if err := in.keepAhead(nil, 0); err != nil {
@@ -295,7 +295,7 @@ func (in *instance) snapshot() (pebble.Reader, error) {
 	return in.newSnapshot()
 }
 
-// newSnapshot gives the snapshot that came along with the last batch, or takes one.
+// newSnapshot returns the snapshot that came along with the last batch, or takes one.
 func (in *instance) newSnapshot() (snap *pebble.Snapshot, err error) {
 	in.aheadMu.Lock()
 	if in.ahead != nil && in.aheadOf == in.applied.Load() {
@@ -325,7 +325,7 @@ type sharedSnapshot struct {
 }
 
 // share takes a snapshot, or gives the last one once more if it is still open and nothing was applied since. It is for a
-// store that is written by apply alone, and the caller sees to it that nothing is being applied.
+// store that is written by apply alone, and the caller ensures that nothing is being applied.
 func (in *instance) share() (*sharedSnapshot, error) {
 	in.shareMu.Lock()
 	defer in.shareMu.Unlock()

@@ -226,7 +226,7 @@ func (m *merged) sort() {
 	}
 }
 
-// one gives the properties of a row that is a delta edge.
+// one returns the properties of a row that is a delta edge.
 func (m *merged) one(r row) []byte { return m.ones[r.at : r.at-r.from-1] }
 
 // appendCell appends the cell of a property of a row.

@@ -42,7 +42,7 @@ type memberChunk struct {
 	chunk uint32
 }
 
-// Ranges are the runs of new vertices of a bulk, for whoever keeps decoded copies of what is stored.
+// Ranges are the runs of new vertices of a bulk, for caches of decoded records.
 type Ranges struct {
 	Vertices []VertexRange
 	Lists    []ListRange
@@ -153,7 +153,7 @@ func (b *Bulk) Column(p graph.PropID, values []graph.Value) (BulkColumn, error) 
 	return c, nil
 }
 
-// Vertices gives out n new consecutive local ids, of which it returns the first, to vertices with these labels. The
+// Vertices returns out n new consecutive local ids, of which it returns the first, to vertices with these labels. The
 // columns have n rows each.
 func (b *Bulk) Vertices(n int, set graph.LabelSet, labels []graph.LabelID, cols []BulkColumn) (first uint64, err error) {
 	w := b.w
@@ -256,7 +256,7 @@ type gridCell struct {
 	old   [][]byte // the keys of its chunks so far
 }
 
-// cell gives the cell of a local id.
+// cell returns the cell of a local id.
 func (b *Bulk) cell(p graph.PropID, local uint64) *gridCell {
 	base := local / gridRows * gridRows
 	for _, c := range b.open {
@@ -397,7 +397,7 @@ func (b *Bulk) Entries(ix graph.IndexID, tuples *Tuples, vertices []uint64, plai
 	}
 }
 
-// sketch gives the sketch of an index for this commit to change.
+// sketch returns the sketch of an index for this commit to change.
 func (w *Writer) sketch(ix graph.IndexID) *Sketch {
 	if sk := w.sketches[ix]; sk != nil {
 		return sk
@@ -439,7 +439,7 @@ func (t *Tuples) AddKey(key []byte) {
 	t.end = append(t.end, len(t.buf))
 }
 
-// Slice gives the tuples [from, to), which share the memory.
+// Slice returns the tuples [from, to), which share the memory.
 func (t *Tuples) Slice(from, to int) *Tuples {
 	s := &Tuples{buf: t.buf, end: t.end[from:to]}
 	if from > 0 {
@@ -448,7 +448,7 @@ func (t *Tuples) Slice(from, to int) *Tuples {
 	return s
 }
 
-// At gives tuple i.
+// At returns tuple i.
 func (t *Tuples) At(i int) []byte {
 	start := t.start
 	if i > 0 {
@@ -460,7 +460,7 @@ func (t *Tuples) At(i int) []byte {
 // Len is the number of tuples.
 func (t *Tuples) Len() int { return len(t.end) }
 
-// Spill puts what was collected into the writer, where it can be read, and begins anew.
+// Spill puts what was collected into the writer, where it can be read, and restarts.
 func (b *Bulk) Spill() error {
 	if err := b.finish(); err != nil {
 		return err

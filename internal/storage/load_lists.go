@@ -23,7 +23,7 @@ type bulkLists struct {
 // Edges puts new edges, sorted by SortEdges, into the lists of one type and direction; their rows count the rows of the
 // columns. It owns edges from now on. Between spills it is called once for a type and direction.
 func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []ListEdge, cols []BulkColumn) {
-	// Whoever reads a segment relies on the order of its properties.
+	// Readers of a segment rely on the order of its properties.
 	slices.SortFunc(cols, func(x, y BulkColumn) int { return cmp.Compare(x.Prop, y.Prop) })
 	if dir == graph.Out {
 		for i := range cols {

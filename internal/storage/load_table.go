@@ -155,7 +155,7 @@ func (in *instance) rest(ctx context.Context) error {
 	}
 }
 
-// ReserveEdges gives out n consecutive local edge ids, of which it returns the first.
+// ReserveEdges returns out n consecutive local edge ids, of which it returns the first.
 func (s *Shard) ReserveEdges(n int) (first uint64) { return s.nextEdge.Add(uint64(n)) - uint64(n) }
 
 // Resize adds to the degree histograms.

@@ -6,9 +6,9 @@ package storage
 // zeros behind its end.
 //
 // A log is written over zeros: a sync of bytes that have their place in the file already is that of the bytes alone, where
-// one of a file that grows is a commit of the file system's journal too. A log ends at its first zeros for whoever reads
-// it. There are as many of them ahead as the log is long, within bounds, so that the log of a graph that nobody writes to
-// stays small.
+// one of a file that grows is a commit of the file system's journal too. A reader takes the first
+// zeros for the end of a log. There are as many of them ahead as the log is long, within bounds, so the log of a graph
+// without writers stays small.
 type logFile struct {
 	faultFile
 	held   []byte // aligned; what the file has from the offset start on

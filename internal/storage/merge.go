@@ -28,9 +28,9 @@ type MergeCell struct {
 const (
 	// mergeRows is how many vertices are read together.
 	mergeRows = 4096
-	// denseBytes is how many bytes of chunks may be written anew for each vertex that changes.
+	// denseBytes is how many bytes of chunks may be rewritten for each vertex that changes.
 	denseBytes = 1 << 9
-	// maxDense is the size in bytes of a writer's changes from which on no more chunks are written anew.
+	// maxDense is the size in bytes of a writer's changes from which on no more chunks are rewritten.
 	maxDense = 128 << 20
 )
 
@@ -231,7 +231,7 @@ func (w *Writer) setCells(id graph.VertexID, set graph.LabelSet, props []MergePr
 	return nil
 }
 
-// noteCell notes a changed property. Values that nobody keeps decoded as they are need not be told.
+// noteCell notes a changed property. Values that no cache keeps as they are need no notice.
 func (w *Writer) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts *arena) error {
 	c := PropChange{Vertex: id, Prop: p}
 	switch kind := graph.ValueKind(cell[0]); {
@@ -250,7 +250,7 @@ func (w *Writer) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts 
 	return nil
 }
 
-// rewrite writes the chunks of a grid cell anew, in which the changes of a part lie. It does nothing, and done is false, if
+// rewrite rewrites the chunks of a grid cell in which the changes of a part lie. It does nothing, and done is false, if
 // the chunks are large beside the changes.
 func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error) (done bool, err error) {
 	w := m.w

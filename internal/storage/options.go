@@ -78,7 +78,7 @@ type Tuning struct {
 	// IngestBytes is the size of a bulk load's batch from which on it enters as a sorted table instead of through the
 	// log; default 1 MiB.
 	IngestBytes int
-	// DenseRows is how many vertices of a column chunk a load must change for the chunk to be written anew, instead of delta
+	// DenseRows is how many vertices of a column chunk a load must change for the chunk to be rewritten, instead of delta
 	// records that a compaction would soon put into it; default 32.
 	DenseRows int
 	// IndexBatch is how many vertices or edges get their entries in one transaction of the building of an index, for
@@ -137,7 +137,7 @@ func def[T int | int64 | time.Duration](p *T, v T) {
 // MaxShards is the greatest number of shards of a graph.
 const MaxShards = 1 << 12
 
-// Validate gives all faults of options whose defaults are filled in.
+// Validate returns all faults of options whose defaults are filled in.
 func (o *Options) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An outcome is known for a quarter of an hour, in this process and the next; after that nobody takes it for absent.
+// An outcome is known for a quarter of an hour, in this process and the next; after that it is not taken for absent.
 func TestOutcome(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	o := &Options{FS: vfs.NewMem(), Clock: func() time.Time { return now }}

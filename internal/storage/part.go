@@ -21,7 +21,7 @@ import (
 // itself is listened to.
 type Part struct {
 	s *Shard
-	// changed, if it is set, is told of what a batch changes, before its version can be read.
+	// changed, if not nil, is called with what a batch changes, before its version can be read.
 	changed func(version uint64, c *Touched)
 
 	mu             sync.Mutex
@@ -88,10 +88,10 @@ func OpenPart(o *Options, sh *Shared, dir string, no, shards int, create bool, c
 	return p, nil
 }
 
-// Writable tells why the part cannot be written to, or nil.
+// Writable says why the part cannot be written to, or nil.
 func (p *Part) Writable() error { return p.s.Writable() }
 
-// Stats gives the part's shape.
+// Stats returns the part's shape.
 func (p *Part) Stats() Stats { return p.s.Stats() }
 
 // Unused reports whether nothing was ever written to the part.
@@ -115,7 +115,7 @@ func (p *Part) Epoch() uint64 {
 	return p.epoch
 }
 
-// Attach makes the writer with an epoch the only one from now on, and gives the version of what is there. It refuses a writer
+// Attach makes the writer with an epoch the only one from now on, and returns the version of what is there. It refuses a writer
 // of an earlier epoch with ErrFenced. The states that were held for the writer before, and its last one, stay for their readers
 // for orphanAge.
 func (p *Part) Attach(epoch uint64) (version uint64, err error) {
@@ -147,7 +147,7 @@ func (p *Part) Attach(epoch uint64) (version uint64, err error) {
 	return p.version, nil
 }
 
-// releaseOrphans gives up the hold of orphans whose time has passed. The caller holds p.mu.
+// releaseOrphans returns up the hold of orphans whose time has passed. The caller holds p.mu.
 func (p *Part) releaseOrphans() {
 	if len(p.orphans) == 0 {
 		return
@@ -279,7 +279,7 @@ func (c *Touched) read(b *pebble.Batch) error {
 	}
 }
 
-// hold gives the state that is there now. The caller holds p.mu.
+// hold returns the state that is there now. The caller holds p.mu.
 func (p *Part) hold() (*partView, error) {
 	if v := p.views[p.version]; v != nil {
 		return v, nil
@@ -296,7 +296,7 @@ func (p *Part) hold() (*partView, error) {
 	return p.views[p.version], nil
 }
 
-// letGo gives up the writer's hold of a version. The caller holds p.mu.
+// letGo returns up the writer's hold of a version. The caller holds p.mu.
 func (p *Part) letGo(version uint64) {
 	if v := p.views[version]; v != nil {
 		delete(p.views, version)
@@ -313,7 +313,7 @@ func (p *Part) unref(v *partView) {
 	}
 }
 
-// View gives the state with a version of a writer and the number of local ids that it has; done gives it back. It fails with ErrGone
+// View returns the state with a version of a writer and the number of local ids that it has; done gives it back. It fails with ErrGone
 // or ErrAhead if the state is not held any more, or not there yet.
 func (p *Part) View(epoch, version uint64) (v *View, next uint64, done func(), err error) {
 	p.mu.Lock()
@@ -338,7 +338,7 @@ func (p *Part) View(epoch, version uint64) (v *View, next uint64, done func(), e
 	}, nil
 }
 
-// reader gives a store as of a version.
+// reader returns a store as of a version.
 func (p *Part) reader(epoch uint64, store Store, version uint64) (r pebble.Reader, done func(), err error) {
 	if version == 0 {
 		p.mu.Lock()
@@ -361,7 +361,7 @@ func (p *Part) reader(epoch uint64, store Store, version uint64) (r pebble.Reade
 	return v.graph, done, nil
 }
 
-// Get gives the value of a key, see Peer.
+// Get returns the value of a key, see Peer.
 func (p *Part) Get(epoch uint64, store Store, version uint64, key []byte) (value []byte, ok bool, err error) {
 	r, done, err := p.reader(epoch, store, version)
 	if err != nil {
@@ -371,7 +371,7 @@ func (p *Part) Get(epoch uint64, store Store, version uint64, key []byte) (value
 	return get(r, key, nil)
 }
 
-// GetAll gives the values of keys, nil for those that there are not.
+// GetAll returns the values of keys, nil for those that there are not.
 func (p *Part) GetAll(epoch uint64, store Store, version uint64, keys [][]byte) ([][]byte, error) {
 	r, done, err := p.reader(epoch, store, version)
 	if err != nil {
@@ -391,7 +391,7 @@ func (p *Part) GetAll(epoch uint64, store Store, version uint64, keys [][]byte) 
 	return values, nil
 }
 
-// Walk gives records, at least one if there is one.
+// Walk returns records, at least one if there is one.
 func (p *Part) Walk(epoch uint64, w *Walk) (out *Records, err error) {
 	r, done, err := p.reader(epoch, w.Store, w.Version)
 	if err != nil {

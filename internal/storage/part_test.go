@@ -73,7 +73,7 @@ func TestPartOrphans(t *testing.T) {
 	fails(ErrFenced, 3, 0)
 	require.ErrorIs(t, p.Apply(3, &Changed{Version: first + 3}), ErrFenced)
 
-	// A reader keeps what it has beyond that time; nobody else gets it.
+	// A reader keeps what it has beyond that time; no other gets it.
 	v, _, done, err := p.View(3, first)
 	require.NoError(t, err)
 	now = now.Add(orphanAge - 1)

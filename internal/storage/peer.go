@@ -21,11 +21,11 @@ import (
 type Peer interface {
 	// Apply makes changes durable; see Part.Apply.
 	Apply(c *Changed) error
-	// Get gives the value of a key as of a version, 0 for what is there now; ok is false if there is none.
+	// Get returns the value of a key as of a version, 0 for what is there now; ok is false if there is none.
 	Get(store Store, version uint64, key []byte) (value []byte, ok bool, err error)
-	// GetAll gives the values of keys, nil for those that there are not; see Get.
+	// GetAll returns the values of keys, nil for those that there are not; see Get.
 	GetAll(store Store, version uint64, keys [][]byte) (values [][]byte, err error)
-	// Walk gives records in a range of keys; see Part.Walk.
+	// Walk returns records in a range of keys; see Part.Walk.
 	Walk(w *Walk) (*Records, error)
 	// Close ends all calls.
 	Close() error
@@ -90,7 +90,7 @@ type Changed struct {
 	Batch []byte
 	// Same says that what can be read stays the same.
 	Same bool
-	// Keep says that the state before can be read still, under its version; Gone are versions that nobody reads any more.
+	// Keep says that the state before can be read still, under its version; Gone are versions without readers.
 	Keep bool
 	Gone []uint64
 }
@@ -194,7 +194,7 @@ var scratch = sync.OnceValues(func() (*pebble.DB, error) {
 	return pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: quiet{}})
 })
 
-// acquire holds the version that is there now. The caller sees to it that nothing is being applied.
+// acquire holds the version that is there now. The caller ensures that nothing is being applied.
 func (p *peerVersions) acquire() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 //	   compacts the values store, which holds references alone, so that blob files lose theirs.
 //
 // Pebble then rewrites the blob files of which enough is garbage, one after the other, and removes the old ones. It
-// looks for such files only after a flush or compaction, so that a store which nobody writes to would keep its garbage
+// looks for such files only after a flush or compaction, so that a store without writers would keep its garbage
 // without step 3.
 
 // reclaimRatio is how many bytes of deleted values there may be for each that lives; rewriteRatio is the part of all blob
@@ -42,7 +42,7 @@ const idleRests = 20
 // maxRest bounds how long a reclaimer rests after it could give nothing back because snapshots hold on to it.
 const maxRest = time.Minute
 
-// reclaimer gives the space of deleted large values back, in a goroutine that begins with the first deletion.
+// reclaimer returns the space of deleted large values back, in a goroutine that begins with the first deletion.
 type reclaimer struct {
 	kick    chan struct{}
 	ctx     context.Context // ends with the shard
@@ -125,7 +125,7 @@ func (s *Shard) reclaimLoop() {
 	}
 }
 
-// reclaimable tells whether deleted values weigh enough to be reclaimed. Numbers from before the last deletion would not
+// reclaimable reports whether deleted values weigh enough to be reclaimed. Numbers from before the last deletion would not
 // do: nothing else may come that makes the reclaimer look again.
 func (s *Shard) reclaimable() bool {
 	var st InstanceStats

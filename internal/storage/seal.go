@@ -23,7 +23,7 @@ const sealName = "SEAL"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sums gives a line for each log and manifest of a store, and after them one for the lines.
+// sums returns a line for each log and manifest of a store, and after them one for the lines.
 func sums(fsys vfs.FS, dir string) ([]byte, error) {
 	names, err := fsys.List(dir)
 	if err != nil {

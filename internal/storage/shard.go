@@ -48,7 +48,7 @@ type Shard struct {
 	// readerEpoch counts the calls of releaseReaders.
 	readerEpoch atomic.Uint64
 
-	// What follows belongs to whoever may write.
+	// Only the writer uses the fields below.
 	next       next // the ids as they are stored
 	counters   Counters
 	degrees    Degrees
@@ -69,9 +69,9 @@ type Shard struct {
 	synced atomic.Uint64
 
 	reclaimer reclaimer
-	// compactFrom is where the compaction goes on, see compactor. It belongs to whoever may write.
+	// compactFrom is where the compaction goes on, see compactor. Only the writer uses it.
 	compactFrom map[keys.Space][]byte
-	// compaction is the compaction that is at work beside writers, or nil. It belongs to whoever may write.
+	// compaction is the compaction that is at work beside writers, or nil. Only the writer uses it.
 	compaction *Compaction
 }
 
@@ -305,7 +305,7 @@ func (s *Shard) Close() error {
 	return errors.Join(errs...)
 }
 
-// Writable tells why the shard cannot be written to, or nil.
+// Writable says why the shard cannot be written to, or nil.
 func (s *Shard) Writable() error {
 	if err := s.graph.writable(); err != nil {
 		return err
@@ -313,7 +313,7 @@ func (s *Shard) Writable() error {
 	return s.values.writable()
 }
 
-// Snapshot gives a view of the shard as it is. The caller sees to it that no commit is half applied.
+// Snapshot returns a view of the shard as it is. The caller ensures that no commit is half applied.
 func (s *Shard) Snapshot() (*View, error) {
 	g, err := s.graph.snapshot()
 	if err != nil {
@@ -343,14 +343,14 @@ func (s *Shard) No() int { return s.no }
 // NextVertex is the local id that the next vertex gets.
 func (s *Shard) NextVertex() uint64 { return s.nextVertex.Load() }
 
-// Counters gives the shard's committed counts, which must not be changed. Only whoever may write may ask.
+// Counters returns the shard's committed counts, which must not be changed. Only the writer may call it.
 func (s *Shard) Counters() Counters { return s.counters }
 
-// Sketches gives the shard's committed distinct counts by index, which must not be changed. Only whoever may write may
-// ask.
+// Sketches returns the shard's committed distinct counts by index, which must not be changed. Only the writer may
+// call it.
 func (s *Shard) Sketches() map[graph.IndexID]*Sketch { return s.sketches }
 
-// DeltaCount is about how many records wait to be compacted. Only whoever may write may ask.
+// DeltaCount is about how many records wait to be compacted. Only the writer may call it.
 func (s *Shard) DeltaCount() int { return s.deltaCount }
 
 // Dir is the name of a shard's directory within its graph's.

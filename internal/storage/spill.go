@@ -75,7 +75,7 @@ func (s *Spill) Each(bucket int, buf []byte, f func(b []byte) error) ([]byte, er
 	return buf, nil
 }
 
-// ReadAll gives all records of a bucket, in buf if it is large enough.
+// ReadAll returns all records of a bucket, in buf if it is large enough.
 func (s *Spill) ReadAll(bucket int, buf []byte) ([]byte, error) {
 	b := &s.buckets[bucket]
 	if int64(cap(buf)) < b.bytes {
@@ -92,7 +92,7 @@ func (s *Spill) ReadAll(bucket int, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// inTurn gives the runs of a bucket in the order of their turns.
+// inTurn returns the runs of a bucket in the order of their turns.
 func (s *Spill) inTurn(bucket int) []extent {
 	xs := s.buckets[bucket].extents
 	slices.SortStableFunc(xs, func(x, y extent) int { return cmp.Compare(x.turn, y.turn) })
@@ -128,7 +128,7 @@ func (b *SpillBuffer) Turn(n int) error {
 	return err
 }
 
-// Begin gives what is held of a bucket, for a record to be appended; End takes it.
+// Begin returns what is held of a bucket, for a record to be appended; End takes it.
 func (b *SpillBuffer) Begin(bucket int) []byte { return b.parts[bucket] }
 
 // End ends a record that was begun by Begin.

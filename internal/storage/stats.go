@@ -89,7 +89,7 @@ func (s *InstanceStats) DeepLevels() int {
 // DecodedStats is what the cache of decoded lists and columns, which all shards of a process share, has done.
 type DecodedStats = cache.Stats
 
-// Stats gives the shard's shape. It may be called at any time before Close.
+// Stats returns the shard's shape. It may be called at any time before Close.
 func (s *Shard) Stats() Stats {
 	return Stats{Shard: s.no, Graph: s.graph.stats(), Values: s.values.stats(), Failed: s.Writable() != nil}
 }

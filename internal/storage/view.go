@@ -85,7 +85,7 @@ func (r *reader) release() {
 	readers.Put(r)
 }
 
-// put gives a reader back. A fault makes it start anew.
+// put returns a reader. A fault resets it.
 func (v *View) put(r *reader, err *error) {
 	if *err != nil {
 		r.closeCursors()
@@ -108,7 +108,7 @@ func (r *reader) closeCursors() {
 	clear(r.groups)
 }
 
-// Current reports whether the shard is still as the snapshot shows it. Only whoever may write may ask.
+// Current reports whether the shard is still as the snapshot shows it. Only the writer may call it.
 func (v *View) Current() bool { return v.known.version == v.shard.version }
 
 // Close frees the view's iterators, and its snapshots unless they are another's.
@@ -127,7 +127,7 @@ func (v *View) Close() error {
 	return nil
 }
 
-// releaseFree ends the readers that nobody uses.
+// releaseFree ends idle readers.
 func (v *View) releaseFree() {
 	for _, r := range v.free {
 		r.release()
@@ -193,7 +193,7 @@ func (s *Shard) closeRetired() {
 	}
 }
 
-// cursor gives the reader's cursor over a keyspace.
+// cursor returns the reader's cursor over a keyspace.
 func (r *reader) cursor(s keys.Space) (*cursor, error) {
 	if c, ok := r.cursors[slot{space: s}]; ok {
 		return c, nil
@@ -202,7 +202,7 @@ func (r *reader) cursor(s keys.Space) (*cursor, error) {
 	return r.open(slot{space: s}, lower, upper)
 }
 
-// lists gives the reader's cursor over the edge lists of a type and direction, packed or delta.
+// lists returns the reader's cursor over the edge lists of a type and direction, packed or delta.
 func (r *reader) lists(s keys.Space, t graph.TypeID, dir graph.Direction) (*cursor, error) {
 	at := slot{s, dir, t}
 	if c, ok := r.cursors[at]; ok {
@@ -212,7 +212,7 @@ func (r *reader) lists(s keys.Space, t graph.TypeID, dir graph.Direction) (*curs
 	return r.open(at, lower, keys.AppendSuccessor(nil, lower))
 }
 
-// groupCursor gives the reader's cursor over the groups of a type and direction.
+// groupCursor returns the reader's cursor over the groups of a type and direction.
 func (r *reader) groupCursor(t graph.TypeID, dir graph.Direction) (*groupCursor, error) {
 	at := slot{keys.DeltaGroup, dir, t}
 	if g, ok := r.groups[at]; ok {
@@ -250,7 +250,7 @@ func (r *reader) alive(ctx context.Context) error {
 	return Alive(ctx)
 }
 
-// Alive tells whether the request may go on.
+// Alive reports whether the request may go on.
 func Alive(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return graph.DeadlineError(err)

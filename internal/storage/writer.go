@@ -28,7 +28,7 @@ type Writer struct {
 	bulk       *Bulk   // or nil
 	ranges     *Ranges // of the bulk, or nil
 	entries    bool    // index entries were changed
-	chunks     bool    // column chunks were written anew
+	chunks     bool    // column chunks were rewritten
 	table      bool    // it is committed as a table that is ingested
 	// ones are the chunks of lists that got delta records of their own, or lost one.
 	ones     []listChunk
@@ -49,7 +49,7 @@ type writerMemory struct {
 	buf    [32]byte
 }
 
-// Changes are what a commit touches, for whoever keeps decoded copies of what is stored.
+// Changes are what a commit touches, for caches of decoded records.
 type Changes struct {
 	Edges []EdgeChange
 	Props []PropChange
@@ -126,10 +126,10 @@ func (w *Writer) Bytes() int { return w.over.bytes + w.over.largeBytes }
 // Changes lists what was touched.
 func (w *Writer) Changes() *Changes { return &w.changes }
 
-// Counts gives the changes to the counters, which must not be changed.
+// Counts returns the changes to the counters, which must not be changed.
 func (w *Writer) Counts() map[Count]int64 { return w.counts }
 
-// Sketches gives the distinct counts that have changed, by index; they must not be changed.
+// Sketches returns the distinct counts that have changed, by index; they must not be changed.
 func (w *Writer) Sketches() map[graph.IndexID]*Sketch { return w.sketches }
 
 // Count adds to a counter.
@@ -143,17 +143,17 @@ func (w *Writer) Count(c Count, d int64) {
 // NextVertex is the local id that NewVertex gives out next, if no other writer is faster.
 func (w *Writer) NextVertex() uint64 { return w.shard.NextVertex() }
 
-// NewVertex gives out the id of a new vertex. An id is given out once, even if the transaction does not commit.
+// NewVertex returns out the id of a new vertex. An id is given out once, even if the transaction does not commit.
 func (w *Writer) NewVertex() graph.VertexID {
 	return graph.MakeVertexID(w.shard.no, w.shard.nextVertex.Add(1)-1)
 }
 
-// NewVertices gives out the ids of n new vertices, which are consecutive, and returns the first.
+// NewVertices returns out the ids of n new vertices, which are consecutive, and returns the first.
 func (w *Writer) NewVertices(n int) graph.VertexID {
 	return graph.MakeVertexID(w.shard.no, w.shard.nextVertex.Add(uint64(n))-uint64(n))
 }
 
-// NewEdge gives out the id of a new edge whose source lies in this shard.
+// NewEdge returns out the id of a new edge whose source lies in this shard.
 func (w *Writer) NewEdge() graph.EdgeID {
 	return graph.MakeEdgeID(w.shard.no, w.shard.nextEdge.Add(1)-1)
 }
@@ -249,7 +249,7 @@ func (w *Writer) putRecord(id graph.VertexID, set graph.LabelSet, props []graph.
 	return nil
 }
 
-// sortedProps gives the properties in ascending order; of several values for one the last counts.
+// sortedProps returns the properties in ascending order; of several values for one the last counts.
 func sortedProps(props []graph.Property) []graph.Property {
 	for i := 1; i < len(props); i++ {
 		if props[i-1].ID >= props[i].ID {
@@ -509,7 +509,7 @@ func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte
 	return body, true, nil
 }
 
-// MirrorEdge gives an edge's entry in the list of its target the body that SetEdgeProps gave.
+// MirrorEdge returns an edge's entry in the list of its target the body that SetEdgeProps gave.
 func (w *Writer) MirrorEdge(e graph.Edge, body []byte) error {
 	state, ok, err := w.state(e, graph.In)
 	if err != nil || !ok {

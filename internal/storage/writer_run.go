@@ -159,7 +159,7 @@ func (w *Writer) putChunks(p graph.PropID, first uint64, cs *cells) (err error) 
 	return err
 }
 
-// mostMembers is the size in bytes of a bitmap above which a transaction does not write it anew.
+// mostMembers is the size in bytes of a bitmap above which a transaction does not rewrite it.
 const mostMembers = 1 << 10
 
 // addMembers puts n new vertices into a label's bitmaps, or, where those are large, makes them delta members.

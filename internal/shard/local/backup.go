@@ -112,7 +112,7 @@ func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoin
 	return c, nil
 }
 
-// Copy is Checkpoint for whoever reads the files of other processes there.
+// Copy is Checkpoint for callers that read the files of other processes there.
 func (s *Store) Copy(ctx context.Context, names []string) (_ *Checkpoint, err error) {
 	if s.opts.ReadOnly {
 		return nil, readOnly()
@@ -164,7 +164,7 @@ func (s *Store) Copy(ctx context.Context, names []string) (_ *Checkpoint, err er
 	return c, nil
 }
 
-// peer gives the copy at the process that keeps shard no.
+// peer returns the copy at the process that keeps shard no.
 func (c *Checkpoint) peer(ctx context.Context, no int) (storage.PeerCopy, error) {
 	for len(c.peers) <= no {
 		c.peers = append(c.peers, nil)
@@ -297,7 +297,7 @@ func (c *Checkpoint) sumFile(ctx context.Context, at string, info vfs.FileInfo) 
 	}
 	h.Sum(sum[:0])
 	if path.Ext(at) == ".sst" {
-		// A backup of damage would be one that nobody can use, found out too late.
+		// A backup of damage would prove useless only when it is needed.
 		if err := storage.CheckTable(ctx, fs, fs.PathJoin(c.dir, at)); err != nil {
 			return sum, graph.CorruptError("backup: file "+at, err)
 		}
@@ -340,7 +340,7 @@ func dropCheckpoints(fs vfs.FS, dir string) error {
 // ID names the checkpoint at this process, and at those of peers.
 func (c *Checkpoint) ID() uint64 { return c.id }
 
-// Shard gives the shard whose process has the i-th of Files.
+// Shard returns the shard whose process has the i-th of Files.
 func (c *Checkpoint) Shard(i int) int {
 	if i < c.own {
 		return 0

@@ -120,7 +120,7 @@ func TestInterruptedRestoreIsNoStore(t *testing.T) {
 	require.ErrorContains(t, err, "interrupted")
 }
 
-// delta gives the files of a checkpoint whose contents an earlier one does not have.
+// delta returns the files of a checkpoint whose contents an earlier one does not have.
 func delta(c, earlier shard.Checkpoint) (paths []string) {
 	have := map[[32]byte]bool{}
 	for _, f := range earlier.Files() {

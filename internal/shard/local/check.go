@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Check implements shard.Keeper. What is checked is the newest snapshot, so that nobody waits. What is wrong there is repaired
+// Check implements shard.Keeper. It checks the newest snapshot, so nothing waits for it. What is wrong there is repaired
 // under the writer's lock, some records at a time and only as far as it has not changed since; then the graph is checked
 // again.
 func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*shard.CheckReport, error) {
@@ -211,7 +211,7 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 	return p, nil
 }
 
-// report gives findings the form of the interface.
+// report returns findings the form of the interface.
 func report(c *storage.CheckResult) *shard.CheckReport {
 	rep := &shard.CheckReport{Vertices: c.Vertices, Edges: c.Edges, Entries: c.Entries, LargeValues: c.Large}
 	for _, kind := range c.Kinds() {
@@ -235,7 +235,7 @@ func finding(rep *shard.CheckReport, kind string) *shard.CheckFinding {
 // filesAtOnce is of how many shards the files are verified side by side.
 const filesAtOnce = 4
 
-// checkFiles verifies the checksums of all blocks on disk, of copies that nobody else reads.
+// checkFiles verifies the checksums of all blocks on disk, of copies that have no other reader.
 func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport) error {
 	of := storage.PartOf{Name: g.name, ID: g.id, Shards: len(g.shards)}
 	return s.copies.scratch(func(dir string) error {

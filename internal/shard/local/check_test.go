@@ -122,7 +122,7 @@ func (l *ledger) someVertices(t *testing.T) []graph.VertexID {
 	return ids
 }
 
-// somePoint makes a vertex with a point, in a point index, and gives the key of its entry.
+// somePoint makes a vertex with a point, in a point index, and returns the key of its entry.
 func (l *ledger) somePoint(t *testing.T) (graph.VertexID, []byte) {
 	ctx := context.Background()
 	p := graph.PointValue(graph.Point{CRS: graph.WGS84, X: 12.5, Y: 55.7})
@@ -200,7 +200,7 @@ func checkDamage(t *testing.T, spread bool) {
 			}
 			return fixes
 		}, []string{storage.FaultEntry}, false},
-		"entry of nobody": {func(t *testing.T, l *ledger) []storage.Fix {
+		"entry without an owner": {func(t *testing.T, l *ledger) []storage.Fix {
 			tuple, _, _, err := storage.AppendTuple(nil, []graph.Value{graph.IntValue(1 << 40)})
 			require.NoError(t, err)
 			return []storage.Fix{{Key: append(keys.AppendEntry(nil, l.index), tuple...), Value: keys.AppendLocal(nil, 1)}}

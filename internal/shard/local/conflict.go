@@ -16,7 +16,7 @@ type writeSet struct {
 	edges    []graph.EdgeID
 }
 
-// writeSetOf gives the write set of writers' changes.
+// writeSetOf returns the write set of writers' changes.
 func writeSetOf(ws []*storage.Writer) writeSet {
 	var s writeSet
 	for _, w := range ws {
@@ -35,7 +35,7 @@ func writeSetOf(ws []*storage.Writer) writeSet {
 	return s
 }
 
-// writesOf gives what mutations set or delete, sorted, whether that changes anything or not: what is as it should be in
+// writesOf returns what mutations set or delete, sorted, whether that changes anything or not: what is as it should be in
 // the transaction's snapshot may be otherwise by now.
 func writesOf(ms []shard.Mutation) writeSet {
 	var s writeSet
@@ -91,7 +91,7 @@ func (g *Graph) forget() {
 	g.recent = slices.Delete(g.recent, 0, n)
 }
 
-// since gives the write sets of the commits after a sequence.
+// since returns the write sets of the commits after a sequence.
 func (g *Graph) since(seq uint64) []writeSet {
 	g.mu.Lock()
 	defer g.mu.Unlock()

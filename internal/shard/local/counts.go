@@ -28,7 +28,7 @@ func (g *Graph) Size() uint64 {
 	return g.current.size
 }
 
-// counters gives the counters that a writer's changes add to.
+// counters returns the counters that a writer's changes add to.
 func (tx *Tx) counters(no int) storage.Counters {
 	if tx.snap != nil {
 		return tx.snap.counters[no]
@@ -36,7 +36,7 @@ func (tx *Tx) counters(no int) storage.Counters {
 	return tx.g.shards[no].Counters()
 }
 
-// sketches gives the distinct counts that a writer's changes add to.
+// sketches returns the distinct counts that a writer's changes add to.
 func (tx *Tx) sketches(no int) map[graph.IndexID]*storage.Sketch {
 	if tx.snap != nil {
 		return tx.snap.sketches[no]

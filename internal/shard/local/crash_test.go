@@ -19,7 +19,7 @@ import (
 )
 
 // ledger writes transactions that can be told apart afterwards. Transaction n makes the vertex n, edges from it to
-// earlier vertices; edges and vertex have a large value, and that of an earlier vertex is written anew.
+// earlier vertices; edges and vertex have a large value, and that of an earlier vertex is rewritten.
 type ledger struct {
 	store *Store
 	g     *Graph

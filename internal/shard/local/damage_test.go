@@ -36,7 +36,7 @@ type spot struct {
 	kind string // of the block
 }
 
-// tableSpots gives the middle of each block of a table.
+// tableSpots returns the middle of each block of a table.
 func tableSpots(t *testing.T, fs vfs.FS, name string) (spots []spot) {
 	f, err := fs.Open(name)
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func tableSpots(t *testing.T, fs vfs.FS, name string) (spots []spot) {
 	return spots
 }
 
-// readAll reads everything that a graph holds in every way, and gives it as text.
+// readAll reads everything that a graph holds in every way, and returns it as text.
 func (l *ledger) readAll(plain bool) (_ string, err error) {
 	ctx := context.Background()
 	stx, err := l.g.Begin(ctx, shard.Read)
@@ -282,7 +282,7 @@ func TestFlippedByte(t *testing.T) {
 	require.LessOrEqual(t, unread, read/10)
 }
 
-// A blob file that was cut short, or vanishes, is an error of whoever reads it and ends nobody else.
+// A blob file that was cut short, or vanishes, fails its readers and nothing else.
 func TestCutBlob(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()

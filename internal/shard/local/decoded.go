@@ -30,7 +30,7 @@ func newDecoded(c *cache.Cache, shards int) *decoded {
 	return d
 }
 
-// counts gives what readers of a shard have found.
+// counts returns what readers of a shard have found.
 func (d *decoded) counts(no int) cache.Counts {
 	c := d.lists[no].Counts()
 	c.Add(d.columns[no].Counts())
@@ -111,7 +111,7 @@ func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
 	}
 }
 
-// byProp gives changes in the order of their properties and blocks, those of one block as they were made.
+// byProp returns changes in the order of their properties and blocks, those of one block as they were made.
 func byProp(props []storage.PropChange) []storage.PropChange {
 	block := func(p *storage.PropChange) graph.VertexID { return p.Vertex / cache.ColumnBlock }
 	var ids []graph.PropID
@@ -368,7 +368,7 @@ func (lv *listViews) close() {
 	listViewsPool.Put(lv)
 }
 
-// openColumns gives the views of the decoded columns, one a shard.
+// openColumns returns the views of the decoded columns, one a shard.
 func (tx *Tx) openColumns() []cache.ColumnView {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
@@ -458,7 +458,7 @@ func (tx *Tx) decodedProperties(ids []graph.VertexID, props []graph.PropID, out 
 	return missing, nil
 }
 
-// sortRows gives rows in the order of their vertices.
+// sortRows returns rows in the order of their vertices.
 func sortRows(ids []graph.VertexID, rows []int) []int32 {
 	out := make([]int32, len(rows))
 	for i, r := range rows {

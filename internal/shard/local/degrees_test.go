@@ -48,7 +48,7 @@ func checkDegrees(t *testing.T, g *Graph) {
 	require.Equal(t, want, tx.Statistics().Degrees)
 }
 
-// TestLostDegrees counts degree histograms anew when a graph is opened that has none, and repairs wrong ones.
+// TestLostDegrees recounts degree histograms when a graph that has none is opened, and repairs wrong ones.
 func TestLostDegrees(t *testing.T) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(1, 1))

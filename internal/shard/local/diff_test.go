@@ -36,7 +36,7 @@ func tiny(rng *rand.Rand, shards int) Options {
 	}
 }
 
-// seeds gives the seeds of a random test: a few, or as many as HOPGATE_SEEDS says.
+// seeds returns the seeds of a random test: a few, or as many as HOPGATE_SEEDS says.
 func seeds(n int) int {
 	if testing.Short() {
 		n = max(1, n/8)
@@ -47,7 +47,7 @@ func seeds(n int) int {
 	return n
 }
 
-// eachSeed gives the seeds below n, or the part of them that HOPGATE_PART asks for: 2/4 is the second of four. A long run says how long
+// eachSeed returns the seeds below n, or the part of them that HOPGATE_PART asks for: 2/4 is the second of four. A long run says how long
 // they took.
 func eachSeed(t testing.TB, n int) iter.Seq[uint64] {
 	part, parts := uint64(1), uint64(1)
@@ -602,7 +602,7 @@ func (w *twin) compareEdges(tx, o shard.Tx) {
 	}
 }
 
-// someRanges gives random conditions on edges.
+// someRanges returns random conditions on edges.
 func (w *twin) someRanges() []shard.EdgeRange {
 	where := make([]shard.EdgeRange, w.rng.IntN(3))
 	for i := range where {

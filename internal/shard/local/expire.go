@@ -69,7 +69,7 @@ func (g *Graph) findDue() error {
 	return err
 }
 
-// refreshDue finds out anew when something expires first, and tells readers. The caller holds the writer's lock.
+// refreshDue recomputes when something expires first, and publishes that to readers. The caller holds the writer's lock.
 func (g *Graph) refreshDue() error {
 	return errors.Join(g.findDue(), g.refresh())
 }

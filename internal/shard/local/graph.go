@@ -22,7 +22,7 @@ import (
 // only to commit: see Tx.rebase for what becomes of conflicts. The lock ends once the changes are applied, and the wait
 // for their sync lies outside of it, so that commits that follow each other share syncs. After every commit a snapshot is
 // made: a snapshot of each shard. It is published, for new transactions, when the commit and all before it are synced.
-// So readers wait for nobody and see nothing that a crash could take back.
+// So readers never wait and see nothing that a crash could undo.
 //
 // The writer's lock is the only one that is held while something is waited for, but for that of a compaction, which is taken before
 // it; so there are no deadlocks.
@@ -35,11 +35,11 @@ type Graph struct {
 	shards []*storage.Shard
 	writer chan struct{} // holds one token while somebody writes
 	stop   chan struct{} // closed when the graph is being closed
-	// decoded is told of every commit before a snapshot shows it.
+	// decoded learns of every commit before a snapshot shows it.
 	decoded *decoded
 	commits commits
 
-	// What follows belongs to whoever holds the writer's lock.
+	// The writer's lock guards the fields below.
 	intents   uint64
 	seq       uint64
 	snapshots uint64
@@ -323,7 +323,7 @@ func (g *Graph) enterAt() (*snapshot, error) {
 func (g *Graph) leaveFrom(c *snapshot) {
 	g.mu.Lock()
 	c.refs--
-	if c.refs == 0 { // before whoever waits for the last transaction goes on
+	if c.refs == 0 { // before the waiter for the last transaction goes on
 		g.mu.Unlock()
 		g.closeViews(c)
 		g.leave()
@@ -549,7 +549,7 @@ func (g *Graph) noteDeltas() {
 // compactPause is how long to wait after a compaction that failed.
 const compactPause = 5 * time.Second
 
-// compactLoop compacts delta records: when there are many of them, or when nobody has committed for a while.
+// compactLoop compacts delta records: when there are many of them, or after a while without a commit.
 func (g *Graph) compactLoop() {
 	defer close(g.compactDone)
 	if g.opts.Tuning.CompactRecords < 0 {

@@ -254,7 +254,7 @@ func (g *Graph) replay(ctx context.Context, log []shard.Mutation, stamped graph.
 	return live, nil
 }
 
-// rebase gives the writers whose commit makes the transaction's changes to what is there now. The caller holds the
+// rebase returns the writers whose commit makes the transaction's changes to what is there now. The caller holds the
 // writer's lock.
 //
 // If nothing was applied since the transaction's snapshot, these are its own writers. Else what it changed must not have

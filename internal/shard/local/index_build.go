@@ -73,7 +73,7 @@ func (g *Graph) IndexProgress(id graph.IndexID) float64 {
 	return 0
 }
 
-// abandon gives the build up, unless it has come to its end.
+// abandon returns the build up, unless it has come to its end.
 func (b *build) abandon(cause error) { b.cancel(cause) }
 
 // errDropped ends a build whose index is no more.
@@ -103,7 +103,7 @@ func (b *build) run() {
 	close(b.done)
 }
 
-// locked calls f with the index's definition while nobody writes.
+// locked calls f with the index's definition while it holds the writer's lock.
 func (b *build) locked(f func(ix graph.Index) error) error {
 	if err := b.g.enter(); err != nil {
 		return err

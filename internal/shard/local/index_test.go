@@ -495,7 +495,7 @@ func TestIndexAbandoned(t *testing.T) {
 	require.NoError(t, w.store.Close())
 }
 
-// An index that is dropped while it is being built is gone; whoever waits for it is told.
+// An index that is dropped while it is being built is gone, and its waiters get an error.
 func TestIndexDroppedEarly(t *testing.T) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(2, 3))

@@ -17,7 +17,7 @@ import (
 )
 
 // LoadingName is the file that a data directory has while an offline load is at work. A directory with it is not opened
-// but by the next offline load, which makes the graph anew.
+// except by the next offline load, which recreates the graph.
 const LoadingName = "LOADING"
 
 const sortingName = "sorting"
@@ -165,7 +165,7 @@ func (s *Store) setLoading(l *loading) error {
 	return errors.Join(fs.Rename(name+".tmp", name), storage.SyncDir(fs, s.opts.Dir))
 }
 
-// renew makes the graph of an interrupted load anew, as it was before.
+// renew recreates the graph of an interrupted load as it was before.
 func (s *Store) renew(ctx context.Context, l *loading) error {
 	s.mu.Lock()
 	g := s.graphs[l.Graph]

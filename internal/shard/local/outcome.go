@@ -5,7 +5,7 @@ import "github.com/hopgate/hopgate/internal/storage"
 // Name makes the transaction's commit findable by Outcome.
 func (tx *Tx) Name(id storage.CommitID) { tx.id = id }
 
-// ids gives the name of the transaction, if it has one.
+// ids returns the name of the transaction, if it has one.
 func (tx *Tx) ids() []storage.CommitID {
 	if tx.id == (storage.CommitID{}) {
 		return nil

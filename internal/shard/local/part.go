@@ -82,7 +82,7 @@ func Spread(dir, id string) error {
 	return nil
 }
 
-// Whole gives the name of a graph in a data directory whose shards are all there, "" if there is none.
+// Whole returns the name of a graph in a data directory whose shards are all there, "" if there is none.
 func Whole(opts *Options) (string, error) {
 	opts.EnsureDefaults()
 	fs, dir := opts.FS, opts.FS.PathJoin(opts.Dir, "graphs")
@@ -118,7 +118,7 @@ func (s *Parts) open(name string, m manifest, create bool) (*Part, error) {
 // No is the number of the shards that are kept.
 func (s *Parts) No() int { return s.no }
 
-// Part gives a graph's shard.
+// Part returns a graph's shard.
 func (s *Parts) Part(name string) (*Part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +224,7 @@ func (s *Parts) remove(name string, p *Part) error {
 	return errors.Join(storage.SyncDir(fs, dir), fs.RemoveAll(dir), storage.SyncDir(fs, fs.PathJoin(s.opts.Dir, "graphs")))
 }
 
-// Writable tells why one of the shards cannot be written to, or nil.
+// Writable says why one of the shards cannot be written to, or nil.
 func (s *Parts) Writable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *Parts) Writable() error {
 	return nil
 }
 
-// Stats gives the shapes of the shards, by the graphs' names.
+// Stats returns the shapes of the shards, by the graphs' names.
 func (s *Parts) Stats() map[string][]storage.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,10 +252,10 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 // Expired tells of no deletions: the writer makes them.
 func (s *Parts) Expired() map[string][2]uint64 { return nil }
 
-// Close closes all shards, which nobody may use any more, and frees the directory.
+// Close closes all shards, which must no longer be in use, and frees the directory.
 func (s *Parts) Close() error { return s.release((*Part).close) }
 
-// close waits until nobody reads the part, and closes it.
+// close waits for the part's readers, and closes it.
 func (p *Part) close() error {
 	p.g.mu.Lock()
 	for p.g.open > 0 {
@@ -291,7 +291,7 @@ func (p *Part) changed(version uint64, c *storage.Touched) {
 	}
 }
 
-// Read gives the shard as of a version of a writer's epoch. Types must be named in all requests, and indexes be asked by
+// Read returns the shard as of a version of a writer's epoch. Types must be named in all requests, and indexes be asked by
 // Lookup and Range. The caller ends it by Rollback.
 func (p *Part) Read(epoch, version uint64) (*Tx, error) {
 	if err := p.g.enter(); err != nil {
@@ -308,7 +308,7 @@ func (p *Part) Read(epoch, version uint64) (*Tx, error) {
 	return &Tx{g: p.g, mode: shard.Read, snap: c, views: c.views, done: done, write: &noWrite}, nil
 }
 
-// First gives what the graph's first shard has of the snapshot of a transaction that has not written. It lasts as long as the
+// First returns what the graph's first shard has of the snapshot of a transaction that has not written. It lasts as long as the
 // transaction, and is ended by Rollback before.
 func (tx *Tx) First() *Tx {
 	tx.g.mu.Lock()
@@ -340,7 +340,7 @@ func WorthPulling(frontier, vertices, candidates, degree float64) bool {
 	return cache.WorthPulling(frontier, vertices, candidates, degree)
 }
 
-// Versions gives the versions of the shards of a transaction's snapshot in other processes, 0 for one of this process; nil if
+// Versions returns the versions of the shards of a transaction's snapshot in other processes, 0 for one of this process; nil if
 // the transaction has no snapshot.
 func (tx *Tx) Versions() []uint64 {
 	if tx.snap == nil {
@@ -353,7 +353,7 @@ func (tx *Tx) Versions() []uint64 {
 	return out
 }
 
-// Online gives the indexes that can be read.
+// Online returns the indexes that can be read.
 func (tx *Tx) Online() []graph.IndexID {
 	var ids []graph.IndexID
 	for id, d := range tx.indexDefs().ByID {
@@ -373,7 +373,7 @@ func (g *Graph) Shards() int { return len(g.shards) }
 // SnapshotID tells snapshots of a graph apart, as long as it is open.
 func (tx *Tx) SnapshotID() uint64 { return tx.snap.id }
 
-// LargeRef gives the reference that stands for a large value of a shard that the transaction does not read.
+// LargeRef returns the reference that stands for a large value of a shard that the transaction does not read.
 func LargeRef(v graph.Value) (ref keys.Ref, ok bool) {
 	if v.Kind() != graph.Map {
 		return ref, false

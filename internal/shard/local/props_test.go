@@ -15,7 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// propCounts gives the counts of properties, and counts anew to compare.
+// propCounts returns the counts of properties, and recounts to compare.
 func propCounts(t *testing.T, g *Graph) map[graph.PropOf]uint64 {
 	t.Helper()
 	ctx := context.Background()

@@ -56,7 +56,7 @@ func (r *reclaimGraph) open() {
 	require.NoError(r.t, err)
 }
 
-// write gives every step-th vertex of a range a new value in one transaction, making it if it is not there.
+// write returns every step-th vertex of a range a new value in one transaction, making it if it is not there.
 func (r *reclaimGraph) write(from, to, step int) {
 	ctx := context.Background()
 	tx, err := r.g.Begin(ctx, shard.Write)
@@ -85,7 +85,7 @@ func (r *reclaimGraph) write(from, to, step int) {
 	}
 }
 
-// shrink deletes, or writes anew, four of five values.
+// shrink deletes or rewrites four of five values.
 func (r *reclaimGraph) shrink(overwrite bool) {
 	ctx := context.Background()
 	if overwrite {
@@ -121,7 +121,7 @@ func (r *reclaimGraph) check(tx shard.Tx, text []string) {
 	}
 }
 
-// small tells whether the disk use is less than twice the bytes that live. Some of those may not be flushed yet, and so not
+// small reports whether the disk use is less than twice the bytes that live. Some of those may not be flushed yet, and so not
 // be separated.
 func (r *reclaimGraph) small() bool {
 	live := uint64(0)

@@ -295,7 +295,7 @@ func (w *seekWorld) image(tx shard.Tx) *seekImage {
 	return im
 }
 
-// owners gives what a seek has found as the oracle's ids, and ours in their order.
+// owners returns what a seek has found as the oracle's ids, and ours in their order.
 func (im *seekImage) vertexOwners(t *testing.T, ids []graph.VertexID) (there []uint64) {
 	for _, id := range ids {
 		o, ok := im.vertices[id]

@@ -4,7 +4,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Stats gives the shapes of a graph's shards in this process; a graph that is being closed has none.
+// Stats returns the shapes of a graph's shards in this process; a graph that is being closed has none.
 func (g *Graph) Stats() []storage.Stats {
 	if g.enter() != nil {
 		return nil
@@ -21,7 +21,7 @@ func (g *Graph) Stats() []storage.Stats {
 	return out
 }
 
-// Stats gives the shapes of the shards of all graphs, by the graphs' names.
+// Stats returns the shapes of the shards of all graphs, by the graphs' names.
 func (s *Store) Stats() map[string][]storage.Stats {
 	out := map[string][]storage.Stats{}
 	for _, name := range s.Graphs() {
@@ -32,7 +32,7 @@ func (s *Store) Stats() map[string][]storage.Stats {
 	return out
 }
 
-// Expired gives how many vertices and edges have been deleted since the start because they had expired, by graph.
+// Expired returns how many vertices and edges have been deleted since the start because they had expired, by graph.
 func (s *Store) Expired() map[string][2]uint64 {
 	out := map[string][2]uint64{}
 	for _, name := range s.Graphs() {

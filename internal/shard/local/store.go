@@ -98,7 +98,7 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 	return g, nil
 }
 
-// Local gives a graph by name with what only local graphs can do.
+// Local returns a graph by name with what only local graphs can do.
 func (s *Store) Local(name string) (*Graph, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

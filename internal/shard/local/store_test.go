@@ -262,7 +262,7 @@ func TestWholeFault(t *testing.T) {
 	require.ErrorContains(t, err, "look for graphs")
 }
 
-// A graph that is being dropped waits for who uses it and takes nobody new; if the time is over before they have ended,
+// A graph that is being dropped waits for its users and admits no new ones; if the time is over before they have ended,
 // it stays, for readers and writers.
 func TestDropGraphLate(t *testing.T) {
 	ctx := context.Background()

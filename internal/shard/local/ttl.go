@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// A TTL is an index that nobody sees: over the property that holds the time from which it counts, or over a hidden property
+// A TTL is a hidden index: over the property that holds the time from which it counts, or over a hidden property
 // that every write sets to its time. So its entries are kept, built, loaded and checked like those of any index, and what is
 // due stands first among them.
 
@@ -92,7 +92,7 @@ func (g *Graph) changing(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// expiriesOf gives the TTLs on a label or type: one, or none, or two if a crash came between a new one and the end of the
+// expiriesOf returns the TTLs on a label or type: one, or none, or two if a crash came between a new one and the end of the
 // old.
 func (g *Graph) expiriesOf(label, typ string) []graph.Index {
 	var out []graph.Index
@@ -185,7 +185,7 @@ func (tx *Tx) restamp(ctx context.Context, id graph.VertexID, old, set graph.Lab
 	return tx.ws[id.Shard()].SetProps(id, old, props)
 }
 
-// putStamp gives what was there before its TTL the time of the write at hand.
+// putStamp returns what was there before its TTL the time of the write at hand.
 func (tx *Tx) putStamp(d *index.Def, o storage.Owner) error {
 	props := []graph.Property{{ID: d.PropIDs[0], Value: tx.stamp()}}
 	if !o.IsEdge {

@@ -30,7 +30,7 @@ type lease struct {
 	low, high int64 // between which it was written last, in milliseconds since 1970
 }
 
-// mortalsOf gives the vertices of label A with the value of p and how many edges go out, each as one transaction sees them.
+// mortalsOf returns the vertices of label A with the value of p and how many edges go out, each as one transaction sees them.
 func (w *ttlWorld) mortalsOf(tx shard.Tx) map[graph.VertexID][2]int64 {
 	ctx := context.Background()
 	var ids []graph.VertexID
@@ -72,7 +72,7 @@ func (w *ttlWorld) whole(tx shard.Tx, hub graph.VertexID) map[graph.VertexID][2]
 	return seen
 }
 
-// renew writes a lease anew, or makes another if it has expired; some transactions stay open while time goes by.
+// renew rewrites a lease, or makes another if it has expired; some transactions stay open while time goes by.
 func (w *ttlWorld) renew(rng *rand.Rand, l *lease, hub graph.VertexID, ttl time.Duration) {
 	ctx := context.Background()
 	before := w.clock.ms.Load()
@@ -118,7 +118,7 @@ func (w *ttlWorld) renew(rng *rand.Rand, l *lease, hub graph.VertexID, ttl time.
 }
 
 // TestExpireBesideWriters renews leases in some goroutines while others read and time goes by: what was renewed in time
-// stays, what was not is gone with all of its edges, and nobody sees anything between.
+// stays, what was not is gone with all of its edges, and no reader sees a state between.
 func TestExpireBesideWriters(t *testing.T) {
 	const ttl = 10 * time.Second
 	for seed := range eachSeed(t, seeds(9)) {

@@ -19,7 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 )
 
-// testClock is a clock that stands still until it is told to go on.
+// testClock is a clock that stands still until a test advances it.
 type testClock struct{ ms atomic.Int64 }
 
 func newTestClock() *testClock {
@@ -174,7 +174,7 @@ func (w *ttlWorld) touch(m *mortal, names []string) {
 	}
 }
 
-// seen gives the vertices and edges that a transaction sees.
+// seen returns the vertices and edges that a transaction sees.
 func (w *ttlWorld) seen(tx shard.Tx) (vs []graph.VertexID, es []graph.EdgeID) {
 	ctx := context.Background()
 	for from, done := graph.VertexID(0), false; !done; {

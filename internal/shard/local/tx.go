@@ -328,7 +328,7 @@ func (tx *Tx) discard() {
 	}
 }
 
-// end gives back what the transaction holds but the writer's lock.
+// end returns what the transaction holds but the writer's lock.
 func (tx *Tx) end() {
 	tx.closeDecoded()
 	switch {

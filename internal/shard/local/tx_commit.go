@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Commit implements shard.Tx. Once the changes are on their way to the disk, ctx is not heeded any more.
+// Commit implements shard.Tx. Once the changes are on their way to the disk, it ignores ctx.
 func (tx *Tx) Commit(ctx context.Context) error {
 	if tx.ended.Load() {
 		return misuse("the transaction has ended")

@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// edgeOrder gives the places of edges in the order of their lists, without those that cannot be.
+// edgeOrder returns the places of edges in the order of their lists, without those that cannot be.
 func (tx *Tx) edgeOrder(edges []graph.Edge) []int32 {
 	at := make([]int32, 0, len(edges))
 	for i, e := range edges {

@@ -15,8 +15,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Properties of edges come from decoded lists, follow commits, and stay what they were for whoever has read them, though
-// the lists are decoded anew and their memory goes to others meanwhile.
+// Properties of edges come from decoded lists, follow commits, and stay what they were for those who have read them, although
+// the lists are decoded again and their memory is reused meanwhile.
 func TestEdgePropertiesDecoded(t *testing.T) {
 	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Shards: 2})
 	require.NoError(t, err)

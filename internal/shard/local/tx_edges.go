@@ -64,7 +64,7 @@ func (tx *Tx) lists(ls []list, types []graph.TypeID, dir graph.Direction, want s
 	return ls
 }
 
-// stored gives the stored lists.
+// stored returns the stored lists.
 func (l *list) stored(v *storage.View) (*storage.Lists, error) {
 	if l.ls == nil {
 		ls, err := v.Lists(l.t, l.dir)
@@ -147,7 +147,7 @@ func (x *expansion) begin(tx *Tx, req *shard.Expand, res *shard.Neighbours) {
 	}
 }
 
-// emptyColumns gives n empty columns with the memory of others.
+// emptyColumns returns n empty columns with the memory of others.
 func emptyColumns(cols [][]graph.Value, n int) [][]graph.Value {
 	for len(cols) < n {
 		cols = append(cols, nil)

@@ -14,7 +14,7 @@ func (g *Graph) loadDefs() { g.storeDefs(g.allIndexes()) }
 
 func (g *Graph) storeDefs(indexes []graph.Index) { g.defs.Store(index.New(g.Catalog, indexes)) }
 
-// allIndexes gives the indexes and what stands in the order of its expiry.
+// allIndexes returns the indexes and what stands in the order of its expiry.
 func (g *Graph) allIndexes() []graph.Index { return slices.Concat(g.Indexes(), g.Expiries()) }
 
 // moveEntry replaces the entry of old values by one of new ones.

@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// indexDefs gives the indexes as the transaction sees them: an index that came online after a reader's snapshot was made is not
+// indexDefs returns the indexes as the transaction sees them: an index that came online after a reader's snapshot was made is not
 // whole there, and one that was dropped afterwards still is.
 func (tx *Tx) indexDefs() *index.Defs {
 	if tx.snap != nil {
@@ -23,7 +23,7 @@ func (tx *Tx) indexDefs() *index.Defs {
 	return tx.defs
 }
 
-// index gives an index that may be read: over vertices, or a bare id space, or over edges.
+// index returns an index that may be read: over vertices, or a bare id space, or over edges.
 func (tx *Tx) index(id graph.IndexID, edges bool) (*index.Def, error) {
 	d := tx.indexDefs().ByID[id]
 	switch {
@@ -185,7 +185,7 @@ func (tx *Tx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Ra
 	return dst, err
 }
 
-// seekRange gives the next room entries of a range. The cursor is the last entry's values, ordered, and its owner's id.
+// seekRange returns the next room entries of a range. The cursor is the last entry's values, ordered, and its owner's id.
 func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor *[]byte, room int) ([]found, error) {
 	if err := tx.check(ctx); err != nil {
 		return nil, err
@@ -308,7 +308,7 @@ func below(spans []keySpan, upper []byte) []keySpan {
 	return spans
 }
 
-// rangeBounds gives the keys of a range, ascending. What equals nothing, or is too large to be in the index, leaves none.
+// rangeBounds returns the keys of a range, ascending. What equals nothing, or is too large to be in the index, leaves none.
 func rangeBounds(r *shard.Range) []keySpan {
 	var first []byte
 	if len(r.Equal) > 0 {

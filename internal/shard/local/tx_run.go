@@ -121,7 +121,7 @@ func (s *labelSets) runAfter(id graph.VertexID) int {
 	return n
 }
 
-// get gives the label set of a vertex; ok is false if it is not known.
+// get returns the label set of a vertex; ok is false if it is not known.
 func (s *labelSets) get(id graph.VertexID) (set graph.LabelSet, ok bool) {
 	if set, ok = s.one[id]; ok {
 		return set, true

@@ -242,7 +242,7 @@ func (tx *Tx) ahead(ms []shard.Mutation) error {
 	return nil
 }
 
-// set gives the label set of a vertex, 0 if there is none.
+// set returns the label set of a vertex, 0 if there is none.
 func (tx *Tx) set(id graph.VertexID) graph.LabelSet {
 	if _, gone := tx.deleted[id]; gone {
 		return 0

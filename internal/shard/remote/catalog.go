@@ -62,7 +62,7 @@ func newCatalog(c *pb.Catalog) *catalog {
 	return out
 }
 
-// propsOf gives the properties that vertices of a label set may have, in ascending order.
+// propsOf returns the properties that vertices of a label set may have, in ascending order.
 func (c *catalog) propsOf(set graph.LabelSet) []graph.PropID {
 	if int(set) >= len(c.present) {
 		return nil

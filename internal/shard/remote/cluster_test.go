@@ -25,7 +25,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// open gives a store of some shards in this process, and one whose shards are behind gRPC servers, with options of their
+// open returns a store of some shards in this process, and one whose shards are behind gRPC servers, with options of their
 // own.
 func open(t testing.TB, shards int, more ...grpc.ServerOption) (whole, spread shard.Store) {
 	one, err := local.Open(memoryOptions(shards))
@@ -146,7 +146,7 @@ func fill(t testing.TB, s shard.Store, n, degree int, seed uint64) *world {
 	return w
 }
 
-// numbers gives which vertices of the world are in a set.
+// numbers returns which vertices of the world are in a set.
 func (w *world) numbers(s *graph.VertexSet) (out []int) {
 	for i, id := range w.ids {
 		if s.Has(id) {
@@ -214,7 +214,7 @@ type edge struct {
 	num, text string
 }
 
-// expand gives the edges that an expansion finds in so many requests as it takes, sorted, with the numbers that it counts.
+// expand returns the edges that an expansion finds in so many requests as it takes, sorted, with the numbers that it counts.
 func (w *world) expand(t testing.TB, tx shard.Tx, req shard.Expand, from []int) (found []edge, seen int) {
 	number := make(map[graph.VertexID]int, w.n)
 	for i, id := range w.ids {
@@ -327,7 +327,7 @@ func TestExpandAdds(t *testing.T) {
 	}
 }
 
-// cell gives a value's encoded form.
+// cell returns a value's encoded form.
 func cell(t testing.TB, v graph.Value) string {
 	b, ok := keys.AppendCell(nil, v)
 	require.True(t, ok)

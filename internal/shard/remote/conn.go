@@ -17,15 +17,15 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Names of addresses are looked up again soon: a process that was started anew may have another address. gRPC would wait
+// Names of addresses are looked up again soon: a restarted process may have another address. gRPC would wait
 // for half a minute.
 func init() { dns.SetMinResolutionInterval(findEvery) }
 
-// maxMessage bounds a message between processes, as gRPC does unless it is told otherwise. What is larger travels in pieces.
+// maxMessage bounds a message between processes, as gRPC does by default. Larger ones travel in pieces.
 const maxMessage = 4 << 20
 
-// ServerOptions are those of a gRPC server that the processes of a cluster talk to, in plain without m. Whoever is silent
-// for long is taken for dead, which ends its transactions.
+// ServerOptions returns the options of a gRPC server for the processes of a cluster, without TLS if m is nil. A process that is
+// silent for long counts as dead, which ends its transactions.
 func ServerOptions(m *access.Mutual) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
 	if m != nil {
@@ -62,7 +62,7 @@ func within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, patience)
 }
 
-// change makes a call to the leader that must not be made twice. While there is no answer, nobody knows whether it came to
+// change makes a call to the leader that must not be made twice. Without an answer, it is unknown whether it came to
 // pass.
 func change(ctx context.Context, f func(ctx context.Context) error) error {
 	if ctx.Err() != nil {

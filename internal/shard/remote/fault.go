@@ -21,7 +21,7 @@ func toStatus(err error) error {
 	}
 	switch {
 	case errors.Is(err, storage.ErrGone):
-		err = unavailable(shard.SnapshotGone, "the state of the graph that is being read is gone, since a shard or its leader was started anew; run the statement again", nil)
+		err = unavailable(shard.SnapshotGone, "the state of the graph that is being read is gone, since a shard or its leader has restarted; run the statement again", nil)
 	case errors.Is(err, storage.ErrAhead):
 		err = unavailable(shard.SnapshotAhead, "the shard does not have the state of the graph that is being read yet; run the statement again", nil)
 	case errors.Is(err, storage.ErrFenced):
@@ -50,7 +50,7 @@ func unavailable(detail, msg string, err error) *graph.Error {
 	}
 }
 
-// fromStatus gives the error of an answer. lost tells that there was none: the process or the connection has failed.
+// fromStatus returns the error of an answer. lost tells that there was none: the process or the connection has failed.
 func fromStatus(ctx context.Context, who string, err error) (_ error, lost bool) {
 	if err == nil {
 		return nil, false
@@ -96,12 +96,12 @@ const (
 // lostCalls are how many calls of this process were not answered, by their reasons.
 var lostCalls [lostReasons]atomic.Uint64
 
-// LostCalls gives how many calls of this process were not answered, and so are made again where that does no harm, by reasons.
+// LostCalls returns how many calls of this process were not answered, and so are made again where that does no harm, by reasons.
 func LostCalls() map[string]uint64 {
 	return map[string]uint64{"failed": lostCalls[failed].Load(), "timeout": lostCalls[timeout].Load(), "moved": lostCalls[moved].Load()}
 }
 
-// faultOf gives the error that an answer brought; nil says that there was no answer.
+// faultOf returns the error that an answer brought; nil says that there was no answer.
 func faultOf(st *status.Status) *graph.Error {
 	for _, d := range st.Details() {
 		if f, ok := d.(*pb.Fault); ok {

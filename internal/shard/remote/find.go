@@ -173,10 +173,10 @@ func (f *finder) find() error {
 		names = append(names, strconv.Itoa(no))
 	}
 	slices.Sort(names)
-	return errors.Join(fmt.Errorf("nobody says that it keeps shard %s", strings.Join(names, ", ")), failed)
+	return errors.Join(fmt.Errorf("no process keeps shard %s", strings.Join(names, ", ")), failed)
 }
 
-// lookup gives the addresses by shards. The error tells of some that were of no use.
+// lookup returns the addresses by shards. The error tells of some that were of no use.
 func (f *finder) lookup(ctx context.Context) (map[int][]resolver.Address, error) {
 	_, records, err := f.dns.LookupSRV(ctx, "", "", f.name)
 	if len(records) == 0 {

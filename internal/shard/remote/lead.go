@@ -47,7 +47,7 @@ type led struct {
 	ended bool
 }
 
-// end rolls the transaction back, unless it was committed, when nobody uses it any more.
+// end rolls the transaction back, unless it was committed, once it has no user.
 func (t *led) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *led) end() {
 	t.tx.Rollback()
 }
 
-// use gives a transaction to be used until done.
+// use returns a transaction to be used until done.
 func (l *leader) use(id uint64) (t *led, done func(), err error) {
 	l.mu.Lock()
 	t = l.txs[id]
@@ -67,10 +67,10 @@ func (l *leader) use(id uint64) (t *led, done func(), err error) {
 		}
 		t.mu.RUnlock()
 	}
-	return nil, nil, unavailable(shard.TransactionLost, "the transaction has ended, or was lost when its leader was started anew; run it again", nil)
+	return nil, nil, unavailable(shard.TransactionLost, "the transaction has ended, or was lost when its leader restarted; run it again", nil)
 }
 
-// open gives the transaction that reads a snapshot.
+// open returns the transaction that reads a snapshot.
 func (l *leader) open(ctx context.Context, snap *pb.Snapshot) (*local.Tx, func(), error) {
 	t, done, err := l.use(snap.GetTx())
 	if err != nil {
@@ -118,7 +118,7 @@ func (l *leader) DropGraph(ctx context.Context, r *pb.DropGraphRequest) (*pb.Dro
 	return &pb.DropGraphResponse{}, nil
 }
 
-// state gives the state of a graph's catalog.
+// state returns the state of a graph's catalog.
 func (l *leader) state(g *local.Graph) *pb.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +130,7 @@ func (l *leader) state(g *local.Graph) *pb.State {
 	return &pb.State{Epoch: epoch, Number: g.Changes()}
 }
 
-// catalog gives a graph's catalog unless it is the one that is known.
+// catalog returns a graph's catalog unless it is the one that is known.
 func (l *leader) catalog(g *local.Graph, known *pb.State) *pb.Catalog {
 	state := l.state(g)
 	if same(state, known) {

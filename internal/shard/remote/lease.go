@@ -36,7 +36,7 @@ type lease struct {
 	used atomic.Int64 // when a transaction last did, in Unix nanoseconds
 }
 
-// release gives back what one user has.
+// release returns what one user has.
 func (l *lease) release() {
 	if l.refs.Add(-1) == 0 {
 		l.stop()
@@ -50,7 +50,7 @@ type leases struct {
 	changed bool // when it was last looked at
 }
 
-// borrow gives the graph's snapshot if it is likely to be the present one still.
+// borrow returns the graph's snapshot if it is likely to be the present one still.
 func (g *Graph) borrow() *lease {
 	g.leases.mu.Lock()
 	defer g.leases.mu.Unlock()
@@ -133,7 +133,7 @@ type renewal struct {
 	err  error // once it is done
 }
 
-// open reports whether nobody has asked yet.
+// open reports whether the question has not been sent yet.
 func (r *renewal) open() bool {
 	if r.done.Load() {
 		return false
@@ -155,7 +155,7 @@ func (r *renewal) rode() {
 	}
 }
 
-// send asks, if nobody has.
+// send sends the question unless it has been sent.
 func (r *renewal) send(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +193,7 @@ func (r *renewal) end() {
 	}
 }
 
-// wait gives why the snapshot is not the present one, or is not known to be. It has been asked.
+// wait returns why the snapshot is not the present one, or is not known to be. It has been asked.
 func (r *renewal) wait() error {
 	r.once.Do(func() {
 		defer r.done.Store(true)

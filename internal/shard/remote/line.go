@@ -153,7 +153,7 @@ func (c *underway) finish(ctx context.Context) error {
 	}
 }
 
-// take gives a stream that was used before, if there is one and the call may be made twice, should it have ended meanwhile.
+// take returns a stream that was used before, if there is one and the call may be made twice, should it have ended meanwhile.
 func (l *line) take(twice bool) *talk {
 	if !twice {
 		return nil
@@ -204,7 +204,7 @@ func (l *line) sweep() {
 	}
 }
 
-// drop ends all streams that nobody uses.
+// drop ends all idle streams.
 func (l *line) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,7 +215,7 @@ func (l *line) drop() {
 	l.idle = l.idle[:0]
 }
 
-// end ends a stream that nobody uses.
+// end ends an idle stream.
 func (t *talk) end() {
 	_ = t.stream.CloseSend()
 	t.cancel()
@@ -279,7 +279,7 @@ func (c *underway) receive(ctx context.Context) (answered bool, err error) {
 	return true, err
 }
 
-// ended gives the error of a stream that has ended, which may be because of the call's own context.
+// ended returns the error of a stream that has ended, which may be because of the call's own context.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()

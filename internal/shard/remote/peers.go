@@ -43,7 +43,7 @@ func NewPeers(addresses []string, more ...grpc.DialOption) (*Peers, error) {
 	return p, nil
 }
 
-// choose gives this writer an epoch greater than those of the writers before it: the upper 48 bits count the writers, and the
+// choose returns this writer an epoch greater than those of the writers before it: the upper 48 bits count the writers, and the
 // lower ones are random, so that of two that start at the same time one refuses the other. It waits for all processes.
 func (p *Peers) choose(ctx context.Context) error {
 	p.choosing.Lock()

@@ -34,7 +34,7 @@ func (p *placed) Shape(_ context.Context, r *pb.ShapeRequest) (*pb.ShapeResponse
 	return &pb.ShapeResponse{}, nil
 }
 
-// Shapes gives the shapes of a graph's shards, of which their processes are asked.
+// Shapes returns the shapes of a graph's shards, of which their processes are asked.
 func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error) {
 	g, err := s.Graph(name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 )
 
-// Secure gives the options by which a process calls others of its cluster; without m it calls them in plain.
+// Secure returns the options by which a process calls others of its cluster; without m it calls them in plain.
 func Secure(m *access.Mutual) []grpc.DialOption {
 	if m == nil {
 		return nil

@@ -64,7 +64,7 @@ func (s *Store) open() (*Store, error) {
 	return s, nil
 }
 
-// reach makes connections to the first shards. The caller holds the mutex, or nobody knows the store.
+// reach makes connections to the first shards. The caller holds the mutex, or the store is not shared yet.
 func (s *Store) reach(shards int) error {
 	for no := len(s.reads); no < shards; no++ {
 		target := findScheme + ":///" + strconv.Itoa(no)
@@ -91,7 +91,7 @@ func (s *Store) reach(shards int) error {
 // Rows implements shard.RemoteStore: of so many rows each of a few shards is asked for hundreds.
 func (s *Store) Rows() int { return 4 * graph.BatchSize }
 
-// Hedged gives how many calls that read took long and were made twice, and how many of them the second one answered.
+// Hedged returns how many calls that read took long and were made twice, and how many of them the second one answered.
 func (s *Store) Hedged() (made, won uint64) { return s.hedges.made.Load(), s.hedges.won.Load() }
 
 // LostCalls is the function of this name.
@@ -109,7 +109,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Stats gives the shapes of this process's shards: it has none.
+// Stats returns the shapes of this process's shards: it has none.
 func (s *Store) Stats() map[string][]storage.Stats { return nil }
 
 // DecodedStats tells of this process's cache: it has none.

@@ -30,7 +30,7 @@ type Tx struct {
 	next       atomic.Pointer[foretold] // of the last Seek
 	beyond     atomic.Pointer[foretold] // of the last Expand that was foretold
 
-	wire *graph.Wire // counts what is read; nil: nobody asks
+	wire *graph.Wire // counts what is read; nil: not counted
 
 	mu     sync.Mutex
 	counts *graph.Counts // nil after a change, until they are asked for
@@ -104,7 +104,7 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 	}
 	if c := b.GetCatalog(); c != nil && c.GetId() != g.id {
 		g.s.forget(g)
-		return nil, false, unavailable(shard.SnapshotGone, "the graph has been made anew", nil)
+		return nil, false, unavailable(shard.SnapshotGone, "the graph has been recreated", nil)
 	}
 	g.learn(b.GetCatalog())
 	l := &lease{id: b.GetTx(), epoch: b.GetEpoch(), snap: b.GetSnapshot(), versions: b.GetVersions(), online: b.GetOnline(), names: g.state.Load(), stop: stop}
@@ -273,7 +273,7 @@ func askFirst[A any, P message[A]](
 	return err
 }
 
-// places gives where n rows can be read, and which rows each place has; rows whose shard does not exist are left out.
+// places returns where n rows can be read, and which rows each place has; rows whose shard does not exist are left out.
 func (tx *Tx) places(n int, shardOf func(i int) int) (places []place, rows [][]int32) {
 	byShard := make([][]int32, tx.g.shards)
 	for i := range n {
@@ -302,7 +302,7 @@ func (tx *Tx) edgePlaces(edges []graph.Edge) (places []place, rows [][]int32) {
 	return tx.places(len(edges), func(i int) int { return edges[i].Src.Shard() })
 }
 
-// pick gives some rows of a column.
+// pick returns some rows of a column.
 func pick[T any](col []T, rows []int32) []T {
 	out := make([]T, len(rows))
 	for j, i := range rows {

@@ -14,7 +14,7 @@ import (
 
 var _ shard.Tx = (*Tx)(nil)
 
-// index gives an index that may be read, over vertices, or a bare id space, or over edges of a type.
+// index returns an index that may be read, over vertices, or a bare id space, or over edges of a type.
 func (tx *Tx) index(id graph.IndexID, edges bool) (*pb.Index, graph.TypeID, error) {
 	for _, c := range []*catalog{tx.g.state.Load(), tx.l.names} {
 		for _, ix := range c.indexes {
@@ -31,7 +31,7 @@ func (tx *Tx) index(id graph.IndexID, edges bool) (*pb.Index, graph.TypeID, erro
 	return nil, 0, misuse("there is no such index %d", id)
 }
 
-// everywhere gives the places where all of an index is.
+// everywhere returns the places where all of an index is.
 func (tx *Tx) everywhere() []place {
 	if !tx.clean() {
 		return []place{tx.all()}
@@ -181,7 +181,7 @@ func edgeOf(o local.Owner, t graph.TypeID) graph.Edge {
 	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
 }
 
-// entries gives the next room entries of a range.
+// entries returns the next room entries of a range.
 func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *[]byte, room int) ([]local.Entry, error) {
 	if err := tx.check(ctx); err != nil {
 		return nil, err

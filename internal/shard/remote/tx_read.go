@@ -161,7 +161,7 @@ const (
 	manyRows = 1 << rowBits
 )
 
-// eachOnce gives the vertices of at most manyRows rows sorted and each once, and for each row which of them it has, -1 for one whose
+// eachOnce returns the vertices of at most manyRows rows sorted and each once, and for each row which of them it has, -1 for one whose
 // shard does not exist.
 func eachOnce(ids []graph.VertexID, shards int) (once []graph.VertexID, of []int32) {
 	once, of = make([]graph.VertexID, 0, len(ids)), make([]int32, len(ids))
@@ -273,7 +273,7 @@ func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 	})
 }
 
-// types gives the types of a request: those that are named, or, for the shards, all that have edges. none tells that
+// types returns the types of a request: those that are named, or, for the shards, all that have edges. none tells that
 // there are none.
 func (tx *Tx) types(types []graph.TypeID) (out []uint32, none bool) {
 	if len(types) > 0 || !tx.clean() {
@@ -374,7 +374,7 @@ func (tx *Tx) pulls(from *graph.VertexSet, types []uint32, dir graph.Direction, 
 	return local.WorthPulling(float64(from.Len()), vertices, vertices-float64(out.Len()), float64(tx.degree(types, dir)))
 }
 
-// pull takes a step backwards: every shard is sent the whole of from, and gives those of its own vertices that are new. It
+// pull takes a step backwards: every shard is sent the whole of from, and returns those of its own vertices that are new. It
 // is not done where a shard declines.
 func (tx *Tx) pull(ctx context.Context, from *graph.VertexSet, types []uint32, dir graph.Direction, out *graph.VertexSet) (done bool, err error) {
 	places := make([]place, tx.g.shards)
@@ -521,7 +521,7 @@ type foretold struct {
 	beyond  *foretold          // begins with those of the far ends that are in the shard of the sources, or nil
 }
 
-// foretell gives what is to be asked for along with a look-up, and what along with that, nil if nothing is.
+// foretell returns what is to be asked for along with a look-up, and what along with that, nil if nothing is.
 func (tx *Tx) foretell(next, beyond *shard.Expand) (*foretold, error) {
 	if next == nil || !tx.clean() {
 		return nil, nil
@@ -557,7 +557,7 @@ func (f *foretold) take(found []local.Owner, a *pb.SeekResponse) error {
 	return nil
 }
 
-// answers gives the answer to a request for the edges of some sources, if that is what was asked for.
+// answers returns the answer to a request for the edges of some sources, if that is what was asked for.
 func (f *foretold) answers(r *pb.ExpandRequest, sources []graph.VertexID) *pb.ExpandResponse {
 	if f == nil || f.a == nil || !slices.Equal(sources, f.sources) || !proto.Equal(f.r, r) {
 		return nil
@@ -565,7 +565,7 @@ func (f *foretold) answers(r *pb.ExpandRequest, sources []graph.VertexID) *pb.Ex
 	return f.a
 }
 
-// known gives what is known of the answer of one of some places that are to be asked for the edges of some sources each.
+// known returns what is known of the answer of one of some places that are to be asked for the edges of some sources each.
 func (x *expanding) known(places []place, parts [][]graph.VertexID, r *pb.ExpandRequest) {
 	f := x.tx.beyond.Swap(nil)
 	if f == nil || !x.tx.clean() {
@@ -580,7 +580,7 @@ func (x *expanding) known(places []place, parts [][]graph.VertexID, r *pb.Expand
 	}
 }
 
-// split gives the places that have some sources, and which; sources whose shard does not exist are left out.
+// split returns the places that have some sources, and which; sources whose shard does not exist are left out.
 func (x *expanding) split(sources []graph.VertexID) (places []place, parts [][]graph.VertexID) {
 	tx := x.tx
 	if !tx.clean() {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// A transaction over a cluster says whether its writes keep a unique constraint as one of this process does, and asks nobody
+// A transaction over a cluster says whether its writes keep a unique constraint as one of this process does, and sends no request
 // while the answers to its writes say that they do.
 func TestCheckUnique(t *testing.T) {
 	whole, spread := open(t, 3)

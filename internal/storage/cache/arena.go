@@ -17,7 +17,7 @@ const (
 	largeRun = 1 << 16
 )
 
-// arena gives out runs of memory from mapped regions; the mapped bytes never exceed the budget. It is not safe for
+// arena returns out runs of memory from mapped regions; the mapped bytes never exceed the budget. It is not safe for
 // concurrent use.
 type arena struct {
 	budget  int
@@ -51,7 +51,7 @@ func (a *arena) regionSize() int {
 	return 1 << (bits.Len(uint(n)) - 1)
 }
 
-// alloc gives a run of n bytes with any content, or false if there is no room within the budget.
+// alloc returns a run of n bytes with any content, or false if there is no room within the budget.
 func (a *arena) alloc(n int) (run, bool) {
 	if n == 0 {
 		return run{}, true
@@ -127,7 +127,7 @@ func (a *arena) unmap(r *region) {
 	r.mem = nil
 }
 
-// release gives a run back.
+// release returns a run back.
 func (a *arena) release(m run) {
 	if m.reg == nil {
 		return
@@ -163,7 +163,7 @@ func (r *region) take(n int) int {
 	return -1
 }
 
-// next gives the first granule from at on whose bit is as asked, or the end of the bits.
+// next returns the first granule from at on whose bit is as asked, or the end of the bits.
 func (r *region) next(at int, set bool) int {
 	for w := at >> 6; w < len(r.used); w++ {
 		word := r.used[w]

@@ -66,7 +66,7 @@ func New(o Options) *Cache {
 	return c
 }
 
-// Stats gives the counters.
+// Stats returns the counters.
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	s := Stats{Budget: c.arena.budget, Mapped: c.arena.mapped, Used: c.arena.used, Segments: len(c.ring)}
@@ -88,7 +88,7 @@ func (c *Cache) SetBudget(n int) {
 	c.shrink()
 }
 
-// Close gives all memory back. All views must be closed, and all Lists and Columns.
+// Close returns all memory back. All views must be closed, and all Lists and Columns.
 func (c *Cache) Close() { c.SetBudget(0) }
 
 // shrink evicts while more is mapped than the budget allows, not counting what waits for readers.
@@ -124,7 +124,7 @@ func (c *Cache) setBudget(n int) {
 	c.mu.Unlock()
 }
 
-// alloc gives n bytes, evicting others if need be, or false if readers hold too much or n is too big.
+// alloc returns n bytes, evicting others if need be, or false if readers hold too much or n is too big.
 func (c *Cache) alloc(n int) (run, bool) {
 	if n > c.limit() {
 		return run{}, false
@@ -222,7 +222,7 @@ func (c *Cache) removeLocked(r *resident) {
 	r.at = -1
 }
 
-// reclaim gives memory back that no reader holds any more, and reports whether there was any.
+// reclaim returns memory back that no reader holds any more, and reports whether there was any.
 func (c *Cache) reclaim() bool {
 	a, b := c.lists.reclaim(), c.columns.reclaim()
 	if len(a)+len(b) == 0 {

@@ -45,7 +45,7 @@ func (c *Column) has(i uint32) bool {
 	return c.present == nil || c.present[i>>6]>>(i&63)&1 != 0
 }
 
-// Value gives cell i.
+// Value returns cell i.
 func (c *Column) Value(i uint32, decode Decode) (graph.Value, error) {
 	if c.form == formEmpty || !c.has(i) {
 		return graph.Value{}, nil

@@ -53,7 +53,7 @@ func (c *Cache) NewColumns(shard int) *Columns {
 	return &Columns{cache: c, counts: c.counts(), shard: shard}
 }
 
-// Counts gives what readers have found.
+// Counts returns what readers have found.
 func (c *Columns) Counts() Counts { return c.counts.load() }
 
 // Close forgets everything. No view may be opened any more.
@@ -134,7 +134,7 @@ func (v *ColumnView) Count(r *graph.Reads) { v.reads = r }
 // Close ends the view.
 func (v *ColumnView) Close() { v.columns.cache.leave(&v.columns.cache.columns, &v.pin) }
 
-// segment gives a block's segment, or nil if the caller must read the values that it wants, so many, elsewhere.
+// segment returns a block's segment, or nil if the caller must read the values that it wants, so many, elsewhere.
 func (v *ColumnView) segment(t *table[Column, valueEntry], prop graph.PropID, block uint64, wanted int) (*columnSegment, error) {
 	s := t.at(block)
 	c, n := v.columns.cache, v.columns.counts
@@ -364,7 +364,7 @@ func (v *ColumnView) fillSlow(seg *columnSegment, over *overlay[valueEntry], ski
 	return missing, nil
 }
 
-// newest gives the newest change of a vertex that the view sees, or nil.
+// newest returns the newest change of a vertex that the view sees, or nil.
 func (v *ColumnView) newest(over *overlay[valueEntry], at uint32) *valueEntry {
 	if over == nil {
 		return nil

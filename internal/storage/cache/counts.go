@@ -48,7 +48,7 @@ func (c *counted) sum() Counts {
 	return s
 }
 
-// counts gives new counts, which are the cache's too.
+// counts returns new counts, which are the cache's too.
 func (c *Cache) counts() *counts {
 	n := new(counts)
 	c.mu.Lock()
@@ -57,7 +57,7 @@ func (c *Cache) counts() *counts {
 	return n
 }
 
-// close keeps what has been counted when nobody counts there any more.
+// close keeps the final counts.
 func (c *Cache) close(n *counts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

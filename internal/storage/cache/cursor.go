@@ -124,7 +124,7 @@ func (c *Cursor) seek(block uint64, n int) (bool, error) {
 	return true, nil
 }
 
-// List gives a vertex's list, or false if the caller must read it elsewhere. Seek must have found the block.
+// List returns a vertex's list, or false if the caller must read it elsewhere. Seek must have found the block.
 func (c *Cursor) List(v graph.VertexID) (List, bool) { return c.list(uint32(v.Local() % ListBlock)) }
 
 func (c *Cursor) list(at uint32) (List, bool) {
@@ -167,7 +167,7 @@ func (c *Cursor) listSlow(at uint32, l List) (List, bool) {
 	return l, true
 }
 
-// Degree gives the length of a vertex's list, or false if the caller must find it elsewhere. Seek must have found the
+// Degree returns the length of a vertex's list, or false if the caller must find it elsewhere. Seek must have found the
 // block.
 func (c *Cursor) Degree(v graph.VertexID) (int, bool) {
 	at := uint32(v.Local() % ListBlock)
@@ -190,5 +190,5 @@ func (c *Cursor) Degree(v graph.VertexID) (int, bool) {
 	return n, true
 }
 
-// Prop gives the column of the k-th wanted property of the block; a list's edges are at its Offset and after.
+// Prop returns the column of the k-th wanted property of the block; a list's edges are at its Offset and after.
 func (c *Cursor) Prop(k int) *Column { return c.data.prop(c.want.Props[k]) }

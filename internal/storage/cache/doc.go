@@ -15,7 +15,7 @@
 // Commits are numbered by sequences. A segment's arrays hold the state after some commit, and the changes that were
 // committed since stand in an overlay: a chain of entries for each changed vertex, newest first, each with its
 // sequence. A reader at sequence R uses the arrays if they are not newer than R, and for a vertex that has a chain it
-// merges the entries up to R. A writer calls Apply before its sequence becomes visible to new readers; so whoever
+// merges the entries up to R. A writer calls Apply before its sequence becomes visible to new readers; so a reader that
 // reads at R finds all entries up to R.
 //
 // A block without a segment is loaded by the reader that misses it, from its own snapshot, if nothing newer than the

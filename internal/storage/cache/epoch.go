@@ -2,7 +2,7 @@ package cache
 
 import "sync"
 
-// epochs tells when nobody can hold a run of memory any more. A pin is entered before a segment is looked up, and
+// epochs tells when no reader can hold a run of memory any more. A pin is entered before a segment is looked up, and
 // memory is retired after its segment has become unreachable: then only pins entered before that can hold it.
 type epochs struct {
 	mu         sync.Mutex
@@ -68,7 +68,7 @@ func (e *epochs) retire(runs ...run) {
 	}
 }
 
-// reclaim takes out of limbo what nobody can hold.
+// reclaim takes out of limbo what no reader can hold.
 func (e *epochs) reclaim() []retired {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -14,7 +14,7 @@ type IDs struct {
 	local  uint // bits
 }
 
-// NewIDs gives the packing for a graph of so many shards.
+// NewIDs returns the packing for a graph of so many shards.
 func NewIDs(shards int) IDs {
 	return IDs{shards, 32 - uint(bits.Len(uint(max(shards, 1)-1)))}
 }
@@ -31,7 +31,7 @@ func (p IDs) Pack(v graph.VertexID) (uint32, bool) {
 	return uint32(uint64(shard)<<p.local | local), true
 }
 
-// unpack gives the id back.
+// unpack returns the id back.
 func (p IDs) unpack(c uint32) graph.VertexID {
 	return graph.VertexID(uint64(c)>>p.local<<graph.LocalBits | uint64(c)&(1<<p.local-1))
 }

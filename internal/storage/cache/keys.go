@@ -46,7 +46,7 @@ type keyTable struct {
 type Keys struct {
 	cache  *Cache
 	number atomic.Uint32
-	// deleted are the sequences of the last deletion, by lock: nobody whose snapshot is older may add a key.
+	// deleted are the sequences of the last deletion, by lock: no reader with an older snapshot may add a key.
 	deleted [keyStripes]uint64
 }
 
@@ -118,14 +118,14 @@ func (t *keyTable) make() {
 	}
 }
 
-// place gives a key's hash, and its lock among locks and deleted.
+// place returns a key's hash, and its lock among locks and deleted.
 func (k *Keys) place(index graph.IndexID, key []byte) (hash uint64, lock int) {
 	h := maphash.Bytes(k.cache.keys.seed, key) ^ uint64(index)*0x9e3779b97f4a7c15
 	h ^= h >> 29
 	return h, int(h % keyStripes)
 }
 
-// set gives the slots in which a key may stand. The lock must be held.
+// set returns the slots in which a key may stand. The lock must be held.
 func (t *keyTable) set(hash uint64) []keySlot {
 	if len(t.slots) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func (s *keySlot) is(k *Keys, index graph.IndexID, key []byte) bool {
 	return s.graph == k.number.Load() && s.index == uint32(index) && int(s.n) == len(key) && bytes.Equal(s.key[:s.n], key)
 }
 
-// Get gives the owner of a key at a sequence, if it is known.
+// Get returns the owner of a key at a sequence, if it is known.
 func (k *Keys) Get(seq uint64, index graph.IndexID, key []byte) (graph.VertexID, bool) {
 	if len(key) > MostKey {
 		return 0, false

@@ -58,7 +58,7 @@ func contains(ps []graph.PropID, p graph.PropID) bool {
 // Want tells what the source has to give besides the targets.
 func (b *ListBuilder) Want() Want { return b.want }
 
-// Add gives the list of the vertex with this local id: its targets, sorted, and beside them the edges' ids, sorted
+// Add returns the list of the vertex with this local id: its targets, sorted, and beside them the edges' ids, sorted
 // among equal targets; edges may be nil unless wanted. Vertices come in ascending order, those without a list may be
 // left out, and a vertex may come again at once with the next part of its list.
 func (b *ListBuilder) Add(local uint64, targets []graph.VertexID, edges []graph.EdgeID) {
@@ -119,7 +119,7 @@ func (b *ListBuilder) Add(local uint64, targets []graph.VertexID, edges []graph.
 // Edges is the number of edges so far: the place of the next edge's properties.
 func (b *ListBuilder) Edges() int { return len(b.targets) }
 
-// Prop gives the builder of the k-th wanted edge property, whose places count the edges of all lists.
+// Prop returns the builder of the k-th wanted edge property, whose places count the edges of all lists.
 func (b *ListBuilder) Prop(k int) *ColumnBuilder { return b.props[k] }
 
 // noLists are the offsets of a block without edges.

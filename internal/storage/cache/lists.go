@@ -34,7 +34,7 @@ type Lists struct {
 	counts *counts
 	ids    IDs
 	tables tables[listData, edgeEntry] // by 2·type + direction
-	// spare is the number of overlay entries that a segment may have before it is made anew.
+	// spare is the number of overlay entries that a segment may have before it is rebuilt.
 	spare int
 }
 
@@ -70,7 +70,7 @@ func (c *Cache) NewLists(ids IDs) *Lists {
 	return &Lists{cache: c, counts: c.counts(), ids: ids, spare: ListBlock}
 }
 
-// Counts gives what readers have found.
+// Counts returns what readers have found.
 func (l *Lists) Counts() Counts { return l.counts.load() }
 
 // IDs is the packing of the targets.
@@ -180,7 +180,7 @@ func (v *ListView) Count(r *graph.Reads) { v.reads = r }
 // Close ends the view.
 func (v *ListView) Close() { v.lists.cache.leave(&v.lists.cache.lists, &v.pin) }
 
-// segment gives a block's segment with all that want asks for, or nil if the caller must do without. wanted is
+// segment returns a block's segment with all that want asks for, or nil if the caller must do without. wanted is
 // the number of lists.
 func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir graph.Direction, block uint64, wanted int, want *Want) (*listSegment, error) {
 	c, n := v.lists.cache, v.lists.counts

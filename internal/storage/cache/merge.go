@@ -146,7 +146,7 @@ func (b *ListBuilder) measure() {
 	}
 }
 
-// Find gives the places [lo, hi) of a target in a sorted list.
+// Find returns the places [lo, hi) of a target in a sorted list.
 func Find(list []uint32, target uint32) (lo, hi int) {
 	lo, _ = slices.BinarySearch(list, target)
 	for hi = lo; hi < len(list) && list[hi] == target; hi++ {

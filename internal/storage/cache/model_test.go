@@ -56,7 +56,7 @@ func newModel(shard, shards int, vertices uint64) *model {
 	}
 }
 
-// list gives a list at a sequence, sorted.
+// list returns a list at a sequence, sorted.
 func (m *model) list(k listKey, seq uint64) []modelEdge {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -217,7 +217,7 @@ func (m *model) pick(r *rand.Rand) uint64 {
 	return r.Uint64N(1 + r.Uint64N(m.vertices))
 }
 
-// randomValue gives label sets for property 0, and for others values of a kind or of several.
+// randomValue returns label sets for property 0, and for others values of a kind or of several.
 func randomValue(r *rand.Rand, prop graph.PropID) graph.Value {
 	switch prop {
 	case LabelProp:

@@ -35,7 +35,7 @@ func (o *overlay[E]) add(at uint32, n *node[E]) {
 	o.n.Add(1)
 }
 
-// chain gives a vertex's newest entry, or nil.
+// chain returns a vertex's newest entry, or nil.
 func (o *overlay[E]) chain(at uint32) *node[E] {
 	g := o.groups[at>>6].Load()
 	if g == nil {
@@ -44,7 +44,7 @@ func (o *overlay[E]) chain(at uint32) *node[E] {
 	return g.heads[at&63].Load()
 }
 
-// mask gives the vertices of group w that have a chain.
+// mask returns the vertices of group w that have a chain.
 func (o *overlay[E]) mask(w int) uint64 {
 	g := o.groups[w].Load()
 	if g == nil {

@@ -2,7 +2,7 @@
 
 package cache
 
-// poison overwrites memory that is given back, so that whoever still reads it fails soon.
+// poison overwrites released memory, so that a stale reader fails soon.
 func poison(b []byte) {
 	for i := range b {
 		b[i] = 0xdb

@@ -122,7 +122,7 @@ func (s *stepper) pullPart(p *part, cur *Cursor) {
 	}
 }
 
-// pullOne gives those of the vertices m of word w that have a target in from, in a graph of one shard.
+// pullOne returns those of the vertices m of word w that have a target in from, in a graph of one shard.
 func pullOne(from graph.Bitmap, w int, m uint64, offsets, targets []uint32) uint64 {
 	var found uint64
 	for ; m != 0; m &= m - 1 {

@@ -218,7 +218,7 @@ func (c *Cache) deleteGroups(limbo *epochs, entries int, runs []run) {
 	limbo.retire(runs...)
 }
 
-// discard gives back runs that no reader has seen.
+// discard returns runs that no reader has seen.
 func (c *Cache) discard(runs []run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

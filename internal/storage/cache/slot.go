@@ -27,7 +27,7 @@ type slot[D, E any] struct {
 	unfit bool
 }
 
-// find gives a block's slot, or nil if nothing has ever been noted there.
+// find returns a block's slot, or nil if nothing has ever been noted there.
 func (t *table[D, E]) find(block uint64) *slot[D, E] {
 	pages := t.pages.Load()
 	if pages == nil || block/pageSlots >= uint64(len(*pages)) {
@@ -40,7 +40,7 @@ func (t *table[D, E]) find(block uint64) *slot[D, E] {
 	return &p[block%pageSlots]
 }
 
-// at gives a block's slot, making it if need be.
+// at returns a block's slot, making it if need be.
 func (t *table[D, E]) at(block uint64) *slot[D, E] {
 	if s := t.find(block); s != nil {
 		return s

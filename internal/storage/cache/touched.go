@@ -38,7 +38,7 @@ func (t *Touched) add(space uint32, local uint64) {
 	b[i>>6] |= 1 << (i & 63)
 }
 
-// block gives the bitmap of a block, nil if it is empty.
+// block returns the bitmap of a block, nil if it is empty.
 func (t *Touched) block(space uint32, block uint64) *[listWords]uint64 {
 	if t == nil {
 		return nil

@@ -103,7 +103,7 @@ func HasNaN(v graph.Value) bool {
 	return false
 }
 
-// TypeBounds gives the tag under which values of v's type lie and the first key that is above them: NaN for numbers,
+// TypeBounds returns the tag under which values of v's type lie and the first key that is above them: NaN for numbers,
 // which no comparison finds.
 func TypeBounds(v graph.Value) (lower, upper []byte) {
 	key, ok := AppendOrdered(nil, v)

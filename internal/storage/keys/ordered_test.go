@@ -98,7 +98,7 @@ func randomInt(r *rand.Rand) int64 {
 	return int64(float64(n))
 }
 
-// randomValue gives values that are often near each other.
+// randomValue returns values that are often near each other.
 func randomValue(r *rand.Rand, depth int) graph.Value {
 	small := func() int64 { return int64(r.IntN(4)) - 1 }
 	switch r.IntN(16) {

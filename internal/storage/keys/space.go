@@ -51,7 +51,7 @@ const (
 	DeltaLSize   = 1 + 4 + LocalSize
 )
 
-// Bounds gives the bounds of a keyspace for an iterator.
+// Bounds returns the bounds of a keyspace for an iterator.
 func Bounds(s Space) (lower, upper []byte) { return []byte{byte(s)}, []byte{byte(s) + 1} }
 
 // AppendLocal appends a local id, 6 bytes in order.

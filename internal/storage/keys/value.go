@@ -265,7 +265,7 @@ func temporalCell(kind graph.ValueKind, b []byte) (v graph.Value, rest []byte, e
 	return graph.DateTimeValue(t), b, nil
 }
 
-// SkipCell gives what follows the cell at the head of b.
+// SkipCell returns what follows the cell at the head of b.
 func SkipCell(b []byte) (rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, ErrCell

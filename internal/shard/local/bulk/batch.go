@@ -58,7 +58,7 @@ func New(ctx context.Context, g *Graph, tx Tx, defs *index.Defs, l *shard.Load) 
 	return b
 }
 
-// Keys gives what the batch knows of unique indexes; it is true once the transaction has committed.
+// Keys returns what the batch knows of unique indexes; it is true once the transaction has committed.
 func (b *Batch) Keys() *Keys { return b.tables }
 
 // Run carries out the rows.
@@ -107,7 +107,7 @@ func (b *Batch) Run() error {
 	return nil
 }
 
-// space gives a unique index over vertices that holds external keys.
+// space returns a unique index over vertices that holds external keys.
 func (b *Batch) space(id graph.IndexID) (*index.Def, error) {
 	d := b.defs.ByID[id]
 	if d == nil || !d.Unique || !d.Indexed || d.Type != "" || len(d.PropIDs) != 1 {
@@ -131,7 +131,7 @@ func (b *Batch) refuse(edge bool, group, row int, r *reject) {
 	b.l.Rejected = append(b.l.Rejected, shard.Rejected{Edge: edge, Group: group, Row: row, Code: r.code, Msg: r.msg})
 }
 
-// bulk gives the bulk of a shard.
+// bulk returns the bulk of a shard.
 func (b *Batch) bulk(no int) *storage.Bulk {
 	if b.bulks[no] == nil {
 		b.bulks[no] = b.tx.Writers()[no].NewBulk()
@@ -155,7 +155,7 @@ func (b *Batch) settle() error {
 	return nil
 }
 
-// union gives the label set of the labels of both.
+// union returns the label set of the labels of both.
 func (b *Batch) union(x, y graph.LabelSet) (graph.LabelSet, error) {
 	if x == y || y <= graph.NoLabels {
 		return max(x, graph.NoLabels), nil
@@ -166,7 +166,7 @@ func (b *Batch) union(x, y graph.LabelSet) (graph.LabelSet, error) {
 	return b.g.NewLabelSet(slices.Concat(b.g.Labels(x), b.g.Labels(y)))
 }
 
-// newSet gives the label set of a vertex that is made under a key of a space.
+// newSet returns the label set of a vertex that is made under a key of a space.
 func (b *Batch) newSet(d *index.Def, labels graph.LabelSet) (graph.LabelSet, error) {
 	if d.Bare() {
 		return max(labels, graph.NoLabels), nil

@@ -288,7 +288,7 @@ func repeats(cols []shard.LoadColumn) bool {
 	return false
 }
 
-// strategies gives the update strategy of a property by group.
+// strategies returns the update strategy of a property by group.
 func (b *Batch) strategies(p graph.PropID) []shard.Strategy {
 	out := make([]shard.Strategy, len(b.l.Edges))
 	for i := range b.l.Edges {

@@ -8,7 +8,7 @@ import (
 // Spread makes keys that no dense table holds.
 const Spread = spread
 
-// TakeEnds gives the ends that Resolve has found, all of them, and gives the rows back.
+// TakeEnds returns the ends that Resolve has found, all of them, and returns the rows back.
 func TakeEnds(rows shard.SortedRows) (ends [2][]graph.VertexID, all bool) {
 	r := rows.(*resolvedRows)
 	ends, all = r.ends, len(r.missing) == 0

@@ -42,7 +42,7 @@ type Tx interface {
 	Records(ctx context.Context, ids []graph.VertexID, recs []shard.Record) error
 	EdgeRecords(ctx context.Context, edges []graph.Edge, recs []shard.Record) error
 	Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error
-	// Count gives a counter, with the transaction's changes.
+	// Count returns a counter, with the transaction's changes.
 	Count(c storage.Count) int64
 	// Lookup finds the owner of a tuple in a unique index.
 	Lookup(ix graph.IndexID, tuple []byte) (storage.Owner, bool, error)

@@ -258,7 +258,7 @@ func (r *keyRun) read(block, n int, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// entry gives an entry of what was read.
+// entry returns an entry of what was read.
 func (r *keyRun) entry(b []byte, i int) (e keyEntry) {
 	b = b[i*r.size():]
 	for w := range r.words {
@@ -293,7 +293,7 @@ func (c *runCursor) next() (err error) {
 	return nil
 }
 
-// runMerge gives the entries of runs in their order, of those with the same key that of the last run.
+// runMerge returns the entries of runs in their order, of those with the same key that of the last run.
 type runMerge struct{ cursors []*runCursor }
 
 func (m *runMerge) next(e *keyEntry) (ok bool, err error) {
@@ -328,7 +328,7 @@ func (s *keySeeker) reset() {
 	}
 }
 
-// add adds a value; one that is no key is nobody's.
+// add adds a value; one that is no key belongs to no vertex.
 func (s *keySeeker) add(t *keyTable, v graph.Value) {
 	e := keyEntry{id: graph.NoVertex}
 	if isKey(v) {
@@ -407,7 +407,7 @@ func (s *keySeeker) in(r *keyRun, order []placed) (err error) {
 	return nil
 }
 
-// before gives the last block that begins below a first word, or the first of all; it looks from a block on, if it can.
+// before returns the last block that begins below a first word, or the first of all; it looks from a block on, if it can.
 func (r *keyRun) before(word uint64, block int) int {
 	if r.firsts[block] >= word {
 		block = 0

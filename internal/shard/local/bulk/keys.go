@@ -17,7 +17,7 @@ import (
 
 // keyTable maps the ordered keys of one unique index to vertices, in memory, with open addressing: 16 bytes a slot for
 // integers, 24 for all others, of which it keeps a hash of 128 bits under seeds of its own. Nothing is ever taken out;
-// a key that is known to be nobody's has the vertex graph.NoVertex. A table of an offline load may be on disk in part; what
+// a key without a vertex maps to graph.NoVertex. A table of an offline load may be on disk in part; what
 // is in memory is newer than that.
 type keyTable struct {
 	ints   []intSlot
@@ -56,7 +56,7 @@ const (
 	restAt     = 9
 )
 
-// intKey gives the part of an ordered key that tells integers apart, or 0 for any other key. That of no integer is 0.
+// intKey returns the part of an ordered key that tells integers apart, or 0 for any other key. That of no integer is 0.
 func intKey(key []byte) uint64 {
 	if len(key) != intKeySize || key[restAt] != 0 {
 		return 0
@@ -204,7 +204,7 @@ func (t *keyTable) seal() {
 	t.ints = nil
 }
 
-// intOf gives the integer that a key of ints stands for; ok is false if it is none.
+// intOf returns the integer that a key of ints stands for; ok is false if it is none.
 func intOf(k uint64) (n int64, ok bool) {
 	if k>>63 != 0 {
 		k &^= 1 << 63
@@ -297,7 +297,7 @@ func splitPending(id graph.VertexID) (group, row int) {
 	return int(id &^ pendingID >> 32), int(uint32(id))
 }
 
-// table gives the table of a space, making it if need be: complete if the index is small beside the n keys that are
+// table returns the table of a space, making it if need be: complete if the index is small beside the n keys that are
 // about to be looked up.
 func (b *Batch) table(d *index.Def, n int) (*keyTable, error) {
 	if t := b.tables.byIndex[d.ID]; t != nil {

@@ -74,7 +74,7 @@ func compareOrdered(a, b graph.Value) (c int, ok bool) {
 	return bytes.Compare(x, y), ok1 && ok2
 }
 
-// distinct gives the first of equal values of a, in their order; with only those that are among b if in is set, else
+// distinct returns the first of equal values of a, in their order; with only those that are among b if in is set, else
 // without them.
 func distinct(a, b []graph.Value, in bool) []graph.Value {
 	if len(a)+len(b) <= fewValues {

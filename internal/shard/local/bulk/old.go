@@ -64,7 +64,7 @@ func (b *Batch) changeOld(d *index.Def, old *oldVertices) error {
 	return nil
 }
 
-// made gives the label set of a vertex that lies in a bulk, else 0.
+// made returns the label set of a vertex that lies in a bulk, else 0.
 func (b *Batch) made(id graph.VertexID) graph.LabelSet {
 	for i := range b.ranges {
 		if r := &b.ranges[i]; id >= r.first && id < r.first+graph.VertexID(r.n) {
@@ -74,7 +74,7 @@ func (b *Batch) made(id graph.VertexID) graph.LabelSet {
 	return 0
 }
 
-// besidesKey gives the columns but for those that only repeat the key; ok is false if one of those says something else.
+// besidesKey returns the columns but for those that only repeat the key; ok is false if one of those says something else.
 func (b *Batch) besidesKey(d *index.Def, old *oldVertices) (cols []int, ok bool) {
 	for c := range old.first.Props {
 		if d.Bare() || old.first.Props[c].Prop != d.PropIDs[0] {

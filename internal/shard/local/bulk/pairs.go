@@ -98,7 +98,7 @@ func (g *Graph) NotePairs(ws []*storage.Writer) {
 	}
 }
 
-// filter gives the filter of a type's edges, nil if there is none: it is begun when the type has no edges, or few beside
+// filter returns the filter of a type's edges, nil if there is none: it is begun when the type has no edges, or few beside
 // the n rows that are about to be loaded.
 func (b *Batch) filter(t graph.TypeID, n int) (*pairFilter, error) {
 	if f := b.g.pairs[t]; f != nil {
@@ -202,7 +202,7 @@ func (b *Batch) splitOld(e *edgeRows) (old []edgeRow, err error) {
 	return old, nil
 }
 
-// thoseThere gives those of the rows whose edges are there, by a look at the lists.
+// thoseThere returns those of the rows whose edges are there, by a look at the lists.
 func (b *Batch) thoseThere(e *edgeRows, rows []int32) (there []int32, err error) {
 	slices.SortFunc(rows, func(x, y int32) int {
 		a, c := &e.rows[x], &e.rows[y]
@@ -233,7 +233,7 @@ func (t *pairTable) reset(n int) {
 	t.slots, t.shift = make([]int32, size), 64-bits.Len(uint(size-1))
 }
 
-// put gives the row that has the ends of row i first, which may be i itself. h is the hash of the ends.
+// put returns the row that has the ends of row i first, which may be i itself. h is the hash of the ends.
 func (t *pairTable) put(rows []edgeRow, h uint64, i int32) int32 {
 	for at := int(h >> t.shift); ; at = (at + 1) & (len(t.slots) - 1) {
 		first := t.slots[at] - 1

@@ -28,7 +28,7 @@ func (b *Batch) find(d *index.Def, key graph.Value) (graph.VertexID, error) {
 	return o.Vertex, nil
 }
 
-// forget makes the tables of other indexes be filled anew, because entries may have changed that they do not know of.
+// forget drops the tables of other indexes, whose entries may have changed; the next use fills them again.
 func (b *Batch) forget(d *index.Def) error {
 	for id := range b.tables.byIndex {
 		if id != d.ID {
@@ -88,7 +88,7 @@ func (b *Batch) put(d *index.Def, key graph.Value, id graph.VertexID) {
 	}
 }
 
-// rowProps gives what the properties that a row names become; old are those that are there.
+// rowProps returns what the properties that a row names become; old are those that are there.
 func rowProps(cols []shard.LoadColumn, row int, old []graph.Property) ([]graph.Property, *reject) {
 	var props []graph.Property
 	for i := range cols {
@@ -349,7 +349,7 @@ func (b *Batch) edgeRow(group *shard.LoadEdges, row int, src, dst graph.VertexID
 	return nil, nil
 }
 
-// between gives the edges of a type from one vertex to another, in the order of their ids.
+// between returns the edges of a type from one vertex to another, in the order of their ids.
 func (b *Batch) between(t graph.TypeID, src, dst graph.VertexID) ([]graph.Edge, error) {
 	ls, err := b.tx.Writers()[src.Shard()].Lists(t, graph.Out)
 	if err != nil {

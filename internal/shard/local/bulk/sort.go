@@ -385,7 +385,7 @@ func (s *edgeSorter) list(v graph.VertexID, records []placed, id *uint64) error 
 	return s.table.Put(v.Local(), s.others, s.edges, s.cols)
 }
 
-// column gives the column of a property, in the order of whose numbers they stand.
+// column returns the column of a property, in the order of whose numbers they stand.
 func (s *edgeSorter) column(p graph.PropID) *storage.BulkColumn {
 	i := 0
 	for ; i < len(s.cols) && s.cols[i].Prop <= p; i++ {
@@ -424,7 +424,7 @@ func (s *edgeSorter) compact(records []placed) {
 	}
 }
 
-// override gives properties with those of next in place of their own.
+// override returns properties with those of next in place of their own.
 func (s *edgeSorter) override(old, next []byte) []byte {
 	start := len(s.merged)
 	_ = eachSorted(old, func(p graph.PropID, cell []byte) error {

@@ -71,7 +71,7 @@ func (r *sortedRecord) append(b []byte, dir graph.Direction) []byte {
 	return append(b, r.props...)
 }
 
-// read reads the record at the beginning of b, whose memory it shares, and gives its size.
+// read reads the record at the beginning of b, whose memory it shares, and returns its size.
 func (r *sortedRecord) read(b []byte, dir graph.Direction) (size int) {
 	flags, at := b[0], 3
 	r.upsert = flags&recordUpsert != 0

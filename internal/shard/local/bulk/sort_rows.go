@@ -222,7 +222,7 @@ func (f *Sorter) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load, 
 	return nil
 }
 
-// separate gives large values of a row ids and leaves references in the properties.
+// separate returns large values of a row ids and leaves references in the properties.
 func (f *Sorter) separate(dst, props []byte, no int) ([]byte, error) {
 	s := f.g.Shards[no]
 	err := eachSorted(props, func(p graph.PropID, cell []byte) error {

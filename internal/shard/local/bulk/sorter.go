@@ -123,7 +123,7 @@ func (f *Sorter) walk(ctx context.Context, views []*storage.View, id graph.Index
 // maxBuckets is the number of buckets of a type's edges.
 const maxBuckets = 128
 
-// bucket gives the bucket of a vertex and its place there.
+// bucket returns the bucket of a vertex and its place there.
 func (f *Sorter) bucket(v graph.VertexID) (bucket int, place uint32) {
 	no, local := v.Shard(), v.Local()
 	k := min(int(local>>f.shifts[no]), f.buckets-1)
@@ -142,7 +142,7 @@ func (f *Sorter) newSpill(t graph.TypeID, dir graph.Direction) (*storage.Spill, 
 	return storage.NewSpill(fs, fs.PathJoin(f.dir, fmt.Sprintf("%d-%d", t, dir)), f.buckets*len(f.g.Shards))
 }
 
-// sorted gives the spill of a type's edges.
+// sorted returns the spill of a type's edges.
 func (f *Sorter) sorted(t graph.TypeID) (*sortedType, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

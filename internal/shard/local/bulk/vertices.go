@@ -171,7 +171,7 @@ func (b *Batch) newOrOld(i int, d *index.Def, set graph.LabelSet, t *keyTable, o
 	return nil
 }
 
-// pendingOf gives the place of the vertices that are being made with a label set in a space.
+// pendingOf returns the place of the vertices that are being made with a label set in a space.
 func (b *Batch) pendingOf(d *index.Def, set graph.LabelSet) int {
 	for i, p := range b.pending {
 		if p.set == set && p.space == d && p.given == 0 {
@@ -191,7 +191,7 @@ func (b *Batch) pendingOf(d *index.Def, set graph.LabelSet) int {
 	return len(b.pending) - 1
 }
 
-// column gives the place of a property's column, a new one if need be.
+// column returns the place of a property's column, a new one if need be.
 func (p *newVertices) column(prop graph.PropID) int {
 	if i := slices.Index(p.props, prop); i >= 0 {
 		return i
@@ -201,7 +201,7 @@ func (p *newVertices) column(prop graph.PropID) int {
 	return len(p.props) - 1
 }
 
-// columns gives the places of a group's columns.
+// columns returns the places of a group's columns.
 func (p *newVertices) columns(props []shard.LoadColumn) []int {
 	out := make([]int, len(props))
 	for i := range props {
@@ -268,7 +268,7 @@ func (p *newVertices) change(group *shard.LoadVertices, row, n int, cols []int) 
 	return nil
 }
 
-// makePending gives ids to the vertices that are being made and puts them into the bulks.
+// makePending returns ids to the vertices that are being made and puts them into the bulks.
 func (b *Batch) makePending() error {
 	for _, p := range b.pending {
 		if err := b.make(p); err != nil {
@@ -406,7 +406,7 @@ func storable(v graph.Value) bool {
 	return keys.Storable(v)
 }
 
-// stamp gives the vertices that are being made the time of the write.
+// stamp returns the vertices that are being made the time of the write.
 func (p *newVertices) stamp(now func() graph.Value) {
 	for _, d := range p.plain {
 		if !d.Stamped() {

@@ -65,7 +65,7 @@ func (d *Def) Values(props []graph.Property) []graph.Value {
 	return d.Merged(make([]graph.Value, len(d.PropIDs)), props)
 }
 
-// Merged gives the values after properties were set over old ones.
+// Merged returns the values after properties were set over old ones.
 func (d *Def) Merged(old []graph.Value, props []graph.Property) []graph.Value {
 	vals := slices.Clone(old)
 	for _, p := range props {
@@ -91,7 +91,7 @@ func (d *Def) Touches(props []graph.Property) bool {
 // Bare reports whether an index is an id space.
 func (d *Def) Bare() bool { return d.Label == "" && d.Type == "" }
 
-// SpaceProp gives the hidden property that holds the keys of an id space.
+// SpaceProp returns the hidden property that holds the keys of an id space.
 func SpaceProp(id graph.IndexID) graph.PropID { return storage.HiddenProps | graph.PropID(id) }
 
 // Hidden reports whether a property belongs to the store and not to users.
@@ -100,7 +100,7 @@ func Hidden(p graph.PropID) bool { return p >= storage.HiddenProps }
 // Stamped reports whether what the index is over carries the time of its last write.
 func (d *Def) Stamped() bool { return d.TTL > 0 && len(d.Props) == 0 }
 
-// Missing gives the name of a required property that is not there, or "".
+// Missing returns the name of a required property that is not there, or "".
 func (d *Def) Missing(vals []graph.Value) string {
 	if !d.Required {
 		return ""
