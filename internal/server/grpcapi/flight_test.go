@@ -38,7 +38,8 @@ func (m *messages) Recv() (*flight.FlightData, error) {
 func TestDamagedParameters(t *testing.T) {
 	list := arrow.ListOf(arrow.BinaryTypes.String)
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, {Name: "names", Type: list, Nullable: true},
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "names", Type: list, Nullable: true},
 		{Name: "map", Type: arrow.StructOf(arrow.Field{Name: "at", Type: &arrow.TimestampType{Unit: arrow.Second, TimeZone: "+01:00"}, Nullable: true}), Nullable: true},
 	}, nil)
 	rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(
