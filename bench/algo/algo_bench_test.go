@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// turned gives the in-neighbours of a graph.
+// turned returns the in-neighbours of a graph.
 func turned(g *csr.Graph) *csr.Graph {
 	src, dst := make([]uint32, 0, len(g.Targets)), make([]uint32, 0, len(g.Targets))
 	for v := range len(g.Offsets) - 1 {

@@ -68,7 +68,7 @@ func TestArrowOutput(t *testing.T) {
 	require.Equal(t, want, have)
 }
 
-// line gives a row as text.
+// line returns a row as text.
 func line(t *testing.T, rec arrow.RecordBatch, i int) string {
 	text := ""
 	for c, col := range rec.Columns() {

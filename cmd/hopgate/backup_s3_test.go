@@ -153,7 +153,7 @@ func TestBackupS3(t *testing.T) {
 	require.Contains(t, graphctl(1, "backup", "--verify", dest, "--backup", backupID(store)), "its checksum is wrong")
 }
 
-// taken gives the keys of all that was put.
+// taken returns the keys of all that was put.
 func (s *objectStore) taken() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -160,7 +160,7 @@ func (n *node) pods() (all []*pod) {
 	return all
 }
 
-// lay gives the arguments and the environment of the first container of a pod, whose volumes are laid out below a new directory.
+// lay returns the arguments and the environment of the first container of a pod, whose volumes are laid out below a new directory.
 func (n *node) lay(template podTemplate, labels map[string]string, addresses []string) (args, env []string) {
 	root := n.t.TempDir()
 	c := template.Spec.Containers[0]

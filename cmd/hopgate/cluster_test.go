@@ -163,7 +163,7 @@ func (p *profiled) first() *profiled {
 	return p.Children[0]
 }
 
-// profile gives what the operators of a statement did.
+// profile returns what the operators of a statement did.
 func profile(address, statement string) (plan profiled, err error) {
 	var answer struct{ Plan profiled }
 	err = post(address, "PROFILE "+statement, &answer)

@@ -84,7 +84,7 @@ func withoutIDs(v any) any {
 	return v
 }
 
-// gateway gives one gateway and then the other.
+// gateway returns one gateway and then the other.
 func (b *both) gateway() string {
 	b.asked++
 	return b.gs[b.asked%len(b.gs)].http
@@ -220,7 +220,7 @@ type written struct {
 	params map[string]any
 }
 
-// smallWorld gives the statements that make the graph of the tree's fetches, testdata/small.
+// smallWorld returns the statements that make the graph of the tree's fetches, testdata/small.
 func (b *both) smallWorld() (statements []written) {
 	small, err := os.ReadFile("../../internal/query/fetch/testdata/small")
 	require.NoError(b.t, err)

@@ -35,7 +35,7 @@ var literals = [][]string{
 	},
 }
 
-// randomValue gives a scalar or a list of type t; mixed lists are of several types.
+// randomValue returns a scalar or a list of type t; mixed lists are of several types.
 func randomValue(rng *rand.Rand, t int, mixed bool) string {
 	pick := func(t int) string { return literals[t][rng.IntN(len(literals[t]))] }
 	switch {
@@ -70,7 +70,7 @@ func randomProps(rng *rand.Rand, mixed bool) string {
 	return strings.Join(ps, ", ")
 }
 
-// randomGraph gives a statement that makes a graph: vertices with no, one or several labels, parallel edges and loops.
+// randomGraph returns a statement that makes a graph: vertices with no, one or several labels, parallel edges and loops.
 func randomGraph(rng *rand.Rand, vertices, edges int, mixed bool) string {
 	var parts []string
 	labels := []string{"", ":A", ":A:B", ":B:C", ":`x y`:A", ":`q``(:ID){}, 'l'\"`:`x:LABEL`"}
@@ -95,7 +95,7 @@ func randomGraph(rng *rand.Rand, vertices, edges int, mixed bool) string {
 	return "CREATE " + strings.Join(parts, ", ")
 }
 
-// canonical gives all vertices and edges, with the types of their properties, in an order that depends on nothing else.
+// canonical returns all vertices and edges, with the types of their properties, in an order that depends on nothing else.
 func (s *server) canonical(graph string) []string {
 	const show = "{properties: properties(%[1]s), types: [k IN keys(%[1]s) | k + valueType(%[1]s[k])]"
 	n, m, r := fmt.Sprintf(show, "n")+", labels: labels(n)}", fmt.Sprintf(show, "m")+", labels: labels(m)}", fmt.Sprintf(show, "r")+"}"

@@ -47,7 +47,7 @@ var chainSchema = []string{
 	"CREATE (:Hot {n: 0})",
 }
 
-// deletes gives the transaction whose vertices transaction n deletes, -1 for none.
+// deletes returns the transaction whose vertices transaction n deletes, -1 for none.
 func deletes(n int) int {
 	if n%4 == 3 {
 		return n - 2

@@ -476,7 +476,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// pieces gives bytes n at a time.
+// pieces returns bytes n at a time.
 type pieces struct {
 	b []byte
 	n int

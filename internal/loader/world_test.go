@@ -243,7 +243,7 @@ inputs:
 	}
 }
 
-// readAll gives the sorted lines of all files below a directory but hidden ones.
+// readAll returns the sorted lines of all files below a directory but hidden ones.
 func readAll(t *testing.T, dir string) string {
 	var out []string
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// names numbers names from 1.
+// names assigns numbers to names, from 1.
 type names struct {
 	byName map[string]uint32
 	list   []string
@@ -38,7 +38,7 @@ func (n *names) name(id uint32) string {
 	return n.list[id-1]
 }
 
-// catalog implements graph.Catalog. Names are never taken back, not even by a rollback.
+// catalog implements graph.Catalog. Names are never removed, not even by a rollback.
 type catalog struct {
 	mu                   sync.RWMutex
 	labels, types, props names
@@ -126,7 +126,7 @@ func (c *catalog) Version() uint64 {
 	return c.version
 }
 
-// internLabelSet numbers a set of labels, which may come in any order and repeat.
+// internLabelSet returns the number of a set of labels, given in any order and with repeats.
 func (c *catalog) internLabelSet(labels []graph.LabelID) graph.LabelSet {
 	labels = slices.Clone(labels)
 	slices.Sort(labels)
@@ -160,7 +160,7 @@ func (c *catalog) internProp(name string) graph.PropID {
 	return graph.PropID(c.props.intern(name))
 }
 
-// hasLabel reports whether a label set has a label; the label 0 is in every set that a vertex can have.
+// hasLabel reports whether a label set contains a label; every label set of a vertex contains the label 0.
 func (c *catalog) hasLabel(set graph.LabelSet, label graph.LabelID) bool {
 	if set == 0 {
 		return false

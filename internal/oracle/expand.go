@@ -9,14 +9,14 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// half is an edge as one of its ends sees it.
+// half is an edge as seen from one of its ends.
 type half struct {
 	*edge
 	far     graph.VertexID
 	reverse bool
 }
 
-// halves gives the edges of a vertex grouped by type and direction, and by far end and edge id within a group.
+// halves returns the edges of a vertex grouped by type and direction, and by far end and edge id within a group.
 func (t *Tx) halves(id graph.VertexID, types []graph.TypeID, dir graph.Direction) []half {
 	var hs []half
 	wanted := func(e *edge) bool { return len(types) == 0 || slices.Contains(types, e.Type) }
@@ -31,7 +31,7 @@ func (t *Tx) halves(id graph.VertexID, types []graph.TypeID, dir graph.Direction
 		for _, eid := range t.state.incident(id, true) {
 			e := t.state.edge(eid)
 			if dir == graph.Both && e.Src == e.Dst {
-				continue // A self-loop stands once in Both.
+				continue // A self-loop occurs once in Both.
 			}
 			if wanted(e) {
 				hs = append(hs, half{edge: e, far: e.Src, reverse: true})
@@ -47,7 +47,7 @@ func (t *Tx) halves(id graph.VertexID, types []graph.TypeID, dir graph.Direction
 	return hs
 }
 
-// Expand finds the edges of a frontier.
+// Expand returns the edges of a frontier.
 func (t *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
 	if err := t.check(ctx); err != nil {
 		return err

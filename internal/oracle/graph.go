@@ -12,10 +12,10 @@ import (
 type Graph struct {
 	catalog
 	state  atomic.Pointer[state]
-	writer chan struct{} // holds one token while somebody writes
+	writer chan struct{} // holds a token during a write
 }
 
-// NewGraph makes an empty graph whose ids are spread over the given number of shards.
+// NewGraph returns an empty graph whose ids are distributed over the given number of shards.
 func NewGraph(shards int) *Graph {
 	g := &Graph{writer: make(chan struct{}, 1)}
 	g.catalog.sets = [][]graph.LabelID{{}} // graph.NoLabels
@@ -51,7 +51,7 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	return t, nil
 }
 
-// LoadState gives how far a load stream has come.
+// LoadState returns the progress of a load stream.
 func (g *Graph) LoadState(_ context.Context, name string) (uint64, []byte, error) {
 	st := g.state.Load().streams[name]
 	return st.seq, st.mark, nil

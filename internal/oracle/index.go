@@ -9,12 +9,12 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/spatial"
 )
 
-// labelSets is what a state needs of the catalog; it is one table for the life of a graph.
+// labelSets is the part of the catalog that a state needs; it is one table for the life of a graph.
 type labelSets interface {
 	hasLabel(set graph.LabelSet, label graph.LabelID) bool
 }
 
-// vertexKey is the key under which a vertex stands in an index, if it does.
+// vertexKey returns the key of a vertex in an index, if it has one.
 func (s *state) vertexKey(x *index, v *vertex) (string, bool) {
 	if v == nil || !x.Indexed || x.Label == "" || !x.sets.hasLabel(v.labels, x.label) {
 		return "", false
@@ -22,7 +22,7 @@ func (s *state) vertexKey(x *index, v *vertex) (string, bool) {
 	return tupleKey(x.values(v.props))
 }
 
-// values are the indexed values among props, null where there is none. Those of a point index are places.
+// values returns the indexed values among props, null if missing. Those of a point index are places.
 func (x *index) values(props []graph.Property) []graph.Value {
 	vs := make([]graph.Value, len(x.props))
 	for i, p := range x.props {
@@ -41,7 +41,7 @@ func placeOf(v graph.Value) graph.Value {
 	return graph.IntValue(spatial.Place(v.Point()))
 }
 
-// missing gives the name of an indexed property that is not there, or "".
+// missing returns the name of a missing indexed property, or "".
 func (x *index) missing(props []graph.Property) string {
 	for i, v := range x.values(props) {
 		if v.IsNull() {
@@ -206,7 +206,7 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 	return nil
 }
 
-// IndexProgress gives 1: an index is there when CreateIndex returns.
+// IndexProgress returns 1: an index is there when CreateIndex returns.
 func (g *Graph) IndexProgress(graph.IndexID) float64 { return 1 }
 
 // SetTTL is refused: nothing expires here.
@@ -215,7 +215,7 @@ func (g *Graph) SetTTL(context.Context, graph.TTL) error { return errNoTTL }
 // DropTTL is refused likewise.
 func (g *Graph) DropTTL(context.Context, string, string) error { return errNoTTL }
 
-// TTLs gives none.
+// TTLs returns none.
 func (g *Graph) TTLs() []graph.TTL { return nil }
 
 var errNoTTL = graph.SchemaError(graph.KindInvalid, "DatabaseError.General.UnknownError", "NoTTL", "this store lets nothing expire")

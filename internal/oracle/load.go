@@ -8,11 +8,11 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Load applies one load batch, row by row. A row that is refused changes nothing.
+// Load applies one load batch, row by row. A refused row changes nothing.
 //
-// Vertices: Upsert and Update add the batch's labels to those that are there; Delete takes the vertex's edges along.
-// Edges: Insert always makes an edge, Upsert only where there is none of the type between the ends, Update changes and
-// Delete removes all of the type between the ends. To delete what is not there does nothing.
+// Vertices: Upsert and Update add the batch's labels to the existing ones; Delete also deletes the vertex's edges.
+// Edges: Insert always creates an edge, Upsert only if the ends have none of the type, Update changes and Delete removes all of the type
+// between the ends. Deleting what does not exist has no effect.
 func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	if err := g.lock(ctx); err != nil {
 		return err
@@ -72,7 +72,7 @@ type batch struct {
 // reject says why a row is refused.
 type reject struct{ code, msg string }
 
-// space gives a unique index over vertices, or a bare id space, or nil.
+// space returns a unique index over vertices, or a bare id space, or nil.
 func (b *batch) space(id graph.IndexID) *index {
 	for i := range b.s.indexes {
 		if x := &b.s.indexes[i]; x.ID == id && x.Unique && x.Type == "" {
@@ -82,7 +82,7 @@ func (b *batch) space(id graph.IndexID) *index {
 	return nil
 }
 
-// find gives the vertex with an external key.
+// find returns the vertex with an external key.
 func (b *batch) find(x *index, key graph.Value) (graph.VertexID, bool) {
 	k, ok := tupleKey([]graph.Value{key})
 	if ids := b.s.entries[x.ID][k]; ok && len(ids) > 0 {
@@ -227,7 +227,7 @@ func (b *batch) edge(srcSpace, dstSpace *index, group *shard.LoadEdges, row int)
 	return nil
 }
 
-// combine gives old changed by one row of columns.
+// combine returns old changed by one row of columns.
 func combine(old []graph.Property, cols []shard.LoadColumn, row int) ([]graph.Property, *reject) {
 	props := old
 	for _, c := range cols {
@@ -291,7 +291,7 @@ func merge(strategy shard.Strategy, old, new graph.Value) (v graph.Value, ok boo
 	return v, false
 }
 
-// distinct gives the first of equal values, in their order.
+// distinct returns the first of equal values, in their order.
 func distinct(vs []graph.Value) []graph.Value {
 	var out []graph.Value
 	for _, v := range vs {
@@ -302,7 +302,7 @@ func distinct(vs []graph.Value) []graph.Value {
 	return out
 }
 
-// keep gives the values of a that are (or are not) in b.
+// keep returns the values of a that are (or are not) in b.
 func keep(a, b []graph.Value, in bool) []graph.Value {
 	var out []graph.Value
 	for _, v := range a {

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// index gives an index that may be read, over vertices or edges.
+// index returns an index that may be read, over vertices or edges.
 func (t *Tx) index(id graph.IndexID, edges bool) (*index, error) {
 	for i := range t.state.indexes {
 		if x := &t.state.indexes[i]; x.ID == id && x.Indexed && edges == (x.Type != "") {
@@ -160,7 +160,7 @@ func (x *index) within(props []graph.Property, r shard.Range) (graph.Value, bool
 	return value, false
 }
 
-// page gives the entries that follow the cursor, up to room, and leaves there where to go on.
+// page returns the entries that follow the cursor, up to room, and leaves there where to go on.
 func (t *Tx) page(found []rangeEntry, down bool, cursor *[]byte, room int) []rangeEntry {
 	order := rangeEntry.compare
 	if down {

@@ -8,18 +8,18 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// state is the whole of a graph at one moment. Once it is committed nothing in it changes: a write transaction works
-// on a clone. Vertices, edges and the slices in the maps are replaced, never changed in place, so a clone shares them.
+// state is a whole graph at one moment. A committed state is immutable: a write transaction works on a clone. Vertices, edges and the
+// slices in the maps are replaced, never modified, so clones share them.
 type state struct {
 	parts   []part
-	created uint64 // vertices ever made, to spread them over the shards in turn
+	created uint64 // vertices ever created, to distribute them over the shards
 	indexes []index
 	entries map[graph.IndexID]map[string][]graph.VertexID
 	streams map[string]stream
-	counts  atomic.Pointer[graph.Counts] // once somebody has asked
+	counts  atomic.Pointer[graph.Counts] // set by the first request
 }
 
-// part holds the vertices and edges of one shard by local id; what is deleted is nil.
+// part holds the vertices and edges of one shard by local id; deleted ones are nil.
 type part struct {
 	vertices []*vertex
 	edges    []*edge
@@ -55,7 +55,7 @@ type index struct {
 // bare reports whether the index is an id space whose keys only loads know.
 func (x *index) bare() bool { return x.Label == "" && x.Type == "" }
 
-// stream is how far a load has come.
+// stream is the progress of a load.
 type stream struct {
 	seq  uint64
 	mark []byte
@@ -88,7 +88,7 @@ func (s *state) clone() *state {
 	return c
 }
 
-// vertex gives a vertex, or nil.
+// vertex returns a vertex, or nil.
 func (s *state) vertex(id graph.VertexID) *vertex {
 	if id.Shard() >= len(s.parts) || id.Local() >= uint64(len(s.parts[id.Shard()].vertices)) {
 		return nil
@@ -96,7 +96,7 @@ func (s *state) vertex(id graph.VertexID) *vertex {
 	return s.parts[id.Shard()].vertices[id.Local()]
 }
 
-// edge gives an edge, or nil.
+// edge returns an edge, or nil.
 func (s *state) edge(id graph.EdgeID) *edge {
 	if id.Shard() >= len(s.parts) || id.Local() >= uint64(len(s.parts[id.Shard()].edges)) {
 		return nil
@@ -104,7 +104,7 @@ func (s *state) edge(id graph.EdgeID) *edge {
 	return s.parts[id.Shard()].edges[id.Local()]
 }
 
-// incident gives the edges that leave (or reach) a vertex, of which there may be some although it is deleted.
+// incident returns the outgoing (or incoming) edges of a vertex, which may exist although the vertex is deleted.
 func (s *state) incident(id graph.VertexID, in bool) []graph.EdgeID {
 	if id.Shard() >= len(s.parts) || id.Local() >= uint64(len(s.parts[id.Shard()].vertices)) {
 		return nil
@@ -127,7 +127,7 @@ func (s *state) addVertex(v *vertex) graph.VertexID {
 	return id
 }
 
-// putVertex replaces a vertex; nil deletes it. The index entries follow.
+// putVertex replaces a vertex and updates the index entries; nil deletes it.
 func (s *state) putVertex(id graph.VertexID, v *vertex) {
 	old := s.vertex(id)
 	s.parts[id.Shard()].vertices[id.Local()] = v
@@ -232,7 +232,7 @@ func property(props []graph.Property, id graph.PropID) graph.Value {
 	return graph.Value{}
 }
 
-// withProperties gives props changed by the properties of set, of which a null removes.
+// withProperties returns props updated by the properties of set; a null removes its property.
 func withProperties(props, set []graph.Property) []graph.Property {
 	props = slices.Clone(props)
 	for _, p := range set {

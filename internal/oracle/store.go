@@ -22,12 +22,12 @@ var (
 	_ shard.Tx    = (*Tx)(nil)
 )
 
-// New makes an empty store whose graphs spread their ids over the given number of shards.
+// New returns an empty store whose graphs distribute their ids over the given number of shards.
 func New(shards int) *Store {
 	return &Store{shards: shards, graphs: map[string]*Graph{}}
 }
 
-// Graph gives a graph by name.
+// Graph returns a graph by name.
 func (s *Store) Graph(name string) (shard.Graph, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Store) Graphs() []string {
 	return names
 }
 
-// CreateGraph makes an empty graph.
+// CreateGraph creates an empty graph.
 func (s *Store) CreateGraph(_ context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Store) CreateGraph(_ context.Context, name string) error {
 	return nil
 }
 
-// DropGraph forgets a graph. Transactions on it go on undisturbed.
+// DropGraph removes a graph. Open transactions continue undisturbed.
 func (s *Store) DropGraph(_ context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

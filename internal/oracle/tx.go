@@ -20,11 +20,11 @@ type Tx struct {
 	touchedVertices []graph.VertexID
 	touchedEdges    []graph.EdgeID
 
-	mu      sync.Mutex   // guards what follows
-	cursors []rangeEntry // by the number that a range cursor holds
+	mu      sync.Mutex   // guards the fields below
+	cursors []rangeEntry // by the number in a range cursor
 }
 
-// check says why a request cannot be served now.
+// check returns an error if a request cannot be served now.
 func (t *Tx) check(ctx context.Context) error {
 	if t.ended.Load() {
 		return misuse("the transaction has ended")
@@ -35,10 +35,10 @@ func (t *Tx) check(ctx context.Context) error {
 	return nil
 }
 
-// misuse is a breach of the interface by its caller.
+// misuse is the error of a caller that violates the interface.
 func misuse(what string) error { return graph.InternalError("oracle: "+what, nil) }
 
-// Counts gives the statistics, found by a walk over the whole graph.
+// Counts returns the statistics, by a walk over the whole graph.
 func (t *Tx) Counts() *graph.Counts { return t.Statistics() }
 
 // Statistics implements shard.Tx.
@@ -56,7 +56,7 @@ func (t *Tx) count() *graph.Counts {
 		ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{},
 		Distinct: map[string]uint64{}, Props: map[graph.PropOf]uint64{},
 	}
-	// What has a property, and what edges connect, is counted by numbers first: those are few, however large the graph is.
+	// Count properties and labels of edges by number first: these are few, however large the graph is.
 	type owner struct {
 		labels graph.LabelSet
 		typ    graph.TypeID
@@ -126,7 +126,7 @@ func (t *Tx) count() *graph.Counts {
 	return c
 }
 
-// Scan looks at the vertices in ascending order.
+// Scan reads the vertices in ascending order.
 func (t *Tx) Scan(
 	ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID,
 ) (ids []graph.VertexID, next graph.VertexID, done bool, err error) {
@@ -200,7 +200,7 @@ func (t *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Reco
 	return nil
 }
 
-// find gives an edge whose ends and type are as named, or nil.
+// find returns an edge if its ends and type are as given, or nil.
 func (t *Tx) find(e graph.Edge) *edge {
 	if found := t.state.edge(e.ID); found != nil && found.Edge == e {
 		return found
@@ -238,16 +238,16 @@ func (t *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Re
 	return nil
 }
 
-// Label numbers a label.
+// Label returns the number of a label, assigning one if needed.
 func (t *Tx) Label(name string) (graph.LabelID, error) { return t.g.internLabel(name), nil }
 
-// Type numbers an edge type.
+// Type returns the number of an edge type, assigning one if needed.
 func (t *Tx) Type(name string) (graph.TypeID, error) { return t.g.internType(name), nil }
 
-// Prop numbers a property key.
+// Prop returns the number of a property key, assigning one if needed.
 func (t *Tx) Prop(name string) (graph.PropID, error) { return t.g.internProp(name), nil }
 
-// LabelSet numbers a set of labels.
+// LabelSet returns the number of a set of labels, assigning one if needed.
 func (t *Tx) LabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
 	return t.g.internLabelSet(labels), nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// indexKey gives a string that is the same for two values exactly where openCypher's = is true of them. A null, a NaN
+// indexKey returns a string that is the same for two values exactly where openCypher's = is true of them. A null, a NaN
 // and a list that holds one equal nothing: they have no key.
 func indexKey(dst []byte, v graph.Value) ([]byte, bool) {
 	word := func(kind graph.ValueKind, ns ...int64) []byte {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Apply makes changes. Constraints are checked at commit.
+// Apply applies changes. Commit checks the constraints.
 func (t *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if err := t.check(ctx); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (t *Tx) Rollback() {
 	}
 }
 
-// union gives the label set of the labels of both.
+// union returns the label set of the labels of both.
 func (g *Graph) union(a, b graph.LabelSet) graph.LabelSet {
 	return g.internLabelSet(slices.Concat(g.Labels(a), g.Labels(b)))
 }

@@ -27,7 +27,7 @@ func each(run runFunc, params map[string]any, statements ...string) error {
 	return nil
 }
 
-// same gives the check that two runs of a statement in one transaction answer the same.
+// same returns the check that two runs of a statement in one transaction answer the same.
 func same(statement string) func(runFunc, func(string)) error {
 	return func(run runFunc, anomaly func(string)) error {
 		first, err := run(statement, nil)

@@ -89,7 +89,7 @@ func (s *httpSession) run(statement string, params map[string]any) ([][]any, err
 	return s.rows(s.send("POST", s.tx, map[string]any{"statement": statement, "parameters": params}))
 }
 
-// rows gives the values of an answer; integers are int64, lists []any.
+// rows returns the values of an answer; integers are int64, lists []any.
 func (s *httpSession) rows(a *txAnswer, err error) ([][]any, error) {
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ type grpcSession struct {
 	cancel context.CancelFunc
 }
 
-// reason gives an error by its code.
+// reason returns an error by its code.
 func reason(err error) error {
 	for _, d := range status.Convert(err).Details() {
 		if info, ok := d.(interface{ GetReason() string }); ok {

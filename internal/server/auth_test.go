@@ -55,13 +55,13 @@ func (g *guarded) as(r access.Role) context.Context {
 	return metadata.AppendToOutgoingContext(context.Background(), "authorization", "Bearer "+g.tokens[r])
 }
 
-// request gives the status of an HTTP request.
+// request returns the status of an HTTP request.
 func (g *guarded) request(t testing.TB, r access.Role, method, url, body string) int {
 	code, _ := g.answer(t, r, method, url, body)
 	return code
 }
 
-// answer gives the status and the body of the answer to an HTTP request.
+// answer returns the status and the body of the answer to an HTTP request.
 func (g *guarded) answer(t testing.TB, r access.Role, method, url, body string) (int, []byte) {
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	require.NoError(t, err)

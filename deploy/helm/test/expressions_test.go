@@ -90,7 +90,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// chartExpressions gives the PromQL of the dashboard's panels and of the alerts.
+// chartExpressions returns the PromQL of the dashboard's panels and of the alerts.
 func chartExpressions(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile(chartDir + "/files/dashboard.json")

@@ -175,7 +175,7 @@ func TestStatefulSets(t *testing.T) {
 	})
 }
 
-// find gives an object by kind and name.
+// find returns an object by kind and name.
 func find[T any](t *testing.T, all []object, kind, name string) *T {
 	t.Helper()
 	for _, o := range all {

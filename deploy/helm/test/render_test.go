@@ -61,7 +61,7 @@ func parse(t *testing.T, text string) map[string]any {
 	return values
 }
 
-// render gives the text of all manifests, hooks and notes among them, in the order of their files. live answers the
+// render returns the text of all manifests, hooks and notes among them, in the order of their files. live answers the
 // chart's look-ups; nil finds nothing, as in helm template.
 func render(t *testing.T, values map[string]any, live engine.ClientProvider) (string, error) {
 	t.Helper()

@@ -39,7 +39,7 @@ var custom = map[string][]string{
 	},
 }
 
-// moduleDir gives the directory of a module in the module cache, to which it is downloaded if it is not there.
+// moduleDir returns the directory of a module in the module cache, to which it is downloaded if it is not there.
 func moduleDir(module string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), "go", "mod", "download", "-json", module)
 	cmd.Dir = os.TempDir() // outside of any module

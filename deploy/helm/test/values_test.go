@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestValuesRefused gives values that are wrong: the error names what is wrong about which key.
+// TestValuesRefused renders the chart with wrong values: the error names the key and the reason.
 func TestValuesRefused(t *testing.T) {
 	for _, c := range []struct{ values, want string }{
 		{`{replicas: 3}`, "replicas"},
@@ -62,7 +62,7 @@ func TestHosts(t *testing.T) {
 	require.Nil(t, hosts(`{auth: {enabled: true}}`))
 }
 
-// TestConfig gives settings twice: those of a component beat those of all, nothing beats the chart's own.
+// TestConfig sets values twice: those of a component override common ones, and none overrides the chart's own.
 func TestConfig(t *testing.T) {
 	text, err := render(t, parse(t, `{mode: cluster, config: {maxRows: 10, slowLog: 5}, gateway: {config: {maxRows: 0}}}`), nil)
 	require.NoError(t, err)

@@ -81,7 +81,7 @@ type mutator struct {
 	buf  []byte
 }
 
-// next gives an input, until the next call.
+// next returns an input, until the next call.
 func (m *mutator) next() []byte {
 	r := m.rand
 	b := append(m.buf[:0], m.pool[r.IntN(len(m.pool))]...)

@@ -16,13 +16,13 @@ func (d Date) Add(x Duration) (Date, error) {
 	return d.addDays(seconds / secondsPerDay)
 }
 
-// Add turns the clock by the duration's seconds; months and days do not count.
+// Add advances the clock by the duration's seconds and ignores months and days.
 func (t LocalTime) Add(x Duration) LocalTime {
 	n := int64(t) + floorMod(x.Seconds, secondsPerDay)*nanosPerSecond + int64(x.Nanos)
 	return LocalTime(floorMod(n, nanosPerDay))
 }
 
-// Add turns the clock by the duration's seconds; months and days do not count.
+// Add advances the clock by the duration's seconds and ignores months and days.
 func (t Time) Add(x Duration) Time { return Time{Local: t.Local.Add(x), Offset: t.Offset} }
 
 // Add moves by months, then by days, then by seconds.
@@ -58,7 +58,7 @@ func (t LocalDateTime) addSeconds(seconds int64, nanos int32) (LocalDateTime, er
 	return moved, nil
 }
 
-// Add moves by months and days on the clock on the spot, then by seconds on the time line.
+// Add moves by months and days in local time, then by seconds on the time line.
 func (t DateTime) Add(x Duration) (DateTime, error) {
 	z := t.inZone()
 	if x.Months != 0 || x.Days != 0 {
@@ -78,15 +78,15 @@ func (t DateTime) Add(x Duration) (DateTime, error) {
 	return DateTime{Sec: at.Sec, Nano: at.Nano}.In(z), nil
 }
 
-// MakeLocalDateTime joins a date and a time of day.
+// MakeLocalDateTime combines a date and a time of day.
 func MakeLocalDateTime(d Date, t LocalTime) LocalDateTime {
 	return LocalDateTime{Sec: int64(d)*secondsPerDay + int64(t)/nanosPerSecond, Nano: int32(int64(t) % nanosPerSecond)}
 }
 
-// Date is the day.
+// Date returns the day.
 func (t LocalDateTime) Date() Date { return Date(floorDiv(t.Sec, secondsPerDay)) }
 
-// Clock is the time of day.
+// Clock returns the time of day.
 func (t LocalDateTime) Clock() LocalTime {
 	return LocalTime(floorMod(t.Sec, secondsPerDay)*nanosPerSecond + int64(t.Nano))
 }

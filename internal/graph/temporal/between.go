@@ -37,7 +37,7 @@ func (p Parts) localIn(first Parts) LocalDateTime {
 	return p.dateTime().In(first.Zone).Local()
 }
 
-// wholeDays gives the dates between which whole days lie, without a last one that is not full.
+// wholeDays returns the dates between which whole days lie, without a last one that is not full.
 func wholeDays(a, b LocalDateTime) (from, to Date) {
 	from, to = a.Date(), b.Date()
 	switch {
@@ -92,7 +92,7 @@ func Between(from, to Parts) (Duration, error) {
 	return d, err
 }
 
-// InMonths is the whole months from one instant to another; none, where one has no date.
+// InMonths returns the whole months from one instant to another, 0 if one has no date.
 func InMonths(from, to Parts) (Duration, error) {
 	if !from.HasDate || !to.HasDate {
 		return Duration{}, nil
@@ -101,7 +101,7 @@ func InMonths(from, to Parts) (Duration, error) {
 	return Duration{Months: monthsBetween(from.local(), to.localIn(from))}, nil
 }
 
-// InDays is the whole days from one instant to another; none, where one has no date.
+// InDays returns the whole days from one instant to another, 0 if one has no date.
 func InDays(from, to Parts) (Duration, error) {
 	if !from.HasDate || !to.HasDate {
 		return Duration{}, nil
@@ -110,7 +110,7 @@ func InDays(from, to Parts) (Duration, error) {
 	return Duration{Days: daysBetween(from.local(), to.localIn(from))}, nil
 }
 
-// InSeconds is the seconds from one instant to another.
+// InSeconds returns the seconds from one instant to another.
 func InSeconds(from, to Parts) (Duration, error) {
 	from, to = align(from, to)
 	return secondsBetween(from.instant(), to.instant())

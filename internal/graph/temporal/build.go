@@ -61,7 +61,7 @@ func (f *Fields) clockWithBase() (LocalTime, *Parts, error) {
 	return t, base, err
 }
 
-// MakeDate makes a date.
+// MakeDate returns a date.
 func (f *Fields) MakeDate() (Date, error) {
 	if err := f.check(true, false, false); err != nil {
 		return 0, err
@@ -111,7 +111,7 @@ func (f *Fields) MakeTime(zone Zone, now time.Time) (Time, error) {
 	return made, nil
 }
 
-// at gives the same instant on a clock with another offset.
+// at returns the same instant on a clock with another offset.
 func (t Time) at(offset int32) Time {
 	n := floorMod(t.utc()+int64(offset)*nanosPerSecond, nanosPerDay)
 	return Time{Local: LocalTime(n), Offset: offset}
@@ -191,7 +191,7 @@ func (f *Fields) fromEpoch(zone Zone) (DateTime, error) {
 	return FromEpoch(sec, nano, zone)
 }
 
-// FromEpoch makes a date-time of seconds and nanoseconds since 1970-01-01T00:00Z.
+// FromEpoch returns a date-time from seconds and nanoseconds since 1970-01-01T00:00Z.
 func FromEpoch(sec, nanos int64, zone Zone) (DateTime, error) {
 	sec, ok := addInt(sec, floorDiv(nanos, nanosPerSecond))
 	if !ok || !(LocalDateTime{Sec: sec}).Date().Valid() {
@@ -200,12 +200,12 @@ func FromEpoch(sec, nanos int64, zone Zone) (DateTime, error) {
 	return DateTime{Sec: sec, Nano: int32(floorMod(nanos, nanosPerSecond))}.In(zone), nil
 }
 
-// FromTime makes a date-time of an instant of the clock.
+// FromTime converts a time.Time to a date-time.
 func FromTime(t time.Time, zone Zone) DateTime {
 	return DateTime{Sec: t.Unix(), Nano: int32(t.Nanosecond())}.In(zone)
 }
 
-// ToDate takes the date out of an instant.
+// ToDate extracts the date from an instant.
 func (p Parts) ToDate() (Date, error) {
 	if !p.HasDate {
 		return 0, invalid("the instant given has no date")
@@ -213,7 +213,7 @@ func (p Parts) ToDate() (Date, error) {
 	return p.Date, nil
 }
 
-// ToLocalTime takes the time of day out of an instant.
+// ToLocalTime extracts the time of day from an instant.
 func (p Parts) ToLocalTime() (LocalTime, error) {
 	f := Fields{Time: &p}
 	return f.MakeLocalTime()
@@ -244,7 +244,7 @@ func (p Parts) ToDateTime(zone Zone) (DateTime, error) {
 	return p.dateTime(), nil
 }
 
-// FromEpochMillis makes a date-time of milliseconds since 1970-01-01T00:00Z.
+// FromEpochMillis returns a date-time from milliseconds since 1970-01-01T00:00Z.
 func FromEpochMillis(ms int64, zone Zone) (DateTime, error) {
 	return FromEpoch(floorDiv(ms, 1000), floorMod(ms, 1000)*1_000_000, zone)
 }

@@ -39,5 +39,5 @@ func (b *DurationBuilder) add(unit string, n *big.Rat) error {
 	return nil
 }
 
-// Duration gives the sum. The builder must not be used after it.
+// Duration returns the sum. The builder must not be used after it.
 func (b *DurationBuilder) Duration() (Duration, error) { return b.sum.duration() }

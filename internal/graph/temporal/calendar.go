@@ -1,6 +1,6 @@
 package temporal
 
-// MinYear and MaxYear bound the years that dates may have.
+// MinYear and MaxYear bound the years of dates.
 const (
 	minYear = -999_999_999
 	maxYear = 999_999_999
@@ -16,7 +16,7 @@ const (
 	epochDay        = 719_468 // days from 0000-03-01 to 1970-01-01
 )
 
-// MakeDate gives the day of a year, month and day of month, which it does not check.
+// MakeDate returns the day of a year, month and day of month, which it does not check.
 func MakeDate(year, month, day int64) Date {
 	// Years begin in March here, so that the leap day is a year's last.
 	if month <= 2 {
@@ -29,7 +29,7 @@ func MakeDate(year, month, day int64) Date {
 	return Date(era*daysPer400Years + yoe*365 + yoe/4 - yoe/100 + doy - epochDay)
 }
 
-// ymd gives the year, month and day of month.
+// ymd returns the year, month and day of month.
 func (d Date) ymd() (year, month, day int64) {
 	z := int64(d) + epochDay
 	era := floorDiv(z, daysPer400Years)
@@ -99,7 +99,7 @@ func weekOne(weekYear int64) Date {
 	return d - Date(d.weekday()-1)
 }
 
-// week gives the ISO week-based year and the week in it, from 1.
+// week returns the ISO week-based year and the week in it, from 1.
 func (d Date) week() (weekYear, week int64) {
 	thursday := d + Date(4-d.weekday())
 	weekYear, _, _ = thursday.ymd()
@@ -108,7 +108,7 @@ func (d Date) week() (weekYear, week int64) {
 
 func weeksInYear(weekYear int64) int64 { return int64(weekOne(weekYear+1)-weekOne(weekYear)) / 7 }
 
-// addMonths moves by months and takes the last day of a month that is too short.
+// addMonths moves by months, to the last day of a month that is too short.
 func (d Date) addMonths(months int64) (Date, error) {
 	if months == 0 {
 		return d, nil

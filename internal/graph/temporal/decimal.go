@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// ratOf gives the exact value of the shortest decimal that denotes f, so that 0.1 is a tenth.
+// ratOf returns the exact value of the shortest decimal that denotes f, so that 0.1 is a tenth.
 func ratOf(f float64) (*big.Rat, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, errDurationRange

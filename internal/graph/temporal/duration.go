@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// DurationOf gives a time.Duration as seconds and nanoseconds.
+// DurationOf returns a time.Duration as seconds and nanoseconds.
 func DurationOf(d time.Duration) Duration {
 	return Duration{Seconds: int64(d / time.Second), Nanos: int32(d % time.Second)}
 }
@@ -30,7 +30,7 @@ func (d Duration) Add(o Duration) (Duration, error) {
 	return makeDuration(months, days, seconds, int64(d.Nanos)+int64(o.Nanos))
 }
 
-// Negate turns the duration round.
+// Negate reverses the sign.
 func (d Duration) Negate() (Duration, error) {
 	months, ok1 := mulInt(d.Months, -1)
 	days, ok2 := mulInt(d.Days, -1)
@@ -48,7 +48,7 @@ func (d Duration) MulInt(n int64) (Duration, error) {
 	seconds, ok3 := mulInt(d.Seconds, n)
 	nanos, ok4 := mulInt(int64(d.Nanos), n)
 	if !ok1 || !ok2 || !ok3 || !ok4 {
-		return d.scale(new(big.Rat).SetInt64(n)) // the sum may fit though a part does not
+		return d.scale(new(big.Rat).SetInt64(n)) // the sum may fit even if a part does not
 	}
 	return makeDuration(months, days, seconds, nanos)
 }

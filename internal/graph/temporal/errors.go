@@ -20,7 +20,7 @@ func invalid(format string, args ...any) error { return &Error{fmt.Sprintf(forma
 
 func outOfRange(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...), true} }
 
-// textError is the error of a text that cannot be understood; it is put into words only when it is asked for.
+// textError is the error of malformed text; it formats its message only on demand.
 type textError struct{ what, text string }
 
 func badText(what, text string) textError { return textError{what, text} }

@@ -1,6 +1,6 @@
 package temporal
 
-// Field names a number that an instant can be made of.
+// Field is a numeric component of an instant.
 type Field uint8
 
 // The fields, dates' before clocks'.
@@ -29,7 +29,7 @@ var fieldNames = [numFields]string{
 	"millisecond", "microsecond", "nanosecond", "epochSeconds", "epochMillis",
 }
 
-// String gives the field's name in a map.
+// String returns the field's name in a map.
 func (f Field) String() string { return fieldNames[f] }
 
 // FieldByName finds a field; weekDay is another name of dayOfWeek, quarterDay of dayOfQuarter.
@@ -60,7 +60,7 @@ type Fields struct {
 	Zone     *Zone  // timezone
 }
 
-// Set gives a field its number.
+// Set sets the number of a field.
 func (f *Fields) Set(field Field, n int64) {
 	f.set |= 1 << field
 	f.numbers[field] = n
@@ -71,7 +71,7 @@ func (f *Fields) has(field Field) bool { return f.set&(1<<field) != 0 }
 // hasAny reports whether one of the fields from low to high is set.
 func (f *Fields) hasAny(low, high Field) bool { return f.set>>low&(1<<(high-low+1)-1) != 0 }
 
-// get gives a field's number, or def where it is not set.
+// get returns a field's number, or def where it is not set.
 func (f *Fields) get(field Field, def int64) int64 {
 	if f.has(field) {
 		return f.numbers[field]

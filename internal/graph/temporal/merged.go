@@ -60,7 +60,7 @@ var olderHistory = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// beforeEpoch gives the location whose rules hold in l before 1970; a copy of the database that lacks it keeps l's own.
+// beforeEpoch returns the location whose rules hold in l before 1970; a copy of the database that lacks it keeps l's own.
 func beforeEpoch(l *time.Location) *time.Location {
 	if target, ok := olderHistory()[l.String()]; ok {
 		if older, err := loadLocation(target); err == nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // ParseDuration reads P1Y2M3W4DT5H6M7.8S, where each number may have a sign and a fraction, or the date-and-time form
-// P2012-02-02T14:37:21.545. A sign before the P turns the whole round.
+// P2012-02-02T14:37:21.545. A sign before the P negates the whole.
 func ParseDuration(text string) (Duration, error) {
 	s := scanner{text}
 	bad := badText("a duration", text)

@@ -1,6 +1,6 @@
 package temporal
 
-// scanner reads a text from the left; its methods leave the text alone where they fail.
+// scanner reads text from the left; a method that fails consumes nothing.
 type scanner struct{ rest string }
 
 func (s *scanner) done() bool { return s.rest == "" }

@@ -29,7 +29,7 @@ var unitNames = [numUnits]string{
 	"millisecond", "microsecond",
 }
 
-// String gives the unit's name in openCypher.
+// String returns the unit's name in openCypher.
 func (u Unit) String() string { return unitNames[u] }
 
 // UnitByName finds a unit.
@@ -42,7 +42,7 @@ func UnitByName(name string) (Unit, error) {
 	return 0, invalid("unknown unit %q", name)
 }
 
-// truncate gives the first day of the unit that holds the date.
+// truncate returns the first day of the unit that holds the date.
 func (d Date) truncate(u Unit) (Date, error) {
 	y, m, _ := d.ymd()
 	switch u {
@@ -70,7 +70,7 @@ func (d Date) truncate(u Unit) (Date, error) {
 	return d, nil
 }
 
-// truncate gives the first time of day in the unit; units from the day up leave midnight.
+// truncate returns the first time of day in the unit; units from the day up leave midnight.
 func (t LocalTime) truncate(u Unit) LocalTime {
 	sizes := [...]LocalTime{nanosPerHour, nanosPerMinute, nanosPerSecond, 1_000_000, 1_000}
 	if u <= DayUnit {
@@ -79,7 +79,7 @@ func (t LocalTime) truncate(u Unit) LocalTime {
 	return t - t%sizes[u-HourUnit]
 }
 
-// truncate takes what there is down. The zone stays, or the clock reads the same in the zone that the fields give.
+// truncate truncates the existing parts. The zone stays, or the local time stays the same in the zone of the fields.
 func (p Parts) truncate(u Unit, f *Fields) (Parts, error) {
 	if p.HasDate {
 		var err error
@@ -105,8 +105,8 @@ func (f *Fields) keepFraction(u Unit, t LocalTime) {
 	}
 }
 
-// The Truncate functions take an instant down to the beginning of a unit, then change the fields that are set. They
-// change f.
+// The Truncate functions move an instant back to the start of a unit, then apply the fields that are set. They
+// modify f.
 
 // TruncateDate truncates an instant that has a date.
 func TruncateDate(u Unit, p Parts, f *Fields) (Date, error) {

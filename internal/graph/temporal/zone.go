@@ -100,7 +100,7 @@ func (t LocalDateTime) in(z Zone, prefer int32) DateTime {
 	return DateTime{Sec: sec, Nano: t.Nano, Offset: offset, Zone: z.Location}
 }
 
-// In gives the same instant on the clocks of another zone.
+// In returns the same instant on the clocks of another zone.
 func (t DateTime) In(z Zone) DateTime {
 	return DateTime{Sec: t.Sec, Nano: t.Nano, Offset: z.offsetAt(t.Sec), Zone: z.Location}
 }

@@ -1,6 +1,5 @@
-// Package naive runs openCypher clause by clause, straight from the definition, on a graph of plain Go values; tests alone
-// import it.
+// Package naive runs openCypher clause by clause, directly from the definition, on a graph of plain Go values; only tests import it.
 //
-// Of what it judges it shares the parser's tree and nothing else: it has its own values, functions, order and equality.
-// It knows the part of the language that the differential fuzzer writes; anything else is ErrUnknown.
+// It shares only the parser's tree with the engine that it judges: it has its own values, functions, order and equality. It supports the
+// part of the language that the differential fuzzer generates; anything else is ErrUnknown.
 package naive

@@ -525,7 +525,7 @@ func integers(op ast.BinaryOp, x, y int64) any {
 	return nil
 }
 
-// exact gives a number that an integer can hold.
+// exact returns a number that an integer can hold.
 func exact(n *big.Int) int64 {
 	if !n.IsInt64() {
 		fail("integer overflow")

@@ -184,7 +184,7 @@ func isAggregate(n ast.Node) bool {
 	return false
 }
 
-// aggregatesOf gives the aggregates in an expression, those in subqueries aside.
+// aggregatesOf returns the aggregates in an expression, those in subqueries aside.
 func aggregatesOf(e ast.Expr) []ast.Expr {
 	var out []ast.Expr
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// match gives the rows of all matches of a pattern that a condition holds for.
+// match returns the rows of all matches of a pattern that a condition holds for.
 func (m *machine) match(paths []*ast.PathPattern, where ast.Expr, r Row) []Row {
 	var out []Row
 	x := &matcher{machine: m, used: map[*Rel]bool{}}
@@ -97,7 +97,7 @@ func (x *matcher) path(p *ast.PathPattern, r Row, yield func(*Path, Row)) {
 	})
 }
 
-// search gives the rows of the wanted ones among the paths.
+// search returns the rows of the wanted ones among the paths.
 func (x *matcher) search(p *ast.PathPattern, r Row) []Row {
 	type found struct {
 		path *Path
@@ -350,7 +350,7 @@ func appendName(names []string, v *ast.Variable) []string {
 	return append(names, v.Name)
 }
 
-// variables gives the names that a pattern binds.
+// variables returns the names that a pattern binds.
 func variables(paths []*ast.PathPattern) []string {
 	var names []string
 	for _, p := range paths {

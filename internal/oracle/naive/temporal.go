@@ -50,7 +50,7 @@ func later(t time.Time, d Duration, sign int64) time.Time {
 	return first.AddDate(0, 0, min(t.Day(), last)-1+int(sign*d.Days)).Add(time.Duration(sign*d.Seconds) * time.Second)
 }
 
-// partOf gives a component of a date or time.
+// partOf returns a component of a date or time.
 func partOf(t time.Time, name string) (int64, bool) {
 	year, week := t.ISOWeek()
 	switch name {

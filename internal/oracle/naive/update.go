@@ -180,7 +180,7 @@ func (c *creating) element(g *Graph, e element) {
 	}
 }
 
-// properties gives the entries of a map that are not null.
+// properties returns the entries of a map that are not null.
 func (c *creating) properties(e ast.Expr) map[string]any {
 	out := map[string]any{}
 	if e != nil {
@@ -239,7 +239,7 @@ func storable(v any) {
 	}
 }
 
-// propsOf gives the properties to change of a node or relationship, or nil of null and of what has been deleted.
+// propsOf returns the properties to change of a node or relationship, or nil of null and of what has been deleted.
 func propsOf(v any) map[string]any {
 	switch v := v.(type) {
 	case nil:

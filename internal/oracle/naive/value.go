@@ -99,7 +99,7 @@ func equal(a, b any) truth {
 	return is(a == b)
 }
 
-// number gives an integer or float as a float: the fuzzer's integers are small.
+// number returns an integer or float as a float: the fuzzer's integers are small.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -134,7 +134,7 @@ func compare(a, b any, holds func(order int) bool) truth {
 	return -1
 }
 
-// rank gives the place of a value's type in ORDER BY.
+// rank returns the place of a value's type in ORDER BY.
 func rank(v any) int {
 	switch v.(type) {
 	case map[string]any:
