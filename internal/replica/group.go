@@ -1,0 +1,535 @@
+package replica
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// The settings of all groups. Ticks are TickInterval apart.
+const (
+	TickInterval   = 100 * time.Millisecond
+	ElectionTicks  = 10
+	heartbeatTicks = 1
+	inflightBytes  = 16 << 20
+	inflightCount  = 256
+	// uncommittedBytes is how much a leader proposes before it has a quorum; a single proposal may be larger.
+	uncommittedBytes = 64 << 20
+)
+
+// Errors of proposals and reads.
+var (
+	// ErrNotLeader says that the replica does not lead its group, or leads it no more; what was proposed will not be applied.
+	ErrNotLeader = errors.New("replica: this replica does not lead its group")
+	// ErrAmbiguous says that the replica has lost the lead, or has stopped, after it proposed a command: it may be applied or not.
+	ErrAmbiguous = errors.New("replica: the lead was lost before the command was applied; it may or may not be applied")
+	// ErrNoQuorum says that no quorum has confirmed a read in time.
+	ErrNoQuorum = errors.New("replica: no quorum of the group has answered in time")
+	// ErrStopped says that the replica has failed.
+	ErrStopped = errors.New("replica: the replica has stopped")
+)
+
+// State is what the commands of a group change, the same on each replica. The group calls it from one goroutine.
+type State interface {
+	// Applied is the index of the last entry that the state has applied.
+	Applied() uint64
+	// Apply applies commands, in their order, and makes Applied index, which is that of the last command or beyond: all at once,
+	// such that a crash leaves the state at one of its applied indexes. It may set the result of a command, which must
+	// depend on the state and the commands alone. After an error the replica stops.
+	Apply(commands []Command, index uint64) error
+	// Durable is an applied index that a crash does not take the state back behind.
+	Durable() uint64
+}
+
+// Command is a command to apply.
+type Command struct {
+	Index  uint64
+	Data   []byte // the state may keep it, but not change it
+	Result error  // reaches the proposer
+}
+
+// Group is a replica of a group of fixed members, one goroutine's. The members apply the same commands in the same order, each one
+// once.
+//
+//	Propose ─► raft ─► Log ─► (a quorum) ─► State.Apply ─► done
+//	Step, Tick ─┘ └─► send
+//
+// The caller passes on time (Tick) and messages (Step), and calls Process after them.
+type Group struct {
+	o    GroupOptions
+	node *raft.RawNode
+	log  *Log
+
+	proposer  uint64
+	number    uint64 // of the last proposal or read
+	ticks     uint64
+	restarted bool
+	term      uint64
+	leads     bool
+
+	// pending are the proposals of the present term that were not applied yet, in the order of their numbers and so of their entries.
+	pending []proposal
+	reads   []read
+	// confirmed are reads whose entries are to be applied before they end.
+	confirmed []read
+	partial   assembly
+	applied   uint64 // the last entry that was passed on to the state, or needed not to be
+	cut       uint64 // logs may be cut off up to here
+	cutAsked  uint64
+	lease     lease
+	fault     error
+}
+
+type proposal struct {
+	number uint64
+	done   func(error)
+}
+
+type read struct {
+	number uint64
+	index  uint64
+	tick   uint64 // when it began
+	done   func(error)
+}
+
+// GroupOptions describe a replica of a group.
+type GroupOptions struct {
+	Group   uint32
+	Replica uint64   // its id, which is never used again once the replica has lost its log
+	Members []uint64 // the ids of all replicas of the group
+	Log     *Log
+	State   State
+	// Send passes messages on to other members. It does not wait, and may lose them. Messages and what they refer to must not change.
+	Send func(messages []*pb.Message)
+	// Clock is the time since some point, which no change of the wall clock moves.
+	Clock func() time.Duration
+	// MessageBytes is how large messages, and so entries, are at most; default 1 MiB.
+	MessageBytes int
+	// CutEntries is how many entries are cut off logs at least at a time; default 1024.
+	CutEntries uint64
+	Logger     *slog.Logger
+}
+
+// OpenGroup opens a replica. Its state has to be one that it had before, or empty if its log is.
+func OpenGroup(o GroupOptions) (*Group, error) {
+	if !slices.Contains(o.Members, o.Replica) {
+		return nil, fmt.Errorf("replica: %d is not one of the members %d of group %d", o.Replica, o.Members, o.Group)
+	}
+	if o.MessageBytes == 0 {
+		o.MessageBytes = 1 << 20
+	}
+	if o.CutEntries == 0 {
+		o.CutEntries = 1024
+	}
+	applied := o.State.Applied()
+	switch first, last, commit := o.Log.first, o.Log.last, o.Log.hard.GetCommit(); {
+	case applied < first-1:
+		return nil, fmt.Errorf("replica: the state of group %d is at entry %d, but the log begins at entry %d", o.Group, applied, first)
+	case applied > last:
+		return nil, fmt.Errorf("%w: group %d has applied entry %d, but the log ends at entry %d", ErrDamaged, o.Group, applied, last)
+	case applied > commit:
+		// Its commit index is written without a sync, the state may have been quicker.
+		hard := &pb.HardState{Term: new(o.Log.hard.GetTerm()), Vote: new(o.Log.hard.GetVote()), Commit: new(applied)}
+		if err := o.Log.Append(hard, nil, true); err != nil {
+			return nil, err
+		}
+	}
+	g := &Group{o: o, log: o.Log, restarted: o.Log.hard != nil, applied: applied, term: o.Log.hard.GetTerm()}
+	var nonce [8]byte
+	if _, err := rand.Read(nonce[:]); err != nil {
+		return nil, err
+	}
+	g.proposer = binary.BigEndian.Uint64(nonce[:])
+	err := g.do(func() (err error) {
+		g.node, err = raft.NewRawNode(&raft.Config{
+			ID: o.Replica, ElectionTick: ElectionTicks, HeartbeatTick: heartbeatTicks, Storage: groupStorage{g.log, o.Members}, Applied: applied,
+			MaxSizePerMsg: uint64(o.MessageBytes), MaxInflightMsgs: inflightCount, MaxInflightBytes: inflightBytes, MaxUncommittedEntriesSize: uncommittedBytes,
+			CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, Logger: raftLogger{o.Logger},
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// groupStorage is what raft reads of a replica. Members never need a snapshot, as no log is cut before all of them have what is cut.
+type groupStorage struct {
+	*Log
+	members []uint64
+}
+
+// InitialState implements raft.Storage.
+func (s groupStorage) InitialState() (*pb.HardState, *pb.ConfState, error) {
+	return s.hard, &pb.ConfState{Voters: slices.Clone(s.members), AutoLeave: new(false)}, nil
+}
+
+// Snapshot implements raft.Storage.
+func (s groupStorage) Snapshot() (*pb.Snapshot, error) {
+	return nil, raft.ErrSnapshotTemporarilyUnavailable
+}
+
+// do runs f unless the replica has stopped; an error, or a panic of raft, which finds its invariants broken, stops it.
+func (g *Group) do(f func() error) (err error) {
+	if g.fault != nil {
+		return g.fault
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+		if err != nil && g.fault == nil {
+			g.fault = fmt.Errorf("%w: replica %d of group %d: %w", ErrStopped, g.o.Replica, g.o.Group, err)
+			g.Close()
+		}
+		if err != nil {
+			err = g.fault
+		}
+	}()
+	return f()
+}
+
+// Close ends proposals and reads. The log and the state are the caller's.
+func (g *Group) Close() {
+	if g.fault == nil {
+		g.fault = ErrStopped
+	}
+	g.lease.drop()
+	g.leads = false
+	g.abandon()
+	for _, r := range append(g.reads, g.confirmed...) {
+		r.done(g.fault)
+	}
+	g.reads, g.confirmed = nil, nil
+}
+
+// Tick says that TickInterval has passed.
+func (g *Group) Tick() error {
+	return g.do(func() error {
+		g.ticks++
+		g.node.Tick()
+		for len(g.reads) > 0 && g.ticks-g.reads[0].tick >= ElectionTicks {
+			r := g.reads[0]
+			g.reads = g.reads[1:]
+			r.done(ErrNoQuorum)
+		}
+		if g.leads {
+			g.renew()
+			return g.proposeCut()
+		}
+		return nil
+	})
+}
+
+// Step takes a message of another member.
+func (g *Group) Step(m *pb.Message) error {
+	return g.do(func() error {
+		// A vote before the restart may have been cast by a follower of a leader that holds a lease, which the replica has forgotten.
+		if t := m.GetType(); g.restarted && g.ticks <= ElectionTicks && (t == pb.MsgVote || t == pb.MsgPreVote) {
+			return nil
+		}
+		if m.GetTo() != g.o.Replica || !slices.Contains(g.o.Members, m.GetFrom()) {
+			return nil
+		}
+		// A late message of this replica's, from an earlier term that it led, brings an empty answer, which tells it of the present
+		// term. If it leads that one too, raft takes the answer for an acknowledgement of entry 0, and goes on to send entries that
+		// were cut off long ago.
+		if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetIndex() == 0 && m.GetTerm() == g.node.BasicStatus().GetTerm() {
+			return nil
+		}
+		if err := g.node.Step(m); err != nil && !errors.Is(err, raft.ErrProposalDropped) && !errors.Is(err, raft.ErrStepLocalMsg) {
+			return err
+		}
+		return nil
+	})
+}
+
+// Propose asks for a command to be applied; done gets its result once the replica's own state has it, or an error. It may be called
+// before Propose returns.
+func (g *Group) Propose(command []byte, done func(error)) {
+	g.number++
+	if !g.leads || g.fault != nil || !g.propose(fragments(proposalID{g.proposer, g.number}, command, g.o.MessageBytes-entryOverhead)) {
+		done(ErrNotLeader)
+		return
+	}
+	g.pending = append(g.pending, proposal{g.number, done})
+}
+
+// propose appends entries to the leader's log, all or none.
+func (g *Group) propose(data [][]byte) bool {
+	m := &pb.Message{Type: pb.MsgProp.Enum(), From: new(g.o.Replica)}
+	for _, d := range data {
+		m.Entries = append(m.Entries, &pb.Entry{Data: d})
+	}
+	dropped := false
+	err := g.do(func() error {
+		err := g.node.Step(m)
+		if dropped = errors.Is(err, raft.ErrProposalDropped); dropped {
+			return nil
+		}
+		return err
+	})
+	return err == nil && !dropped
+}
+
+// proposeCut lets logs be cut off up to the last entry that all members have.
+func (g *Group) proposeCut() error {
+	from := max(g.log.first-1, g.cut, g.cutAsked) + g.o.CutEntries
+	if g.log.last < from {
+		return nil
+	}
+	all := g.applied
+	for _, p := range g.node.Status().Progress {
+		all = min(all, p.Match)
+	}
+	if all < from {
+		return nil
+	}
+	g.number++
+	data := appendHeader(nil, cutKind, proposalID{g.proposer, g.number})
+	if g.propose([][]byte{binary.AppendUvarint(data, all)}) {
+		g.cutAsked = all
+	}
+	return g.fault
+}
+
+// Read calls done once the replica's state has all that was applied anywhere before the call, or with an error.
+func (g *Group) Read(done func(error)) {
+	if g.fault != nil {
+		done(g.fault)
+		return
+	}
+	g.number++
+	g.reads = append(g.reads, read{number: g.number, tick: g.ticks, done: done})
+	number := g.number
+	// A failure has ended all reads.
+	_ = g.do(func() error {
+		g.node.ReadIndex(g.readContext(number))
+		return nil
+	})
+}
+
+// readContext names a read of this replica since it was opened.
+func (g *Group) readContext(number uint64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, g.proposer), number)
+}
+
+// Process does all that there is to do now: writes the log, sends messages, applies commands.
+func (g *Group) Process() error {
+	return g.do(func() error {
+		for g.node.HasReady() {
+			rd := g.node.Ready()
+			if err := g.ready(rd); err != nil {
+				return err
+			}
+			g.node.Advance(rd)
+		}
+		return nil
+	})
+}
+
+func (g *Group) ready(rd raft.Ready) error {
+	// A leader's entries travel while it writes them itself; all else says what is durable.
+	early, late := rd.Messages[:0:0], rd.Messages[:0:0]
+	for _, m := range rd.Messages {
+		if t := m.GetType(); t == pb.MsgApp || t == pb.MsgHeartbeat {
+			early = append(early, m)
+		} else {
+			late = append(late, m)
+		}
+	}
+	g.send(early)
+	hard := rd.HardState
+	if raft.IsEmptyHardState(hard) {
+		hard = nil
+	}
+	if err := g.log.Append(hard, rd.Entries, rd.MustSync); err != nil {
+		return err
+	}
+	g.send(late)
+	g.follow()
+	for _, s := range rd.ReadStates {
+		g.confirm(s)
+	}
+	if err := g.apply(rd.CommittedEntries); err != nil {
+		return err
+	}
+	if g.cut < g.log.first {
+		return nil
+	}
+	return g.log.Compact(min(g.cut, g.o.State.Durable(), g.applied))
+}
+
+func (g *Group) send(messages []*pb.Message) {
+	if len(messages) > 0 {
+		g.o.Send(messages)
+	}
+}
+
+// follow makes the replica follow a change of its term or role.
+func (g *Group) follow() {
+	s := g.node.BasicStatus()
+	leads := s.RaftState == raft.StateLeader
+	if s.GetTerm() == g.term && leads == g.leads {
+		return
+	}
+	g.term, g.leads, g.cutAsked = s.GetTerm(), leads, 0
+	g.lease.drop()
+	g.abandon()
+}
+
+// abandon ends the proposals of a term that is over.
+func (g *Group) abandon() {
+	pending := g.pending
+	g.pending = nil
+	for _, p := range pending {
+		p.done(ErrAmbiguous)
+	}
+}
+
+// apply applies committed entries and ends their proposals.
+func (g *Group) apply(entries []*pb.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	commands := make([]Command, 0, len(entries))
+	ids := make([]proposalID, 0, len(entries))
+	for _, e := range entries {
+		if e.GetType() != pb.EntryNormal {
+			return fmt.Errorf("entry %d changes the members", e.GetIndex())
+		}
+		if len(e.GetData()) == 0 { // of a new leader
+			g.partial = assembly{}
+			continue
+		}
+		kind, id, payload, err := readHeader(e.GetData())
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", e.GetIndex(), err)
+		}
+		if kind == cutKind {
+			g.partial = assembly{}
+			index, n := binary.Uvarint(payload)
+			if n != len(payload) {
+				return fmt.Errorf("entry %d: %w", e.GetIndex(), errEntry)
+			}
+			g.cut = max(g.cut, index)
+			continue
+		}
+		if whole, ok := g.partial.add(kind, id, e.GetIndex(), e.GetTerm(), payload); ok {
+			commands, ids = append(commands, Command{Index: e.GetIndex(), Data: whole}), append(ids, id)
+		}
+	}
+	g.applied = entries[len(entries)-1].GetIndex()
+	if g.partial.first != 0 {
+		g.applied = g.partial.first - 1 // the pieces are read again after a crash
+	}
+	if g.applied > g.o.State.Applied() {
+		if err := g.o.State.Apply(commands, g.applied); err != nil {
+			return err
+		}
+	}
+	for i, id := range ids {
+		if id.proposer == g.proposer && len(g.pending) > 0 && g.pending[0].number == id.number {
+			p := g.pending[0]
+			g.pending = g.pending[1:]
+			p.done(commands[i].Result)
+		}
+	}
+	g.endReads()
+	return nil
+}
+
+// confirm takes the index up to which a read has to wait.
+func (g *Group) confirm(s raft.ReadState) {
+	if len(s.RequestCtx) != 16 || binary.BigEndian.Uint64(s.RequestCtx) != g.proposer {
+		return // of this replica before it was opened again
+	}
+	number := binary.BigEndian.Uint64(s.RequestCtx[8:])
+	if g.leads && g.lease.confirm(number) {
+		return
+	}
+	at := slices.IndexFunc(g.reads, func(r read) bool { return r.number == number })
+	if at < 0 {
+		return
+	}
+	r := g.reads[at]
+	r.index = s.Index
+	g.reads = slices.Delete(g.reads, at, at+1)
+	g.confirmed = append(g.confirmed, r)
+	g.endReads()
+}
+
+// endReads ends the reads whose entries were applied.
+func (g *Group) endReads() {
+	confirmed := g.confirmed
+	g.confirmed = nil
+	for _, r := range confirmed {
+		if r.index > g.applied {
+			g.confirmed = append(g.confirmed, r)
+			continue
+		}
+		r.done(nil)
+	}
+}
+
+// Transfer hands the lead over to another member. The replica has no lease in this term any more, whether that succeeds or not: the
+// message that makes the other member stand for election may come late.
+func (g *Group) Transfer(to uint64) error {
+	switch {
+	case !g.leads:
+		return ErrNotLeader
+	case !slices.Contains(g.o.Members, to):
+		return fmt.Errorf("replica: %d is not one of the members %d of group %d", to, g.o.Members, g.o.Group)
+	case to == g.o.Replica:
+		return nil
+	}
+	g.lease.give(g.term)
+	return g.do(func() error {
+		g.node.TransferLeader(to)
+		return nil
+	})
+}
+
+// GroupStatus says how a replica stands.
+type GroupStatus struct {
+	Leads                 bool
+	Leader                uint64 // 0 if it knows none
+	Term, Commit, Applied uint64
+	FirstIndex, LastIndex uint64 // of the log
+	Proposals, Reads      int    // under way
+}
+
+// Status says how the replica stands.
+func (g *Group) Status() GroupStatus {
+	s := g.node.BasicStatus()
+	return GroupStatus{
+		Leads: g.leads, Leader: s.Lead, Term: s.GetTerm(), Commit: s.GetCommit(), Applied: g.applied,
+		FirstIndex: g.log.first, LastIndex: g.log.last, Proposals: len(g.pending), Reads: len(g.reads) + len(g.confirmed),
+	}
+}
+
+// raftLogger passes raft's warnings on; what it finds broken becomes a panic, see Group.do.
+type raftLogger struct{ log *slog.Logger }
+
+func (l raftLogger) Debug(...any)          {}
+func (l raftLogger) Debugf(string, ...any) {}
+func (l raftLogger) Info(...any)           {}
+func (l raftLogger) Infof(string, ...any)  {}
+
+func (l raftLogger) Warning(v ...any)                 { l.log.Warn("raft", slog.String("message", fmt.Sprint(v...))) }
+func (l raftLogger) Warningf(format string, v ...any) { l.Warning(fmt.Sprintf(format, v...)) }
+func (l raftLogger) Error(v ...any)                   { l.log.Error("raft", slog.String("message", fmt.Sprint(v...))) }
+func (l raftLogger) Errorf(format string, v ...any)   { l.Error(fmt.Sprintf(format, v...)) }
+
+func (l raftLogger) Fatal(v ...any)                 { panic(fmt.Sprint(v...)) }
+func (l raftLogger) Fatalf(format string, v ...any) { panic(fmt.Sprintf(format, v...)) }
+func (l raftLogger) Panic(v ...any)                 { panic(fmt.Sprint(v...)) }
+func (l raftLogger) Panicf(format string, v ...any) { panic(fmt.Sprintf(format, v...)) }

@@ -1,0 +1,191 @@
+package replica
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// leader runs a calm simulation until a group has a leader with a lease.
+func (s *simulation) leader(group uint32) *simNode {
+	s.calm = true
+	for range 1000 {
+		s.step()
+		for _, n := range s.nodes {
+			if n.store != nil && n.groups[group].Leased() {
+				return n
+			}
+		}
+	}
+	require.Fail(s.t, "no leader is elected")
+	return nil
+}
+
+// TestTransferLease hands the lead over while no message gets through. The leader has no lease from then on, even after it has given
+// the transfer up, as its message to the other member may still be under way.
+func TestTransferLease(t *testing.T) {
+	s := newSimulation(t, 1, 3)
+	defer s.end()
+	n := s.leader(0)
+	g := n.groups[0]
+	term := g.Status().Term
+	to := uint64(n.id+1)%3 + 1
+	require.NoError(t, g.Transfer(n.groups[0].o.Replica))
+	require.True(t, g.Leased(), "a transfer to the leader itself changes nothing")
+	require.Error(t, g.Transfer(9))
+	require.NoError(t, g.Transfer(to))
+	require.False(t, g.Leased())
+	require.NoError(t, g.Process())
+	s.queue = nil
+	for range 300 {
+		s.step()
+		require.False(t, g.Leased())
+	}
+	require.True(t, g.Status().Leads)
+	require.Equal(t, term, g.Status().Term)
+	accepted := false
+	g.Propose(make([]byte, 8), func(err error) { accepted = err == nil })
+	for range 20 {
+		s.step()
+	}
+	require.True(t, accepted, "the leader takes proposals again")
+
+	// A transfer that gets through makes the other member the leader, with a lease.
+	require.NoError(t, g.Transfer(to))
+	for range 100 {
+		s.step()
+	}
+	require.True(t, s.nodes[to-1].groups[0].Leased())
+	require.False(t, g.Status().Leads)
+	require.ErrorIs(t, g.Transfer(to), ErrNotLeader)
+}
+
+// TestRestartedVotes asks a replica for its vote. After a restart it gives none for an election timeout, in which a leader that it
+// has forgotten may hold a lease.
+func TestRestartedVotes(t *testing.T) {
+	s := newSimulation(t, 1, 3)
+	defer s.end()
+	n := s.leader(0)
+	voter := s.nodes[(n.id+1)%3]
+	candidate := uint64(n.id+2)%3 + 1
+	votes := func() bool {
+		s.queue = nil
+		term := voter.groups[0].Status().Term + 1
+		m := &pb.Message{Type: pb.MsgPreVote.Enum(), To: new(voter.groups[0].o.Replica), From: &candidate, Term: &term, Index: new(uint64(1 << 20)), LogTerm: &term}
+		require.NoError(t, voter.groups[0].Step(m))
+		require.NoError(t, voter.groups[0].Process())
+		for _, m := range s.queue {
+			if m.from == voter.id {
+				return true
+			}
+		}
+		return false
+	}
+	voter.stop(false)
+	voter.start()
+	for range ElectionTicks {
+		require.False(t, votes())
+		require.NoError(t, voter.groups[0].Tick())
+	}
+	require.NoError(t, voter.groups[0].Tick())
+	require.True(t, votes())
+}
+
+// TestGroupFault lets the log fail. The replica stops, ends what is under way, and says why from then on.
+func TestGroupFault(t *testing.T) {
+	s := newSimulation(t, 1, 1)
+	defer s.end()
+	n := s.leader(0)
+	g := n.groups[0]
+	var proposed, late, read, lateRead error
+	g.Propose(make([]byte, 8), func(err error) { proposed = err })
+	n.groups[1].Read(func(err error) { read = err })
+	n.store.log = slog.New(slog.DiscardHandler)
+	n.store.fail(vfs.ErrUnsupported)
+	require.ErrorIs(t, g.Process(), ErrStopped)
+	require.ErrorIs(t, g.Tick(), ErrStopped)
+	require.ErrorIs(t, proposed, ErrAmbiguous)
+	g.Propose(nil, func(err error) { late = err })
+	require.ErrorIs(t, late, ErrNotLeader)
+	g.Read(func(err error) { lateRead = err })
+	require.ErrorIs(t, lateRead, ErrStopped)
+	require.False(t, g.Leased())
+	n.groups[1].Close()
+	require.ErrorIs(t, read, ErrStopped)
+}
+
+// TestGroupOpens refuses states that do not fit the log.
+func TestGroupOpens(t *testing.T) {
+	s := newSimulation(t, 1, 1)
+	defer s.end()
+	n := s.leader(0)
+	for range 100 {
+		s.propose(n, 0)
+		s.step()
+	}
+	o := n.groups[0].o
+	st := *n.states[0]
+	o.State = &st
+	st.applied = n.groups[0].log.last + 1
+	_, err := OpenGroup(o)
+	require.ErrorIs(t, err, ErrDamaged)
+	n.states[0].flush()
+	s.propose(n, 0)
+	s.step()
+	st.applied = 0
+	require.Greater(t, o.Log.first, uint64(1))
+	_, err = OpenGroup(o)
+	require.ErrorContains(t, err, "the log begins at entry")
+	o.Members = []uint64{5, 6}
+	_, err = OpenGroup(o)
+	require.ErrorContains(t, err, "not one of the members")
+}
+
+// FuzzEntry reads any bytes as the data of an entry, and spreads any command over entries and puts it together again, also after
+// pieces of another one that has no end.
+func FuzzEntry(f *testing.F) {
+	f.Add([]byte("command"), 1, uint64(3))
+	f.Add([]byte{}, 100, uint64(0))
+	f.Add(appendHeader(nil, cutKind, proposalID{1, 2}), 5, uint64(1))
+	f.Fuzz(func(t *testing.T, b []byte, most int, number uint64) {
+		if kind, id, payload, err := readHeader(b); err == nil {
+			require.Equal(t, b, append(appendHeader(nil, kind, id), payload...))
+		} else {
+			require.ErrorIs(t, err, errEntry)
+		}
+		most = headerSize + max(1, most%max(1, len(b)+2))
+		var a assembly
+		index := uint64(10)
+		for _, end := range []bool{false, true} {
+			id := proposalID{7, number}
+			if !end {
+				id.number++
+			}
+			pieces := fragments(id, b, most)
+			first := index
+			for i, data := range pieces {
+				require.LessOrEqual(t, len(data), most)
+				last := i == len(pieces)-1
+				if last && !end {
+					continue
+				}
+				kind, got, payload, err := readHeader(data)
+				require.NoError(t, err)
+				require.Equal(t, id, got)
+				whole, ok := a.add(kind, id, index, 1, payload)
+				require.Equal(t, last, ok)
+				if ok {
+					require.True(t, bytes.Equal(b, whole))
+					require.Zero(t, a.first)
+				} else {
+					require.Equal(t, first, a.first)
+				}
+				index++
+			}
+		}
+	})
+}

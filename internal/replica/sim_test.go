@@ -1,0 +1,505 @@
+package replica
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/cryptotest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// chain is a state for tests: a digest over all commands in their order, in a Pebble store without a log of its own.
+type chain struct {
+	db      *pebble.DB
+	node    *simNode
+	life    int // of the node
+	sim     *simulation
+	group   uint32
+	applied uint64
+	digest  uint64
+	durable uint64          // as of the last flush that was asked for
+	seen    map[uint64]bool // the numbers of the commands that it has
+}
+
+var chainKey, crcTable = []byte("applied"), crc64.MakeTable(crc64.ECMA)
+
+func openChain(n *simNode, group uint32) *chain {
+	s := n.sim
+	db, err := pebble.Open("state"+strconv.Itoa(int(group)), &pebble.Options{FS: n.fs, DisableWAL: true, MemTableSize: 256 << 10, FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLogger{}})
+	require.NoError(s.t, err)
+	c := &chain{db: db, node: n, life: n.life, sim: s, group: group, seen: map[uint64]bool{}}
+	c.applied, c.digest = c.read(&pebble.IterOptions{})
+	c.durable, _ = c.read(&pebble.IterOptions{OnlyReadGuaranteedDurable: true})
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte("c"), UpperBound: []byte("d")})
+	require.NoError(s.t, err)
+	for ok := it.First(); ok; ok = it.Next() {
+		c.seen[binary.BigEndian.Uint64(it.Key()[1:])] = true
+	}
+	require.NoError(s.t, it.Close())
+	return c
+}
+
+func (c *chain) read(o *pebble.IterOptions) (applied, digest uint64) {
+	it, err := c.db.NewIter(o)
+	require.NoError(c.sim.t, err)
+	if it.SeekGE(chainKey) && string(it.Key()) == string(chainKey) {
+		applied, digest = binary.BigEndian.Uint64(it.Value()), binary.BigEndian.Uint64(it.Value()[8:])
+	}
+	require.NoError(c.sim.t, it.Close())
+	return applied, digest
+}
+
+func (c *chain) Applied() uint64 { return c.applied }
+
+func (c *chain) Durable() uint64 { return c.durable }
+
+func (c *chain) flush() {
+	require.NoError(c.sim.t, c.db.Flush())
+	c.durable, _ = c.read(&pebble.IterOptions{OnlyReadGuaranteedDurable: true})
+	require.Equal(c.sim.t, c.applied, c.durable)
+}
+
+var errOdd = errors.New("odd")
+
+func (c *chain) Apply(commands []Command, index uint64) error {
+	b := c.db.NewBatch()
+	last := c.applied
+	for i := range commands {
+		cmd := &commands[i]
+		require.Greater(c.sim.t, cmd.Index, last)
+		last = cmd.Index
+		number := binary.BigEndian.Uint64(cmd.Data)
+		require.False(c.sim.t, c.seen[number], "command %d is applied twice", number)
+		c.seen[number] = true
+		c.digest = crc64.Update(c.digest, crcTable, cmd.Data)
+		require.NoError(c.sim.t, b.Set(binary.BigEndian.AppendUint64([]byte("c"), number), nil, nil))
+		if number%8 == 7 {
+			cmd.Result = errOdd
+		}
+		if c.life == c.node.life {
+			c.sim.applied(c.group, cmd, c.digest)
+		}
+	}
+	require.GreaterOrEqual(c.sim.t, index, last)
+	c.applied = index
+	require.NoError(c.sim.t, b.Set(chainKey, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, c.applied), c.digest), nil))
+	return b.Commit(pebble.NoSync)
+}
+
+// simulation runs the replicas of some groups on simulated nodes: time, messages, disks and crashes are all its own, drawn from one
+// seed.
+type simulation struct {
+	t      *testing.T
+	rng    *rand.Rand
+	now    time.Duration
+	nodes  []*simNode
+	groups uint32
+	queue  []message
+	cut    map[[2]int]bool // the links, from one node to another, that let nothing through
+	calm   bool            // no more faults
+	next   uint64
+	trace  uint64
+	// what is known of each group
+	known []history
+	count map[string]int
+}
+
+// history is what has become of a group's commands.
+type history struct {
+	at       map[uint64]uint64 // the digest at the index of each command
+	index    map[uint64]uint64 // of each command by its number
+	acked    []uint64          // numbers of commands
+	rejected []uint64          // that must not be applied
+}
+
+type message struct {
+	at       time.Duration
+	group    uint32
+	from, to int
+	bytes    []byte
+}
+
+// simMessage is how large messages are at most: small, so that many commands take several entries.
+const simMessage = 1 << 10
+
+// simNode is a process with a disk.
+type simNode struct {
+	sim    *simulation
+	id     int
+	fs     *vfs.MemFS
+	store  *LogStore // nil while the node is down
+	groups []*Group
+	states []*chain
+	cut    []uint64 // the indexes up to which the logs were cut off
+	life   int      // counts the starts
+	rate   float64  // of the node's clock
+	tick   time.Duration
+	up     time.Duration // when it starts again
+	left   *vfs.MemFS    // what a crash has left of the disk; nil if there was none
+}
+
+func (n *simNode) clock() time.Duration { return time.Duration(float64(n.sim.now) * n.rate) }
+
+func (n *simNode) start() {
+	s := n.sim
+	n.life++
+	life := n.life
+	var err error
+	n.store, err = OpenLogStore(LogStoreOptions{Dir: "log", FS: n.fs, MemtableBytes: 256 << 10})
+	require.NoError(s.t, err)
+	n.groups, n.states, n.cut = nil, nil, make([]uint64, s.groups)
+	n.tick = n.clock()
+	for g := range s.groups {
+		l, err := s.nodes[n.id].store.Log(g, uint64(n.id)+1)
+		require.NoError(s.t, err)
+		st := openChain(n, g)
+		var members []uint64
+		for i := range s.nodes {
+			members = append(members, uint64(i)+1)
+		}
+		group, err := OpenGroup(GroupOptions{
+			Group: g, Replica: uint64(n.id) + 1, Members: members, Log: l, State: st, Clock: n.clock, CutEntries: 20, MessageBytes: simMessage, Logger: slog.New(slog.DiscardHandler),
+			Send: func(ms []*pb.Message) {
+				if n.life != life {
+					return
+				}
+				s.send(g, n.id, ms)
+				if !s.calm && s.rng.IntN(400) == 0 {
+					// Power fails now: what the process does from here on never happened.
+					n.left = n.fs.CrashClone(vfs.CrashCloneCfg{})
+					n.life++
+				}
+			},
+		})
+		require.NoError(s.t, err)
+		n.groups, n.states = append(n.groups, group), append(n.states, st)
+	}
+}
+
+// stop ends the node's process; crash also takes what it has not synced.
+func (n *simNode) stop(crash bool) {
+	n.life++
+	if n.left != nil {
+		n.fs, n.left = n.left, nil
+	} else if crash {
+		n.fs = n.fs.CrashClone(vfs.CrashCloneCfg{})
+	}
+	n.up = n.sim.now + time.Duration(n.sim.rng.IntN(3000)>>(2*n.sim.rng.IntN(3)))*time.Millisecond
+	n.sim.count["stops"]++
+	for _, st := range n.states {
+		require.NoError(n.sim.t, st.db.Close())
+	}
+	require.NoError(n.sim.t, n.store.Close())
+	n.store, n.groups, n.states = nil, nil, nil
+}
+
+func (s *simulation) send(group uint32, from int, ms []*pb.Message) {
+	for _, m := range ms {
+		b, err := proto.Marshal(m)
+		require.NoError(s.t, err)
+		s.count[m.GetType().String()]++
+		copies := 1
+		delay := time.Duration(1+s.rng.IntN(20)) * time.Millisecond
+		if !s.calm {
+			switch p := s.rng.IntN(100); {
+			case p < 5:
+				copies = 0
+			case p < 8:
+				copies = 2
+			case p < 10, m.GetType() == pb.MsgTimeoutNow && p < 60:
+				delay += time.Duration(s.rng.IntN(3000)) * time.Millisecond
+			}
+		}
+		for range copies {
+			s.queue = append(s.queue, message{s.now + delay, group, from, int(m.GetTo()) - 1, b})
+		}
+	}
+}
+
+// applied records a command that a replica applies, and compares it with what the others have at its index.
+func (s *simulation) applied(group uint32, c *Command, digest uint64) {
+	h, number := &s.known[group], binary.BigEndian.Uint64(c.Data)
+	if was, ok := h.at[c.Index]; ok {
+		require.Equal(s.t, was, digest, "replicas of group %d differ at entry %d", group, c.Index)
+	}
+	if was, ok := h.index[number]; ok {
+		require.Equal(s.t, was, c.Index, "command %d is at two entries", number)
+	}
+	h.at[c.Index], h.index[number] = digest, c.Index
+	s.trace = crc64.Update(s.trace, crcTable, binary.BigEndian.AppendUint64(nil, digest))
+}
+
+// propose has a node propose a command.
+func (s *simulation) propose(n *simNode, group uint32) {
+	s.next++
+	number, life := s.next, n.life
+	size := s.rng.IntN(50)
+	if s.rng.IntN(8) == 0 {
+		size = s.rng.IntN(5 * simMessage)
+	}
+	command := append(binary.BigEndian.AppendUint64(nil, number), make([]byte, size)...)
+	h := &s.known[group]
+	ended := false
+	n.groups[group].Propose(command, func(err error) {
+		require.False(s.t, ended, "command %d ends twice", number)
+		ended = true
+		if life != n.life {
+			return // its process has crashed
+		}
+		switch {
+		case err == nil, errors.Is(err, errOdd):
+			require.Equal(s.t, number%8 == 7, err != nil)
+			require.True(s.t, n.states[group].seen[number])
+			h.acked = append(h.acked, number)
+			s.count["acked"]++
+			if size > simMessage {
+				s.count["acked large"]++
+			}
+		case errors.Is(err, ErrNotLeader):
+			h.rejected = append(h.rejected, number)
+		default:
+			require.ErrorIs(s.t, err, ErrAmbiguous)
+			s.count["ambiguous"]++
+		}
+	})
+}
+
+// read has a node read, and expects all that was acknowledged before.
+func (s *simulation) read(n *simNode, group uint32) {
+	before, life := len(s.known[group].acked), n.life
+	n.groups[group].Read(func(err error) {
+		if life != n.life {
+			return
+		}
+		if err != nil {
+			require.ErrorIs(s.t, err, ErrNoQuorum)
+			return
+		}
+		s.count["reads"]++
+		for _, number := range s.known[group].acked[:before] {
+			require.True(s.t, n.states[group].seen[number], "a read misses command %d", number)
+		}
+	})
+}
+
+// checkLeases expects that at most one replica of a group has a lease, and that it has all that was acknowledged.
+func (s *simulation) checkLeases(group uint32) {
+	var holders []int
+	for _, n := range s.nodes {
+		if n.store == nil || !n.groups[group].Leased() {
+			continue
+		}
+		holders = append(holders, n.id)
+		acked := s.known[group].acked
+		if len(acked) > 0 {
+			require.True(s.t, n.states[group].seen[acked[len(acked)-1]], "the holder of the lease misses command %d", acked[len(acked)-1])
+		}
+	}
+	require.LessOrEqual(s.t, len(holders), 1, "more than one lease: %d", holders)
+	s.count["leased"] += len(holders)
+}
+
+// step passes 10 ms.
+func (s *simulation) step() {
+	s.now += 10 * time.Millisecond
+	for _, n := range s.nodes {
+		if n.store == nil {
+			if s.calm || s.now >= n.up {
+				n.start()
+			}
+			continue
+		}
+		for n.clock() >= n.tick+TickInterval {
+			n.tick += TickInterval
+			for _, g := range n.groups {
+				require.NoError(s.t, g.Tick())
+			}
+		}
+	}
+	if !s.calm {
+		s.fault()
+	}
+	var due []message
+	s.queue = slices.DeleteFunc(s.queue, func(m message) bool {
+		if m.at <= s.now {
+			due = append(due, m)
+		}
+		return m.at <= s.now
+	})
+	s.rng.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
+	for _, m := range due {
+		to := s.nodes[m.to]
+		if to.store == nil || s.cut[[2]int{m.from, m.to}] {
+			continue
+		}
+		pm := &pb.Message{}
+		require.NoError(s.t, proto.Unmarshal(m.bytes, pm))
+		require.NoError(s.t, to.groups[m.group].Step(pm))
+	}
+	for _, n := range s.nodes {
+		if n.store == nil {
+			continue
+		}
+		for g, group := range n.groups {
+			require.NoError(s.t, group.Process())
+			st := group.Status()
+			if cut := st.FirstIndex - 1; cut != n.cut[g] {
+				require.LessOrEqual(s.t, cut, n.states[g].Durable())
+				n.cut[g] = cut
+				s.count["cuts"]++
+			}
+			require.True(s.t, st.Leads || !group.Leased())
+		}
+		if n.left != nil {
+			n.stop(true)
+		}
+	}
+	for g := range s.groups {
+		s.checkLeases(g)
+	}
+}
+
+// fault does something to a node that is up, now and then.
+func (s *simulation) fault() {
+	n, g := s.nodes[s.rng.IntN(len(s.nodes))], s.rng.Uint32N(s.groups)
+	if n.store == nil {
+		return
+	}
+	switch p := s.rng.IntN(1000); {
+	case p < 5:
+		n.stop(s.rng.IntN(4) > 0)
+	case p < 15:
+		other := s.nodes[s.rng.IntN(len(s.nodes))]
+		s.cut[[2]int{n.id, other.id}] = true
+		if s.rng.IntN(3) > 0 {
+			s.cut[[2]int{other.id, n.id}] = true
+		}
+	case p < 20:
+		clear(s.cut)
+	case p < 30:
+		for g := range n.groups {
+			n.states[g].flush()
+		}
+	case p < 50:
+		if n.groups[g].Transfer(uint64(s.rng.IntN(len(s.nodes)))+1) == nil {
+			s.count["transfers"]++
+		}
+	case p < 150:
+		s.read(n, g)
+	case p < 500:
+		s.propose(n, g)
+	}
+}
+
+// newSimulation starts some nodes.
+func newSimulation(t *testing.T, seed uint64, nodes int) *simulation {
+	cryptotest.SetGlobalRandom(t, seed) // raft draws its election timeouts of it
+	s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 2)), groups: 2, cut: map[[2]int]bool{}, count: map[string]int{}}
+	for range s.groups {
+		s.known = append(s.known, history{at: map[uint64]uint64{}, index: map[uint64]uint64{}})
+	}
+	for i := range nodes {
+		s.nodes = append(s.nodes, &simNode{sim: s, id: i, fs: vfs.NewCrashableMem(), rate: 0.95 + 0.1*s.rng.Float64()})
+	}
+	for _, n := range s.nodes {
+		n.start()
+	}
+	return s
+}
+
+// end stops all nodes.
+func (s *simulation) end() {
+	for _, n := range s.nodes {
+		n.stop(false)
+	}
+}
+
+func simulate(t *testing.T, seed uint64, steps int) *simulation {
+	s := newSimulation(t, seed, []int{3, 3, 1, 5}[seed%4])
+	for range steps {
+		s.step()
+	}
+	// Without faults, each group gets a leader, applies what it is given and comes to rest.
+	s.calm = true
+	clear(s.cut)
+	for range 3000 / 10 * 3 {
+		s.step()
+	}
+	for g := range s.groups {
+		for range 100 {
+			for _, n := range s.nodes {
+				if n.groups[g].Status().Leads {
+					s.propose(n, g)
+				}
+			}
+			s.step()
+		}
+	}
+	for range 300 {
+		s.step()
+	}
+	for g, h := range s.known {
+		first := s.nodes[0].states[g]
+		require.NotEmpty(t, h.acked)
+		for _, n := range s.nodes {
+			st := n.states[g]
+			require.Equal(t, first.digest, st.digest)
+			require.Equal(t, first.seen, st.seen)
+			require.Len(t, st.seen, len(h.index))
+			_, stored := st.read(&pebble.IterOptions{})
+			require.Equal(t, first.digest, stored)
+			for _, number := range h.acked {
+				require.True(t, st.seen[number], "command %d is lost", number)
+			}
+			for _, number := range h.rejected {
+				require.False(t, st.seen[number], "command %d was rejected, and is applied", number)
+			}
+			require.Zero(t, n.groups[g].Status().Proposals)
+			require.Zero(t, n.groups[g].Status().Reads)
+		}
+	}
+	s.end()
+	return s
+}
+
+// TestSimulation runs groups through lost, late, doubled and reordered messages, partitions, crashes, slow and quick clocks, and
+// transfers of the lead. All replicas apply the same commands in the same order, once each; what was acknowledged is not lost,
+// what was rejected is not applied; reads and holders of leases see all that was acknowledged before.
+func TestSimulation(t *testing.T) {
+	first, n := uint64(0), seeds(4)
+	if testing.Short() {
+		n = 2
+	}
+	if s, err := strconv.ParseUint(os.Getenv("HOPGATE_SEED"), 10, 64); err == nil {
+		first, n = s, 1
+	}
+	total := map[string]int{}
+	for seed := first; seed < first+n; seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s := simulate(t, seed, 2000)
+			for what, n := range s.count {
+				total[what] += n
+			}
+			t.Logf("trace %x, %v", s.trace, s.count)
+		})
+	}
+	if n != 4 {
+		return
+	}
+	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "stops", "transfers", "cuts"} {
+		require.Positive(t, total[what], fmt.Sprintf("no seed has %s", what))
+	}
+}
