@@ -64,6 +64,9 @@ def struct(v):
             return v["time"] + offset(v["offset"])
         case ["months", "days", "seconds", "nanoseconds"]:
             return duration(v)
+        case ["srid", "x", "y", "z"]:
+            numbers = [v["x"], v["y"]] + ([] if v["z"] is None else [v["z"]])
+            return f"SRID={v['srid']};POINT {'Z ' * (len(numbers) == 3)}({' '.join(map(repr, numbers))})"
     return v
 
 

@@ -47,6 +47,7 @@ var statements = []string{
 	`UNWIND [null, true, false, 0, 1.5, '', 'ä', [], {}, [1, [null, 'x']], {a: 1, b: {c: [2.5]}}] AS x RETURN x, 1 AS one`,
 	`RETURN date('2026-01-02') AS d, localtime('03:04:05.000000006') AS lt, time('03:04+01:00') AS t, localdatetime('2026-01-02T03:04') AS ldt,
 	 datetime('2026-01-02T03:04:05Z') AS dt, duration('P1Y2M3DT4.5S') AS du`,
+	`UNWIND [point({x: 1, y: 2.5}), point({longitude: 12.5, latitude: 55.7, height: 3})] AS p RETURN p`,
 	`MATCH p = (a:A {name: 'Ann'})-[r:R*]->(z) RETURN a, p, r, z ORDER BY length(p)`,
 	`MATCH (n) RETURN n ORDER BY n.name`,
 	`MATCH ()-[r]->() RETURN r ORDER BY r.since`,

@@ -3,12 +3,16 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"os"
+	"strconv"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -77,8 +81,26 @@ func value(v *pb.Value) any {
 		return edge(k.Edge)
 	case *pb.Value_Path:
 		return path(k.Path)
+	case *pb.Value_Point:
+		return point(k.Point)
+	case *pb.Value_Bytes:
+		return base64.StdEncoding.EncodeToString(k.Bytes)
 	}
 	panic(fmt.Sprintf("a value of kind %T", v.GetKind()))
+}
+
+func point(p *pb.Point) string {
+	form, numbers := "POINT ", []float64{p.GetX(), p.GetY()}
+	if p.GetSrid() == 4979 || p.GetSrid() == 9157 {
+		form, numbers = "POINT Z ", append(numbers, p.GetZ())
+	}
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		if texts[i] = strconv.FormatFloat(n, 'f', -1, 64); n == math.Trunc(n) {
+			texts[i] += ".0"
+		}
+	}
+	return fmt.Sprintf("SRID=%d;%s(%s)", p.GetSrid(), form, strings.Join(texts, " "))
 }
 
 // cells gives a function that reads a cell of a column.

@@ -27,8 +27,15 @@ function value(v) {
     case "vertex": return vertex(v.vertex);
     case "edge": return edge(v.edge);
     case "path": return path(v.path);
+    case "point": return point(v.point);
+    case "bytes": return Buffer.from(v.bytes).toString("base64");
   }
   throw new Error(`a value of kind ${v.kind}`);
+}
+
+function point({ srid, x, y, z }) {
+  const solid = srid === 4979 || srid === 9157, numbers = solid ? [x, y, z] : [x, y];
+  return `SRID=${srid};POINT ${solid ? "Z " : ""}(${numbers.map((n) => (Number.isInteger(n) ? n.toFixed(1) : n)).join(" ")})`;
 }
 
 function column(c) {

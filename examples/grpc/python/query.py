@@ -1,4 +1,5 @@
 """Runs a statement over gRPC and prints each row as JSON: query.py ADDRESS STATEMENT, with api/proto in PYTHONPATH."""
+import base64
 import json
 import sys
 
@@ -45,7 +46,16 @@ def value(v):
             return edge(v.edge)
         case "path":
             return path(v.path)
+        case "point":
+            return point(v.point)
+        case "bytes":
+            return base64.b64encode(v.bytes).decode()
     raise ValueError(f"a value of kind {kind}")
+
+
+def point(p):
+    numbers = [p.x, p.y, p.z][: 3 if p.srid in (4979, 9157) else 2]
+    return f"SRID={p.srid};POINT {'Z ' * (len(numbers) == 3)}({' '.join(map(repr, numbers))})"
 
 
 def column(c):

@@ -8,6 +8,7 @@ import hopgate.v1.ValueOuterClass.Column;
 import hopgate.v1.ValueOuterClass.Edge;
 import hopgate.v1.ValueOuterClass.MapEntry;
 import hopgate.v1.ValueOuterClass.Path;
+import hopgate.v1.ValueOuterClass.Point;
 import hopgate.v1.ValueOuterClass.RowBatch;
 import hopgate.v1.ValueOuterClass.Value;
 import hopgate.v1.ValueOuterClass.Vertex;
@@ -15,6 +16,7 @@ import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -65,7 +67,14 @@ public final class Query {
       case VERTEX -> vertex(v.getVertex());
       case EDGE -> edge(v.getEdge());
       case PATH -> path(v.getPath());
+      case POINT -> point(v.getPoint());
+      case BYTES -> Base64.getEncoder().encodeToString(v.getBytes().toByteArray());
     };
+  }
+
+  static String point(Point p) {
+    boolean solid = p.getSrid() == 4979 || p.getSrid() == 9157;
+    return "SRID=" + p.getSrid() + ";POINT " + (solid ? "Z " : "") + "(" + p.getX() + " " + p.getY() + (solid ? " " + p.getZ() : "") + ")";
   }
 
   static List<?> column(Column c) {
