@@ -116,6 +116,10 @@ func TestGraph(t *testing.T) {
 	before := p.text(`$view.where("Crown").k`)
 	p.key("+", 0)
 	p.wait(`$view.where("Crown").k > ` + before)
+	before = p.text(`$view.where("Crown").k`)
+	at := p.at("Crown")
+	call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: at.X, Y: at.Y, DeltaX: 1, DeltaY: 200})
+	p.wait(`$view.where("Crown").k < ` + before)
 	p.click("button", "Fit")
 
 	p.focus("searchbox", "Search vertices")

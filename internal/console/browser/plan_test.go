@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -72,4 +73,19 @@ func TestSchema(t *testing.T) {
 	p.click("button", "Ship MOORED Quay")
 	p.ended()
 	p.wait(`$t.find("textbox", "Statement").value.startsWith("MATCH (a:Ship)-[r:MOORED]->(b:Quay)") && document.querySelector(".status").textContent.includes("1 row")`)
+
+	// Labels and properties lead to queries as well, and the picture by the keyboard.
+	for name, want := range map[string]string{"Show some Ship": "MATCH (n:Ship)\nRETURN n\nLIMIT 25", "length long 50%": "MATCH (n:Ship)\nRETURN n.length AS value", "Show some MOORED": "MATCH (a)-[r:MOORED]->(b)"} {
+		p.click("link", "Schema")
+		p.click("button", name)
+		p.wait(fmt.Sprintf(`$t.find("textbox", "Statement")?.value.startsWith(%q)`, want))
+		p.ended()
+		require.NotContains(t, p.text(status), "failed")
+	}
+	p.click("link", "Schema")
+	p.wait(`document.querySelector(".schema-picture")`)
+	p.focus("button", "Quay")
+	p.key(" ", 0)
+	p.wait(`$t.find("textbox", "Statement")?.value === "MATCH (n:Quay)\nRETURN n\nLIMIT 25"`)
+	p.ended()
 }

@@ -46,7 +46,7 @@ export function columns(list, { count, bytes, duration }) {
     ...some("calls", "calls to other processes", figure("wireRequests")),
     ...some("sent", "bytes sent to other processes", figure("wireSent", bytes)),
     ...some("received", "bytes received from other processes", figure("wireReceived", bytes)),
-    ...some("B/edge", "bytes received for each edge", (p) => (p.wirePerEdge === undefined ? undefined : Number(p.wirePerEdge).toFixed(2))),
+    ...some("B/edge", "bytes sent and received for each edge", (p) => (p.wirePerEdge === undefined ? undefined : Number(p.wirePerEdge).toFixed(2))),
   ];
 }
 

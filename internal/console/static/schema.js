@@ -59,7 +59,7 @@ export const schemaPage = {
       while (!layout.settled) layout.step();
       const at = (id) => ({ x: 2.1 * layout.x[number.get(id)], y: 1.5 * layout.y[number.get(id)] });
       const box = extent(ids.map(at)), pad = edges.some((e) => e.from === e.to) ? 150 : 80;
-      const go = (text) => ({ class: "go", tabindex: "0", role: "button", onclick: () => query(text), onkeydown: (e) => { if (e.key === "Enter") query(text); } });
+      const go = (text) => ({ class: "go", tabindex: "0", role: "button", onclick: () => query(text), onkeydown: (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); query(text); } } });
       return el("section", { "aria-label": "What leads where" }, el("svg", { class: "schema-picture", role: "group", "aria-label": "Labels and the edge types between them", viewBox: `${box.x - pad} ${box.y - pad} ${box.width + 2 * pad} ${box.height + 2 * pad}` },
         edges.map((e) => {
           const c = curve(at(e.from), at(e.to), radius, { loop: bent.get(e.id).loop, bend: bent.get(e.id).bend * 1.6 }), from = scene.vertices.get(e.from).labels[0], to = scene.vertices.get(e.to).labels[0];

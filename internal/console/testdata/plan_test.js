@@ -1,4 +1,5 @@
 import { arc, columns, compare, fitted, offOf, operators } from "../static/plan.js";
+import { Digits } from "../static/rows.js";
 import { holds, same } from "./check.js";
 
 const plan = {
@@ -26,6 +27,12 @@ export function figures() {
   const write = { count: String, bytes: (n) => n + "B", duration: (n) => n + "ms" }, list = operators(plan);
   same(columns(list, write).map(([name, , text]) => [name, ...list.map(text)]), [
     ["estimated", "5", "1000", ""], ["rows", "100", "10", "1"], ["time", "0.025ms", "0.05ms", "0.025ms"], ["cache", "", "75%", ""], ["bytes", "3B", "9B", "0B"]]);
+}
+
+// The parser of rows keeps the digits of 2.00 as an object, which is not a JavaScript number.
+export function bytesPerEdge() {
+  const write = { count: String, bytes: String, duration: String }, list = operators({ operator: "A", wirePerEdge: new Digits("2.00"), children: [{ operator: "B", wirePerEdge: 2.25 }] });
+  same(columns(list, write).map(([name, , text]) => [name, ...list.map(text)]), [["B/edge", "2.00", "2.25"]]);
 }
 
 export function twoRuns() {
