@@ -128,6 +128,21 @@ func BenchmarkGroups(b *testing.B) {
 	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a.id % 20 = 0 RETURN c.firstName AS name, count(*) AS n, max(b.id) AS last")
 }
 
+// BenchmarkEdgeProperty takes the extremes of a property of all edges, and counts those behind an instant that is written as a text.
+func BenchmarkEdgeProperty(b *testing.B) {
+	b.Run("extremes", func(b *testing.B) {
+		byProcessors(b, "MATCH (:Person)-[k:KNOWS]->(:Person) RETURN min(k.creationDate) AS first, max(k.creationDate) AS last, count(k.creationDate) AS n")
+	})
+	b.Run("instant", func(b *testing.B) {
+		byProcessors(b, "MATCH (:Person)-[k:KNOWS]->(:Person) WHERE k.creationDate > datetime('2012-06-01T00:00:00Z') RETURN count(*) AS n")
+	})
+}
+
+// BenchmarkDistinctPairs counts the pairs of names at the ends of edges.
+func BenchmarkDistinctPairs(b *testing.B) {
+	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b:Person) WITH DISTINCT a.firstName AS x, b.firstName AS y RETURN count(*) AS n")
+}
+
 // BenchmarkMultiplicity counts the walks of three hops by path multiplicities, on one processor and on all.
 func BenchmarkMultiplicity(b *testing.B) {
 	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b) MATCH (b)-[:KNOWS]->(c) MATCH (c)-[:KNOWS]->(d) RETURN count(*) AS n")
