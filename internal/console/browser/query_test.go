@@ -142,6 +142,20 @@ func TestCancel(t *testing.T) {
 	require.Contains(t, p.text(status), "cancelled")
 }
 
+// The limits beside a statement hold at the server: one that writes is refused, and one that takes too long ends.
+func TestLimits(t *testing.T) {
+	p := visit(t, "")
+	p.click("checkbox", "read only")
+	p.ask("CREATE (:Unwanted)")
+	require.Contains(t, p.text(status), "the access mode is READ")
+	require.Contains(t, single.statement(t, "MATCH (n:Unwanted) RETURN count(n)", ""), "[[0]]")
+	p.focus("spinbutton", "Seconds until a statement ends")
+	p.js("document.activeElement.select()")
+	p.insert("1")
+	p.ask(long)
+	require.Contains(t, p.text(status), "ended before it finished")
+}
+
 // What is likely a mistake is said beside the result, and what is cut off as well.
 func TestNotifications(t *testing.T) {
 	single.statement(t, "CREATE (:Lighthouse {name: 'x'})", "")
@@ -189,6 +203,10 @@ func TestTableKeys(t *testing.T) {
 	p.wait(`$t.find("dialog")`)
 	require.Contains(t, p.text(`document.querySelector("dialog .detail").textContent`), "\"number\": 2")
 	p.audit()
+	p.key("Escape", 0)
+	p.wait(`!$t.find("dialog")`)
+	p.double(p.box("gridcell", "{number: 4"))
+	p.wait(`$t.find("dialog") && document.querySelector("dialog .detail").textContent.includes("\"number\": 4")`)
 	p.key("Escape", 0)
 	p.wait(`!$t.find("dialog")`)
 	p.js(`$t.find("separator", "Width of i").dispatchEvent(new MouseEvent("dblclick", {bubbles: true}))`)
