@@ -310,7 +310,7 @@ func (l *Log) Entries(lo, hi, maxSize uint64) (entries []*pb.Entry, err error) {
 		if err != nil {
 			return nil, asDamage(err)
 		}
-		defer it.Close()
+		defer func() { _ = it.Close() }() // its errors have shown in the walk
 		it.First()
 		for ; lo < min(hi, from); lo++ {
 			if !it.Valid() {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -157,10 +158,10 @@ func TestLogCrashes(t *testing.T) {
 						logs[g] = openLog(t, s, uint32(g))
 					}
 					found := ""
-					for i := len(states) - 1; i >= 0; i-- {
+					for i, state := range slices.Backward(states) {
 						why := ""
 						for g := range logs {
-							why += states[i][g].differs(logs[g])
+							why += state[g].differs(logs[g])
 						}
 						if why == "" {
 							states, found = states[i:i+1], ""

@@ -3,7 +3,6 @@ package replica
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc64"
 	"log/slog"
 	"math/rand/v2"
@@ -500,6 +499,6 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "stops", "transfers", "cuts"} {
-		require.Positive(t, total[what], fmt.Sprintf("no seed has %s", what))
+		require.Positive(t, total[what], "no seed has "+what)
 	}
 }
