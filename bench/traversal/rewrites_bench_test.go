@@ -21,9 +21,9 @@ func BenchmarkRewrites(b *testing.B) {
 	g, err := n.Store.Graph("default")
 	require.NoError(b, err)
 	for _, c := range []struct{ rule, name, statement string }{
-		{"FoldCount", "tree", "MATCH (a:Person)<-[:KNOWS]-(b)-[:KNOWS]->(c:Person) WHERE a.id < 1000 RETURN count(*)"},
-		{"FoldCount", "uniqueness", "MATCH (a)-[:KNOWS]->(b)-[:KNOWS]->(c) RETURN count(*)"},
-		{"FoldCount", "absence", "MATCH (a)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a <> c AND NOT (a)-[:KNOWS]->(c) RETURN count(*)"},
+		{"CountPushdown", "tree", "MATCH (a:Person)<-[:KNOWS]-(b)-[:KNOWS]->(c:Person) WHERE a.id < 1000 RETURN count(*)"},
+		{"CountPushdown", "uniqueness", "MATCH (a)-[:KNOWS]->(b)-[:KNOWS]->(c) RETURN count(*)"},
+		{"CountPushdown", "absence", "MATCH (a)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a <> c AND NOT (a)-[:KNOWS]->(c) RETURN count(*)"},
 		{"FrontierCount", "distinct2", "MATCH (p:Person {id: 1})-[:KNOWS]->()-[:KNOWS]->(q) RETURN count(DISTINCT q)"},
 		{"FrontierCount", "distinct3", "MATCH (p:Person {id: 1})-[:KNOWS]->()-[:KNOWS]->()-[:KNOWS]->(q) RETURN count(DISTINCT q)"},
 		{"CountStore", "label", "MATCH (p:Person) RETURN count(*)"},

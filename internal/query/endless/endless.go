@@ -142,7 +142,7 @@ var operators = []Request{
 	{Operator: "LoadCSV", Statement: again + "LOAD CSV FROM 'file:///endless.csv' AS line RETURN count(line[0])"},
 	{Operator: "Drain", Statement: again + "CALL { WITH x CREATE (m:M {k: x}) DELETE m }"},
 	{Operator: "CountStore", Statement: "MATCH (n:D) WITH count(*) AS c " + again + "RETURN sum(c + x)"},
-	{Operator: "FoldCount", Statement: again + "MATCH (a:D)-[:W]->(b)-[:U]->(c) RETURN count(*)"},
+	{Operator: "MultiplicityCount", Statement: again + "MATCH (a:D)-[:W]->(b)-[:U]->(c) RETURN count(*)"},
 	{Operator: "PathMultiplicity", Statement: again + "MATCH (a:D)-[:W]->(b)-[:U]->(c) RETURN a.k, count(*)"},
 	{Operator: "FrontierCount", Statement: again + "CALL { MATCH (a:D)-[:W]->()-[:W]->()-[:W]->(b) RETURN count(DISTINCT b) AS c } RETURN sum(c + x)"},
 	{Operator: "FrontierCount", What: "of trails", Statement: again + "CALL { MATCH (a:D)-[:W*1..9]->(b) RETURN count(DISTINCT b) AS c } RETURN sum(c + x)"},

@@ -8,7 +8,7 @@ import (
 )
 
 // benchmarkCount counts the pairs of edges from each of many vertices: as rows, by an aggregate over path multiplicities, and by a
-// FoldCount.
+// MultiplicityCount.
 func benchmarkCount(b *testing.B, build func(q *plan.Query, from plan.Col) plan.Node) {
 	tx, g := social()
 	q := &plan.Query{}
@@ -60,6 +60,6 @@ func BenchmarkCountFold(b *testing.B) {
 	benchmarkCount(b, func(q *plan.Query, from plan.Col) plan.Node {
 		n := q.NewCol("n", graph.Null)
 		q.Out = []plan.Col{n}
-		return &plan.FoldCount{Input: &plan.Scan{Input: &plan.Unit{}, Out: from}, Multiplicities: []plan.Multiplicity{edgePairs(from)}, Out: n}
+		return &plan.MultiplicityCount{Input: &plan.Scan{Input: &plan.Unit{}, Out: from}, Multiplicities: []plan.Multiplicity{edgePairs(from)}, Out: n}
 	})
 }

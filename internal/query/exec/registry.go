@@ -43,8 +43,8 @@ func compileNode(c *compile.Compiler, n plan.Node, need plan.ColSet) *runtime.St
 		return search.FindPaths(c, n, need)
 	case *plan.ShortestPath:
 		return search.ShortestPath(c, n, need)
-	case *plan.FoldCount:
-		return adjacency.FoldCount(c, n, need)
+	case *plan.MultiplicityCount:
+		return adjacency.MultiplicityCount(c, n, need)
 	case *plan.PathMultiplicity:
 		return adjacency.PathMultiplicity(c, n, need)
 	case *plan.FrontierCount:

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// pushDownAggregate is the rule FoldRows, on aggregates directly above a MATCH. Leaves of the pattern that neither groups nor aggregates
+// pushDownAggregate is the rule AggregatePushdown, on aggregates directly above a MATCH. Leaves of the pattern that neither groups nor aggregates
 // read, and what hangs on them, only make rows repeat:
 //
 //	Aggregation count(*) BY a    Aggregation count(*) TIMES n BY a

@@ -7,10 +7,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// pushDownCount is the rule FoldCount. It applies to count(*), and to count(x) of something that a pattern binds, directly
+// pushDownCount is the rule CountPushdown. It applies to count(*), and to count(x) of something that a pattern binds, directly
 // above a MATCH or a MATCH with OPTIONAL MATCHes that each hang on one vertex.
 //
-// BenchmarkRewrites/FoldCount in bench/traversal compares it with the general shape, an aggregate over path multiplicities.
+// BenchmarkRewrites/CountPushdown in bench/traversal compares it with the general shape, an aggregate over path multiplicities.
 func pushDownCount(o *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
 	if !ok || len(a.Keys) > 0 || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" || a.Aggs[0].Distinct {
@@ -328,7 +328,7 @@ func negatedPair(e Expr) (x, y Col, ok bool) {
 // omitted.
 func (f *countPushdown) unlocksLeaf(x, y Col) bool {
 	g := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
-	g.pushLeaves() // what can be folded anyway
+	g.pushLeaves() // what can be pushed down anyway
 	read := ColSet{}
 	for _, e := range f.p.Preds {
 		if _, _, ok := negatedPair(e); !ok {
@@ -431,7 +431,7 @@ func (p *Pattern) mergeVertices(x, y Col) {
 
 // count creates the sum over the remaining pattern.
 func (f *countPushdown) count(input Node, out Col) Node {
-	c := &FoldCount{Input: &Match{Input: input, Pattern: *f.p}, Out: out}
+	c := &MultiplicityCount{Input: &Match{Input: input, Pattern: *f.p}, Out: out}
 	for _, v := range f.p.Vertices {
 		if bs := f.branches[v.Col]; len(bs) > 0 {
 			c.Multiplicities = append(c.Multiplicities, Multiplicity{Col: v.Col, Branches: bs})

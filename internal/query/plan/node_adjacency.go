@@ -75,27 +75,27 @@ func (n *Intersect) rows(e *estimator, in float64) float64 {
 	return rows / max(1, o.vertices(n.Labels))
 }
 
-// FoldCount returns one row: the sum over the rows of Input of the product of their path multiplicities, which is the number of
+// MultiplicityCount returns one row: the sum over the rows of Input of the product of their path multiplicities, which is the number of
 // rows that Input would have with the trees of Multiplicities expanded. Without Multiplicities: the number of rows.
-type FoldCount struct {
+type MultiplicityCount struct {
 	Input          Node
 	Multiplicities []Multiplicity
 	Out            Col
 }
 
-func (n *FoldCount) inputs(f func(*Node)) { f(&n.Input) }
+func (n *MultiplicityCount) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*FoldCount) exprs(exprVisitor) {}
+func (*MultiplicityCount) exprs(exprVisitor) {}
 
-func (n *FoldCount) describe(f *formatter) (name, args string) {
+func (n *MultiplicityCount) describe(f *formatter) (name, args string) {
 	parts := make([]string, len(n.Multiplicities))
 	for i, w := range n.Multiplicities {
 		parts[i] = "(" + f.col(w.Col) + ")" + f.branches(w.Branches)
 	}
-	return "FoldCount", strings.TrimSpace(strings.Join(parts, ", ") + " AS " + f.col(n.Out))
+	return "MultiplicityCount", strings.TrimSpace(strings.Join(parts, ", ") + " AS " + f.col(n.Out))
 }
 
-func (*FoldCount) rows(e *estimator, _ float64) float64 {
+func (*MultiplicityCount) rows(e *estimator, _ float64) float64 {
 	return e.outer
 }
 

@@ -14,7 +14,7 @@ const maxPartitioned = 3
 // (-1)^(n-1) (n-1)! for each block of n edges: the Möbius function of the lattice of partitions (Rota 1964, On the Foundations
 // of Combinatorial Theory I). It returns none if the pattern does not allow it.
 //
-// BenchmarkRewrites/FoldCount/uniqueness in bench/traversal compares it with enumeration.
+// BenchmarkRewrites/CountPushdown/uniqueness in bench/traversal compares it with enumeration.
 func (f *countPushdown) partitionTerms() []term {
 	if len(f.p.Paths) > 0 ||
 		slices.ContainsFunc(f.p.Edges, func(e PatEdge) bool { return e.Length != nil || e.Bound || e.Shortest != "" }) {

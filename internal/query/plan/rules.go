@@ -40,12 +40,12 @@ var (
 			apply: filterIntoMatch,
 		},
 		{
-			name:  "FoldCount",
+			name:  "CountPushdown",
 			why:   "A count of rows is a sum of products: a leaf of the pattern that nothing else reads multiplies the rows of its neighbour by the number of its edges, so it need not be enumerated; leaf by leaf, a tree becomes one vertex. A single inequality of two vertices is the count without it less the count with them equal; so are up to three edges that must differ, over their partitions. Wrong where an edge of a longer list or in two ways could be another edge of its clause, and where anything but the count is read.",
 			apply: pushDownCount,
 		},
 		{
-			name:  "FoldRows",
+			name:  "AggregatePushdown",
 			why:   "A leaf of the pattern that neither groups nor aggregates read makes each row repeat as often as its neighbour has such edges, which counts, sums and means take at once: by group, degrees are multiplied as well. Wrong for lists and percentiles, where an edge could be another edge of its clause, and expensive where the pattern is best found from the leaf.",
 			apply: pushDownAggregate,
 		},

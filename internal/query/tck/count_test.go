@@ -20,8 +20,8 @@ func TestCountsOfPatterns(t *testing.T) {
 	for seed := range uint64(60) {
 		g := &patternGenerator{r: rand.New(rand.NewPCG(seed, 23))}
 		g.makeGraph()
-		folds, plain := newEngine(setting{shards: 1 + int(seed%2)}, nil), newEngine(setting{shards: 1, disable: rules}, nil)
-		for _, e := range []*engine{folds, plain} {
+		pushed, plain := newEngine(setting{shards: 1 + int(seed%2)}, nil), newEngine(setting{shards: 1, disable: rules}, nil)
+		for _, e := range []*engine{pushed, plain} {
 			_, err := e.run(g.graph.create(), nil)
 			require.NoError(t, err)
 		}
@@ -29,10 +29,10 @@ func TestCountsOfPatterns(t *testing.T) {
 			text := g.tree()
 			want, err := plain.run(text, nil)
 			require.NoError(t, err, text)
-			got, err := folds.run(text, nil)
+			got, err := pushed.run(text, nil)
 			require.NoError(t, err, text)
 			require.Equal(t, sortedRows(want), sortedRows(got), "seed %d\n%s\n%s", seed, g.graph.create(), text)
-			if counted++; folds.sums(t, text) {
+			if counted++; pushed.sums(t, text) {
 				summed++
 			}
 		}

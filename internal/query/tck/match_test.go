@@ -13,7 +13,7 @@ import (
 var matches = flag.Int("matches", 400, "random statements of TestMatchesOfPatterns")
 
 // rules are the optimizer's rules that must not change an answer.
-var rules = []string{"EdgeExists", "MergeMatches", "FilterIntoMatch", "FoldCount", "TopK", "CountStore", "FrontierCount"}
+var rules = []string{"EdgeExists", "MergeMatches", "FilterIntoMatch", "CountPushdown", "TopK", "CountStore", "FrontierCount"}
 
 // TestMatchesOfPatterns compares random MATCH statements with the reference evaluator.
 func TestMatchesOfPatterns(t *testing.T) {

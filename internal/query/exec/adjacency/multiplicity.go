@@ -13,13 +13,13 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// foldCount sums the products of its rows' path multiplicities. It computes the multiplicity of a vertex once, from those of
+// multiplicityCount sums the products of its rows' path multiplicities. It computes the multiplicity of a vertex once, from those of
 // its neighbours: counting by messages along a tree (Yannakakis 1981, in the form that FAQ, Khamis et al. 2016, uses for
 // counts).
 //
 // BenchmarkCountFold against BenchmarkCountMultiplicity, and BenchmarkRewrites in bench/traversal, compare it with an aggregate
 // over rows with path multiplicities.
-type foldCount struct {
+type multiplicityCount struct {
 	runtime.Input
 	frame   *runtime.Frame
 	factors []*multiplicities
@@ -30,8 +30,8 @@ type foldCount struct {
 	out     runtime.Batch
 }
 
-// FoldCount compiles a FoldCount.
-func FoldCount(c *compile.Compiler, n *plan.FoldCount, need plan.ColSet) *runtime.Stage {
+// MultiplicityCount compiles a MultiplicityCount.
+func MultiplicityCount(c *compile.Compiler, n *plan.MultiplicityCount, need plan.ColSet) *runtime.Stage {
 	below := plan.ColSet{}
 	for _, w := range n.Multiplicities {
 		below.Add(w.Col)
@@ -42,7 +42,7 @@ func FoldCount(c *compile.Compiler, n *plan.FoldCount, need plan.ColSet) *runtim
 	}
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Out)}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		x := &foldCount{Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, frame: r.Frame, at: s.Pos(n.Out)}
+		x := &multiplicityCount{Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, frame: r.Frame, at: s.Pos(n.Out)}
 		c := newSharing(r)
 		for _, w := range n.Multiplicities {
 			x.factors = append(x.factors, c.newMultiplicities(r, in.Pos(w.Col), w.Branches))
@@ -52,7 +52,7 @@ func FoldCount(c *compile.Compiler, n *plan.FoldCount, need plan.ColSet) *runtim
 	return s
 }
 
-func (x *foldCount) Open(ctx context.Context) error {
+func (x *multiplicityCount) Open(ctx context.Context) error {
 	x.done = false
 	for _, w := range x.factors {
 		w.open()
@@ -60,14 +60,14 @@ func (x *foldCount) Open(ctx context.Context) error {
 	return x.Input.Open(ctx)
 }
 
-func (x *foldCount) Close() {
+func (x *multiplicityCount) Close() {
 	for _, w := range x.factors {
 		w.release()
 	}
 	x.Input.Close()
 }
 
-func (x *foldCount) Next(ctx context.Context) (*runtime.Batch, error) {
+func (x *multiplicityCount) Next(ctx context.Context) (*runtime.Batch, error) {
 	if x.done || x.frame.Rows() == 0 {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (x *foldCount) Next(ctx context.Context) (*runtime.Batch, error) {
 }
 
 // add adds the products of a batch.
-func (x *foldCount) add(ctx context.Context, b *runtime.Batch) error {
+func (x *multiplicityCount) add(ctx context.Context, b *runtime.Batch) error {
 	x.product = x.product[:0]
 	for range b.N {
 		x.product = append(x.product, 1)
@@ -153,7 +153,7 @@ type branchMultiplicity struct {
 
 // newMultiplicities creates the memo of some branches.
 func (c *sharedMultiplicities) newMultiplicities(r *runtime.Run, pos int, branches []plan.Branch) *multiplicities {
-	w := &multiplicities{pos: pos, sharing: c, acct: runtime.Account{Run: r, Name: "FoldCount"}}
+	w := &multiplicities{pos: pos, sharing: c, acct: runtime.Account{Run: r, Name: "MultiplicityCount"}}
 	for _, b := range branches {
 		bw := &branchMultiplicity{reader: NewReader(r, b.Types, b.Dir, b.Labels), optional: b.Optional}
 		if len(b.Branches) > 0 {

@@ -22,7 +22,7 @@ const coalescedBatches = 16
 
 // Coalesce returns the rows of an operator, whose batches have that many columns, in larger batches.
 func Coalesce(r *runtime.Run, in runtime.Operator, cols int) runtime.Operator {
-	return &coalescer{Input: runtime.Input{In: in}, r: r, cols: cols, held: runtime.Buffer{Acct: runtime.Account{Run: r, Name: "FoldCount"}}}
+	return &coalescer{Input: runtime.Input{In: in}, r: r, cols: cols, held: runtime.Buffer{Acct: runtime.Account{Run: r, Name: "MultiplicityCount"}}}
 }
 
 func (h *coalescer) Open(ctx context.Context) error {
