@@ -434,8 +434,8 @@ func (e *Engine) pools(q *Running) []*exec.Pool {
 		}
 	}
 	if len(all) > len(e.allPools) {
-		told := all // escapes to the heap, unlike all
-		q.pools.Store(&told)
+		shared := all // escapes to the heap, unlike all
+		q.pools.Store(&shared)
 	}
 	return all
 }

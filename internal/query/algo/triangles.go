@@ -56,12 +56,12 @@ func computeLCC(ctx context.Context, j *job) (*answer, error) {
 // twice marks the entry of a neighbour that counts as two edges.
 const twice = 1 << 31
 
-// triangles adds, for each vertex, what the edges that lie opposite to it in its triangles count as. weigh says what two neighbours
+// triangles adds, for each vertex, what the edges that lie opposite to it in its triangles count as. weight says what two neighbours
 // count as, 1 or 2, by the directions in which edges join them. degrees are the numbers of distinct neighbours.
 //
 // Each edge is directed from the end with fewer neighbours to the other one, so that a triangle has one vertex from which edges lead to
 // both others, and the lists of vertices with many neighbours are short.
-func (j *job) triangles(ctx context.Context, weigh func(out, in bool) uint32) (counts []int64, degrees []uint32, err error) {
+func (j *job) triangles(ctx context.Context, weight func(out, in bool) uint32) (counts []int64, degrees []uint32, err error) {
 	if err := j.vertices(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +115,7 @@ func (j *job) triangles(ctx context.Context, weigh func(out, in bool) uint32) (c
 			at := f.offsets[v]
 			both(out.of(v), in.of(v), func(u uint32, o, i bool) {
 				if ahead(uint32(v), u) {
-					if f.targets[at] = u; weigh(o, i) == 2 {
+					if f.targets[at] = u; weight(o, i) == 2 {
 						f.targets[at] |= twice
 					}
 					at++

@@ -69,7 +69,7 @@ func (v varEdge) where(e ast.Expr, names ...binding) {
 // relationship; what it says of x and y are conditions on the ends of each edge.
 func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) plan.Col {
 	x, r, y, ok := step(s)
-	if !ok || r.Direction == ast.DirectionBoth && (tells(x) || tells(y)) || x.Variable != nil && name(x.Variable) == name(y.Variable) {
+	if !ok || r.Direction == ast.DirectionBoth && (constrained(x) || constrained(y)) || x.Variable != nil && name(x.Variable) == name(y.Variable) {
 		return p.repeated(s, left, right)
 	}
 	e := plan.PatEdge{Left: left, Right: right, Dir: directions[r.Direction], Length: p.length(s.Quantifier)}
@@ -105,8 +105,8 @@ func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) 
 	return v.edge().Col
 }
 
-// tells reports whether a node pattern says anything.
-func tells(n *ast.NodePattern) bool {
+// constrained reports whether a node pattern has a variable, labels, properties or a condition.
+func constrained(n *ast.NodePattern) bool {
 	return n.Variable != nil || n.Labels != nil || n.Properties != nil || n.Where != nil
 }
 

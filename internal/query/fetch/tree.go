@@ -14,7 +14,7 @@ type Request struct {
 	rights rights
 }
 
-// memberKind tells the members of an object apart.
+// memberKind is the kind of a member of an object.
 type memberKind uint8
 
 const (

@@ -100,7 +100,7 @@ func (x *run) writeOne(b *binder, w *write, done map[string]*written) (*written,
 	return r, nil
 }
 
-// isEdgeObject tells an edge, which has its ends, from a vertex.
+// isEdgeObject reports whether an object is an edge, which has its ends.
 func isEdgeObject(o *node) bool {
 	from, to := o.get("from"), o.get("to")
 	return from != nil && to != nil && from.kind == kObject && to.kind == kObject

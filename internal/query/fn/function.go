@@ -22,7 +22,7 @@ type Context struct {
 	Run context.Context
 }
 
-// alive tells whether the run may go on.
+// alive reports whether the run may go on.
 func (c *Context) alive() error {
 	if c.Run != nil && c.Run.Err() != nil {
 		return graph.DeadlineError(context.Cause(c.Run))
@@ -77,7 +77,7 @@ type Function struct {
 // Aggregate is a function over the rows of a group.
 type Aggregate = Function
 
-// Aggregating tells whether the function computes its value from the rows of a group.
+// Aggregating reports whether the function computes its value from the rows of a group.
 func (f *Function) Aggregating() bool { return f.New != nil }
 
 // Lookup finds a function that maps values to one value, by its name in any case.
