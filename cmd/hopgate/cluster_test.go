@@ -77,13 +77,13 @@ func startClusterIn(t *testing.T, dirs []string, gateways int, more ...string) (
 	for i, a := range addresses {
 		ss = append(ss, &process{t: t, grpc: a, args: append([]string{
 			"shard", "--data-dir", dirs[i], "--shard-ordinal", strconv.Itoa(i), "--shard-addresses", list, "--grpc", a, "--admin", "127.0.0.1:0",
-			"--memory", "64MiB",
+			"--memory", "256MiB",
 		}, more...)})
 	}
 	for range gateways {
 		p := &process{t: t, http: freeAddress(t), grpc: freeAddress(t)}
 		p.args = append([]string{
-			"gateway", "--shard-addresses", list, "--http", p.http, "--grpc", p.grpc, "--admin", "127.0.0.1:0", "--memory", "64MiB",
+			"gateway", "--shard-addresses", list, "--http", p.http, "--grpc", p.grpc, "--admin", "127.0.0.1:0", "--memory", "256MiB",
 			"--query-timeout", "5m", // a machine may stand still for some time
 		}, more...)
 		if slices.Contains(more, "--tls-cert") {
