@@ -34,7 +34,7 @@ func (h host) Transactions(ctx context.Context) []procedure.Transaction {
 	for _, q := range h.e.Running(ctx) {
 		t := procedure.Transaction{
 			ID: transactionID(q), Graph: q.Graph, Statement: q.Statement, Start: q.Start, StatementStart: q.Start, Caller: q.Caller,
-			Connection: q.Session.ID, Address: q.Session.Address, Agent: q.Session.Agent, Proto: q.Session.Protocol, Metadata: q.Metadata(),
+			Connection: q.Session().ID, Address: q.Session().Address, Agent: q.Session().Agent, Proto: q.Session().Protocol, Metadata: q.Metadata(),
 		}
 		_, t.Bytes = q.Held()
 		ts = append(ts, t)

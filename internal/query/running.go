@@ -22,11 +22,11 @@ type Running struct {
 	Statement string    // "" between the statements of an explicit transaction
 	Start     time.Time // of the statement, or of the explicit transaction
 	Caller    string    // "" without authentication
-	Session   Session   // of the request
 
-	action   string // the name in the audit log; "": not logged
-	system   bool   // runs on the system rather than a graph
-	quiet    bool   // not counted, limited or logged
+	session  *Session // of the request, or nil
+	action   string   // the name in the audit log; "": not logged
+	system   bool     // runs on the system rather than a graph
+	quiet    bool     // not counted, limited or logged
 	kind     Kind
 	trace    *trace          // nil unless requested
 	admitted bool            // it must leave the gate
@@ -85,7 +85,7 @@ type registry struct {
 // start lists a request and returns its context.
 func (r *registry) start(q *Running, ctx context.Context, at time.Time, timeout time.Duration, graphName, statement string) context.Context { //nolint:revive // What is started comes first.
 	q.Graph, q.Statement, q.Start, q.Caller = graphName, statement, at, access.Name(ctx)
-	q.Session = sessionOf(ctx)
+	q.session = sessionOf(ctx)
 	q.ctx.Context, q.ctx.owner = ctx, q //nolint:fatcontext // The request's own, once.
 	ctx = &q.ctx
 	if timeout > 0 {
@@ -160,7 +160,7 @@ func (r *registry) endAll(graphName string, but *Running) {
 
 // open lists an explicit transaction, which cancel ends.
 func (r *registry) open(ctx context.Context, graphName string, cancel context.CancelCauseFunc) *Running {
-	q := &Running{Graph: graphName, Start: time.Now(), Caller: access.Name(ctx), Session: sessionOf(ctx), cancel: cancel, idle: true}
+	q := &Running{Graph: graphName, Start: time.Now(), Caller: access.Name(ctx), session: sessionOf(ctx), cancel: cancel, idle: true}
 	r.add(q)
 	return q
 }
@@ -168,7 +168,7 @@ func (r *registry) open(ctx context.Context, graphName string, cancel context.Ca
 // startIn lists a statement instead of its explicit transaction. Its context also ends with the transaction's.
 func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Duration, statement string) (context.Context, *Running) {
 	tx := t.listing
-	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, Caller: tx.Caller, Session: tx.Session, tx: tx}
+	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, Caller: tx.Caller, session: tx.session, tx: tx}
 	ctx, cancel := t.within(context.WithValue(ctx, runningKey{}, tx))
 	q.cancel, q.timer = tx.cancel, cancel
 	if timeout > 0 {

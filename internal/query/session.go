@@ -21,12 +21,18 @@ func WithSession(ctx context.Context, s *Session) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
-// sessionOf returns the session of a request, or an empty one.
-func sessionOf(ctx context.Context) Session {
-	if s, ok := ctx.Value(sessionKey{}).(*Session); ok {
-		return *s
+// sessionOf returns the session of a request, or nil.
+func sessionOf(ctx context.Context) *Session {
+	s, _ := ctx.Value(sessionKey{}).(*Session)
+	return s
+}
+
+// Session returns the session of the request, or an empty one.
+func (q *Running) Session() Session {
+	if q.session == nil {
+		return Session{}
 	}
-	return Session{}
+	return *q.session
 }
 
 type runningKey struct{}
@@ -50,6 +56,7 @@ func (q *Running) Metadata() graph.Value {
 
 func (q *Running) setMetadata(v graph.Value) {
 	if !v.IsNull() {
-		q.metadata.Store(&v)
+		kept := v // escapes to the heap, unlike v
+		q.metadata.Store(&kept)
 	}
 }

@@ -117,7 +117,7 @@ func (s *adminService) RunningQueries(ctx context.Context, _ *pb.RunningQueriesR
 		out.Queries = append(out.Queries, &pb.RunningQuery{
 			Id: q.ID, Graph: q.Graph, Statement: q.Statement, Start: timestamppb.New(q.Start),
 			Elapsed: durationpb.New(time.Since(q.Start)), Rows: uint64(q.Rows()),
-			Connection: q.Session.ID, Client: q.Session.Address, Agent: q.Session.Agent,
+			Connection: q.Session().ID, Client: q.Session().Address, Agent: q.Session().Agent,
 		})
 	}
 	return out, nil

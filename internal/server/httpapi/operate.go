@@ -78,7 +78,7 @@ func (h *Handler) running(w http.ResponseWriter, r *http.Request) {
 		operator, held := q.Held()
 		out = append(out, runningJSON{
 			q.ID, q.Graph, q.Statement, q.Caller, q.Start, milliseconds(time.Since(q.Start)), q.Rows(), held, operator,
-			q.Session.ID, q.Session.Address, q.Session.Agent,
+			q.Session().ID, q.Session().Address, q.Session().Agent,
 		})
 	}
 	writeJSON(w, map[string]any{"queries": out})
