@@ -28,11 +28,12 @@ var manualFunctions = map[string]string{
 	"trigonometric": "acos asin atan atan2 cos cosh cot coth degrees haversin pi radians sin sinh tan tanh",
 	"temporal": "format " + clocks("date") + clocks("datetime") + "datetime.fromEpoch datetime.fromEpochMillis " + clocks("localdatetime") +
 		clocks("localtime") + clocks("time") + "local_datetime local_time zoned_datetime zoned_time",
-	"duration": "duration duration.between duration_between duration.inDays duration.inMonths duration.inSeconds",
-	"database": "db.nameFromElementId",
-	"graph":    "graph.byElementId graph.byName graph.names graph.propertiesByName",
-	"spatial":  "point point.distance point.withinBBox",
-	"vector":   "vector vector.similarity.cosine vector.similarity.euclidean vector_dimension_count vector_distance vector_norm",
+	"duration":   "duration duration.between duration_between duration.inDays duration.inMonths duration.inSeconds",
+	"database":   "db.nameFromElementId",
+	"graph":      "graph.byElementId graph.byName graph.names graph.propertiesByName",
+	"spatial":    "point point.distance point.withinBBox",
+	"similarity": "vector.similarity.cosine vector.similarity.euclidean",
+	"vector":     "vector vector_dimension_count vector_distance vector_norm",
 }
 
 func clocks(name string) string {
@@ -41,7 +42,7 @@ func clocks(name string) string {
 
 // absentFunctions are the sections that docs/cypher.md says are not there, by what it calls them.
 var absentFunctions = map[string]string{
-	"database": "db.nameFromElementId", "graph": "graph.*", "vector": "vectors",
+	"database": "db.nameFromElementId", "graph": "graph.*", "vector": "the type `VECTOR`",
 }
 
 // ownSyntax gives calls of the functions whose arguments are written in a way of their own.

@@ -20,6 +20,8 @@ type Context struct {
 	// Run is the context of what computes, kept here since functions get this one alone; nil never ends. What takes long
 	// looks at it.
 	Run context.Context
+	// probe holds the first argument of a similarity of vectors, so that its memory is reused.
+	probe Probe
 }
 
 // alive reports whether the run may go on.
@@ -120,6 +122,7 @@ var functions = sortFunctions([]category{
 	{"List", [][]Function{listFunctions, collFunctions}},
 	{"Spatial", [][]Function{pointFunctions}},
 	{"Temporal", [][]Function{temporalFunctions, durationFunctions}},
+	{"Vector", [][]Function{vectorFunctions}},
 	{"APOC", [][]Function{apocFunctions}},
 	{"SQL", [][]Function{sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions}},
 })
