@@ -166,7 +166,7 @@ func compareNumbers(a, b graph.Value) (int, bool) {
 
 // orderOfTypes is openCypher's order of the types that properties have.
 var orderOfTypes = []graph.ValueKind{
-	graph.List, graph.DateTime, graph.LocalDateTime, graph.Date, graph.Time, graph.LocalTime, graph.Duration, graph.String,
+	graph.Bytes, graph.List, graph.PointKind, graph.DateTime, graph.LocalDateTime, graph.Date, graph.Time, graph.LocalTime, graph.Duration, graph.String,
 	graph.Bool, graph.Int,
 }
 
