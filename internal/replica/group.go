@@ -37,15 +37,19 @@ var (
 )
 
 // State is what the commands of a group change, the same on each replica. The group calls it from one goroutine.
+//
+// A state may consist of parts that a crash takes back to different commands. When its replica opens again, the group applies all
+// commands of the log once more, and each part skips those that it has.
 type State interface {
-	// Applied is the index of the last entry that the state has applied.
+	// Applied is the index of the last command that any part has, 0 if there is none.
 	Applied() uint64
-	// Apply applies commands, in their order, and makes Applied index, which is that of the last command or beyond: all at once,
-	// such that a crash leaves the state at one of its applied indexes. It may set the result of a command, which must
-	// depend on the state and the commands alone. After an error the replica stops.
-	Apply(commands []Command, index uint64) error
-	// Durable is an applied index that a crash does not take the state back behind.
-	Durable() uint64
+	// Apply applies commands in their order. A crash leaves each part as it was after one of its commands. Apply may set the result
+	// of a command, which must depend on the state and the commands alone. After an error the replica stops.
+	Apply(commands []Command) error
+	// Durable returns an index such that a crash takes no command up to it from any part; the index may be beyond the last command.
+	Durable() (uint64, error)
+	// Flush starts to make durable what was applied before. It does not wait.
+	Flush()
 }
 
 // Command is a command to apply.
@@ -83,6 +87,8 @@ type Group struct {
 	applied   uint64 // the last entry that was passed on to the state, or needed not to be
 	cut       uint64 // logs may be cut off up to here
 	cutAsked  uint64
+	flushed   uint64 // the cut that the state was last asked to flush for
+	grown     int    // bytes of entries since the last cut was proposed
 	lease     lease
 	fault     error
 }
@@ -112,8 +118,9 @@ type GroupOptions struct {
 	Clock func() time.Duration
 	// MessageBytes is how large messages, and so entries, are at most; default 1 MiB.
 	MessageBytes int
-	// CutEntries is how many entries are cut off logs at least at a time; default 1024.
+	// Logs are cut once they have CutEntries entries, default 16,384, or CutBytes bytes, default 64 MiB, that all members have.
 	CutEntries uint64
+	CutBytes   int
 	Logger     *slog.Logger
 }
 
@@ -126,12 +133,13 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 		o.MessageBytes = 1 << 20
 	}
 	if o.CutEntries == 0 {
-		o.CutEntries = 1024
+		o.CutEntries = 16 << 10
+	}
+	if o.CutBytes == 0 {
+		o.CutBytes = 64 << 20
 	}
 	applied := o.State.Applied()
-	switch first, last, commit := o.Log.first, o.Log.last, o.Log.hard.GetCommit(); {
-	case applied < first-1:
-		return nil, fmt.Errorf("replica: the state of group %d is at entry %d, but the log begins at entry %d", o.Group, applied, first)
+	switch last, commit := o.Log.last, o.Log.hard.GetCommit(); {
 	case applied > last:
 		return nil, fmt.Errorf("%w: group %d has applied entry %d, but the log ends at entry %d", ErrDamaged, o.Group, applied, last)
 	case applied > commit:
@@ -141,7 +149,8 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 			return nil, err
 		}
 	}
-	g := &Group{o: o, log: o.Log, restarted: o.Log.hard != nil, applied: applied, term: o.Log.hard.GetTerm()}
+	// The log was cut where all parts of the state had what came before.
+	g := &Group{o: o, log: o.Log, restarted: o.Log.hard != nil, applied: o.Log.first - 1, term: o.Log.hard.GetTerm()}
 	var nonce [8]byte
 	if _, err := rand.Read(nonce[:]); err != nil {
 		return nil, err
@@ -149,10 +158,13 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 	g.proposer = binary.BigEndian.Uint64(nonce[:])
 	err := g.do(func() (err error) {
 		g.node, err = raft.NewRawNode(&raft.Config{
-			ID: o.Replica, ElectionTick: ElectionTicks, HeartbeatTick: heartbeatTicks, Storage: groupStorage{g.log, o.Members}, Applied: applied,
+			ID: o.Replica, ElectionTick: ElectionTicks, HeartbeatTick: heartbeatTicks, Storage: groupStorage{g.log, o.Members}, Applied: g.applied,
 			MaxSizePerMsg: uint64(o.MessageBytes), MaxInflightMsgs: inflightCount, MaxInflightBytes: inflightBytes, MaxUncommittedEntriesSize: uncommittedBytes,
 			CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, Logger: raftLogger{o.Logger},
 		})
+		if err == nil && len(o.Members) == 1 {
+			err = g.node.Campaign() // there is nobody to wait for
+		}
 		return err
 	})
 	if err != nil {
@@ -283,6 +295,9 @@ func (g *Group) propose(data [][]byte) bool {
 // proposeCut lets logs be cut off up to the last entry that all members have.
 func (g *Group) proposeCut() error {
 	from := max(g.log.first-1, g.cut, g.cutAsked) + g.o.CutEntries
+	if g.grown >= g.o.CutBytes {
+		from -= g.o.CutEntries - 1
+	}
 	if g.log.last < from {
 		return nil
 	}
@@ -296,7 +311,7 @@ func (g *Group) proposeCut() error {
 	g.number++
 	data := appendHeader(nil, cutKind, proposalID{g.proposer, g.number})
 	if g.propose([][]byte{binary.AppendUvarint(data, all)}) {
-		g.cutAsked = all
+		g.cutAsked, g.grown = all, 0
 	}
 	return g.fault
 }
@@ -347,6 +362,9 @@ func (g *Group) ready(rd raft.Ready) error {
 		}
 	}
 	g.send(early)
+	for _, e := range rd.Entries {
+		g.grown += len(e.GetData())
+	}
 	hard := rd.HardState
 	if raft.IsEmptyHardState(hard) {
 		hard = nil
@@ -365,7 +383,15 @@ func (g *Group) ready(rd raft.Ready) error {
 	if g.cut < g.log.first {
 		return nil
 	}
-	return g.log.Compact(min(g.cut, g.o.State.Durable(), g.applied))
+	durable, err := g.o.State.Durable()
+	if err != nil {
+		return err
+	}
+	if durable < g.cut && g.flushed < g.cut {
+		g.flushed = g.cut
+		g.o.State.Flush()
+	}
+	return g.log.Compact(min(g.cut, durable, g.applied))
 }
 
 func (g *Group) send(messages []*pb.Message) {
@@ -420,6 +446,9 @@ func (g *Group) apply(entries []*pb.Entry) error {
 			if n != len(payload) {
 				return fmt.Errorf("entry %d: %w", e.GetIndex(), errEntry)
 			}
+			if index, err = g.commandEnd(index); err != nil {
+				return err
+			}
 			g.cut = max(g.cut, index)
 			continue
 		}
@@ -431,8 +460,8 @@ func (g *Group) apply(entries []*pb.Entry) error {
 	if g.partial.first != 0 {
 		g.applied = g.partial.first - 1 // the pieces are read again after a crash
 	}
-	if g.applied > g.o.State.Applied() {
-		if err := g.o.State.Apply(commands, g.applied); err != nil {
+	if len(commands) > 0 {
+		if err := g.o.State.Apply(commands); err != nil {
 			return err
 		}
 	}
@@ -445,6 +474,20 @@ func (g *Group) apply(entries []*pb.Entry) error {
 	}
 	g.endReads()
 	return nil
+}
+
+// commandEnd returns the last index up to an index at which no command goes on behind it: a log is not cut within a command.
+func (g *Group) commandEnd(index uint64) (uint64, error) {
+	for ; index >= g.log.first; index-- {
+		es, err := g.log.Entries(index, index+1, 0)
+		if err != nil {
+			return 0, err
+		}
+		if data := es[0].GetData(); len(data) == 0 || data[0] != fragmentKind {
+			break
+		}
+	}
+	return index, nil
 }
 
 // confirm takes the index up to which a read has to wait.

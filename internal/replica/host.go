@@ -1,0 +1,221 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// Host runs the replicas of a process, each in a goroutine of its own, over one log store.
+type Host struct {
+	o       HostOptions
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	groups map[uint32]*hosted
+	closed bool
+}
+
+// HostOptions configure a host.
+type HostOptions struct {
+	Store *LogStore
+	// Send passes messages of a group on to other processes, see GroupOptions. It may be nil if all groups have one member.
+	Send     func(group uint32, messages []*pb.Message)
+	CutBytes int          // see GroupOptions
+	Logger   *slog.Logger // default slog.Default()
+}
+
+// hosted is a replica that runs.
+type hosted struct {
+	tasks chan func(g *Group)
+	stop  chan struct{}
+
+	mu     sync.Mutex
+	status GroupStatus
+	fault  error
+}
+
+// hostedTasks is how many proposals, reads and messages wait for a replica before their callers do.
+const hostedTasks = 256
+
+// NewHost returns a host without replicas. The caller closes the store after the host.
+func NewHost(o HostOptions) *Host {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Host{o: o, groups: map[uint32]*hosted{}}
+}
+
+// Start opens a replica of a group and runs it until the host closes. See GroupOptions. A replica that is the only member leads when
+// Start returns, and its state has all of the log.
+func (h *Host) Start(group uint32, replica uint64, members []uint64, state State) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closed:
+		return ErrStopped
+	case h.groups[group] != nil:
+		return fmt.Errorf("replica: group %d runs already", group)
+	}
+	l, err := h.o.Store.Log(group, replica)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	g, err := OpenGroup(GroupOptions{
+		Group: group, Replica: replica, Members: slices.Clone(members), Log: l, State: state, CutBytes: h.o.CutBytes, Logger: h.o.Logger,
+		Send: func(messages []*pb.Message) {
+			if h.o.Send != nil {
+				h.o.Send(group, messages)
+			}
+		},
+		Clock: func() time.Duration { return time.Since(start) },
+	})
+	if err != nil {
+		return err
+	}
+	if len(members) == 1 { // it leads, with all of its log applied, once it has written that it does
+		if err := g.Process(); err != nil {
+			return err
+		}
+	}
+	r := &hosted{tasks: make(chan func(g *Group), hostedTasks), stop: make(chan struct{}), status: g.Status()}
+	h.groups[group] = r
+	h.running.Go(func() { r.run(g, h.o.Logger.With(slog.Uint64("group", uint64(group)))) })
+	return nil
+}
+
+// run passes time and tasks on to a replica until it is stopped.
+func (r *hosted) run(g *Group, log *slog.Logger) {
+	ticker := time.NewTicker(TickInterval)
+	defer ticker.Stop()
+	defer g.Close()
+	for {
+		err := g.Process()
+		r.mu.Lock()
+		r.status = g.Status()
+		if err != nil && r.fault == nil {
+			r.fault = err
+			log.Error("replica failed", slog.Any("error", err))
+		}
+		r.mu.Unlock()
+		select {
+		case f := <-r.tasks:
+			f(g)
+			// Proposals that wait share a write of the log.
+			for range len(r.tasks) {
+				(<-r.tasks)(g)
+			}
+		case <-ticker.C:
+			// A fault has been stored by Process, or will be.
+			_ = g.Tick()
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+// do hands a task to a replica and waits for the error that the task passes to done.
+func (h *Host) do(ctx context.Context, group uint32, task func(g *Group, done func(error))) error {
+	r, err := h.find(group)
+	if err != nil {
+		return err
+	}
+	result := make(chan error, 1)
+	select {
+	case r.tasks <- func(g *Group) { task(g, func(err error) { result <- err }) }:
+	case <-r.stop:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.stop:
+		return ErrAmbiguous
+	}
+}
+
+func (h *Host) find(group uint32) (*hosted, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.groups[group]
+	switch {
+	case h.closed:
+		return nil, ErrStopped
+	case r == nil:
+		return nil, fmt.Errorf("replica: this process has no replica of group %d", group)
+	}
+	return r, nil
+}
+
+// Propose has a group apply a command and returns its result; see Group.Propose. If ctx ends first, the command may still be applied.
+func (h *Host) Propose(ctx context.Context, group uint32, command []byte) error {
+	return h.do(ctx, group, func(g *Group, done func(error)) { g.Propose(command, done) })
+}
+
+// Read returns once the replica's state has all that was applied anywhere before the call; see Group.Read.
+func (h *Host) Read(ctx context.Context, group uint32) error {
+	return h.do(ctx, group, func(g *Group, done func(error)) { g.Read(done) })
+}
+
+// Step passes a message of another member on to a replica, or drops it if too many wait.
+func (h *Host) Step(group uint32, m *pb.Message) error {
+	r, err := h.find(group)
+	if err != nil {
+		return err
+	}
+	select {
+	case r.tasks <- func(g *Group) { _ = g.Step(m) }: // Process returns its fault
+	default:
+	}
+	return nil
+}
+
+// Err returns the fault of the log store, or of a replica, that keeps the process from taking changes, or nil.
+func (h *Host) Err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	errs := []error{h.o.Store.Err()}
+	for _, r := range h.groups {
+		r.mu.Lock()
+		errs = append(errs, r.fault)
+		r.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// Status returns the status of each replica, by its group.
+func (h *Host) Status() map[uint32]GroupStatus {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make(map[uint32]GroupStatus, len(h.groups))
+	for group, r := range h.groups {
+		r.mu.Lock()
+		out[group] = r.status
+		r.mu.Unlock()
+	}
+	return out
+}
+
+// Close stops all replicas. Their states and the log store are no longer in use when it returns.
+func (h *Host) Close() {
+	h.mu.Lock()
+	if !h.closed {
+		h.closed = true
+		for _, r := range h.groups {
+			close(r.stop)
+		}
+	}
+	h.mu.Unlock()
+	h.running.Wait()
+}

@@ -1,0 +1,138 @@
+package replica
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// list is a state in memory: the commands in their order.
+type list struct {
+	mu       sync.Mutex
+	commands []string
+}
+
+func (l *list) Applied() uint64 { return 0 } // it opens empty
+func (l *list) Apply(commands []Command) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range commands {
+		l.commands = append(l.commands, string(commands[i].Data))
+		if string(commands[i].Data) == "odd" {
+			commands[i].Result = errOdd
+		}
+	}
+	return nil
+}
+func (l *list) Durable() (uint64, error) { return 0, nil }
+func (l *list) Flush()                   {}
+
+func (l *list) has() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.commands)
+}
+
+func openHost(t *testing.T, fs *vfs.MemFS, send func(group uint32, messages []*pb.Message)) *Host {
+	store, err := OpenLogStore(LogStoreOptions{Dir: "log", FS: fs, MemtableBytes: 256 << 10})
+	require.NoError(t, err)
+	h := NewHost(HostOptions{Store: store, Send: send, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() {
+		h.Close()
+		require.NoError(t, store.Close())
+	})
+	return h
+}
+
+// TestHost runs a replica that is the only member of its group: it leads at once, batches proposals, and has its log when it opens again.
+func TestHost(t *testing.T) {
+	fs := vfs.NewMem()
+	ctx := t.Context()
+	var want []string
+	t.Run("first", func(t *testing.T) {
+		st := &list{}
+		h := openHost(t, fs, nil)
+		require.NoError(t, h.Start(1, 7, []uint64{7}, st))
+		require.ErrorContains(t, h.Start(1, 7, []uint64{7}, st), "runs already")
+		require.ErrorContains(t, h.Start(2, 7, []uint64{8}, st), "not one of the members")
+		require.ErrorContains(t, h.Propose(ctx, 3, nil), "no replica of group 3")
+		require.ErrorIs(t, h.Propose(ctx, 1, []byte("odd")), errOdd)
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() { require.NoError(t, h.Propose(ctx, 1, []byte(strconv.Itoa(i)))) })
+		}
+		all.Wait()
+		require.NoError(t, h.Read(ctx, 1))
+		require.NoError(t, h.Err())
+		s := h.Status()[1]
+		require.True(t, s.Leads)
+		require.Equal(t, uint64(7), s.Leader)
+		require.Len(t, st.has(), 101)
+		want = st.has()
+		h.Close()
+		require.ErrorIs(t, h.Propose(ctx, 1, nil), ErrStopped)
+		require.ErrorIs(t, h.Start(4, 7, []uint64{7}, st), ErrStopped)
+	})
+	st := &list{}
+	h := openHost(t, fs, nil)
+	require.NoError(t, h.Start(1, 7, []uint64{7}, st))
+	require.Equal(t, want, st.has())
+	h.o.Store.fail(vfs.ErrUnsupported)
+	require.Error(t, h.Propose(ctx, 1, []byte("late")))
+	require.ErrorIs(t, h.Err(), vfs.ErrUnsupported)
+}
+
+// TestHosts runs a group on three hosts. One of them leads, and another one does once that host is gone.
+func TestHosts(t *testing.T) {
+	hosts, states := make([]*Host, 3), make([]*list, 3)
+	for i := range hosts {
+		hosts[i] = openHost(t, vfs.NewMem(), func(group uint32, messages []*pb.Message) {
+			for _, m := range messages {
+				b, err := proto.Marshal(m)
+				require.NoError(t, err)
+				read := &pb.Message{}
+				require.NoError(t, proto.Unmarshal(b, read))
+				_ = hosts[m.GetTo()-1].Step(group, read) // which may have closed
+			}
+		})
+		states[i] = &list{}
+	}
+	for i, h := range hosts {
+		require.NoError(t, h.Start(5, uint64(i)+1, []uint64{1, 2, 3}, states[i]))
+	}
+	propose := func(command string) (leader int) {
+		leader = -1
+		require.Eventually(t, func() bool {
+			for i, h := range hosts {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				err := h.Propose(ctx, 5, []byte(command))
+				cancel()
+				if err == nil {
+					leader = i
+					return true
+				}
+			}
+			return false
+		}, time.Minute, 10*time.Millisecond)
+		return leader
+	}
+	first := propose("a")
+	for i, h := range hosts {
+		require.Eventually(t, func() bool { return h.Read(t.Context(), 5) == nil }, time.Minute, 10*time.Millisecond)
+		require.Contains(t, states[i].has(), "a")
+	}
+	hosts[first].Close()
+	second := propose("b")
+	require.NotEqual(t, first, second)
+	require.NoError(t, hosts[second].Read(t.Context(), 5))
+	require.Contains(t, states[second].has(), "b")
+}
