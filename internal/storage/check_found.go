@@ -221,7 +221,7 @@ func (s *shardCheck) values() error {
 	if err != nil {
 		return s.damage("graph", err)
 	}
-	it, err := newIter(s.v.values, &pebble.IterOptions{})
+	it, err := newIter(s.v.values, &pebble.IterOptions{LowerBound: appliedEnd})
 	if err != nil {
 		return s.damage("values", err)
 	}

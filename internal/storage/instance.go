@@ -19,7 +19,8 @@ import (
 type instance struct {
 	health
 	db     *pebble.DB
-	shares bool // views share snapshots; see share
+	shares bool      // views share snapshots; see share
+	logged *entryLog // of a replica; else nil
 
 	opts *pebble.Options
 	fs   vfs.FS // nil if the store is not sealed when it is closed
@@ -58,6 +59,10 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool, closi
 	in.init(dir, o.Logger)
 	p := pebbleOptions(o, sh, values)
 	in.opts = p
+	if o.Replica != nil {
+		p.DisableWAL = true
+		in.logged = &entryLog{}
+	}
 	p.ErrorIfNotExists = !create
 	p.ErrorIfExists = create
 	p.Logger = in
@@ -106,6 +111,11 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool, closi
 	in.db = db
 	if v := db.FormatMajorVersion(); v < pebble.FormatValueSeparation {
 		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), db.Close())
+	}
+	if in.logged != nil {
+		if in.logged.applied, err = readEntryIndex(db, nil); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
 	if values {
 		if err := checkBlobs(db, p.FS, dir); err != nil {
@@ -173,6 +183,12 @@ func (in *instance) apply(b *pebble.Batch, sync, snap bool) (wait func() error, 
 	if err := in.writable(); err != nil {
 		return nil, err
 	}
+	if in.logged != nil {
+		if err := in.logged.mark(b); err != nil {
+			return nil, err
+		}
+		sync = false
+	}
 	var ahead *pebble.Snapshot
 	err = in.guard(func() (err error) {
 		if sync {
@@ -216,6 +232,12 @@ func (in *instance) close() error {
 	}
 	if err := in.keepAhead(nil, 0); err != nil {
 		return err
+	}
+	if in.logged != nil && in.writable() == nil {
+		// Otherwise the next start applies the entries once more.
+		if err := in.guard(in.db.Flush); err != nil {
+			in.log.Warn("flush a store before it closes", slog.String("store", in.name), slog.Any("error", err))
+		}
 	}
 	if err := in.guard(in.db.Close); err != nil || in.fs == nil || in.writable() != nil {
 		return err

@@ -41,6 +41,11 @@ type Options struct {
 	ReadOnly bool
 	// Peers, if it is set, leads to the processes that keep all shards of graphs but the first.
 	Peers Peers
+	// Replicas is how many processes keep each part, through a log: 0, which keeps no log, or 1.
+	Replicas int
+	// Replica, if it is set, makes the stores of parts the state of a replica, which has the log of their batches. Opening parts with
+	// Replicas sets it.
+	Replica *Replica
 	// Clock tells the time by which vertices and edges with a TTL expire; default time.Now.
 	Clock func() time.Time
 	// KeepExpired deletes nothing that has expired, and shows it, until the store is opened without it: for a load that
@@ -87,6 +92,8 @@ type Tuning struct {
 	// ExpireBatch is how many vertices or edges, and about how many edges of such vertices, one transaction deletes that have
 	// expired; default 2,048.
 	ExpireBatch int
+	// LogBytes is how large the log of a replica becomes before what is flushed is cut off; default 64 MiB.
+	LogBytes int
 	// ReclaimBytes is how many bytes of deleted large values a shard keeps at least before it gives their space back;
 	// default 64 KiB. Negative never does.
 	ReclaimBytes int
@@ -124,6 +131,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.Tuning.CompactStep, 4<<10)
 	def(&o.Tuning.IngestBytes, 1<<20)
 	def(&o.Tuning.DenseRows, 32)
+	def(&o.Tuning.LogBytes, 64<<20)
 	def(&o.Tuning.ReclaimBytes, 64<<10)
 	def(&o.Tuning.ReclaimRest, 500*time.Millisecond)
 }
@@ -147,6 +155,7 @@ func (o *Options) Validate() error {
 	}
 	check(o.Dir != "", "storage: no data directory is named")
 	check(o.Shards >= 1 && o.Shards <= MaxShards, "storage: %d shards; it must be 1 to %d", o.Shards, MaxShards)
+	check(o.Replicas == 0 || o.Replicas == 1, "storage: %d replicas; it must be 0 or 1", o.Replicas)
 	check(o.ValueThreshold >= 16, "storage: a value threshold of %d bytes; it must be at least 16", o.ValueThreshold)
 	check(o.CacheBytes >= 0, "storage: a cache of %d bytes", o.CacheBytes)
 	check(o.MemtableBytes >= 256<<10 && o.MemtableBytes <= 1<<30, "storage: memtables of %d bytes; they must be 256 KiB to 1 GiB", o.MemtableBytes)

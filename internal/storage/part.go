@@ -74,6 +74,9 @@ func OpenPart(o *Options, sh *Shared, dir string, no, shards int, create bool, c
 	}
 	p := &Part{s: s, changed: changed, views: map[uint64]*partView{}}
 	b, ok, err := get(s.graph.live(), keys.MetaKey(keys.MetaVersion), nil)
+	if err == nil && o.Replica != nil && o.Replica.New {
+		err = p.StartAt(context.Background(), 0) // it comes from elsewhere, such as a backup
+	}
 	if err == nil && ok {
 		if len(b) != 16 {
 			err = corrupt("version", keys.MetaKey(keys.MetaVersion), errRecord)
@@ -96,7 +99,7 @@ func (p *Part) Stats() Stats { return p.s.Stats() }
 
 // Unused reports whether nothing was ever written to the part.
 func (p *Part) Unused() (bool, error) {
-	for st, lower := range map[store][]byte{p.s.graph: {byte(keys.Meta) + 1}, p.s.values: nil} {
+	for st, lower := range map[store][]byte{p.s.graph: {byte(keys.Meta) + 1}, p.s.values: appliedEnd} {
 		err := scanRange(st.live(), lower, nil, func(_, _ []byte) error { return errStop })
 		if err != nil {
 			if errors.Is(err, errStop) {
@@ -117,10 +120,13 @@ func (p *Part) Epoch() uint64 {
 
 // Attach makes the writer with an epoch the only one from now on, and returns the version of what is there. It refuses a writer
 // of an earlier epoch with ErrFenced. The states that were held for the writer before, and its last one, stay for their readers
-// for orphanAge.
-func (p *Part) Attach(epoch uint64) (version uint64, err error) {
+// for orphanAge. entry is the index of the log entry that asks for it, 0 without replicas; an entry that the part has changes nothing.
+func (p *Part) Attach(entry, epoch uint64) (version uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.s.disk.graph.has(entry) {
+		return p.version, nil
+	}
 	switch {
 	case epoch < p.epoch:
 		return 0, ErrFenced
@@ -130,6 +136,11 @@ func (p *Part) Attach(epoch uint64) (version uint64, err error) {
 	p.releaseOrphans()
 	if p.epoch != 0 {
 		if _, err := p.hold(); err != nil {
+			return 0, err
+		}
+	}
+	if p.s.opts.Replica != nil {
+		if err := p.s.values.flush(context.Background()); err != nil {
 			return 0, err
 		}
 	}
@@ -144,6 +155,16 @@ func (p *Part) Attach(epoch uint64) (version uint64, err error) {
 		}
 	}
 	p.epoch, p.version = epoch, p.version+1
+	return p.version, nil
+}
+
+// Attached returns the version of the part if a writer with an epoch is the last that has attached itself, or ErrFenced.
+func (p *Part) Attached(epoch uint64) (version uint64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if epoch != p.epoch {
+		return 0, ErrFenced
+	}
 	return p.version, nil
 }
 
@@ -173,11 +194,21 @@ var ErrGone = errors.New("storage: the state that was asked for is gone")
 // ErrAhead says that a version cannot be read yet: the part has not seen the batches, or the writer, that lead to it.
 var ErrAhead = errors.New("storage: the state that was asked for is not there yet")
 
-// Apply makes a batch of the writer durable and gives the part its version. A batch that was applied already is left
-// alone.
-func (p *Part) Apply(epoch uint64, c *Changed) error {
+// ErrOrder says that a batch does not follow the one before it.
+var ErrOrder = errors.New("storage: a batch does not follow the version of the shard")
+
+// Apply makes a batch of the writer durable, in a replica by its log entry, and gives the part its version. It skips a batch, or an
+// entry, that the part has. After an error other than ErrFenced and ErrOrder the part takes no more batches.
+func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	in := p.s.disk.graph
+	if c.Store == ValuesStore {
+		in = p.s.disk.values
+	}
+	if in.has(entry) {
+		return nil
+	}
 	if epoch != p.epoch {
 		return ErrFenced
 	}
@@ -187,14 +218,11 @@ func (p *Part) Apply(epoch uint64, c *Changed) error {
 			p.letGo(v)
 		}
 	}
-	in := p.s.graph
-	if c.Store == ValuesStore {
-		in = p.s.values
-	} else if c.Version == p.version {
+	if c.Store == GraphStore && c.Version == p.version {
 		return nil
 	}
 	if c.Store == GraphStore && c.Version != p.version+1 {
-		return fmt.Errorf("storage: version %d cannot follow version %d", c.Version, p.version)
+		return fmt.Errorf("%w: version %d, after version %d", ErrOrder, c.Version, p.version)
 	}
 	if c.Keep {
 		if _, err := p.hold(); err != nil {
@@ -434,13 +462,23 @@ func (p *Part) Checkpoint(epoch uint64, dir string) error {
 	if epoch != p.epoch {
 		return ErrFenced
 	}
+	return p.checkpoint(dir)
+}
+
+// checkpoint copies the part. The copy of a store without a write-ahead log has only what was flushed. The caller holds p.mu.
+func (p *Part) checkpoint(dir string) error {
+	if p.s.opts.Replica != nil {
+		if err := p.s.Flush(context.Background()); err != nil {
+			return err
+		}
+	}
 	return p.s.Checkpoint(dir)
 }
 
 // CheckFiles verifies what is on disk by a copy in a directory that does not exist yet; see CheckFiles.
 func (p *Part) CheckFiles(ctx context.Context, dir string, bad func(file string, err error)) (files, bytes uint64, err error) {
 	p.mu.Lock()
-	err = p.s.Checkpoint(dir)
+	err = p.checkpoint(dir)
 	p.mu.Unlock()
 	if err != nil {
 		return 0, 0, err

@@ -25,14 +25,14 @@ func TestPartOrphans(t *testing.T) {
 
 	key := keys.MetaKey(keys.MetaPurged) // a number that means nothing to the part
 	attach := func(epoch uint64) uint64 {
-		version, err := p.Attach(epoch)
+		version, err := p.Attach(0, epoch)
 		require.NoError(t, err)
 		return version
 	}
 	apply := func(epoch, version uint64, keep bool, gone ...uint64) {
 		b := p.s.graph.newBatch()
 		require.NoError(t, b.Set(key, []byte(strconv.FormatUint(version, 10)), nil))
-		require.NoError(t, p.Apply(epoch, &Changed{Version: version, Batch: b.Repr(), Keep: keep, Gone: gone}))
+		require.NoError(t, p.Apply(0, epoch, &Changed{Version: version, Batch: b.Repr(), Keep: keep, Gone: gone}))
 		require.NoError(t, b.Close())
 	}
 	reads := func(epoch, version uint64) {
@@ -71,7 +71,7 @@ func TestPartOrphans(t *testing.T) {
 	fails(ErrAhead, 5, second+2)
 	fails(ErrAhead, 6, first)
 	fails(ErrFenced, 3, 0)
-	require.ErrorIs(t, p.Apply(3, &Changed{Version: first + 3}), ErrFenced)
+	require.ErrorIs(t, p.Apply(0, 3, &Changed{Version: first + 3}), ErrFenced)
 
 	// A reader keeps what it has beyond that time; no other gets it.
 	v, _, done, err := p.View(3, first)

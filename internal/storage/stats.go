@@ -141,6 +141,9 @@ func (in *instance) measure() InstanceStats {
 		FilterHits: m.Filter.Hits, FilterMisses: m.Filter.Misses,
 		Stalls: in.stalls.Load(), StallTime: time.Duration(in.stalled.Load()),
 	}
+	if in.logged != nil {
+		s.LogIn = in.logged.bytes.Load()
+	}
 	// What was deleted is referred to until a compaction takes the deletion and the reference out.
 	deleted := in.deleted.Load() + m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
 	s.SeparatedLive -= min(deleted, s.SeparatedLive)

@@ -137,14 +137,15 @@ func delta(c, earlier shard.Checkpoint) (paths []string) {
 // TestCheckpointUnderWriters takes checkpoints while transactions change vertices of several shards together: each holds
 // whole transactions, and all that were acknowledged before it.
 func TestCheckpointUnderWriters(t *testing.T) {
-	t.Run("one process", func(t *testing.T) { checkpointUnderWriters(t, false) })
-	t.Run("processes", func(t *testing.T) { checkpointUnderWriters(t, true) })
+	t.Run("one process", func(t *testing.T) { checkpointUnderWriters(t, false, 0) })
+	t.Run("processes", func(t *testing.T) { checkpointUnderWriters(t, true, 0) })
+	t.Run("replicas", func(t *testing.T) { checkpointUnderWriters(t, true, 1) })
 }
 
-func checkpointUnderWriters(t *testing.T, spread bool) {
+func checkpointUnderWriters(t *testing.T, spread bool, replicas int) {
 	ctx := context.Background()
 	const accounts, each, takes = 9, 1000, 3
-	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, Logger: quiet(), ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1}}
+	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, Logger: quiet(), ValueThreshold: 64, Replicas: replicas, Tuning: Tuning{PlaceBlock: 1}}
 	own := opts
 	if spread {
 		others := newNeighbours(t, opts)

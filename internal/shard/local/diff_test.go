@@ -27,8 +27,9 @@ import (
 
 // tiny are sizes that make every path of the layout common.
 func tiny(rng *rand.Rand, shards int) Options {
+	threshold := 16 + rng.IntN(40)
 	return Options{
-		Dir: "data", Shards: shards, ValueThreshold: 16 + rng.IntN(40), CacheBytes: 1 << 20, MemtableBytes: 256 << 10,
+		Dir: "data", Shards: shards, ValueThreshold: threshold, Replicas: threshold % 2, CacheBytes: 1 << 20, MemtableBytes: 256 << 10,
 		Tuning: Tuning{
 			PlaceBlock: 1 + rng.IntN(5), PackVertices: 1 + rng.IntN(6), PackEdges: 1 + rng.IntN(4), SegmentBytes: 30 + rng.IntN(100), ChunkBytes: 20 + rng.IntN(500), CompactRecords: 1 + rng.IntN(50),
 			CompactIdle: time.Millisecond, CompactStep: 1 + rng.IntN(20), DenseRows: 1 + rng.IntN(12),

@@ -21,7 +21,8 @@ import (
 // Parts is a data directory, see Store, with one shard of each graph, which are kept for a writer in another process.
 type Parts struct {
 	directory[*Part]
-	no int
+	no  int
+	log *replicated // nil without replicas
 }
 
 // Part is one shard of a graph, kept for a writer in another process: what it holds, and what is decoded of it.
@@ -35,14 +36,22 @@ type Part struct {
 // OpenParts opens a data directory for the shards with a number, making it if it is not there.
 func OpenParts(opts Options, no int) (_ *Parts, err error) {
 	s := &Parts{no: no}
+	if opts.Replicas > 0 {
+		if s.log, err = openLog(&opts, no); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.take(opts); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.closeLog())
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if err := checkReplica(&s.opts); err != nil {
+		return nil, err
+	}
 	err = s.each(func(name string, m manifest) (err error) {
 		if m.ID == 0 {
 			return fmt.Errorf("%s holds whole graphs: serve them with one process", s.opts.Dir)
@@ -53,10 +62,22 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || s.log == nil {
+		return s, err
+	}
+	if err := writeReplica(&s.opts); err != nil {
 		return nil, err
 	}
-	return s, nil
+	s.opts.Replica.New = false
+	return s, s.log.host.Start(s.log.group, 1, []uint64{1}, partsState{s})
+}
+
+// closeLog ends the changes of the parts.
+func (s *Parts) closeLog() error {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.close()
 }
 
 // Spread makes graphs in a directory, which are whole or were copied of a cluster, parts of graphs that are spread over
@@ -147,7 +168,22 @@ func (s *Parts) epoch() uint64 {
 
 // Attach makes a writer, whose epoch is at least Epoch, the only one for a graph's shard, see storage.Part, making the shard if create is set and there
 // is none, or one of another graph that was never written to.
-func (s *Parts) Attach(of storage.PartOf, no int, epoch uint64, create bool) (version uint64, err error) {
+func (s *Parts) Attach(ctx context.Context, of storage.PartOf, no int, epoch uint64, create bool) (version uint64, err error) {
+	if s.log == nil || no != s.no {
+		return s.attach(0, of, no, epoch, create)
+	}
+	if err := s.change(ctx, &command{kind: attachCommand, graph: of, epoch: epoch, create: create}); err != nil {
+		return 0, err
+	}
+	p, err := s.Part(of.Name)
+	if err != nil {
+		return 0, err
+	}
+	return p.Attached(epoch)
+}
+
+// attach is Attach by an entry of the log, 0 without one.
+func (s *Parts) attach(entry uint64, of storage.PartOf, no int, epoch uint64, create bool) (version uint64, err error) {
 	if no != s.no {
 		return 0, invalid("this process keeps the shards %d, not %d: the order of the addresses is wrong", s.no, no)
 	}
@@ -159,8 +195,13 @@ func (s *Parts) Attach(of storage.PartOf, no int, epoch uint64, create bool) (ve
 	if s.closed {
 		return 0, closed()
 	}
-	if epoch < s.epoch() {
+	switch last := s.epoch(); {
+	case epoch < last:
 		return 0, storage.ErrFenced
+	case epoch > last && s.log != nil:
+		if err := s.settle(); err != nil {
+			return 0, err
+		}
 	}
 	p := s.graphs[of.Name]
 	if p != nil && p.m.partOf(of.Name) != of {
@@ -180,14 +221,14 @@ func (s *Parts) Attach(of storage.PartOf, no int, epoch uint64, create bool) (ve
 		if !create {
 			return 0, notFound("this process keeps no shard of a graph %q", of.Name)
 		}
-		if p, err = s.create(of); err != nil {
+		if p, err = s.create(entry, of); err != nil {
 			return 0, fmt.Errorf("make a shard of graph %s: %w", of.Name, err)
 		}
 	}
-	return p.Attach(epoch)
+	return p.Attach(entry, epoch)
 }
 
-func (s *Parts) create(of storage.PartOf) (*Part, error) {
+func (s *Parts) create(entry uint64, of storage.PartOf) (*Part, error) {
 	fs, dir := s.opts.FS, s.dir(of.Name)
 	if err := errors.Join(fs.RemoveAll(dir), storage.MakeDir(fs, dir)); err != nil {
 		return nil, err
@@ -197,6 +238,11 @@ func (s *Parts) create(of storage.PartOf) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.log != nil {
+		if err := p.StartAt(context.Background(), entry-1); err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+	}
 	if err := errors.Join(writeManifest(fs, dir, m), storage.SyncDir(fs, fs.PathJoin(s.opts.Dir, "graphs"))); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -205,7 +251,14 @@ func (s *Parts) create(of storage.PartOf) (*Part, error) {
 }
 
 // Drop drops a graph's shard; it is no error if it is gone.
-func (s *Parts) Drop(of storage.PartOf) error {
+func (s *Parts) Drop(ctx context.Context, of storage.PartOf) error {
+	if s.log == nil {
+		return s.drop(of)
+	}
+	return s.change(ctx, &command{kind: dropCommand, graph: of})
+}
+
+func (s *Parts) drop(of storage.PartOf) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.graphs[of.Name]
@@ -224,8 +277,25 @@ func (s *Parts) remove(name string, p *Part) error {
 	return errors.Join(storage.SyncDir(fs, dir), fs.RemoveAll(dir), storage.SyncDir(fs, fs.PathJoin(s.opts.Dir, "graphs")))
 }
 
+// Apply makes a change of a graph's shard durable; see storage.Part.
+func (s *Parts) Apply(ctx context.Context, name string, epoch uint64, c *storage.Changed) error {
+	if s.log != nil {
+		return s.change(ctx, &command{kind: applyCommand, graph: storage.PartOf{Name: name}, epoch: epoch, change: *c})
+	}
+	p, err := s.Part(name)
+	if err != nil {
+		return err
+	}
+	return p.Apply(0, epoch, c)
+}
+
 // Writable says why one of the shards cannot be written to, or nil.
 func (s *Parts) Writable() error {
+	if s.log != nil {
+		if err := s.log.host.Err(); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.graphs {
@@ -253,7 +323,7 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 func (s *Parts) Expired() map[string][2]uint64 { return nil }
 
 // Close closes all shards, which must no longer be in use, and frees the directory.
-func (s *Parts) Close() error { return s.release((*Part).close) }
+func (s *Parts) Close() error { return errors.Join(s.closeLog(), s.release((*Part).close)) }
 
 // close waits for the part's readers, and closes it.
 func (p *Part) close() error {

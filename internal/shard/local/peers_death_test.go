@@ -22,18 +22,22 @@ import (
 // TestPeersDeath kills a shard's process, or the writer's, before and after each change that a commit over two shards makes
 // in the other process. The commit is there as a whole or not at all, and it is there if it was acknowledged.
 func TestPeersDeath(t *testing.T) {
-	for _, dies := range []string{"shard", "writer"} {
-		for _, when := range []string{"before", "after"} {
-			for step, fired := 1, true; fired; step++ {
-				t.Run(fmt.Sprintf("%s/%s/%d", dies, when, step), func(t *testing.T) { fired = peersDeath(t, dies, when, step) })
+	for replicas := range 2 {
+		for _, dies := range []string{"shard", "writer"} {
+			for _, when := range []string{"before", "after"} {
+				for step, fired := 1, true; fired; step++ {
+					t.Run(fmt.Sprintf("replicas=%d/%s/%s/%d", replicas, dies, when, step), func(t *testing.T) {
+						fired = peersDeath(t, replicas, dies, when, step)
+					})
+				}
 			}
 		}
 	}
 }
 
-func peersDeath(t *testing.T, dies, when string, step int) (fired bool) {
+func peersDeath(t *testing.T, replicas int, dies, when string, step int) (fired bool) {
 	ctx := context.Background()
-	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 2, ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1, CompactRecords: -1}}
+	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 2, ValueThreshold: 64, Replicas: replicas, Tuning: Tuning{PlaceBlock: 1, CompactRecords: -1}}
 	n := newNeighbours(t, opts)
 	defer n.close()
 	opts.Peers = n.writer()

@@ -65,6 +65,12 @@ func (n *neighbours) close() {
 	}
 }
 
+func (n *neighbours) keeper(no int) *Parts {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.parts[no]
+}
+
 func (n *neighbours) part(name string, no int) (*Part, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -83,12 +89,12 @@ type writer struct {
 }
 
 func (w *writer) Open(_ context.Context, g storage.PartOf, no int, create bool) (storage.Peer, uint64, error) {
-	v, err := w.n.parts[no].Attach(g, no, w.epoch, create)
+	v, err := w.n.parts[no].Attach(context.Background(), g, no, w.epoch, create)
 	return &neighbour{w, g.Name, no}, v, err
 }
 
 func (w *writer) Drop(_ context.Context, g storage.PartOf, no int) error {
-	return w.n.parts[no].Drop(g)
+	return w.n.parts[no].Drop(context.Background(), g)
 }
 
 func (w *writer) Copy(_ context.Context, no int, id uint64) (storage.PeerCopy, error) {
@@ -135,17 +141,12 @@ func (p *neighbour) Apply(c *storage.Changed) error {
 			return err
 		}
 	}
-	part, err := p.n.part(p.name, p.no)
-	if err == nil {
-		err = part.Apply(p.epoch, c)
-	}
+	err := p.n.keeper(p.no).Apply(context.Background(), p.name, p.epoch, c)
 	if err == nil && p.n.after != nil {
 		if err := p.n.after(p.no); err != nil {
 			return err
 		}
-		if part, err = p.n.part(p.name, p.no); err == nil { // an answer that is lost is asked for again
-			err = part.Apply(p.epoch, c)
-		}
+		err = p.n.keeper(p.no).Apply(context.Background(), p.name, p.epoch, c) // an answer that is lost is asked for again
 	}
 	return err
 }

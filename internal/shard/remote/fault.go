@@ -10,6 +10,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -20,6 +21,8 @@ func toStatus(err error) error {
 		return nil
 	}
 	switch {
+	case errors.Is(err, replica.ErrNotLeader), errors.Is(err, replica.ErrAmbiguous), errors.Is(err, replica.ErrStopped):
+		return status.Error(codes.Unavailable, err.Error()) // the caller asks again
 	case errors.Is(err, storage.ErrGone):
 		err = unavailable(shard.SnapshotGone, "the state of the graph that is being read is gone, since a shard or its leader has restarted; run the statement again", nil)
 	case errors.Is(err, storage.ErrAhead):

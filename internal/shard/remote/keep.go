@@ -51,25 +51,21 @@ func (k *keeper) Epoch(context.Context, *pb.EpochRequest) (*pb.EpochResponse, er
 }
 
 // Attach implements the call.
-func (k *keeper) Attach(_ context.Context, r *pb.AttachRequest) (*pb.AttachResponse, error) {
-	version, err := k.parts.Attach(partOf(r.GetGraph()), int(r.GetShard()), r.GetEpoch(), r.GetCreate())
+func (k *keeper) Attach(ctx context.Context, r *pb.AttachRequest) (*pb.AttachResponse, error) {
+	version, err := k.parts.Attach(ctx, partOf(r.GetGraph()), int(r.GetShard()), r.GetEpoch(), r.GetCreate())
 	return &pb.AttachResponse{Version: version}, toStatus(err)
 }
 
 // Drop implements the call.
-func (k *keeper) Drop(_ context.Context, r *pb.DropRequest) (*pb.DropResponse, error) {
-	return &pb.DropResponse{}, toStatus(k.parts.Drop(partOf(r.GetGraph())))
+func (k *keeper) Drop(ctx context.Context, r *pb.DropRequest) (*pb.DropResponse, error) {
+	return &pb.DropResponse{}, toStatus(k.parts.Drop(ctx, partOf(r.GetGraph())))
 }
 
 // Apply implements the call.
-func (k *keeper) Apply(_ context.Context, r *pb.ApplyRequest) (*pb.ApplyResponse, error) {
-	p, err := k.parts.Part(r.GetGraph())
-	if err == nil {
-		err = p.Apply(r.GetEpoch(), &storage.Changed{
-			Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Batch: r.GetBatch(), Same: r.GetSame(), Keep: r.GetKeep(), Gone: r.GetGone(),
-		})
-	}
-	return &pb.ApplyResponse{}, toStatus(err)
+func (k *keeper) Apply(ctx context.Context, r *pb.ApplyRequest) (*pb.ApplyResponse, error) {
+	return &pb.ApplyResponse{}, toStatus(k.parts.Apply(ctx, r.GetGraph(), r.GetEpoch(), &storage.Changed{
+		Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Batch: r.GetBatch(), Same: r.GetSame(), Keep: r.GetKeep(), Gone: r.GetGone(),
+	}))
 }
 
 // Get implements the call.

@@ -13,6 +13,7 @@ type Space byte
 
 // The keyspaces.
 const (
+	Applied    Space = 0x00 // the last log entry that a store without a write-ahead log has
 	Meta       Space = 0x01 // what a shard is and the next ids to give out
 	Name       Space = 0x02 // catalog: labels, types, property keys, label sets
 	IndexDef   Space = 0x03 // catalog: indexes and constraints

@@ -1,0 +1,295 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// keptModel is what a part must hold.
+type keptModel struct {
+	of             storage.PartOf
+	epoch, version uint64
+	stores         [2]map[string]string
+}
+
+// replicaTest changes parts with one replica at random and compares them with a model.
+type replicaTest struct {
+	t      *testing.T
+	rng    *rand.Rand
+	opts   Options
+	fs     *vfs.MemFS
+	parts  *Parts
+	models map[string]*keptModel
+	db     *pebble.DB // makes batches
+	ids    uint64
+	epoch  uint64
+}
+
+func (r *replicaTest) open() {
+	r.opts.FS = r.fs
+	var err error
+	r.parts, err = OpenParts(r.opts, 1)
+	require.NoError(r.t, err)
+}
+
+// crash ends the process; what it has not synced is lost in part.
+func (r *replicaTest) crash() {
+	left := r.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.rng.IntN(101), RNG: rand.New(rand.NewPCG(r.rng.Uint64(), 1))})
+	require.NoError(r.t, r.parts.Close())
+	r.fs = left
+	r.open()
+	r.verify()
+}
+
+func (r *replicaTest) attach(m *keptModel, create bool) {
+	r.epoch++
+	version, err := r.parts.Attach(r.t.Context(), m.of, 1, r.epoch, create)
+	require.NoError(r.t, err)
+	require.Equal(r.t, m.version+1, version)
+	m.epoch, m.version = r.epoch, version
+}
+
+// apply has a random batch applied, twice at times.
+func (r *replicaTest) apply(m *keptModel) {
+	store := storage.Store(r.rng.IntN(2))
+	b := r.db.NewBatch()
+	after := maps.Clone(m.stores[store])
+	for range 1 + r.rng.IntN(3) {
+		key := []byte{byte(keys.Outcome), byte(r.rng.IntN(20))}
+		if store == storage.ValuesStore {
+			key = binary.BigEndian.AppendUint64(nil, uint64(1+r.rng.IntN(20)))
+		}
+		if r.rng.IntN(4) == 0 {
+			require.NoError(r.t, b.Delete(key, nil))
+			delete(after, string(key))
+			continue
+		}
+		value := make([]byte, 1+r.rng.IntN(1<<r.rng.IntN(16)))
+		binary.BigEndian.PutUint64(append(value, make([]byte, 8)...)[:8], r.rng.Uint64())
+		require.NoError(r.t, b.Set(key, value, nil))
+		after[string(key)] = string(value)
+	}
+	c := &storage.Changed{Store: store, Version: m.version, Batch: b.Repr(), Keep: r.rng.IntN(3) == 0}
+	if store == storage.GraphStore {
+		c.Version++
+	}
+	apply := func(epoch uint64) error { return r.parts.Apply(r.t.Context(), m.of.Name, epoch, c) }
+	require.ErrorIs(r.t, apply(m.epoch-1), storage.ErrFenced)
+	for range 1 + r.rng.IntN(2) {
+		require.NoError(r.t, apply(m.epoch))
+	}
+	if store == storage.GraphStore {
+		c.Version += 2
+		require.ErrorIs(r.t, apply(m.epoch), storage.ErrOrder)
+		m.version++
+	}
+	m.stores[store] = after
+	require.NoError(r.t, b.Close())
+}
+
+// verify compares all parts with their models.
+func (r *replicaTest) verify() {
+	require.Len(r.t, r.parts.all(), len(r.models))
+	for name, m := range r.models {
+		p, err := r.parts.Part(name)
+		require.NoError(r.t, err)
+		version, err := p.Attached(m.epoch)
+		require.NoError(r.t, err)
+		require.Equal(r.t, m.version, version)
+		for store, want := range m.stores {
+			got := map[string]string{}
+			lower := []byte{byte(keys.Outcome)}
+			if storage.Store(store) == storage.ValuesStore {
+				lower = []byte{0, 0}
+			}
+			out, err := p.Walk(m.epoch, &storage.Walk{Store: storage.Store(store), Lower: lower, From: lower, Bytes: 1 << 30})
+			require.NoError(r.t, err)
+			require.True(r.t, out.Done)
+			for i := range out.Keys {
+				got[string(out.Keys[i])] = string(out.Values[i])
+			}
+			require.True(r.t, maps.Equal(want, got), "store %d of graph %s: %d keys, want %d", store, name, len(got), len(want))
+		}
+	}
+}
+
+func (r *replicaTest) step() {
+	name := fmt.Sprint("g", r.rng.IntN(3))
+	m := r.models[name]
+	switch p := r.rng.IntN(200); {
+	case p < 6:
+		r.crash()
+	case p < 8:
+		require.NoError(r.t, r.parts.Close())
+		r.open()
+		r.verify()
+	case m == nil:
+		r.ids++
+		m = &keptModel{of: storage.PartOf{Name: name, ID: r.ids, Shards: 2}, stores: [2]map[string]string{{}, {}}}
+		_, err := r.parts.Attach(r.t.Context(), m.of, 1, r.epoch+1, false)
+		require.Error(r.t, err)
+		r.attach(m, true)
+		if r.rng.IntN(3) == 0 { // a graph that was never written to makes room for another one of its name
+			r.ids++
+			m.of.ID, m.version = r.ids, 0
+			r.attach(m, true)
+		}
+		r.models[name] = m
+	case p < 14:
+		r.attach(m, r.rng.IntN(2) == 0)
+		for other, o := range r.models { // a writer attaches itself to all graphs
+			if other != name {
+				o.version++
+				o.epoch = r.epoch
+				_, err := r.parts.Attach(r.t.Context(), o.of, 1, r.epoch, false)
+				require.NoError(r.t, err)
+			}
+		}
+	case p < 18:
+		require.NoError(r.t, r.parts.Drop(r.t.Context(), m.of))
+		delete(r.models, name)
+	case p < 22:
+		require.NoError(r.t, r.parts.Flush(r.t.Context(), m.of))
+	default:
+		r.apply(m)
+	}
+}
+
+// TestReplicaCrashes loses no acknowledged change of parts whose stores have no write-ahead log, through crashes, cuts of the log, new
+// writers, and graphs that are dropped and made again.
+func TestReplicaCrashes(t *testing.T) {
+	for seed := range eachSeed(t, seeds(8)) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 3))
+			db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: pebbleQuiet{}})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, db.Close()) }()
+			opts := tiny(rng, 2)
+			opts.Replicas, opts.Logger, opts.Tuning.LogBytes = 1, quiet(), 64<<10
+			r := &replicaTest{t: t, rng: rng, opts: opts, fs: vfs.NewCrashableMem(), models: map[string]*keptModel{}, db: db}
+			r.open()
+			for range 400 {
+				r.step()
+			}
+			r.crash()
+			require.NoError(t, r.parts.Close())
+		})
+	}
+}
+
+type pebbleQuiet struct{}
+
+func (pebbleQuiet) Infof(string, ...any)  {}
+func (pebbleQuiet) Errorf(string, ...any) {}
+func (pebbleQuiet) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf(format, args...))
+}
+
+// TestReplicaDirectory opens a directory with and without its log. Graphs open only with the log that has their last changes.
+func TestReplicaDirectory(t *testing.T) {
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	opts := Options{Dir: "data", FS: fs, Shards: 2, Logger: quiet()}
+	of := storage.PartOf{Name: "g", ID: 7, Shards: 2}
+	open := func(replicas int) (*Parts, error) {
+		o := opts
+		o.Replicas = replicas
+		return OpenParts(o, 1)
+	}
+	change := func(s *Parts, epoch uint64) {
+		_, err := s.Attach(ctx, of, 1, epoch, true)
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	}
+	version := func(s *Parts, epoch uint64) uint64 {
+		p, err := s.Part("g")
+		require.NoError(t, err)
+		v, err := p.Attached(epoch)
+		require.NoError(t, err)
+		return v
+	}
+
+	s, err := open(0)
+	require.NoError(t, err)
+	change(s, 1)
+	s, err = open(1) // what was there becomes the beginning of the log
+	require.NoError(t, err)
+	require.Equal(t, uint64(1), version(s, 1))
+	require.NoError(t, s.Writable())
+	change(s, 2)
+	require.ErrorIs(t, s.Apply(ctx, "g", 2, &storage.Changed{}), replica.ErrStopped)
+
+	_, err = open(0)
+	require.ErrorContains(t, err, "start it with --replication")
+	require.NoError(t, fs.Rename("data/"+replicaName, "data/x"))
+	_, err = open(1)
+	require.ErrorContains(t, err, "the log has entries")
+	require.NoError(t, fs.Rename("data/x", "data/"+replicaName))
+	require.NoError(t, fs.Rename("data/"+logName, "data/x"))
+	_, err = open(1)
+	require.ErrorContains(t, err, "the graphs belong to log")
+	require.NoError(t, fs.RemoveAll("data/"+logName))
+	require.NoError(t, fs.Rename("data/x", "data/"+logName))
+	s, err = open(1)
+	require.NoError(t, err)
+	require.Equal(t, uint64(2), version(s, 2))
+	change(s, 3)
+
+	// Graphs from elsewhere, such as a backup, begin a new log.
+	require.NoError(t, fs.RemoveAll("data/"+logName))
+	require.NoError(t, fs.Remove("data/"+replicaName))
+	s, err = open(1)
+	require.NoError(t, err)
+	require.Equal(t, uint64(3), version(s, 3))
+	change(s, 4)
+	s, err = open(1)
+	require.NoError(t, err)
+	require.Equal(t, uint64(4), version(s, 4))
+	require.NoError(t, s.Close())
+	names, err := fs.List("data")
+	require.NoError(t, err)
+	slices.Sort(names)
+	require.Subset(t, names, []string{logName, replicaName, "graphs"})
+}
+
+// FuzzCommand reads any bytes as a command, and writes what it has read.
+func FuzzCommand(f *testing.F) {
+	of := storage.PartOf{Name: "g", ID: 300, Shards: 3}
+	for _, c := range []command{
+		{kind: attachCommand, graph: of, epoch: 1 << 40, create: true},
+		{kind: dropCommand, graph: of},
+		{kind: applyCommand, graph: storage.PartOf{Name: "g"}, epoch: 9, change: storage.Changed{
+			Store: storage.ValuesStore, Version: 3, Same: true, Keep: true, Gone: []uint64{1, 2}, Batch: []byte("batch"),
+		}},
+	} {
+		b := c.append(nil)
+		f.Add(b)
+		got, err := readCommand(b)
+		require.NoError(f, err)
+		require.Equal(f, c, got)
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := readCommand(b)
+		if err != nil {
+			require.ErrorIs(t, err, errCommand)
+			return
+		}
+		again, err := readCommand(c.append(nil))
+		require.NoError(t, err)
+		require.Equal(t, c, again)
+	})
+}
