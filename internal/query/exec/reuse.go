@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
@@ -60,7 +59,7 @@ func reusable(s *runtime.Stage, last bool) bool {
 		return len(n.Where) == 0 && !n.Into && !slices.ContainsFunc(s.Cols, compile.IsEdgeProp)
 	case *plan.FrontierCount:
 		for _, h := range n.Hops {
-			if !adjacency.AllRanges(h.Where, h.Edge) {
+			if !plan.AllRanges(h.Where, h.Edge) {
 				return false
 			}
 		}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -128,6 +129,17 @@ func (o *optimizer) allEnds(types []string, dir graph.Direction, l *LabelExpr) b
 		}
 	}
 	return true
+}
+
+// Implied reports whether, by the counters of a snapshot, all far ends of edges of the types (none: all) have the labels.
+func (l *LabelExpr) Implied(c *graph.Counts, types []string, dir graph.Direction) bool {
+	switch {
+	case l == nil:
+		return true
+	case l.Op == LabelAnd:
+		return !slices.ContainsFunc(l.Args, func(a *LabelExpr) bool { return !a.Implied(c, types, dir) })
+	}
+	return l.Op == LabelName && c.FarEnds(types, dir, l.Name)
 }
 
 // selectivity estimates the share of rows that satisfy a predicate. labels are those of a pattern's vertices.

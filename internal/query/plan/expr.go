@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/hopgate/hopgate/internal/graph"
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
 
 // Expr is an expression over the columns of a row.
 type Expr interface{ expr() }
@@ -178,3 +182,51 @@ func (*HasEdge) expr()       {}
 func (*Subquery) expr()      {}
 func (*MakePath) expr()      {}
 func (*IsType) expr()        {}
+
+// PropRange is a conjunct that compares a property of a vertex or an edge with a constant or a parameter, so that the shards
+// can test it while they read the property.
+type PropRange struct {
+	Key   string
+	Op    OpCode // between the property and the bound
+	Bound Expr
+}
+
+// mirrored swaps the sides of a comparison.
+var mirrored = map[OpCode]OpCode{Eq: Eq, Lt: Gt, Le: Ge, Gt: Lt, Ge: Le}
+
+// RangeOf converts a conjunct on the vertex or edge in a column to a range, if it is one. A parameter is a bound if its value
+// can be one.
+func RangeOf(e Expr, of Col) (PropRange, bool) {
+	op, ok := e.(*Op)
+	if !ok || len(op.Args) != 2 || of == 0 {
+		return PropRange{}, false
+	}
+	other, ok := mirrored[op.Op]
+	if !ok {
+		return PropRange{}, false
+	}
+	for i, code := range [...]OpCode{op.Op, other} {
+		p, ok := op.Args[i].(*Prop)
+		if !ok {
+			continue
+		}
+		if ref, ok := p.X.(*ColRef); !ok || ref.Col != of {
+			continue
+		}
+		switch b := op.Args[1-i].(type) {
+		case *Param:
+			return PropRange{p.Key, code, b}, true
+		case *Const:
+			return PropRange{p.Key, code, b}, graph.Bounds(b.Value)
+		}
+	}
+	return PropRange{}, false
+}
+
+// AllRanges reports whether conditions are only ranges of one vertex or edge.
+func AllRanges(preds []Expr, of Col) bool {
+	return !slices.ContainsFunc(preds, func(e Expr) bool {
+		_, ok := RangeOf(e, of)
+		return !ok
+	})
+}

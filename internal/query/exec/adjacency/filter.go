@@ -21,8 +21,8 @@ type EdgeFilter struct {
 
 	Edge, to bool // whether Cols holds the edge and its far end, in this order
 
-	ranges []edgeRange // conditions besides Preds that the shards test
-	whole  *EdgeFilter // the condition without ranges, for parameters that cannot be bounds
+	ranges []plan.PropRange // conditions besides Preds that the shards test
+	whole  *EdgeFilter      // the condition without ranges, for parameters that cannot be bounds
 }
 
 // CompileLocalFilter compiles a condition on the edge in column edge and the vertex in column to (0: none). All other columns
@@ -78,7 +78,7 @@ type EdgeTest struct {
 	needsEdge bool
 	ids       []graph.PropID // parallel to w.Keys; 0 for an unknown name
 	asked     []int          // by key: the column of the request, or -1
-	bounds    []edgeBound
+	bounds    Ranges
 	outerPos  []int // positions of w.outer in the input's batches
 
 	b     runtime.Batch
@@ -93,12 +93,13 @@ func NewEdgeTest(r *runtime.Run, w *EdgeFilter, cols []plan.Col) *EdgeTest {
 	if w == nil {
 		return nil
 	}
-	if !bounded(w.ranges, r.Env.Params) {
+	bounds, ok := NewRanges(r, w.ranges)
+	if !ok {
 		w = w.whole
 	}
 	t := &EdgeTest{w: w, r: r, needsEdge: w.Edge, ids: make([]graph.PropID, len(w.Keys)), asked: make([]int, len(w.Keys))}
 	t.preds = expr.New(r, w.Cols).Predicates(w.Preds)
-	t.bounds = bounds(r, w.ranges)
+	t.bounds = bounds
 	t.outerPos = (&runtime.Stage{Cols: cols}).Positions(w.Outer)
 	t.b.Reset(len(w.Cols))
 	return t

@@ -11,61 +11,14 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// edgeRange is a conjunct that compares a property of an edge with a constant or a parameter. The shards test it while they
-// read the lists.
-type edgeRange struct {
-	key   string
-	op    plan.OpCode // between the property and the bound
-	bound plan.Expr
-}
-
-// mirrored swaps the sides of a comparison.
-var mirrored = map[plan.OpCode]plan.OpCode{plan.Eq: plan.Eq, plan.Lt: plan.Gt, plan.Le: plan.Ge, plan.Gt: plan.Lt, plan.Ge: plan.Le}
-
-// rangeOf converts a conjunct on the edge in a column to a range, if it is one.
-func rangeOf(e plan.Expr, edge plan.Col) (edgeRange, bool) {
-	op, ok := e.(*plan.Op)
-	if !ok || len(op.Args) != 2 || edge == 0 {
-		return edgeRange{}, false
-	}
-	other, ok := mirrored[op.Op]
-	if !ok {
-		return edgeRange{}, false
-	}
-	for i, code := range [...]plan.OpCode{op.Op, other} {
-		p, ok := op.Args[i].(*plan.Prop)
-		if !ok {
-			continue
-		}
-		if ref, ok := p.X.(*plan.ColRef); !ok || ref.Col != edge {
-			continue
-		}
-		switch b := op.Args[1-i].(type) {
-		case *plan.Param:
-			return edgeRange{p.Key, code, b}, true
-		case *plan.Const:
-			return edgeRange{p.Key, code, b}, graph.Bounds(b.Value)
-		}
-	}
-	return edgeRange{}, false
-}
-
-// AllRanges reports whether the conditions of a hop are only ranges.
-func AllRanges(preds []plan.Expr, edge plan.Col) bool {
-	return !slices.ContainsFunc(preds, func(e plan.Expr) bool {
-		_, ok := rangeOf(e, edge)
-		return !ok
-	})
-}
-
 // CompileFilter is CompileLocalFilter with the ranges split off for the shards.
 func CompileFilter(c *compile.Compiler, preds []plan.Expr, edge, to plan.Col) *EdgeFilter {
-	var ranges []edgeRange
+	var ranges []plan.PropRange
 	var rest []plan.Expr
 	for _, e := range preds {
-		if r, ok := rangeOf(e, edge); ok {
+		if r, ok := plan.RangeOf(e, edge); ok {
 			ranges = append(ranges, r)
-			if p, ok := r.bound.(*plan.Param); ok {
+			if p, ok := r.Bound.(*plan.Param); ok {
 				c.Bounds = append(c.Bounds, p.Name)
 			}
 		} else {
@@ -84,47 +37,44 @@ func CompileFilter(c *compile.Compiler, preds []plan.Expr, edge, to plan.Col) *E
 	return w
 }
 
-// bounded reports whether the values of the parameters can serve as bounds.
-func bounded(ranges []edgeRange, params map[string]graph.Value) bool {
-	for _, r := range ranges {
-		if p, ok := r.bound.(*plan.Param); ok && !graph.Bounds(params[p.Name]) {
-			return false
-		}
-	}
-	return true
-}
+// Ranges are the ranges of a property with the values of a run.
+type Ranges []boundRange
 
-// edgeBound is an edgeRange with the values of a run.
-type edgeBound struct {
-	edgeRange
+type boundRange struct {
+	plan.PropRange
 	id    graph.PropID // 0: unknown yet
 	value *expr.Constant
 }
 
-// bounds evaluates the ranges of a run.
-func bounds(r *runtime.Run, ranges []edgeRange) []edgeBound {
-	es := expr.New(r, nil)
-	var out []edgeBound
+// NewRanges evaluates the bounds of ranges. ok is false if the value of a parameter cannot be a bound.
+func NewRanges(r *runtime.Run, ranges []plan.PropRange) (_ Ranges, ok bool) {
 	for _, x := range ranges {
-		c, ok := es.Add(x.bound).(*expr.Constant)
+		if p, ok := x.Bound.(*plan.Param); ok && !graph.Bounds(r.Env.Params[p.Name]) {
+			return nil, false
+		}
+	}
+	es := expr.New(r, nil)
+	var out Ranges
+	for _, x := range ranges {
+		c, ok := es.Add(x.Bound).(*expr.Constant)
 		if !ok {
 			c = &expr.Constant{}
 		}
-		out = append(out, edgeBound{edgeRange: x, value: c})
+		out = append(out, boundRange{PropRange: x, value: c})
 	}
-	return out
+	return out, true
 }
 
-// where appends the ranges to a request's conditions. ok is false if no edge has one of the properties.
-func (t *EdgeTest) where(dst []shard.EdgeRange) (_ []shard.EdgeRange, ok bool) {
-	for k := range t.bounds {
-		b := &t.bounds[k]
+// Where appends the ranges to a request's conditions. ok is false if nothing has one of the properties.
+func (rs Ranges) Where(r *runtime.Run, dst []shard.EdgeRange) (_ []shard.EdgeRange, ok bool) {
+	for k := range rs {
+		b := &rs[k]
 		if b.id == 0 {
-			if b.id, ok = t.r.Graph.Prop(b.key); !ok {
+			if b.id, ok = r.Graph.Prop(b.Key); !ok {
 				return dst, false
 			}
 		}
-		lower, upper := b.op == plan.Gt || b.op == plan.Ge, b.op == plan.Lt || b.op == plan.Le
+		lower, upper := b.Op == plan.Gt || b.Op == plan.Ge, b.Op == plan.Lt || b.Op == plan.Le
 		at := slices.IndexFunc(dst, func(r shard.EdgeRange) bool {
 			return r.Prop == b.id && (lower && r.In.Lo.IsNull() || upper && r.In.Hi.IsNull())
 		})
@@ -134,10 +84,10 @@ func (t *EdgeTest) where(dst []shard.EdgeRange) (_ []shard.EdgeRange, ok bool) {
 		}
 		in := &dst[at].In
 		if !upper {
-			in.Lo, in.LoOpen = b.value.Value, b.op == plan.Gt
+			in.Lo, in.LoOpen = b.value.Value, b.Op == plan.Gt
 		}
 		if !lower {
-			in.Hi, in.HiOpen = b.value.Value, b.op == plan.Lt
+			in.Hi, in.HiOpen = b.value.Value, b.Op == plan.Lt
 		}
 	}
 	return dst, true

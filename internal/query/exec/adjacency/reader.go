@@ -87,7 +87,7 @@ func (h *Reader) requestFor(limit int) (ok bool) {
 	h.Request.Types, h.Request.Dir, h.Request.MaxEdges = types, h.Dir, h.Run.Affordable(limit)
 	h.Request.Edges, h.Request.Props, h.Request.Where = false, h.Request.Props[:0], h.Request.Where[:0]
 	if h.Filter != nil {
-		h.Request.Where, ok = h.Filter.where(h.Request.Where)
+		h.Request.Where, ok = h.Filter.bounds.Where(h.Run, h.Request.Where)
 	}
 	return ok
 }

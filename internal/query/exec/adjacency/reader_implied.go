@@ -24,18 +24,5 @@ func (h *Reader) impliesLabels() bool {
 
 // Implied reports whether, by the counters, all far ends of edges of the types (none: all) have the labels.
 func Implied(r *runtime.Run, e *plan.LabelExpr, types []string, dir graph.Direction) bool {
-	switch {
-	case e == nil:
-		return true
-	case e.Op == plan.LabelAnd:
-		for _, a := range e.Args {
-			if !Implied(r, a, types, dir) {
-				return false
-			}
-		}
-		return true
-	case e.Op != plan.LabelName:
-		return false
-	}
-	return r.Tx.Counts().FarEnds(types, dir, e.Name)
+	return e == nil || e.Implied(r.Tx.Counts(), types, dir)
 }
