@@ -39,6 +39,11 @@ type Column struct {
 	wide    []uint64 // also the bits of formBool
 	offsets []uint32 // one more than cells
 	bytes   []byte
+
+	count           uint32 // cells that are not null
+	ordered, summed bool   // narrow and wide cells: no NaN; Ints whose sum fits
+	lo, hi          uint64 // if ordered: the least and the greatest cell
+	sum             int64  // if summed
 }
 
 func (c *Column) has(i uint32) bool {
@@ -94,29 +99,87 @@ func (c *Column) AppendTo(dst []graph.Value, lo, hi uint32, decode Decode) ([]gr
 	return dst, nil
 }
 
+// CountWithin returns how many of the cells lo … hi-1 are in an interval.
+func (c *Column) CountWithin(lo, hi uint32, iv *graph.Interval, decode Decode) (n int, err error) {
+	if r, ok := c.cellRange(iv); ok {
+		switch {
+		case r.none:
+		case c.form == formWide:
+			n = countCells(c.wide[lo:hi], r.from, r.span)
+		default:
+			n = countCells(c.narrow[lo:hi], uint32(r.from), uint32(r.span))
+		}
+		return n, nil
+	}
+	if c.form == formEmpty {
+		return 0, nil
+	}
+	for i := lo; i < hi; i++ {
+		v, err := c.Value(i, decode)
+		if err != nil {
+			return n, err
+		}
+		if iv.Holds(v) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// countCells counts the cells from … from+span.
+func countCells[T uint32 | uint64](cells []T, from, span T) (n int) {
+	for _, x := range cells {
+		if x-from <= span {
+			n++
+		}
+	}
+	return n
+}
+
+// cellRange is the range from … from+span of the cells of a column without nulls that are in an interval, as they are stored.
+type cellRange struct {
+	from, span uint64
+	none       bool // no cell can be in the interval
+}
+
+// cellRange returns the range of an interval; ok is false if it does not depend on the stored cells alone.
+func (c *Column) cellRange(iv *graph.Interval) (r cellRange, ok bool) {
+	if c.present != nil || c.form != formNarrow && c.form != formWide || c.kind == graph.Float {
+		return r, false
+	}
+	from, to, ok := iv.Whole(c.kind)
+	switch {
+	case !ok:
+		return r, false
+	case from > to:
+		return cellRange{none: true}, true
+	case c.form == formWide:
+		return cellRange{from: uint64(from), span: uint64(to) - uint64(from)}, true
+	}
+	base := int64(c.base)
+	if to < base || from > base && uint64(from)-c.base > math.MaxUint32 {
+		return cellRange{none: true}, true
+	}
+	r.from = uint64(max(from, base)) - c.base
+	r.span = min(uint64(to)-c.base, math.MaxUint32) - r.from
+	return r, true
+}
+
 // AppendWithin appends to dst the places, less lo, of those of the cells lo … hi-1 that are in an interval.
 func (c *Column) AppendWithin(dst []uint32, lo, hi uint32, iv *graph.Interval, decode Decode) ([]uint32, error) {
 	if c.form == formEmpty {
 		return dst, nil
 	}
 	at, n := len(dst), int(hi-lo)
-	if c.present == nil && (c.form == formNarrow || c.form == formWide) && c.kind != graph.Float {
-		if from, to, ok := iv.Whole(c.kind); ok {
-			if from > to {
-				return dst, nil
-			}
-			dst = slices.Grow(dst, n)[:at+n]
-			if c.form == formWide {
-				return dst[:at+placesWide(dst[at:], c.wide[lo:hi], uint64(from), uint64(to)-uint64(from))], nil
-			}
-			base := int64(c.base)
-			if to < base || from > base && uint64(from)-c.base > math.MaxUint32 {
-				return dst[:at], nil
-			}
-			first := uint32(uint64(max(from, base)) - c.base)
-			last := uint32(min(uint64(to)-c.base, math.MaxUint32))
-			return dst[:at+placesNarrow(dst[at:], c.narrow[lo:hi], first, last-first)], nil
+	if r, ok := c.cellRange(iv); ok {
+		if r.none {
+			return dst, nil
 		}
+		dst = slices.Grow(dst, n)[:at+n]
+		if c.form == formWide {
+			return dst[:at+places(dst[at:], c.wide[lo:hi], r.from, r.span)], nil
+		}
+		return dst[:at+places(dst[at:], c.narrow[lo:hi], uint32(r.from), uint32(r.span))], nil
 	}
 	for i := range uint32(n) {
 		v, err := c.Value(lo+i, decode)
@@ -145,21 +208,8 @@ func (c *Column) Within(places []uint32, lo uint32, iv *graph.Interval, decode D
 	return kept, nil
 }
 
-// placesNarrow puts the places of cells from … from+span into dst, which has room for all, and gives their number.
-func placesNarrow(dst, cells []uint32, from, span uint32) int {
-	n := 0
-	dst = dst[:len(cells)]
-	for i, x := range cells {
-		dst[n] = uint32(i)
-		if x-from <= span {
-			n++
-		}
-	}
-	return n
-}
-
-// placesWide is placesNarrow for wide cells.
-func placesWide(dst []uint32, cells []uint64, from, span uint64) int {
+// places puts the places of cells from … from+span into dst, which has room for all, and gives their number.
+func places[T uint32 | uint64](dst []uint32, cells []T, from, span T) int {
 	n := 0
 	dst = dst[:len(cells)]
 	for i, x := range cells {
@@ -439,7 +489,8 @@ func (b *ColumnBuilder) put(mem []byte) (Column, []byte) {
 	if b.count == 0 {
 		return Column{}, mem
 	}
-	c := Column{form: b.form, kind: b.kind}
+	c := Column{form: b.form, kind: b.kind, count: uint32(b.count)}
+	b.summarize(&c)
 	if b.count < b.n {
 		c.present, mem = carve[uint64](mem, len(b.present))
 		copy(c.present, b.present)

@@ -70,6 +70,7 @@ func TestColumn(t *testing.T) {
 						t.Fatalf("cell %d of %d differs", i, n)
 					}
 				}
+				checkSummary(t, rnd, &col, uint32(n))
 				for range 20 {
 					lo := rnd.IntN(n + 1)
 					hi := lo + rnd.IntN(n+1-lo)

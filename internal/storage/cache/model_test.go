@@ -394,7 +394,7 @@ func (m *model) step(typ graph.TypeID, dir graph.Direction, seq uint64, from *gr
 // TestAgainstModel lets a writer and readers at many sequences act in a random order, with budgets from nothing to
 // plenty, and compares all that the cache says with the model.
 func TestAgainstModel(t *testing.T) {
-	merges := uint64(0)
+	merges, whole := uint64(0), 0
 	for seed := range uint64(24) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		m := newModel(int(seed)%3, 1+int(seed)%3+int(seed)%2, []uint64{100, 5000, 20000}[seed%3])
@@ -417,6 +417,8 @@ func TestAgainstModel(t *testing.T) {
 				cache.SetBudget(rnd.IntN(1 << 21))
 			case i == 9 && len(open) > 0 && m.shard == 0:
 				m.checkStep(t, rnd, open[rnd.IntN(len(open))])
+			case i == 10 && len(open) > 0 && rnd.IntN(3) == 0:
+				whole += m.checkBlocks(t, rnd, open[rnd.IntN(len(open))])
 			case len(open) > 0:
 				found += m.check(t, rnd, open[rnd.IntN(len(open))])
 			}
@@ -436,8 +438,8 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatalf("seed %d: after Close: %+v", seed, s)
 		}
 	}
-	if merges == 0 {
-		t.Fatal("no overlay was merged")
+	if merges == 0 || whole == 0 {
+		t.Fatalf("%d overlays were merged, %d blocks had summaries", merges, whole)
 	}
 }
 

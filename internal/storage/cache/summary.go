@@ -1,0 +1,179 @@
+package cache
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// summarize sets what Summary tells of the cells. Texts and mixed cells are only counted: few ask for more.
+func (b *ColumnBuilder) summarize(c *Column) {
+	switch {
+	case c.form != formNarrow && c.form != formWide:
+	case c.kind == graph.Float:
+		b.orderFloats(c)
+	default:
+		c.ordered, c.lo, c.hi = true, uint64(b.lo), uint64(b.hi)
+		if most := max(magnitude(b.lo), magnitude(b.hi)); c.kind == graph.Int && most <= math.MaxInt64/uint64(b.count) {
+			c.summed = true
+			for _, w := range b.wide { // null is 0
+				c.sum += int64(w)
+			}
+		}
+	}
+}
+
+// orderFloats finds the first of the least and the first of the greatest floats.
+func (b *ColumnBuilder) orderFloats(c *Column) {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	first := true
+	for i, word := range b.present {
+		for ; word != 0; word &= word - 1 {
+			x := math.Float64frombits(b.wide[i<<6+bits.TrailingZeros64(word)])
+			if x != x {
+				return
+			}
+			if first || x < lo {
+				lo = x
+			}
+			if first || x > hi {
+				hi = x
+			}
+			first = false
+		}
+	}
+	c.ordered, c.lo, c.hi = true, math.Float64bits(lo), math.Float64bits(hi)
+}
+
+func magnitude(n int64) uint64 {
+	if n < 0 {
+		return -uint64(n)
+	}
+	return uint64(n)
+}
+
+// Summary describes the cells. It was made with them, and lasts as long.
+func (c *Column) Summary() graph.Summary {
+	switch {
+	case c.form == formEmpty:
+		return graph.Summary{Ordered: true, Summed: true}
+	case !c.ordered:
+		return graph.Summary{Count: int(c.count)}
+	}
+	return graph.Summary{
+		Count: int(c.count), Ordered: true, Min: number(c.kind, c.lo), Max: number(c.kind, c.hi), Summed: c.summed, Sum: c.sum,
+	}
+}
+
+// Piece is a part of a block: the cells Lo … Hi-1 of its columns, which are as the view sees them, or N vertices from the local
+// id First on, which the caller must read elsewhere.
+type Piece struct {
+	Lo, Hi   uint32
+	First, N uint64
+}
+
+// pieces appends the pieces of a block in order. Its first vertex is first, offsets are where the cells of each vertex begin
+// (nil: each has one), and changed are the vertices to read elsewhere.
+func pieces(dst []Piece, first uint64, offsets []uint32, changed []uint64) []Piece {
+	at := func(i int) uint32 {
+		if offsets != nil {
+			return offsets[i]
+		}
+		return uint32(i)
+	}
+	n := len(changed) << 6
+	for i := 0; i < n; {
+		odd := changed[i>>6]>>(i&63)&1 != 0
+		end := i + 1
+		for end < n && (changed[end>>6]>>(end&63)&1 != 0) == odd {
+			if end&63 == 0 && end+64 <= n && (changed[end>>6] == 0 && !odd || ^changed[end>>6] == 0 && odd) {
+				end += 64
+				continue
+			}
+			end++
+		}
+		switch lo, hi := at(i), at(end); {
+		case odd:
+			dst = append(dst, Piece{First: first + uint64(i), N: uint64(end - i)})
+		case lo < hi:
+			dst = append(dst, Piece{Lo: lo, Hi: hi})
+		}
+		i = end
+	}
+	return dst
+}
+
+// Len is the number of edges of the block that Seek has found, which is that of the cells of each of its columns.
+func (c *Cursor) Len() int { return len(c.data.targets) }
+
+// Pieces appends to dst the pieces of the block that Seek has found.
+func (c *Cursor) Pieces(dst []Piece) []Piece {
+	var changed [listWords]uint64
+	if c.over == nil && c.skip == nil {
+		return append(dst, Piece{Hi: uint32(c.Len())})
+	}
+	for w := range changed {
+		if c.over != nil {
+			changed[w] = c.over.mask(w)
+		}
+		if c.skip != nil {
+			changed[w] |= c.skip[w]
+		}
+	}
+	return pieces(dst, c.block*ListBlock, c.data.offsets, changed[:])
+}
+
+// Held returns how many of the view's blocks of lists are decoded with all that is wanted, and how many blocks there are.
+func (v *ListView) Held(typ graph.TypeID, dir graph.Direction, want *Want) (held, blocks int) {
+	t := v.lists.tables.at(tableIndex(typ, dir))
+	blocks = int((v.vertices + ListBlock - 1) / ListBlock)
+	for b := range blocks {
+		if s := t.find(uint64(b)); s != nil {
+			if seg := s.seg.Load(); seg != nil && seg.since <= v.seq && seg.data.has(want) {
+				held++
+			}
+		}
+	}
+	return held, blocks
+}
+
+// Held returns how many of the view's blocks of a property are decoded, and how many blocks there are.
+func (v *ColumnView) Held(prop graph.PropID) (held, blocks int) {
+	t := v.columns.tables.at(columnIndex(prop))
+	blocks = int((v.vertices + ColumnBlock - 1) / ColumnBlock)
+	for b := range blocks {
+		if s := t.find(uint64(b)); s != nil {
+			if seg := s.seg.Load(); seg != nil && seg.since <= v.seq {
+				held++
+			}
+		}
+	}
+	return held, blocks
+}
+
+// Block appends to cols the columns of some properties of a block, and to dst its pieces. It reports false if the caller must
+// read the block elsewhere.
+func (v *ColumnView) Block(props []graph.PropID, block uint64, cols []*Column, dst []Piece) ([]*Column, []Piece, bool, error) {
+	if block*ColumnBlock >= v.vertices {
+		return cols, dst, false, nil
+	}
+	var changed [ColumnBlock / 64]uint64
+	for _, prop := range props {
+		seg, err := v.segment(v.columns.tables.at(columnIndex(prop)), prop, block, ColumnBlock)
+		if seg == nil || err != nil {
+			return cols, dst, false, err
+		}
+		over, skip := seg.over.Load(), v.touched.block(valueSpace(prop), block*ColumnBlock/ListBlock)
+		for w := range changed {
+			if over != nil {
+				changed[w] |= over.mask(w)
+			}
+			if skip != nil {
+				changed[w] |= skip[int(block*ColumnBlock%ListBlock)>>6+w]
+			}
+		}
+		cols = append(cols, &seg.data)
+	}
+	return cols, pieces(dst, block*ColumnBlock, nil, changed[:]), true, nil
+}
