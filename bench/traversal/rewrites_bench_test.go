@@ -28,6 +28,10 @@ func BenchmarkRewrites(b *testing.B) {
 		{"FrontierCount", "distinct3", "MATCH (p:Person {id: 1})-[:KNOWS]->()-[:KNOWS]->()-[:KNOWS]->(q) RETURN count(DISTINCT q)"},
 		{"CountStore", "label", "MATCH (p:Person) RETURN count(*)"},
 		{"CountStore", "type", "MATCH ()-[:KNOWS]->() RETURN count(*)"},
+		{"BlockAggregate", "edges", "MATCH (:Person)-[k:KNOWS]->(:Person) RETURN max(k.creationDate) AS last, min(k.creationDate), count(k.creationDate)"},
+		{"BlockAggregate", "mean", "MATCH (:Person)-[k:KNOWS]->(:Person) RETURN sum(k.creationDate) AS sum, avg(k.creationDate)"},
+		{"BlockAggregate", "filter", "MATCH (:Person)-[k:KNOWS]->(:Person) WHERE k.creationDate >= 1320000000000 RETURN count(*)"},
+		{"BlockAggregate", "vertices", "MATCH (p:Person) RETURN max(p.birthday) AS last, min(p.birthday), count(p.birthday), sum(p.birthday)"},
 	} {
 		with, without := prepare(b, g, c.statement), prepare(b, g, c.statement, c.rule)
 		require.Equal(b, without(b), with(b), c.statement)

@@ -83,6 +83,8 @@ func compileNode(c *compile.Compiler, n plan.Node, need plan.ColSet) *runtime.St
 		return relational.Drain(c, n)
 	case *plan.CountStore:
 		return source.CountStore(c, n, need)
+	case *plan.BlockAggregate:
+		return relational.BlockAggregate(c, n, need)
 	case *plan.Create:
 		return write.Create(c, n, need)
 	case *plan.Merge:

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -261,4 +262,83 @@ func (n *CountStore) describe(f *formatter) (name, args string) {
 
 func (*CountStore) rows(e *estimator, _ float64) float64 {
 	return e.outer
+}
+
+// BlockAggregate returns the row of Input, which aggregates all edges of Type, or all vertices, that satisfy Where. It comes
+// from decoded blocks of properties and their statistics where the shards hold these; otherwise Input runs. The counters tell
+// whether the labels hold for all.
+type BlockAggregate struct {
+	Input  Node
+	Aggs   []Agg
+	Of     Col        // the edge or the vertex
+	Labels *LabelExpr // of the vertex, or of the edge's end in the direction Dir; FromLabels of its other end
+	// Type is the edge's, Dir says whose lists are read; "" for a vertex.
+	Type       string
+	Dir        graph.Direction
+	FromLabels *LabelExpr
+	Where      []PropRange
+}
+
+func (n *BlockAggregate) inputs(f func(*Node)) { f(&n.Input) }
+
+func (*BlockAggregate) exprs(exprVisitor) {}
+
+func (n *BlockAggregate) describe(f *formatter) (name, args string) {
+	if n.Type != "" {
+		return "EdgeBlockAggregation", "[" + f.col(n.Of) + ":" + n.Type + "]"
+	}
+	return "VertexBlockAggregation", f.vertex(n.Of, n.Labels)
+}
+
+func (*BlockAggregate) rows(_ *estimator, in float64) float64 { return in }
+
+// takes reports whether an aggregate is one of rows, or of a property, that blocks give.
+func (n *BlockAggregate) takes(g *Agg) bool {
+	switch g.Func {
+	case "count", "min", "max", "sum", "avg":
+	default:
+		return false
+	}
+	if _, ok := n.Prop(g); len(g.Args) > 0 && !ok {
+		return false
+	}
+	return !g.Distinct
+}
+
+// Prop returns the name of the property that an aggregate reads, if it reads one.
+func (n *BlockAggregate) Prop(g *Agg) (key string, ok bool) {
+	if len(g.Args) != 1 {
+		return "", false
+	}
+	p, ok := g.Args[0].(*Prop)
+	if !ok {
+		return "", false
+	}
+	ref, ok := p.X.(*ColRef)
+	return p.Key, ok && ref.Col == n.Of
+}
+
+// All reports whether, by the counters of a snapshot, the labels hold for all edges of the type, or for all vertices that count: those that
+// satisfy the conditions, which have their properties, or else those with a property that is aggregated.
+func (n *BlockAggregate) All(c *graph.Counts) bool {
+	if n.Type != "" {
+		types := []string{n.Type}
+		return n.Labels.Implied(c, types, n.Dir) && n.FromLabels.Implied(c, types, n.Dir.Reverse())
+	}
+	switch {
+	case n.Labels == nil:
+		return true
+	case n.Labels.Op != LabelName || len(c.Props) == 0:
+		return false
+	}
+	only := func(key string) bool {
+		return c.Props[graph.PropOf{Label: n.Labels.Name, Prop: key}] == c.Props[graph.PropOf{Prop: key}]
+	}
+	if len(n.Where) > 0 {
+		return slices.ContainsFunc(n.Where, func(r PropRange) bool { return only(r.Key) })
+	}
+	return !slices.ContainsFunc(n.Aggs, func(g Agg) bool {
+		key, ok := n.Prop(&g)
+		return ok && !only(key)
+	})
 }

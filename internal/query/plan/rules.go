@@ -101,6 +101,11 @@ var (
 			why:   "Properties of the vertices of an expansion are grouped by codes, which read the property of a vertex once, however many rows it has. Not worth it where a key tells rows apart; slow where the first rows are enough.",
 			apply: distinctGroups,
 		},
+		{
+			name:  "BlockAggregate",
+			why:   "Counts, extremes, sums and means of a property of all edges of a type, or of all vertices, need no rows: blocks of decoded values and their least and greatest value, number and sum give them, and a comparison with a constant skips blocks. Wrong with other conditions, and with a label that some of them may lack.",
+			apply: blockAggregate,
+		},
 	}
 )
 
@@ -434,6 +439,54 @@ func countStore(_ *optimizer, n Node) Node {
 		return c
 	}
 	return nil
+}
+
+// blockAggregate is the rule BlockAggregate.
+func blockAggregate(o *optimizer, n Node) Node {
+	a, ok := n.(*Aggregate)
+	if !ok || len(a.Keys) > 0 || a.Times != nil || o.q.Writes {
+		return nil
+	}
+	b := &BlockAggregate{Input: a, Aggs: a.Aggs}
+	var preds []Expr
+	in := a.Input
+	if f, ok := in.(*Filter); ok {
+		if _, ok := f.Input.(*Scan); ok {
+			preds, in = f.Preds, f.Input
+		}
+	}
+	if x, ok := in.(*Expand); ok && x.Dir != graph.Both && !x.Into && len(x.DistinctFrom) == 0 && len(x.Types) == 1 {
+		b.Of, b.Labels, b.Type, b.Dir = x.Edge, x.Labels, x.Types[0], x.Dir
+		preds, in = x.Where, x.Input
+	}
+	scan, ok := in.(*Scan)
+	if !ok {
+		return nil
+	}
+	if _, ok := scan.Input.(*Unit); !ok {
+		return nil
+	}
+	if b.Type == "" {
+		b.Of, b.Labels = scan.Out, scan.Labels
+	} else {
+		b.FromLabels = scan.Labels
+	}
+	for _, e := range preds {
+		r, ok := RangeOf(e, b.Of)
+		if !ok {
+			return nil
+		}
+		b.Where = append(b.Where, r)
+	}
+	if len(preds) == 0 && !slices.ContainsFunc(a.Aggs, func(g Agg) bool { return len(g.Args) > 0 }) || !b.All(o.counts) {
+		return nil
+	}
+	for i := range a.Aggs {
+		if !b.takes(&a.Aggs[i]) {
+			return nil
+		}
+	}
+	return b
 }
 
 // distinctEnds is the rule DistinctEnds: a variable length expansion whose list of edges is not read returns each end once if

@@ -818,6 +818,27 @@ func (g *grammar) chain() (text string, ordered bool) {
 	return text + g.ordered(items), true
 }
 
+// whole aggregates properties of all vertices, or of all edges of a type.
+func (g *grammar) whole() string {
+	text, props := "MATCH "+g.pick("(v)", "(v:A)", "(v:C)"), []string{"x", "id", "f", "s", "d"}
+	if g.chance(60) {
+		t := g.pick("T", "T", "U")
+		text, props = g.pick("MATCH ()-[v:"+t+"]->()", "MATCH ()<-[v:"+t+"]-()", "MATCH (:A)-[v:"+t+"]->()"), []string{"w", "id"}
+	}
+	if g.chance(50) {
+		text += " WHERE v." + g.pick(props...) + g.pick(" > ", " >= ", " < ", " <= ", " = ") + g.pick("0", "1", "2", "0.5")
+	}
+	var items []string
+	for i := range 1 + g.r.IntN(3) {
+		a := g.pick("min", "max", "count") + "(v." + g.pick(props...) + ")"
+		if g.chance(35) {
+			a = g.pick("sum(v."+props[0]+")", "avg(v."+props[0]+")", "count(*)", "count(v)")
+		}
+		items = append(items, fmt.Sprintf("%s AS k%d", a, i))
+	}
+	return text + "\nRETURN " + strings.Join(items, ", ")
+}
+
 // ordered orders by all items, which are named k0, k1 and so on.
 func (g *grammar) ordered(items []string) string {
 	var keys []string
@@ -861,6 +882,9 @@ func (g *grammar) query() (text string, ordered bool) {
 	}
 	if g.chance(15) {
 		return g.chain()
+	}
+	if g.chance(5) {
+		return g.whole(), false
 	}
 	text = single()
 	if v := g.of("vertex"); v != "" && g.chance(3) { // some of its rows may be an error

@@ -23,11 +23,12 @@ const (
 	requestSeekEdges
 	requestSeekEdgeRange
 	requestApply
+	requestSummarize
 	NumRequests
 )
 
 var requestNames = [NumRequests]string{
-	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "apply",
+	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "apply", "summarize",
 }
 
 // tallyTx counts the requests to shards. In a profiled run, it charges each request and its answer to the running stage.
@@ -195,4 +196,15 @@ func (t *tallyTx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shar
 func (t *tallyTx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	t.count(requestApply)
 	return t.Tx.Apply(ctx, ms)
+}
+
+// Summarize asks for properties of all edges of a type, or of all vertices. It reports false, having passed nothing to the sink,
+// if the transaction cannot answer block by block.
+func (r *Run) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Sink) (bool, error) {
+	s, ok := r.Tally.Tx.(shard.Summarizer)
+	if !ok {
+		return false, nil
+	}
+	r.Tally.count(requestSummarize)
+	return s.Summarize(ctx, req, sink)
 }

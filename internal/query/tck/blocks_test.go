@@ -1,0 +1,216 @@
+package tck
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+// blockWorld is a stored graph that changes at random, and on which aggregates over all its edges or vertices run with and
+// without blocks.
+type blockWorld struct {
+	t      *testing.T
+	r      *rand.Rand
+	g      shard.Graph
+	values [3][]string // by property, as openCypher writes them
+	edges  int         // ever made
+	direct int         // answers by blocks
+}
+
+// blockValues are values of properties: of kinds that have order and sums, and of those that have not.
+var blockValues = [][]string{
+	{"1", "-3", "7", "0", "42", "1000000"},
+	{"1", "5", "null", "-2"},
+	{"9223372036854775807", "1", "-9223372036854775807", "9223372036854775806"},
+	{"0.5", "-2.25", "1e300", "0.1", "0.2", "0.3", "-0.0", "0.0"},
+	{"0.5", "0.0/0.0", "3.5", "null"},
+	{"1", "1.0", "2.5", "2"},
+	{"date('2020-01-02')", "date('1999-12-31')", "null"},
+	{"localtime('10:00')", "localtime('09:59:59')"},
+	{"'b'", "'a'", "''", "null"},
+	{"1", "'a'", "[1, 2]", "true", "0.0/0.0", "null", "date('2020-01-02')"},
+	{"duration('P1D')", "duration('PT5S')"},
+}
+
+func (w *blockWorld) pick(from ...string) string { return from[w.r.IntN(len(from))] }
+
+func (w *blockWorld) value(prop int) string { return w.pick(w.values[prop]...) }
+
+// run runs a statement in a transaction. direct says that a block aggregate had its rows from blocks.
+func (w *blockWorld) run(tx shard.Tx, text string, disable ...string) (out string, direct bool) {
+	q, _, err := cypher.Compile(text, cypher.Options{})
+	require.NoError(w.t, err, text)
+	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: w.g.Indexes(), Disable: disable})
+	p, err := exec.Compile(q, exec.Options{BatchSize: 16})
+	require.NoError(w.t, err, text)
+	rows, err := p.Run(context.Background(), w.g, tx, exec.Env{})
+	if err != nil {
+		return err.Error(), false
+	}
+	defer rows.Close()
+	var lines []string
+	for {
+		b, err := rows.Next(context.Background())
+		if err != nil {
+			return err.Error(), false
+		}
+		if b == nil {
+			break
+		}
+		for i := range b.N {
+			line := ""
+			for k := range b.Cols {
+				v := b.Cols[k].Value(i)
+				line += fmt.Sprintf("%s %s, ", v.Kind(), show(caseValue(v)))
+			}
+			lines = append(lines, line)
+		}
+	}
+	var find func(o *exec.Operator)
+	find = func(o *exec.Operator) {
+		if strings.HasSuffix(o.Name, "BlockAggregation") && rows.Stats()[o.Inputs[0].ID].Rows == 0 {
+			direct = true
+		}
+		for _, in := range o.Inputs {
+			find(in)
+		}
+	}
+	find(p.Explain())
+	return strings.Join(lines, "\n"), direct
+}
+
+// change returns a statement that changes the graph, often an extreme.
+func (w *blockWorld) change(vertices int) string {
+	id := w.r.IntN(vertices)
+	switch w.r.IntN(9) {
+	case 0:
+		w.edges++
+		return fmt.Sprintf("MATCH (a {id: %d}), (b {id: %d}) CREATE (a)-[:T {id: %d, p: %s, q: %s}]->(b)", id, w.r.IntN(vertices), w.edges, w.value(0), w.value(1))
+	case 1:
+		return fmt.Sprintf("MATCH ()-[r:T]->() WITH r ORDER BY r.%s %s LIMIT %d DELETE r", w.pick("p", "q"), w.pick("", "DESC"), 1+w.r.IntN(3))
+	case 2:
+		return fmt.Sprintf("MATCH ()-[r:T]->() WITH r ORDER BY r.%s %s LIMIT 1 SET r.p = %s", w.pick("p", "q"), w.pick("", "DESC"), w.value(0))
+	case 3:
+		return fmt.Sprintf("MATCH ()-[r:T {id: %d}]->() SET r.q = %s, r.p = null", w.r.IntN(w.edges), w.value(1))
+	case 4:
+		return fmt.Sprintf("MATCH (n) WITH n ORDER BY n.x %s LIMIT 2 SET n.x = %s", w.pick("", "DESC"), w.value(2))
+	case 5:
+		return fmt.Sprintf("MATCH (n {id: %d}) DETACH DELETE n", id)
+	case 6:
+		return fmt.Sprintf("CREATE (n:A {id: %d, x: %s, y: %s})-[:T {p: %s}]->(n)", id, w.value(2), w.value(1), w.value(0))
+	case 7:
+		return fmt.Sprintf("MATCH (n {id: %d}) SET n:%s SET n.y = %s", id, w.pick("A", "B"), w.value(1))
+	}
+	return fmt.Sprintf("MATCH (n {id: %d}) REMOVE n.x", id)
+}
+
+// ask returns a statement that aggregates, over edges or vertices.
+func (w *blockWorld) ask() string {
+	of, props, pattern := "r", []string{"p", "q", "id", "none"}, w.pick("()-[r:T]->()", "()-[r:T]->()", "()<-[r:T]-()", "(:A)-[r:T]->(:A)")
+	if w.r.IntN(3) == 0 {
+		of, props, pattern = "n", []string{"x", "y", "id"}, w.pick("(n)", "(n:A)", "(n:A)", "(n:B)")
+	}
+	text := "MATCH " + pattern
+	if w.r.IntN(2) == 0 {
+		var conds []string
+		for range 1 + w.r.IntN(2) {
+			conds = append(conds, of+"."+w.pick(props...)+w.pick(" > ", " >= ", " < ", " <= ", " = ")+w.pick("0", "1", "-3", "0.25", "42", "9223372036854775806", "1000000"))
+		}
+		text += " WHERE " + strings.Join(conds, " AND ")
+	}
+	var items []string
+	for range 1 + w.r.IntN(3) {
+		items = append(items, w.pick("min", "max", "count", "sum", "avg", "min", "max")+"("+of+"."+w.pick(props...)+")")
+	}
+	if w.r.IntN(3) == 0 {
+		items = append(items, w.pick("count(*)", "count("+of+")"))
+	}
+	for i := range items {
+		items[i] += fmt.Sprint(" AS k", i)
+	}
+	return text + " RETURN " + strings.Join(items, ", ")
+}
+
+// TestBlockAggregates compares aggregates by blocks with those of rows, bit by bit, while extremes change and go, kinds mix and
+// labels come, in transactions with changes of their own as well.
+func TestBlockAggregates(t *testing.T) {
+	direct := 0
+	for seed := range uint64(24) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		o := local.Options{Dir: "data", FS: vfs.NewMem(), Shards: 1 + 2*int(seed%2)}
+		if seed%5 == 4 {
+			o.CacheBytes = 1 << 17
+		}
+		s, err := local.Open(o)
+		require.NoError(t, err)
+		g, err := s.Graph(query.DefaultGraph)
+		require.NoError(t, err)
+		w := &blockWorld{t: t, r: r, g: g, edges: 120}
+		for p := range w.values {
+			w.values[p] = blockValues[r.IntN(len(blockValues))]
+		}
+		vertices := []int{40, 40, 40, 6000}[seed%4]
+		list := func(p int) string {
+			vs := w.values[p]
+			return fmt.Sprintf("[%s][i * %d %% %d]", strings.Join(vs, ", "), 7+2*r.IntN(3), len(vs))
+		}
+		ctx := context.Background()
+		write := func(texts ...string) {
+			tx, err := g.Begin(ctx, shard.Write)
+			require.NoError(t, err)
+			for _, text := range texts {
+				w.run(tx, text)
+			}
+			require.NoError(t, tx.Commit(ctx))
+		}
+		write(
+			fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:A {id: i, x: %s})", vertices-1, list(2)),
+			fmt.Sprintf("UNWIND range(0, %d) AS i MATCH (a {id: i * %d %% %d}), (b {id: i * 7 %% %d}) CREATE (a)-[:T {id: i, p: %s, q: %s}]->(b)",
+				w.edges-1, 1+vertices/w.edges, vertices, vertices, list(0), list(1)),
+		)
+		compare := func(tx shard.Tx) {
+			for range 6 {
+				text := w.ask()
+				want, _ := w.run(tx, text, "BlockAggregate")
+				got, byBlocks := w.run(tx, text)
+				require.Equal(t, want, got, "seed %d: %s, by blocks: %t", seed, text, byBlocks)
+				if byBlocks {
+					w.direct++
+				}
+			}
+		}
+		for range 6 {
+			old, err := g.Begin(ctx, shard.Read)
+			require.NoError(t, err)
+			compare(old)
+			tx, err := g.Begin(ctx, []shard.Mode{shard.Write, shard.WriteExclusive}[r.IntN(2)])
+			require.NoError(t, err)
+			for range 1 + r.IntN(3) {
+				w.run(tx, w.change(vertices))
+			}
+			compare(tx)
+			if r.IntN(4) == 0 {
+				tx.Rollback()
+			} else {
+				require.NoError(t, tx.Commit(ctx))
+			}
+			compare(old)
+			old.Rollback()
+		}
+		direct += w.direct
+		require.NoError(t, s.Close())
+	}
+	require.Greater(t, direct, 500)
+}

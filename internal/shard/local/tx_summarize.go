@@ -1,0 +1,315 @@
+package local
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/cache"
+)
+
+// summarizer is what one Summarize needs. It reads block by block what is decoded, and the vertices of a block that have
+// changed since through the requests that others make.
+type summarizer struct {
+	tx    *Tx
+	req   *shard.Summarize
+	sink  shard.Sink
+	props []graph.PropID // those of the request, then those of its conditions alone
+	tests []int          // by condition: its property in props
+
+	cols   []*cache.Column // beside props, of the block at hand
+	pieces []cache.Piece
+	open   []int // the conditions that some cells of the block meet and others do not
+	sums   []graph.Summary
+	places []uint32
+	vals   [][]graph.Value // beside props
+	part   [][]graph.Value
+	ids    []graph.VertexID
+	far    shard.Neighbours
+}
+
+// summaryRows is how many values are passed on at a time.
+const summaryRows = 1024
+
+// Summarize implements shard.Summarizer.
+func (tx *Tx) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Sink) (bool, error) {
+	if err := tx.check(ctx); err != nil {
+		return false, err
+	}
+	if tx.plain || slices.Contains(tx.views, nil) {
+		return false, nil
+	}
+	x := &summarizer{tx: tx, req: req, sink: sink, props: slices.Clone(req.Props)}
+	for _, w := range req.Where {
+		at := slices.Index(x.props, w.Prop)
+		if at < 0 {
+			at = len(x.props)
+			x.props = append(x.props, w.Prop)
+		}
+		x.tests = append(x.tests, at)
+	}
+	x.vals = make([][]graph.Value, len(x.props))
+	if req.Type == 0 {
+		return x.vertices(ctx)
+	}
+	return x.edges(ctx)
+}
+
+// next is the first local id of a shard that the transaction knows no vertex by.
+func (tx *Tx) next(no int) uint64 {
+	if tx.mode == shard.Read {
+		return tx.snap.sources[no].next
+	}
+	return tx.ws[no].NextVertex()
+}
+
+// pays reports whether enough blocks are decoded. One may be missing, so that what is small need not wait until it is.
+func pays(held, blocks int) bool { return blocks-held <= 1+blocks/4 }
+
+func (x *summarizer) edges(ctx context.Context) (bool, error) {
+	tx := x.tx
+	views := tx.openLists(len(x.req.Props) > 0)
+	defer views.close()
+	want := cache.Want{Props: x.props}
+	held, blocks := 0, 0
+	for no := range views.views {
+		h, n := views.views[no].Held(x.req.Type, x.req.Dir, &want)
+		held, blocks = held+h, blocks+n
+	}
+	if !pays(held, blocks) {
+		return false, nil
+	}
+	for no := range views.views {
+		var cur cache.Cursor
+		views.views[no].Cursor(&cur, x.req.Type, x.req.Dir, want)
+		for first, next := uint64(0), tx.next(no); first < next; first += cache.ListBlock {
+			if err := storage.Alive(ctx); err != nil {
+				return false, err
+			}
+			n := min(cache.ListBlock, next-first)
+			ok, err := cur.Seek(graph.MakeVertexID(no, first), int(n))
+			if err != nil {
+				return false, err
+			}
+			x.cols, x.pieces = x.cols[:0], x.pieces[:0]
+			cells := 0
+			if ok {
+				for k := range x.props {
+					x.cols = append(x.cols, cur.Prop(k))
+				}
+				x.pieces, cells = cur.Pieces(x.pieces), cur.Len()
+			} else {
+				x.pieces = append(x.pieces, cache.Piece{First: first, N: n})
+			}
+			if err := x.block(ctx, no, cells, x.storedEdges); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+func (x *summarizer) vertices(ctx context.Context) (bool, error) {
+	tx := x.tx
+	views := tx.openColumns()
+	for _, p := range x.props {
+		held, blocks := 0, 0
+		for no := range views {
+			h, n := views[no].Held(p)
+			held, blocks = held+h, blocks+n
+		}
+		if !pays(held, blocks) {
+			return false, nil
+		}
+	}
+	for no := range views {
+		for first, next := uint64(0), tx.next(no); first < next; first += cache.ColumnBlock {
+			if err := storage.Alive(ctx); err != nil {
+				return false, err
+			}
+			var ok bool
+			var err error
+			x.cols, x.pieces, ok, err = views[no].Block(x.props, first/cache.ColumnBlock, x.cols[:0], x.pieces[:0])
+			if err != nil {
+				return false, err
+			}
+			if !ok {
+				x.pieces = append(x.pieces[:0], cache.Piece{First: first, N: min(cache.ColumnBlock, next-first)})
+			}
+			if err := x.block(ctx, no, cache.ColumnBlock, x.storedVertices); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// block passes on the pieces of a block of a shard whose columns have n cells: of these none, all by summaries, or those that
+// meet the conditions. stored passes on the vertices that are not decoded.
+func (x *summarizer) block(ctx context.Context, no, n int, stored func(ctx context.Context, ids []graph.VertexID) error) error {
+	none := false
+	x.open = x.open[:0]
+	if len(x.cols) == len(x.props) {
+		for k := range x.req.Where {
+			in := &x.req.Where[k].In
+			sum := x.cols[x.tests[k]].Summary()
+			none = none || sum.Misses(in)
+			if sum.Count < n || !sum.Within(in) {
+				x.open = append(x.open, k)
+			}
+		}
+	}
+	if len(x.pieces) == 1 && x.pieces[0].N == 0 && !none && len(x.open) == 0 && len(x.req.Props) > 0 {
+		x.sums = x.sums[:0]
+		for k := range x.req.Props {
+			x.sums = append(x.sums, x.cols[k].Summary())
+		}
+		if taken, err := x.sink.Block(n, x.sums); taken || err != nil {
+			return err
+		}
+	}
+	for _, p := range x.pieces {
+		var err error
+		switch {
+		case p.N > 0:
+			x.ids = x.ids[:0]
+			for i := range p.N {
+				x.ids = append(x.ids, graph.MakeVertexID(no, p.First+i))
+			}
+			err = stored(ctx, x.ids)
+		case !none:
+			err = x.span(ctx, p.Lo, p.Hi)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// span passes on the cells lo … hi-1 that meet the open conditions.
+func (x *summarizer) span(ctx context.Context, lo, hi uint32) error {
+	decode := x.tx.decode
+	if len(x.req.Props) == 0 && len(x.open) < 2 {
+		n := int(hi - lo)
+		if len(x.open) > 0 {
+			var err error
+			k := x.open[0]
+			if n, err = x.cols[x.tests[k]].CountWithin(lo, hi, &x.req.Where[k].In, decode); err != nil {
+				return err
+			}
+		}
+		return x.sink.Values(ctx, n, nil)
+	}
+	for ; lo < hi; lo = min(lo+summaryRows, hi) {
+		end := min(lo+summaryRows, hi)
+		n := int(end - lo)
+		var err error
+		for i, k := range x.open {
+			col, in := x.cols[x.tests[k]], &x.req.Where[k].In
+			if i == 0 {
+				x.places, err = col.AppendWithin(x.places[:0], lo, end, in, decode)
+			} else {
+				x.places, err = col.Within(x.places, lo, in, decode)
+			}
+			if err != nil {
+				return err
+			}
+			n = len(x.places)
+		}
+		if n == 0 {
+			continue
+		}
+		for p := range x.req.Props {
+			if err = x.column(p, lo, end); err != nil {
+				return err
+			}
+		}
+		if err = x.sink.Values(ctx, n, x.vals[:len(x.req.Props)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// column sets the values of a property: those of the cells at x.places, or without open conditions all of lo … hi-1.
+func (x *summarizer) column(p int, lo, hi uint32) (err error) {
+	col, vals := x.cols[p], x.vals[p][:0]
+	if len(x.open) == 0 {
+		vals, err = col.AppendTo(vals, lo, hi, x.tx.decode)
+	} else {
+		for _, at := range x.places {
+			v, e := col.Value(lo+at, x.tx.decode)
+			if e != nil {
+				return e
+			}
+			vals = append(vals, v)
+		}
+	}
+	x.vals[p] = vals
+	return err
+}
+
+// storedEdges passes on the edges of vertices.
+func (x *summarizer) storedEdges(ctx context.Context, ids []graph.VertexID) error {
+	req := shard.Expand{
+		Types: []graph.TypeID{x.req.Type}, Dir: x.req.Dir, Props: x.req.Props, Where: x.req.Where, MaxEdges: 4 * summaryRows,
+	}
+	for len(ids) > 0 {
+		req.Sources = ids
+		if err := x.tx.Expand(ctx, &req, &x.far); err != nil {
+			return err
+		}
+		if err := x.pass(ctx, len(x.far.Targets), x.far.Props); err != nil {
+			return err
+		}
+		ids = ids[x.far.Done:]
+	}
+	return nil
+}
+
+// storedVertices passes on vertices.
+func (x *summarizer) storedVertices(ctx context.Context, ids []graph.VertexID) error {
+	vals := shard.Columns(len(x.props), len(ids))
+	if err := x.tx.properties(ctx, ids, x.props, vals); err != nil {
+		return err
+	}
+	n := 0
+	for i := range ids {
+		if !x.holds(vals, i) {
+			continue
+		}
+		for p := range x.req.Props {
+			vals[p][n] = vals[p][i]
+		}
+		n++
+	}
+	return x.pass(ctx, n, vals[:len(x.req.Props)])
+}
+
+// holds reports whether a row meets the conditions.
+func (x *summarizer) holds(vals [][]graph.Value, row int) bool {
+	for k, p := range x.tests {
+		if !x.req.Where[k].In.Holds(vals[p][row]) {
+			return false
+		}
+	}
+	return true
+}
+
+// pass passes on n rows, some at a time.
+func (x *summarizer) pass(ctx context.Context, n int, vals [][]graph.Value) error {
+	for lo := 0; lo < n; lo += summaryRows {
+		hi := min(lo+summaryRows, n)
+		x.part = x.part[:0]
+		for p := range vals {
+			x.part = append(x.part, vals[p][lo:hi])
+		}
+		if err := x.sink.Values(ctx, hi-lo, x.part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
