@@ -70,7 +70,13 @@ func unanswered(err error) bool {
 // the load has put in each row once; and no query or fetch fails but with its gateway, nor gives another answer than a
 // server of one process. HOPGATE_SEEDS is how many processes are killed.
 func TestClusterKilled(t *testing.T) {
-	ss, gs := startCluster(t, 3, 2)
+	for _, replication := range []string{"0", "1"} {
+		t.Run("replication="+replication, func(t *testing.T) { clusterKilled(t, replication) })
+	}
+}
+
+func clusterKilled(t *testing.T, replication string) {
+	ss, gs := startCluster(t, 3, 2, "--replication", replication)
 	one := start(t, filepath.Join(t.TempDir(), "one"))
 	for _, s := range []string{
 		"CREATE CONSTRAINT keys FOR (n:N) REQUIRE n.id IS UNIQUE", "CREATE CONSTRAINT statics FOR (n:Static) REQUIRE n.id IS UNIQUE",

@@ -79,7 +79,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		return err
 	}
 	opts := storeOptions(c, memory, log)
-	opts.Shards = len(addresses)
+	opts.Shards, opts.Replicas = len(addresses), c.Replication
 	if err := checkShards(&opts); err != nil {
 		return err
 	}

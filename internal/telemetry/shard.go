@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -13,6 +14,9 @@ func NewShardRegistry(s Storage) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(process()...)
 	r.MustRegister(newStorage(s))
+	if rs, ok := s.(Replicas); ok {
+		r.MustRegister(newReplicas(rs))
+	}
 	return r
 }
 
@@ -28,6 +32,16 @@ func (l *Late) Set(s Storage) { l.open.Store(&s) }
 func (l *Late) Stats() map[string][]storage.Stats {
 	if s := l.open.Load(); s != nil {
 		return (*s).Stats()
+	}
+	return nil
+}
+
+// Replicas implements Replicas.
+func (l *Late) Replicas() map[uint32]replica.GroupStatus {
+	if s := l.open.Load(); s != nil {
+		if rs, ok := (*s).(Replicas); ok {
+			return rs.Replicas()
+		}
 	}
 	return nil
 }

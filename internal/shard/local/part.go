@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -317,6 +318,14 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 		out[name] = []storage.Stats{st}
 	}
 	return out
+}
+
+// Replicas returns the status of the replica of the shards, by its group; nil without replicas.
+func (s *Parts) Replicas() map[uint32]replica.GroupStatus {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.host.Status()
 }
 
 // Expired tells of no deletions: the writer makes them.

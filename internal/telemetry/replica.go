@@ -1,0 +1,64 @@
+package telemetry
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopgate/hopgate/internal/replica"
+)
+
+// Replicas is a source of the status of replicas.
+type Replicas interface {
+	// Replicas returns the status of each replica of the process, by its group, which has the number of the shard.
+	Replicas() map[uint32]replica.GroupStatus
+}
+
+// replicaCollector publishes the status of replicas.
+type replicaCollector struct {
+	s       Replicas
+	metrics []replicaMetric
+}
+
+// replicaMetric is one figure of a replica.
+type replicaMetric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	get  func(s *replica.GroupStatus) float64
+}
+
+func newReplicas(s Replicas) *replicaCollector {
+	c := &replicaCollector{s: s}
+	add := func(kind prometheus.ValueType, name, help string, get func(s *replica.GroupStatus) float64) {
+		c.metrics = append(c.metrics, replicaMetric{prometheus.NewDesc("hopgate_replica_"+name, help, []string{"shard"}, nil), kind, get})
+	}
+	add(prometheus.GaugeValue, "leads", "Whether the replica leads its group: 1 or 0.", func(s *replica.GroupStatus) float64 {
+		if s.Leads {
+			return 1
+		}
+		return 0
+	})
+	add(prometheus.GaugeValue, "term", "Raft term of the group.", func(s *replica.GroupStatus) float64 { return float64(s.Term) })
+	add(prometheus.CounterValue, "committed_entries_total", "Index of the last entry that a quorum has.", func(s *replica.GroupStatus) float64 { return float64(s.Commit) })
+	add(prometheus.CounterValue, "applied_entries_total", "Index of the last entry that the replica has applied.", func(s *replica.GroupStatus) float64 { return float64(s.Applied) })
+	add(prometheus.GaugeValue, "log_entries", "Entries in the log of the replica.", func(s *replica.GroupStatus) float64 { return float64(s.LastIndex + 1 - s.FirstIndex) })
+	add(prometheus.GaugeValue, "pending_proposals", "Changes that were proposed and are not applied yet.", func(s *replica.GroupStatus) float64 { return float64(s.Proposals) })
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *replicaCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, m := range c.metrics {
+		out <- m.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *replicaCollector) Collect(out chan<- prometheus.Metric) {
+	for group, s := range c.s.Replicas() {
+		shard := strconv.FormatUint(uint64(group), 10)
+		for _, m := range c.metrics {
+			out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(&s), shard)
+		}
+	}
+}
