@@ -98,6 +98,8 @@ func indexKind(ix *pb.Index) string {
 		return "required"
 	case ix.GetKind() == graph.PointIndex.String():
 		return "point index"
+	case ix.GetKind() == graph.VectorIndex.String():
+		return "vector index"
 	}
 	return "index"
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,9 +143,23 @@ func indexStatement(ix *pb.Index) string {
 	case ix.GetRequired():
 		return "CREATE CONSTRAINT " + name + " IF NOT EXISTS FOR " + pattern + " REQUIRE " + strings.Join(props, ", ") + " IS NOT NULL"
 	}
-	kind := ""
-	if ix.GetKind() == graph.PointIndex.String() {
+	kind, options := "", ""
+	switch ix.GetKind() {
+	case graph.PointIndex.String():
 		kind = "POINT "
+	case graph.VectorIndex.String():
+		kind, options = "VECTOR ", vectorOptions(ix.GetVector())
 	}
-	return "CREATE " + kind + "INDEX " + name + " IF NOT EXISTS FOR " + pattern + " ON " + list
+	return "CREATE " + kind + "INDEX " + name + " IF NOT EXISTS FOR " + pattern + " ON " + list + options
+}
+
+// vectorOptions returns the OPTIONS of a vector index.
+func vectorOptions(v *pb.VectorOptions) string {
+	dimensions := ""
+	if n := v.GetDimensions(); n > 0 {
+		dimensions = fmt.Sprintf("`vector.dimensions`: %d, ", n)
+	}
+	return fmt.Sprintf(" OPTIONS {indexConfig: {%s`vector.hnsw.ef_construction`: %d, `vector.hnsw.m`: %d, `vector.quantization.enabled`: %t, "+
+		"`vector.similarity_function`: %s}}",
+		dimensions, v.GetHnswEfConstruction(), v.GetHnswM(), v.GetQuantizationEnabled(), quoteText(v.GetSimilarityFunction()))
 }

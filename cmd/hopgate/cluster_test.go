@@ -195,6 +195,9 @@ var clusterStatements = []string{
 	"MATCH (p:Person) WHERE point.withinBBox(p.at, point({longitude: 150, latitude: -20}), point({longitude: -150, latitude: 20})) RETURN p.id ORDER BY p.id",
 	"MATCH (p:Person {at: point({longitude: -180, latitude: -30})}) RETURN p.id",
 	"SHOW POINT INDEXES YIELD name, state, options, createStatement",
+	"CREATE VECTOR INDEX likes FOR (p:Person) ON p.v OPTIONS {indexConfig: {`vector.dimensions`: 3, `vector.similarity_function`: 'euclidean'}}",
+	"CREATE VECTOR INDEX ties FOR ()-[k:KNOWS]-() ON k.v",
+	"SHOW VECTOR INDEXES YIELD name, state, options, createStatement",
 }
 
 // A cluster answers as a server of one process does, through either gateway.

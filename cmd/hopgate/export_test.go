@@ -145,6 +145,9 @@ func TestExport(t *testing.T) {
 			s.graphctl("query", "CREATE INDEX i FOR (n:B) ON (n.p1, n.p2)")
 			s.graphctl("query", "CREATE POINT INDEX p FOR (n:B) ON (n.p1)")
 			s.graphctl("query", "CREATE POINT INDEX q FOR ()-[r:Z]-() ON (r.p2)")
+			s.graphctl("query", "CREATE VECTOR INDEX v FOR (n:B) ON n.p1 OPTIONS {indexConfig: {`vector.dimensions`: 3, `vector.similarity_function`: 'euclidean', "+
+				"`vector.hnsw.m`: 9, `vector.hnsw.ef_construction`: 99, `vector.quantization.enabled`: false}}")
+			s.graphctl("query", "CREATE VECTOR INDEX w FOR ()-[r:Z]-() ON r.p2")
 			s.graphctl("query", "CREATE LABEL `q``(:ID){}, 'l'\"` OPTIONS {ttl: 'P9DT0.5S'}")
 			s.graphctl("query", "CREATE LABEL Session OPTIONS {ttl: 'P2D', property: 'it\\\\s \\'at\\''}")
 			s.graphctl("query", "CREATE RELATIONSHIP TYPE `a;b:\"``'` OPTIONS {ttl: 3600}")
@@ -164,7 +167,7 @@ func TestExport(t *testing.T) {
 			equal(t, s.canonical("default"), s.canonical("other"))
 			indexes := "SHOW CONSTRAINTS YIELD name, type, labelsOrTypes, properties"
 			require.Equal(t, s.graphctl("query", indexes), s.graphctl("--graph", "other", "query", indexes))
-			indexes = "SHOW INDEXES YIELD name, type, labelsOrTypes, properties"
+			indexes = "SHOW INDEXES YIELD name, type, labelsOrTypes, properties, options"
 			require.Equal(t, s.graphctl("query", indexes), s.graphctl("--graph", "other", "query", indexes))
 			for _, show := range []string{"SHOW LABELS", "SHOW RELATIONSHIP TYPES"} {
 				require.Equal(t, s.graphctl("query", show), s.graphctl("--graph", "other", "query", show))

@@ -36,9 +36,11 @@ const (
 	RangeIndex IndexKind = iota
 	// PointIndex contains only points and finds those in a box or near another point.
 	PointIndex
+	// VectorIndex ranks vectors by their similarity to another. It has no entries: a search reads the property itself.
+	VectorIndex
 )
 
-var indexKinds = [...]string{RangeIndex: "RANGE", PointIndex: "POINT"}
+var indexKinds = [...]string{RangeIndex: "RANGE", PointIndex: "POINT", VectorIndex: "VECTOR"}
 
 // String returns the kind in Cypher's syntax.
 func (k IndexKind) String() string {
@@ -50,8 +52,11 @@ func (k IndexKind) String() string {
 
 // Provider returns Neo4j's name for the implementation of the kind; clients compare it.
 func (k IndexKind) Provider() string {
-	if k == PointIndex {
+	switch k {
+	case PointIndex:
 		return "point-1.0"
+	case VectorIndex:
+		return "vector-2.0"
 	}
 	return "range-1.0"
 }
@@ -73,7 +78,7 @@ type Index struct {
 	// Unique means that no two vertices have equal values; Required that every vertex has the properties. An index with neither is plain;
 	// one with both is a node key.
 	Unique, Required bool
-	// Indexed is false for a pure existence constraint, which has no entries.
+	// Indexed says that the index has entries; pure existence constraints and vector indexes have none.
 	Indexed bool
 	// Online is false during the build of the index: writes maintain it, but reads must not use it.
 	Online bool
@@ -82,6 +87,8 @@ type Index struct {
 	// TTL makes this the expiry order of a TTL's vertices or edges instead of an index: they expire TTL after the time in the single
 	// property or, without one, after the last write. Indexes omits it.
 	TTL time.Duration
+	// Vector are the settings of a vector index.
+	Vector VectorOptions
 }
 
 // Clash returns an index of the list that conflicts with ix, because it has the same name, or covers the same properties and both or
@@ -100,6 +107,9 @@ func (ix *Index) Clash(list []Index) *Index {
 
 // Ordered reports whether the index has entries in the order of their values.
 func (ix *Index) Ordered() bool { return ix.Indexed && ix.Kind == RangeIndex }
+
+// Searches reports whether the index is one that serves queries, and not a constraint alone.
+func (ix *Index) Searches() bool { return ix.Indexed || ix.Kind == VectorIndex }
 
 // IsConstraint reports whether the index restricts what may be written.
 func (ix *Index) IsConstraint() bool { return ix.Unique || ix.Required }

@@ -17,9 +17,9 @@ func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params
 	res.Columns = []string{}
 	switch c := p.command.(type) {
 	case *cypher.CreateIndex:
-		return e.createIndex(ctx, g, c, res)
+		return e.createIndex(ctx, g, c, params, res)
 	case *cypher.DropIndex:
-		return e.dropIndex(ctx, g, c, res)
+		return e.dropIndex(ctx, g, c, params, res)
 	case *cypher.AlterTTL:
 		return e.alterTTL(ctx, g, c, params)
 	case *cypher.CreateGraph:
@@ -47,8 +47,8 @@ func isKind(err error, kind graph.Kind) bool {
 }
 
 // createIndex creates an index or a constraint.
-func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.CreateIndex, res *Result) error {
-	ix, there, err := newIndex(g.Indexes(), c)
+func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.CreateIndex, params map[string]graph.Value, res *Result) error {
+	ix, there, err := newIndex(g.Indexes(), c, params)
 	if err != nil || there {
 		return err
 	}
@@ -64,15 +64,23 @@ func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.Creat
 
 // newIndex returns the index that a command adds to a list. If an existing one conflicts, it returns none with IF NOT EXISTS,
 // and otherwise fails with graph.KindExists.
-func newIndex(list []graph.Index, c *cypher.CreateIndex) (ix graph.Index, there bool, err error) {
+func newIndex(list []graph.Index, c *cypher.CreateIndex, params map[string]graph.Value) (ix graph.Index, there bool, err error) {
 	ix = c.Index
+	if ix.Name, err = schemaName(ix.Name, c.NameParam, params); err != nil {
+		return ix, false, err
+	}
+	if ix.Kind == graph.VectorIndex {
+		if ix.Vector, err = vectorOptions(c.Options, params); err != nil {
+			return ix, false, err
+		}
+	}
 	if ix.Name == "" {
 		kind := "index"
 		switch {
 		case c.Constraint:
 			kind = "constraint"
-		case ix.Kind == graph.PointIndex:
-			kind = "point_index"
+		case ix.Kind != graph.RangeIndex:
+			kind = strings.ToLower(ix.Kind.String()) + "_index"
 		}
 		ix.Name = kind + "_" + ix.Label + ix.Type + "_" + strings.Join(ix.Props, "_")
 		if ix.Required {
@@ -105,8 +113,8 @@ func (s *SchemaCounters) dropped(c *cypher.DropIndex) {
 }
 
 // dropIndex removes an index or a constraint.
-func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropIndex, res *Result) error {
-	i, err := oldIndex(g.Indexes(), c)
+func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropIndex, params map[string]graph.Value, res *Result) error {
+	i, err := oldIndex(g.Indexes(), c, params)
 	if err != nil || i < 0 {
 		return err
 	}
@@ -118,10 +126,14 @@ func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropInd
 }
 
 // oldIndex finds what a command removes from a list; -1 if it does not exist and the command says IF EXISTS.
-func oldIndex(list []graph.Index, c *cypher.DropIndex) (int, error) {
+func oldIndex(list []graph.Index, c *cypher.DropIndex, params map[string]graph.Value) (int, error) {
+	name, err := schemaName(c.Name, c.NameParam, params)
+	if err != nil {
+		return -1, err
+	}
 	i := slices.IndexFunc(list, func(ix graph.Index) bool {
-		if c.Name != "" {
-			return ix.Name == c.Name && ix.IsConstraint() == c.Constraint
+		if name != "" {
+			return ix.Name == name && ix.IsConstraint() == c.Constraint
 		}
 		return ix.Label == c.Index.Label && ix.Type == c.Index.Type && slices.Equal(ix.Props, c.Index.Props) && ix.Kind == c.Index.Kind && !ix.IsConstraint()
 	})
@@ -132,7 +144,7 @@ func oldIndex(list []graph.Index, c *cypher.DropIndex) (int, error) {
 	if c.Constraint {
 		what, code = "constraint", "ConstraintNotFound"
 	}
-	return i, schemaError(graph.KindInvalid, code, "NotFound", "there is no %s %q", what, c.Name)
+	return i, schemaError(graph.KindInvalid, code, "NotFound", "there is no %s %q", what, name)
 }
 
 func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Result) error {

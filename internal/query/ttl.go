@@ -8,7 +8,6 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/query/cypher"
-	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -118,17 +117,6 @@ func setOptions(t *graph.TTL, options map[string]graph.Value) (drop bool, err er
 		}
 	}
 	return drop, nil
-}
-
-func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error) {
-	if p, ok := x.(*plan.Param); ok {
-		v, ok := params[p.Name]
-		if !ok {
-			return v, graph.MissingParameters(p.Name)
-		}
-		return v, nil
-	}
-	return x.(*plan.Const).Value, nil
 }
 
 // lifetime parses a duration, its text, or a number of seconds.

@@ -30,14 +30,14 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 	}
 	switch c := p.command.(type) {
 	case *cypher.CreateIndex:
-		ix, there, err := newIndex(s.indexes, c)
+		ix, there, err := newIndex(s.indexes, c, params)
 		if err != nil || there {
 			return err
 		}
 		s.indexes = append(s.indexes, ix)
 		res.schema.created(c)
 	case *cypher.DropIndex:
-		i, err := oldIndex(s.indexes, c)
+		i, err := oldIndex(s.indexes, c, params)
 		if err != nil || i < 0 {
 			return err
 		}

@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -435,7 +436,7 @@ const (
 	indexFailed // a failure stands before the name
 	indexDropped
 	indexTTL  // the TTL in nanoseconds stands before the name, and before a failure
-	indexKind // the kind stands before all; without it, it is a range index
+	indexKind // the kind stands before all, and behind it the settings of a vector index; without it, it is a range index
 )
 
 func appendIndex(dst []byte, ix graph.Index) []byte {
@@ -454,6 +455,10 @@ func appendIndex(dst []byte, ix graph.Index) []byte {
 		flags |= indexTTL
 		parts = slices.Insert(parts, 0, strconv.FormatInt(int64(ix.TTL), 10))
 	}
+	if ix.Kind == graph.VectorIndex {
+		v := &ix.Vector
+		parts = slices.Insert(parts, 0, fmt.Sprintf(vectorForm, v.Dimensions, v.Similarity, v.Quantized, v.M, v.EfConstruction))
+	}
 	if ix.Kind != graph.RangeIndex {
 		flags |= indexKind
 		parts = slices.Insert(parts, 0, ix.Kind.String())
@@ -463,6 +468,21 @@ func appendIndex(dst []byte, ix graph.Index) []byte {
 		dst = append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 	}
 	return dst
+}
+
+// vectorForm is how the settings of a vector index are stored: dimensions, similarity, quantization, m and ef_construction.
+const vectorForm = "%d %s %t %d %d"
+
+func parseVectorOptions(text string) (v graph.VectorOptions, err error) {
+	var name string
+	if _, err := fmt.Sscanf(text, vectorForm, &v.Dimensions, &name, &v.Quantized, &v.M, &v.EfConstruction); err != nil {
+		return v, errRecord
+	}
+	var ok bool
+	if v.Similarity, ok = graph.ParseSimilarity(name); !ok || v.Dimensions < 0 {
+		return v, errRecord
+	}
+	return v, nil
 }
 
 func parseIndex(b []byte) (ix graph.Index, err error) {
@@ -487,6 +507,12 @@ func parseIndex(b []byte) (ix graph.Index, err error) {
 			return ix, errRecord
 		}
 		ix.Kind, parts = kind, parts[1:]
+	}
+	if ix.Kind == graph.VectorIndex && len(parts) > 0 {
+		if ix.Vector, err = parseVectorOptions(parts[0]); err != nil {
+			return ix, err
+		}
+		parts = parts[1:]
 	}
 	if flags&indexTTL != 0 && len(parts) > 0 {
 		ttl, err := strconv.ParseInt(parts[0], 10, 64)

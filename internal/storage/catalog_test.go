@@ -17,6 +17,11 @@ func TestIndexDefinition(t *testing.T) {
 		{Name: "t", Label: "L", Props: []string{"p"}, Indexed: true, TTL: time.Hour},
 		{Name: "at", Label: "L", Props: []string{"p"}, Kind: graph.PointIndex, Indexed: true, Online: true},
 		{Name: "at", Type: "T", Props: []string{"p"}, Kind: graph.PointIndex, Indexed: true, Failure: "why"},
+		{
+			Name: "v", Label: "L", Props: []string{"p"}, Kind: graph.VectorIndex, Online: true,
+			Vector: graph.VectorOptions{Dimensions: 1536, Similarity: graph.Euclidean, Quantized: true, M: 16, EfConstruction: 100},
+		},
+		{Name: "any", Type: "T", Props: []string{"p"}, Kind: graph.VectorIndex, Online: true},
 	} {
 		got, err := parseIndex(appendIndex(nil, ix))
 		require.NoError(t, err)
@@ -28,4 +33,6 @@ func TestIndexDefinition(t *testing.T) {
 	require.Equal(t, graph.Index{Name: "i", Label: "L", Props: []string{"p"}, Indexed: true, Online: true}, got)
 	_, err = parseIndex([]byte("\x8c\x05SHAPE\x01i\x01L\x00\x01p"))
 	require.ErrorIs(t, err, errRecord, "a kind of a later program")
+	_, err = parseIndex([]byte("\x88\x06VECTOR\x123 dot true 16 100 \x01i\x01L\x00\x01p"))
+	require.ErrorIs(t, err, errRecord, "a similarity of a later program")
 }

@@ -18,6 +18,8 @@ type (
 	// CreateIndex creates an index or a constraint. An empty Index.Name is generated.
 	CreateIndex struct {
 		Index       graph.Index
+		NameParam   string    // the parameter that holds the name, or ""
+		Options     plan.Expr // of a vector index, of constants and parameters; or nil
 		Constraint  bool
 		IfNotExists bool
 		Graph       string // of USE, or ""
@@ -28,6 +30,7 @@ type (
 	// properties.
 	DropIndex struct {
 		Name       string
+		NameParam  string // the parameter that holds the name, or ""
 		Index      graph.Index
 		Constraint bool
 		IfExists   bool
@@ -110,19 +113,22 @@ func (b *binder) on(stmt *ast.Statement, c Command) {
 func (b *binder) commandOf(body ast.Body) Command {
 	switch c := body.(type) {
 	case *ast.CreateIndex:
-		kind := graph.RangeIndex
-		switch {
-		case c.Kind == ast.IndexPoint && len(c.Schema.Properties) != 1:
-			b.fail(graph.SyntaxError("UnexpectedSyntax", c.Schema.Pos, "a point index is on one property"))
-		case c.Kind == ast.IndexPoint:
-			kind = graph.PointIndex
-		case c.Kind != ast.IndexRange:
+		kind, known := indexKinds[c.Kind]
+		if !known {
 			b.unsupported(c, "an index of this kind is")
 		}
-		b.indexOptions(kind, c.Options)
+		if kind != graph.RangeIndex && len(c.Schema.Properties) != 1 {
+			b.fail(graph.SyntaxError("UnexpectedSyntax", c.Schema.Pos, "a %s index is on one property", strings.ToLower(kind.String())))
+		}
 		i := b.index(c.Schema)
-		i.Name, i.Kind, i.Indexed = c.Name, kind, true
-		return &CreateIndex{Index: i, IfNotExists: c.IfNotExists}
+		i.Name, i.Kind, i.Indexed = c.Name, kind, kind != graph.VectorIndex
+		create := &CreateIndex{Index: i, NameParam: nameOf(c.NameParam), IfNotExists: c.IfNotExists}
+		if kind == graph.VectorIndex {
+			create.Options = b.vectorOptions(c.Options)
+		} else {
+			b.indexOptions(kind, c.Options)
+		}
+		return create
 	case *ast.CreateConstraint:
 		b.indexOptions(graph.RangeIndex, c.Options)
 		i := b.index(c.Schema)
@@ -137,15 +143,15 @@ func (b *binder) commandOf(body ast.Body) Command {
 		default:
 			b.unsupported(c, "a constraint of this kind is")
 		}
-		return &CreateIndex{Index: i, Constraint: true, IfNotExists: c.IfNotExists}
+		return &CreateIndex{Index: i, NameParam: nameOf(c.NameParam), Constraint: true, IfNotExists: c.IfNotExists}
 	case *ast.DropIndex:
-		d := &DropIndex{Name: c.Name, IfExists: c.IfExists}
+		d := &DropIndex{Name: c.Name, NameParam: nameOf(c.NameParam), IfExists: c.IfExists}
 		if c.Schema != nil {
 			d.Index = b.index(c.Schema)
 		}
 		return d
 	case *ast.DropConstraint:
-		return &DropIndex{Name: c.Name, IfExists: c.IfExists, Constraint: true}
+		return &DropIndex{Name: c.Name, NameParam: nameOf(c.NameParam), IfExists: c.IfExists, Constraint: true}
 	case *ast.AlterName:
 		return b.alterTTL(c)
 	case *ast.CreateGraph:
@@ -155,6 +161,18 @@ func (b *binder) commandOf(body ast.Body) Command {
 	}
 	b.unsupported(body, "this command is")
 	return nil
+}
+
+var indexKinds = map[ast.IndexKind]graph.IndexKind{
+	ast.IndexRange: graph.RangeIndex, ast.IndexPoint: graph.PointIndex, ast.IndexVector: graph.VectorIndex,
+}
+
+// nameOf returns the name of a parameter, or "".
+func nameOf(p *ast.Parameter) string {
+	if p == nil {
+		return ""
+	}
+	return p.Name
 }
 
 func (b *binder) alterTTL(c *ast.AlterName) Command {

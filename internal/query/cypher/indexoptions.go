@@ -5,6 +5,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // indexOptions checks the OPTIONS that Neo4j's statements have for an index. They name its kind and, for points, the extent of
@@ -86,4 +88,31 @@ func literalNumbers(e ast.Expr) ([]float64, bool) {
 		}
 	}
 	return out, true
+}
+
+// vectorOptions binds the OPTIONS of a vector index, which may hold parameters: toInteger($dimensions), for example.
+func (b *binder) vectorOptions(e ast.Expr) plan.Expr {
+	if e == nil {
+		return nil
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.MapLit, *ast.MapEntry, *ast.ListLit, *ast.Parameter, *ast.StringLit, *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.NullLit:
+			return true
+		case *ast.Unary:
+			if n.Op == ast.OpNeg {
+				return true
+			}
+		case *ast.Call:
+			if f, ok := fn.Builtin(n.Name); ok && f.Eval != nil && f.Deterministic && !n.Distinct && len(n.Args) >= f.MinArgs && (f.MaxArgs < 0 || len(n.Args) <= f.MaxArgs) {
+				return true
+			}
+		}
+		b.unsupported(n, "OPTIONS of a vector index but literals, parameters and functions of them are")
+		return false
+	})
+	if b.err != nil {
+		return nil
+	}
+	return b.expr(e)
 }

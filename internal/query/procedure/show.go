@@ -87,7 +87,7 @@ func entity(ix *graph.Index) (kind, name string) {
 func showIndexes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for _, ix := range c.Graph.Indexes() {
-		if !ix.Indexed || len(ix.Props) == 0 || !wanted(c, ix.Name) || !slices.Contains([]string{"", "ALL", ix.Kind.String()}, c.Args[0].Str()) {
+		if !ix.Searches() || len(ix.Props) == 0 || !wanted(c, ix.Name) || !slices.Contains([]string{"", "ALL", ix.Kind.String()}, c.Args[0].Str()) {
 			continue
 		}
 		kind, name := entity(&ix)
@@ -108,20 +108,42 @@ func showIndexes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 			{},
 			{},
 			{},
-			indexOptions(ix.Kind), text(ix.Failure),
+			indexOptions(&ix), text(ix.Failure),
 			text(createStatement(&ix)),
 		})
 	}
 	return byName(rows, 1), nil
 }
 
-// indexOptions are the OPTIONS of every index of a kind.
-func indexOptions(kind graph.IndexKind) graph.Value {
-	var config []graph.MapEntry
-	if kind == graph.PointIndex {
-		config = pointConfig()
+// indexOptions are the OPTIONS of an index.
+func indexOptions(ix *graph.Index) graph.Value {
+	return graph.MapValue([]graph.MapEntry{
+		{Key: "indexConfig", Value: graph.MapValue(indexConfig(ix))}, {Key: "indexProvider", Value: text(ix.Kind.Provider())},
+	})
+}
+
+// indexConfig are the settings of an index, sorted by their names.
+func indexConfig(ix *graph.Index) []graph.MapEntry {
+	switch ix.Kind {
+	case graph.PointIndex:
+		return pointConfig()
+	case graph.VectorIndex:
+		return vectorConfig(&ix.Vector)
 	}
-	return graph.MapValue([]graph.MapEntry{{Key: "indexConfig", Value: graph.MapValue(config)}, {Key: "indexProvider", Value: text(kind.Provider())}})
+	return nil
+}
+
+func vectorConfig(o *graph.VectorOptions) []graph.MapEntry {
+	var config []graph.MapEntry
+	if o.Dimensions > 0 {
+		config = append(config, graph.MapEntry{Key: "vector.dimensions", Value: graph.IntValue(int64(o.Dimensions))})
+	}
+	return append(config,
+		graph.MapEntry{Key: "vector.hnsw.ef_construction", Value: graph.IntValue(int64(o.EfConstruction))},
+		graph.MapEntry{Key: "vector.hnsw.m", Value: graph.IntValue(int64(o.M))},
+		graph.MapEntry{Key: "vector.quantization.enabled", Value: graph.BoolValue(o.Quantized)},
+		graph.MapEntry{Key: "vector.similarity_function", Value: text(strings.ToUpper(o.Similarity.String()))},
+	)
 }
 
 // pointConfig are the settings of Neo4j's point indexes, with the values that they have by themselves.
@@ -142,17 +164,32 @@ func pointConfig() []graph.MapEntry {
 	return config
 }
 
-// pointOptions writes the OPTIONS of a point index into its statement.
-func pointOptions() string {
+// optionsText writes the OPTIONS of an index with settings into its statement.
+func optionsText(ix *graph.Index) string {
 	var config []string
-	for _, e := range pointConfig() {
-		var numbers []string
-		for _, v := range e.Value.List() {
-			numbers = append(numbers, strconv.FormatFloat(v.Float(), 'f', 1, 64))
-		}
-		config = append(config, tick(e.Key)+": ["+strings.Join(numbers, ", ")+"]")
+	for _, e := range indexConfig(ix) {
+		config = append(config, tick(e.Key)+": "+settingText(e.Value))
 	}
-	return " OPTIONS {indexConfig: {" + strings.Join(config, ",") + "}, indexProvider: '" + graph.PointIndex.Provider() + "'}"
+	if config == nil {
+		return ""
+	}
+	return " OPTIONS {indexConfig: {" + strings.Join(config, ",") + "}, indexProvider: '" + ix.Kind.Provider() + "'}"
+}
+
+func settingText(v graph.Value) string {
+	switch v.Kind() {
+	case graph.List:
+		var numbers []string
+		for _, n := range v.List() {
+			numbers = append(numbers, strconv.FormatFloat(n.Float(), 'f', 1, 64))
+		}
+		return "[" + strings.Join(numbers, ", ") + "]"
+	case graph.Int:
+		return strconv.FormatInt(v.Int(), 10)
+	case graph.Bool:
+		return strconv.FormatBool(v.Bool())
+	}
+	return "'" + v.Str() + "'"
 }
 
 // tick puts a name in backticks, as Neo4j does in every command it writes.
@@ -179,11 +216,7 @@ func createStatement(ix *graph.Index) string {
 	case ix.Required:
 		return "CREATE CONSTRAINT " + name + " FOR " + pattern + " REQUIRE " + on + " IS NOT NULL"
 	}
-	statement := "CREATE " + ix.Kind.String() + " INDEX " + name + " FOR " + pattern + " ON " + on
-	if ix.Kind == graph.PointIndex {
-		statement += pointOptions()
-	}
-	return statement
+	return "CREATE " + ix.Kind.String() + " INDEX " + name + " FOR " + pattern + " ON " + on + optionsText(ix)
 }
 
 func byName(rows [][]graph.Value, at int) [][]graph.Value {
@@ -200,7 +233,7 @@ func showConstraints(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 		kind, name := entity(&ix)
 		owned, options := graph.Value{}, graph.MapValue(nil)
 		if ix.Indexed {
-			owned, options = text(ix.Name), indexOptions(ix.Kind)
+			owned, options = text(ix.Name), indexOptions(&ix)
 		}
 		rows = append(rows, []graph.Value{
 			graph.IntValue(int64(ix.ID)), text(ix.Name), text(constraintType(&ix)), text(kind), texts([]string{name}), texts(ix.Props), owned,

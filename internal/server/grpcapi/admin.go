@@ -41,10 +41,17 @@ func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.S
 	}
 	out := &pb.SchemaResponse{Properties: sch.Props, Labels: namesProto(sch.Labels), EdgeTypes: namesProto(sch.Types)}
 	for _, ix := range sch.Indexes {
-		out.Indexes = append(out.Indexes, &pb.Index{
+		index := &pb.Index{
 			Name: ix.Name, Label: ix.Label, Type: ix.Type, Properties: ix.Props, Unique: ix.Unique, Required: ix.Required, Online: ix.Online,
 			Kind: ix.Kind.String(),
-		})
+		}
+		if v := &ix.Vector; ix.Kind == graph.VectorIndex {
+			index.Vector = &pb.VectorOptions{
+				Dimensions: uint32(v.Dimensions), SimilarityFunction: v.Similarity.String(), QuantizationEnabled: v.Quantized,
+				HnswM: uint32(v.M), HnswEfConstruction: uint32(v.EfConstruction),
+			}
+		}
+		out.Indexes = append(out.Indexes, index)
 	}
 	return out, nil
 }

@@ -36,7 +36,7 @@ func (g *Graph) await(ctx context.Context, b *build, strict bool) error {
 	return err
 }
 
-// define makes the definition of an index and has it built. It gives nil for an id space, which begins empty.
+// define makes the definition of an index and has it built. It gives nil for one that needs no building.
 func (g *Graph) define(ctx context.Context, ix graph.Index) (*build, error) {
 	if err := g.enter(); err != nil {
 		return nil, err
@@ -79,7 +79,8 @@ func (g *Graph) addIndex(ix graph.Index) (*build, error) {
 			ix.Name = "constraint_" + strconv.Itoa(int(ix.ID))
 		}
 	}
-	ix.Props, ix.Online, ix.Failure = slices.Clone(ix.Props), ix.Label == "" && ix.Type == "", ""
+	// An id space begins empty, and a vector index has no entries.
+	ix.Props, ix.Online, ix.Failure = slices.Clone(ix.Props), ix.Label == "" && ix.Type == "" || ix.Kind == graph.VectorIndex, ""
 	if err := g.PutIndex(ix); err != nil {
 		return nil, err
 	}
@@ -113,7 +114,9 @@ func (g *Graph) checkIndex(ix graph.Index) error {
 		return invalid("a unique constraint needs entries")
 	case ix.Kind == graph.PointIndex && (len(ix.Props) != 1 || ix.Unique || ix.Required):
 		return invalid("a point index is over one property and no constraint")
-	case !ix.Indexed && !ix.Required:
+	case ix.Kind == graph.VectorIndex && (len(ix.Props) != 1 || ix.Unique || ix.Required || ix.Indexed):
+		return invalid("a vector index is over one property, and is no constraint")
+	case !ix.Searches() && !ix.Required:
 		return invalid("an index without entries that requires nothing")
 	}
 	for i, p := range ix.Props {

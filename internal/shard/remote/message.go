@@ -36,10 +36,17 @@ func decodeTTL(t *pb.TTL) graph.TTL {
 }
 
 func encodeIndex(ix graph.Index) *pb.IndexDefinition {
-	return &pb.IndexDefinition{
+	d := &pb.IndexDefinition{
 		Id: uint32(ix.ID), Name: ix.Name, Label: ix.Label, Type: ix.Type, Props: ix.Props, Unique: ix.Unique, Required: ix.Required,
 		Indexed: ix.Indexed, Online: ix.Online, Failure: ix.Failure, Kind: uint32(ix.Kind),
 	}
+	if v := &ix.Vector; ix.Kind == graph.VectorIndex {
+		d.Vector = &pb.VectorOptions{
+			Dimensions: uint32(v.Dimensions), Similarity: uint32(v.Similarity), Quantized: v.Quantized, M: uint32(v.M),
+			EfConstruction: uint32(v.EfConstruction),
+		}
+	}
+	return d
 }
 
 func decodeIndex(ix *pb.IndexDefinition) graph.Index {
@@ -47,6 +54,10 @@ func decodeIndex(ix *pb.IndexDefinition) graph.Index {
 		ID: graph.IndexID(ix.GetId()), Name: ix.GetName(), Label: ix.GetLabel(), Type: ix.GetType(), Props: ix.GetProps(), Unique: ix.GetUnique(),
 		Required: ix.GetRequired(), Indexed: ix.GetIndexed(), Online: ix.GetOnline(), Failure: ix.GetFailure(),
 		Kind: graph.IndexKind(ix.GetKind()),
+		Vector: graph.VectorOptions{
+			Dimensions: int(ix.GetVector().GetDimensions()), Similarity: graph.Similarity(ix.GetVector().GetSimilarity()),
+			Quantized: ix.GetVector().GetQuantized(), M: int(ix.GetVector().GetM()), EfConstruction: int(ix.GetVector().GetEfConstruction()),
+		},
 	}
 }
 

@@ -25,7 +25,8 @@ const (
 // CreateIndex is CREATE [kind] INDEX [name] [IF NOT EXISTS] FOR … ON … [OPTIONS map], and CREATE INDEX ON :Label(property).
 type CreateIndex struct {
 	At
-	Name        string // or empty: a name is generated
+	Name        string     // or empty: a name is generated
+	NameParam   *Parameter // in place of Name, or nil
 	Kind        IndexKind
 	IfNotExists bool
 	Schema      *Schema
@@ -35,9 +36,10 @@ type CreateIndex struct {
 // DropIndex is DROP INDEX name [IF EXISTS], or DROP INDEX ON :Label(property), which has no name but a schema.
 type DropIndex struct {
 	At
-	Name     string
-	IfExists bool
-	Schema   *Schema // or nil
+	Name      string
+	NameParam *Parameter // in place of Name, or nil
+	IfExists  bool
+	Schema    *Schema // or nil
 }
 
 // ConstraintKind is the kind of a constraint.
@@ -54,7 +56,8 @@ const (
 // CreateConstraint is CREATE CONSTRAINT [name] [IF NOT EXISTS] FOR … REQUIRE … [OPTIONS map].
 type CreateConstraint struct {
 	At
-	Name        string // or empty: a name is generated
+	Name        string     // or empty: a name is generated
+	NameParam   *Parameter // in place of Name, or nil
 	Kind        ConstraintKind
 	IfNotExists bool
 	Schema      *Schema
@@ -65,8 +68,9 @@ type CreateConstraint struct {
 // DropConstraint is DROP CONSTRAINT name [IF EXISTS].
 type DropConstraint struct {
 	At
-	Name     string
-	IfExists bool
+	Name      string
+	NameParam *Parameter // in place of Name, or nil
+	IfExists  bool
 }
 
 // AlterName is CREATE LABEL name [IF NOT EXISTS] [OPTIONS map], ALTER LABEL name SET OPTIONS map, or ALTER LABEL name REMOVE

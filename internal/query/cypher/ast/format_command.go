@@ -4,7 +4,7 @@ func (p *printer) command(b Body) {
 	switch c := b.(type) {
 	case *CreateIndex:
 		p.put("CREATE ", indexKinds[c.Kind], "INDEX ")
-		p.created(c.Name, c.IfNotExists)
+		p.created(c.Name, c.NameParam, c.IfNotExists)
 		p.put("FOR ")
 		p.schemaPattern(c.Schema)
 		p.put(" ON ")
@@ -17,10 +17,10 @@ func (p *printer) command(b Body) {
 			list(p, c.Schema.Properties, p.name)
 			p.put(")")
 		}
-		p.dropped(c.Name, c.IfExists)
+		p.dropped(c.Name, c.NameParam, c.IfExists)
 	case *CreateConstraint:
 		p.put("CREATE CONSTRAINT ")
-		p.created(c.Name, c.IfNotExists)
+		p.created(c.Name, c.NameParam, c.IfNotExists)
 		p.put("FOR ")
 		p.schemaPattern(c.Schema)
 		p.put(" REQUIRE ")
@@ -28,7 +28,7 @@ func (p *printer) command(b Body) {
 		p.options(c.Options)
 	case *DropConstraint:
 		p.put("DROP CONSTRAINT ")
-		p.dropped(c.Name, c.IfExists)
+		p.dropped(c.Name, c.NameParam, c.IfExists)
 	case *AlterName:
 		p.alterName(c)
 	case *CreateGraph:
@@ -38,7 +38,7 @@ func (p *printer) command(b Body) {
 		p.putIf(c.IfNotExists, " IF NOT EXISTS")
 	case *DropGraph:
 		p.put("DROP GRAPH ")
-		p.dropped(c.Name, c.IfExists)
+		p.dropped(c.Name, nil, c.IfExists)
 	case *Show:
 		p.show(c)
 	}
@@ -50,18 +50,25 @@ var indexKinds = [...]string{
 }
 
 // created writes the name of a new index or constraint. A name that would read as the next word gets backticks.
-func (p *printer) created(name string, ifNotExists bool) {
-	if name != "" {
-		p.put(quoteSchemaName(name), " ")
-	}
+func (p *printer) created(name string, param *Parameter, ifNotExists bool) {
+	p.schemaName(name, param)
+	p.putIf(name != "" || param != nil, " ")
 	p.putIf(ifNotExists, "IF NOT EXISTS ")
 }
 
-func (p *printer) dropped(name string, ifExists bool) {
-	if name != "" {
+func (p *printer) dropped(name string, param *Parameter, ifExists bool) {
+	p.schemaName(name, param)
+	p.putIf(ifExists, " IF EXISTS")
+}
+
+// schemaName writes a name or the parameter in place of it, if there is either.
+func (p *printer) schemaName(name string, param *Parameter) {
+	switch {
+	case param != nil:
+		p.parameter(param)
+	case name != "":
 		p.put(quoteSchemaName(name))
 	}
-	p.putIf(ifExists, " IF EXISTS")
 }
 
 func quoteSchemaName(name string) string {

@@ -239,11 +239,16 @@ func (w walker) part(n Node) {
 		opt(w, n.Element)
 		each(w, n.Alternatives)
 	case *CreateIndex:
+		opt(w, n.NameParam)
 		opt(w, n.Schema)
 		w.all(n.Options)
 	case *DropIndex:
+		opt(w, n.NameParam)
 		opt(w, n.Schema)
+	case *DropConstraint:
+		opt(w, n.NameParam)
 	case *CreateConstraint:
+		opt(w, n.NameParam)
 		opt(w, n.Schema)
 		opt(w, n.Type)
 		w.all(n.Options)

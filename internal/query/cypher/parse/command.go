@@ -167,17 +167,29 @@ func (p *parser) alter(at ast.At) ast.Body {
 	return c
 }
 
-// schemaName reads the optional name of an index or a constraint.
-func (p *parser) schemaName() string {
+// newSchemaName reads the optional name of a new index or constraint, or the parameter in place of it.
+func (p *parser) newSchemaName() (string, *ast.Parameter) {
 	if p.is("IF") && p.peekAt(1).is("NOT") || p.is("FOR") || p.is("ON") {
-		return ""
+		return "", nil
 	}
-	return p.name("a name or FOR")
+	return p.schemaName("a name or FOR")
+}
+
+// schemaName reads the name of an index or a constraint, or the parameter in place of it.
+func (p *parser) schemaName(want string) (string, *ast.Parameter) {
+	if t := p.peek(); t.kind == tokParameter {
+		at := p.here()
+		p.next()
+		return "", &ast.Parameter{At: at, Name: t.text}
+	}
+	return p.name(want), nil
 }
 
 func (p *parser) createIndex(at ast.At, kind ast.IndexKind) ast.Body {
-	c := &ast.CreateIndex{At: at, Kind: kind, Name: p.schemaName(), IfNotExists: p.take("IF", "NOT", "EXISTS")}
-	if c.Name == "" && p.take("ON") {
+	c := &ast.CreateIndex{At: at, Kind: kind}
+	c.Name, c.NameParam = p.newSchemaName()
+	c.IfNotExists = p.take("IF", "NOT", "EXISTS")
+	if c.Name == "" && c.NameParam == nil && p.take("ON") {
 		c.Schema = p.labelAndKeys()
 		p.deprecate(at, "CREATE INDEX ON :Label(property)", ast.Format(c))
 		return c
@@ -201,10 +213,11 @@ func (p *parser) createIndex(at ast.At, kind ast.IndexKind) ast.Body {
 		p.needSign("[")
 		p.schemaProperties(c.Schema)
 		p.needSign("]")
-	default:
-		p.needSign("(")
+	case p.takeSign("("):
 		p.schemaProperties(c.Schema)
 		p.needSign(")")
+	default:
+		c.Schema.Properties = []string{p.schemaProperty(c.Schema)}
 	}
 	c.Options = p.options()
 	return c
@@ -287,7 +300,9 @@ func (p *parser) options() ast.Expr {
 }
 
 func (p *parser) createConstraint(at ast.At) ast.Body {
-	c := &ast.CreateConstraint{At: at, Name: p.schemaName(), IfNotExists: p.take("IF", "NOT", "EXISTS")}
+	c := &ast.CreateConstraint{At: at}
+	c.Name, c.NameParam = p.newSchemaName()
+	c.IfNotExists = p.take("IF", "NOT", "EXISTS")
 	old := p.is("ON")
 	if !p.take("FOR") && !p.take("ON") {
 		p.unexpected("FOR")
@@ -356,9 +371,15 @@ func (p *parser) drop(at ast.At) ast.Body {
 			p.deprecate(at, "DROP INDEX ON :Label(property)", "DROP INDEX name")
 			return d
 		}
-		return &ast.DropIndex{At: at, Name: p.name("an index's name"), IfExists: p.take("IF", "EXISTS")}
+		d := &ast.DropIndex{At: at}
+		d.Name, d.NameParam = p.schemaName("an index's name")
+		d.IfExists = p.take("IF", "EXISTS")
+		return d
 	case "CONSTRAINT":
-		return &ast.DropConstraint{At: at, Name: p.name("a constraint's name"), IfExists: p.take("IF", "EXISTS")}
+		d := &ast.DropConstraint{At: at}
+		d.Name, d.NameParam = p.schemaName("a constraint's name")
+		d.IfExists = p.take("IF", "EXISTS")
+		return d
 	case "GRAPH", "DATABASE":
 		d := &ast.DropGraph{At: at, Name: p.dotted("a graph's name"), IfExists: p.take("IF", "EXISTS")}
 		if p.take("DUMP", "DATA") {

@@ -47,8 +47,8 @@ func New(g *storage.Catalog, indexes []graph.Index) *Defs {
 			defs.TTLs = append(defs.TTLs, d)
 		}
 		defs.ByID[ix.ID] = d
-		if ix.Failure != "" {
-			continue
+		if ix.Failure != "" || ix.Kind == graph.VectorIndex {
+			continue // writes need not maintain it
 		}
 		if l, ok := g.Label(ix.Label); ok && ix.Label != "" {
 			defs.ByLabel[l] = append(defs.ByLabel[l], d)

@@ -1,0 +1,156 @@
+package query
+
+import (
+	"fmt"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// optionValue computes an option of a command: constants, parameters, lists and maps of them, and functions of them.
+func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error) {
+	switch x := x.(type) {
+	case *plan.Const:
+		return x.Value, nil
+	case *plan.Param:
+		v, ok := params[x.Name]
+		if !ok {
+			return v, graph.MissingParameters(x.Name)
+		}
+		return v, nil
+	case *plan.ListLit:
+		vs, err := optionValues(x.Elems, params)
+		return graph.ListValue(vs), err
+	case *plan.MapLit:
+		vs, err := optionValues(x.Elems, params)
+		if err != nil {
+			return graph.Value{}, err
+		}
+		entries := make([]graph.MapEntry, len(vs))
+		for i, v := range vs {
+			entries[i] = graph.MapEntry{Key: x.Keys[i], Value: v}
+		}
+		return graph.MapValue(entries), nil
+	case *plan.Op:
+		if x.Op == plan.Neg {
+			v, err := optionValue(x.Args[0], params)
+			if err != nil {
+				return v, err
+			}
+			return fn.Neg(v)
+		}
+	case *plan.Call:
+		if f, ok := fn.Lookup(x.Func); ok {
+			args, err := optionValues(x.Args, params)
+			if err != nil {
+				return graph.Value{}, err
+			}
+			return f.Eval(&fn.Context{}, args)
+		}
+	}
+	return graph.Value{}, graph.InternalError("compute an option", fmt.Errorf("no constant: %T", x))
+}
+
+func optionValues(xs []plan.Expr, params map[string]graph.Value) ([]graph.Value, error) {
+	vs := make([]graph.Value, len(xs))
+	for i, x := range xs {
+		var err error
+		if vs[i], err = optionValue(x, params); err != nil {
+			return nil, err
+		}
+	}
+	return vs, nil
+}
+
+// schemaName returns the name of an index or a constraint that a command gives by itself or by a parameter.
+func schemaName(name, param string, params map[string]graph.Value) (string, error) {
+	if param == "" {
+		return name, nil
+	}
+	v, ok := params[param]
+	switch {
+	case !ok:
+		return "", graph.MissingParameters(param)
+	case v.Kind() != graph.String || v.Str() == "":
+		return "", graph.TypeError("InvalidArgumentType", "the name in $%s must be a String that is not empty, not %s", param, fn.Describe(v))
+	}
+	return v.Str(), nil
+}
+
+// badOptions is the error of Neo4j's for OPTIONS that an index cannot have.
+func badOptions(format string, args ...any) error {
+	e := graph.RuntimeError("ArgumentError", "InvalidArgumentValue", "a vector index cannot be made: "+format, args...)
+	e.Code = "Neo.ClientError.General.InvalidArguments"
+	return e
+}
+
+// vectorOptions returns the settings that the OPTIONS of a vector index set; nil sets none.
+func vectorOptions(x plan.Expr, params map[string]graph.Value) (graph.VectorOptions, error) {
+	o := graph.DefaultVectorOptions
+	if x == nil {
+		return o, nil
+	}
+	v, err := optionValue(x, params)
+	if err != nil {
+		return o, err
+	}
+	if v.Kind() != graph.Map {
+		return o, badOptions("OPTIONS must be a Map, not %s", fn.Describe(v))
+	}
+	for _, e := range v.Map() {
+		switch {
+		case e.Key == "indexProvider" && e.Value.Kind() == graph.String && e.Value.Str() == graph.VectorIndex.Provider():
+		case e.Key == "indexProvider":
+			return o, badOptions("indexProvider is '%s', not %s", graph.VectorIndex.Provider(), fn.Describe(e.Value))
+		case e.Key != "indexConfig":
+			return o, badOptions("there is no option %s; there are indexConfig and indexProvider", e.Key)
+		case e.Value.Kind() != graph.Map:
+			return o, badOptions("indexConfig must be a Map, not %s", fn.Describe(e.Value))
+		default:
+			for _, c := range e.Value.Map() {
+				if err := setVectorOption(&o, c.Key, c.Value); err != nil {
+					return o, err
+				}
+			}
+		}
+	}
+	return o, nil
+}
+
+// setVectorOption sets an entry of indexConfig.
+func setVectorOption(o *graph.VectorOptions, key string, v graph.Value) error {
+	switch key {
+	case "vector.dimensions":
+		return setBounded(&o.Dimensions, key, v, graph.MaxDimensions)
+	case "vector.hnsw.m":
+		return setBounded(&o.M, key, v, 512)
+	case "vector.hnsw.ef_construction":
+		return setBounded(&o.EfConstruction, key, v, 3200)
+	case "vector.quantization.enabled":
+		if v.Kind() != graph.Bool {
+			return badOptions("%s is true or false, not %s", key, fn.Describe(v))
+		}
+		o.Quantized = v.Bool()
+		return nil
+	case "vector.similarity_function":
+		var ok bool
+		if v.Kind() == graph.String {
+			o.Similarity, ok = graph.ParseSimilarity(v.Str())
+		}
+		if !ok {
+			return badOptions("%s is 'cosine' or 'euclidean', not %s", key, fn.Describe(v))
+		}
+		return nil
+	}
+	return badOptions("there is no setting %s; there are vector.dimensions, vector.similarity_function, vector.quantization.enabled, "+
+		"vector.hnsw.m and vector.hnsw.ef_construction", key)
+}
+
+func setBounded(to *int, key string, v graph.Value, most int64) error {
+	if v.Kind() != graph.Int || v.Int() < 1 || v.Int() > most {
+		return badOptions("%s is an Integer from 1 to %d, not %s", key, most, fn.Describe(v))
+	}
+	*to = int(v.Int())
+	return nil
+}
