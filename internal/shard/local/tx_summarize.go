@@ -161,15 +161,7 @@ func (x *summarizer) block(ctx context.Context, no, n int, stored func(ctx conte
 			}
 		}
 	}
-	if len(x.pieces) == 1 && x.pieces[0].N == 0 && !none && len(x.open) == 0 && len(x.req.Props) > 0 {
-		x.sums = x.sums[:0]
-		for k := range x.req.Props {
-			x.sums = append(x.sums, x.cols[k].Summary())
-		}
-		if taken, err := x.sink.Block(n, x.sums); taken || err != nil {
-			return err
-		}
-	}
+	brief := len(x.open) == 0 && len(x.req.Props) > 0 // the sink may take summaries
 	for _, p := range x.pieces {
 		var err error
 		switch {
@@ -179,14 +171,33 @@ func (x *summarizer) block(ctx context.Context, no, n int, stored func(ctx conte
 				x.ids = append(x.ids, graph.MakeVertexID(no, p.First+i))
 			}
 			err = stored(ctx, x.ids)
-		case !none:
-			err = x.span(ctx, p.Lo, p.Hi)
+		case none:
+		default:
+			if brief {
+				brief, err = x.summary(p, n)
+			}
+			if err == nil && !brief {
+				err = x.span(ctx, p.Lo, p.Hi)
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// summary passes on summaries of a piece of a block of n cells, and reports whether the sink takes them.
+func (x *summarizer) summary(p cache.Piece, n int) (bool, error) {
+	x.sums = x.sums[:0]
+	for k := range x.req.Props {
+		if int(p.Hi-p.Lo) == n {
+			x.sums = append(x.sums, x.cols[k].Summary())
+		} else {
+			x.sums = append(x.sums, x.cols[k].SummaryOf(p.Lo, p.Hi))
+		}
+	}
+	return x.sink.Block(int(p.Hi-p.Lo), x.sums)
 }
 
 // span passes on the cells lo … hi-1 that meet the open conditions.

@@ -66,6 +66,76 @@ func (c *Column) Summary() graph.Summary {
 	}
 }
 
+// SummaryOf describes the cells lo … hi-1, which it reads.
+func (c *Column) SummaryOf(lo, hi uint32) graph.Summary {
+	if c.form == formEmpty {
+		return c.Summary()
+	}
+	s := graph.Summary{Ordered: c.ordered, Summed: c.summed}
+	var least, most, sum uint64
+	switch {
+	case c.ordered && c.present == nil && c.kind != graph.Float && lo < hi:
+		s.Count = int(hi - lo)
+		if c.form == formWide {
+			least, most, sum = foldCells(c.wide[lo:hi])
+		} else {
+			least, most, sum = foldCells(c.narrow[lo:hi])
+			least, most, sum = c.base+least, c.base+most, sum+c.base*uint64(s.Count)
+		}
+	default:
+		for i := lo; i < hi; i++ {
+			if !c.has(i) {
+				continue
+			}
+			s.Count++
+			if !c.ordered {
+				continue
+			}
+			x := c.cell(i)
+			if s.Count == 1 || c.less(x, least) {
+				least = x
+			}
+			if s.Count == 1 || c.less(most, x) {
+				most = x
+			}
+			sum += x
+		}
+	}
+	if c.ordered && s.Count > 0 {
+		s.Min, s.Max = number(c.kind, least), number(c.kind, most)
+	}
+	if c.summed {
+		s.Sum = int64(sum) // as all cells' sum fits, so does that of some
+	}
+	return s
+}
+
+// foldCells returns the least and the greatest cell, as signed numbers, and the sum.
+func foldCells[T uint32 | uint64](cells []T) (least, most, sum uint64) {
+	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, x := range cells {
+		lo, hi = min(lo, int64(x)), max(hi, int64(x))
+		sum += uint64(x)
+	}
+	return uint64(lo), uint64(hi), sum
+}
+
+// cell returns the number inside a narrow or wide cell.
+func (c *Column) cell(i uint32) uint64 {
+	if c.form == formWide {
+		return c.wide[i]
+	}
+	return c.base + uint64(c.narrow[i])
+}
+
+// less compares numbers inside cells.
+func (c *Column) less(a, b uint64) bool {
+	if c.kind == graph.Float {
+		return math.Float64frombits(a) < math.Float64frombits(b)
+	}
+	return int64(a) < int64(b)
+}
+
 // Piece is a part of a block: the cells Lo … Hi-1 of its columns, which are as the view sees them, or N vertices from the local
 // id First on, which the caller must read elsewhere.
 type Piece struct {

@@ -17,6 +17,7 @@ func checkSummary(t *testing.T, rnd *rand.Rand, col *Column, n uint32) {
 		t.Fatal(err)
 	}
 	s := col.Summary()
+	checkSummaryOf(t, rnd, col, cells)
 	want := graph.Summary{Ordered: true, Summed: true}
 	exact := true
 	for _, v := range cells {
@@ -72,6 +73,32 @@ func checkSummary(t *testing.T, rnd *rand.Rand, col *Column, n uint32) {
 		}
 		if got, err := col.CountWithin(0, n, &iv, decodeList); err != nil || got != in {
 			t.Fatalf("%d cells in %+v, want %d, %v", got, iv, in, err)
+		}
+	}
+}
+
+// checkSummaryOf compares summaries of some cells with those of columns that have no others.
+func checkSummaryOf(t *testing.T, rnd *rand.Rand, col *Column, cells []graph.Value) {
+	t.Helper()
+	whole := col.Summary()
+	for range 5 {
+		lo := rnd.IntN(len(cells) + 1)
+		hi := lo + rnd.IntN(len(cells)+1-lo)
+		var b ColumnBuilder
+		b.reset()
+		for i, v := range cells[lo:hi] {
+			if Simple(v.Kind()) {
+				b.Value(i, v)
+			} else {
+				b.Opaque(i, encodeList(v))
+			}
+		}
+		b.finish(hi - lo)
+		alone, _ := b.put(make([]byte, b.size()))
+		want, got := alone.Summary(), col.SummaryOf(uint32(lo), uint32(hi))
+		if got.Count != want.Count || got.Ordered != whole.Ordered || got.Summed != whole.Summed ||
+			got.Ordered && (!sameValue(got.Min, want.Min) || !sameValue(got.Max, want.Max)) || got.Summed && got.Sum != want.Sum {
+			t.Fatalf("cells %d … %d: %+v, want %+v", lo, hi, got, want)
 		}
 	}
 }
