@@ -25,8 +25,8 @@ func (s *simulation) leader(group uint32) *simNode {
 	return nil
 }
 
-// TestTransferLease hands the lead over while no message gets through. The leader has no lease from then on, even after it has given
-// the transfer up, as its message to the other member may still be under way.
+// TestTransferLease transfers the leadership while every message is lost. The leader holds no lease from then on, even after the
+// transfer times out: its message to the other member may still be in flight.
 func TestTransferLease(t *testing.T) {
 	s := newSimulation(t, 1, 3)
 	defer s.end()
@@ -54,7 +54,7 @@ func TestTransferLease(t *testing.T) {
 	}
 	require.True(t, accepted, "the leader takes proposals again")
 
-	// A transfer that gets through makes the other member the leader, with a lease.
+	// A completed transfer makes the other member the leader, with a lease.
 	require.NoError(t, g.Transfer(to))
 	for range 100 {
 		s.step()
@@ -64,8 +64,8 @@ func TestTransferLease(t *testing.T) {
 	require.ErrorIs(t, g.Transfer(to), ErrNotLeader)
 }
 
-// TestRestartedVotes asks a replica for its vote. After a restart it gives none for an election timeout, in which a leader that it
-// has forgotten may hold a lease.
+// TestRestartedVotes requests a replica's vote. After a restart it grants none for one election timeout, because a leader it no
+// longer remembers may still hold a lease.
 func TestRestartedVotes(t *testing.T) {
 	s := newSimulation(t, 1, 3)
 	defer s.end()
@@ -95,7 +95,7 @@ func TestRestartedVotes(t *testing.T) {
 	require.True(t, votes())
 }
 
-// TestGroupFault lets the log fail. The replica stops, ends what is under way, and says why from then on.
+// TestGroupFault makes the log fail. The replica stops, fails all pending operations, and reports the cause from then on.
 func TestGroupFault(t *testing.T) {
 	s := newSimulation(t, 1, 1)
 	defer s.end()
@@ -118,7 +118,7 @@ func TestGroupFault(t *testing.T) {
 	require.ErrorIs(t, read, ErrStopped)
 }
 
-// TestGroupOpens refuses states that do not fit the log.
+// TestGroupOpens rejects states that do not match the log.
 func TestGroupOpens(t *testing.T) {
 	s := newSimulation(t, 1, 1)
 	defer s.end()
@@ -138,8 +138,8 @@ func TestGroupOpens(t *testing.T) {
 	require.ErrorContains(t, err, "not one of the members")
 }
 
-// FuzzEntry reads any bytes as the data of an entry, and spreads any command over entries and puts it together again, also after
-// pieces of another one that has no end.
+// FuzzEntry decodes arbitrary bytes as an entry's data. It also splits arbitrary commands into entries and reassembles them,
+// including after the pieces of an unfinished command.
 func FuzzEntry(f *testing.F) {
 	f.Add([]byte("command"), 1, uint64(3))
 	f.Add([]byte{}, 100, uint64(0))

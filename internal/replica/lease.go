@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// lease is a leader's claim that no other replica leads the group: a quorum has answered it since, and casts no votes for others within
+// lease is a leader's claim that no other replica leads the group: a quorum has confirmed it and grants no votes to others within
 // an election timeout.
 type lease struct {
-	until atomic.Int64 // by the group's clock; 0: none
-	// number and start are of the read that is under way; number is 0 if there is none.
+	until atomic.Int64 // on the group's clock; 0 means none
+	// number and start identify the read in flight; number is 0 if there is none.
 	number  uint64
 	start   time.Duration
 	tick    uint64
-	without uint64 // the term in which there is none
+	without uint64 // the term in which the leader takes no lease
 }
 
-// leaseSpan is how long a lease lasts from the start of the read that confirms it: two ticks less than any follower waits.
+// leaseSpan is a lease's duration from the start of the read that confirms it: two ticks less than the shortest election timeout.
 const leaseSpan = (ElectionTicks - 2) * TickInterval
 
-// renew asks the quorum once more.
+// renew starts another read that confirms the lease with a quorum.
 func (g *Group) renew() {
 	l := &g.lease
 	if l.without == g.term || l.number != 0 && g.ticks-l.tick < ElectionTicks {
@@ -30,7 +30,7 @@ func (g *Group) renew() {
 	g.node.ReadIndex(g.readContext(l.number))
 }
 
-// confirm takes the answer to a read; it reports whether the read was the lease's.
+// confirm handles the answer to a read and reports whether the lease issued it.
 func (l *lease) confirm(number uint64) bool {
 	if l.number != number {
 		return false
@@ -40,17 +40,17 @@ func (l *lease) confirm(number uint64) bool {
 	return true
 }
 
-// drop ends the lease, also one that is on its way.
+// drop ends the lease and discards a renewal in flight.
 func (l *lease) drop() {
 	l.until.Store(0)
 	l.number = 0
 }
 
-// give drops the lease for a whole term.
+// give drops the lease for the rest of the term.
 func (l *lease) give(term uint64) {
 	l.drop()
 	l.without = term
 }
 
-// Leased reports that no other replica leads the group at this moment. Any goroutine may ask.
+// Leased reports whether this replica holds the lease, so that no other replica leads the group now. Safe for concurrent use.
 func (g *Group) Leased() bool { return int64(g.o.Clock()) < g.lease.until.Load() }

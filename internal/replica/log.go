@@ -11,8 +11,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// Log is the log of one replica of a group. It has the methods of raft.Storage that concern the log; the others depend on the
-// state that the entries lead to. One goroutine uses it.
+// Log is the log of one replica of a group. It implements the log methods of raft.Storage; the other methods depend on the
+// applied state. Not safe for concurrent use.
 //
 //	cut off          on disk                        not written yet
 //	─────────┬───────────────────────────┬─────────────────────────
@@ -24,24 +24,24 @@ type Log struct {
 	group   uint32
 	replica uint64
 
-	hard  *pb.HardState // nil before the first
+	hard  *pb.HardState // nil before the first write
 	first uint64
 	last  uint64
-	// terms are the runs of entries of one term, in their order; the first one holds the entry before first.
+	// terms lists the runs of entries of one term in log order; the first run holds the entry before first.
 	terms []termRun
 
 	tail      []*pb.Entry // the entries up to last, or none
 	tailBytes int
 }
 
-// termRun says that entries from an index on are of a term.
+// termRun starts a run: entries from index on have the term.
 type termRun struct{ index, term uint64 }
 
-// tailBytes is how much data of the latest entries stays in memory: most are read once more soon, to apply and send them.
+// tailBytes limits the latest entries kept in memory: most are read again soon, to be applied and sent.
 const tailBytes = 4 << 20
 
-// Log opens the log of a replica, which is empty if there is none. It reads the whole log, and fails with ErrDamaged if a record
-// fails its checks or an entry is missing.
+// Log opens the log of a replica; a new log is empty. It reads the whole log and returns ErrDamaged if a record fails its checks
+// or an entry is missing.
 func (s *LogStore) Log(group uint32, replica uint64) (*Log, error) {
 	l := &Log{s: s, group: group, replica: replica, first: 1, terms: []termRun{{0, 0}}}
 	if err := l.load(); err != nil {
@@ -101,7 +101,7 @@ func (l *Log) load() (err error) {
 	return nil
 }
 
-// read reads the entry that an iterator stands at, which must have an index.
+// read decodes the entry at the iterator and checks its index.
 func (l *Log) read(it *pebble.Iterator, index uint64) (*pb.Entry, error) {
 	key := it.Key()
 	if len(key) != logKeySize+8 || binary.BigEndian.Uint64(key[logKeySize:]) != index {
@@ -128,7 +128,7 @@ func (l *Log) entryKey(index uint64) []byte {
 
 func (l *Log) lastTerm() uint64 { return l.terms[len(l.terms)-1].term }
 
-// extend makes the log's memory follow an entry that comes after the last one.
+// extend appends an entry to the log's in-memory state.
 func (l *Log) extend(e *pb.Entry) {
 	l.last = e.GetIndex()
 	if e.GetTerm() != l.lastTerm() {
@@ -145,7 +145,7 @@ func (l *Log) extend(e *pb.Entry) {
 	l.tail = l.tail[drop:]
 }
 
-// truncate makes the log's memory forget the entries from an index on.
+// truncate removes the entries from an index on from the in-memory state.
 func (l *Log) truncate(from uint64) {
 	l.last = from - 1
 	for len(l.terms) > 1 && l.terms[len(l.terms)-1].index >= from {
@@ -157,8 +157,8 @@ func (l *Log) truncate(from uint64) {
 	}
 }
 
-// Append writes a hard state, unless it is nil, and entries, which replace those from the first one's index on. With sync they are
-// durable when it returns. After an error the log is to be opened again.
+// Append writes a hard state, unless it is nil, and entries. The entries must continue the log or replace its tail: they replace
+// all existing ones from the first new index on. With sync the write is durable on return. After an error the log must be reopened.
 func (l *Log) Append(hard *pb.HardState, entries []*pb.Entry, sync bool) error {
 	if hard == nil && len(entries) == 0 {
 		return nil
@@ -214,7 +214,8 @@ func (l *Log) append(b *pebble.Batch, hard *pb.HardState, entries []*pb.Entry) e
 	return nil
 }
 
-// Compact cuts off the entries up to an index, all of which the state must have applied durably. A crash may bring them back.
+// Compact removes the entries up to and including an index. The state must have applied them durably. They may reappear after a
+// crash.
 func (l *Log) Compact(index uint64) error {
 	if index < l.first {
 		return nil
@@ -244,8 +245,8 @@ func (l *Log) Compact(index uint64) error {
 	return nil
 }
 
-// Reset drops all entries: the log goes on behind an index, of a term, up to which the state is a snapshot's. It is durable when
-// Reset returns.
+// Reset drops all entries after a snapshot is installed: the log continues after the snapshot's index and term. Durable on
+// return.
 func (l *Log) Reset(hard *pb.HardState, index, term uint64) error {
 	b := l.s.db.NewBatch()
 	err := errors.Join(
@@ -267,7 +268,7 @@ func (l *Log) Reset(hard *pb.HardState, index, term uint64) error {
 	return nil
 }
 
-// HardState gives the last hard state, nil if there is none.
+// HardState returns the last hard state, or nil if there is none.
 func (l *Log) HardState() *pb.HardState { return l.hard }
 
 // FirstIndex implements raft.Storage.
@@ -310,7 +311,7 @@ func (l *Log) Entries(lo, hi, maxSize uint64) (entries []*pb.Entry, err error) {
 		if err != nil {
 			return nil, asDamage(err)
 		}
-		defer func() { _ = it.Close() }() // its errors have shown in the walk
+		defer func() { _ = it.Close() }() // the loop has already reported its errors
 		it.First()
 		for ; lo < min(hi, from); lo++ {
 			if !it.Valid() {
@@ -337,5 +338,5 @@ func (l *Log) Entries(lo, hi, maxSize uint64) (entries []*pb.Entry, err error) {
 	return entries, nil
 }
 
-// entryOverhead is about what an entry takes in a message besides its data, in bytes.
+// entryOverhead estimates an entry's bytes in a message besides its data.
 const entryOverhead = 16

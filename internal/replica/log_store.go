@@ -14,25 +14,25 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// StoreID names a log store: a process that loses its disk comes back with another one.
+// StoreID identifies a log store. A process that loses its disk returns with a new ID.
 type StoreID [16]byte
 
-// LogStore keeps the logs of all replicas of a process in one Pebble store, so that they share its syncs.
+// LogStore holds the logs of all replicas of a process in one Pebble store, so they share its syncs.
 //
-// The first write that fails ends it: what was to be synced may or may not be there, so all further writes are refused until
-// the store is opened again.
+// The first failed write is final: the data may or may not be on disk, so the store rejects all further writes until it is
+// reopened.
 //
-// Damage is found when a log is opened or read, with one exception: after a crash, damage in the last 32 KiB of Pebble's own log
-// looks like the write that the crash has interrupted, and the entries from there on are missing.
+// Opening or reading a log detects damage, with one exception: after a crash, damage in the last 32 KiB of Pebble's WAL looks
+// like the write that the crash interrupted, and the entries from there on are missing.
 type LogStore struct {
 	db  *pebble.DB
 	id  StoreID
 	log *slog.Logger
 
 	failOnce sync.Once
-	failed   chan struct{} // closed at the first fault
+	failed   chan struct{} // closed on the first fault
 	fault    error         // set before failed is closed
-	// wedged says that Pebble's locks may be held for good, so that the store can no longer be closed.
+	// wedged is set when Pebble may hold its locks permanently, so the store can no longer be closed.
 	wedged atomic.Bool
 }
 
@@ -40,26 +40,26 @@ type LogStore struct {
 type LogStoreOptions struct {
 	Dir           string
 	FS            vfs.FS       // default vfs.Default
-	MemtableBytes uint64       // default 64 MiB: most entries are cut off before they reach a table
+	MemtableBytes uint64       // default 64 MiB: most entries are compacted away before a flush
 	Logger        *slog.Logger // default slog.Default()
 }
 
-// The keyspaces of a log store. A key of a log is its keyspace, the group (4 bytes), the replica (8 bytes), both big-endian, and a
-// byte for the kind of record; an entry's index (8 bytes) follows.
+// The keyspaces of a log store. A log's key is its keyspace, the group (4 bytes, big-endian), the replica (8 bytes, big-endian)
+// and a byte for the record kind; entries append their index (8 bytes).
 const (
 	storeSpace = 0x01
 	logSpace   = 0x02
 )
 
-// The kinds of a log's records, in the order of their keys.
+// The kinds of log records, in key order.
 const (
 	hardStateKind = iota // term, vote, commit
 	startKind            // index and term of the entry before the first
 	entryKind
-	endKind // none: the upper bound of a log
+	endKind // no record: the upper bound of a log
 )
 
-// OpenLogStore opens the log store in a directory, making it if there is none.
+// OpenLogStore opens the log store in a directory and creates it if it does not exist.
 func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -94,7 +94,7 @@ func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 	return s, nil
 }
 
-// identify reads the store's id, or gives it one.
+// identify reads the store's ID, or assigns one.
 func (s *LogStore) identify() error {
 	key := []byte{storeSpace}
 	payload, ok, err := s.get(key)
@@ -117,10 +117,10 @@ func (s *LogStore) identify() error {
 	return s.apply(b, true)
 }
 
-// ID names the store.
+// ID returns the store's ID.
 func (s *LogStore) ID() StoreID { return s.id }
 
-// Err says why the store takes no more writes, or is nil.
+// Err returns the fault after which the store rejects writes, or nil.
 func (s *LogStore) Err() error {
 	select {
 	case <-s.failed:
@@ -130,7 +130,7 @@ func (s *LogStore) Err() error {
 	}
 }
 
-// Close closes the store, whose logs may no longer be in use.
+// Close closes the store. Its logs must no longer be in use.
 func (s *LogStore) Close() error {
 	if s.wedged.Load() {
 		<-s.failed
@@ -165,7 +165,7 @@ func (s *LogStore) get(key []byte) (payload []byte, ok bool, err error) {
 	return payload, err == nil, err
 }
 
-// apply puts a batch in and ends it. After an error the store takes no more writes.
+// apply commits and closes a batch. After an error the store rejects further writes.
 func (s *LogStore) apply(b *pebble.Batch, sync bool) error {
 	if err := s.Err(); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (s *LogStore) fail(err error) {
 	})
 }
 
-// guard runs f, which Pebble may stop for good or end by a panic after a fault of the disk.
+// guard runs f. After a disk fault Pebble may block f permanently or panic.
 func (s *LogStore) guard(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -212,10 +212,10 @@ func (s *LogStore) guard(f func() error) error {
 	}
 }
 
-// pebbleLogger makes an error of Pebble's wish to end the process.
+// pebbleLogger turns Pebble's request to exit the process into an error.
 type pebbleLogger struct{ s *LogStore }
 
-// Infof implements pebble.Logger: its messages serve Pebble's developers alone.
+// Infof implements pebble.Logger. It drops Pebble's internal messages.
 func (pebbleLogger) Infof(string, ...any) {}
 
 // Errorf implements pebble.Logger.
@@ -223,14 +223,14 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 	l.s.log.Error("pebble", slog.String("store", "log"), slog.String("error", fmt.Sprintf(format, args...)))
 }
 
-// Fatalf implements pebble.Logger. The caller's state is broken, so it must not go on; the process can.
+// Fatalf implements pebble.Logger. The calling goroutine must not continue, as its state is broken; the process can.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.s.wedged.Store(true)
 	l.s.fail(fmt.Errorf(format, args...))
 	select {}
 }
 
-// asDamage makes ErrDamaged of the damage that Pebble finds.
+// asDamage maps the corruption errors of Pebble to ErrDamaged.
 func asDamage(err error) error {
 	if err != nil && pebble.IsCorruptionError(err) {
 		return errors.Join(ErrDamaged, err)
@@ -251,7 +251,7 @@ func put(b *pebble.Batch, key []byte, payload func(dst []byte) []byte) error {
 	return b.Set(key, seal(nil, key, payload), nil)
 }
 
-// putEntry adds an entry to a batch, without a copy of its data in between.
+// putEntry adds an entry to a batch without an intermediate copy of its data.
 func putEntry(b *pebble.Batch, key []byte, e *pb.Entry) error {
 	var head [1 + binary.MaxVarintLen64]byte
 	size := sumSize + len(e.GetData()) + len(appendEntry(head[:0], &pb.Entry{Type: e.Type, Term: e.Term}))

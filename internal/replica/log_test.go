@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// seeds is how many seeds a random test runs: n, or as HOPGATE_SEEDS says.
+// seeds returns the number of seeds of a random test: HOPGATE_SEEDS if set, otherwise n.
 func seeds(n int) uint64 {
 	if s, err := strconv.Atoi(os.Getenv("HOPGATE_SEEDS")); err == nil {
 		return uint64(s)
@@ -54,15 +54,15 @@ func hardState(term, vote, commit uint64) *pb.HardState {
 	return &pb.HardState{Term: &term, Vote: &vote, Commit: &commit}
 }
 
-// logModel is what a log should hold.
+// logModel is the expected content of a log.
 type logModel struct {
 	hard    *pb.HardState
-	entries []*pb.Entry // the first one is the last that was cut off
+	entries []*pb.Entry // the first is the last one compacted away
 }
 
 func (m logModel) last() uint64 { return m.entries[len(m.entries)-1].GetIndex() }
 
-// differs says how a log differs from a model, "" if it does not.
+// differs describes how a log differs from the model, or returns "" if it does not.
 func (m logModel) differs(l *Log) string {
 	start := m.entries[0].GetIndex()
 	switch first, last := l.first, l.last; {
@@ -88,8 +88,8 @@ func (m logModel) differs(l *Log) string {
 	return ""
 }
 
-// TestLogCrashes writes, overwrites, cuts and resets two logs of a store at random and loses power in between. Everything that was
-// synced is there afterwards, and what is there beyond is what was written next.
+// TestLogCrashes writes, overwrites, compacts and resets two logs of a store at random, with power failures in between. All synced
+// writes survive; anything beyond them is a prefix of the unsynced writes.
 func TestLogCrashes(t *testing.T) {
 	for seed := range seeds(8) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestLogCrashes(t *testing.T) {
 			defer func() { require.NoError(t, s.Close()) }()
 			const groups = 2
 			logs := [groups]*Log{}
-			// The states of the logs since the last sync, of all logs each; the last one is the present.
+			// The states of all logs since the last sync; the last one is current.
 			states := [][groups]logModel{{}}
 			for g := range logs {
 				logs[g] = openLog(t, s, uint32(g))
@@ -113,7 +113,7 @@ func TestLogCrashes(t *testing.T) {
 				term, commit := max(m.hard.GetTerm(), 1), max(m.hard.GetCommit(), start)
 				sync := rng.IntN(3) == 0
 				switch rng.IntN(12) {
-				default: // append, behind what is committed
+				default: // append after the committed entries
 					if rng.IntN(4) == 0 {
 						term++
 					}
@@ -130,7 +130,7 @@ func TestLogCrashes(t *testing.T) {
 					}
 					m.hard = hardState(term, rng.Uint64N(3), commit+rng.Uint64N(m.last()-commit+1))
 					require.NoError(t, l.Append(m.hard, entries, sync))
-				case 9: // cut off
+				case 9: // compact
 					to := start + rng.Uint64N(commit-start+1)
 					require.NoError(t, l.Compact(to))
 					if to > start {
@@ -145,7 +145,7 @@ func TestLogCrashes(t *testing.T) {
 					m.entries = []*pb.Entry{entry(last+5, term, "")}
 					require.NoError(t, l.Reset(m.hard, last+5, term))
 					sync = true
-				case 11: // power is lost, or the process ends
+				case 11: // power failure or process exit
 					if rng.IntN(2) == 0 {
 						require.NoError(t, s.Close())
 					} else {
@@ -182,7 +182,7 @@ func TestLogCrashes(t *testing.T) {
 	}
 }
 
-// TestLogReads asks for ranges of entries at all limits, from memory and from disk.
+// TestLogReads reads ranges of entries with all limits, from memory and from disk.
 func TestLogReads(t *testing.T) {
 	s := openStore(t, vfs.NewMem())
 	defer func() { require.NoError(t, s.Close()) }()
@@ -224,7 +224,8 @@ func TestLogReads(t *testing.T) {
 	require.Empty(t, logModel{hardState(3, 0, 5), entries[1:]}.differs(l))
 }
 
-// TestLogStoreID keeps a store's id, and gives another store another one; replicas of one group do not see each other's logs.
+// TestLogStoreID checks that a store keeps its ID, that IDs are unique, and that replicas of one group do not see each other's
+// logs.
 func TestLogStoreID(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openStore(t, fs)
@@ -255,7 +256,7 @@ func TestLogStoreID(t *testing.T) {
 	require.NoError(t, other.Close())
 }
 
-// TestLogDamage damages the records of a log one after the other, in each way that a disk may, and expects that the log is refused.
+// TestLogDamage damages each record of a log in every way a disk may, and expects opening it to fail.
 func TestLogDamage(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openStore(t, fs)
@@ -324,8 +325,8 @@ func TestLogDamage(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestLogBitRot flips bits in the files of a store that has crashed. Each time the store or its log is refused, or nothing is missing:
-// except in the last block of Pebble's log, where damage cannot be told from the write that the crash has interrupted.
+// TestLogBitRot flips bits in the files of a crashed store. Each time, opening the store or its log fails, or nothing is missing.
+// The exception is the last block of Pebble's WAL, where damage is indistinguishable from the write that the crash interrupted.
 func TestLogBitRot(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s := openStore(t, fs)
@@ -344,7 +345,7 @@ func TestLogBitRot(t *testing.T) {
 	require.NoError(t, s.Close())
 	names, err := whole.List("log")
 	require.NoError(t, err)
-	const block = 32 << 10 // of Pebble's log
+	const block = 32 << 10 // of Pebble's WAL
 	refused, same, shorter := 0, 0, 0
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".log") && !strings.HasSuffix(name, ".sst") {
@@ -383,12 +384,12 @@ func TestLogBitRot(t *testing.T) {
 			require.NoError(t, s.Close())
 		}
 	}
-	t.Logf("%d refused, %d the same, %d without entries of the last block", refused, same, shorter)
+	t.Logf("%d rejected, %d unchanged, %d without entries of the last block", refused, same, shorter)
 	require.Positive(t, refused)
 }
 
-// TestLogFaults makes each write and sync of the store fail in turn. The append that meets the fault fails and so do all others; what
-// was acknowledged is there when the store is opened again.
+// TestLogFaults makes each write and sync of the store fail in turn. The append that hits the fault fails, and so do all later
+// ones; every acknowledged append survives a reopen.
 func TestLogFaults(t *testing.T) {
 	for step := int32(0); ; step++ {
 		mem := vfs.NewCrashableMem()
@@ -417,7 +418,7 @@ func TestLogFaults(t *testing.T) {
 	}
 }
 
-// FuzzRecord reads any bytes as records: nothing panics, and what can be read is written the same way.
+// FuzzRecord decodes arbitrary bytes as records: nothing panics, and every decoded record encodes to the same bytes.
 func FuzzRecord(f *testing.F) {
 	key := logKey(1, 2, entryKind)
 	f.Add([]byte{})
@@ -448,7 +449,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestRecordFormat pins the bytes of records: a change breaks stored logs.
+// TestRecordFormat pins the encoding of records: a change breaks existing logs.
 func TestRecordFormat(t *testing.T) {
 	key := binary.BigEndian.AppendUint64(logKey(0x0a0b, 0x0c0d, entryKind), 5)
 	require.Equal(t, "0200000a0b0000000000000c0d020000000000000005", hex.EncodeToString(key))

@@ -9,18 +9,18 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// A record of the log store is the CRC-32C of its key and payload, in 4 bytes, and the payload. So neither a flipped bit nor
-// a record under another key goes unnoticed.
+// A record of the log store is the CRC-32C (4 bytes) of its key and payload, followed by the payload. The checksum detects
+// flipped bits and records under the wrong key.
 
-// ErrDamaged says that a log fails its checks. Its replica must not vote or acknowledge entries any more: another one, with a new
-// id, takes its place.
+// ErrDamaged reports that a log failed its checks. Its replica must no longer vote or acknowledge entries: a replica with a new
+// ID replaces it.
 var ErrDamaged = errors.New("replica: the log is damaged")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const sumSize = 4
 
-// seal appends a record to dst: payload appends what it holds.
+// seal appends a record to dst; payload appends its content.
 func seal(dst, key []byte, payload func(dst []byte) []byte) []byte {
 	from := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
@@ -29,7 +29,7 @@ func seal(dst, key []byte, payload func(dst []byte) []byte) []byte {
 	return dst
 }
 
-// unseal gives the payload of a record.
+// unseal verifies a record and returns its payload, or ErrDamaged.
 func unseal(key, record []byte) ([]byte, error) {
 	if len(record) < sumSize {
 		return nil, fmt.Errorf("%w: a record of %d bytes at key %x", ErrDamaged, len(record), key)
@@ -45,7 +45,7 @@ func sum(key, payload []byte) uint32 {
 	return crc32.Update(crc32.Update(0, castagnoli, key), castagnoli, payload)
 }
 
-// appendNumbers appends the payload of a hard state (term, vote, commit) or of the place where a log begins (index, term).
+// appendNumbers appends the payload of a hard state (term, vote, commit) or of a log's start (index, term).
 func appendNumbers(dst []byte, numbers ...uint64) []byte {
 	for _, n := range numbers {
 		dst = binary.AppendUvarint(dst, n)
@@ -53,7 +53,7 @@ func appendNumbers(dst []byte, numbers ...uint64) []byte {
 	return dst
 }
 
-// readNumbers reads exactly the numbers that a payload has.
+// readNumbers decodes a payload that holds exactly these numbers.
 func readNumbers(payload []byte, numbers ...*uint64) error {
 	for _, p := range numbers {
 		n, size := binary.Uvarint(payload)
@@ -75,7 +75,7 @@ func appendEntry(dst []byte, e *pb.Entry) []byte {
 	return append(dst, e.GetData()...)
 }
 
-// readEntry reads the entry with an index. Its data is a part of the payload.
+// readEntry decodes the entry with an index. Its data aliases the payload.
 func readEntry(index uint64, payload []byte) (*pb.Entry, error) {
 	if len(payload) == 0 || payload[0] > byte(pb.EntryConfChangeV2) {
 		return nil, fmt.Errorf("%w: entry %d is of no known type", ErrDamaged, index)

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// chain is a state for tests: a digest over all commands in their order, in a Pebble store without a log of its own.
+// chain is a state for tests: a digest over all commands in log order, in a Pebble store without a WAL.
 type chain struct {
 	db      *pebble.DB
 	node    *simNode
@@ -30,8 +30,8 @@ type chain struct {
 	applied uint64
 	passed  uint64 // the last command that the group has passed on since it was opened
 	digest  uint64
-	durable uint64          // as of the last flush that was asked for
-	seen    map[uint64]bool // the numbers of the commands that it has
+	durable uint64          // as of the last requested flush
+	seen    map[uint64]bool // the numbers of the applied commands
 }
 
 var chainKey, crcTable = []byte("applied"), crc64.MakeTable(crc64.ECMA)
@@ -106,8 +106,7 @@ func (c *chain) Apply(commands []Command) error {
 	return b.Commit(pebble.NoSync)
 }
 
-// simulation runs the replicas of some groups on simulated nodes: time, messages, disks and crashes are all its own, drawn from one
-// seed.
+// simulation runs the replicas of some groups on simulated nodes: one seed determines time, messages, disks and crashes.
 type simulation struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -115,16 +114,16 @@ type simulation struct {
 	nodes  []*simNode
 	groups uint32
 	queue  []message
-	cut    map[[2]int]bool // the links, from one node to another, that let nothing through
+	cut    map[[2]int]bool // the blocked links, from one node to another
 	calm   bool            // no more faults
 	next   uint64
 	trace  uint64
-	// what is known of each group
+	// the known history of each group
 	known []history
 	count map[string]int
 }
 
-// history is what has become of a group's commands.
+// history records the outcome of a group's commands.
 type history struct {
 	at       map[uint64]uint64 // the digest at the index of each command
 	index    map[uint64]uint64 // of each command by its number
@@ -139,7 +138,7 @@ type message struct {
 	bytes    []byte
 }
 
-// simMessage is how large messages are at most: small, so that many commands take several entries.
+// simMessage is the maximum message size: small, so that many commands span several entries.
 const simMessage = 1 << 10
 
 // simNode is a process with a disk.
@@ -150,12 +149,12 @@ type simNode struct {
 	store  *LogStore // nil while the node is down
 	groups []*Group
 	states []*chain
-	cut    []uint64 // the indexes up to which the logs were cut off
+	cut    []uint64 // the index up to which each log is compacted
 	life   int      // counts the starts
 	rate   float64  // of the node's clock
 	tick   time.Duration
 	up     time.Duration // when it starts again
-	left   *vfs.MemFS    // what a crash has left of the disk; nil if there was none
+	left   *vfs.MemFS    // the disk after a crash; nil if there was none
 }
 
 func (n *simNode) clock() time.Duration { return time.Duration(float64(n.sim.now) * n.rate) }
@@ -185,7 +184,7 @@ func (n *simNode) start() {
 				}
 				s.send(g, n.id, ms)
 				if !s.calm && s.rng.IntN(400) == 0 {
-					// Power fails now: what the process does from here on never happened.
+					// Power fails now: nothing that the process does from here on survives.
 					n.left = n.fs.CrashClone(vfs.CrashCloneCfg{})
 					n.life++
 				}
@@ -196,7 +195,7 @@ func (n *simNode) start() {
 	}
 }
 
-// stop ends the node's process; crash also takes what it has not synced.
+// stop ends the node's process; crash also discards its unsynced writes.
 func (n *simNode) stop(crash bool) {
 	n.life++
 	if n.left != nil {
@@ -236,7 +235,7 @@ func (s *simulation) send(group uint32, from int, ms []*pb.Message) {
 	}
 }
 
-// applied records a command that a replica applies, and compares it with what the others have at its index.
+// applied records a command that a replica applies and compares it with the other replicas' command at its index.
 func (s *simulation) applied(group uint32, c *Command, digest uint64) {
 	h, number := &s.known[group], binary.BigEndian.Uint64(c.Data)
 	if was, ok := h.at[c.Index]; ok {
@@ -249,7 +248,7 @@ func (s *simulation) applied(group uint32, c *Command, digest uint64) {
 	s.trace = crc64.Update(s.trace, crcTable, binary.BigEndian.AppendUint64(nil, digest))
 }
 
-// propose has a node propose a command.
+// propose makes a node propose a command.
 func (s *simulation) propose(n *simNode, group uint32) {
 	s.next++
 	number, life := s.next, n.life
@@ -284,7 +283,7 @@ func (s *simulation) propose(n *simNode, group uint32) {
 	})
 }
 
-// read has a node read, and expects all that was acknowledged before.
+// read makes a node read and expects all previously acknowledged commands.
 func (s *simulation) read(n *simNode, group uint32) {
 	before, life := len(s.known[group].acked), n.life
 	n.groups[group].Read(func(err error) {
@@ -302,7 +301,7 @@ func (s *simulation) read(n *simNode, group uint32) {
 	})
 }
 
-// checkLeases expects that at most one replica of a group has a lease, and that it has all that was acknowledged.
+// checkLeases expects at most one replica of a group to hold a lease, and that replica to have all acknowledged commands.
 func (s *simulation) checkLeases(group uint32) {
 	var holders []int
 	for _, n := range s.nodes {
@@ -319,7 +318,7 @@ func (s *simulation) checkLeases(group uint32) {
 	s.count["leased"] += len(holders)
 }
 
-// step passes 10 ms.
+// step advances the simulation by 10 ms.
 func (s *simulation) step() {
 	s.now += 10 * time.Millisecond
 	for _, n := range s.nodes {
@@ -379,7 +378,7 @@ func (s *simulation) step() {
 	}
 }
 
-// fault does something to a node that is up, now and then.
+// fault injects an occasional fault into a running node.
 func (s *simulation) fault() {
 	n, g := s.nodes[s.rng.IntN(len(s.nodes))], s.rng.Uint32N(s.groups)
 	if n.store == nil {
@@ -413,7 +412,7 @@ func (s *simulation) fault() {
 
 // newSimulation starts some nodes.
 func newSimulation(t *testing.T, seed uint64, nodes int) *simulation {
-	cryptotest.SetGlobalRandom(t, seed) // raft draws its election timeouts of it
+	cryptotest.SetGlobalRandom(t, seed) // raft draws its election timeouts from it
 	s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 2)), groups: 2, cut: map[[2]int]bool{}, count: map[string]int{}}
 	for range s.groups {
 		s.known = append(s.known, history{at: map[uint64]uint64{}, index: map[uint64]uint64{}})
@@ -439,7 +438,7 @@ func simulate(t *testing.T, seed uint64, steps int) *simulation {
 	for range steps {
 		s.step()
 	}
-	// Without faults, each group gets a leader, applies what it is given and comes to rest.
+	// Without faults, each group elects a leader, applies all proposals and becomes idle.
 	s.calm = true
 	clear(s.cut)
 	for range 3000 / 10 * 3 {
@@ -482,9 +481,9 @@ func simulate(t *testing.T, seed uint64, steps int) *simulation {
 	return s
 }
 
-// TestSimulation runs groups through lost, late, doubled and reordered messages, partitions, crashes, slow and quick clocks, and
-// transfers of the lead. All replicas apply the same commands in the same order, once each; what was acknowledged is not lost,
-// what was rejected is not applied; reads and holders of leases see all that was acknowledged before.
+// TestSimulation runs groups through lost, delayed, duplicated and reordered messages, partitions, crashes, slow and fast
+// clocks, and leadership transfers. All replicas apply the same commands in the same order, exactly once. No acknowledged
+// command is lost and no rejected one applied. Reads and lease holders see all previously acknowledged commands.
 func TestSimulation(t *testing.T) {
 	first, n := uint64(0), seeds(4)
 	if testing.Short() {
