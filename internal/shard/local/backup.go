@@ -410,10 +410,10 @@ func (s *Parts) use(of storage.PartOf, f func(p *Part) error) error {
 	if err != nil {
 		return err
 	}
-	if err := p.g.enter(); err != nil {
+	if err := p.enter(); err != nil {
 		return err
 	}
-	defer p.g.leave()
+	defer p.leave()
 	if p.m.partOf(of.Name) != of {
 		return notFound("this process keeps a shard of another graph %q", of.Name)
 	}

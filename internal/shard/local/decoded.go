@@ -336,10 +336,10 @@ func (tx *Tx) openLists(values bool) *listViews {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if d := &tx.decoded; values && !d.holding {
-		tx.g.decoded.lists[0].Open(&d.lists, 0, 0, nil, nil)
+		tx.on.decoded.lists[0].Open(&d.lists, 0, 0, nil, nil)
 		d.holding = true
 	}
-	for no, l := range tx.g.decoded.lists {
+	for no, l := range tx.on.decoded.lists {
 		if lv.refs[no] = nil; tx.mode == shard.Read && tx.views[no] == nil {
 			continue
 		}
@@ -377,7 +377,7 @@ func (tx *Tx) openColumns() []cache.ColumnView {
 	if first {
 		d.columns = make([]cache.ColumnView, len(tx.views))
 	}
-	for no, c := range tx.g.decoded.columns {
+	for no, c := range tx.on.decoded.columns {
 		switch {
 		case tx.mode != shard.Read:
 			t := tx.touch(no)
@@ -484,7 +484,7 @@ func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok 
 		if err != nil || !ok || loose {
 			return false
 		}
-		id, ok := tx.g.decoded.keys.Get(tx.snap.seq, d.ID, key)
+		id, ok := tx.on.decoded.keys.Get(tx.snap.seq, d.ID, key)
 		if !ok {
 			return false
 		}
@@ -507,7 +507,7 @@ func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
 		}
 		key, ok, loose, err := storage.AppendTuple(buf[:0], vals[k*width:(k+1)*width])
 		if err == nil && ok && !loose {
-			tx.g.decoded.keys.Put(tx.snap.seq, d.ID, key, res.IDs[res.Offsets[k]])
+			tx.on.decoded.keys.Put(tx.snap.seq, d.ID, key, res.IDs[res.Offsets[k]])
 		}
 	}
 }

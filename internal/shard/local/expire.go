@@ -57,7 +57,7 @@ func (g *Graph) findDue() error {
 	if len(g.defs.Load().TTLs) == 0 || g.opts.ReadOnly || g.opts.KeepExpired {
 		return nil
 	}
-	tx := &Tx{g: g, mode: shard.WriteExclusive}
+	tx := &Tx{g: g, on: &g.readers, mode: shard.WriteExclusive}
 	tx.begin()
 	defer tx.discard()
 	at, err := tx.earliest(context.Background(), math.MinInt64)
@@ -148,7 +148,7 @@ func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 		g.unlock()
 		return false, nil
 	}
-	tx := &Tx{g: g, mode: shard.WriteExclusive, plain: true}
+	tx := &Tx{g: g, on: &g.readers, mode: shard.WriteExclusive, plain: true}
 	tx.begin()
 	defer tx.closeDecoded()
 	next, err := tx.dropDue(ctx, now)
@@ -197,7 +197,7 @@ func (tx *Tx) dropDueOf(ctx context.Context, d *index.Def, now int64) error {
 	}
 	last := now - int64(d.TTL)
 	upper := storage.AppendStart(nil, last+1)
-	most := tx.g.opts.Tuning.ExpireBatch
+	most := tx.on.opts.Tuning.ExpireBatch
 	var owners []storage.Owner
 	err := tx.walkDue(ctx, d, tx.g.due, upper, func(_ int64, o storage.Owner) bool {
 		if len(owners) == most {

@@ -28,15 +28,12 @@ import (
 // it; so there are no deadlocks.
 type Graph struct {
 	*storage.Catalog
-	name   string
-	id     uint64 // see ID
-	dir    string
-	opts   *Options
-	shards []*storage.Shard
-	writer chan struct{} // holds one token while somebody writes
-	stop   chan struct{} // closed when the graph is being closed
-	// decoded learns of every commit before a snapshot shows it.
-	decoded *decoded
+	readers
+	id      uint64 // see ID
+	dir     string
+	shards  []*storage.Shard
+	writer  chan struct{} // holds one token while somebody writes
+	stop    chan struct{} // closed when the graph is being closed
 	commits commits
 
 	// The writer's lock guards the fields below.
@@ -50,15 +47,10 @@ type Graph struct {
 	defs   atomic.Pointer[index.Defs]
 	builds builds
 
-	mu      sync.Mutex
+	// readers.mu guards the fields below.
 	current *snapshot
 	bases   map[uint64]int // how many transactions write over a snapshot of a sequence
 	recent  []writeSet     // of the commits that one of these, or one that begins now, does not see
-	open    int            // transactions
-	closing bool
-	idle    chan struct{} // closed when closing and the last transaction has ended
-
-	emptying atomic.Bool // written with mu: the graph is to be closed when the last transaction has ended
 
 	deltaCount  atomic.Int64  // about how many records wait to be compacted
 	noted       atomic.Uint64 // counts what has changed that
@@ -105,8 +97,8 @@ type publication struct {
 
 func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name, dir string, m manifest, create bool) (_ *Graph, err error) {
 	g := &Graph{
-		name: name, id: m.ID, dir: dir, opts: opts, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
-		idle: make(chan struct{}), kick: make(chan struct{}, 1), compactDone: make(chan struct{}),
+		readers: readers{name: name, opts: opts, idle: make(chan struct{})}, id: m.ID, dir: dir, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
+		kick: make(chan struct{}, 1), compactDone: make(chan struct{}),
 		expiring: make(chan struct{}, 1), rouse: make(chan struct{}, 1), expireDone: make(chan struct{}),
 	}
 	defer func() {
@@ -283,30 +275,6 @@ func (g *Graph) lock(ctx context.Context) error {
 
 func (g *Graph) unlock() { <-g.writer }
 
-// enter counts a transaction in; leave counts it out.
-func (g *Graph) enter() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closing {
-		return closed()
-	}
-	g.open++
-	return nil
-}
-
-func (g *Graph) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.left()
-}
-
-// left is leave while g.mu is held.
-func (g *Graph) left() {
-	if g.open--; g.open == 0 && (g.closing || g.emptying.Load()) {
-		g.shut()
-	}
-}
-
 // enterAt counts a transaction in that reads the newest snapshot, and takes that.
 func (g *Graph) enterAt() (*snapshot, error) {
 	g.mu.Lock()
@@ -352,7 +320,7 @@ func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, err
 			return nil, err
 		}
 		if c.due == never || g.opts.ReadOnly {
-			return &Tx{g: g, mode: mode, snap: c, views: c.views, defs: c.defs, write: &noWrite}, nil
+			return &Tx{g: g, on: &g.readers, mode: mode, snap: c, views: c.views, defs: c.defs, write: &noWrite}, nil
 		}
 		g.release(c) // something in it may have expired
 	} else if err := g.enter(); err != nil {
@@ -368,7 +336,7 @@ func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, err
 
 // begin opens a transaction on a snapshot, or what is there, in which nothing has expired.
 func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
-	tx := &Tx{g: g, mode: mode, write: &noWrite}
+	tx := &Tx{g: g, on: &g.readers, mode: mode, write: &noWrite}
 	if mode != shard.Read {
 		if err := g.writable(); err != nil {
 			return nil, err
@@ -487,14 +455,6 @@ func (g *Graph) empty(ctx context.Context) error {
 	}
 	g.emptying.Store(false)
 	return graph.DeadlineError(ctx.Err())
-}
-
-// shut lets nothing begin any more. The caller holds g.mu.
-func (g *Graph) shut() {
-	g.closing = true
-	if g.open == 0 {
-		close(g.idle)
-	}
 }
 
 // close ends the graph: no transaction begins any more, and those that run are waited for.

@@ -235,7 +235,7 @@ const replayStep = 4096
 
 // replay applies mutations, under the ids that they have, to what is there now. The caller holds the writer's lock.
 func (g *Graph) replay(ctx context.Context, log []shard.Mutation, stamped graph.Value) (_ *Tx, err error) {
-	live := &Tx{g: g, mode: shard.WriteExclusive}
+	live := &Tx{g: g, on: &g.readers, mode: shard.WriteExclusive}
 	live.begin()
 	live.replaying, live.stamped = true, stamped
 	defer live.closeDecoded()

@@ -31,7 +31,7 @@ type Part struct {
 	*storage.Part
 	m  manifest
 	no int
-	g  *Graph // without shards and catalog: it holds what is decoded
+	readers
 }
 
 // OpenParts opens a data directory for the shards with a number, making it if it is not there.
@@ -127,11 +127,13 @@ func Whole(opts *Options) (string, error) {
 }
 
 func (s *Parts) open(name string, m manifest, create bool) (*Part, error) {
-	p := &Part{m: m, no: s.no, g: &Graph{name: name, opts: &s.opts, decoded: newDecoded(s.shared.Decoded(), m.Shards)}}
+	p := &Part{m: m, no: s.no, readers: readers{
+		name: name, opts: &s.opts, decoded: newDecoded(s.shared.Decoded(), m.Shards), idle: make(chan struct{}),
+	}}
 	var err error
 	p.Part, err = storage.OpenPart(&s.opts, s.shared, storage.Dir(s.dir(name), s.no), s.no, m.Shards, create, p.changed)
 	if err != nil {
-		p.g.decoded.close()
+		p.decoded.close()
 		return nil, err
 	}
 	return p, nil
@@ -314,7 +316,7 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 	out := map[string][]storage.Stats{}
 	for name, p := range s.graphs {
 		st := p.Stats()
-		st.Topology = p.g.decoded.counts(p.no)
+		st.Topology = p.decoded.counts(p.no)
 		out[name] = []storage.Stats{st}
 	}
 	return out
@@ -336,23 +338,17 @@ func (s *Parts) Close() error { return errors.Join(s.closeLog(), s.release((*Par
 
 // close waits for the part's readers, and closes it.
 func (p *Part) close() error {
-	p.g.mu.Lock()
-	for p.g.open > 0 {
-		idle := make(chan struct{})
-		p.g.idle, p.g.closing = idle, true
-		p.g.mu.Unlock()
-		<-idle
-		p.g.mu.Lock()
-	}
-	p.g.closing = true
-	p.g.mu.Unlock()
-	p.g.decoded.close()
+	p.mu.Lock()
+	p.shut()
+	p.mu.Unlock()
+	<-p.idle
+	p.decoded.close()
 	return p.Part.Close()
 }
 
 // changed makes what is decoded follow a batch.
 func (p *Part) changed(version uint64, c *storage.Touched) {
-	lists, columns := p.g.decoded.lists[p.no], p.g.decoded.columns[p.no]
+	lists, columns := p.decoded.lists[p.no], p.decoded.columns[p.no]
 	for i, l := range c.Lists {
 		block := l.Local / cache.ListBlock
 		if i > 0 && c.Lists[i-1].Type == l.Type && c.Lists[i-1].Dir == l.Dir && c.Lists[i-1].Local/cache.ListBlock == block {
@@ -373,29 +369,27 @@ func (p *Part) changed(version uint64, c *storage.Touched) {
 // Read returns the shard as of a version of a writer's epoch. Types must be named in all requests, and indexes be asked by
 // Lookup and Range. The caller ends it by Rollback.
 func (p *Part) Read(epoch, version uint64) (*Tx, error) {
-	if err := p.g.enter(); err != nil {
+	if err := p.enter(); err != nil {
 		return nil, err
 	}
 	v, next, done, err := p.View(epoch, version)
 	if err != nil {
-		p.g.leave()
+		p.leave()
 		return nil, err
 	}
 	n := p.m.Shards
 	c := &snapshot{seq: version, views: make([]*storage.View, n), sources: make([]source, n)}
 	c.views[p.no], c.sources[p.no] = v, source{v, next}
-	return &Tx{g: p.g, mode: shard.Read, snap: c, views: c.views, done: done, write: &noWrite}, nil
+	return &Tx{on: &p.readers, mode: shard.Read, snap: c, views: c.views, done: done, write: &noWrite}, nil
 }
 
 // First returns what the graph's first shard has of the snapshot of a transaction that has not written. It lasts as long as the
 // transaction, and is ended by Rollback before.
 func (tx *Tx) First() *Tx {
-	tx.g.mu.Lock()
-	tx.g.open++
-	tx.g.mu.Unlock()
+	tx.on.again()
 	views := make([]*storage.View, len(tx.views))
 	views[0] = tx.snap.views[0]
-	return &Tx{g: tx.g, mode: shard.Read, snap: tx.snap, views: views, done: func() {}, write: &noWrite}
+	return &Tx{g: tx.g, on: tx.on, mode: shard.Read, snap: tx.snap, views: views, done: func() {}, write: &noWrite}
 }
 
 // Pull is Step for those far ends alone that the transaction reads the shards of, from vertices of any shard. It reports

@@ -303,13 +303,13 @@ func (st partsState) Durable() (uint64, error) {
 // Flush implements replica.State.
 func (st partsState) Flush() {
 	for _, p := range st.s.all() {
-		if p.g.enter() != nil {
+		if p.enter() != nil {
 			continue // it is being dropped
 		}
 		st.s.log.flushing.Go(func() {
-			defer p.g.leave()
+			defer p.leave()
 			if err := p.Part.Flush(context.Background()); err != nil {
-				st.s.opts.Logger.Error("flush a shard", slog.String("graph", p.g.name), slog.Any("error", err))
+				st.s.opts.Logger.Error("flush a shard", slog.String("graph", p.name), slog.Any("error", err))
 			}
 		})
 	}

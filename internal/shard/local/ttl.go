@@ -116,7 +116,7 @@ func (g *Graph) removeExpiries(old []graph.Index) error {
 // stamp is the time of what the transaction writes, in milliseconds since 1970.
 func (tx *Tx) stamp() graph.Value {
 	if tx.stamped.IsNull() {
-		tx.stamped = graph.IntValue(tx.g.opts.Clock().UnixMilli())
+		tx.stamped = graph.IntValue(tx.on.opts.Clock().UnixMilli())
 	}
 	return tx.stamped
 }

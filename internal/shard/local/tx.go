@@ -16,7 +16,8 @@ import (
 // Tx implements shard.Tx. Reads go to the views of a snapshot, or, where it may write, to those of one writer a shard: over
 // a snapshot, or, while it holds the writer's lock, over what is there.
 type Tx struct {
-	g     *Graph
+	g     *Graph // nil if the transaction reads a Part
+	on    *readers
 	mode  shard.Mode
 	views []*storage.View
 	snap  *snapshot // nil if the transaction holds the writer's lock
@@ -323,7 +324,7 @@ func (tx *Tx) Rollback() {
 func (tx *Tx) discard() {
 	for _, w := range tx.ws {
 		if err := w.Discard(); err != nil {
-			tx.g.opts.Logger.Error("end a transaction", slog.String("graph", tx.g.name), slog.Any("error", err))
+			tx.on.opts.Logger.Error("end a transaction", slog.String("graph", tx.on.name), slog.Any("error", err))
 		}
 	}
 }
@@ -341,5 +342,5 @@ func (tx *Tx) end() {
 	default:
 		tx.g.releaseBase(tx.snap)
 	}
-	tx.g.leave()
+	tx.on.leave()
 }

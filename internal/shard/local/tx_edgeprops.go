@@ -129,7 +129,7 @@ func (tx *Tx) decodedEdge(cur *cache.Cursor, e *graph.Edge, i int, out [][]graph
 	if !ok {
 		return false, nil
 	}
-	far, ok := tx.g.decoded.lists[e.Src.Shard()].IDs().Pack(e.Dst)
+	far, ok := tx.on.decoded.lists[e.Src.Shard()].IDs().Pack(e.Dst)
 	if !ok {
 		return false, nil
 	}

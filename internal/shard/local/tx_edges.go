@@ -337,7 +337,7 @@ func (x *expansion) decoded(no int, id graph.VertexID, l *list, d cache.List) er
 	if !l.want.NoLoops {
 		return x.slice(no, l, d, 0, len(d.Targets))
 	}
-	own, _ := x.tx.g.decoded.lists[no].IDs().Pack(id)
+	own, _ := x.tx.on.decoded.lists[no].IDs().Pack(id)
 	lo, hi := cache.Find(d.Targets, own)
 	if err := x.slice(no, l, d, 0, lo); err != nil {
 		return err
@@ -352,7 +352,7 @@ func (x *expansion) slice(no int, l *list, d cache.List, lo, hi int) error {
 		return x.passing(no, l, d, lo, hi)
 	}
 	from, out := len(x.out.Targets), &x.out
-	out.Targets = x.tx.g.decoded.lists[no].IDs().AppendTo(out.Targets, d.Targets[lo:hi])
+	out.Targets = x.tx.on.decoded.lists[no].IDs().AppendTo(out.Targets, d.Targets[lo:hi])
 	if l.want.IDs {
 		// An edge's id has the shard of its source.
 		for i, e := range d.Edges[lo:hi] {
@@ -392,7 +392,7 @@ func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err erro
 		return nil
 	}
 	from, out := len(x.out.Targets), &x.out
-	out.Targets = x.tx.g.decoded.lists[no].IDs().AppendPlaces(out.Targets, d.Targets[lo:hi], x.pass)
+	out.Targets = x.tx.on.decoded.lists[no].IDs().AppendPlaces(out.Targets, d.Targets[lo:hi], x.pass)
 	if l.want.IDs {
 		for i, at := range x.pass {
 			s := no
@@ -545,7 +545,7 @@ func (tx *Tx) decodedDegree(no int, l *list, id graph.VertexID) (n int, ok bool)
 	if !ok {
 		return 0, false
 	}
-	own, _ := tx.g.decoded.lists[no].IDs().Pack(id)
+	own, _ := tx.on.decoded.lists[no].IDs().Pack(id)
 	lo, hi := cache.Find(d.Targets, own)
 	return len(d.Targets) - (hi - lo), true
 }

@@ -46,7 +46,7 @@ func (tx *Tx) createVertices(ms []shard.Mutation) (n int, err error) {
 	if !tx.replaying {
 		w = tx.place()
 		if len(tx.ws) > 1 {
-			block := uint64(tx.g.opts.Tuning.PlaceBlock)
+			block := uint64(tx.on.opts.Tuning.PlaceBlock)
 			ms = ms[:min(uint64(len(ms)), block-w.NextVertex()%block)]
 		}
 		first = w.NewVertices(len(ms))

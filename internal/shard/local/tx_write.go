@@ -92,8 +92,8 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	for _, w := range tx.ws {
 		size += w.Bytes()
 	}
-	if size > tx.g.opts.TxBytes {
-		return graph.BudgetError("the transaction writes more than %d bytes, the limit of one transaction: query-memory, but not above 512 MiB", tx.g.opts.TxBytes)
+	if size > tx.on.opts.TxBytes {
+		return graph.BudgetError("the transaction writes more than %d bytes, the limit of one transaction: query-memory, but not above 512 MiB", tx.on.opts.TxBytes)
 	}
 	if tx.snap != nil {
 		tx.record(ms)
@@ -111,7 +111,7 @@ func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 		}
 		if i >= until {
 			n := edgesAlike(ms[i:])
-			if n >= tx.g.opts.Tuning.PackEdges {
+			if n >= tx.on.opts.Tuning.PackEdges {
 				if err := tx.createEdges(ms[i : i+n]); err != nil {
 					return err
 				}
@@ -120,7 +120,7 @@ func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 			}
 			n = max(n, alike(ms[i:], tx.replaying))
 			until = i + n
-			if ms[i].Op == shard.CreateVertex && n >= tx.g.opts.Tuning.PackVertices {
+			if ms[i].Op == shard.CreateVertex && n >= tx.on.opts.Tuning.PackVertices {
 				n, err := tx.createVertices(ms[i : i+n])
 				if err != nil {
 					return err
@@ -281,7 +281,7 @@ func (tx *Tx) place() *storage.Writer {
 	best := tx.ws[0]
 	for _, w := range tx.ws {
 		n := w.NextVertex()
-		if n%uint64(tx.g.opts.Tuning.PlaceBlock) != 0 {
+		if n%uint64(tx.on.opts.Tuning.PlaceBlock) != 0 {
 			return w
 		}
 		if n < best.NextVertex() {

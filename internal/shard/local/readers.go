@@ -1,0 +1,59 @@
+package local
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// readers counts the transactions that read a graph, or a part of one, and has what they share.
+type readers struct {
+	name    string // of the graph
+	opts    *Options
+	decoded *decoded // the topology cache, which learns of every commit before a snapshot shows it
+
+	mu      sync.Mutex
+	open    int // transactions
+	closing bool
+	idle    chan struct{} // closed when closing and the last transaction has ended
+
+	emptying atomic.Bool // written with mu: nothing begins any more once the last transaction has ended
+}
+
+// enter counts a transaction in, unless the graph is closing; leave counts it out.
+func (r *readers) enter() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing {
+		return closed()
+	}
+	r.open++
+	return nil
+}
+
+// again counts in a further transaction beside one that is open.
+func (r *readers) again() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open++
+}
+
+func (r *readers) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left()
+}
+
+// left is leave while mu is held.
+func (r *readers) left() {
+	if r.open--; r.open == 0 && (r.closing || r.emptying.Load()) {
+		r.shut()
+	}
+}
+
+// shut lets nothing begin any more. The caller holds mu.
+func (r *readers) shut() {
+	r.closing = true
+	if r.open == 0 {
+		close(r.idle)
+	}
+}
