@@ -198,6 +198,11 @@ var clusterStatements = []string{
 	"CREATE VECTOR INDEX likes FOR (p:Person) ON p.v OPTIONS {indexConfig: {`vector.dimensions`: 3, `vector.similarity_function`: 'euclidean'}}",
 	"CREATE VECTOR INDEX ties FOR ()-[k:KNOWS]-() ON k.v",
 	"SHOW VECTOR INDEXES YIELD name, state, options, createStatement",
+	"MATCH (p:Person) WHERE p.id % 3 > 0 CALL db.create.setNodeVectorProperty(p, 'v', [p.id, p.id % 7, p.id % 11])",
+	"MATCH (p:Person)-[k:KNOWS]->(q) WHERE k.since % 2 = 0 CALL db.create.setRelationshipVectorProperty(k, 'v', [p.id, q.id, 1]) RETURN count(*)",
+	"CALL db.index.vector.queryNodes('likes', 1000, [100, 2, 3.5]) YIELD node, score RETURN node.id AS id, score ORDER BY score DESC, id LIMIT 20",
+	"CALL db.index.vector.queryRelationships('ties', 1000, [7, 100, 2]) YIELD relationship AS k, score RETURN startNode(k).id AS src, endNode(k).id AS dst, score ORDER BY score DESC, src, dst LIMIT 20",
+	"MATCH (p:Person {id: 7})-[:KNOWS*1..2]->(q) WHERE q.v IS NOT NULL RETURN q.id AS id, vector.similarity.cosine(q.v, [1, 2, 3]) AS score ORDER BY score DESC, id LIMIT 3",
 }
 
 // A cluster answers as a server of one process does, through either gateway.

@@ -42,6 +42,8 @@ type Signature struct {
 	Calls   bool // runs statements
 	// WriteKey is the key of an argument that makes a call change the graph if the call sets it; or "".
 	WriteKey string
+	// SetsVector says that a call is a SET: of a property of its first argument, by the name in its second, to the vector in its third.
+	SetsVector bool
 }
 
 // Field is a parameter or a result of a procedure. Type is in the notation of signatures, such as "INTEGER?".

@@ -19,6 +19,10 @@ func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []binding {
 	if c.Optional {
 		return b.optionalProcedure(f, c, &sig)
 	}
+	if sig.SetsVector {
+		b.setVector(f, c, &sig)
+		return nil
+	}
 	writes := sig.Writes || sig.WriteKey != "" && slices.ContainsFunc(c.Args, func(a ast.Expr) bool { return hasEntry(a, sig.WriteKey) })
 	n := &plan.CallProc{Proc: sig.Name, Args: b.arguments(c, &sig), Void: len(sig.Results) == 0, Writes: writes}
 	yields := b.yields(n, c, &sig)
@@ -37,6 +41,24 @@ func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []binding {
 	f.node, f.one = n, f.one && n.Void
 	f.filter(preds)
 	return yields
+}
+
+// setVector binds a call that sets a property to a vector.
+func (b *binder) setVector(f *flow, c *ast.CallProcedure, sig *Signature) {
+	args := b.arguments(c, sig)
+	if b.err != nil {
+		return
+	}
+	value := &plan.Call{Func: "cypher.vectorproperty", Args: append([]plan.Expr{&plan.Const{Value: graph.StringValue(sig.Name)}}, args...), Pos: c.Pos}
+	set := plan.SetItem{Op: plan.SetProperty, X: args[0], Value: value}
+	if k, ok := args[1].(*plan.Const); ok && k.Value.Kind() == graph.String {
+		set.Key = k.Value.Str()
+		b.fx.setKeys.add(set.Key)
+	} else {
+		set.KeyOf, b.fx.setKeys.all = args[1], true
+	}
+	b.admit(f)
+	f.node = &plan.Set{Input: f.node, Items: []plan.SetItem{set}}
 }
 
 // hasEntry reports whether an argument is a map that is written with a key.

@@ -169,9 +169,14 @@ func Validate(predicate, message, params graph.Value) (graph.Value, error) {
 		}
 		b.WriteByte(text[i])
 	}
-	e := graph.RuntimeError("ProcedureError", "ProcedureCallFailed", "%s", b.String())
+	return null, CallFailed("%s", b.String())
+}
+
+// CallFailed is the error of a procedure whose arguments it cannot work with.
+func CallFailed(format string, args ...any) error {
+	e := graph.RuntimeError("ProcedureError", "ProcedureCallFailed", format, args...)
 	e.Code = "Neo.ClientError.Procedure.ProcedureCallFailed"
-	return null, e
+	return e
 }
 
 // apocType names the type of a value as apoc.meta.cypher.types does.

@@ -3,6 +3,7 @@ package fn
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -10,6 +11,42 @@ import (
 var vectorFunctions = []Function{
 	similarity(graph.Cosine, "How alike two vectors are by their angle, from 0 for opposite ones to 1: (1 + cos) / 2."),
 	similarity(graph.Euclidean, "How alike two vectors are by their distance d, from near 0 for distant ones to 1 for equal ones: 1 / (1 + d²)."),
+	{
+		Name: "cypher.vectorProperty", MinArgs: 4, MaxArgs: 4, Deterministic: true, Internal: true, Result: List, Elem: Float,
+		Signature:   "cypher.vectorProperty(procedure :: STRING, entity :: NODE | RELATIONSHIP, key :: STRING, vector :: LIST<INTEGER | FLOAT>) :: LIST<FLOAT>",
+		Description: "The vector that a procedure sets a property of a node or relationship to.",
+		Eval:        vectorProperty,
+	},
+}
+
+// vectorProperty checks the arguments of a procedure that sets a property to a vector, and returns its coordinates as floats.
+func vectorProperty(_ *Context, args []graph.Value) (graph.Value, error) {
+	name, entity, vector := args[0].Str(), args[1], args[3]
+	kind, what := graph.VertexKind, "a Node"
+	if strings.HasSuffix(name, "setRelationshipVectorProperty") {
+		kind, what = graph.EdgeKind, "a Relationship"
+	}
+	switch {
+	case !entity.IsNull() && entity.Kind() != kind:
+		return null, badArgument(name, entity, what)
+	case args[2].Kind() != graph.String:
+		return null, badArgument(name, args[2], "the name of a property")
+	case vector.Kind() != graph.List:
+		return null, CallFailed("%s: the vector must be a list of numbers, not %s", name, Describe(vector))
+	}
+	list := vector.List()
+	if len(list) == 0 || len(list) > graph.MaxDimensions {
+		return null, CallFailed("%s: a vector has from 1 to %d dimensions, not %d", name, graph.MaxDimensions, len(list))
+	}
+	floats := make([]graph.Value, len(list))
+	for i := range list {
+		x := coordinate(&list[i])
+		if !small(x) {
+			return null, CallFailed("%s: the coordinates of a vector are finite numbers, and that at %d is not", name, i)
+		}
+		floats[i] = graph.FloatValue(x)
+	}
+	return graph.ListValue(floats), nil
 }
 
 func similarity(by graph.Similarity, description string) Function {

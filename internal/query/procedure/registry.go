@@ -46,6 +46,7 @@ func New(host Host) *Registry {
 	r.addMeta()
 	r.addMerge()
 	r.addAlgorithms()
+	r.addVectors()
 	return r
 }
 

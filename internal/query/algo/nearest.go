@@ -1,0 +1,231 @@
+package algo
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/exchange"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Nearest is an exact search for the vertices or edges whose vectors are most similar to another one.
+type Nearest struct {
+	Label  graph.LabelID // of vertices, or 0
+	Type   graph.TypeID  // of edges, or 0
+	Prop   graph.PropID
+	K      int // how many to find
+	By     graph.Similarity
+	Vector []graph.Value // valid for the similarity
+}
+
+const (
+	// nearestWindow is how many vertices are found before their vectors are compared.
+	nearestWindow = 16 << 10
+	// nearestShared is from how many vertices on other processors help.
+	nearestShared = 512
+	// nearestBytes is about how many bytes of vectors a goroutine reads at a time, valueBytes what a coordinate takes.
+	nearestBytes, valueBytes = 1 << 20, 24
+)
+
+// hit is one of the most similar found so far. A vertex has no edge.
+type hit struct {
+	score float64
+	id    uint64 // of the vertex or the edge
+	edge  graph.Edge
+}
+
+// Run searches. The rows of its table are pairs of a vertex or edge and its score, the most similar first and, of equal ones, that
+// with the least id.
+func (n *Nearest) Run(ctx context.Context, c *runtime.Call) (*runtime.Table, error) {
+	j := &job{call: c, run: c.Run, acct: runtime.Account{Run: c.Run, Name: "NearestVectors"}}
+	j.pool = exchange.NewPool(c.Run, func() {})
+	hits, err := n.find(ctx, j)
+	if err != nil {
+		j.acct.Release()
+		return nil, err
+	}
+	return &runtime.Table{
+		N: len(hits),
+		Append: func(result, lo, hi int, dst []graph.Value) []graph.Value {
+			for i := range hits[lo:hi] {
+				h := &hits[lo+i]
+				switch {
+				case result == 1:
+					dst = append(dst, graph.FloatValue(h.score))
+				case n.Type != 0:
+					dst = append(dst, graph.EdgeRefValue(&graph.EdgeValue{Edge: h.edge}))
+				default:
+					dst = append(dst, graph.VertexValue(graph.VertexID(h.id)))
+				}
+			}
+			return dst
+		},
+		Close: j.acct.Release,
+	}, nil
+}
+
+// find compares the vectors, a window of vertices after the other.
+func (n *Nearest) find(ctx context.Context, j *job) ([]hit, error) {
+	counts := j.call.Tx.Counts()
+	candidates := counts.Vertices
+	if n.Type != 0 {
+		candidates = counts.Edges
+	}
+	workers, err := newWorkers(nearestWindow, func() (*finder, error) {
+		f := &finder{n: n, atOnce: min(max(nearestBytes/valueBytes/len(n.Vector), 16), partSize)}
+		f.probe.Set(n.By, n.Vector)
+		most := min(uint64(n.K), candidates)
+		return f, j.acct.Grow(int(most)*int(sizeOf(hit{})) + f.atOnce*valueBytes*(len(n.Vector)+1))
+	})
+	if err != nil {
+		return nil, err
+	}
+	window, err := slice[graph.VertexID](j, nearestWindow)
+	if err != nil {
+		return nil, err
+	}
+	for from, done := graph.VertexID(0), false; !done; {
+		if window, from, done, err = j.call.Tx.Scan(ctx, n.Label, from, window[:0]); err != nil {
+			return nil, err
+		}
+		if err := j.share(ctx, len(window), nearestShared, func(own *runtime.Run) func(lo, hi int) error {
+			f := *workers.of(own)
+			return func(lo, hi int) error { return f.compare(ctx, own, window[lo:hi]) }
+		}); err != nil {
+			return nil, err
+		}
+	}
+	var best top
+	for _, f := range workers.by {
+		for _, h := range (*f).best.hits {
+			best.add(n.K, h)
+		}
+	}
+	slices.SortFunc(best.hits, better)
+	return best.hits, nil
+}
+
+// finder finds the best hits on one goroutine.
+type finder struct {
+	n      *Nearest
+	probe  fn.Probe
+	best   top
+	atOnce int // vectors that are read at a time
+	values []graph.Value
+	req    shard.Expand
+	res    shard.Neighbours
+}
+
+// compare takes in vertices, or the edges that leave them.
+func (f *finder) compare(ctx context.Context, own *runtime.Run, ids []graph.VertexID) error {
+	if f.n.Type != 0 {
+		return f.compareEdges(ctx, own, ids)
+	}
+	if f.values == nil {
+		f.values = make([]graph.Value, f.atOnce)
+	}
+	props := [1]graph.PropID{f.n.Prop}
+	for len(ids) > 0 {
+		if err := own.CheckCancel(ctx); err != nil {
+			return err
+		}
+		some := ids[:min(len(ids), f.atOnce)]
+		values := f.values[:len(some)]
+		if err := own.Tx.Properties(ctx, some, props[:], [][]graph.Value{values}); err != nil {
+			return err
+		}
+		for i := range values {
+			if score, ok := f.score(&values[i]); ok {
+				f.best.add(f.n.K, hit{score: score, id: uint64(some[i])})
+			}
+		}
+		ids = ids[len(some):]
+	}
+	return nil
+}
+
+func (f *finder) compareEdges(ctx context.Context, own *runtime.Run, ids []graph.VertexID) error {
+	f.req = shard.Expand{Types: []graph.TypeID{f.n.Type}, Dir: graph.Out, Edges: true, Props: []graph.PropID{f.n.Prop}, MaxEdges: f.atOnce}
+	for len(ids) > 0 {
+		if err := own.CheckCancel(ctx); err != nil {
+			return err
+		}
+		f.req.Sources = ids
+		if err := own.Tx.Expand(ctx, &f.req, &f.res); err != nil {
+			return err
+		}
+		if err := own.Visit(len(f.res.Targets)); err != nil {
+			return err
+		}
+		for u := range f.res.Done {
+			for i := f.res.Offsets[u]; i < f.res.Offsets[u+1]; i++ {
+				if score, ok := f.score(&f.res.Props[0][i]); ok {
+					e := graph.Edge{ID: f.res.Edges[i], Type: f.n.Type, Src: ids[u], Dst: f.res.Targets[i]}
+					f.best.add(f.n.K, hit{score: score, id: uint64(e.ID), edge: e})
+				}
+			}
+		}
+		ids = ids[f.res.Done:]
+	}
+	return nil
+}
+
+// score compares a property; what is no vector of as many dimensions as the searched one does not count.
+func (f *finder) score(v *graph.Value) (float64, bool) {
+	if v.Kind() != graph.List {
+		return 0, false
+	}
+	list := v.List()
+	if len(list) != f.probe.Dimensions() {
+		return 0, false
+	}
+	return f.probe.Score(list)
+}
+
+// top are the best of many hits: a heap whose first is the worst of them.
+type top struct{ hits []hit }
+
+// better compares hits in the order of the answer.
+func better(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) }
+
+// add keeps a hit if it is among the k best.
+func (t *top) add(k int, h hit) {
+	if len(t.hits) == k {
+		if better(h, t.hits[0]) > 0 {
+			return
+		}
+		t.hits[0] = h
+		t.sink()
+		return
+	}
+	t.hits = append(t.hits, h)
+	for i := len(t.hits) - 1; i > 0; {
+		above := (i - 1) / 2
+		if better(t.hits[i], t.hits[above]) < 0 {
+			return
+		}
+		t.hits[i], t.hits[above] = t.hits[above], t.hits[i]
+		i = above
+	}
+}
+
+// sink moves the first to its place.
+func (t *top) sink() {
+	for i := 0; ; {
+		worst := i
+		for below := 2*i + 1; below < min(2*i+3, len(t.hits)); below++ {
+			if better(t.hits[below], t.hits[worst]) > 0 {
+				worst = below
+			}
+		}
+		if worst == i {
+			return
+		}
+		t.hits[i], t.hits[worst] = t.hits[worst], t.hits[i]
+		i = worst
+	}
+}

@@ -1,0 +1,101 @@
+package procedure
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/algo"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// addVectors adds Neo4j's procedures for vectors.
+func (r *Registry) addVectors() {
+	const arguments = "(indexName :: STRING, numberOfNearestNeighbours :: INTEGER, query :: ANY) :: "
+	r.addSearch("db.index.vector.queryNodes"+arguments+"(node :: NODE, score :: FLOAT)",
+		"Find the nodes of a vector index whose vectors are most similar to one, with their scores, the most similar first.")
+	r.addSearch("db.index.vector.queryRelationships"+arguments+"(relationship :: RELATIONSHIP, score :: FLOAT)",
+		"Find the relationships of a vector index whose vectors are most similar to one, with their scores, the most similar first.")
+	r.addSet("db.create.setNodeVectorProperty(node :: NODE, key :: STRING, vector :: ANY) :: ()", "Set a property of a node to a vector.")
+	r.addSet("db.create.setRelationshipVectorProperty(relationship :: RELATIONSHIP, key :: STRING, vector :: ANY) :: ()",
+		"Set a property of a relationship to a vector.")
+	r.addWrite("db.create.setVectorProperty(node :: NODE, key :: STRING, vector :: ANY) :: (node :: NODE)",
+		"Set a property of a node to a vector. Deprecated: use db.create.setNodeVectorProperty.",
+		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+			return c.Statement(ctx, "WITH $node AS n CALL db.create.setNodeVectorProperty(n, $key, $vector) RETURN n",
+				map[string]graph.Value{"node": c.Args[0], "key": c.Args[1], "vector": c.Args[2]})
+		})
+}
+
+// addSet adds a procedure that the front end turns into SET.
+func (r *Registry) addSet(signature, description string) {
+	r.add(signature, description, nil)
+	name, _, _ := strings.Cut(signature, "(")
+	sig := &r.builtin[strings.ToLower(name)].sig
+	sig.Writes, sig.SetsVector = true, true
+}
+
+// addSearch adds a procedure that searches a vector index.
+func (r *Registry) addSearch(signature, description string) {
+	r.add(signature, description, nil)
+	name, _, _ := strings.Cut(signature, "(")
+	r.builtin[strings.ToLower(name)].table = func(ctx context.Context, c *exec.Call) (*exec.Table, error) {
+		n, err := nearest(name, c)
+		if n == nil || err != nil {
+			return &exec.Table{Close: func() {}}, err
+		}
+		return n.Run(ctx, c)
+	}
+}
+
+// nearest returns the search that a call asks for; nil if nothing can be found.
+func nearest(name string, c *exec.Call) (*algo.Nearest, error) {
+	ix, err := vectorIndex(name, c)
+	if err != nil {
+		return nil, err
+	}
+	k, query := c.Args[1], c.Args[2]
+	if k.Kind() != graph.Int || k.Int() < 1 {
+		return nil, fn.CallFailed("%s: numberOfNearestNeighbours must be an Integer from 1 on, not %s", name, fn.Describe(k))
+	}
+	var probe fn.Probe
+	if query.Kind() != graph.List || !probe.Set(ix.Vector.Similarity, query.List()) {
+		return nil, fn.CallFailed("%s: the query must be a list of numbers that is a valid vector for the similarity %s", name, ix.Vector.Similarity)
+	}
+	if want, has := ix.Vector.Dimensions, probe.Dimensions(); want > 0 && has != want {
+		return nil, fn.CallFailed("%s: Index query vector has %d dimensions, but indexed vectors have %d", name, has, want) // tools look for these words
+	}
+	n := &algo.Nearest{K: int(min(k.Int(), math.MaxInt32)), By: ix.Vector.Similarity, Vector: query.List()}
+	var known, used bool
+	n.Prop, known = c.Graph.Prop(ix.Props[0])
+	if ix.Type != "" {
+		n.Type, used = c.Graph.Type(ix.Type)
+	} else {
+		n.Label, used = c.Graph.Label(ix.Label)
+	}
+	if !known || !used {
+		return nil, nil
+	}
+	return n, nil
+}
+
+// vectorIndex finds the index that a call names.
+func vectorIndex(name string, c *exec.Call) (*graph.Index, error) {
+	if c.Args[0].Kind() != graph.String {
+		return nil, badArgument(name, "indexName", "a string", c.Args[0])
+	}
+	indexes := c.Graph.Indexes()
+	for i := range indexes {
+		ix := &indexes[i]
+		if ix.Name != c.Args[0].Str() || ix.Kind != graph.VectorIndex {
+			continue
+		}
+		if of := "db.index.vector.query" + map[bool]string{false: "Nodes", true: "Relationships"}[ix.Type != ""]; of != name {
+			return nil, fn.CallFailed("%s: the vector index %s is one for %s", name, ix.Name, of)
+		}
+		return ix, nil
+	}
+	return nil, fn.CallFailed("%s: There is no such vector schema index: %s", name, c.Args[0].Str()) // tools look for these words
+}
