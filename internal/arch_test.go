@@ -20,6 +20,7 @@ internal/alloctest
 internal/graph/temporal
 internal/graph
 internal/graph/spatial
+internal/graph/vector
 internal/access
 internal/storage/keys
 internal/storage/cache

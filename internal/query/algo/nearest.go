@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/query/exec/exchange"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -112,7 +112,7 @@ func (n *Nearest) find(ctx context.Context, j *job) ([]hit, error) {
 // finder finds the best hits on one goroutine.
 type finder struct {
 	n      *Nearest
-	probe  fn.Probe
+	probe  vector.Probe
 	best   top
 	atOnce int // vectors that are read at a time
 	values []graph.Value

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 )
 
 // Context is what functions may know of the statement beside their arguments. One Context serves one goroutine.
@@ -21,7 +22,7 @@ type Context struct {
 	// looks at it.
 	Run context.Context
 	// probe holds the first argument of a similarity of vectors, so that its memory is reused.
-	probe Probe
+	probe vector.Probe
 }
 
 // alive reports whether the run may go on.

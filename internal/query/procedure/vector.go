@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/query/algo"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -60,7 +61,7 @@ func nearest(name string, c *exec.Call) (*algo.Nearest, error) {
 	if k.Kind() != graph.Int || k.Int() < 1 {
 		return nil, fn.CallFailed("%s: numberOfNearestNeighbours must be an Integer from 1 on, not %s", name, fn.Describe(k))
 	}
-	var probe fn.Probe
+	var probe vector.Probe
 	if query.Kind() != graph.List || !probe.Set(ix.Vector.Similarity, query.List()) {
 		return nil, fn.CallFailed("%s: the query must be a list of numbers that is a valid vector for the similarity %s", name, ix.Vector.Similarity)
 	}

@@ -1,4 +1,4 @@
-package fn_test
+package vector_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 )
 
 // BenchmarkScore compares a vector with another one; bytes count the other's coordinates, 8 each.
@@ -15,7 +15,7 @@ func BenchmarkScore(b *testing.B) {
 	for _, by := range []graph.Similarity{graph.Cosine, graph.Euclidean} {
 		for _, n := range []int{384, 1536} {
 			b.Run(fmt.Sprintf("%s/%d", by, n), func(b *testing.B) {
-				var p fn.Probe
+				var p vector.Probe
 				p.Set(by, randomVector(rng, n))
 				other := randomVector(rng, n)
 				b.SetBytes(int64(8 * n))

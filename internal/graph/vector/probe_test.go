@@ -1,4 +1,4 @@
-package fn_test
+package vector_test
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/alloctest"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 )
 
 // randomVector makes a vector of integers and floats.
@@ -27,7 +27,7 @@ func randomVector(rng *rand.Rand, n int) []graph.Value {
 func naiveScore(by graph.Similarity, a, b []graph.Value) float64 {
 	var dot, aa, bb, square float64
 	for i := range a {
-		x, y := a[i].Number(), b[i].Number()
+		x, y := float64(float32(a[i].Number())), float64(float32(b[i].Number()))
 		dot, aa, bb, square = dot+x*y, aa+x*x, bb+y*y, square+(x-y)*(x-y)
 	}
 	if by == graph.Euclidean {
@@ -40,7 +40,7 @@ func naiveScore(by graph.Similarity, a, b []graph.Value) float64 {
 func TestScore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, by := range []graph.Similarity{graph.Cosine, graph.Euclidean} {
-		var p fn.Probe
+		var p vector.Probe
 		for n := 1; n < 70; n++ {
 			a, b := randomVector(rng, n), randomVector(rng, n)
 			a[0], b[0] = graph.FloatValue(1), graph.FloatValue(-2)
@@ -61,7 +61,7 @@ func TestScore(t *testing.T) {
 func TestScoreAllocates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	a, b := randomVector(rng, 384), randomVector(rng, 384)
-	var p fn.Probe
+	var p vector.Probe
 	for _, by := range []graph.Similarity{graph.Cosine, graph.Euclidean} {
 		require.True(t, p.Set(by, a))
 		require.Zero(t, alloctest.Least(100, func() {

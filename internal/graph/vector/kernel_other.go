@@ -1,0 +1,10 @@
+//go:build !amd64
+
+package vector
+
+// Kernel names the kernels in use.
+func Kernel() string { return "portable" }
+
+func dot(x []float32, q []float64) float64 { return dotPortable(x, q) }
+
+func squareDistance(x []float32, q []float64) float64 { return squareDistancePortable(x, q) }
