@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -277,26 +278,59 @@ type Pending struct {
 
 // Large reads a large value. Refs are to this shard.
 func (v *View) Large(ref keys.Ref) (graph.Value, error) {
-	key := keys.AppendValueKey(make([]byte, 0, 8), ref.ID)
+	cell, err := v.largeCell(ref, nil)
+	if err != nil {
+		return graph.Value{}, err
+	}
+	val, _, isRef, rest, err := keys.Cell(cell)
+	if err != nil || isRef || len(rest) > 0 {
+		return graph.Value{}, corrupt("large value", keys.AppendValueKey(nil, ref.ID), errRecord)
+	}
+	return val, nil
+}
+
+// largeCell reads the cell of a large value. It may use the memory of buf.
+func (v *View) largeCell(ref keys.Ref, buf []byte) ([]byte, error) {
 	var cell []byte
 	if o := v.over; o != nil && ref.ID >= o.firstLarge && ref.ID-o.firstLarge < uint64(len(o.large)) {
 		cell = o.large[ref.ID-o.firstLarge]
 	} else {
+		var key [8]byte
+		k := keys.AppendValueKey(key[:0], ref.ID)
 		var ok bool
 		var err error
-		if cell, ok, err = get(v.values, key, nil); err != nil {
-			return graph.Value{}, largeFault(v.shard.values, key, err)
+		if cell, ok, err = get(v.values, k, buf[:0]); err != nil {
+			return nil, largeFault(v.shard.values, k, err)
 		}
 		if !ok {
-			return graph.Value{}, corrupt("large value", key, errNoValue)
+			return nil, corrupt("large value", k, errNoValue)
 		}
 	}
-	val, _, isRef, rest, err := keys.Cell(cell)
-	if err != nil || isRef || len(rest) > 0 || uint64(len(cell)) != ref.Size {
-		return graph.Value{}, corrupt("large value", key, errRecord)
+	if uint64(len(cell)) != ref.Size {
+		return nil, corrupt("large value", keys.AppendValueKey(nil, ref.ID), errRecord)
 	}
-	return val, nil
+	return cell, nil
 }
+
+// Vector puts a large value into a block of vectors at place i, if it is a list.
+func (v *View) Vector(ref keys.Ref, i int, b *cache.VectorBuilder) error {
+	buf := cellMemory.Get().(*[]byte)
+	defer cellMemory.Put(buf)
+	cell, err := v.largeCell(ref, *buf)
+	if err != nil {
+		return err
+	}
+	if v.over == nil {
+		*buf = cell
+	}
+	if len(cell) > 0 && cell[0] == byte(graph.List) {
+		b.Put(i, func(dst []float32) ([]float32, int, bool) { return keys.AppendVector(dst, cell) })
+	}
+	return nil
+}
+
+// cellMemory has memory for cells that are decoded at once.
+var cellMemory = sync.Pool{New: func() any { return new([]byte) }}
 
 // fault classifies a fault of a read: damage found by Pebble's checks is KindCorrupt.
 func fault(op string, err error) error {

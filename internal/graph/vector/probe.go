@@ -25,15 +25,16 @@ func Pack(dst []float32, list []graph.Value) (packed []float32, ok bool) {
 		most = max(most, math.Abs(x)) // NaN stays
 		dst = append(dst, float32(x))
 	}
-	if len(list) == 0 || !packs(most) {
-		return dst[:at], false
-	}
-	return pad(dst, len(list)), true
+	return Fill(dst, at, most)
 }
 
-// packs reports whether a vector whose greatest coordinate has this absolute value can be packed without being scaled.
-func packs(most float64) bool {
-	return most == 0 || smallest <= most && most <= math.MaxFloat32
+// Fill makes the coordinates at and after dst[at], whose greatest absolute value is most before it is rounded, a packed vector. ok is false,
+// and dst[:at] returned, if there are none or they cannot be packed.
+func Fill(dst []float32, at int, most float64) (packed []float32, ok bool) {
+	if len(dst) == at || most != 0 && !(smallest <= most && most <= math.MaxFloat32) {
+		return dst[:at], false
+	}
+	return pad(dst, len(dst)-at), true
 }
 
 // smallest is the least normal 32-bit float.

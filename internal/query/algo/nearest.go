@@ -3,6 +3,7 @@ package algo
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -29,6 +30,8 @@ const (
 	nearestShared = 512
 	// nearestBytes is about how many bytes of vectors a goroutine reads at a time, valueBytes what a coordinate takes.
 	nearestBytes, valueBytes = 1 << 20, 24
+	// nearestRows is how many vertices a goroutine compares at a time.
+	nearestRows = 1024
 )
 
 // hit is one of the most similar found so far. A vertex has no edge.
@@ -114,7 +117,8 @@ type finder struct {
 	n      *Nearest
 	probe  vector.Probe
 	best   top
-	atOnce int // vectors that are read at a time
+	atOnce int // lists of edges that are read at a time
+	scores [nearestRows]float64
 	values []graph.Value
 	req    shard.Expand
 	res    shard.Neighbours
@@ -125,22 +129,17 @@ func (f *finder) compare(ctx context.Context, own *runtime.Run, ids []graph.Vert
 	if f.n.Type != 0 {
 		return f.compareEdges(ctx, own, ids)
 	}
-	if f.values == nil {
-		f.values = make([]graph.Value, f.atOnce)
-	}
-	props := [1]graph.PropID{f.n.Prop}
 	for len(ids) > 0 {
 		if err := own.CheckCancel(ctx); err != nil {
 			return err
 		}
-		some := ids[:min(len(ids), f.atOnce)]
-		values := f.values[:len(some)]
-		if err := own.Tx.Properties(ctx, some, props[:], [][]graph.Value{values}); err != nil {
+		some := ids[:min(len(ids), nearestRows)]
+		if err := own.Compare(ctx, f.n.Prop, &f.probe, some, f.scores[:], &f.values); err != nil {
 			return err
 		}
-		for i := range values {
-			if score, ok := f.score(&values[i]); ok {
-				f.best.add(f.n.K, hit{score: score, id: uint64(some[i])})
+		for i, id := range some {
+			if score := f.scores[i]; !math.IsNaN(score) {
+				f.best.add(f.n.K, hit{score: score, id: uint64(id)})
 			}
 		}
 		ids = ids[len(some):]

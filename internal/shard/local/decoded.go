@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -105,8 +106,9 @@ func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
 		if simple {
 			c.Apply(seq, prop, buf)
 		} else {
-			c.Invalidate(seq, prop, block)
+			c.InvalidateColumn(seq, prop, block)
 		}
+		c.Changed(seq, prop, buf)
 		props = props[n:]
 	}
 }
@@ -279,6 +281,43 @@ func (s *source) ReadColumn(prop graph.PropID, first uint64, b *cache.ColumnBuil
 	putValues(b, 0, out[0], 0, pending)
 	return nil
 }
+
+// ReadVectors implements cache.ColumnSource.
+func (s *source) ReadVectors(prop graph.PropID, first uint64, b *cache.VectorBuilder) error {
+	ctx := context.Background()
+	var ids [vectorRows]graph.VertexID
+	var vals [vectorRows]graph.Value
+	var pending []storage.Pending
+	for end := min(first+cache.ColumnBlock, s.next); first < end; first += vectorRows {
+		n := int(min(vectorRows, end-first))
+		for i := range n {
+			ids[i] = graph.MakeVertexID(s.v.No(), first+uint64(i))
+		}
+		clear(vals[:])
+		pending = pending[:0]
+		if err := s.v.Properties(ctx, ids[:n], nil, []graph.PropID{prop}, [][]graph.Value{vals[:n]}, &pending); err != nil {
+			return err
+		}
+		at := int(first % cache.ColumnBlock)
+		for i, v := range vals[:n] {
+			if v.Kind() == graph.List {
+				b.Put(at+i, func(dst []float32) ([]float32, int, bool) {
+					x, ok := vector.Pack(dst, v.List())
+					return x, len(v.List()), ok
+				})
+			}
+		}
+		for _, p := range pending {
+			if err := s.v.Vector(p.Ref, at+p.I, b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// vectorRows is how many vertices' lists are decoded at a time for a block of vectors.
+const vectorRows = 64
 
 // decodedReads is the part of a transaction that reads what is decoded.
 type decodedReads struct {

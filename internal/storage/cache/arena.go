@@ -194,7 +194,7 @@ func (r *region) mark(at, n int, set bool) {
 }
 
 // carve cuts n elements of type T off the front of b, which is 8-aligned, and gives the rest, again 8-aligned.
-func carve[T uint16 | uint32 | uint64 | byte](b []byte, n int) ([]T, []byte) {
+func carve[T uint16 | uint32 | uint64 | float32 | float64 | byte](b []byte, n int) ([]T, []byte) {
 	if n == 0 {
 		return nil, b
 	}
@@ -203,7 +203,7 @@ func carve[T uint16 | uint32 | uint64 | byte](b []byte, n int) ([]T, []byte) {
 }
 
 // sizeOf is the number of bytes that carve takes for n elements: whole words of eight bytes.
-func sizeOf[T uint16 | uint32 | uint64 | byte](n int) int {
+func sizeOf[T uint16 | uint32 | uint64 | float32 | float64 | byte](n int) int {
 	var t T
 	return (n*int(unsafe.Sizeof(t)) + 7) &^ 7
 }

@@ -23,6 +23,8 @@ type ColumnSource interface {
 	// first+ColumnBlock-1; the place of a value is the id less first. Values that are stored apart because they are
 	// large are put as Opaque references.
 	ReadColumn(prop graph.PropID, first uint64, b *ColumnBuilder) error
+	// ReadVectors puts into b the lists that those vertices have for a property.
+	ReadVectors(prop graph.PropID, first uint64, b *VectorBuilder) error
 }
 
 // Columns are the property values of one shard of one graph.
@@ -31,6 +33,8 @@ type Columns struct {
 	counts *counts
 	shard  int
 	tables tables[Column, valueEntry] // by columnIndex
+	// vectors has the tables of properties that have been compared with vectors.
+	vectors tables[vectors, vectorEntry]
 }
 
 // valueEntry is a new value of a vertex.
@@ -59,6 +63,7 @@ func (c *Columns) Counts() Counts { return c.counts.load() }
 // Close forgets everything. No view may be opened any more.
 func (c *Columns) Close() {
 	c.tables.each(func(s *columnSlot) { s.clear(c.cache) })
+	c.vectors.each(func(s *vectorSlot) { s.clear(c.cache) })
 	c.cache.reclaim()
 	c.cache.close(c.counts)
 }
@@ -70,7 +75,7 @@ type ValueChange struct {
 	Opaque []byte      // if not nil, the value as the source encodes it
 }
 
-// Apply notes the values of one property that a commit set; see Lists.Apply. It copies what it keeps.
+// Apply notes the values of one property that a commit set; see Lists.Apply. It copies what it keeps. Changed follows it.
 func (c *Columns) Apply(seq uint64, prop graph.PropID, changes []ValueChange) {
 	t := c.tables.at(columnIndex(prop))
 	var buf []change[valueEntry]
@@ -98,6 +103,16 @@ func (c *Columns) Apply(seq uint64, prop graph.PropID, changes []ValueChange) {
 
 // Invalidate notes that a commit set values of a block that are not given one by one.
 func (c *Columns) Invalidate(seq uint64, prop graph.PropID, block uint64) {
+	c.noteUntold(seq, prop, block)
+	c.dropVectors(seq, prop, block)
+}
+
+// InvalidateColumn is Invalidate for a block whose vectors Changed names.
+func (c *Columns) InvalidateColumn(seq uint64, prop graph.PropID, block uint64) {
+	c.noteUntold(seq, prop, block)
+}
+
+func (c *Columns) noteUntold(seq uint64, prop graph.PropID, block uint64) {
 	c.tables.at(columnIndex(prop)).at(block).apply(c.cache, &c.cache.columns, seq, nil, 0)
 }
 

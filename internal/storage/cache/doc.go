@@ -28,6 +28,12 @@
 // same lock has been deleted since; a commit that deletes a key drops it before readers can see the commit. So what is
 // there holds for every reader from its sequence on.
 //
+// # Vectors
+//
+// A property that is compared with vectors has segments of its own: the lists of a block as packed 32-bit floats, beside their lengths. Their
+// overlays say which vertices have changed, and readers find those elsewhere; after a few dozen, a reader decodes the block again. A slot
+// of vectors that nobody has asked for notes no changes; the slot of the property's column does, so a load begins from its sequence.
+//
 // # Memory
 //
 // Segments that are evicted, replaced or invalidated are freed when the last view has closed that was open at that

@@ -3,6 +3,7 @@ package cache
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 )
 
 // model is a plain multi-version graph of one shard. Everything that was ever committed stays, with its sequences.
@@ -23,6 +25,7 @@ type model struct {
 	nextEdge uint64
 	lists    map[listKey][]modelEdge
 	values   map[valueKey][]modelValue
+	compared atomic.Int64 // vectors that the cache compared
 }
 
 type listKey struct {
@@ -123,6 +126,18 @@ func (s snapshot) ReadColumn(prop graph.PropID, first uint64, b *ColumnBuilder) 
 	return nil
 }
 
+func (s snapshot) ReadVectors(prop graph.PropID, first uint64, b *VectorBuilder) error {
+	for i := range ColumnBlock {
+		if v := s.m.value(valueKey{prop, first + uint64(i)}, s.seq); v.Kind() == graph.List {
+			b.Put(i, func(dst []float32) ([]float32, int, bool) {
+				x, ok := vector.Pack(dst, v.List())
+				return x, len(v.List()), ok
+			})
+		}
+	}
+	return nil
+}
+
 // encodeList and decodeList know lists of integers.
 func encodeList(v graph.Value) []byte {
 	b := []byte{}
@@ -181,7 +196,7 @@ func (m *model) commit(r *rand.Rand, l *Lists, c *Columns, n int) {
 	}
 	values := map[graph.PropID][]ValueChange{}
 	for range n {
-		k := valueKey{graph.PropID(r.IntN(4)), m.pick(r)}
+		k := valueKey{graph.PropID(r.IntN(5)), m.pick(r)}
 		v := randomValue(r, k.prop)
 		m.values[k] = append(m.values[k], modelValue{seq, v})
 		ch := ValueChange{Vertex: k.local}
@@ -205,7 +220,20 @@ func (m *model) commit(r *rand.Rand, l *Lists, c *Columns, n int) {
 		}
 	}
 	for prop, chs := range values {
-		c.Apply(seq, prop, chs)
+		switch r.IntN(10) {
+		case 0: // known by their blocks alone
+			for _, ch := range chs {
+				c.Invalidate(seq, prop, ch.Vertex/ColumnBlock)
+			}
+			continue
+		case 1:
+			for _, ch := range chs {
+				c.InvalidateColumn(seq, prop, ch.Vertex/ColumnBlock)
+			}
+		default:
+			c.Apply(seq, prop, chs)
+		}
+		c.Changed(seq, prop, chs)
 	}
 	m.mu.Lock()
 	m.visible = seq
@@ -229,6 +257,13 @@ func randomValue(r *rand.Rand, prop graph.PropID) graph.Value {
 		return graph.StringValue(string(rune('a'+r.IntN(26))) + "text")
 	case 2:
 		return graph.IntValue(int64(r.Uint64()))
+	}
+	if prop == vectorProp {
+		list := make([]graph.Value, []int{3, 3, 3, 2}[r.IntN(4)])
+		for i := range list {
+			list[i] = graph.IntValue(int64(r.IntN(5) - 2))
+		}
+		return graph.ListValue(list)
 	}
 	switch r.IntN(6) {
 	case 0:
@@ -345,6 +380,7 @@ func (m *model) checkValues(t *testing.T, rnd *rand.Rand, r *reader) {
 			t.Fatalf("property %d of %d at %d: %v, want %v", prop, id.Local(), r.seq, out[i], want)
 		}
 	}
+	m.checkVectors(t, rnd, r, ids)
 	sets := make([]graph.LabelSet, len(ids))
 	missing, err = r.columns.FillLabels(ids, sets, nil)
 	if err != nil {
@@ -357,6 +393,39 @@ func (m *model) checkValues(t *testing.T, rnd *rand.Rand, r *reader) {
 		}
 		if !slices.Contains(missing, i) && sets[i] != want {
 			t.Fatalf("labels of %d at %d: %d, want %d", id.Local(), r.seq, sets[i], want)
+		}
+	}
+}
+
+// vectorProp is the property whose values are vectors.
+const vectorProp graph.PropID = 4
+
+// checkVectors compares vectors with a probe.
+func (m *model) checkVectors(t *testing.T, rnd *rand.Rand, r *reader, ids []graph.VertexID) {
+	t.Helper()
+	var probe vector.Probe
+	if by := graph.Similarity(rnd.IntN(2)); !probe.Set(by, []graph.Value{graph.IntValue(1), graph.IntValue(2), graph.IntValue(int64(rnd.IntN(3)))}) {
+		t.Fatal("no vector")
+	}
+	prop := graph.PropID(rnd.IntN(2)) + 3
+	scores := make([]float64, len(ids))
+	missing, _, err := r.columns.Compare(prop, &probe, ids, scores, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		if slices.Contains(missing, i) {
+			continue
+		}
+		m.compared.Add(1)
+		v, ok, want := m.value(valueKey{prop, id.Local()}, r.seq), false, math.NaN()
+		if v.Kind() == graph.List && len(v.List()) == 3 {
+			if want, ok = probe.Score(v.List()); !ok {
+				want = math.NaN()
+			}
+		}
+		if math.Float64bits(scores[i]) != math.Float64bits(want) && !(math.IsNaN(scores[i]) && math.IsNaN(want)) {
+			t.Fatalf("score of %d at %d: %v, want %v", id.Local(), r.seq, scores[i], want)
 		}
 	}
 }
@@ -394,7 +463,7 @@ func (m *model) step(typ graph.TypeID, dir graph.Direction, seq uint64, from *gr
 // TestAgainstModel lets a writer and readers at many sequences act in a random order, with budgets from nothing to
 // plenty, and compares all that the cache says with the model.
 func TestAgainstModel(t *testing.T) {
-	merges, whole := uint64(0), 0
+	merges, whole, compared := uint64(0), 0, int64(0)
 	for seed := range uint64(24) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		m := newModel(int(seed)%3, 1+int(seed)%3+int(seed)%2, []uint64{100, 5000, 20000}[seed%3])
@@ -431,6 +500,7 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatalf("seed %d: %d lists found, %+v", seed, found, s)
 		}
 		merges += s.Merges
+		compared += m.compared.Load()
 		l.Close()
 		c.Close()
 		cache.Close()
@@ -438,8 +508,8 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatalf("seed %d: after Close: %+v", seed, s)
 		}
 	}
-	if merges == 0 || whole == 0 {
-		t.Fatalf("%d overlays were merged, %d blocks had summaries", merges, whole)
+	if merges == 0 || whole == 0 || compared == 0 {
+		t.Fatalf("%d overlays were merged, %d blocks had summaries, %d vectors were compared", merges, whole, compared)
 	}
 }
 
@@ -501,7 +571,7 @@ func TestConcurrently(t *testing.T) {
 	}
 	close(done)
 	wg.Wait()
-	if s := cache.Stats(); s.Hits == 0 || s.Loads == 0 {
-		t.Fatalf("%+v", s)
+	if s := cache.Stats(); s.Hits == 0 || s.Loads == 0 || m.compared.Load() == 0 {
+		t.Fatalf("%+v, %d vectors compared", s, m.compared.Load())
 	}
 }

@@ -198,6 +198,8 @@ func (benchColumns) ReadColumn(prop graph.PropID, first uint64, b *ColumnBuilder
 	return nil
 }
 
+func (benchColumns) ReadVectors(graph.PropID, uint64, *VectorBuilder) error { return nil }
+
 func BenchmarkFill(b *testing.B) {
 	c := New(Options{Budget: 256 << 20}).NewColumns(0)
 	var v ColumnView

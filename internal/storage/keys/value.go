@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 )
 
 // A cell is one stored property value: a byte that names its kind, which is graph.ValueKind's number or KindRef, and
@@ -221,6 +223,41 @@ func listCell(b []byte, depth int) (v graph.Value, rest []byte, err error) {
 		}
 	}
 	return graph.ListValue(l), b, nil
+}
+
+// AppendVector appends the numbers of the cell of a list to dst, packed as vector.Pack packs them. dimensions is how many there are; ok is
+// false, and dst as it was, if the cell is no list that can be packed.
+func AppendVector(dst []float32, cell []byte) (packed []float32, dimensions int, ok bool) {
+	if len(cell) == 0 || cell[0] != byte(graph.List) {
+		return dst, 0, false
+	}
+	n, b, err := uvarint(cell[1:])
+	if err != nil || n > uint64(len(b)) {
+		return dst, 0, false
+	}
+	at, most := len(dst), 0.0
+	dst = slices.Grow(dst, vector.Stride(int(n)))
+	for range n {
+		var x float64
+		switch {
+		case len(b) >= 9 && b[0] == byte(graph.Float):
+			x, b = math.Float64frombits(binary.LittleEndian.Uint64(b[1:])), b[9:]
+		case len(b) > 0 && b[0] == byte(graph.Int):
+			var i int64
+			if i, b, err = varint(b[1:]); err != nil {
+				return dst[:at], 0, false
+			}
+			x = float64(i)
+		default:
+			return dst[:at], 0, false
+		}
+		most = max(most, math.Abs(x))
+		dst = append(dst, float32(x))
+	}
+	if dst, ok = vector.Fill(dst, at, most); !ok {
+		return dst, 0, false
+	}
+	return dst, int(n), true
 }
 
 func temporalCell(kind graph.ValueKind, b []byte) (v graph.Value, rest []byte, err error) {

@@ -110,6 +110,14 @@ func (p *placed) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]g
 
 // call creates the evaluator of a function call.
 func (es *Evaluators) call(e *plan.Call) runtime.Evaluator {
+	if x := es.similarity(e); x != nil {
+		return x
+	}
+	return es.function(e)
+}
+
+// function makes the evaluator of a call that reads no vectors.
+func (es *Evaluators) function(e *plan.Call) runtime.Evaluator {
 	args := es.AddAll(e.Args)
 	switch {
 	case e.Func == "coalesce":

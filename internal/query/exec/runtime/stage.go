@@ -76,6 +76,7 @@ type Stat struct {
 	Bytes    int64 // estimated size of the answers, decoded
 	Memory   int64 // the operator's peak memory
 	Spilled  int64 // bytes that the operator wrote to disk
+	Compared int64 // vectors that it compared with another one
 	// Metered says that the following are counted: hits and misses of the block cache, and large values fetched. They are not
 	// if another process reads the shards.
 	Metered             bool

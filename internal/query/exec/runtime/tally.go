@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -24,11 +26,12 @@ const (
 	requestSeekEdgeRange
 	requestApply
 	requestSummarize
+	requestCompare
 	NumRequests
 )
 
 var requestNames = [NumRequests]string{
-	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "apply", "summarize",
+	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "apply", "summarize", "compare",
 }
 
 // tallyTx counts the requests to shards. In a profiled run, it charges each request and its answer to the running stage.
@@ -208,3 +211,36 @@ func (r *Run) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Si
 	r.Tally.count(requestSummarize)
 	return s.Summarize(ctx, req, sink)
 }
+
+// Compare compares a probe with a property of vertices, as shard.Comparer says. values is memory for reading lists, where the transaction
+// keeps none packed.
+func (r *Run) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64, values *[]graph.Value) error {
+	t := r.Tally
+	t.count(requestCompare)
+	if t.r != nil {
+		t.r.Stats[t.r.Current].Compared += int64(len(ids))
+	}
+	if c, ok := t.Tx.(shard.Comparer); ok {
+		n, err := c.Compare(ctx, prop, probe, ids, scores)
+		t.chargeBytes(n)
+		return err
+	}
+	most := min(max(compareBytes/int(unsafe.Sizeof(graph.Value{}))/probe.Dimensions(), 1), len(ids))
+	for len(*values) < most {
+		*values = append(*values, graph.Value{})
+	}
+	for len(ids) > 0 {
+		n := min(most, len(ids))
+		got := (*values)[:n]
+		if err := t.Tx.Properties(ctx, ids[:n], []graph.PropID{prop}, [][]graph.Value{got}); err != nil {
+			return err
+		}
+		t.chargeBytes(shard.CompareLists(probe, got, scores))
+		clear(got)
+		ids, scores = ids[n:], scores[n:]
+	}
+	return nil
+}
+
+// compareBytes is about how many bytes of lists Compare reads at a time.
+const compareBytes = 1 << 20

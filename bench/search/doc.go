@@ -1,0 +1,2 @@
+// Package search measures searches by vectors against plain sums over the same bytes.
+package search

@@ -1,0 +1,95 @@
+package algo_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// floats makes a vector whose coordinates are not exact as 32-bit floats.
+func floats(r *rand.Rand, n int) graph.Value {
+	list := make([]graph.Value, n)
+	for i := range list {
+		list[i] = graph.FloatValue(r.NormFloat64())
+	}
+	return graph.ListValue(list)
+}
+
+// TestNearestConcurrently compares, on one snapshot after another and among own writes, three ways to the same rows, while others write: the
+// search of an index, a ranking by packed vectors, and one by lists that are read and copied.
+func TestNearestConcurrently(t *testing.T) {
+	const n, dimensions = 3000, 150 // the lists lie apart as large values
+	r := rand.New(rand.NewPCG(8, 9))
+	e := query.New(onDisk(t, 2), query.Options{})
+	rows := make([]graph.Value, n)
+	for i := range rows {
+		rows[i] = graph.ListValue([]graph.Value{graph.IntValue(int64(i)), floats(r, dimensions)})
+	}
+	mustRun(t, e, "CREATE INDEX FOR (d:Doc) ON (d.n)", nil)
+	mustRun(t, e, "CREATE VECTOR INDEX docs FOR (d:Doc) ON d.v OPTIONS {indexConfig: {`vector.dimensions`: 150}}", nil)
+	mustRun(t, e, "UNWIND $rows AS r CREATE (:Doc {n: r[0], v: r[1]})", map[string]graph.Value{"rows": graph.ListValue(rows)})
+
+	done := make(chan struct{})
+	var writers sync.WaitGroup
+	for w := range 2 {
+		writers.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(w), 10))
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				text := []string{
+					"MATCH (d:Doc {n: $n}) SET d.v = $v",
+					"MATCH (d:Doc) WHERE d.n >= $n AND d.n < $n + 100 SET d.v = $v",
+					"MATCH (d:Doc {n: $n}) REMOVE d.v",
+					"MATCH (d:Doc {n: $n}) DETACH DELETE d",
+					"CREATE (:Doc {n: $n, v: $v})",
+				}[r.IntN(5)]
+				if _, err := run(t.Context(), e, text, map[string]graph.Value{"n": graph.IntValue(int64(r.IntN(n))), "v": floats(r, dimensions)}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for round := range 12 {
+		tx, err := e.Begin(t.Context(), query.TxOptions{})
+		require.NoError(t, err)
+		q := floats(r, dimensions)
+		within := func(text string) []string {
+			res, err := tx.Run(t.Context(), query.Request{Statement: text, Params: map[string]graph.Value{"q": q, "n": graph.IntValue(int64(r.IntN(n)))}})
+			require.NoError(t, err)
+			defer res.Close()
+			var out []string
+			for {
+				b, err := res.Next()
+				require.NoError(t, err)
+				if b == nil {
+					return out
+				}
+				for i := range b.N {
+					out = append(out, fmt.Sprintf("%d %v", b.Cols[0].Value(i).Int(), b.Cols[1].Value(i).Float()))
+				}
+			}
+		}
+		if round%3 == 0 {
+			within("MATCH (d:Doc {n: $n}) SET d.v = $q")
+		}
+		const ranked = " AS score WHERE score IS NOT NULL RETURN id(d), score ORDER BY score DESC, id(d) LIMIT 10"
+		index := within("CALL db.index.vector.queryNodes('docs', 10, $q) YIELD node, score RETURN id(node), score")
+		require.Len(t, index, 10)
+		require.Equal(t, index, within("MATCH (d:Doc) WITH d, vector.similarity.cosine(d.v, $q)"+ranked))
+		require.Equal(t, index, within("MATCH (d:Doc) WITH d, vector.similarity.cosine($q, [x IN d.v | x])"+ranked))
+		tx.Rollback()
+	}
+	close(done)
+	writers.Wait()
+}
