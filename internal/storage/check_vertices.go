@@ -441,10 +441,10 @@ func (s *shardCheck) expectEntry(ix *CheckIndex, vals []graph.Value, o Owner) {
 	}
 	key := append(keys.AppendEntry(s.ident[:0], ix.ID), tuple...)
 	if !ix.Unique || loose {
-		key = keys.AppendLocal(key, o.local())
+		key = keys.AppendLocal(key, o.Local())
 	}
 	s.ident = key
-	s.entry(expected, key, o.append(nil))
+	s.entry(expected, key, appendOwner(nil, o))
 }
 
 func (s *shardCheck) entry(side int, key, owner []byte) {

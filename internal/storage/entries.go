@@ -24,22 +24,10 @@ const (
 	ownerEdge   = keys.LocalSize + 16
 )
 
-// Owner is what an index entry leads to: a vertex, or an edge with its ends. The type is the index's.
-type Owner struct {
-	Vertex graph.VertexID
-	Edge   graph.EdgeID
-	Dst    graph.VertexID
-	IsEdge bool
-}
+// Owner is the vertex or edge that an index entry leads to.
+type Owner = graph.IndexOwner
 
-func (o Owner) local() uint64 {
-	if o.IsEdge {
-		return o.Edge.Local()
-	}
-	return o.Vertex.Local()
-}
-
-func (o Owner) append(dst []byte) []byte {
+func appendOwner(dst []byte, o Owner) []byte {
 	dst = keys.AppendLocal(dst, o.Vertex.Local())
 	if o.IsEdge {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(o.Dst))
@@ -85,7 +73,7 @@ func AppendTuple(dst []byte, vals []graph.Value) (key []byte, ok, loose bool, er
 func (w *Writer) entryKey(ix graph.IndexID, tuple []byte, plain bool, o Owner) []byte {
 	w.key = append(keys.AppendEntry(w.key[:0], ix), tuple...)
 	if plain {
-		w.key = keys.AppendLocal(w.key, o.local())
+		w.key = keys.AppendLocal(w.key, o.Local())
 	}
 	return w.key
 }
@@ -94,7 +82,7 @@ func (w *Writer) entryKey(ix graph.IndexID, tuple []byte, plain bool, o Owner) [
 func (w *Writer) PutEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) {
 	w.entries = true
 	k := w.entryKey(ix, tuple, plain, o)
-	w.buf = o.append(w.buf[:0])
+	w.buf = appendOwner(w.buf[:0], o)
 	w.over.put(k, w.buf, false)
 	sk := w.sketches[ix]
 	if sk == nil {

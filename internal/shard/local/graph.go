@@ -65,8 +65,9 @@ type Graph struct {
 }
 
 var (
-	_ shard.Graph = (*Graph)(nil)
-	_ shard.Sizer = (*Graph)(nil)
+	_ shard.Graph  = (*Graph)(nil)
+	_ shard.PartTx = (*Tx)(nil)
+	_ shard.Sizer  = (*Graph)(nil)
 )
 
 // snapshot is one consistent state of all shards, for any number of readers.

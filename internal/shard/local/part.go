@@ -392,8 +392,7 @@ func (tx *Tx) First() *Tx {
 	return &Tx{g: tx.g, on: tx.on, mode: shard.Read, snap: tx.snap, views: views, done: func() {}, write: &noWrite}
 }
 
-// Pull is Step for those far ends alone that the transaction reads the shards of, from vertices of any shard. It reports
-// whether it did: where lists are not decoded, Step is to be asked.
+// Pull implements shard.PartTx.
 func (tx *Tx) Pull(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) (bool, error) {
 	if err := tx.check(ctx); err != nil || tx.plain {
 		return false, err
@@ -406,11 +405,6 @@ func (tx *Tx) Pull(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 		}
 	}
 	return true, nil
-}
-
-// WorthPulling reports whether Pull is likely to take less than Step; see cache.WorthPulling.
-func WorthPulling(frontier, vertices, candidates, degree float64) bool {
-	return cache.WorthPulling(frontier, vertices, candidates, degree)
 }
 
 // Versions returns the versions of the shards of a transaction's snapshot in other processes, 0 for one of this process; nil if
@@ -446,75 +440,34 @@ func (g *Graph) Shards() int { return len(g.shards) }
 // SnapshotID tells snapshots of a graph apart, as long as it is open.
 func (tx *Tx) SnapshotID() uint64 { return tx.snap.id }
 
-// LargeRef returns the reference that stands for a large value of a shard that the transaction does not read.
-func LargeRef(v graph.Value) (ref keys.Ref, ok bool) {
-	if v.Kind() != graph.Map {
-		return ref, false
-	}
-	m := v.Map()
-	return keys.Ref{ID: uint64(m[0].Value.Int()), Size: uint64(m[1].Value.Int())}, true
-}
-
-// elsewhere makes a value that stands for one of a shard that the transaction does not read: a map, which no property
-// can be.
-func elsewhere(ref keys.Ref) graph.Value {
-	return graph.MapValue([]graph.MapEntry{{Key: "id", Value: graph.IntValue(int64(ref.ID))}, {Key: "size", Value: graph.IntValue(int64(ref.Size))}})
-}
-
-// Large reads large values.
-func (tx *Tx) Large(ctx context.Context, refs []keys.Ref) ([]graph.Value, error) {
+// Large implements shard.PartTx.
+func (tx *Tx) Large(ctx context.Context, refs []shard.LargeRef) ([]graph.Value, error) {
 	out := make([]graph.Value, len(refs))
 	for i, ref := range refs {
 		if err := storage.Alive(ctx); err != nil {
 			return nil, err
 		}
 		var err error
-		if out[i], err = tx.value(ref); err != nil {
+		if out[i], err = tx.value(keys.Ref(ref)); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// IndexRef is what must be known of an index to read it.
-type IndexRef struct {
-	ID     graph.IndexID
-	Unique bool
-	Width  int // properties, 1 for an id space
-}
-
-func (r IndexRef) def() *index.Def {
+// defOf returns as much of an index's definition as reading takes.
+func defOf(r shard.IndexRef) *index.Def {
 	return &index.Def{Index: graph.Index{ID: r.ID, Unique: r.Unique, Props: make([]string, r.Width)}}
 }
 
-// Owner is what an entry of an index leads to.
-type Owner = storage.Owner
-
-// Lookup is shard.Tx's Seek and SeekEdges.
-func (tx *Tx) Lookup(ctx context.Context, r IndexRef, vals []graph.Value) (offsets []int, owners []Owner, err error) {
-	offsets, err = tx.seek(ctx, r.def(), vals, nil, func(o Owner) { owners = append(owners, o) })
+// Lookup implements shard.PartTx.
+func (tx *Tx) Lookup(ctx context.Context, r shard.IndexRef, vals []graph.Value) (offsets []int, owners []graph.IndexOwner, err error) {
+	offsets, err = tx.seek(ctx, defOf(r), vals, nil, func(o graph.IndexOwner) { owners = append(owners, o) })
 	return offsets, owners, err
 }
 
-// Entry is an entry of an index; entries are in the order of their tuples and of their owners' ids.
-type Entry struct {
-	Tuple []byte
-	Owner Owner
-}
-
-// Compare orders entries.
-func (e Entry) Compare(o Entry) int {
-	return found{e.Tuple, ownerID(e.Owner), e.Owner}.compare(found{o.Tuple, ownerID(o.Owner), o.Owner})
-}
-
-// Cursor is where a range goes on after the entry.
-func (e Entry) Cursor() []byte { return cursorAfter(e.Tuple, ownerID(e.Owner)) }
-
-// Range is shard.Tx's SeekRange and SeekEdgeRange: the next entries, room at most; more tells that others follow.
-func (tx *Tx) Range(ctx context.Context, ref IndexRef, r shard.Range, cursor []byte, room int) (entries []Entry, more bool, err error) {
-	some, err := tx.seekRange(ctx, ref.def(), r, &cursor, room)
-	for _, e := range some {
-		entries = append(entries, Entry{e.tuple, e.owner})
-	}
+// Range implements shard.PartTx.
+func (tx *Tx) Range(ctx context.Context, ref shard.IndexRef, r shard.Range, cursor []byte, room int) (entries []shard.Entry, more bool, err error) {
+	entries, err = tx.seekRange(ctx, defOf(ref), r, &cursor, room)
 	return entries, cursor != nil, err
 }

@@ -153,7 +153,7 @@ func (tx *Tx) value(ref keys.Ref) (graph.Value, error) {
 		return graph.Value{}, graph.CorruptError("read a large value of a shard that is not there", nil)
 	}
 	if tx.views[no] == nil {
-		return elsewhere(ref), nil
+		return shard.LargeRef(ref).Value(), nil
 	}
 	tx.reads.Fetched()
 	return tx.views[no].Large(ref)

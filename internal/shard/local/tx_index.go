@@ -127,7 +127,7 @@ func (tx *Tx) seek(ctx context.Context, d *index.Def, vals []graph.Value, offset
 		}
 	}
 	if len(hits) > 1 {
-		slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(a.k, b.k), cmp.Compare(ownerID(a.o), ownerID(b.o))) })
+		slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(a.k, b.k), cmp.Compare(a.o.ID(), b.o.ID())) })
 	}
 	given := 0
 	for k := range n {
@@ -139,25 +139,6 @@ func (tx *Tx) seek(ctx context.Context, d *index.Def, vals []graph.Value, offset
 	return offsets, nil
 }
 
-// ownerID is the id of an edge or a vertex.
-func ownerID(o storage.Owner) uint64 {
-	if o.IsEdge {
-		return uint64(o.Edge)
-	}
-	return uint64(o.Vertex)
-}
-
-// found is an entry of a range; tuple is its place.
-type found struct {
-	tuple []byte
-	id    uint64
-	owner storage.Owner
-}
-
-func (a found) compare(b found) int {
-	return cmp.Or(bytes.Compare(a.tuple, b.tuple), cmp.Compare(a.id, b.id))
-}
-
 // SeekRange implements shard.Tx.
 func (tx *Tx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
 	d, err := tx.index(index, false)
@@ -166,7 +147,7 @@ func (tx *Tx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range,
 	}
 	some, err := tx.seekRange(ctx, d, r, cursor, cap(dst)-len(dst))
 	for _, e := range some {
-		dst = append(dst, e.owner.Vertex)
+		dst = append(dst, e.Owner.Vertex)
 	}
 	return dst, err
 }
@@ -180,40 +161,39 @@ func (tx *Tx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Ra
 	t, _ := tx.g.Catalog.Type(d.Type)
 	some, err := tx.seekRange(ctx, d, r, cursor, cap(dst)-len(dst))
 	for _, e := range some {
-		dst = append(dst, edgeOf(e.owner, t))
+		dst = append(dst, edgeOf(e.Owner, t))
 	}
 	return dst, err
 }
 
 // seekRange returns the next room entries of a range. The cursor is the last entry's values, ordered, and its owner's id.
-func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor *[]byte, room int) ([]found, error) {
+func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor *[]byte, room int) ([]shard.Entry, error) {
 	if err := tx.check(ctx); err != nil {
 		return nil, err
 	}
 	spans := rangeBounds(&r)
-	var after found
+	var after shard.Entry
 	if *cursor != nil {
-		n := len(*cursor) - 8
-		if n < 0 {
-			return nil, misuse("a malformed cursor")
+		var ok bool
+		if after, ok = shard.EntryAt(*cursor); !ok {
+			return nil, misuse("malformed cursor")
 		}
-		after = found{tuple: (*cursor)[:n], id: binary.BigEndian.Uint64((*cursor)[n:])}
 		if r.Down {
-			spans = below(spans, keys.AppendSuccessor(nil, after.tuple))
+			spans = below(spans, keys.AppendSuccessor(nil, after.Tuple))
 		} else {
-			spans = above(spans, after.tuple)
+			spans = above(spans, after.Tuple)
 		}
 	}
-	order := found.compare
+	order := shard.Entry.Compare
 	if r.Down {
-		order = func(a, b found) int { return b.compare(a) }
+		order = func(a, b shard.Entry) int { return b.Compare(a) }
 		slices.Reverse(spans)
 	}
 	if room == 0 {
 		room = graph.BatchSize
 	}
 	var tuples []byte // of all, which outlive the walk
-	all := make([]found, 0, min(room, graph.BatchSize))
+	all := make([]shard.Entry, 0, min(room, graph.BatchSize))
 	more := false
 	for _, v := range tx.views {
 		if v == nil {
@@ -222,9 +202,9 @@ func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor
 		n, full := 0, false
 		for _, s := range spans {
 			err := v.Walk(ctx, d.ID, s.lower, s.upper, r.Down, func(rest []byte, o storage.Owner) bool {
-				e := found{rest, ownerID(o), o}
+				e := shard.Entry{Tuple: rest, Owner: o}
 				if !d.Unique {
-					e.tuple = rest[:len(rest)-keys.LocalSize]
+					e.Tuple = rest[:len(rest)-keys.LocalSize]
 				}
 				if *cursor != nil && order(e, after) <= 0 {
 					return true
@@ -233,8 +213,8 @@ func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor
 					full = true
 					return false
 				}
-				tuples = append(tuples, e.tuple...)
-				e.tuple = tuples[len(tuples)-len(e.tuple):]
+				tuples = append(tuples, e.Tuple...)
+				e.Tuple = tuples[len(tuples)-len(e.Tuple):]
 				all = append(all, e)
 				n++
 				return true
@@ -255,7 +235,7 @@ func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor
 			continue
 		}
 		for _, o := range owners {
-			if e := (found{tuple, ownerID(o), o}); *cursor == nil || order(e, after) > 0 {
+			if e := (shard.Entry{Tuple: tuple, Owner: o}); *cursor == nil || order(e, after) > 0 {
 				all = append(all, e)
 			}
 		}
@@ -270,13 +250,8 @@ func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor
 		*cursor = nil
 		return all, nil
 	}
-	last := all[len(all)-1]
-	*cursor = cursorAfter(last.tuple, last.id)
+	*cursor = all[len(all)-1].Cursor()
 	return all, nil
-}
-
-func cursorAfter(tuple []byte, id uint64) []byte {
-	return binary.BigEndian.AppendUint64(bytes.Clone(tuple), id)
 }
 
 // keySpan is an interval of keys, after the index number; a nil upper is open.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -148,8 +148,8 @@ func appendRead(dst []byte, vals []graph.Value) ([]byte, error) {
 	dst = slices.Grow(dst, 8*len(vals)+8)
 	dst = binary.AppendUvarint(dst, uint64(len(vals)))
 	for _, v := range vals {
-		if ref, ok := local.LargeRef(v); ok {
-			dst = keys.AppendRef(dst, ref)
+		if ref, ok := shard.AsLargeRef(v); ok {
+			dst = keys.AppendRef(dst, keys.Ref(ref))
 			continue
 		}
 		var ok bool

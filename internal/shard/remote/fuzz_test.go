@@ -11,7 +11,6 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // frugal calls f, which must not allocate far more than the input is long.
@@ -159,7 +158,9 @@ func FuzzMessages(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	found := ownersOf(2, func(i int) local.Owner { return local.Owner{Vertex: graph.VertexID(i), Dst: 7, Edge: 9, IsEdge: true} })
+	found := ownersOf(2, func(i int) graph.IndexOwner {
+		return graph.IndexOwner{Vertex: graph.VertexID(i), Dst: 7, Edge: 9, IsEdge: true}
+	})
 	counts := encodeCounts(&graph.Counts{
 		Vertices: 2, ByLabel: map[string]uint64{"A": 2}, Ends: map[graph.TypeEnds]uint64{{Src: "A", Type: "T", Dst: "A"}: 1},
 		Props: map[graph.PropOf]uint64{{Label: "A", Prop: "p"}: 1}, Degrees: map[graph.TypeDir][]uint64{{Type: "T"}: {1, 2}},

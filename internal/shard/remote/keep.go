@@ -14,7 +14,7 @@ import (
 
 // ServeParts makes a gRPC server answer the leader and the readers of the shards in a data directory.
 func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
-	k, r := &keeper{parts: parts}, &reader{open: func(_ context.Context, snap *pb.Snapshot) (*local.Tx, func(), error) {
+	k, r := &keeper{parts: parts}, &reader{open: func(_ context.Context, snap *pb.Snapshot) (shard.PartTx, func(), error) {
 		if no := int(snap.GetShard()); no != parts.No() {
 			return nil, nil, unavailable(shard.SnapshotGone, fmt.Sprintf("this process keeps shard %d, not %d: the addresses are in another order, or have just changed", parts.No(), no), nil)
 		}

@@ -71,7 +71,7 @@ func (l *leader) use(id uint64) (t *led, done func(), err error) {
 }
 
 // open returns the transaction that reads a snapshot.
-func (l *leader) open(ctx context.Context, snap *pb.Snapshot) (*local.Tx, func(), error) {
+func (l *leader) open(ctx context.Context, snap *pb.Snapshot) (shard.PartTx, func(), error) {
 	t, done, err := l.use(snap.GetTx())
 	if err != nil {
 		return nil, nil, err

@@ -7,19 +7,17 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // reader answers what is asked of a snapshot.
 type reader struct {
 	pb.UnimplementedReadServiceServer
 	// open returns the transaction that reads a snapshot; done gives it back.
-	open func(ctx context.Context, snap *pb.Snapshot) (tx *local.Tx, done func(), err error)
+	open func(ctx context.Context, snap *pb.Snapshot) (tx shard.PartTx, done func(), err error)
 }
 
 // on calls f with the transaction that reads a snapshot.
-func on[R any](ctx context.Context, r *reader, snap *pb.Snapshot, f func(tx *local.Tx) (*R, error)) (*R, error) {
+func on[R any](ctx context.Context, r *reader, snap *pb.Snapshot, f func(tx shard.PartTx) (*R, error)) (*R, error) {
 	tx, done, err := r.open(ctx, snap)
 	if err != nil {
 		return nil, toStatus(err)
@@ -37,7 +35,7 @@ const maxRoom = 1 << 16
 
 // Scan implements the call.
 func (r *reader) Scan(ctx context.Context, req *pb.ScanRequest) (*pb.ScanResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.ScanResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.ScanResponse, error) {
 		ids, next, done, err := tx.Scan(ctx, graph.LabelID(req.GetLabel()), graph.VertexID(req.GetFrom()), make([]graph.VertexID, 0, min(req.GetRoom(), maxRoom)))
 		return &pb.ScanResponse{Ids: appendIDs(nil, ids), Next: uint64(next), Done: done}, err
 	})
@@ -45,7 +43,7 @@ func (r *reader) Scan(ctx context.Context, req *pb.ScanRequest) (*pb.ScanRespons
 
 // LabelSets implements the call.
 func (r *reader) LabelSets(ctx context.Context, req *pb.LabelSetsRequest) (*pb.LabelSetsResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.LabelSetsResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.LabelSetsResponse, error) {
 		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
 		if err != nil {
 			return nil, err
@@ -68,7 +66,7 @@ func encodeColumns(cols [][]graph.Value) (out [][]byte, err error) {
 
 // Properties implements the call.
 func (r *reader) Properties(ctx context.Context, req *pb.PropertiesRequest) (*pb.PropertiesResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.PropertiesResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.PropertiesResponse, error) {
 		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
 		if err != nil {
 			return nil, err
@@ -84,7 +82,7 @@ func (r *reader) Properties(ctx context.Context, req *pb.PropertiesRequest) (*pb
 
 // Expand implements the call.
 func (r *reader) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.ExpandResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.ExpandResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.ExpandResponse, error) {
 		sources, err := parseIDs([]graph.VertexID(nil), req.GetSources())
 		if err != nil {
 			return nil, err
@@ -94,7 +92,7 @@ func (r *reader) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.ExpandR
 }
 
 // expand answers a request for the edges of some sources. ends, if not nil, is shown the far ends.
-func expand(ctx context.Context, tx *local.Tx, req *pb.ExpandRequest, sources []graph.VertexID, ends func(targets []graph.VertexID)) (*pb.ExpandResponse, error) {
+func expand(ctx context.Context, tx shard.PartTx, req *pb.ExpandRequest, sources []graph.VertexID, ends func(targets []graph.VertexID)) (*pb.ExpandResponse, error) {
 	x := &shard.Expand{
 		Sources: sources, Types: numbers[graph.TypeID](req.GetTypes()), Dir: graph.Direction(req.GetDir()), Edges: req.GetEdges(),
 		Props: numbers[graph.PropID](req.GetProps()), MaxEdges: int(req.GetMaxEdges()),
@@ -131,7 +129,7 @@ func expand(ctx context.Context, tx *local.Tx, req *pb.ExpandRequest, sources []
 
 // Step implements the call.
 func (r *reader) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.StepResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.StepResponse, error) {
 		var from, to graph.VertexSet
 		if _, err := addSet(&from, req.GetFrom(), maxWords); err != nil {
 			return nil, err
@@ -156,7 +154,7 @@ func (r *reader) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepRespons
 
 // Degrees implements the call.
 func (r *reader) Degrees(ctx context.Context, req *pb.DegreesRequest) (*pb.DegreesResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.DegreesResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.DegreesResponse, error) {
 		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
 		if err != nil {
 			return nil, err
@@ -169,7 +167,7 @@ func (r *reader) Degrees(ctx context.Context, req *pb.DegreesRequest) (*pb.Degre
 
 // EdgeProperties implements the call.
 func (r *reader) EdgeProperties(ctx context.Context, req *pb.EdgePropertiesRequest) (*pb.EdgePropertiesResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.EdgePropertiesResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.EdgePropertiesResponse, error) {
 		edges, err := parseEdges(req.GetEdges())
 		if err != nil {
 			return nil, err
@@ -185,7 +183,7 @@ func (r *reader) EdgeProperties(ctx context.Context, req *pb.EdgePropertiesReque
 
 // EdgeRecords implements the call.
 func (r *reader) EdgeRecords(ctx context.Context, req *pb.EdgeRecordsRequest) (*pb.EdgeRecordsResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.EdgeRecordsResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.EdgeRecordsResponse, error) {
 		edges, err := parseEdges(req.GetEdges())
 		if err != nil {
 			return nil, err
@@ -211,12 +209,12 @@ func (r *reader) EdgeRecords(ctx context.Context, req *pb.EdgeRecordsRequest) (*
 	})
 }
 
-func indexRef(i *pb.Index) local.IndexRef {
-	return local.IndexRef{ID: graph.IndexID(i.GetId()), Unique: i.GetUnique(), Width: int(min(i.GetWidth(), 1<<10))}
+func indexRef(i *pb.Index) shard.IndexRef {
+	return shard.IndexRef{ID: graph.IndexID(i.GetId()), Unique: i.GetUnique(), Width: int(min(i.GetWidth(), 1<<10))}
 }
 
 // ownersOf makes columns of owners.
-func ownersOf(n int, at func(i int) local.Owner) *pb.Owners {
+func ownersOf(n int, at func(i int) graph.IndexOwner) *pb.Owners {
 	vertices := make([]graph.VertexID, n)
 	var targets []graph.VertexID
 	var edges []graph.EdgeID
@@ -231,7 +229,7 @@ func ownersOf(n int, at func(i int) local.Owner) *pb.Owners {
 }
 
 // owners reads columns of owners.
-func owners(o *pb.Owners) ([]local.Owner, error) {
+func owners(o *pb.Owners) ([]graph.IndexOwner, error) {
 	vertices, err := parseIDs([]graph.VertexID(nil), o.GetVertices())
 	if err != nil {
 		return nil, err
@@ -244,7 +242,7 @@ func owners(o *pb.Owners) ([]local.Owner, error) {
 	if err != nil || len(edges) != len(targets) || len(edges) > 0 && len(edges) != len(vertices) {
 		return nil, errCodec
 	}
-	out := make([]local.Owner, len(vertices))
+	out := make([]graph.IndexOwner, len(vertices))
 	for i, v := range vertices {
 		out[i].Vertex = v
 		if len(edges) > 0 {
@@ -256,7 +254,7 @@ func owners(o *pb.Owners) ([]local.Owner, error) {
 
 // Seek implements the call.
 func (r *reader) Seek(ctx context.Context, req *pb.SeekRequest) (*pb.SeekResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.SeekResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.SeekResponse, error) {
 		vals, err := parseValues(nil, req.GetValues(), 0, nil)
 		if err != nil {
 			return nil, err
@@ -265,7 +263,7 @@ func (r *reader) Seek(ctx context.Context, req *pb.SeekRequest) (*pb.SeekRespons
 		if err != nil {
 			return nil, err
 		}
-		out := &pb.SeekResponse{Owners: ownersOf(len(found), func(i int) local.Owner { return found[i] })}
+		out := &pb.SeekResponse{Owners: ownersOf(len(found), func(i int) graph.IndexOwner { return found[i] })}
 		for i := 1; i < len(offsets); i++ {
 			out.Counts = append(out.Counts, uint32(offsets[i]-offsets[i-1]))
 		}
@@ -280,7 +278,7 @@ func (r *reader) Seek(ctx context.Context, req *pb.SeekRequest) (*pb.SeekRespons
 const fewBeyond, fewBeyondEdges = 256, 1 << 14
 
 // expandFound answers what is asked along with a look-up about the vertex that was found.
-func expandFound(ctx context.Context, tx *local.Tx, req *pb.SeekRequest, v graph.VertexID, out *pb.SeekResponse) (err error) {
+func expandFound(ctx context.Context, tx shard.PartTx, req *pb.SeekRequest, v graph.VertexID, out *pb.SeekResponse) (err error) {
 	var own []graph.VertexID
 	out.Next, err = expand(ctx, tx, req.GetNext(), []graph.VertexID{v}, func(targets []graph.VertexID) {
 		if req.GetBeyond() != nil {
@@ -311,7 +309,7 @@ func appendOwn(dst, vs []graph.VertexID, shard int) []graph.VertexID {
 
 // SeekRange implements the call.
 func (r *reader) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.SeekRangeResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.SeekRangeResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.SeekRangeResponse, error) {
 		equal, err := parseValues(nil, req.GetEqual(), 0, nil)
 		if err != nil {
 			return nil, err
@@ -332,7 +330,7 @@ func (r *reader) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.S
 		if err != nil {
 			return nil, err
 		}
-		out := &pb.SeekRangeResponse{More: more, Owners: ownersOf(len(some), func(i int) local.Owner { return some[i].Owner })}
+		out := &pb.SeekRangeResponse{More: more, Owners: ownersOf(len(some), func(i int) graph.IndexOwner { return some[i].Owner })}
 		for _, e := range some {
 			out.Tuples = append(out.Tuples, e.Tuple)
 		}
@@ -342,13 +340,13 @@ func (r *reader) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.S
 
 // Large implements the call.
 func (r *reader) Large(ctx context.Context, req *pb.LargeRequest) (*pb.LargeResponse, error) {
-	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.LargeResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.LargeResponse, error) {
 		if len(req.GetIds()) != len(req.GetSizes()) {
 			return nil, errCodec
 		}
-		refs := make([]keys.Ref, len(req.GetIds()))
+		refs := make([]shard.LargeRef, len(req.GetIds()))
 		for i := range refs {
-			refs[i] = keys.Ref{ID: req.GetIds()[i], Size: req.GetSizes()[i]}
+			refs[i] = shard.LargeRef{ID: req.GetIds()[i], Size: req.GetSizes()[i]}
 		}
 		vals, err := tx.Large(ctx, refs)
 		if err != nil {

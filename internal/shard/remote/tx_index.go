@@ -9,7 +9,6 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 var _ shard.Tx = (*Tx)(nil)
@@ -45,7 +44,7 @@ func (tx *Tx) everywhere() []place {
 
 // lookup calls f with the owners of each tuple of values, and gives how many there were before each and at the end. next, if not nil,
 // is asked for as well.
-func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next *foretold, offsets []int, f func(o local.Owner)) ([]int, error) {
+func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next *foretold, offsets []int, f func(o graph.IndexOwner)) ([]int, error) {
 	if err := tx.check(ctx); err != nil {
 		return offsets, err
 	}
@@ -72,7 +71,7 @@ func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next
 	}
 	offsets = append(offsets, 0)
 	total := 0
-	var some []local.Owner
+	var some []graph.IndexOwner
 	for k := range n {
 		some = some[:0]
 		for i := range answers {
@@ -83,8 +82,8 @@ func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next
 			}
 			some, a.owners = append(some, a.owners[:m]...), a.owners[m:]
 		}
-		slices.SortFunc(some, func(a, b local.Owner) int {
-			return local.Entry{Owner: a}.Compare(local.Entry{Owner: b})
+		slices.SortFunc(some, func(a, b graph.IndexOwner) int {
+			return shard.Entry{Owner: a}.Compare(shard.Entry{Owner: b})
 		})
 		for _, o := range some {
 			f(o)
@@ -98,7 +97,7 @@ func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next
 // sought are the owners of tuples that one place has.
 type sought struct {
 	counts []uint32
-	owners []local.Owner
+	owners []graph.IndexOwner
 }
 
 // seek looks n tuples up. One of a unique index is asked for where it was found last, and only if it is not there, elsewhere.
@@ -159,7 +158,7 @@ func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value,
 			return err
 		}
 	}
-	res.Offsets, err = tx.lookup(ctx, ix, vals, next, res.Offsets[:0], func(o local.Owner) { res.IDs = append(res.IDs, o.Vertex) })
+	res.Offsets, err = tx.lookup(ctx, ix, vals, next, res.Offsets[:0], func(o graph.IndexOwner) { res.IDs = append(res.IDs, o.Vertex) })
 	if len(res.IDs) == 1 {
 		tx.next.Store(next)
 	}
@@ -173,16 +172,16 @@ func (tx *Tx) SeekEdges(ctx context.Context, index graph.IndexID, vals []graph.V
 		return err
 	}
 	res.Edges = res.Edges[:0]
-	res.Offsets, err = tx.lookup(ctx, ix, vals, nil, res.Offsets[:0], func(o local.Owner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
+	res.Offsets, err = tx.lookup(ctx, ix, vals, nil, res.Offsets[:0], func(o graph.IndexOwner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
 	return err
 }
 
-func edgeOf(o local.Owner, t graph.TypeID) graph.Edge {
+func edgeOf(o graph.IndexOwner, t graph.TypeID) graph.Edge {
 	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
 }
 
 // entries returns the next room entries of a range.
-func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *[]byte, room int) ([]local.Entry, error) {
+func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *[]byte, room int) ([]shard.Entry, error) {
 	if err := tx.check(ctx); err != nil {
 		return nil, err
 	}
@@ -201,7 +200,7 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 		return nil, nil //nolint:nilerr // what cannot be stored is in no entry
 	}
 	places := tx.everywhere()
-	answers := make([][]local.Entry, len(places))
+	answers := make([][]shard.Entry, len(places))
 	more := make([]bool, len(places))
 	err = ask(ctx, tx, pb.ReadService_SeekRange_FullMethodName, places, func(i int) proto.Message {
 		return &pb.SeekRangeRequest{
@@ -213,9 +212,9 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 		if err != nil || len(os) != len(a.GetTuples()) {
 			return errCodec
 		}
-		answers[i], more[i] = make([]local.Entry, len(os)), a.GetMore()
+		answers[i], more[i] = make([]shard.Entry, len(os)), a.GetMore()
 		for k, o := range os {
-			answers[i][k] = local.Entry{Tuple: a.GetTuples()[k], Owner: o}
+			answers[i][k] = shard.Entry{Tuple: a.GetTuples()[k], Owner: o}
 		}
 		return nil
 	})
@@ -224,9 +223,9 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 	}
 	all := slices.Concat(answers...)
 	if len(places) > 1 {
-		order := local.Entry.Compare
+		order := shard.Entry.Compare
 		if r.Down {
-			order = func(a, b local.Entry) int { return b.Compare(a) }
+			order = func(a, b shard.Entry) int { return b.Compare(a) }
 		}
 		slices.SortFunc(all, order)
 	}

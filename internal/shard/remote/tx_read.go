@@ -11,7 +11,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/storage/cache"
 )
 
 // Scan implements shard.Tx.
@@ -371,7 +371,7 @@ func (tx *Tx) pulls(from *graph.VertexSet, types []uint32, dir graph.Direction, 
 		return false
 	}
 	vertices := float64(tx.Counts().Vertices)
-	return local.WorthPulling(float64(from.Len()), vertices, vertices-float64(out.Len()), float64(tx.degree(types, dir)))
+	return cache.WorthPulling(float64(from.Len()), vertices, vertices-float64(out.Len()), float64(tx.degree(types, dir)))
 }
 
 // pull takes a step backwards: every shard is sent the whole of from, and returns those of its own vertices that are new. It
@@ -546,7 +546,7 @@ func (f *foretold) requests() (next, beyond *pb.ExpandRequest) {
 }
 
 // take takes an answer in.
-func (f *foretold) take(found []local.Owner, a *pb.SeekResponse) error {
+func (f *foretold) take(found []graph.IndexOwner, a *pb.SeekResponse) error {
 	if f == nil || len(found) != 1 || a.GetNext().GetDone() != 1 || a.GetBeyond() != nil && f.beyond == nil {
 		return errCodec
 	}

@@ -1,0 +1,89 @@
+package shard
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// PartTx reads the part of a snapshot that one process of a cluster keeps. Its methods of the names of Tx's do the same as those,
+// and find what that part holds: the caller asks every part, and merges the answers. A PartTx knows no names, so requests list all types.
+type PartTx interface {
+	Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error)
+	LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error
+	Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error
+	Expand(ctx context.Context, req *Expand, res *Neighbours) error
+	Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error
+	Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error
+	EdgeProperties(ctx context.Context, edges []graph.Edge, props []graph.PropID, out [][]graph.Value) error
+	EdgeRecords(ctx context.Context, edges []graph.Edge, out []Record) error
+
+	// Pull is Step backwards: it adds to out every vertex of the part that an edge leads to from a vertex of from, which may hold
+	// vertices of any shard. It returns false if its lists are not cached; the caller then uses Step.
+	Pull(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) (bool, error)
+
+	// Lookup is Seek and SeekEdges: the owners of tuple k of vals are owners[offsets[k]:offsets[k+1]].
+	Lookup(ctx context.Context, index IndexRef, vals []graph.Value) (offsets []int, owners []graph.IndexOwner, err error)
+	// Range is SeekRange and SeekEdgeRange: it returns at most room entries after the cursor. more reports whether others follow.
+	Range(ctx context.Context, index IndexRef, r Range, cursor []byte, room int) (entries []Entry, more bool, err error)
+	// Large reads large values of the part. Elsewhere values of other parts stand as references; see LargeRef.
+	Large(ctx context.Context, refs []LargeRef) ([]graph.Value, error)
+
+	// Rollback ends the transaction.
+	Rollback()
+}
+
+// IndexRef is what a PartTx needs to know of an index to read it.
+type IndexRef struct {
+	ID     graph.IndexID
+	Unique bool
+	Width  int // properties, 1 for an id space
+}
+
+// Entry is an entry of an index. Entries are sorted by tuple, then by the id of their owner.
+type Entry struct {
+	Tuple []byte // the values, in their ordered encoding
+	Owner graph.IndexOwner
+}
+
+// Compare orders entries.
+func (e Entry) Compare(o Entry) int {
+	return cmp.Or(bytes.Compare(e.Tuple, o.Tuple), cmp.Compare(e.Owner.ID(), o.Owner.ID()))
+}
+
+// Cursor returns the cursor of a range that continues after the entry: its tuple and the id of its owner.
+func (e Entry) Cursor() []byte {
+	return binary.BigEndian.AppendUint64(bytes.Clone(e.Tuple), e.Owner.ID())
+}
+
+// EntryAt returns an entry that compares like the one that a cursor was made of; ok is false if there is no such entry.
+func EntryAt(cursor []byte) (e Entry, ok bool) {
+	n := len(cursor) - 8
+	if n < 0 {
+		return e, false
+	}
+	return Entry{cursor[:n], graph.IndexOwner{Vertex: graph.VertexID(binary.BigEndian.Uint64(cursor[n:]))}}, true
+}
+
+// LargeRef says where a large value lies: its id, with the number of its shard in the high 16 bits, and its size in bytes.
+type LargeRef struct {
+	ID, Size uint64
+}
+
+// Value returns the value that stands for the large one in the answers of a part that does not hold it: a map, which no property
+// can be.
+func (r LargeRef) Value() graph.Value {
+	return graph.MapValue([]graph.MapEntry{{Key: "id", Value: graph.IntValue(int64(r.ID))}, {Key: "size", Value: graph.IntValue(int64(r.Size))}})
+}
+
+// AsLargeRef returns the reference that stands for a large value; ok is false if v is a value itself.
+func AsLargeRef(v graph.Value) (ref LargeRef, ok bool) {
+	if v.Kind() != graph.Map {
+		return ref, false
+	}
+	m := v.Map()
+	return LargeRef{ID: uint64(m[0].Value.Int()), Size: uint64(m[1].Value.Int())}, true
+}
