@@ -10,7 +10,7 @@ import (
 
 // Backend is the server as one connection sees it. Its methods are not called concurrently.
 type Backend interface {
-	// Hello records what the client says about itself.
+	// Hello records the client's description of itself.
 	Hello(c Client) error
 	// Logon authenticates the client; the identity applies until Logoff.
 	Logon(ctx context.Context, auth Auth) error
@@ -29,7 +29,7 @@ type Backend interface {
 	Count(t Tag, answer byte, took time.Duration)
 }
 
-// Client is what a client says about itself.
+// Client is a client's description of itself.
 type Client struct {
 	Agent   string // user_agent
 	Product string // bolt_agent's product, or ""

@@ -13,14 +13,14 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// fake is a backend whose statements are words: ROWS n gives n rows of one column, in batches of three; WRITE changes something;
-// FAIL fails at once and LATE with its second batch; BLOCK ends with its context; NONE has no columns;
-// SYSTEM changes two graphs.
+// fake is a backend whose statements are words: ROWS n returns n rows of one column, in batches of three; WRITE changes something;
+// FAIL fails immediately and LATE with its second batch; BLOCK ends with its context; NONE has no columns; SYSTEM changes two
+// graphs.
 type fake struct {
 	log     []string
-	blocked chan struct{} // is told when BLOCK runs
+	blocked chan struct{} // receives a value when BLOCK runs
 	open    atomic.Int64  // results and transactions
-	batches int           // that were asked for
+	batches int           // as requested
 }
 
 func (f *fake) note(format string, args ...any) { f.log = append(f.log, fmt.Sprintf(format, args...)) }

@@ -115,7 +115,7 @@ func (s *Session) do(ctx context.Context, it *item, m *message) error {
 	return s.telemetry(m.fields[0].Int())
 }
 
-// fault answers a fatal error, usually one of the protocol, and ends the connection.
+// fault answers a fatal error, usually a protocol error, and ends the connection.
 func (s *Session) fault(err error) {
 	if _, ok := errors.AsType[*graph.Error](err); !ok {
 		err = faultError("%v", err)
@@ -124,7 +124,8 @@ func (s *Session) fault(err error) {
 	s.state = Defunct
 }
 
-// failed answers an error and drops what is open. An error of the protocol or of an unauthenticated client ends the connection.
+// failed answers an error and drops the open results and transaction. A protocol error, or an error before authentication, ends the
+// connection.
 func (s *Session) failed(err error) {
 	s.drop()
 	s.ended = nil
@@ -161,7 +162,7 @@ func (s *Session) closeResults() {
 	s.live = nil
 }
 
-// giveUp ends what is open while the client is idle. The next message of the client receives the reason.
+// giveUp ends the open results and transaction while the client is idle. The client's next message receives the reason.
 func (s *Session) giveUp(why error) {
 	switch {
 	case why != nil:

@@ -12,8 +12,8 @@ import (
 // seedSessions is how many sessions a seed of TestMutatedSessions has, each of up to twelve messages.
 const seedSessions = 2_000
 
-// Whatever messages come, some with a few bytes changed, each is answered once, and nothing is left open. HOPGATE_SEEDS says how many
-// seeds there are; unlike FuzzSession this tries several hundred thousand messages a second.
+// Every message, even with a few bytes changed, receives one answer and leaves nothing open. HOPGATE_SEEDS sets the number of seeds;
+// unlike FuzzSession, this tries several hundred thousand messages a second.
 func TestMutatedSessions(t *testing.T) {
 	seeds := 1
 	if n, err := strconv.Atoi(os.Getenv("HOPGATE_SEEDS")); err == nil {

@@ -132,7 +132,7 @@ func (o *out) end() error {
 	return o.err
 }
 
-// late writes what has waited long enough, or a keep-alive chunk after a long silence.
+// late writes responses that have waited long enough, or a keep-alive chunk after a long silence.
 func (o *out) late() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -67,7 +67,7 @@ type Session struct {
 	qid      int64       // the number of the next result in the transaction
 	filter   Filter      // for notifications, of the connection and of the transaction
 	txFilter Filter
-	ended    error // the reason, not yet reported to the client, why what was open has ended
+	ended    error // why the open results ended, not yet reported to the client
 
 	mu      sync.Mutex
 	queue   []item
@@ -79,14 +79,14 @@ type Session struct {
 	loose   bool          // the client is authenticated: its messages may be large, and RESET takes effect immediately
 	resting bool          // nothing of the client is open
 	ready   chan struct{} // a message has arrived
-	space   chan struct{} // a message has been taken
+	space   chan struct{} // signals that a message was taken from the queue
 }
 
 // item is a waiting message.
 type item struct {
 	raw   []byte
 	done  func() // releases the message's memory; may be nil
-	jumps bool   // a RESET that has cancelled what preceded it
+	jumps bool   // a RESET that cancelled the messages before it
 	fault error  // why it is not a message
 }
 
@@ -119,7 +119,7 @@ func NewSession(ctx context.Context, w io.Writer, b Backend, opt Options) *Sessi
 	return s
 }
 
-// interrupted is the error of what a RESET cancels.
+// interrupted is the error of requests that a RESET cancels.
 var interrupted = graph.TransactionTerminated("the transaction has been terminated: the client has reset the connection")
 
 // goodbyeTime is how long a running request may continue after GOODBYE.
@@ -236,7 +236,7 @@ func (s *Session) take() (it item, ok bool, over error) {
 	return it, true, nil
 }
 
-// Serve answers messages until the session is over, and then ends what is open.
+// Serve answers messages until the session is over, and then closes its open results and transaction.
 func (s *Session) Serve() {
 	defer s.close()
 	for s.state != Defunct {
@@ -258,7 +258,7 @@ func (s *Session) Serve() {
 	_ = s.out.end() // the client may be gone
 }
 
-// rest announces that the client wants no rows of what is open.
+// rest records that the client is idle: it requests no rows.
 func (s *Session) rest() {
 	if s.auto != nil {
 		s.auto.res.Wait()
@@ -268,7 +268,7 @@ func (s *Session) rest() {
 	}
 }
 
-// wait waits for a message, within the idle limit of what is open.
+// wait waits for a message, within the idle limit of the open transaction.
 func (s *Session) wait() {
 	var done <-chan struct{}
 	switch {

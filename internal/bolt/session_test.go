@@ -102,7 +102,7 @@ func (c *script) send(t testing.TB, lines []string) string {
 	return out.String()
 }
 
-// answers prints what was sent since the last time. Times of results are shown as 0.
+// answers prints the responses since the last call. It shows the times of results as 0.
 func (c *script) answers(t testing.TB) string {
 	var out strings.Builder
 	in := NewReader(bufio.NewReader(&c.out))
@@ -228,7 +228,7 @@ func matrix(t testing.TB, v Version) string {
 	return out.String()
 }
 
-// A RESET ends what runs as soon as it has come; what waits before it is ignored, and each RESET is answered.
+// A RESET interrupts the running request immediately. Messages queued before it are ignored, and each RESET is answered.
 func TestResetJumpsAhead(t *testing.T) {
 	c := open(t, Version{5, 4})
 	c.send(t, []string{messageOf("HELLO"), messageOf("LOGON")})
@@ -276,7 +276,7 @@ func TestPullReadsNothingAhead(t *testing.T) {
 	require.Equal(t, Ready, c.s.state)
 }
 
-// A connection that ends also ends what it runs.
+// A connection that ends also cancels its requests.
 func TestEnd(t *testing.T) {
 	c := open(t, Version{5, 4})
 	c.send(t, []string{messageOf("HELLO"), messageOf("LOGON"), messageOf("BEGIN")})
@@ -327,7 +327,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// A client that sends ahead is held back when too much waits.
+// A client that pipelines too many messages is held back.
 func TestReadAheadIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, Version{5, 4})
@@ -346,7 +346,7 @@ func TestReadAheadIsBounded(t *testing.T) {
 	})
 }
 
-// Few large messages are held back as many small ones are, but one may always wait.
+// A few large messages are held back like many small ones, but one may always wait.
 func TestBytesAheadAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, Version{5, 4})
@@ -372,7 +372,7 @@ func TestBytesAheadAreBounded(t *testing.T) {
 	})
 }
 
-// Messages that are larger than a chunk come whole, in chunks of any size and behind empty ones, and no message is larger than it may.
+// Messages larger than a chunk arrive whole, in chunks of any size and after empty ones, up to the size limit.
 func TestChunks(t *testing.T) {
 	for _, n := range []int{1, 65534, 65535, 65536, 131070, 131071, 300_000} {
 		body := bytes.Repeat([]byte("abcdefg"), n/7+1)[:n]
@@ -433,7 +433,7 @@ func TestHandshake(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// writes keeps what each write brought.
+// writes records each write.
 type writes [][]byte
 
 func (w *writes) Write(p []byte) (int, error) {

@@ -38,7 +38,7 @@ func (n *names) name(id uint32) string {
 	return n.list[id-1]
 }
 
-// catalog implements graph.Catalog. Names are never removed, not even by a rollback.
+// catalog implements graph.Catalog. It never removes a name, not even on rollback.
 type catalog struct {
 	mu                   sync.RWMutex
 	labels, types, props names
@@ -126,7 +126,7 @@ func (c *catalog) Version() uint64 {
 	return c.version
 }
 
-// internLabelSet returns the number of a set of labels, given in any order and with repeats.
+// internLabelSet returns the number of a set of labels, which may be unsorted and contain repeats.
 func (c *catalog) internLabelSet(labels []graph.LabelID) graph.LabelSet {
 	labels = slices.Clone(labels)
 	slices.Sort(labels)

@@ -22,7 +22,7 @@ func (s *state) vertexKey(x *index, v *vertex) (string, bool) {
 	return tupleKey(x.values(v.props))
 }
 
-// values returns the indexed values among props, null if missing. Those of a point index are places.
+// values returns the indexed values among props, null where one is missing. A point index holds places.
 func (x *index) values(props []graph.Property) []graph.Value {
 	vs := make([]graph.Value, len(x.props))
 	for i, p := range x.props {
@@ -125,7 +125,7 @@ func (s *state) checkEdgeKey(x *index, e *edge) error {
 	return nil
 }
 
-// checkUnique says how one of some vertices and edges breaks a unique constraint.
+// checkUnique reports how some of the vertices and edges break a unique constraint.
 func (s *state) checkUnique(vertices []graph.VertexID, edges []graph.EdgeID) error {
 	for i := range s.indexes {
 		x := &s.indexes[i]
@@ -147,7 +147,7 @@ func (s *state) checkUnique(vertices []graph.VertexID, edges []graph.EdgeID) err
 	return nil
 }
 
-// CreateIndex makes an index or constraint, fills it and checks what is there.
+// CreateIndex creates an index or constraint, fills it and checks the existing vertices and edges.
 func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 	if err := g.lock(ctx); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 	return nil
 }
 
-// IndexProgress returns 1: an index is there when CreateIndex returns.
+// IndexProgress returns 1: CreateIndex returns only when the index is complete.
 func (g *Graph) IndexProgress(graph.IndexID) float64 { return 1 }
 
 // SetTTL is refused: nothing expires here.

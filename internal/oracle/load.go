@@ -91,7 +91,7 @@ func (b *batch) find(x *index, key graph.Value) (graph.VertexID, bool) {
 	return 0, false
 }
 
-// create makes a vertex under an external key.
+// create creates a vertex under an external key.
 func (b *batch) create(x *index, key graph.Value, labels graph.LabelSet, props []graph.Property) *reject {
 	v := &vertex{labels: max(labels, graph.NoLabels), props: props}
 	if x.bare() {
@@ -249,7 +249,7 @@ func combine(old []graph.Property, cols []shard.LoadColumn, row int) ([]graph.Pr
 	return props, nil
 }
 
-// merge combines an old and a new value, neither of which is null; ok is false where their types do not fit.
+// merge combines an old and a new value, neither of them null. ok is false if their types do not fit.
 func merge(strategy shard.Strategy, old, new graph.Value) (v graph.Value, ok bool) {
 	switch strategy {
 	case shard.Override:

@@ -22,7 +22,7 @@ func begin(t *testing.T, g *Graph, mode shard.Mode) *Tx {
 	return tx.(*Tx)
 }
 
-// write runs mutations in a transaction and gives back the ids that they made.
+// write runs mutations in a transaction and returns the ids that they created.
 func write(t *testing.T, g *Graph, ms ...shard.Mutation) []shard.Mutation {
 	t.Helper()
 	tx := begin(t, g, shard.Write)

@@ -110,8 +110,8 @@ func (a rangeEntry) compare(b rangeEntry) int {
 	return cmp.Or(orderValues(a.value, b.value), cmp.Compare(a.id, b.id))
 }
 
-// SeekRange finds all vertices of the range, sorts them and appends those that follow the cursor, until cap(dst) is
-// reached, or at least 1,024 where dst has no room at all.
+// SeekRange finds all vertices of the range, sorts them and appends those after the cursor until cap(dst) is reached, or at least
+// 1,024 if dst has no room.
 func (t *Tx) SeekRange(
 	ctx context.Context, id graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID,
 ) ([]graph.VertexID, error) {
@@ -160,7 +160,7 @@ func (x *index) within(props []graph.Property, r shard.Range) (graph.Value, bool
 	return value, false
 }
 
-// page returns the entries that follow the cursor, up to room, and leaves there where to go on.
+// page returns up to room entries after the cursor, and moves the cursor to the last of them.
 func (t *Tx) page(found []rangeEntry, down bool, cursor *[]byte, room int) []rangeEntry {
 	order := rangeEntry.compare
 	if down {

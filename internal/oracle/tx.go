@@ -200,7 +200,7 @@ func (t *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Reco
 	return nil
 }
 
-// find returns an edge if its ends and type are as given, or nil.
+// find returns the edge with the given ends and type, or nil.
 func (t *Tx) find(e graph.Edge) *edge {
 	if found := t.state.edge(e.ID); found != nil && found.Edge == e {
 		return found

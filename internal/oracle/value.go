@@ -199,7 +199,7 @@ func orderValues(a, b graph.Value) int {
 	return c
 }
 
-// storable reports whether a value may be a property: no maps and no parts of a graph, and lists of such values.
+// storable reports whether a value may be a property: no map, vertex, edge or path, and no list that contains one.
 func storable(v graph.Value) bool {
 	switch v.Kind() {
 	case graph.Map, graph.VertexKind, graph.EdgeKind, graph.PathKind:

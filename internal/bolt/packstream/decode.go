@@ -34,8 +34,8 @@ type Decoder struct {
 
 // FormatError describes an unsupported value.
 type FormatError struct {
-	Path   string // such as rows[3].at, relative to the decoded value
-	Reason string // such as: a node cannot be a parameter
+	Path   string // for example, rows[3].at; relative to the decoded value
+	Reason string // for example: a node cannot be a parameter
 }
 
 // NewDecoder returns a decoder of a message.

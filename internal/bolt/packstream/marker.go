@@ -1,6 +1,6 @@
 package packstream
 
-// Markers. Those of the tiny forms contain the length or the number in their low four bits.
+// Markers. The tiny forms hold the length or the number in their low four bits.
 const (
 	tinyString = 0x80
 	tinyList   = 0x90

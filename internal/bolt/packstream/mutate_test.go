@@ -15,8 +15,8 @@ import (
 // seedInputs is how many inputs a seed of TestMutations makes.
 const seedInputs = 100_000
 
-// Values with a few bytes changed decode to values that encode to the same bytes from then on, or are refused. HOPGATE_SEEDS says how
-// many seeds there are; unlike FuzzDecode this tries about a million inputs a second.
+// Values with a few bytes changed either decode to values that re-encode to the same bytes, or are refused. HOPGATE_SEEDS sets the
+// number of seeds; unlike FuzzDecode, this tries about a million inputs a second.
 func TestMutations(t *testing.T) {
 	seeds := 1
 	if n, err := strconv.Atoi(os.Getenv("HOPGATE_SEEDS")); err == nil {

@@ -95,7 +95,7 @@ func samples(t testing.TB) []struct {
 	}
 }
 
-// The bytes of samples are those that drivers of other makers read, so they must not change.
+// The bytes of the samples must not change: drivers of other vendors read them.
 func TestBytesAndRoundTrip(t *testing.T) {
 	for _, s := range samples(t) {
 		for _, f := range []Form{modern, legacy, utc44} {
@@ -115,7 +115,7 @@ func TestBytesAndRoundTrip(t *testing.T) {
 	}
 }
 
-// Entities have the ids that id() and elementId() give; those below 5.0 have numbers alone.
+// Entities carry the ids of id() and elementId(); below 5.0 only numbers.
 func TestEntities(t *testing.T) {
 	node := func(local uint64) graph.Value {
 		return graph.VertexRecordValue(graph.MakeVertexID(0, local), &graph.Record{
@@ -161,7 +161,7 @@ func TestWideForms(t *testing.T) {
 	}
 }
 
-// What is not PackStream is an error, whatever stands behind it.
+// Malformed input is an error, whatever follows it.
 func TestMalformed(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                          "beyond the end",
@@ -236,7 +236,7 @@ func TestFlaws(t *testing.T) {
 	require.ErrorContains(t, d.TakeFlaw(), "no structure 49")
 }
 
-// A head that promises more than the message has takes no memory for what it promises.
+// A header that announces more than the message contains allocates nothing for the excess.
 func TestPromises(t *testing.T) {
 	b := bytes.Repeat([]byte{0xD6, 0, 0, 0x20, 0}, 128) // lists that each promise 8,192 values
 	b = append(b, make([]byte, 8192)...)

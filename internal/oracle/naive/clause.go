@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// query runs a query for one row. What base holds stays in scope whatever WITH leaves out.
+// query runs a query for one row. The variables of base stay in scope even if WITH leaves them out.
 func (m *machine) query(q *ast.Query, row, base Row) (rows []Row, columns []string) {
 	if q.Next != nil {
 		unknown(q)
@@ -41,7 +41,7 @@ func distinct(rows []Row, columns []string) []Row {
 	return out
 }
 
-// single runs clauses one after the other, each for all rows. columns is nil without a RETURN.
+// single runs clauses in order, each for all rows. columns is nil without a RETURN.
 func (m *machine) single(clauses []ast.Clause, rows []Row, base Row) (_ []Row, columns []string) {
 	for _, c := range clauses {
 		switch c := c.(type) {
@@ -99,7 +99,7 @@ func (m *machine) unwind(c *ast.Unwind, rows []Row) []Row {
 }
 
 func (m *machine) callSubquery(c *ast.CallSubquery, rows []Row) []Row {
-	var out []Row // of CALL {…} IN TRANSACTIONS too, of which none fails
+	var out []Row // also in CALL {…} IN TRANSACTIONS, provided that none fails
 	for _, r := range rows {
 		in, base := Row{}, Row{}
 		if c.ImportAll {
@@ -109,7 +109,7 @@ func (m *machine) callSubquery(c *ast.CallSubquery, rows []Row) []Row {
 			in, base = with(in, v.Name, r[v.Name]), with(base, v.Name, r[v.Name])
 		}
 		if !c.Scoped {
-			in = r // of which an importing WITH keeps what it names
+			in = r // an importing WITH keeps the variables that it names
 			if w, ok := c.Query.Parts[0].Clauses[0].(*ast.With); !ok || w.Where != nil {
 				in = Row{}
 			}

@@ -23,14 +23,14 @@ type machine struct {
 // mostWork bounds the edges that the patterns of a statement may go over and the rows that they find, since their number can be any.
 const mostWork = 60_000
 
-// sureness says whether an error now is one that the statement must end with: it stands in an item of the last RETURN, of which
-// all rows are wanted, and not within what need not be evaluated to the end.
+// sureness reports whether an error must end the statement: the expression is an item of the last RETURN, all its rows are wanted,
+// and no evaluation order may skip it.
 type sureness struct {
 	last bool
 	lazy int
 }
 
-// unbound is the panic of an expression whose variable has no value yet.
+// unbound is the panic value of an expression whose variable has no value yet.
 type unbound string
 
 // holds says whether a condition is true.
@@ -258,7 +258,7 @@ func (m *machine) slice(e *ast.Slice, r Row) any {
 	return slices.Clone(append([]any{}, v[from:max(from, to)]...))
 }
 
-// over evaluates what goes over a list.
+// over evaluates an expression that iterates over a list.
 func (m *machine) over(e ast.Expr, r Row) any {
 	switch e := e.(type) {
 	case *ast.ListComprehension:

@@ -34,7 +34,7 @@ type Path struct {
 	Rels  []*Rel
 }
 
-// Graph is a graph, and what statements have done to it.
+// Graph is a graph with the updates that statements have made.
 type Graph struct {
 	Nodes []*Node
 	Rels  []*Rel
@@ -46,7 +46,7 @@ type Graph struct {
 // Row is one row by variable.
 type Row map[string]any
 
-// Result is what a statement answers.
+// Result is the answer to a statement.
 type Result struct {
 	Columns []string
 	Rows    [][]any

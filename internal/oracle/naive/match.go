@@ -24,19 +24,19 @@ func (m *machine) match(paths []*ast.PathPattern, where ast.Expr, r Row) []Row {
 type matcher struct {
 	*machine
 	used map[*Rel]bool
-	late []check // conditions on what is bound later
+	late []check // conditions on variables that are bound later
 }
 
 type check func(r Row) bool
 
-// toil counts what a statement costs.
+// toil counts the steps of a statement.
 func (x *matcher) toil(what any) {
 	if *x.work++; *x.work > mostWork {
 		unknown(what)
 	}
 }
 
-// when calls yield if a condition holds; one that has a variable without a value yet is put off to the end of the pattern.
+// when calls yield if a condition holds. A condition with an unbound variable waits until the end of the pattern.
 func (x *matcher) when(c check, r Row, yield func()) {
 	ok, later := x.try(c, r)
 	if later {
@@ -60,7 +60,7 @@ func (x *matcher) try(c check, r Row) (ok, later bool) {
 	return c(r), false
 }
 
-// settled says whether the conditions that were put off hold.
+// settled reports whether the postponed conditions hold.
 func (x *matcher) settled(from int, r Row) bool {
 	for _, c := range x.late[from:] {
 		if ok, _ := x.try(c, r); !ok {
@@ -145,7 +145,7 @@ func (x *matcher) search(p *ast.PathPattern, r Row) []Row {
 	return out
 }
 
-// elements goes on along a pattern; so is nil before its first vertex. A subpath's ends and the vertices beside it are one.
+// elements continues along a pattern; so is nil before its first vertex. The ends of a subpath coincide with the vertices beside it.
 func (x *matcher) elements(es []ast.PathElement, at *Node, so *Path, r Row, yield func(*Path, Row)) {
 	if so == nil {
 		if _, ok := es[0].(*ast.NodePattern); !ok {
@@ -153,7 +153,7 @@ func (x *matcher) elements(es []ast.PathElement, at *Node, so *Path, r Row, yiel
 		}
 		if v := es[0].(*ast.NodePattern).Variable; v != nil {
 			if n, ok := r[v.Name].(*Node); ok && n.gone {
-				unknown(v) // what a pattern does with a deleted node is left open
+				unknown(v) // the meaning of a pattern with a deleted node is undefined
 			}
 		}
 		for _, n := range x.g.Nodes {
@@ -186,7 +186,7 @@ func (x *matcher) elements(es []ast.PathElement, at *Node, so *Path, r Row, yiel
 	}
 }
 
-// bind gives a variable a value, unless it has another.
+// bind assigns a value to a variable unless the variable has another one.
 func bind(r Row, v *ast.Variable, value any) (Row, bool) {
 	if v == nil {
 		return r, true
@@ -205,7 +205,7 @@ func (x *matcher) node(p *ast.NodePattern, n *Node, r Row, yield func(Row)) {
 	x.when(func(r Row) bool { return x.fits(p.Properties, n.Props, r) && x.holds(p.Where, r) }, r, func() { yield(r) })
 }
 
-// fits says whether properties are those that a pattern names.
+// fits reports whether properties match those of a pattern.
 func (x *matcher) fits(want ast.Expr, props map[string]any, r Row) bool {
 	if want == nil {
 		return true
@@ -229,7 +229,7 @@ func (x *matcher) bounds(g *ast.Range, r Row) (lo, hi int) {
 	return lo, hi
 }
 
-// rel finds what a relationship pattern may go over: one relationship, or, of a variable length, a trail of them.
+// rel finds the matches of a relationship pattern: single relationships, or trails if its length is variable.
 func (x *matcher) rel(p *ast.RelationshipPattern, at *Node, r Row, yield func([]*Rel, []*Node, Row)) {
 	length := p.Length
 	if length == nil {

@@ -12,7 +12,7 @@ type Date struct{ time.Time }
 // LocalTime is a date and a time of day without a zone, as if it were in UTC.
 type LocalTime struct{ time.Time }
 
-// Duration is a span. Its parts are not converted into each other.
+// Duration is a duration. Its components are not converted into each other.
 type Duration struct{ Months, Days, Seconds int64 }
 
 // String writes the span as ISO 8601 has it.
@@ -43,7 +43,7 @@ func (t LocalTime) String() string {
 	return strings.TrimSuffix(t.Format("2006-01-02T15:04:05"), ":00")
 }
 
-// later adds months, of which the last day stands for those that a month does not have, then days, then seconds.
+// later adds months, then days, then seconds. A day beyond the end of a month becomes its last day.
 func later(t time.Time, d Duration, sign int64) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(sign*d.Months), 1, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 	last := first.AddDate(0, 1, -1).Day()

@@ -37,20 +37,20 @@ func (m *machine) update(c ast.Clause, rows []Row) []Row {
 	return out
 }
 
-// stage is what CREATE makes at one time, for all rows.
+// stage is a set of elements that CREATE makes together, for all rows.
 type stage struct {
 	values   []*ast.MapEntry // of properties, computed for all rows before it
 	elements []element
 }
 
-// element is one of a path, or, behind them, the path as a whole.
+// element is one element of a path or, after them, the path itself.
 type element struct {
 	path *ast.PathPattern
 	at   int
 }
 
-// stages says in which order CREATE computes and makes things. Properties are computed before anything is made; those that read
-// what is made, after that. An element is made together with those before it unless it reads one of them.
+// stages returns the order in which CREATE computes and makes elements. Properties come first, unless they read new elements. An
+// element belongs to the stage of those before it unless it reads one of them.
 func stages(paths []*ast.PathPattern, bound Row) []stage {
 	out := []stage{{}}
 	made, latest := map[string]bool{}, map[string]bool{}
@@ -90,7 +90,7 @@ func stages(paths []*ast.PathPattern, bound Row) []stage {
 	return out
 }
 
-// reads says whether an entry names one of some variables.
+// reads reports whether an entry refers to one of the variables.
 func reads(x *ast.MapEntry, names map[string]bool) (yes bool) {
 	ast.Inspect(x.Value, func(n ast.Node) bool {
 		if v, ok := n.(*ast.Variable); ok && names[v.Name] {
@@ -101,7 +101,7 @@ func reads(x *ast.MapEntry, names map[string]bool) (yes bool) {
 	return yes
 }
 
-// creating is a row of which things are made.
+// creating is a row for which CREATE makes elements.
 type creating struct {
 	row    Row
 	values map[*ast.MapEntry]any
@@ -136,7 +136,7 @@ func (m *machine) create(paths []*ast.PathPattern, rows []Row) []Row {
 	return out
 }
 
-// element makes a node, unless it is there, a relationship between two, or a path of them.
+// element makes a node unless it exists, a relationship between two nodes, or a path.
 func (c *creating) element(g *Graph, e element) {
 	if e.at == len(e.path.Elements) {
 		path := &Path{}
@@ -224,7 +224,7 @@ func (m *machine) merge(c *ast.Merge, r Row) []Row {
 	return found
 }
 
-// storable fails for what no property can hold.
+// storable returns an error for a value that no property can hold.
 func storable(v any) {
 	switch v := v.(type) {
 	case *Node, *Rel, *Path, map[string]any:
@@ -239,7 +239,7 @@ func storable(v any) {
 	}
 }
 
-// propsOf returns the properties to change of a node or relationship, or nil of null and of what has been deleted.
+// propsOf returns the properties to change of a node or relationship; nil for null and for deleted ones.
 func propsOf(v any) map[string]any {
 	switch v := v.(type) {
 	case nil:

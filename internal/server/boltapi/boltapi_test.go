@@ -81,7 +81,7 @@ func (s *served) dial(t testing.TB) net.Conn {
 	return c
 }
 
-// greet agrees on a version, 5.4 unless another is given.
+// greet negotiates a version, 5.4 by default.
 func greet(t testing.TB, conn net.Conn, version string) *client {
 	_, err := conn.Write([]byte(bolt.Magic + version + strings.Repeat("\x00", 12)))
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ const (
 	v44 = "\x00\x00\x04\x04"
 )
 
-// connect greets and says who is there: nobody in particular.
+// connect negotiates a version and logs on without credentials.
 func (s *served) connect(t testing.TB) *client {
 	c := greet(t, s.dial(t), v54)
 	c.send(message(bolt.Hello, entries("user_agent", graph.StringValue("test/1"))), message(bolt.Logon, entries("scheme", graph.StringValue("none"))))
@@ -165,7 +165,7 @@ func (c *client) ok() graph.Value {
 	return v
 }
 
-// reset brings a connection that has failed back to the beginning.
+// reset returns a failed connection to its initial state.
 func (c *client) reset() {
 	c.send(message(bolt.Reset))
 	c.ok()
@@ -202,7 +202,7 @@ func (c *client) closed() {
 	require.ErrorIs(c.t, err, io.EOF)
 }
 
-// Statements run alone and in transactions, several results of which may be open.
+// Statements run alone and in transactions, with several open results.
 func TestStatements(t *testing.T) {
 	s := serve(t, Options{})
 	c := s.connect(t)
@@ -249,7 +249,7 @@ func TestStatements(t *testing.T) {
 	require.Empty(t, s.e.Running(context.Background()))
 }
 
-// Statements that compute for long take turns; a result that waits, or whose rows are in memory, keeps nobody from a turn.
+// Long-running statements yield to each other. A result that waits, or whose rows are in memory, holds no CPU slot.
 func TestTurns(t *testing.T) {
 	s := serve(t, Options{})
 	const costly = "UNWIND range(1, 2000000) AS n WITH n WHERE n % 1000 = 0 RETURN n"
@@ -280,7 +280,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A RESET, a client that is gone, the client's own timeout and kill end a statement that would run for very long.
+// RESET, a closed connection, the client's timeout and kill each end a statement that would run for a long time.
 func TestEnds(t *testing.T) {
 	s := serve(t, Options{})
 	const long = "UNWIND range(1, 1000000000) AS n WITH n WHERE n < 0 RETURN n"
@@ -336,7 +336,7 @@ func TestEnds(t *testing.T) {
 	within(ended)
 }
 
-// A transaction of which nothing is asked for its time is rolled back, whatever of it is open.
+// The server rolls back a transaction that stays idle for its time limit, whatever results are open.
 func TestIdle(t *testing.T) {
 	s := serve(t, Options{TxIdle: 10 * time.Millisecond})
 	c := s.connect(t)
@@ -396,7 +396,7 @@ func TestGraphs(t *testing.T) {
 	require.Equal(t, "Neo.ClientError.Transaction.InvalidBookmark", c.failed())
 }
 
-// Routing tables name the gateways, the advertised address, the one that the client has asked for, or the listener's.
+// A routing table lists the gateways, the advertised address, the address that the client requested, or the listener's.
 func TestRouting(t *testing.T) {
 	for _, c := range []struct {
 		opt   Options
@@ -428,7 +428,7 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// A caller shows a token as a password or as it is. After ten failures in a row an address has to wait.
+// A caller presents a token as a password or as a bearer token. After ten failures in a row, its address must wait.
 func TestAuthentication(t *testing.T) {
 	token, entry := access.NewToken("ann", access.Reader)
 	file := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -468,7 +468,7 @@ func TestAuthentication(t *testing.T) {
 	c.closed()
 }
 
-// Where nobody is asked who they are, a client need not say, but may not say it in a way that is not known.
+// Without authentication, a client may omit credentials, but may not name an unknown scheme.
 func TestNoCredentials(t *testing.T) {
 	s := serve(t, Options{})
 	c := greet(t, s.dial(t), v54)
@@ -482,7 +482,7 @@ func TestNoCredentials(t *testing.T) {
 	c.closed()
 }
 
-// One connection more than there may be is told so.
+// A connection beyond the limit receives an error.
 func TestTooManyConnections(t *testing.T) {
 	s := serve(t, Options{MaxConnections: 1})
 	s.connect(t)
@@ -511,7 +511,7 @@ func TestLargeMessages(t *testing.T) {
 	require.Equal(t, "Neo.ClientError.Request.Invalid", c.failed())
 }
 
-// The first bytes decide what a connection is. Over a WebSocket frames need not match messages.
+// The first bytes determine the protocol of a connection. WebSocket frames need not align with messages.
 func TestFirstBytes(t *testing.T) {
 	s := serve(t, Options{})
 	for _, first := range []string{"POST / HTTP/1.1\r\n\r\n", "\x16\x03\x01\x00", "hello", "\x60\x60\xb0\x18"} {
@@ -569,7 +569,7 @@ func (s *slow) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TLS is told by its first byte; where it is required nothing else is taken.
+// The first byte identifies TLS. If TLS is required, the server refuses everything else.
 func TestTLS(t *testing.T) {
 	cert, err := tls.X509KeyPair(selfSigned(t))
 	require.NoError(t, err)
@@ -590,7 +590,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A server that drains closes what rests, lets a transaction finish its statement and begins nothing new.
+// A draining server closes idle connections, lets a transaction finish its statement, and starts nothing new.
 func TestDrain(t *testing.T) {
 	s := serve(t, Options{})
 	resting, busy := s.connect(t), s.connect(t)
@@ -626,7 +626,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// Large messages share the memory of large requests, from when they come until their result is closed; small ones need none.
+// Large messages share the memory of large requests from their arrival until their result is closed. Small ones use none.
 func TestLargeMessagesShareMemory(t *testing.T) {
 	memory := request.NewMemory(300<<10, 10*time.Millisecond)
 	s := serve(t, Options{Memory: memory})

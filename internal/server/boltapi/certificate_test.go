@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// selfSigned makes a certificate and its key.
+// selfSigned creates a certificate and its key.
 func selfSigned(t testing.TB) (cert, key []byte) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// A statement that writes has been committed when its RUN is answered, whether its rows are pulled or not.
+// A statement that writes has committed before its RUN is answered, whether the client pulls its rows or not.
 func TestRunCommits(t *testing.T) {
 	s := serve(t, Options{})
 	writer, reader := s.connect(t), s.connect(t)
@@ -62,7 +62,7 @@ func TestBookmarks(t *testing.T) {
 	require.Empty(t, c.ok().Map())
 }
 
-// Counters of the system are apart from those of data.
+// System updates have counters of their own.
 func TestSystemUpdates(t *testing.T) {
 	c := serve(t, Options{}).connect(t)
 	for _, w := range []struct {
@@ -97,7 +97,7 @@ func TestExplainOverBolt(t *testing.T) {
 	require.NotEmpty(t, end.Get("plan").Get("args").Get("string-representation").Str())
 }
 
-// What a client says of its transaction is listed with it.
+// The metadata that a client sends with its transaction is listed with it.
 func TestMetadata(t *testing.T) {
 	s := serve(t, Options{})
 	c, other := s.connect(t), s.connect(t)

@@ -20,7 +20,7 @@ import (
 
 const terminated = "Neo.ClientError.Transaction.Terminated"
 
-// watched is a store of one graph that counts what is read of it, and whose commits wait until their context ends while stuck is set.
+// watched is a store with one graph. It counts reads, and its commits block until their context ends while stuck is set.
 type watched struct {
 	shard.Store
 	g *watchedGraph
@@ -78,10 +78,10 @@ func watch(t testing.TB) *watched {
 	return &watched{store, &watchedGraph{Graph: g}}
 }
 
-// work is what a statement is at when its end comes.
+// work is the phase in which a statement is interrupted.
 type work struct {
 	name, statement string
-	tx              bool // in an explicit transaction, whose COMMIT is what does not end
+	tx              bool // an explicit transaction whose COMMIT does not return
 	at              func(s *watched, q *query.Running) bool
 }
 
@@ -105,7 +105,7 @@ var works = []work{
 	{"commit of a transaction", "CREATE (:Made)", true, committing},
 }
 
-// end ends what a client runs, and gives the code of the answer, "" if there is none.
+// end interrupts the client's request and returns the code of the answer, "" if there is none.
 type end struct {
 	name    string
 	timeout int64 // ms, of the statement or its transaction
@@ -161,7 +161,7 @@ func (c *client) firstFailure() string {
 	}
 }
 
-// untilReset reads what follows a failure, up to the answer to a RESET.
+// untilReset reads the answers after a failure up to the answer to RESET.
 func (c *client) untilReset() {
 	for {
 		tag, v := c.answer()

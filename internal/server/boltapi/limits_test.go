@@ -100,7 +100,7 @@ func TestClientTakesNothing(t *testing.T) {
 	})
 }
 
-// A message that stops half-way holds its memory for a minute at most.
+// An incomplete message holds its memory for a minute at most.
 func TestHalfMessage(t *testing.T) {
 	memory := request.NewMemory(1<<20, 0)
 	inBubble(t, Options{Memory: memory}, func(t *testing.T, _ *Server, dial func() net.Conn) {
@@ -148,7 +148,7 @@ func TestFailuresInARow(t *testing.T) {
 	})
 }
 
-// A JWT that has ended stops the next statement; the connection goes on with LOGOFF and LOGON, as testdata/session shows.
+// An expired JWT stops the next statement. The connection continues with LOGOFF and LOGON, as testdata/session shows.
 func TestTokenEnds(t *testing.T) {
 	s := serve(t, Options{Auth: new(access.Authenticator)})
 	p := newPeer(s.Server, &conn{Conn: s.dial(t), s: s.Server}, "bolt-1", "tcp")

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/request"
 )
 
-// metrics are those of the listener.
+// metrics are the listener's metrics.
 type metrics struct {
 	connections                     *prometheus.GaugeVec
 	total, failed, telemetry        *prometheus.CounterVec

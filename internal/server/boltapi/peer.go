@@ -16,14 +16,14 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// peer is what a connection's session asks of the server.
+// peer is the server as the session of a connection sees it.
 type peer struct {
 	s          *Server
 	c          *conn
 	session    query.Session
 	routed     string // the address that the client believes to reach, if it is routed
 	base       context.Context
-	identity   *access.Identity // nil: nobody is asked
+	identity   *access.Identity // nil: no authentication
 	token      string           // that the client has shown
 	disconnect func()           // or nil
 	meter      atomic.Pointer[access.Meter]
@@ -70,11 +70,11 @@ func (p *peer) Logoff() {
 	p.disconnect, p.identity, p.token = nil, nil, ""
 }
 
-// authenticate finds who the client is.
+// authenticate identifies the client.
 func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
 	if p.s.opt.Auth == nil {
 		switch auth.Scheme {
-		case "", "none", "basic": // a driver that is given no credentials may name no scheme
+		case "", "none", "basic": // a driver without credentials may omit the scheme
 		default:
 			return graph.Unauthenticated(fmt.Sprintf("the scheme of authentication must be none or basic here, is %q", auth.Scheme))
 		}
@@ -94,7 +94,7 @@ func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
 		return nil
 	}
 	p.s.failures.add(host)
-	select { // so that nobody tries many
+	select { // so that guessing is slow
 	case <-time.After(failureTime):
 	case <-ctx.Done():
 	}
@@ -112,7 +112,7 @@ func (p *peer) known(ctx context.Context, auth bolt.Auth) (*access.Identity, err
 	return nil, graph.Unauthenticated(fmt.Sprintf("the scheme of authentication must be bearer or basic, is %q", auth.Scheme))
 }
 
-// with gives the context of what the client asks for.
+// with returns the context of the client's request.
 func (p *peer) with(ctx context.Context) context.Context {
 	ctx = query.WithSession(ctx, &p.session)
 	if p.identity != nil {
@@ -121,7 +121,7 @@ func (p *peer) with(ctx context.Context) context.Context {
 	return ctx
 }
 
-// ask begins a request: the client must still be who it was, and may not have asked too much.
+// ask begins a request. It fails if the client's credentials have expired or its rate limit is exceeded.
 func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error) {
 	if p.s.isDraining() {
 		return ctx, graph.Unavailable("TransactionError", "Draining", "the server is about to stop", nil)
@@ -147,7 +147,7 @@ func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error
 	return p.s.monitor.Arrived(ctx, time.Now()), err
 }
 
-// impersonates refuses to run what another user than the caller shall have asked for.
+// impersonates refuses a request to run as another user.
 func (p *peer) impersonates(user string) error {
 	if user == "" || p.identity != nil && user == p.identity.Name {
 		return nil
@@ -155,7 +155,7 @@ func (p *peer) impersonates(user string) error {
 	return graph.Forbidden(graph.PhaseRuntime, "Impersonation", "nobody may act as %q but that user", user)
 }
 
-// timeout gives the time that a statement or a transaction may take; 0 is the server's.
+// timeout returns the time limit of a statement or transaction; 0 is the server's.
 func (p *peer) timeout(c *bolt.Context) time.Duration {
 	switch {
 	case !c.HasTimeout:
@@ -166,7 +166,7 @@ func (p *peer) timeout(c *bolt.Context) time.Duration {
 	return c.Timeout
 }
 
-// unlimited is a time that does not end; the engine makes it the longest that it allows.
+// unlimited stands for no time limit; the engine reduces it to the longest that it allows.
 const unlimited = 100 * 365 * 24 * time.Hour
 
 // Run implements bolt.Backend.

@@ -146,7 +146,7 @@ func ownTimeout(err error, timed bool) error {
 	return &own
 }
 
-// planText draws a plan, an operator a line, each below the one that it gives its rows to.
+// planText prints a plan, one operator a line, each below its consumer.
 func planText(root *query.PlanNode) string {
 	var b strings.Builder
 	var draw func(n *query.PlanNode, depth int)

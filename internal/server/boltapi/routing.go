@@ -44,7 +44,8 @@ func (p *peer) Route(ctx context.Context, r *bolt.RouteRequest) (*bolt.Table, er
 	return &bolt.Table{Graph: p.s.e.ClientName(name), TTL: tableTime, Addresses: slices.Concat(addresses[by:], addresses[:by])}, nil
 }
 
-// addresses lists those of routing tables: of all gateways, the advertised one, the one that the client has asked for, or the listener's.
+// addresses returns the addresses for routing tables: all gateways, the advertised address, the one that the client used, or the
+// listener's.
 func (p *peer) addresses(ctx context.Context, asked string) ([]string, error) {
 	if list := p.s.opt.Gateways; list != "" {
 		if name, ok := strings.CutPrefix(list, "srv:"); ok {
@@ -64,7 +65,7 @@ func (p *peer) addresses(ctx context.Context, asked string) ([]string, error) {
 	return []string{p.c.LocalAddr().String()}, nil
 }
 
-// lookup asks for the addresses of SRV records.
+// lookup resolves SRV records to addresses.
 func lookup(ctx context.Context, name string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
@@ -88,8 +89,8 @@ func (p *peer) bookmark(graphName string, changed bool) string {
 	return bookmarkPrefix + graphName + ":" + strconv.FormatUint(p.s.e.CommitNumber(changed), 10)
 }
 
-// isBookmark reports whether a bookmark is one of this server. A transaction sees all that was acknowledged before it began, so
-// none has to be waited for.
+// isBookmark reports whether this server issued a bookmark. A transaction sees all writes acknowledged before it began, so it waits
+// for no bookmark.
 func isBookmark(b string) bool {
 	rest, ok := strings.CutPrefix(b, bookmarkPrefix)
 	at := strings.LastIndexByte(rest, ':')

@@ -61,7 +61,7 @@ type Server struct {
 	all      sync.WaitGroup
 }
 
-// New makes a server of an engine, which registers its metrics. Nothing listens before Serve.
+// New returns a server of an engine and registers its metrics. It listens only once Serve is called.
 func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Registerer, opt Options) *Server {
 	opt.EnsureDefaults()
 	s := &Server{e: e, opt: opt, monitor: monitor, conns: map[*conn]struct{}{}}
@@ -93,7 +93,7 @@ func (s *Server) Serve(l net.Listener) error {
 			go s.accept(c)
 		case errors.Is(err, net.ErrClosed):
 			return nil
-		default: // such as too many open files
+		default: // for example, too many open files
 			s.opt.Logger.Warn("bolt: a connection could not be taken", slog.Any("error", err))
 			select {
 			case <-time.After(100 * time.Millisecond):
@@ -135,7 +135,7 @@ func (s *Server) accept(c net.Conn) {
 	_ = c.Close()
 }
 
-// secure makes a connection one of TLS, unless its first byte says that it is none and that may be.
+// secure starts TLS on a connection, unless its first byte shows that it is plain and plain connections are allowed.
 func (s *Server) secure(c net.Conn) (net.Conn, error) {
 	const handshake = 0x16 // the first byte of TLS
 	r := bufio.NewReaderSize(c, 16)
@@ -154,7 +154,7 @@ func (s *Server) secure(c net.Conn) (net.Conn, error) {
 	return t, t.HandshakeContext(s.ctx)
 }
 
-// readConn is a connection of which something has been read.
+// readConn is a connection with some bytes already read.
 type readConn struct {
 	net.Conn
 	r *bufio.Reader
@@ -179,10 +179,10 @@ func (c *readConn) CloseWrite() error {
 	return half.CloseWrite()
 }
 
-// NetConn gives the connection below.
+// NetConn returns the underlying connection.
 func (c *readConn) NetConn() net.Conn { return c.Conn }
 
-// Drain closes the listener and the connections that ask for nothing. Those that do have until ctx ends; new statements are refused.
+// Drain closes the listener and idle connections. Busy connections have until ctx ends, and the server refuses new statements.
 func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
@@ -219,7 +219,7 @@ func (s *Server) isDraining() bool {
 	return s.draining
 }
 
-// closeResting closes the connections that ask for nothing.
+// closeResting closes idle connections.
 func (s *Server) closeResting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +258,7 @@ func (s *Server) leave(c *conn) {
 	s.all.Done()
 }
 
-// agent is how the server calls itself. Java drivers refuse what does not begin with Neo4j/.
+// agent is the server's name. Java drivers refuse names that do not begin with Neo4j/.
 func (s *Server) agent() string {
 	version := s.opt.Agent
 	if version == "" {

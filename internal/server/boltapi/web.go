@@ -48,7 +48,7 @@ func (u *upgrades) Close() error { return nil }
 // Addr implements net.Listener.
 func (u *upgrades) Addr() net.Addr { return u.addr }
 
-// serveWeb makes a WebSocket of a connection, or answers with the discovery document.
+// serveWeb upgrades a connection to a WebSocket, or answers with the discovery document.
 func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Connection", "close")
@@ -60,7 +60,7 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "web pages of this origin may not open WebSockets here; bolt-origins lists those that may", http.StatusForbidden)
 		return
 	}
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the origin has been looked at
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the origin was checked above
 	if err != nil {
 		s.metrics.refused("websocket")
 		return
@@ -89,10 +89,10 @@ type remoteAddr string
 func (a remoteAddr) Network() string { return "tcp" }
 func (a remoteAddr) String() string  { return string(a) }
 
-// RemoteAddr gives the client's address.
+// RemoteAddr returns the client's address.
 func (c *wsConn) RemoteAddr() net.Addr { return remoteAddr(c.remote) }
 
-// admits reports whether a web page of an origin may open WebSockets: none at all, one of this machine, or one of the list.
+// admits reports whether a web page of an origin may open WebSockets: one without an origin, of this machine, or on the list.
 func (s *Server) admits(origin string) bool {
 	if origin == "" || s.opt.Web.AllowsOrigin(origin) {
 		return true
@@ -123,7 +123,7 @@ func (s *Server) Discovery(w http.ResponseWriter, r *http.Request) {
 	d.write(w)
 }
 
-// document gives the document for a request, with the host that it came to.
+// document returns the discovery document, with the host of the request.
 func (s *Server) document(r *http.Request) document {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(r.Host); err == nil {
@@ -162,10 +162,10 @@ func (s *Server) document(r *http.Request) document {
 func (d *document) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Access-Control-Allow-Origin", "*")
-	_ = json.NewEncoder(w).Encode(d) // a client that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(d) // a client that disconnected needs no answer
 }
 
-// Listening says at which addresses Bolt, if there is any, and HTTP are to be had.
+// Listening describes the addresses of HTTP and, if enabled, Bolt.
 func (s *Server) Listening(bolt, web string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
