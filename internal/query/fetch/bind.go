@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// binder makes the program of a request.
+// binder binds a request to a program.
 type binder struct {
 	req    *Request
 	cat    graph.Catalog
@@ -23,13 +23,13 @@ type binder struct {
 	texts  int
 	before []*query // that the member being bound needs to have run
 	edges  map[*table]*part
-	// fixed says that the program depends on a value that the shape of the request does not tell.
+	// fixed reports whether the program depends on a value that is not part of the request's shape.
 	fixed bool
-	// explain asks for the plans of all tables and arrays of the root.
+	// explain requests the plans of all tables and arrays of the root.
 	explain bool
 }
 
-// bind makes the program of a reading request.
+// bind binds a reading request to a program.
 func bind(req *Request, cat graph.Catalog) (*program, error) {
 	b := &binder{req: req, cat: cat, head: strings.HasPrefix(req.Method, "head"), edges: make(map[*table]*part)}
 	if e := req.doc.root.get("@explain"); e != nil && e.kind == kBool {
@@ -50,7 +50,7 @@ func (b *binder) slot() string {
 	return "r" + strconv.Itoa(b.slots)
 }
 
-// lift makes a parameter of a value of the request.
+// lift turns a value of the request into a parameter.
 func (b *binder) lift(n *node, p param) *plan.Param {
 	p.ord = n.ord
 	if n.ord < 0 { // an element of a list
@@ -80,8 +80,8 @@ func (b *binder) literal(key string, k memberKind) []byte {
 	return append(fn.AppendJSONString(nil, key), ':')
 }
 
-// formatKey turns a key into camel case, as "format": true asks for: Moment is moment, [] list, Comment[] commentList,
-// User:owner owner, User-name[] userNamelist.
+// formatKey converts a key to camel case, for "format": true: Moment becomes moment, [] list, Comment[] commentList, User:owner
+// owner, User-name[] userNamelist.
 func formatKey(key string, k memberKind) string {
 	switch k {
 	case memberArray:
@@ -106,7 +106,7 @@ func formatKey(key string, k memberKind) string {
 	return strings.TrimPrefix(key, "@")
 }
 
-// camel joins what hyphens separate, each part in lower case except for its first letter.
+// camel joins hyphenated parts, each in lower case with a capital first letter.
 func camel(s string) string {
 	var b strings.Builder
 	for p := range strings.SplitSeq(strings.ToLower(s), "-") {
@@ -217,7 +217,7 @@ func (b *binder) close(lv *level, node plan.Node) {
 	b.project(lv)
 }
 
-// project brings the columns of a finished query up to date.
+// project updates the columns of a finished query.
 func (b *binder) project(lv *level) {
 	q := lv.query
 	for i := len(q.q.Out); i < len(lv.outs.exprs); i++ {
@@ -232,7 +232,7 @@ func (b *binder) project(lv *level) {
 	}
 }
 
-// single binds a table that stands in an object: the first row, or the count of rows.
+// single binds a table in an object: its first row, or the count of its rows.
 func (b *binder) single(m *member, sc *scope) (*output, error) {
 	lv := b.open()
 	t := m.table
@@ -277,7 +277,7 @@ func firstRow(node plan.Node) plan.Node { return &plan.Slice{Input: node, Limit:
 
 func intConst(i int64) plan.Expr { return &plan.Const{Value: graph.IntValue(i)} }
 
-// tableFields makes the members of a table's object.
+// tableFields returns the members of a table's object.
 func (b *binder) tableFields(lv *level, p *part) []field {
 	var fields []field
 	for _, c := range p.t.custom {
@@ -296,7 +296,7 @@ func (b *binder) tableFields(lv *level, p *part) []field {
 	return fields
 }
 
-// put adds a member, instead of one with the same key if there is one.
+// put adds a member, replacing one with the same key.
 func put(fields []field, f field) []field {
 	for i := range fields {
 		if string(fields[i].lit) == string(f.lit) {
@@ -307,8 +307,8 @@ func put(fields []field, f field) []field {
 	return append(fields, f)
 }
 
-// maxColumns is up to how many properties of the graph a row without @column asks for each by its name, which is
-// fastest; beyond it whole records are read.
+// maxColumns is the number of properties of the graph up to which a row without @column reads each by name, which is fastest. Beyond
+// it, the row reads whole records.
 const maxColumns = 48
 
 // starFields are all properties of a table's rows, the key first.

@@ -12,7 +12,7 @@ import (
 // defaultCount is how many items an array has where it does not say.
 const defaultCount = 10
 
-// whole binds an array that stands in an object: a query of its own.
+// whole binds an array in an object as a query of its own.
 func (b *binder) whole(m *member, sc *scope) (*output, error) {
 	lv := b.open()
 	l, err := b.list(lv, m, sc)
@@ -86,7 +86,7 @@ func (b *binder) list(lv *level, m *member, sc *scope) (*items, error) {
 	return l, err
 }
 
-// paging is what an array's query asks for beside the rows; nil for rows alone.
+// paging says which totals an array requests beside its rows; nil for none.
 func (b *binder) paging(a *array) *paging {
 	if a.query == 0 {
 		return nil
@@ -113,7 +113,7 @@ func (b *binder) paging(a *array) *paging {
 	return pg
 }
 
-// itemFields makes the members of an item, in the order of the request.
+// itemFields returns the members of an item, in the order of the request.
 func (b *binder) itemFields(lv *level, l *items, s *selection, a *array, inner *scope) ([]field, error) {
 	parts := make(map[string]*part)
 	for _, p := range s.parts {
@@ -156,7 +156,7 @@ func (b *binder) itemFields(lv *level, l *items, s *selection, a *array, inner *
 	return fields, nil
 }
 
-// inTable binds what stands in a table's object.
+// inTable binds an array inside a table's object.
 func (b *binder) inTable(lv *level, node *plan.Node, t *table, key string, sc *scope, bd *bound) ([]field, error) {
 	if len(t.members) == 0 {
 		return nil, nil
@@ -167,7 +167,7 @@ func (b *binder) inTable(lv *level, node *plan.Node, t *table, key string, sc *s
 	return b.children(lv, node, t.members, inner)
 }
 
-// unwrap makes the element of a list: the item, or what its key names of it.
+// unwrap returns the element of a list: the whole item, or the value that the array's key selects.
 func (b *binder) unwrap(lv *level, a *array, arr *boundArray, inner *scope, fields []field) (*element, error) {
 	if a.target == nil {
 		return &element{object: -1, fields: fields}, nil
@@ -201,7 +201,7 @@ func (b *binder) unwrap(lv *level, a *array, arr *boundArray, inner *scope, fiel
 		arr.value = lv.outs.add(e, a.target[1])
 		return &element{value: true, json: th.table.t.json[a.target[1]], col: arr.value, object: -1}, nil
 	}
-	// Only the value is asked for.
+	// The request needs only the value.
 	json := th.table.t.json[a.target[1]]
 	if len(a.members) == 1 && len(a.members[0].table.members) == 0 {
 		lv.outs = outs{}
@@ -210,7 +210,7 @@ func (b *binder) unwrap(lv *level, a *array, arr *boundArray, inner *scope, fiel
 	return &element{value: true, json: json, col: arr.value, object: -1}, nil
 }
 
-// children binds what stands in an item or a table's object beside its own columns.
+// children binds the members of an item or a table's object other than its columns.
 func (b *binder) children(lv *level, node *plan.Node, members []*member, sc *scope) ([]field, error) {
 	var fields []field
 	for _, m := range members {
@@ -223,7 +223,7 @@ func (b *binder) children(lv *level, node *plan.Node, members []*member, sc *sco
 	return fields, nil
 }
 
-// child binds one of them.
+// child binds one of these members.
 func (b *binder) child(lv *level, node *plan.Node, m *member, sc *scope) ([]field, error) {
 	switch m.kind {
 	case memberPlain:
@@ -232,7 +232,7 @@ func (b *binder) child(lv *level, node *plan.Node, m *member, sc *scope) ([]fiel
 	case memberRef:
 		return b.itemReference(lv, m, sc)
 	}
-	// What is the same for all items is fetched once, before them.
+	// A member that is the same for all items is fetched once, before them.
 	if !(outward{sc}).member(m) {
 		mark := len(b.before)
 		f, err := b.once(m, sc)
@@ -366,7 +366,7 @@ func (b *binder) childTable(lv *level, node *plan.Node, m *member, sc *scope) ([
 	return []field{{kind: fieldRow, lit: b.literal(m.key, m.kind), col: lv.outs.add(&plan.ColRef{Col: out}, m.key), fields: fields}}, nil
 }
 
-// keep makes the columns of a child visible to what refers to it at the level above: they are elements of its row.
+// keep exposes the columns of a child to references at the level above, as elements of its row.
 func (b *binder) keep(bd *bound, sub, lv *level, row plan.Expr) {
 	at := func(e plan.Expr, name string) plan.Expr {
 		return op(plan.Index, row, intConst(int64(sub.outs.add(e, name))))
@@ -445,7 +445,7 @@ func (b *binder) childTotal(lv *level, node *plan.Node, m *member, sc *scope, pg
 		}
 		found = append(found, op(plan.IsNotNull, t.value(lv)))
 	}
-	if len(found) > 0 { // there is no total of what a reference without a value leaves out
+	if len(found) > 0 { // rows dropped by a reference without a value have no total
 		total = &plan.Case{When: []plan.Expr{and(found...)}, Then: []plan.Expr{total}}
 	}
 	arr.total, arr.lv = total, sub
@@ -453,7 +453,7 @@ func (b *binder) childTotal(lv *level, node *plan.Node, m *member, sc *scope, pg
 	return []field{{kind: fieldPage, page: pg, col: pg.col}}, nil
 }
 
-// musts binds the tests that children with "must" put on their parent's rows.
+// musts binds the conditions that children with "must" impose on their parent's rows.
 func (b *binder) musts(lv *level, a *array, t *table, sc *scope) ([]plan.Expr, error) {
 	var preds []plan.Expr
 	members := t.members

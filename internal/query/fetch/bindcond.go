@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// conditions binds the conditions of a table to one predicate for each part that must hold. Those in skip are left out.
-// never says that a reference finds nothing, so that there are no rows.
+// conditions binds the conditions of a table to one predicate for each part that must hold, except those in skip. never reports
+// whether a reference finds nothing, so that there are no rows.
 func (b *binder) conditions(lv *level, src *source, sc *scope, skip map[*cond]bool) (preds []plan.Expr, never bool, err error) {
 	t := src.t
 	if t.combine == nil {
@@ -197,7 +197,7 @@ func cast(col, v plan.Expr, typ string) (a, b plan.Expr) {
 	return call("sql.cast", col, textConst(side)), call("sql.cast", call("sql.cast", v, textConst(typ)), textConst(side))
 }
 
-// constant binds a condition whose value stands in the request.
+// constant binds a condition on a constant of the request.
 func (b *binder) constant(x *names, col plan.Expr, c *cond) (plan.Expr, error) {
 	n := c.n
 	typ := x.src.t.casts[c.key]
@@ -375,7 +375,7 @@ func contains(col plan.Expr, c *cond, v plan.Expr) plan.Expr {
 	return negated(c, and(op(plan.IsNotNull, col), call(f, col, call("sql.list", v))))
 }
 
-// checkPattern says what is wrong with a regular expression.
+// checkPattern returns the reason why a regular expression is invalid.
 func checkPattern(p string) string {
 	for _, text := range [2]string{p, wholePattern(p, false)} {
 		if _, err := regexp.Compile(text); err != nil {

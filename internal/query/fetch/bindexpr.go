@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// names says what the names in an expression stand for.
+// names resolves the names in an expression.
 type names struct {
 	b     *binder
 	lv    *level
@@ -61,7 +61,7 @@ func (x *names) expr(e expr) (plan.Expr, error) {
 	return x.call(e.(*callExpr))
 }
 
-// test binds an expression that stands for a condition; what is no comparison holds where it is neither 0 nor null.
+// test binds an expression as a condition. One that is no comparison holds if it is neither 0 nor null.
 func (x *names) test(e expr) (plan.Expr, error) {
 	p, err := x.expr(e)
 	if err != nil {
@@ -147,7 +147,7 @@ func coerced(code plan.OpCode, a, number, text plan.Expr) plan.Expr {
 	return call("coalesce", op(code, a, number), op(code, a, text))
 }
 
-// function is a function of SQL and what it is here.
+// function maps a function of SQL to its implementation.
 type function struct {
 	fn       string
 	min, max int // arguments
@@ -346,7 +346,7 @@ type aggregation struct {
 	lv   *level
 	keys []plan.Item
 	aggs []plan.Agg
-	done map[string]plan.Expr // by what makes one
+	done map[string]plan.Expr // an expression that yields one
 	base map[string]plan.Expr // group keys by their text
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// hops binds the rows of a table that a hop leads to: each vertex once, at its least distance, and never a start.
+// hops binds the rows of a table reached by a hop: each vertex once, at its least distance, and never a start.
 func (b *binder) hops(lv *level, p *part, in plan.Node, a *array, h *hop, sc *scope) (plan.Node, error) {
 	if err := b.checkTypes(h.n, h.steps); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (b *binder) deniedOfEdge(t *table) map[string]bool {
 	return rule.denied(x, false)
 }
 
-// edgeTable is the table of an array that stands for the edges of the hop, or nil.
+// edgeTable returns the table of an array that represents the edges of the hop, or nil.
 func (b *binder) edgeTable(a *array, h *hop) *table {
 	if a == nil || a.hop != h {
 		return nil
@@ -309,7 +309,7 @@ func (w *walker) once(node plan.Node, edge plan.Col) plan.Node {
 	return &plan.Project{Input: agg, Items: []plan.Item{{Col: w.edge, Expr: first}}, Keep: true}
 }
 
-// chain is a hop of several steps, one after the other.
+// chain is a hop of several consecutive steps.
 func (w *walker) chain(in plan.Node) (plan.Node, error) {
 	from, node, edge := w.start, in, plan.Col(0)
 	for i, s := range w.h.steps {
@@ -333,7 +333,7 @@ func (w *walker) chain(in plan.Node) (plan.Node, error) {
 	return w.once(node, edge), nil
 }
 
-// walks counts every way of min to max steps, repeats too.
+// walks counts every walk of min to max steps, including repeated vertices.
 func (w *walker) walks(in plan.Node) (plan.Node, error) {
 	if len(w.h.steps) > 1 {
 		return w.chain(in)
@@ -419,7 +419,7 @@ func (w *walker) nearest(in plan.Node) plan.Node {
 		Aggs: []plan.Agg{{Col: depth, Func: "min", Args: []plan.Expr{&plan.ColRef{Col: w.depth}}}},
 	}
 	var node plan.Node = agg
-	if w.edge != 0 { // of the last edges, the one of the shortest way
+	if w.edge != 0 { // of the last edges, that of the shortest path
 		ways, v, last := w.lv.col("", graph.List), w.lv.col("", graph.Null), w.lv.col(w.table.key, graph.EdgeKind)
 		way := &plan.ListLit{Elems: []plan.Expr{&plan.ColRef{Col: w.depth}, &plan.ColRef{Col: w.edge}}}
 		agg.Aggs = append(agg.Aggs, plan.Agg{Col: ways, Func: "collect", Args: []plan.Expr{way}})

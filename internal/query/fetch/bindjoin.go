@@ -15,7 +15,7 @@ import (
 // other side's conditions, ( and ! find nothing.
 func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node plan.Node, must []plan.Expr, sc *scope) error {
 	main := s.parts[0]
-	whole := true // the main table's conditions stand for themselves
+	whole := true // the main table's conditions are not rewritten
 	var preds []plan.Expr
 	early := mainFirst(joins)
 	if early {
@@ -90,7 +90,7 @@ func conj(preds []plan.Expr) plan.Expr {
 	return and(preds...)
 }
 
-// joinTest is what a pair of rows must satisfy; nil for anything but what the main table's conditions ask.
+// joinTest returns the condition on a pair of rows; nil if only the main table's conditions apply.
 func joinTest(kind string, m, j plan.Expr) (test plan.Expr, never bool) {
 	not := func(e plan.Expr) plan.Expr { return op(plan.Not, e) }
 	switch kind {
@@ -191,7 +191,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *s
 	} else {
 		never = never || nothing
 	}
-	for _, e := range on { // what the conditions take from other tables of the row
+	for _, e := range on { // columns of other tables of the row that the conditions use
 		b.hand(sub, e, p)
 	}
 	apply := &plan.Apply{Input: *node, Sub: b.where(lv, in, on), Kind: kind, Cols: b.colsOf(p)}
@@ -202,7 +202,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *s
 	return never, nil
 }
 
-// colsOf are the columns that a part brings.
+// colsOf returns the columns that a part adds.
 func (b *binder) colsOf(p *part) []plan.Col {
 	if p.src.vertex != 0 {
 		return []plan.Col{p.src.vertex}
@@ -296,7 +296,7 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, skip map[*cond]bool
 		on = append(on, preds...)
 	}
 	if joined, ok := in.(*plan.Match); ok && b.refers(main) {
-		// A main row must be there, so it comes first: the rows above lead to it.
+		// The join needs a main row, so it comes first: the rows above lead to it.
 		on = append(on, p.where...)
 		for _, e := range on {
 			b.hand(sub, e, p)
@@ -323,7 +323,7 @@ func (b *binder) refers(p *part) bool {
 	})
 }
 
-// presence adds the columns that tell whether a row has a part, to the rows as they are written.
+// presence adds columns that say whether a row has a part to the output rows.
 func presence(lv *level, p *part) int {
 	if p.present == nil {
 		return -1
@@ -331,7 +331,7 @@ func presence(lv *level, p *part) int {
 	return lv.outs.add(given(p.present), "")
 }
 
-// given is null, not false, where a test fails.
+// given yields null, not false, for a condition that fails.
 func given(test plan.Expr) plan.Expr {
 	return &plan.Case{When: []plan.Expr{test}, Then: []plan.Expr{boolConst(true)}}
 }

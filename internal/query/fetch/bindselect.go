@@ -9,20 +9,20 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// part is one table of a selection: the main one, or one that is joined to it.
+// part is one table of a selection: the main one or a joined one.
 type part struct {
 	t       *table
 	join    *join
 	links   []*cond // of a joined table: the conditions that join it
-	extra   *table  // what the join's object adds, nil for nothing
+	extra   *table  // the additions of the join's object, nil for none
 	src     *source
 	bound   *bound
 	outs    []outName
-	present plan.Expr // for a joined table, or the main one of a right join: whether the row has it; nil: always
+	present plan.Expr // whether the row has the table: for a joined table, or the main one of a right join; nil: always
 	where   []plan.Expr
 }
 
-// apart reports whether the rows of a joined table are made before they are joined.
+// apart reports whether the rows of a joined table are produced before the join.
 func (p *part) apart() bool { return p.join != nil && (p.join.kind == "<" || p.join.kind == ">") }
 
 // selection is the rows of a table with those joined to it, as they are before they are cut and written.
@@ -64,7 +64,7 @@ func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, 
 	if err != nil {
 		return nil, err
 	}
-	// With @group the groups are counted; one column alone counts the rows where it is not null.
+	// With @group, the groups are counted. A single column counts the rows where it is not null.
 	var arg []plan.Expr
 	distinct := false
 	if err := b.having(lv, s, aggs); err != nil {
@@ -92,7 +92,7 @@ func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, 
 	return s, nil
 }
 
-// rows binds the filtered rows of a table and of what is joined to it.
+// rows binds the filtered rows of a table and its joined tables.
 func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, error) {
 	main := &part{t: t}
 	s := &selection{parts: []*part{main}}
@@ -127,7 +127,7 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 	return s, b.joins(lv, s, a, joins, node, must, sc)
 }
 
-// wheres binds the conditions of a part, except for those that join it.
+// wheres binds the conditions of a part other than its join conditions.
 func (b *binder) wheres(lv *level, p *part, sc *scope, skip map[*cond]bool) (never bool, err error) {
 	p.where, never, err = b.conditions(lv, p.src, sc, skip)
 	if err == nil && p.t.hop != nil && p.t.hop.find != "" {
@@ -147,7 +147,7 @@ func filter(node plan.Node, preds []plan.Expr) plan.Node {
 	return &plan.Filter{Input: node, Preds: preds}
 }
 
-// from binds where the rows of a table come from: a label, a hop or a subquery.
+// from binds the source of a table's rows: a label, a hop or a subquery.
 func (b *binder) from(lv *level, p *part, in plan.Node, a *array, sc *scope) (plan.Node, error) {
 	t := p.t
 	p.src = &source{t: t, label: t.label}
@@ -274,7 +274,7 @@ func (b *binder) shape(lv *level, s *selection, a *array) error {
 	}
 	if aggs != nil {
 		aggregated(s, aggs)
-		if len(keys) == 0 { // groups come in the order of their keys, so that count is deterministic
+		if len(keys) == 0 { // groups are sorted by their keys, so that count is deterministic
 			for _, k := range aggs.keys {
 				keys = append(keys, sortKeys(&plan.ColRef{Col: k.Col}, false)...)
 			}
@@ -350,7 +350,7 @@ func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 	return nil
 }
 
-// bind makes a predicate of a combination.
+// bind returns the predicate of a combination.
 func (c *combination) bind(key func(string) (plan.Expr, error)) (plan.Expr, error) {
 	if c.op == 'k' {
 		return key(c.key)
@@ -451,7 +451,7 @@ func isTest(e expr) bool {
 	return false
 }
 
-// orders binds @order of the main table and of what is joined to it. A hop is ordered by depth and key where nothing else is said.
+// orders binds @order of the main table and its joined tables. A hop defaults to depth, then key.
 func (b *binder) orders(lv *level, s *selection, aggs *aggregation, a *array) ([]plan.SortKey, error) {
 	var keys []plan.SortKey
 	for _, p := range s.parts {

@@ -47,7 +47,7 @@ func (b *binder) subRows(lv *level, sc *scope, a *array) (*boundSub, error) {
 		return nil, err
 	}
 	sub := &boundSub{lv: lv, quant: a.quant, node: b.cut(a, s.node, 0)}
-	for _, p := range s.parts { // a name that is asked for goes before those of all properties
+	for _, p := range s.parts { // a requested name precedes those of all properties
 		sub.from = append(sub.from, p.outs...)
 	}
 	for _, p := range s.parts {
@@ -73,7 +73,7 @@ func (b *binder) subRows(lv *level, sc *scope, a *array) (*boundSub, error) {
 	return sub, nil
 }
 
-// cut binds count and page of an array; fallback is the count where none is given, 0 for no limit.
+// cut binds count and page of an array; fallback is the default count, 0 for no limit.
 func (b *binder) cut(a *array, node plan.Node, fallback int64) plan.Node {
 	s := &plan.Slice{Input: node}
 	count := fallback
@@ -105,7 +105,7 @@ func (b *binder) cut(a *array, node plan.Node, fallback int64) plan.Node {
 	return s
 }
 
-// takes makes a parameter of a subquery that runs before what is being bound.
+// takes makes a parameter of a subquery that runs earlier.
 func (b *binder) takes(s *boundSub, k takeKind, at *node) *plan.Param {
 	col := b.column(s.lv, s.value, "")
 	for _, t := range s.query.takes {
@@ -187,8 +187,8 @@ func (b *binder) compareBound(lv *level, col plan.Expr, c *cond, s *boundSub) (p
 	return b.quantified(lv, col, code, c, s, list), nil
 }
 
-// quantified binds a comparison with ALL or ANY rows of a subquery. Of one that runs before, the least or the greatest
-// value decides.
+// quantified binds a comparison with ALL or ANY rows of a subquery. If the subquery runs earlier, its least or greatest value
+// decides.
 func (b *binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *cond, s *boundSub, list func() plan.Expr) plan.Expr {
 	all := s.quant == "ALL"
 	if code == plan.Eq || code == plan.Ne || s.query == nil {

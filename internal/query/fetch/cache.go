@@ -8,8 +8,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Cache keeps the programs of request shapes: a request that differs from an earlier one in values alone is not bound
-// again. It belongs to one graph and is safe for concurrent use.
+// Cache keeps the programs of request shapes, so that a request that differs from an earlier one only in values is not bound again.
+// It belongs to one graph and is safe for concurrent use.
 type Cache struct {
 	mu       sync.Mutex
 	programs map[string]*program
@@ -18,14 +18,14 @@ type Cache struct {
 	size     int
 }
 
-// NewCache makes a cache of up to size shapes.
+// NewCache returns a cache of up to size shapes.
 func NewCache(size int) *Cache {
 	return &Cache{
 		programs: make(map[string]*program), finds: make(map[string]*find), writes: make(map[string]*plan.Query), size: size,
 	}
 }
 
-// program finds or makes the program of a request. A nil cache keeps nothing.
+// program returns the cached program of a request, or binds it. A nil cache keeps nothing.
 func (c *Cache) program(r *Request, cat graph.Catalog) (*program, error) {
 	if c == nil {
 		return bind(r, cat)
@@ -47,7 +47,7 @@ func (c *Cache) program(r *Request, cat graph.Catalog) (*program, error) {
 	return p, nil
 }
 
-// write finds or makes a plan that names alone tell from others.
+// write returns the cached plan of some names, or builds it.
 func (c *Cache) write(key string, make func() *plan.Query) *plan.Query {
 	if c == nil {
 		return make()
@@ -62,7 +62,7 @@ func (c *Cache) write(key string, make func() *plan.Query) *plan.Query {
 	return q
 }
 
-// find finds or makes the query of the vertices that an object of a writing request is about.
+// find returns the query of the vertices that an object of a writing request names.
 func (c *Cache) find(key string, cat graph.Catalog, make func() (*find, error)) (*find, error) {
 	if c == nil {
 		return make()
@@ -82,7 +82,7 @@ func (c *Cache) find(key string, cat graph.Catalog, make func() (*find, error)) 
 	return f, err
 }
 
-// keep puts an entry in; where there is no room, any one goes.
+// keep adds an entry. A full cache evicts an arbitrary one.
 func keep[V any](m map[string]V, key string, v V, size int) {
 	if len(m) >= size {
 		for k := range m {
@@ -99,7 +99,7 @@ func (r *Request) shape() string {
 	return string(shapeOf(b, r.doc.root, "", 0))
 }
 
-// shapeOf appends the shape of a value: its text where binding reads it, else only what kind of value it is.
+// shapeOf appends the shape of a value: its text if binding reads it, else only its kind.
 func shapeOf(dst []byte, n *node, key string, depth int) []byte {
 	if n.kind == kObject {
 		dst = append(dst, '{')

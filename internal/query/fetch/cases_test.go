@@ -22,7 +22,7 @@ type fetchCase struct {
 	Expected                  any
 }
 
-// TestSharedCases replays the cases beside the repository.
+// TestSharedCases replays the shared cases, which lie beside the repository.
 func TestSharedCases(t *testing.T) { sharedCases(t, newWorld(t, 1)) }
 
 // TestSharedCasesStored replays them over the real store.
@@ -160,7 +160,7 @@ func same(a, b any, bag bool) bool {
 	return a == b
 }
 
-// numbers reads both as numbers, one of which may be a text.
+// numbers reads both values as numbers. One of them may be a string.
 func numbers(a, b any) (x, y float64, ok bool) {
 	x, aNum := a.(float64)
 	y, bNum := b.(float64)

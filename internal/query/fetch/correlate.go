@@ -7,9 +7,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// where keeps the rows that satisfy predicates. A label that is matched with rows from above by properties without an
-// index is read once for a whole level of those rows, not once a row: by a hash join where a property equals what stands
-// above or is in a list of it, else by a product. The rows come in the order of the label, as a scan for each row gives them.
+// where keeps the rows that satisfy predicates. A label that predicates compare with rows from above, without an index, is read once
+// for a whole level of those rows: by a hash join if a property equals a value from above or is in a list of it, else by a product.
+// The rows keep the order of the label, as a scan for each row would produce them.
 func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 	if j, ok := node.(*plan.HashJoin); ok && len(j.LeftKeys) == 0 {
 		return b.paired(lv, j, preds)
@@ -22,7 +22,7 @@ func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 	if !ok || len(m.Pattern.Vertices) != 1 {
 		return filter(node, preds)
 	}
-	preds, m.Pattern.Preds = append(m.Pattern.Preds, preds...), nil // those of access rules are there already
+	preds, m.Pattern.Preds = append(m.Pattern.Preds, preds...), nil // predicates of access rules are already present
 	v, label := m.Pattern.Vertices[0].Col, m.Pattern.Vertices[0].Labels.Name
 	at, byList := -1, false
 	for i, p := range preds {
@@ -68,8 +68,8 @@ func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 	return filter(&plan.Sort{Input: join, Keys: []plan.SortKey{{Expr: &plan.ColRef{Col: v}}}}, above)
 }
 
-// lookedUp matches a label by the index that a predicate can use. What else compares it with rows from above is tested
-// behind the look-up, which gives the rows in the order of those above; a scan would not.
+// lookedUp matches a label by an index that a predicate can use. The other predicates that compare it with rows from above filter
+// the look-up, which keeps the order of those rows; a scan would not.
 func lookedUp(m *plan.Match, preds []plan.Expr, at int, v plan.Col) plan.Node {
 	var inside, above []plan.Expr
 	for i, p := range preds {
@@ -86,7 +86,7 @@ func lookedUp(m *plan.Match, preds []plan.Expr, at int, v plan.Col) plan.Node {
 	return node
 }
 
-// paired pairs the rows from above with those of a subquery that equal them, where a predicate compares them.
+// paired joins the rows from above with equal rows of a subquery, if a predicate compares them.
 func (b *binder) paired(lv *level, j *plan.HashJoin, preds []plan.Expr) plan.Node {
 	for i, p := range preds {
 		e, ok := p.(*plan.Op)
@@ -112,7 +112,7 @@ func usesCol(e plan.Expr, cols []plan.Col) bool {
 	return found
 }
 
-// unordered takes away the order that where has given rows which are counted or tested for alone.
+// unordered removes the sort that where adds, for rows that are only counted or tested.
 func unordered(node plan.Node) plan.Node {
 	switch n := node.(type) {
 	case *plan.Sort:
@@ -123,8 +123,8 @@ func unordered(node plan.Node) plan.Node {
 	return node
 }
 
-// product pairs the rows from above with those of a label that pass the predicates inside. What the predicates above
-// read of the label's rows is read before they are paired.
+// product pairs the rows from above with the rows of a label that pass the predicates inside. It first reads the properties of the
+// label's rows that the predicates above use.
 func (b *binder) product(lv *level, m *plan.Match, arg *plan.Argument, before, inside, above []plan.Expr) plan.Node {
 	v := m.Pattern.Vertices[0].Col
 	read := &plan.Project{Keep: true}
@@ -209,7 +209,7 @@ func fromAbove(e plan.Expr, v plan.Col) bool {
 	return ok && outer
 }
 
-// local reports whether an expression is about v alone.
+// local reports whether an expression depends on v only.
 func local(e plan.Expr, v plan.Col) bool {
 	return columnsOf(e, func(c plan.Col) bool { return c == v })
 }

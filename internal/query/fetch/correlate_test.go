@@ -16,8 +16,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// TestPlans shows the plans of requests: below RollUp and its like, what reads nothing of the rows around it is read once
-// for all of them.
+// TestPlans shows the plans of requests: below RollUp and similar nodes, a subplan that does not depend on the rows around it runs
+// once for all of them.
 func TestPlans(t *testing.T) {
 	w := newWorld(t, 2)
 	w.load(small)
@@ -36,7 +36,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// someRows makes a graph of users with lists of all kinds and of comments that they name, few of them rightly.
+// someRows builds a graph of users with lists of all kinds and comments that refer to them, few of them correctly.
 func someRows(r *rand.Rand) string {
 	var b strings.Builder
 	for id := 1; id <= 30; id++ {
@@ -56,8 +56,8 @@ func someRows(r *rand.Rand) string {
 	return b.String()
 }
 
-// TestReferencesToRows compares the answers of arrays whose items refer to their rows with and without an index of what
-// they compare, and with the answers for each row by itself.
+// TestReferencesToRows compares the answers of arrays whose items refer to their rows with and without an index on the compared
+// property, and with the answers for each row by itself.
 func TestReferencesToRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, batch := range []int{1, 3, 0} {

@@ -13,7 +13,7 @@ const (
 	CodeMalformed   = 400 // encoding or JSON
 	CodeNoRight     = 401
 	CodeUnsupported = 403 // forbidden or unsupported
-	CodeNotFound    = 404 // no such label, property or method
+	CodeNotFound    = 404 // unknown label, property or method
 	CodeArgument    = 406 // illegal argument
 	CodeNotLoggedIn = 407
 	CodeTimeout     = 408
@@ -25,11 +25,11 @@ const (
 	CodeNull        = 417
 	CodeBusy        = 429 // too busy
 	CodeInternal    = 500 // a fault of the server
-	CodeUnknown     = 504 // changes may have come to pass
+	CodeUnknown     = 504 // changes may have been made
 )
 
-// Error is what a request failed with. Path names the key, from the root of the request, members joined by "/"; it is
-// empty where no key is to blame.
+// Error is the error of a request. Path names the key, from the root of the request, members joined by "/"; it is empty if no key is
+// at fault.
 type Error struct {
 	Code int
 	Path string

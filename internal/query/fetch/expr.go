@@ -25,7 +25,7 @@ type (
 		fn             string
 		args           []expr
 		distinct, star bool
-		raw            string // of degree: what stands in the parentheses
+		raw            string // of degree: the text in parentheses
 		src            string
 	}
 
@@ -92,7 +92,7 @@ func parseExpr(s string) (expr, error) {
 	return e, p.end()
 }
 
-// parseTail reads what a {} condition writes behind its property, such as ">5" or "%2=0".
+// parseTail parses the part of a {} condition after its property, such as ">5" or "%2=0".
 func parseTail(name, s string) (expr, error) {
 	p := &exprParser{s: s}
 	var e expr = &nameExpr{name: name}
@@ -131,7 +131,7 @@ func (p *exprParser) blanks() {
 	}
 }
 
-// take consumes one of the symbols, the longest first.
+// take consumes one of the symbols, trying the longest first.
 func (p *exprParser) take(symbols ...string) string {
 	p.blanks()
 	for _, s := range symbols {
@@ -365,8 +365,7 @@ func (p *exprParser) call(name string, start int) (expr, error) {
 	}
 }
 
-// argument reads an argument of a function. What is no expression stands for itself as a text, as in
-// date_format(date,%Y-%m).
+// argument parses an argument of a function. Text that is no expression is a string, as in date_format(date,%Y-%m).
 func (p *exprParser) argument() (expr, error) {
 	start := p.pos
 	e, err := p.comparison()

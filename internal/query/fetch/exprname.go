@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// answerName is the name of a column in the answer: its alias, its property, or the text of its expression as MySQL names it, in
-// which properties stand in backquotes, behind the table where several are joined, and texts in quotes.
+// answerName returns the name of a column in the answer: its alias, its property, or the text of its expression as MySQL names it.
+// In that text, properties are in backquotes, qualified by the table if several are joined, and strings are in quotes.
 func (c *column) answerName(t *table, joined bool) string {
 	if !c.bare {
 		return c.name
@@ -23,7 +23,7 @@ func (c *column) answerName(t *table, joined bool) string {
 	return quoteNames(c.name, qualifier)
 }
 
-// quoteNames puts the properties in the text of an expression in backquotes, behind the qualifier.
+// quoteNames puts the properties in the text of an expression in backquotes, after the qualifier.
 func quoteNames(s, qualifier string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -61,7 +61,7 @@ func quoteNames(s, qualifier string) string {
 	return b.String()
 }
 
-// quoteArgs does so for the arguments of a function; what is no expression is a text.
+// quoteArgs does the same for the arguments of a function. An argument that is no expression is a string.
 func quoteArgs(fn, args, qualifier string) string {
 	if args == "" || strings.EqualFold(fn, "degree") {
 		return args
@@ -93,7 +93,7 @@ func wordLen(s string) int {
 	return len(s)
 }
 
-// closing finds the parenthesis that closes the one at the beginning of s, which is there.
+// closing returns the position of the parenthesis that closes the one at the start of s. It must exist.
 func closing(s string) int {
 	depth, quote := 0, byte(0)
 	for i := range len(s) {

@@ -11,7 +11,7 @@ const (
 	fieldRow                     // the one row of a list as an object, absent where the list is empty
 	fieldList                    // a list of rows, absent where it is empty
 	fieldText                    // a value of the request
-	fieldHidden                  // what a hidden query gave
+	fieldHidden                  // the result of a hidden query
 	fieldPage                    // the total and the info of a nested array
 	fieldSlot                    // a value of an earlier result
 )
@@ -30,7 +30,7 @@ type field struct {
 	json   map[string]bool
 }
 
-// element says what an element of a list looks like.
+// element describes an element of a list.
 type element struct {
 	value  bool    // the value of column col, left out where it is null
 	json   bool    // the text of it is JSON

@@ -10,7 +10,7 @@ import (
 
 var fuzzed = []string{"get", "head", "post", "put", "delete"}
 
-// FuzzFetch runs any request: it must answer with JSON, and never with a fault of the server.
+// FuzzFetch runs arbitrary requests: each answer must be JSON, and never an internal error.
 func FuzzFetch(f *testing.F) {
 	files, err := filepath.Glob("testdata/fetch/*")
 	if err != nil {

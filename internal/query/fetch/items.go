@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Items runs a request for one array and passes each of its items, as JSON, to take, which must not keep it. The rest of the
-// answer is dropped. Errors are those of Run, and those of take.
+// Items runs a request for one array and passes each of its items, as JSON, to take, which must not retain it. It drops the rest of
+// the answer. It returns the errors of Run and of take.
 func (r *Request) Items(ctx context.Context, runner Runner, cache *Cache, take func(item []byte) error) (Result, error) {
 	x := r.start(ctx, runner, cache, io.Discard)
 	x.items = take

@@ -2,11 +2,10 @@ package fetch
 
 import "slices"
 
-// joinedTable is the table of a join as the joined rows see it, with what the join's object adds, nil for none.
+// joinedTable returns the table of a join as the joined rows see it, with the additions of the join's object, nil for none.
 //
-// A left or right join takes rows of a table as its own @group, @having and DISTINCT make them: its grouped rows are a
-// subquery. Every other join pairs rows first and groups the pairs. The words of the join's object replace those of the table
-// over the pairs.
+// A left or right join takes the rows of a table after its own @group, @having and DISTINCT, so its grouped rows are a subquery.
+// Every other join pairs rows first and groups the pairs. Over the pairs, the keys of the join's object replace those of the table.
 func (b *binder) joinedTable(a *array, j *join) (t *table, extra *table, links []*cond, err error) {
 	t = a.find(j.key)
 	links = t.links(a)
@@ -51,7 +50,7 @@ func (t *table) shaped() bool {
 	return t.distinct || t.havings != nil || t.grouped()
 }
 
-// derived makes a table of the rows of t, without the conditions that join them, as @from@ does.
+// derived returns a table of the rows of t, without its join conditions, as @from@ does.
 func (t *table) derived(links []*cond) *table {
 	inner := *t
 	inner.conds = slices.DeleteFunc(slices.Clone(t.conds), func(c *cond) bool { return slices.Contains(links, c) })
@@ -71,7 +70,7 @@ func (t *table) derived(links []*cond) *table {
 		outer.columns = append(outer.columns, &column{expr: &nameExpr{name: name}, name: name})
 	}
 	inner.columns = slices.Clone(t.columns)
-	for _, c := range links { // what joins is read from the subquery, though it is not asked for
+	for _, c := range links { // the subquery returns the join columns, even if the request does not
 		if !slices.ContainsFunc(inner.columns, func(o *column) bool { return o.name == c.name }) {
 			inner.columns = append(inner.columns, &column{expr: &nameExpr{name: c.name}, name: c.name})
 		}
@@ -79,8 +78,8 @@ func (t *table) derived(links []*cond) *table {
 	return outer
 }
 
-// rightFirst moves a right join before the left ones that precede it: those hang on rows of the main table, which a right
-// join keeps or leaves out as a whole.
+// rightFirst moves a right join before the left joins that precede it: those depend on main rows, which a right join keeps or drops
+// entirely.
 func rightFirst(joins []*join) []*join {
 	at := slices.IndexFunc(joins, func(j *join) bool { return j.kind == ">" })
 	if at <= 0 || slices.ContainsFunc(joins[:at], func(j *join) bool { return j.kind != "<" }) {

@@ -26,10 +26,10 @@ const (
 
 var kindNames = [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}
 
-// maxNesting bounds the recursion of the parser; what a request may nest is bounded by Limits.Depth.
+// maxNesting bounds the recursion of the parser; Limits.Depth bounds the nesting of a request.
 const maxNesting = 256
 
-// node is one value of the request's JSON. Its place in the tree gives the path of an error.
+// node is one value of the request's JSON. Its parents give the path of an error.
 type node struct {
 	kind    kind
 	ord     int         // its number among the values of members; -1 for an element of a list
@@ -86,7 +86,7 @@ func (n *node) name() string {
 	return ""
 }
 
-// what describes the value in a message, shortened.
+// what returns a short description of the value for a message.
 func (n *node) what() string {
 	s := n.raw
 	if len(s) <= 60 {
@@ -105,7 +105,7 @@ type document struct {
 	nodes []*node // the members' values by ord
 }
 
-// parseJSON reads one JSON object that is valid in UTF-8, has no key twice in an object and nothing behind it.
+// parseJSON parses one JSON object that is valid UTF-8, repeats no key in an object and has no trailing data.
 func parseJSON(body []byte) (*document, error) {
 	if !utf8.Valid(body) {
 		return nil, &Error{Code: CodeMalformed, Msg: "the request is not valid UTF-8"}
@@ -154,7 +154,7 @@ func (p *parser) space() {
 	}
 }
 
-// value reads a value; ord is -1 for what is not a member's value.
+// value parses a value; ord is -1 for a value that is not a member's.
 func (p *parser) value(parent *node, key string, ord, depth int) (*node, error) {
 	if depth > maxNesting {
 		return nil, p.fault("nested deeper than %d", maxNesting)
@@ -254,7 +254,7 @@ func (p *parser) object(n *node, depth int) error {
 	}
 }
 
-// more goes past what stands behind a member or an element: a comma, or the end of what it is in.
+// more consumes the separator after a member or element: a comma, or the closing bracket.
 func (p *parser) more(end byte, in, name string) (bool, error) {
 	p.space()
 	if p.pos >= len(p.body) {

@@ -32,8 +32,8 @@ func isTableKey(key string) bool {
 // isArrayKey reports whether a key names an array.
 func isArrayKey(key string) bool { return strings.HasSuffix(key, "[]") }
 
-// arrayTarget reads the name of an array as what its items are unwrapped to: "User[]" gives User, "User-id[]" User and
-// id. What follows a colon is the name of the array, not of a table in it. Whether they are there is for the caller to see.
+// arrayTarget parses the name of an array into the selection from its items: "User[]" gives User, "User-id[]" User and id. A name
+// after a colon is that of the array, not of a table in it. The caller checks that they exist.
 func arrayTarget(key string) []string {
 	name, _ := splitAlias(strings.TrimSuffix(key, "[]"))
 	if name == "" {
@@ -42,7 +42,7 @@ func arrayTarget(key string) []string {
 	return strings.Split(name, "-")
 }
 
-// operator is what a condition's key asks for.
+// operator is the comparison that a condition's key requests.
 type operator uint8
 
 const (
@@ -75,14 +75,14 @@ type condKey struct {
 	logic  logic
 	marked bool // the logic is written out
 	fold   bool // *~: without regard to case
-	left   byte // of opLike: what LIKE has before the text as it stands, 0 for nothing
+	left   byte // of opLike: the wildcard of LIKE before the text, 0 for none
 	right  byte // and behind it
-	quoted bool // of opLike: the text stands for itself
+	quoted bool // of opLike: the text contains no wildcards
 	length byte // '[' compares the length of a text, '{' that of a list
 	ref    bool
 }
 
-// parseCondKey takes a key apart. It gives a reason where it cannot.
+// parseCondKey parses a condition's key. It returns a reason if it cannot.
 func parseCondKey(key string) (c condKey, reason string) {
 	if strings.HasSuffix(key, "@") {
 		c.ref, key = true, key[:len(key)-1]
@@ -139,7 +139,7 @@ func parseCondKey(key string) (c condKey, reason string) {
 	return c, ""
 }
 
-// wildcards reads what stands before $: % or _ for LIKE's wildcard, ? for none, on both sides or one for both.
+// wildcards parses the wildcards before $: % or _ as in LIKE, ? for none; two for both sides or one for both.
 func (c *condKey) wildcards(key string) (rest, reason string) {
 	isMark := func(b byte) bool { return b == '%' || b == '_' || b == '?' }
 	if key == "" || !isMark(key[len(key)-1]) {

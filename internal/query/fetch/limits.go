@@ -1,6 +1,6 @@
 package fetch
 
-// Limits bounds what one request may ask for. A message of refusal names the field by its setting.
+// Limits bounds a request. A message of refusal names the field by its setting.
 type Limits struct {
 	Depth   int // nested objects and arrays, default 10 (fetch-depth)
 	Objects int // objects in one object, default 50 (fetch-objects)
@@ -11,7 +11,7 @@ type Limits struct {
 	Hops    int // the greatest depth of a hop, default 10 (fetch-hops)
 }
 
-// EnsureDefaults fills in what is zero.
+// EnsureDefaults replaces zeros by defaults.
 func (l *Limits) EnsureDefaults() {
 	for _, f := range []struct {
 		field *int

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// outward reports whether what stands in a scope refers to rows around it. What does not is fetched once for all of them.
+// outward reports whether a member of a scope refers to rows around it. A member that does not is fetched once for all of them.
 type outward struct{ sc *scope }
 
 // member looks through a member of an item; its own references begin at the item.

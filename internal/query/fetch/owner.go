@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// identify makes the parameters of owners, while access rules are on.
+// identify makes the parameters of owners if access rules are on.
 func (x *run) identify() error {
 	r := &x.req.rights
 	if r.rules == nil {
@@ -43,8 +43,8 @@ func (c *Cache) contactsPlan(label, key, prop string) *plan.Query {
 	})
 }
 
-// own checks what post or put writes to an object: no property that the role may not write, and no owner but the caller,
-// who becomes the owner of a new vertex without one.
+// own checks the properties that post or put writes to an object. It refuses properties that the role may not write and owners other
+// than the caller, who becomes the owner of a new vertex without one.
 func (x *run) own(o *node, as role, rule *Rule, props []graph.MapEntry) ([]graph.MapEntry, error) {
 	denied := rule.denied(as, true)
 	has := false

@@ -49,12 +49,12 @@ func Parse(method string, body []byte, limits Limits) (*Request, error) {
 	return r, nil
 }
 
-// Restrict has rules, which may be nil, decide what the request may do for its caller.
+// Restrict makes the request subject to rules, which may be nil, for its caller.
 func (r *Request) Restrict(rules *Rules, caller Caller) {
 	r.rights.rules, r.rights.caller = rules, caller
 }
 
-// Wrap returns the request that `POST /get/User[]` with the body stands for.
+// Wrap returns the request that `POST /get/User[]` with this body is short for.
 func Wrap(key string, body []byte) []byte {
 	b := append([]byte{'{'}, fn.AppendJSONString(nil, key)...)
 	b = append(b, ':')
@@ -62,7 +62,7 @@ func Wrap(key string, body []byte) []byte {
 	return append(b, '}')
 }
 
-// treeParser makes the tree of a reading request.
+// treeParser parses a reading request into a tree.
 type treeParser struct {
 	limits *Limits
 	head   bool
@@ -113,7 +113,7 @@ func (p *treeParser) count(c *member, objects, arrays *int) error {
 	return nil
 }
 
-// member reads a member of an object or (inArray) of an array; nil for one that says nothing.
+// member parses a member of an object or (inArray) of an array; nil for one without effect.
 func (p *treeParser) member(m *node, depth int, inArray bool) (*member, error) {
 	c := &member{n: m, key: m.key}
 	if m.kind == kObject && depth+1 > p.limits.Depth {
@@ -325,7 +325,7 @@ func (p *treeParser) subquery(n *node, depth int) (*array, error) {
 	return a, nil
 }
 
-// parseJoins reads "join": "</User/id@,&/Comment", or an object with such keys.
+// parseJoins parses "join": "</User/id@,&/Comment", or an object with such keys.
 func parseJoins(n *node) ([]*join, error) {
 	var joins []*join
 	switch n.kind {
@@ -389,7 +389,7 @@ func parseJoin(n *node, s string) (*join, error) {
 	return j, nil
 }
 
-// checkJoin finds what a join names.
+// checkJoin resolves the tables that a join names.
 func (a *array) checkJoin(j *join) error {
 	if j.key == "" {
 		return nil
@@ -431,7 +431,7 @@ func (t *table) cond(key string) *cond {
 	return nil
 }
 
-// links are the conditions that refer to a table beside this one.
+// links returns the conditions that refer to a table beside this one.
 func (t *table) links(a *array) []*cond {
 	var links []*cond
 	for _, c := range t.conds {

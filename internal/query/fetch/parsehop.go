@@ -12,7 +12,7 @@ type hopWords struct {
 	hop, start, startRef, depth, walk, end, endRef, find, must *node
 }
 
-// take keeps the member if its key, without the @ of an object's words, is one of them.
+// take keeps the member if its key, without the @ of an object's keywords, is one of them.
 func (h *hopWords) take(key string, m *node) bool {
 	to := map[string]**node{
 		"hop": &h.hop, "start": &h.start, "start@": &h.startRef, "depth": &h.depth, "walk": &h.walk,

@@ -17,7 +17,7 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 	t.label, _ = splitAlias(n.key)
 	var h hopWords
 	objects, arrays := 0, 0
-	if raw := n.get("@raw"); raw != nil { // other words may hold what is read with it alone
+	if raw := n.get("@raw"); raw != nil { // the table's other keywords may bind values used only with it
 		return nil, unsupported(raw, "the word @raw is not supported")
 	}
 	for _, m := range n.members {
@@ -64,7 +64,7 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 	return t, t.finish()
 }
 
-// finish checks what needs all members.
+// finish checks conditions that involve several members.
 func (t *table) finish() error {
 	if m := t.n.get("@combine"); m != nil {
 		c, err := t.parseCombine(m)
@@ -582,7 +582,7 @@ func (t *table) parseHaving(m *node, and bool) error {
 	return nil
 }
 
-// numeric reads the text of a number; what is none is null.
+// numeric parses a number; text that is no number is null.
 func numeric(s string) graph.Value {
 	if s == "" || len(s) > 40 || !strings.ContainsAny(s[:1], "-0123456789") {
 		return graph.Value{}

@@ -2,7 +2,7 @@ package fetch
 
 import "strings"
 
-// parseWrites reads the objects of post, put and delete: "Label": {…} and "Label[]": [{…}, …].
+// parseWrites parses the objects of post, put and delete: "Label": {…} and "Label[]": [{…}, …].
 func (r *Request) parseWrites() error {
 	total := 0
 	for _, m := range r.doc.root.members {

@@ -11,14 +11,14 @@ import (
 type Runner interface {
 	// Catalog knows the names of the graph.
 	Catalog() graph.Catalog
-	// Run prepares and runs a plan and hands its rows, the columns q.Out, to sink, which is done with the batch when it
-	// returns. Vertices, edges and paths in them have their records. All requests of one shape bring the same q, so that
-	// what is prepared for it can be kept by its address; q is not changed after its first run. A sink may end the run by
-	// errEnough's like: Run returns the sink's error as it is.
+	// Run prepares and runs a plan and passes its rows, the columns q.Out, to sink, which must not retain the batch. Vertices, edges
+	// and paths in them have their records. All requests of one shape pass the same q, so its prepared form can be cached by its
+	// address; q does not change after its first run. A sink may end the run early with an error such as errEnough: Run returns the
+	// sink's error unchanged.
 	Run(ctx context.Context, q *plan.Query, params map[string]graph.Value, sink func(*graph.Batch) error) error
 }
 
-// program is what all requests of one shape are bound to: which plans to run, and how the answer is made of their rows.
+// program is the bound form of all requests of one shape: the plans to run, and how to build the answer from their rows.
 type program struct {
 	params  []param
 	members []*output
@@ -38,7 +38,7 @@ const (
 	outTable                    // the first row of query as an object
 	outHead                     // the number of rows
 	outArray                    // the rows of query as a list
-	outHidden                   // nothing: the query runs for what others need of it
+	outHidden                   // nothing: the query runs for parameters of other queries
 )
 
 // output is one member of an answer.
@@ -56,27 +56,27 @@ type output struct {
 	explain bool
 }
 
-// query is a plan with what it needs and what is taken from its rows.
+// query is a plan with its parameters and the values that later queries take from its rows.
 type query struct {
 	q      *plan.Query
 	proj   *plan.Project // the columns of the answer, in the order of q.Out
 	needs  []string      // parameters that must not be null; if one is, there are no rows
 	never  bool          // it cannot have rows
-	first  bool          // the first row alone counts
+	first  bool          // only the first row counts
 	takes  []take
 	hidden *hidden // rows are written apart, for each item of an array
 	isOpen bool    // it is still being bound
-	ran    bool    // it has its place among what runs
+	ran    bool    // it has a position in the order of execution
 }
 
-// hidden is an object or a list that is the same in all items of an array: it is made once.
+// hidden is an object or list that is the same in all items of an array, so it is built once.
 type hidden struct {
 	slot   int // of run.texts
 	fields []field
 	elem   *element
 }
 
-// takeKind says how a parameter is made of rows.
+// takeKind says how a parameter is built from rows.
 type takeKind uint8
 
 const (
@@ -90,7 +90,7 @@ const (
 	takeNull                   // whether a value is null
 )
 
-// take makes the parameter slot of a query's rows.
+// take builds the parameter slot from a query's rows.
 type take struct {
 	kind takeKind
 	col  int // of the rows
@@ -101,8 +101,8 @@ type take struct {
 	path   string // of takeSingle: to blame
 }
 
-// paging is what query 1 and 2 ask for. Its columns are in the row (nested) or its parameter is set by a query that
-// runs before.
+// paging holds the totals that query 1 and 2 request. Its columns are in the row (nested), or a query that runs earlier sets its
+// parameter.
 type paging struct {
 	slot     string // of the total
 	col      int    // in a nested row, else -1
@@ -111,7 +111,7 @@ type paging struct {
 	pageOrd  int
 	total    []byte // the key of the total, nil: not written
 	info     []byte
-	rows     bool // the rows are asked for as well
+	rows     bool // the request wants the rows as well
 }
 
 // paramKind says how a value of the request becomes a parameter.
@@ -123,14 +123,13 @@ const (
 	paramID                      // null unless positive or not blank
 	paramIDNum
 	paramList   // a list, texts of numbers twice
-	paramIDList // likewise, without what no id can be
+	paramIDList // likewise, without values that cannot be ids
 	paramLike   // a LIKE pattern
 	paramSkip   // page × count
 	paramInt    // a boolean as 0 or 1
 )
 
-// param is a parameter that is made of the values of the request, which all requests of one shape have at the same
-// places.
+// param is a parameter built from values of the request, which stand at the same places in all requests of one shape.
 type param struct {
 	name  string
 	kind  paramKind

@@ -8,23 +8,23 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// errOuter says that something refers to a row above, where only what is the same for all rows can stand.
+// errOuter says that an expression refers to a row above where only a constant is allowed.
 var errOuter = errors.New("refers to a row above")
 
-// target is what a reference finds: an expression over the rows of a level, or a parameter. Neither: nothing.
+// target is the result of resolving a reference: an expression over the rows of a level, or a parameter. Neither: nothing.
 type target struct {
 	expr plan.Expr
 	lv   *level
 	slot string
 	page *paging // with info: the whole of it
 	info bool
-	// plain is the value of the request that slot is made of, nil where it is something else.
+	// plain is the request's value that the slot is built from, or nil.
 	plain *node
 }
 
 func (t target) found() bool { return t.expr != nil || t.slot != "" }
 
-// resolve follows the path of a reference that stands in the scope, at the level; both may be of the object that refers.
+// resolve follows the path of a reference in a scope at a level; both may belong to the referring object.
 func (b *binder) resolve(path string, sc *scope, lv *level) (target, error) {
 	if rest, ok := strings.CutPrefix(path, "/"); ok {
 		parts := strings.Split(rest, "/")
@@ -112,7 +112,7 @@ func (b *binder) ofTable(t *bound, name string, lv *level) (target, error) {
 	return target{slot: b.capture(t.lv, takeFirst, e, name, 0)}, nil
 }
 
-// ofArray finds what references from outside an array may name.
+// ofArray resolves a reference from outside to a member of an array.
 func (b *binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
 	a := th.array
 	if len(rest) == 1 && (rest[0] == "total" || rest[0] == "info") {
@@ -141,7 +141,7 @@ func (b *binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
 	}
 	row, err := strconv.Atoi(rest[0])
 	if err != nil || row < 0 {
-		return target{}, nil //nolint:nilerr // what is no number of a row refers to nothing
+		return target{}, nil //nolint:nilerr // a value that is no row number refers to nothing
 	}
 	key, rest := a.main, rest[1:]
 	if a.value >= 0 && len(rest) == 0 {
@@ -184,7 +184,7 @@ func (b *binder) column(lv *level, e plan.Expr, name string) int {
 	return col
 }
 
-// value returns what a reference found as an expression at a level.
+// value returns the target of a reference as an expression at a level.
 func (t target) value(lv *level) plan.Expr {
 	if t.expr != nil {
 		lv.use(t.expr, t.lv)

@@ -14,11 +14,11 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// role is what a request acts as.
+// role is the role in which a request acts.
 type role string
 
-// The roles of the protocol. CONTACT, CIRCLE and OWNER say whose rows are seen: those of the caller's contacts, of these
-// and the caller, of the caller.
+// The roles of the protocol. CONTACT, CIRCLE and OWNER limit the visible rows: to those of the caller's contacts, of contacts and
+// caller, of the caller.
 const (
 	roleUnknown role = "UNKNOWN"
 	roleLogin   role = "LOGIN"
@@ -33,9 +33,9 @@ var roles = []role{roleUnknown, roleLogin, roleContact, roleCircle, roleOwner, r
 // codeNotLoggedIn is the code of a request whose caller is not known, though its role needs one.
 const codeNotLoggedIn = 407
 
-// Caller is who sent a request.
+// Caller is the sender of a request.
 type Caller struct {
-	ID    graph.Value // the key of the caller's vertex; null for nobody
+	ID    graph.Value // the key of the caller's vertex; null if anonymous
 	Admin bool
 }
 
@@ -61,7 +61,7 @@ type Rules struct {
 	Edges  map[string]*Rule `yaml:"edges"`
 }
 
-// Rule is what the roles may do with a label or an edge type.
+// Rule lists the roles that may use each method on a label or an edge type.
 type Rule struct {
 	Owner   string                `yaml:"owner"`
 	Get     []role                `yaml:"get"`
@@ -74,7 +74,7 @@ type Rule struct {
 	Columns map[string]ColumnRule `yaml:"columns"`
 }
 
-// ColumnRule narrows who may read or write a property; a list that does not exist narrows nothing.
+// ColumnRule restricts who may read or write a property; a nil list restricts nothing.
 type ColumnRule struct {
 	Read  []role `yaml:"read"`
 	Write []role `yaml:"write"`
@@ -124,10 +124,10 @@ func ParseRules(text []byte) (*Rules, error) {
 	return r, errors.Join(errs...)
 }
 
-// owned reports whether a role sees the rows of some owners alone.
+// owned reports whether a role sees only the rows of some owners.
 func (x role) owned() bool { return x == roleOwner || x == roleContact || x == roleCircle }
 
-// of returns who may use a method.
+// of returns the roles that may use a method.
 func (r *Rule) of(method string) []role {
 	or := func(lists ...[]role) []role {
 		for _, l := range lists {
@@ -175,7 +175,7 @@ func (r *Rule) denied(x role, write bool) map[string]bool {
 	return out
 }
 
-// rights is what one request may do.
+// rights is the permissions of one request.
 type rights struct {
 	rules  *Rules
 	method string

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch"
 )
 
-// TestRules runs requests of several callers under access rules. The argument caller is the key of one; admin makes it
-// one; the command rules replaces the rules.
+// TestRules runs requests of several callers under access rules. The argument caller is a caller's key; admin makes the caller one;
+// the command rules replaces the rules.
 func TestRules(t *testing.T) {
 	w := newWorld(t, 2)
 	w.load(small)

@@ -15,7 +15,7 @@ import (
 // errLimitReached ends a query whose first row is all that counts.
 var errLimitReached = errors.New("enough")
 
-// Explainer is a Runner that can show what becomes of a plan, for @explain.
+// Explainer is a Runner that can describe the final form of a plan, for @explain.
 type Explainer interface {
 	Explain(q *plan.Query) (string, error)
 }
@@ -27,17 +27,17 @@ type run struct {
 	runner Runner
 	cache  *Cache
 	params map[string]graph.Value
-	texts  []madeText // what hidden queries gave
+	texts  []madeText // results of hidden queries
 	plans  []byte     // of arrays, for @explain
 	w      writer
 	items  func(item []byte) error // takes the items of the one array; nil: w takes the answer
 	item   []byte                  // for it
 	row    []graph.Value
-	rows   int // given so far, nested ones too
+	rows   int // written so far, including nested ones
 	start  time.Time
 }
 
-// madeText is what a hidden query gave. Its rows were counted when they were read; written again, they count again.
+// madeText is the result of a hidden query. Its rows count each time they are written.
 type madeText struct {
 	text    []byte
 	rows    int
@@ -51,9 +51,8 @@ type Result struct {
 	Rows  int
 }
 
-// Run runs the request and writes the answer to w in pieces, each of some 32 KiB. When it fails before the first piece
-// is written, Result.Began is false, nothing was written, and Failure makes the answer. cache may be nil. Every error is
-// an *Error.
+// Run runs the request and writes the answer to w in pieces of about 32 KiB. If it fails before it writes the first piece,
+// Result.Began is false, and Failure builds the answer. cache may be nil. Every error is an *Error.
 func (r *Request) Run(ctx context.Context, runner Runner, cache *Cache, w io.Writer) (Result, error) {
 	x := r.start(ctx, runner, cache, w)
 	err := x.all()
@@ -110,7 +109,7 @@ func (x *run) envelope() {
 	x.w.buf = append(appendInt(b, time.Since(x.start).Milliseconds()), '}')
 }
 
-// Failure makes the answer of a request that failed: the request with the error beside it.
+// Failure returns the answer of a request that failed: the request with the error added.
 func Failure(body []byte, err error, took time.Duration) []byte {
 	e := AsError(err)
 	b := []byte{'{'}
@@ -326,7 +325,7 @@ func (x *run) prepare(q *query) error {
 	return err
 }
 
-// query runs a query, takes what is to be taken and gives each row to write, which may be nil.
+// query runs a query, builds the parameters that depend on it, and passes each row to write, which may be nil.
 func (x *run) query(q *query, write func(row []graph.Value) error) error {
 	for _, t := range q.takes {
 		switch t.kind {
@@ -392,7 +391,7 @@ func (x *run) query(q *query, write func(row []graph.Value) error) error {
 
 func decimal(i int) string { return string(appendInt(nil, int64(i))) }
 
-// taker gathers what becomes a parameter.
+// taker collects rows into a parameter.
 type taker struct {
 	take   *take
 	v      graph.Value
@@ -452,7 +451,7 @@ func (t *taker) end(params map[string]graph.Value) {
 	}
 }
 
-// appendInfo writes what "info" gives of an array.
+// appendInfo writes the "info" object of an array.
 func (x *run) appendInfo(dst []byte, pg *paging, v graph.Value) []byte {
 	if v.Kind() != graph.Int {
 		return dst
@@ -489,7 +488,7 @@ func (x *run) appendInfo(dst []byte, pg *paging, v graph.Value) []byte {
 	return append(dst, '}')
 }
 
-// lift makes the parameters of the request's values.
+// lift builds the parameters of the request's values.
 func (x *run) lift(params []param) error {
 	for _, p := range params {
 		v, err := p.value(x.req.doc.nodes)
@@ -538,7 +537,7 @@ func (p *param) value(nodes []*node) (graph.Value, error) {
 	return n.scalar, nil
 }
 
-// keyValue is null for what no id can be.
+// keyValue returns null for a value that cannot be an id.
 func keyValue(v graph.Value) graph.Value {
 	if v.IsNumber() && v.Number() <= 0 || v.Kind() == graph.String && strings.TrimSpace(v.Str()) == "" {
 		return graph.Value{}
@@ -546,7 +545,7 @@ func keyValue(v graph.Value) graph.Value {
 	return v
 }
 
-// listValue creates a list; a text that means a number stands there as that number as well.
+// listValue builds a list. For a string that means a number, it contains the number too.
 func listValue(n *node, key bool) graph.Value {
 	elems := n.elems
 	if n.kind != kList {
@@ -573,7 +572,7 @@ func listValue(n *node, key bool) graph.Value {
 	return graph.ListValue(list)
 }
 
-// likePattern makes the pattern of a LIKE condition, in which \ quotes.
+// likePattern returns the pattern of a LIKE condition, in which \ quotes.
 func likePattern(s string, p *param) string {
 	if !p.quote {
 		return s

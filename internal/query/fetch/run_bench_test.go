@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// fixed is a Runner that gives the same batch over and over.
+// fixed is a Runner that returns the same batch repeatedly.
 type fixed struct {
 	*world
 	batch graph.Batch

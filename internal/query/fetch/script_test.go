@@ -23,7 +23,7 @@ import (
 //go:embed testdata/small
 var small string
 
-// load makes the graph of a text.
+// load builds the graph that a text describes.
 func (w *world) load(text string) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -75,8 +75,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestScriptsAgain runs the read requests twice over several shards with tiny batches: the second run takes the program
-// from the cache and must give the same answer.
+// TestScriptsAgain runs the read requests twice over several shards with tiny batches: the second run takes the program from the
+// cache and must return the same answer.
 func TestScriptsAgain(t *testing.T) {
 	datadriven.Walk(t, "testdata/fetch", func(t *testing.T, path string) {
 		w := newWorld(t, 3)
@@ -127,7 +127,7 @@ var (
 	spaces = regexp.MustCompile(`\n *`)
 )
 
-// TestParse pins the errors of what never reaches a graph.
+// TestParse pins the errors of requests that fail before they reach a graph.
 func TestParse(t *testing.T) {
 	datadriven.RunTest(t, "testdata/parse", func(t *testing.T, d *datadriven.TestData) string {
 		_, err := fetch.Parse(d.Cmd, []byte(d.Input), fetch.Limits{Depth: 4, Objects: 3, Arrays: 2, Page: 100, Hops: 4, Writes: 2})

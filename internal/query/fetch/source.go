@@ -7,11 +7,11 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// source is what the names of a table stand for: the properties of a vertex or an edge, or the columns of a subquery.
+// source resolves the names of a table: to properties of a vertex or an edge, or to columns of a subquery.
 type source struct {
 	t      *table
 	vertex plan.Col             // or an edge; 0 for a subquery's columns
-	cols   map[string]plan.Expr // columns that are no properties: @depth, or those of a subquery
+	cols   map[string]plan.Expr // columns that are not properties: @depth, or a subquery's
 	order  []string             // the names of a subquery's columns
 	label  string               // of a vertex
 	edge   bool
@@ -37,9 +37,9 @@ func (s *source) property(cat graph.Catalog, name string) (plan.Expr, bool) {
 type level struct {
 	query  *query
 	parent *level
-	arg    *plan.Argument // what the rows above hand down; nil at the top
+	arg    *plan.Argument // values passed from the rows above; nil at the top
 	outs   outs
-	refs   []target // what its rows are compared with of the rows above
+	refs   []target // columns of the rows above that its rows are compared with
 }
 
 // leaf is where the rows of the level begin.
@@ -50,7 +50,7 @@ func (l *level) leaf() plan.Node {
 	return l.arg
 }
 
-// below makes the level of a subplan.
+// below returns the level of a subplan.
 func (l *level) below() *level {
 	return &level{query: l.query, parent: l, arg: &plan.Argument{}}
 }
@@ -79,7 +79,7 @@ func (l *level) use(e plan.Expr, from *level) {
 	}
 }
 
-// eachCol visits the columns of an expression that stands for a column of an answer.
+// eachCol visits the columns of an expression that computes a column of an answer.
 func eachCol(e plan.Expr, visit func(plan.Col)) {
 	switch e := e.(type) {
 	case *plan.ColRef:
@@ -167,7 +167,7 @@ func sameColumn(a, b plan.Expr) bool {
 	return a == b
 }
 
-// bound is a table that is bound: what references to it find.
+// bound is a bound table, as references find it.
 type bound struct {
 	t     *table
 	lv    *level
@@ -182,7 +182,7 @@ type bound struct {
 	row     plan.Expr // of a child: the vertex, where src.vertex is a column below
 }
 
-// column returns a column of the answer by its name, nil where it has none.
+// column returns a column of the answer by name, or nil.
 func (b *bound) column(cat graph.Catalog, name string) plan.Expr {
 	if b.cols == nil { // its columns are not bound yet: a subquery of its own refers to any property
 		e, _ := b.src.property(cat, name)
@@ -201,7 +201,7 @@ func (b *bound) column(cat graph.Catalog, name string) plan.Expr {
 	return nil
 }
 
-// scope is what references find inside an object or an item of an array.
+// scope resolves references inside an object or an item of an array.
 type scope struct {
 	parent *scope
 	lv     *level // of an array's items; nil for an object
@@ -221,7 +221,7 @@ func (s *scope) root() *scope {
 	return s
 }
 
-// holds reports whether o is s or stands in it.
+// holds reports whether o is s or lies inside it.
 func (s *scope) holds(o *scope) bool {
 	for ; o != nil; o = o.parent {
 		if o == s {
@@ -240,7 +240,7 @@ type thing struct {
 	sub   *boundSub
 }
 
-// boundArray is what references from outside find of an array.
+// boundArray is a bound array, as references from outside find it.
 type boundArray struct {
 	query *query // nil for one in an item, or with no rows
 	lv    *level

@@ -2,13 +2,13 @@ package fetch
 
 import "slices"
 
-// Request is a parsed request: the members of each object in their order, told apart and checked as far as that goes
-// without a graph. It is not changed once it is made and may run any number of times.
+// Request is a parsed request: the members of each object in order, classified and checked as far as possible without a graph. It is
+// immutable and may run any number of times.
 type Request struct {
 	Method string // get, head, gets, heads, post, put, delete
 	doc    *document
 	root   *object
-	writes []*write // of post, put and delete
+	writes []*write // for post, put and delete
 	format bool
 	limits Limits
 	rights rights
@@ -46,7 +46,7 @@ type object struct {
 type array struct {
 	n       *node
 	key     string
-	target  []string // what its items are unwrapped to: a table, or a table and a column; nil for items
+	target  []string // the selection from its items: a table, or a table and a column; nil for whole items
 	count   *node    // nil for the default
 	page    *node
 	query   int // 0 rows, 1 the total, 2 both
@@ -89,7 +89,7 @@ type table struct {
 	combine  *combination // over conds; nil: all of them
 	distinct bool
 	columns  []*column // nil and hasColumn: none
-	has      bool      // @column stands there
+	has      bool      // @column is present
 	except   []string  // columns that are left out
 	group    []expr
 	having   []*havingTest
@@ -149,7 +149,7 @@ type combination struct {
 type join struct {
 	kind  string // < > & | ! ^ ( ) @
 	key   string // of the table in the array
-	on    string // the key of the condition that joins, or "" for all that refer to a table beside it
+	on    string // the key of the join condition, or "" for all that refer to a table beside it
 	extra *node  // more conditions, or nil
 }
 
@@ -173,7 +173,7 @@ type step struct {
 	types []string
 }
 
-// isEdge reports whether a table stands for edges of the hop.
+// isEdge reports whether a table represents edges of the hop.
 func (h *hop) isEdge(t *table) bool {
 	if h == nil {
 		return false

@@ -61,7 +61,7 @@ func appendValue(dst []byte, v graph.Value) []byte {
 	return append(graph.AppendTemporal(append(dst, '"'), v), '"')
 }
 
-// recordOf is the record of a vertex or an edge, nil where it has none.
+// recordOf returns the record of a vertex or an edge, or nil.
 func recordOf(v graph.Value) *graph.Record {
 	if v.Kind() == graph.VertexKind {
 		return v.Record()

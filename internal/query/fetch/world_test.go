@@ -19,7 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// shared is where the tables and cases are, beside the repository.
+// shared is the directory of the tables and cases, beside the repository.
 const shared = "../../../../shared/apijson"
 
 // world is a graph to fetch from.
@@ -129,7 +129,7 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// valueOf makes a value of decoded JSON.
+// valueOf converts decoded JSON to a value.
 func valueOf(x any) graph.Value {
 	switch x := x.(type) {
 	case string:

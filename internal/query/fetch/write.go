@@ -42,7 +42,7 @@ func (w *writer) comma() {
 // begin announces an object.
 func (w *writer) begin(lit []byte) { w.pending = append(w.pending, lit) }
 
-// end ends the object that was announced last; one without members has never begun.
+// end closes the object announced last. An object without members was never opened.
 func (w *writer) end() {
 	if n := len(w.pending); n > 0 {
 		w.pending = w.pending[:n-1]
@@ -51,7 +51,7 @@ func (w *writer) end() {
 	w.buf = append(w.buf, '}')
 }
 
-// spill writes out what exists if it is enough. The last byte stays, for comma.
+// spill writes out the buffer if it is large enough. It keeps the last byte, for comma.
 func (w *writer) spill() error {
 	if len(w.buf) < flushAt {
 		return nil
@@ -73,7 +73,7 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// fields appends the members of a row's object, whose brace is there already.
+// fields appends the members of a row's object after its opening brace.
 func (w *writer) fields(dst []byte, fields []field, row []graph.Value) []byte {
 	for i := range fields {
 		f := &fields[i]

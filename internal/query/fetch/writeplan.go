@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// The plans of writing requests take the parameter rows, a list, and give a row for each vertex or edge. Those of the
-// same names are the same, so a Cache keeps them.
+// The plans of writing requests take the parameter rows, a list, and return a row for each vertex or edge. Plans for the same names
+// are equal, so a Cache keeps them.
 
 // rowPlan is a plan that runs for each element of rows.
 type rowPlan struct {
@@ -52,7 +52,7 @@ func (c *Cache) findPlan(label, key string) *plan.Query {
 	})
 }
 
-// createPlan makes a vertex of each map in rows.
+// createPlan creates a vertex from each map in rows.
 func (c *Cache) createPlan(label string) *plan.Query {
 	return c.write("create "+label, func() *plan.Query {
 		p := newRowPlan()
@@ -82,12 +82,12 @@ func (c *Cache) removePlan(label, key string) *plan.Query {
 	})
 }
 
-// edgeNames makes the plans for edges of a type between two labels, for each [key, key, map] of rows.
+// edgeNames identifies the plans that write edges of a type between two labels, from the rows [key, key, map].
 type edgeNames struct {
 	typ, from, to, fromKey, toKey string
 }
 
-// plan finds or makes the plan of post, put or delete.
+// plan returns the plan of post, put or delete, cached if possible.
 func (e *edgeNames) plan(c *Cache, method string) *plan.Query {
 	key := strings.Join([]string{"edge", method, e.typ, e.from, e.to, e.fromKey, e.toKey}, " ")
 	switch method {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// written is what became of one member of a writing request.
+// written is the outcome of one member of a writing request.
 type written struct {
 	key  string
 	list bool
@@ -18,7 +18,7 @@ type written struct {
 	n    int
 }
 
-// write runs post, put or delete: the members one after the other, in the transaction of the Runner.
+// write runs post, put or delete: the members in order, in the transaction of the Runner.
 func (x *run) write() error {
 	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*table]*part)}
 	done := make(map[string]*written)
@@ -52,7 +52,7 @@ func (x *run) echo(m *node) {
 	x.w.buf = append(x.w.buf, m.raw...)
 }
 
-// report writes what became of a member.
+// report writes the outcome of a member.
 func (x *run) report(r *written, key string) {
 	x.w.key(append(fn.AppendJSONString(nil, r.key), ':'))
 	d := append(x.w.buf, `{"ok":true,"code":200,"msg":"success","count":`...)
@@ -74,7 +74,7 @@ func (x *run) writeOne(b *binder, w *write, done map[string]*written) (*written,
 	r := &written{key: strings.TrimSuffix(w.key, "[]"), list: w.list}
 	label, _ := splitAlias(r.key)
 	if isEdgeObject(w.objs[0]) {
-		if _, ok := b.cat.Type(label); !ok && x.req.Method != "post" { // the first edge of a type makes it
+		if _, ok := b.cat.Type(label); !ok && x.req.Method != "post" { // the first edge creates the type
 			return nil, notFound(w.n, "there is no edge type %q", label)
 		}
 		for _, o := range w.objs {
@@ -106,7 +106,7 @@ func isEdgeObject(o *node) bool {
 	return from != nil && to != nil && from.kind == kObject && to.kind == kObject
 }
 
-// properties makes a map of an object's members, except for those that skip names.
+// properties builds a map from an object's members, except those in skip.
 func (x *run) properties(o *node, done map[string]*written, skip func(*node) bool) ([]graph.MapEntry, error) {
 	var props []graph.MapEntry
 	for _, m := range o.members {
@@ -132,7 +132,7 @@ func (x *run) properties(o *node, done map[string]*written, skip func(*node) boo
 	return props, nil
 }
 
-// reference finds the key of what an earlier member wrote: "Moment/id".
+// reference returns the key that an earlier member wrote: "Moment/id".
 func reference(m *node, done map[string]*written) (graph.Value, error) {
 	if m.kind != kString {
 		return graph.Value{}, illegal(m, "must be the path of a reference, was %s", m.what())
@@ -145,7 +145,7 @@ func reference(m *node, done map[string]*written) (graph.Value, error) {
 	return r.ids[0], nil
 }
 
-// stored makes the value of a property.
+// stored converts the value of a property.
 func stored(n *node) (graph.Value, error) {
 	switch n.kind {
 	case kObject:
@@ -222,7 +222,7 @@ func newID() int64 {
 	}
 }
 
-// count runs a plan over rows and counts what comes out.
+// count runs a plan over rows and counts the rows that it returns.
 func (x *run) count(q *plan.Query, rows graph.Value) (int, error) {
 	n := 0
 	err := x.runner.Run(x.ctx, q, map[string]graph.Value{"rows": rows}, func(b *graph.Batch) error {
@@ -346,7 +346,7 @@ type find struct {
 	indexes uint64
 }
 
-// matched finds the vertices of a table and makes a row [key, {property: new value}] of each.
+// matched finds the vertices of a table and builds a row [key, {property: new value}] of each.
 func (x *run) matched(b *binder, t *table, key string, props []graph.MapEntry, deltas []delta) ([]graph.Value, error) {
 	base := t.n.members[0].ord
 	shape := string(shapeOf([]byte(x.req.Method+" "+x.req.rights.key()+string(x.req.rights.role)+" "+t.label+" "), t.n, "", 1))

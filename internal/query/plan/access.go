@@ -2,7 +2,7 @@ package plan
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// access is a way to find vertices or edges of a pattern through an index or by id.
+// access is one method of finding vertices or edges of a pattern, through an index or by id.
 type access struct {
 	index          graph.Index
 	keys           []Expr // of a range: the values of the first properties
@@ -15,7 +15,7 @@ type access struct {
 	byID, element  bool
 	preds          []int // predicates that the access implies
 	rows           float64
-	cost           float64 // of finding them, besides the work for each row
+	cost           float64 // of the look-up, besides the work for each row
 }
 
 // access finds the best way to find vertex i without a scan, given the bound columns.

@@ -51,7 +51,7 @@ func product(a, b Expr) Expr {
 	return &Op{Op: Mul, Args: []Expr{a, b}}
 }
 
-// repeats reports whether all aggregates can take a row with a multiplicity, and one of them depends on it.
+// repeats reports whether all aggregates accept rows with a multiplicity, and at least one depends on it.
 func (n *Aggregate) repeats() bool {
 	counts := false
 	for _, g := range n.Aggs {

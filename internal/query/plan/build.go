@@ -112,7 +112,7 @@ func (b *builder) join(v PatVertex) bool {
 	return true
 }
 
-// known reports whether the rows have those of reads that the pattern binds.
+// known reports whether the rows already bind the columns of reads that belong to the pattern.
 func (b *builder) known(reads, mine ColSet) bool {
 	for c := range mine {
 		if reads.Has(c) && !b.bound.Has(c) {

@@ -142,7 +142,7 @@ func (l *LabelExpr) Implied(c *graph.Counts, types []string, dir graph.Direction
 	return l.Op == LabelName && c.FarEnds(types, dir, l.Name)
 }
 
-// selectivity estimates the share of rows that satisfy a predicate. labels are those of a pattern's vertices.
+// selectivity estimates the share of rows that satisfy a predicate. labels are the labels of a pattern's vertices.
 func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 	if x, ok := e.(*HasEdge); ok {
 		return o.hasEdge(x, labels)
@@ -209,8 +209,8 @@ func (o *optimizer) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
 	return min(1, o.fanout(e.Types, e.Dir, labels[from.Col], labels[to.Col])/max(1, o.vertices(labels[to.Col])))
 }
 
-// present is the share of the vertices or edges that have a property, at least one of them, so that an estimate does not fall
-// below that of an index; ok is false without statistics.
+// present returns the share of the vertices or edges that have a property, at least one of them, so that an estimate does not fall
+// below that of an index. ok is false without statistics.
 func (o *optimizer) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok bool) {
 	p, c := o.propOfEntity(e)
 	if p == nil || o.counts.Props == nil {

@@ -328,7 +328,7 @@ func negatedPair(e Expr) (x, y Col, ok bool) {
 // omitted.
 func (f *countPushdown) unlocksLeaf(x, y Col) bool {
 	g := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
-	g.pushLeaves() // what can be pushed down anyway
+	g.pushLeaves() // columns that can be pushed down without that
 	read := ColSet{}
 	for _, e := range f.p.Preds {
 		if _, _, ok := negatedPair(e); !ok {

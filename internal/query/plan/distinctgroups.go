@@ -41,7 +41,7 @@ func distinctGroups(o *optimizer, n Node) Node {
 	return n
 }
 
-// expands reports whether the rows of a node are those of an expansion, in which vertices come again.
+// expands reports whether the rows of a node come from an expansion, so that vertices repeat.
 func (o *optimizer) expands(n Node) bool {
 	switch n := n.(type) {
 	case *Filter:

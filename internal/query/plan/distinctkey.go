@@ -92,8 +92,8 @@ func (o *optimizer) uniqueKey(p *Project, v Col) *UniqueKey {
 	return nil
 }
 
-// labelled reports whether all vertices of a column have a label: without a test, those that an expansion binds have it if the
-// counters say so.
+// labelled reports whether all vertices of a column have a label. Without a test, the vertices that an expansion binds have it if
+// the counters prove so.
 func (o *optimizer) labelled(n Node, v Col, label string) (ok bool, from *Expand) {
 	for {
 		switch at := n.(type) {

@@ -10,8 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// TestEquivalentForms asks for one plan, operator by operator and with the same estimates, whichever way a statement is
-// written.
+// TestEquivalentForms requires equivalent statements to have one plan, operator by operator and with the same estimates.
 func TestEquivalentForms(t *testing.T) {
 	for name, forms := range map[string][]string{
 		"map or WHERE": {

@@ -55,9 +55,9 @@ type WalkNode struct {
 	Where []Expr
 }
 
-// FindPaths joins each row with the paths of a Walk from From: Edges (or 0) is the list of all edges, To the end; the columns
-// of the Walk's parts and nodes are bound too. No path repeats an edge, nor has one of DistinctFrom. With Into, To is already
-// bound. Reversed says that From is the right end; all lists are in the order from left to right anyhow.
+// FindPaths joins each row with the paths of a Walk from From: Edges (or 0) is the list of all edges, To the end; it also binds the
+// columns of the Walk's parts and nodes. No path repeats an edge, or contains one of DistinctFrom. With Into, To is already bound.
+// Reversed says that From is the right end; the lists always run from left to right.
 type FindPaths struct {
 	Input           Node
 	From, Edges, To Col

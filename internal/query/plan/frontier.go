@@ -144,8 +144,7 @@ func frontierOf(out Col, chain []*Expand, input Node) Node {
 // maxHops bounds the fixed lengths that become a sequence of sets.
 const maxHops = 8
 
-// trailFrontier creates the node for trails of one fixed length, or of any length up to a bound, of which only the ends are
-// read.
+// trailFrontier creates the node for trails of one fixed length, or of any length up to a bound, if only their ends are read.
 func trailFrontier(out Col, x *VarExpand) Node {
 	if x.Into || x.Edges != 0 || len(x.DistinctFrom) > 0 || !OfHop(x.Where, x.EdgeVar, 0) {
 		return nil

@@ -37,7 +37,7 @@ var large = map[string]string{
 		}) + " RETURN count(*)",
 }
 
-// asked plans a statement and gives how often it was asked whether to end, which is answered with ended.
+// asked plans a statement and returns the number of calls of Ended, which returns ended.
 func asked(t *testing.T, text string, ended bool) (n int) {
 	q, _, err := cypher.Compile(text, cypher.Options{})
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestLargePatterns(t *testing.T) {
 	}
 }
 
-// TestEndOfLargePatterns ends the planning of them as soon as it is asked whether to.
+// TestEndOfLargePatterns stops planning at the first call of Ended.
 func TestEndOfLargePatterns(t *testing.T) {
 	for name, text := range large {
 		t.Run(name, func(t *testing.T) {

@@ -16,10 +16,10 @@ import (
 type matcher struct {
 	o *optimizer
 	p *Pattern
-	// labels are the labels that the pattern requires, guess those that the types of the edges imply as well.
+	// labels are the labels that the pattern requires; guess adds those that the types of the edges imply.
 	labels, guess map[Col]*LabelExpr
 	preds         []matchPred
-	about         map[Col][]int // the predicates that read a column of the pattern, or a path that it is part of; of 0, those that read none
+	about         map[Col][]int // the predicates that read a column of the pattern, or a path that contains it; under 0, those that read none
 	exempt        []bool        // by edge: no other edge of its group can be the same edge
 	// edges and tested belong to the partial plan before lookAhead, legs to intersections. Their memory is reused.
 	edges, tested []bool
@@ -181,7 +181,7 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 	return m, start
 }
 
-// implied is the rarest label that a vertex must have by the pattern, or that all ends of one of its edges' types have by the
+// implied returns the rarest label that a vertex must have by the pattern, or that all ends of one of its edges' types have by the
 // statistics. Only estimates use it.
 func (m *matcher) implied(v PatVertex) *LabelExpr {
 	best := v.Labels
@@ -568,7 +568,7 @@ func conjuncts(e Expr) []Expr {
 	return all
 }
 
-// equation recognises v.k = x, id(v) = x and elementId(v) = x, either way round.
+// equation recognises v.k = x, id(v) = x and elementId(v) = x, with either operand first.
 func equation(e Expr) (term, value Expr, ok bool) {
 	eq, isOp := e.(*Op)
 	if !isOp || eq.Op != Eq {

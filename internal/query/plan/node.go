@@ -79,7 +79,7 @@ type Multiplicity struct {
 	Branches []Branch
 }
 
-// Branch is an expansion along edges of Types to vertices with Labels, continued along Branches. Optional: no way counts as
+// Branch is an expansion along edges of Types to vertices with Labels, continued along Branches. If Optional, no match counts as
 // one, as in OPTIONAL MATCH.
 type Branch struct {
 	Types    []string

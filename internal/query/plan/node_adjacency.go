@@ -42,7 +42,7 @@ func (n *Expand) rows(e *estimator, in float64) float64 {
 	return rows
 }
 
-// Intersect joins each row with the vertices that edges of both Legs lead to: with each pair of such edges.
+// Intersect joins each row with the vertices to which edges of both Legs lead, once for each pair of such edges.
 type Intersect struct {
 	Input  Node
 	To     Col

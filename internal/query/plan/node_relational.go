@@ -20,7 +20,7 @@ func (n *Filter) rows(e *estimator, in float64) float64 {
 	return in * e.selectivity(n.Preds)
 }
 
-// Project returns the columns of Items alone; with Keep, it adds them to the input's.
+// Project returns only the columns of Items; with Keep, it adds them to the input's.
 type Project struct {
 	Input Node
 	Items []Item
@@ -356,7 +356,7 @@ type CallProc struct {
 	Proc  string
 	Args  []Expr
 	Yield []Yield
-	Void  bool // the procedure has no results: the input row passes on
+	Void  bool // the procedure returns no columns: the input row passes through
 	// Writes says that the procedure changes the graph.
 	Writes bool
 }

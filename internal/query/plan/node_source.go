@@ -141,7 +141,7 @@ type SeekRange struct {
 	LoOpen, HiOpen bool
 	Prefix         bool // strings that begin with Lo
 	Area           Area
-	// Down gives the greatest values first. Missing, where there are no bounds, adds the vertices without the property.
+	// Down returns the greatest values first. Missing, without bounds, adds the vertices that lack the property.
 	Down    bool
 	Missing Missing
 }
@@ -292,7 +292,7 @@ func (n *BlockAggregate) describe(f *formatter) (name, args string) {
 
 func (*BlockAggregate) rows(_ *estimator, in float64) float64 { return in }
 
-// takes reports whether an aggregate is one of rows, or of a property, that blocks give.
+// takes reports whether blocks can compute an aggregate: of rows, or of one property.
 func (n *BlockAggregate) takes(g *Agg) bool {
 	switch g.Func {
 	case "count", "min", "max", "sum", "avg":

@@ -30,15 +30,15 @@ func (n *Create) describe(f *formatter) (name, args string) {
 
 func (*Create) rows(_ *estimator, in float64) float64 { return in }
 
-// Merge gives, for each row, the matches of Match (a subplan over Argument), or, when there is none, what Create
-// (whose Input is nil) makes. The Set items run on either. A later row sees what an earlier row made.
+// Merge returns, for each row, the matches of Match (a subplan over Argument) or, if there are none, the result of Create (whose
+// Input is nil). The Set items apply to either. A row sees the vertices and edges that earlier rows created.
 type Merge struct {
 	Input             Node
 	Match             Node
 	Create            *Create
 	Cols              []Col // the columns that Match and Create bind
 	OnCreate, OnMatch []SetItem
-	// Props are the map expressions of the pattern, each of which must hold no null.
+	// Props are the map expressions of the pattern. None may contain a null.
 	Props []Expr
 }
 

@@ -2,23 +2,23 @@ package plan
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// Notification says what is likely a mistake in a request, or slows it down. It is never an error.
+// Notification reports a likely mistake in a request, or a cause of slowness. It is never an error.
 type Notification struct {
-	// Code is Neo4j's, such as Neo.ClientNotification.Statement.UnknownLabelWarning.
+	// Code is the Neo4j code, such as Neo.ClientNotification.Statement.UnknownLabelWarning.
 	Code string
 	// Title is the same for all notifications of a code.
 	Title, Description string
 	Severity           string // WARNING or INFORMATION
 	Category           string // UNRECOGNIZED, PERFORMANCE or DEPRECATION
-	// Status is GQL's, of five characters, and StatusText what it says.
+	// Status is the GQL status, five characters long, and StatusText its description.
 	Status, StatusText string
-	// Suggestion is the name that was likely meant, or what to write instead; "" if there is none.
+	// Suggestion is the likely intended name, or a better form; "" if there is none.
 	Suggestion string
 	// Pos is its place in the statement; zero for a request that is no statement.
 	Pos graph.Pos
 }
 
-// NameKind is what a name in a request names.
+// NameKind is the kind of a name in a request: a label, a type or a property.
 type NameKind uint8
 
 // The kinds of names.
@@ -84,7 +84,7 @@ func CartesianProduct(pattern string, pos graph.Pos) Notification {
 	}
 }
 
-// Notification says that an index would replace a scan; create is the statement that makes it.
+// Notification reports that an index would replace a scan; create is the statement that creates it.
 func (m *MissingIndex) Notification(create string) Notification {
 	return Notification{
 		Code: codePrefix + "NoApplicableIndex", Title: "An index would speed up the statement", Severity: information, Category: "PERFORMANCE",

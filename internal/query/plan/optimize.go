@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Env is what the optimizer knows of the graph.
+// Env is the optimizer's view of the graph.
 type Env struct {
 	Counts  *graph.Counts
 	Indexes []graph.Index
@@ -15,7 +15,7 @@ type Env struct {
 	Disable []string
 	// Fired, if set, is called with the name of each rule that fires.
 	Fired func(rule string)
-	// Ended is asked now and then; when it says so, Optimize leaves the plan half made. nil never ends.
+	// Ended is polled; once it returns true, Optimize returns an incomplete plan. nil never ends.
 	Ended func() bool
 }
 

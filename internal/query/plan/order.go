@@ -2,7 +2,7 @@ package plan
 
 import "slices"
 
-// Missing is the position of vertices that lack an index's property among those that the index returns in order.
+// Missing is the position of vertices that lack an index's property in the order of the index.
 type Missing uint8
 
 // The positions of vertices without the property.
@@ -69,7 +69,7 @@ func oneKey(keys []SortKey) (key SortKey, missing Missing, ok bool) {
 	return key, 0, false
 }
 
-// inOrder makes the rows of n arrive in the order of key; nil if no index provides that.
+// inOrder rewrites n so that its rows arrive in the order of key; nil if no index provides that.
 func (o *optimizer) inOrder(n Node, key Expr, desc bool, missing Missing) Node {
 	switch n := n.(type) {
 	case *Filter:

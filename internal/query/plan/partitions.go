@@ -115,7 +115,7 @@ func (p *Pattern) mergeEdges(a, b Col) bool {
 			return false
 		}
 		if ea.Dir == graph.Both {
-			// The direction is b's, which may be written the other way round.
+			// The direction is b's, which may be written from the other end.
 			ea.Dir = eb.Dir
 			if ea.Left == eb.Right || ea.Right == eb.Left {
 				ea.Dir = eb.Dir.Reverse()

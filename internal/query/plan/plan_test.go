@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// social is what the optimizer learns of a small social network.
+// social is the schema and statistics of a small social network.
 func social() plan.Env {
 	ends := map[graph.TypeEnds]uint64{}
 	add := func(src, typ, dst string, n uint64) {
@@ -51,7 +51,7 @@ func social() plan.Env {
 	}
 }
 
-// have is how many vertices and edges have properties: those of indexes all, and others as a case says, as in
+// have returns the numbers of vertices and edges with properties: all for those of indexes, else as a case says, as in
 // Person.email/20.
 func have(indexes []graph.Index, c *graph.Counts, cases []string) map[graph.PropOf]uint64 {
 	m := map[graph.PropOf]uint64{}
@@ -75,8 +75,7 @@ func have(indexes []graph.Index, c *graph.Counts, cases []string) map[graph.Prop
 	return m
 }
 
-// TestPlans pins the plans of statements, the rules that fire, and with rule= that a certain rule fires or, with
-// never=, that it does not.
+// TestPlans pins the plans of statements and the rules that fire. rule= requires a rule to fire; never= requires it not to.
 func TestPlans(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

@@ -139,8 +139,8 @@ func (n *Aggregate) computes() bool {
 	return false
 }
 
-// expanded reports whether an expression is a vertex or an edge that one of the expansions directly below n binds, which is
-// never null.
+// expanded reports whether an expression is a vertex or an edge bound by one of the expansions directly below n, which is never
+// null.
 func expanded(n Node, e Expr) bool {
 	ref, ok := e.(*ColRef)
 	for ok {
@@ -166,9 +166,9 @@ func expanded(n Node, e Expr) bool {
 	return false
 }
 
-// narrow descends from a node that reads need to the first expansion whose input has several rows for each combination of the
-// columns that are read above it, cols, all of which are vertices. Only filters, expansions, path multiplicities and
-// projections stand between, which way records.
+// narrow descends from a node that reads need to the first expansion whose input has several rows for each combination of cols, the
+// columns that are read above it, all of them vertices. Only filters, expansions, path multiplicities and projections stand between,
+// and way records them.
 func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []Col) {
 	way.multiplicities = ColSet{}
 	for {

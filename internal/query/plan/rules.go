@@ -526,8 +526,8 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 	}
 }
 
-// The choices by cost during the planning of a pattern. A choice fires where it is made. Without it, patterns start where they
-// are written, with scans and expansions, and predicates are tested at the end.
+// The cost-based choices of pattern planning. Without one, patterns start where they are written, use scans and expansions, and test
+// predicates at the end.
 const (
 	startPoint     = "StartPoint"     // start elsewhere than at the first vertex in the text
 	seekIndex      = "IndexSeek"      // look vertices or edges up in an index, or by id

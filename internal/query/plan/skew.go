@@ -7,11 +7,11 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// skew is how many times as many rows edge i of the pattern gives at one of its ends, in a direction from there, as its mean
-// fan-out suggests, because edges of the same lists have been found there, as on the way from a post to a tag and on to the
-// posts that have it. Such a list is met as often as it is long, and the mean of the squares by the square of the mean
-// measures how much that adds: a few long lists make it far more than 1. The last of two such edges is charged, from
-// whichever end it is found, so that the estimate of a pattern does not depend on the order in which it is found.
+// skew returns the factor by which edge i of the pattern produces more rows than its mean fan-out from one of its ends suggests,
+// because the plan has already followed edges of the same lists, as on the way from a post to a tag and on to the posts with that
+// tag. A list is reached in proportion to its length, so the factor is the mean of the squares over the square of the mean: a few
+// long lists make it far more than 1. The last of two such edges carries it, from whichever end the plan reaches it, so that the
+// estimate of a pattern does not depend on the order of its edges.
 func (m *matcher) skew(t *partialPlan, i int, end Col, dir graph.Direction) float64 {
 	e := &m.p.Edges[i]
 	factor := 1.0

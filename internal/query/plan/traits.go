@@ -2,8 +2,8 @@ package plan
 
 import "strings"
 
-// Administers reports whether a plan only reads the server and the schema, not data: it computes with the results of procedures
-// of such kinds.
+// Administers reports whether a plan reads only the server and the schema, not data: it computes with the results of administrative
+// procedures.
 func (q *Query) Administers() bool {
 	calls, other := false, false
 	var walk func(n Node)
@@ -23,7 +23,7 @@ func (q *Query) Administers() bool {
 	return calls && !other
 }
 
-// Merges reports whether the plan has a MERGE or a writing procedure, which create what they do not find.
+// Merges reports whether the plan has a MERGE or a writing procedure, which creates whatever it does not find.
 func (q *Query) Merges() bool {
 	found := false
 	var visit func(*Node)

@@ -1,6 +1,6 @@
 package plan
 
-// OnError says what follows the failure of a transaction.
+// OnError is the reaction to the failure of a transaction.
 type OnError uint8
 
 // The reactions.
@@ -10,11 +10,11 @@ const (
 	OnErrorBreak                   // nothing more runs
 )
 
-// Transactions runs Sub for each row as Apply does, Rows rows (nil: 1,000) in a write transaction of their own, which is
-// committed before the next begins. Input reads the statement's snapshot; all rows are there before the first goes on, and what is
-// above sees a snapshot that has all the transactions. The rows of a transaction that failed or was not begun come once, with nulls
-// in Cols. Unit says that Sub returns nothing: each row comes once. Report (or 0) is a map that says how the row's transaction
-// ended. Batched is as in Apply.
+// Transactions runs Sub for each row as Apply does, Rows rows (nil: 1,000) in a write transaction of their own, which commits before
+// the next begins. Input reads the statement's snapshot and is read to its end before the first transaction; the operators above see
+// a snapshot with all the transactions. A row of a transaction that failed or did not begin appears once, with nulls in Cols. Unit
+// says that Sub returns nothing: each row appears once. Report (or 0) is a map that describes the outcome of the row's transaction.
+// Batched is as in Apply.
 type Transactions struct {
 	Input, Sub Node
 	Rows       Expr

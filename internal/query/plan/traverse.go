@@ -20,12 +20,12 @@ type Traverse struct {
 	Seed int64
 }
 
-// TraverseMode says what a path may repeat, and what a row is.
+// TraverseMode says which elements a path may repeat, and what a row is.
 type TraverseMode uint8
 
 // The modes.
 const (
-	ModeFrontier TraverseMode = iota // a set of vertices at every hop; a row is an edge that leads to one of the next set
+	ModeFrontier TraverseMode = iota // a set of vertices at each hop; a row is an edge that leads to the next set
 	ModeWalk                         // a row is a walk
 	ModeTrail                        // a walk that repeats no edge
 	ModeAcyclic                      // a walk that repeats no vertex
@@ -38,10 +38,9 @@ func (m TraverseMode) String() string {
 	return [...]string{"frontier", "walk", "trail", "acyclic", "nearest", "layers"}[m]
 }
 
-// TraverseHop is one hop of a Traverse. Where is about the columns Edge and Vertex of the node alone. Of the edges that
-// satisfy it, at most MaxDegree of one vertex count, the first by type, direction and far end; of these, at most Sample,
-// chosen by the seed; of all, at most Limit. A vertex with more than Skip edges of the types is not expanded. 0 is no
-// limit.
+// TraverseHop is one hop of a Traverse. Where reads only the columns Edge and Vertex of the node. Of the edges that satisfy it, at
+// most MaxDegree count per vertex, the first by type, direction and far end; of these, at most Sample, chosen by the seed; in total,
+// at most Limit. A vertex with more than Skip edges of the types is not expanded. 0 is no limit.
 type TraverseHop struct {
 	Types                          []string
 	Dir                            graph.Direction

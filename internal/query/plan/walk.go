@@ -102,7 +102,7 @@ func subexprs(e Expr, f func(*Expr)) {
 // ColSet is a set of columns.
 type ColSet map[Col]struct{}
 
-// Add puts columns in; 0 is left out.
+// Add adds columns; it ignores 0.
 func (s ColSet) Add(cs ...Col) {
 	for _, c := range cs {
 		if c != 0 {
@@ -117,7 +117,7 @@ func (s ColSet) Has(c Col) bool {
 	return ok
 }
 
-// reads adds to s the columns that an expression takes from its row, without those that it binds itself.
+// reads adds to s the columns that an expression reads from its row, except those that it binds itself.
 func (s ColSet) reads(e Expr) {
 	if e == nil {
 		return
@@ -193,7 +193,7 @@ func HasSubquery(e Expr) bool {
 	return found
 }
 
-// eachPlan calls f with a pointer to every subplan that stands in the expressions of a node.
+// eachPlan calls f with a pointer to every subplan in the expressions of a node.
 func eachPlan(n Node, f func(*Node)) {
 	var visit func(*Expr)
 	visit = func(p *Expr) {

@@ -1,7 +1,7 @@
 package plan
 
-// OrderWrites makes a subplan that runs for many outer rows at once apply its changes in the order of these rows, because the
-// last change counts. It sorts rows that may arrive in another order by their outer rows alone.
+// OrderWrites makes a subplan that runs for many outer rows at once apply its changes in the order of these rows, because the last
+// change counts. If its rows may arrive in another order, it sorts them by their outer rows.
 func OrderWrites(n Node) {
 	order := func(in *Node) {
 		if !keepsRows(*in) {
