@@ -17,9 +17,9 @@ import (
 // arrival. They are refused if the queue is full or the wait takes too long.
 type Admission struct {
 	Running int           // requests that run (max-queries)
-	Queue   int           // requests that wait, of which one caller has at most half (max-queue)
+	Queue   int           // queued requests; one caller has at most half (max-queue)
 	Wait    time.Duration // in the queue; 0: as long as the request has time (queue-timeout)
-	Caller  access.Limits // of each caller whose name is known and whose token has no limits of its own (user-limits)
+	Caller  access.Limits // of each caller with a name whose token has no limits of its own (user-limits)
 	Graph   access.Limits // of each graph (graph-limits)
 }
 
@@ -37,7 +37,7 @@ type gate struct {
 	refusals    [numRefusals]uint64
 }
 
-// quota is what one caller, or all callers of one graph, use of the server, and their limits.
+// quota holds the use of the server by one caller, or by all callers of one graph, and their limits.
 type quota struct {
 	name, setting                 string
 	limits                        access.Limits
@@ -289,7 +289,7 @@ func (g *gate) refuse(why Refusal, p *place) error {
 	return graph.Busy(0, "%s, and none ended within %v, the limit queue-timeout; try again later", limit, g.limits.Wait)
 }
 
-// Load is the current load of the engine, and what it has refused.
+// Load is the current load of the engine, and the number of requests it has refused.
 type Load struct {
 	Running, Queued int
 	Refused         map[Refusal]uint64 // since the engine was created
@@ -311,7 +311,7 @@ func (e *Engine) Load() Load {
 // admit admits a request that began at start; finish ends it.
 func (e *Engine) admit(ctx context.Context, q *Running, start time.Time) error {
 	if q.quiet {
-		return nil // the server's own probe tells whether the server works, not whether it is busy
+		return nil // the server's own probe checks that the server works, not that it has room
 	}
 	if err := access.EnterGraph(ctx, q.Graph); err != nil {
 		return err

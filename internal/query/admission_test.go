@@ -105,7 +105,7 @@ func TestAdmissionOfAll(t *testing.T) {
 	require.NoError(t, tx.Commit(ctx))
 }
 
-// A request waits for its turn, for its time, until it is killed, or until its client is gone.
+// A queued request leaves when it is admitted, times out, is killed, or its client disconnects.
 func TestAdmissionQueue(t *testing.T) {
 	e, end := busyEngine(t, Admission{Running: 1, Queue: 4})
 	queued := func(n int) {
@@ -148,7 +148,7 @@ func TestAdmissionWait(t *testing.T) {
 	require.Equal(t, uint64(1), e.Load().Refused[QueueTimeout])
 }
 
-// A caller that has all it may have does not keep others out, neither of what runs nor of the queue.
+// A caller at its limits keeps others neither from running nor from queueing.
 func TestAdmissionByCaller(t *testing.T) {
 	e, end := busyEngine(t, Admission{Running: 2, Caller: access.Limits{Queries: 1}, Queue: 2})
 	waited := make(chan error, 1)
@@ -165,7 +165,7 @@ func TestAdmissionByCaller(t *testing.T) {
 	require.NoError(t, <-waited)
 }
 
-// However requests come and go, no more run than may, and in the end none is left.
+// However requests come and go, no more run than the limit, and none remain in the end.
 func TestAdmissionHolds(t *testing.T) {
 	g := gate{limits: Admission{Running: 5, Caller: access.Limits{Queries: 2}, Graph: access.Limits{Queries: 4}, Queue: 20, Wait: time.Millisecond}}
 	var total atomic.Int32
@@ -177,7 +177,7 @@ func TestAdmissionHolds(t *testing.T) {
 		caller := i % 4
 		name := "\x00abc"[caller : caller+1]
 		if caller == 0 {
-			name = "" // nobody in particular
+			name = "" // an anonymous caller
 		}
 		wg.Go(func() {
 			for range 200 {
@@ -211,7 +211,7 @@ func TestAdmissionHolds(t *testing.T) {
 	requireIdle(t, g.graphs)
 }
 
-// A graph that has all it may have does not keep others out, and whoever asks it by way of another waits as well.
+// A graph at its limits does not affect others. Requests that reach it under another name wait too.
 func TestAdmissionByGraph(t *testing.T) {
 	e, end := busyEngine(t, Admission{Graph: access.Limits{Queries: 1}})
 	ctx := context.Background()
@@ -229,7 +229,7 @@ func TestAdmissionByGraph(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A token's own limits go before those of all callers.
+// The limits of a token override the limits of all callers.
 func TestAdmissionByToken(t *testing.T) {
 	e, _ := busyEngine(t, Admission{Caller: access.Limits{Queries: 1}})
 	own := &access.Identity{Name: "ann", Every: access.Writer, Limits: &access.Limits{Queries: 2}}

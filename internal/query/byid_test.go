@@ -12,8 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Statements that look vertices and edges up by id answer as those that filter for them: # stands for nothing, or for what keeps
-// the planner from a look-up.
+// Statements that look up vertices and edges by id return the same as those that filter by id: # stands for nothing, or for a text
+// that prevents the look-up.
 func TestByID(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, "UNWIND range(1, 40) AS i CREATE (:N {i: i})")
@@ -76,7 +76,7 @@ func TestByID(t *testing.T) {
 				require.Equal(t, rows(" + ''"), rows(""), s)
 			}
 			test(e.rows)
-			// A transaction sees what it has made and taken away.
+			// A transaction sees its own inserts and deletes.
 			tx, err := e.Begin(context.Background(), TxOptions{})
 			require.NoError(t, err)
 			in := func(req Request) ([]string, error) { return rowsOf(tx.Run(context.Background(), req)) }

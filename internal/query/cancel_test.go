@@ -113,18 +113,18 @@ func operators(v reflect.Value, seen map[string]bool) {
 	}
 }
 
-// asked is a context that ends when it has been asked so often, and counts what is done between two times and thereafter. One
-// goroutine asks it.
+// asked is a context that ends after a number of calls of Err. It counts the work between two calls, and after its end. Only one
+// goroutine calls it.
 type asked struct {
 	context.Context
 	left  int // times until it ends
-	after int // times that it was asked after its end
+	after int // calls after its end
 	rows  func() int64
 	last  int64 // rows at the last time
 	most  int64 // rows between two times
 }
 
-// Err is asked by the operators.
+// Err is called by the operators.
 func (a *asked) Err() error {
 	n := a.rows()
 	a.most, a.last = max(a.most, n-a.last), n
@@ -135,8 +135,8 @@ func (a *asked) Err() error {
 	return errKilled
 }
 
-// TestOperatorsAsk runs every request until its operators have asked the context some times. They ask again before they have
-// given many rows, and when it has ended, so do they.
+// TestOperatorsAsk runs every request until its operators have polled the context several times. They must poll again before they
+// have returned many rows, and end when the context has ended.
 func TestOperatorsAsk(t *testing.T) {
 	endlessWorlds(t, func(t *testing.T, e *Engine) {
 		for _, r := range endless.Requests {
@@ -187,7 +187,7 @@ func TestOperatorsAsk(t *testing.T) {
 	})
 }
 
-// TestCancel ends requests that are at work in each operator in three ways: all of them end, and say why.
+// TestCancel ends requests that are busy in each operator in three ways: each ends, and returns the reason.
 func TestCancel(t *testing.T) {
 	ways := []struct {
 		code    string
@@ -238,7 +238,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestCancelOnDisk kills statements that have put rows on disk: they end, and so do their files.
+// TestCancelOnDisk kills statements that have spilled to disk: they end and remove their files.
 func TestCancelOnDisk(t *testing.T) {
 	spill, err := exec.NewSpill(t.TempDir(), 4<<30)
 	require.NoError(t, err)
@@ -267,7 +267,7 @@ func TestCancelOnDisk(t *testing.T) {
 	})
 }
 
-// TestQueryBytes checks that what expressions and answers of writes hold is bounded, and who holds it is named.
+// TestQueryBytes checks that the memory of expressions and of the results of writes is bounded, and that the error names the holder.
 func TestQueryBytes(t *testing.T) {
 	overStores(t, Options{QueryBytes: 8 << 20}, func(t *testing.T, e *Engine) {
 		must(t, e, "UNWIND range(1, 10) AS x CREATE (:N {k: x, text: reduce(s = '0123456789', i IN range(1, 12) | s + s)})")

@@ -94,7 +94,7 @@ func newIndex(list []graph.Index, c *cypher.CreateIndex, params map[string]graph
 	return ix, old != nil, nil
 }
 
-// created counts what a command has added.
+// created counts the additions of a command.
 func (s *SchemaCounters) created(c *cypher.CreateIndex) {
 	if c.Constraint {
 		s.ConstraintsAdded++
@@ -103,7 +103,7 @@ func (s *SchemaCounters) created(c *cypher.CreateIndex) {
 	}
 }
 
-// dropped counts what a command has removed.
+// dropped counts the removals of a command.
 func (s *SchemaCounters) dropped(c *cypher.DropIndex) {
 	if c.Constraint {
 		s.ConstraintsRemoved++
@@ -125,7 +125,8 @@ func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropInd
 	return nil
 }
 
-// oldIndex finds what a command removes from a list; -1 if it does not exist and the command says IF EXISTS.
+// oldIndex returns the position of the index that a command removes from a list; -1 if it does not exist and the command says IF
+// EXISTS.
 func oldIndex(list []graph.Index, c *cypher.DropIndex, params map[string]graph.Value) (int, error) {
 	name, err := schemaName(c.Name, c.NameParam, params)
 	if err != nil {

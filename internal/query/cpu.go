@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// A request is long-running once it has computed for longRunningTime and yielded longRunningYields times. One that has
-	// yielded less often spent the time waiting on a busy machine.
+	// A request is long-running once it has computed for longRunningTime and yielded longRunningYields times. One that yielded less
+	// often spent the time waiting on a busy machine.
 	longRunningTime   = 20 * time.Millisecond
 	longRunningYields = 16
 	// yieldInterval is how long a request computes between two calls of runtime.Gosched, from its second yield on. Without
@@ -24,7 +24,7 @@ const (
 	timeSlice = 10 * time.Millisecond
 	// reserveTime is how long one processor stays reserved for short requests after the last of them.
 	reserveTime = time.Second
-	// longRunningRows makes a plan long-running before its first run if one operator is estimated to produce that many rows.
+	// longRunningRows is the estimate of an operator's rows from which a plan counts as long-running before its first run.
 	longRunningRows = 10_000_000
 	// largeText is the size in bytes of a statement that is long-running to parse and whose plan is not cached.
 	largeText = 64 << 10
@@ -135,7 +135,7 @@ func (t *cpuSlot) begin(e *Engine, q *Running, now int64) {
 	t.e, t.q, t.since, t.lastYield = e, q, now, now
 }
 
-// Yield lets other requests compute if their turn has come. The context may have ended when it returns.
+// Yield lets other requests compute if the time slice is over. The context may have ended when it returns.
 func (t *cpuSlot) Yield(ctx context.Context) error {
 	if t.e == nil {
 		return nil
@@ -232,7 +232,7 @@ func (t *cpuSlot) beginPlan(ctx context.Context, p *exec.Prepared) error {
 	return nil
 }
 
-// becomeLongRunning makes the request a long-running one: admission control counts it as such, and it waits for a CPU slot.
+// becomeLongRunning marks the request as long-running: admission control counts it as such, and it waits for a CPU slot.
 func (t *cpuSlot) becomeLongRunning(ctx context.Context) error {
 	if t.e == nil || t.longRunning {
 		return nil

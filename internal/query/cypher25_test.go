@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 )
 
-// TestCypher25 runs what is new in Cypher 25, and what the schema's procedures say, over each store.
+// TestCypher25 runs the additions of Cypher 25 and the schema's procedures over each store.
 func TestCypher25(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		ctx := context.Background()

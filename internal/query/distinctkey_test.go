@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// DISTINCT over a unique key compares what the constraint says nothing of: vertices without the key, those without the label,
-// and what a statement has not repaired yet.
+// DISTINCT over a unique key still compares vertices outside the constraint: those without the key, those without the label, and
+// violations that a statement has not repaired yet.
 func TestDistinctKey(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, "CREATE CONSTRAINT FOR (p:P) REQUIRE p.k IS UNIQUE")

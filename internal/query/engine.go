@@ -148,7 +148,7 @@ type Request struct {
 	limits Limits // of a typed request
 }
 
-// Query runs a statement. A reading statement computes its rows as they are pulled; a writing one has been committed when Query
+// Query runs a statement. A reading statement computes its rows as the caller pulls them; a writing one has committed when Query
 // returns. The caller closes the result.
 func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error) {
 	start := time.Now()

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what should come at once.
+// patience bounds the wait for an event that should occur immediately.
 const patience = 10 * time.Second
 
 // stores are the stores that a test runs over: the oracle, and two shards on disk.
@@ -91,7 +91,7 @@ func code(err error) string {
 // slow runs until it is ended.
 const slow = "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 1000) AS c UNWIND range(1, 1000) AS d RETURN count(*)"
 
-// Who asks for no time gets the engine's, and nobody more than the most; explicit transactions have their own.
+// Requests without a timeout get the engine's default, and none exceeds the maximum. Explicit transactions have limits of their own.
 func TestTimeouts(t *testing.T) {
 	overStores(t, Options{Timeout: 10 * time.Millisecond, MaxTimeout: 50 * time.Millisecond}, func(t *testing.T, e *Engine) {
 		const late = "Neo.ClientError.Transaction.TransactionTimedOut"

@@ -44,7 +44,7 @@ func (r *Result) explain() {
 	r.plan = explain(r.p.exec, nil)
 }
 
-// explain returns the operators of a prepared plan, with what they did where stats is not nil.
+// explain returns the operators of a prepared plan, with their counters if stats is not nil.
 func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
 	var tree func(op *exec.Operator) *PlanNode
 	tree = func(op *exec.Operator) *PlanNode {

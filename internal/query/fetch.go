@@ -55,7 +55,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	done := false
 	defer func() {
 		switch {
-		case !done: // a panic is on its way to the server
+		case !done: // a panic is propagating to the server
 			err = graph.InternalError("fetch", nil)
 		case err != nil:
 			err = outcome(err, out.err)
@@ -85,7 +85,7 @@ func (r *FetchRequest) text() string {
 	return r.Method + " " + strings.ToValidUTF8(string(body), "")
 }
 
-// fetch runs a request over one transaction. An error beside a result that has not begun is not yet written.
+// fetch runs a request over one transaction. An error beside a result that has not begun has not been written yet.
 func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *watchedWriter) (res fetch.Result, err error) {
 	e.limit(q, q.Start, req.Timeout)
 	q.trace.enter("plan")
@@ -104,7 +104,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *wat
 		mode, need = shard.WriteExclusive, access.Writer
 		q.action = "write"
 	}
-	// A caller that may only fetch may do what the rules say, writes among it, and nothing without rules.
+	// A caller limited to fetches may do what the rules allow, including writes, and nothing without rules.
 	if e.opt.FetchRules != nil && access.OnlyFetches(ctx, q.Graph) {
 		need = access.Fetcher
 	}
@@ -247,7 +247,7 @@ func (r *fetchRun) items(ctx context.Context, req *fetch.Request, items Items) (
 	return res, err
 }
 
-// hold charges what the request holds after its plans have ended.
+// hold charges the memory that the request holds after its plans have ended.
 func (r *fetchRun) hold(bytes int) error {
 	r.kept.Release()
 	r.kept = exec.Retained{Bytes: int64(bytes), Pools: r.e.pools(r.q)}
@@ -258,8 +258,8 @@ func (r *fetchRun) hold(bytes int) error {
 	return nil
 }
 
-// passAfter is the number of rows from which on a list is read as a scan: a table that is read whole does not evict from the
-// caches what others read repeatedly.
+// passAfter is the number of rows from which a list is read as a scan, so that reading a whole table does not evict data that others
+// read repeatedly.
 const passAfter = 64 << 10
 
 func (r *fetchRun) Catalog() graph.Catalog { return r.g }

@@ -53,7 +53,7 @@ func (c *fetchCache) of(g shard.Graph, counts *graph.Counts) *fetchPrograms {
 	return p
 }
 
-// forget drops what is kept for a graph.
+// forget drops the cached programs of a graph.
 func (c *fetchCache) forget(g shard.Graph) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // maxShape is how many bytes of a statement's shape are shown.
 const maxShape = 2 << 10
 
-// Fingerprint returns what requests that differ only in their values have in common: the text with ? for each value, cut to 2
-// KiB, and 16 hexadecimal digits that identify the whole text.
+// Fingerprint identifies requests that differ only in their values: it returns the text with ? for each value, cut to 2 KiB, and 16
+// hexadecimal digits that identify the whole text.
 func Fingerprint(kind Kind, statement string) (digits, text string) {
 	if kind == FetchKind {
 		text = fetchShape(statement)

@@ -41,7 +41,7 @@ func (e *Engine) GraphNamed(name string) (string, error) {
 	return name, err
 }
 
-// ClientName is what Neo4j's clients call a graph.
+// ClientName is the name of a graph for Neo4j's clients.
 func (e *Engine) ClientName(name string) string {
 	if name == DefaultGraph && !e.has(neo4jGraph) {
 		return neo4jGraph

@@ -41,7 +41,7 @@ func TestGraphs(t *testing.T) {
 	})
 }
 
-// A graph that is in use is dropped at once: what runs on it ends, and says why.
+// Dropping a graph in use takes effect immediately: its requests end with that reason.
 func TestDropGraphInUse(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		ctx := context.Background()

@@ -26,7 +26,7 @@ func pullOne(t testing.TB, tx *Transaction, req Request) (*Result, *graph.Batch)
 	return res, b
 }
 
-// What the open results of a transaction hold and what its statement needs share the memory of one statement.
+// The open results of a transaction and its running statement share the memory of one statement.
 func TestHeldResultsShareMemory(t *testing.T) {
 	overStores(t, Options{QueryBytes: 1 << 20, PoolBytes: 64 << 20}, func(t *testing.T, e *Engine) {
 		tx := begin(t, e, TxOptions{})
@@ -41,7 +41,7 @@ func TestHeldResultsShareMemory(t *testing.T) {
 		_, bytes := e.Running(context.Background())[0].Held()
 		require.Equal(t, held, bytes)
 
-		// The first row of each has been read; the others follow in their order.
+		// The first row of each has been read; the others follow in order.
 		res := open[0]
 		b, err := res.Next()
 		require.NoError(t, err)
@@ -63,7 +63,8 @@ func TestHeldResultsShareMemory(t *testing.T) {
 	})
 }
 
-// Open results count in the memory that all statements share, those in transactions and the rows of one that has written.
+// Open results count towards the memory that all statements share: those in transactions, and the rows of a statement that has
+// written.
 func TestHeldResultsCountForAll(t *testing.T) {
 	overStores(t, Options{PoolBytes: 1 << 20}, func(t *testing.T, e *Engine) {
 		written, err := e.Query(context.Background(), Request{Statement: "CREATE (n) WITH n UNWIND range(1, 2000) AS x RETURN x"})
@@ -77,7 +78,7 @@ func TestHeldResultsCountForAll(t *testing.T) {
 		var over error // of any of them: the largest is ended
 		for over == nil && len(open) < 100 {
 			tx := begin(t, e, TxOptions{ReadOnly: true})
-			res, b := pullOne(t, tx, texts(300, 50)) // below the 64 KiB by which a run tells of its memory
+			res, b := pullOne(t, tx, texts(300, 50)) // below the 64 KiB steps in which a run reports its memory
 			txs, open = append(txs, tx), append(open, res)
 			over = res.Hold(b, 0)
 			for _, tx := range txs {

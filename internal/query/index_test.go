@@ -26,7 +26,7 @@ func TestIndexOverLists(t *testing.T) {
 	})
 }
 
-// An error tells a missing property from a value that something else has already.
+// An error distinguishes a missing property from a duplicate value.
 func TestConstraintDetails(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, "CREATE CONSTRAINT FOR (n:A) REQUIRE n.k IS NODE KEY")

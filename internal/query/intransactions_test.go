@@ -17,12 +17,12 @@ func TestInTransactions(t *testing.T) {
 			require.NoError(t, err, text)
 			return rows
 		}
-		// The rows come in several batches, of which the later ones are read when transactions have been committed.
+		// The rows arrive in several batches. The later batches are read after transactions have committed.
 		run("UNWIND range(1, 2000) AS i CREATE (:A {n: i})-[:T]->(:B)")
 		run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1500 ROWS")
 		require.Equal(t, []string{"[0]"}, run("MATCH (n) RETURN count(n)"))
 
-		// What fills an empty label looks what it has made up in the index.
+		// A statement that fills an empty label finds its own vertices in the index.
 		run("CREATE CONSTRAINT k FOR (n:K) REQUIRE n.id IS UNIQUE")
 		res, err := e.Query(context.Background(), Request{Statement: "EXPLAIN UNWIND $rows AS row CALL (row) { MERGE (n:K {id: row.id}) } IN TRANSACTIONS"})
 		require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestInTransactions(t *testing.T) {
 		require.Contains(t, string(shown), "UniqueIndexSeek")
 		res.Close()
 
-		// What a transaction has named is not known to the next if it was rolled back.
+		// The next transaction does not know names from one that was rolled back.
 		run(`UNWIND [0, 1, 2] AS i CALL (i) { MERGE (n:Fresh {fresh: i}) ON CREATE SET n.anew = 1 / i } IN TRANSACTIONS OF 1 ROW ON ERROR CONTINUE`)
 		require.Equal(t, []string{"['Fresh', 1, 1]", "['Fresh', 2, 0]"}, run("MATCH (n:Fresh) RETURN labels(n)[0], n.fresh, n.anew ORDER BY n.fresh"))
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The last requests are those that ended within a time before the last of them, however long ago that was.
+// The latest requests are those that ended within a time before the last of them, however long ago.
 func TestLatest(t *testing.T) {
 	var w Watch
 	ended, since, until := w.Latest(time.Second)

@@ -11,8 +11,8 @@ import (
 
 type lazyKey struct{}
 
-// TestLazyContext checks that a request's context is to others what one of package context is: before and after somebody
-// asked for its channel or derived another from it.
+// TestLazyContext checks that a request's context behaves like one of package context, before and after a caller asks for its
+// channel or derives another from it.
 func TestLazyContext(t *testing.T) {
 	why := errors.New("why")
 	for _, asked := range []bool{false, true} {
@@ -64,7 +64,7 @@ func TestLazyContext(t *testing.T) {
 	}
 }
 
-// TestLazyContextRaces ends contexts while others ask for their channels: all of them are told.
+// TestLazyContextRaces ends contexts while others ask for their channels: all of them are notified.
 func TestLazyContextRaces(t *testing.T) {
 	for range 1000 {
 		c := &lazyContext{Context: context.Background()}

@@ -25,7 +25,7 @@ func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
 	return planKey{g: g, text: text, procs: e.procs.Version(), kind: kind}
 }
 
-// prepare returns the prepared form of a statement, from the cache if the graph is still what it was planned for.
+// prepare returns the prepared form of a statement, from the cache if the graph still matches the plan.
 func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
 	src := source{text: text}
 	mark := func(literals []parse.Literal) (*plan.Query, cypher.Command, error) {

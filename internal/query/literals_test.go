@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// TestPlanOfLiterals runs statements that differ in literals alone side by side: one plan serves all of them, each has its own
+// TestPlanOfLiterals runs statements that differ only in literals concurrently: one plan serves all of them, each with its own
 // answer.
 func TestPlanOfLiterals(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
@@ -50,7 +50,7 @@ func TestPlanOfLiterals(t *testing.T) {
 	})
 }
 
-// A text that was sent before is not read again, and still planned anew for another catalog.
+// A text sent before is not parsed again, but is planned again for another catalog.
 func TestTextsKnown(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, `UNWIND range(0, 9) AS i CREATE (:N {i: i})`)
@@ -67,7 +67,7 @@ func TestTextsKnown(t *testing.T) {
 	})
 }
 
-// TestPlansApart asks for a plan of its own where a literal makes a difference to the plan, the columns or the meaning.
+// TestPlansApart requires separate plans where a literal affects the plan, the columns or the meaning.
 func TestPlansApart(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, `UNWIND range(0, 9) AS i CREATE (:N {i: i})`)
@@ -100,7 +100,7 @@ func TestPlansApart(t *testing.T) {
 	})
 }
 
-// TestPlaceOfErrors asks for the place in the text that was sent, whichever text was planned.
+// TestPlaceOfErrors requires errors to name the position in the text that was sent, whichever text was planned.
 func TestPlaceOfErrors(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, `CREATE (:N {s: 'a'}), (:N {s: 'long'})`)
@@ -119,7 +119,7 @@ func TestPlaceOfErrors(t *testing.T) {
 	})
 }
 
-// TestLengthByParameter asks for the bounds of paths as parameters in each place where they may stand.
+// TestLengthByParameter passes the bounds of paths as parameters in each position that allows them.
 func TestLengthByParameter(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, `UNWIND range(0, 9) AS i CREATE (:N {i: i})`)

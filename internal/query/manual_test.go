@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// manualFunctions are those of the index of functions in the manuals of Neo4j 5 and Cypher 25, by its sections.
+// manualFunctions are the functions in the indexes of the manuals of Neo4j 5 and Cypher 25, by section.
 var manualFunctions = map[string]string{
 	"aggregating": "avg collect collect_list count max min percentileCont percentile_cont percentileDisc percentile_disc stDev stdev_samp stDevP stdev_pop sum",
 	"conversion":  "toBoolean toBooleanList toBooleanOrNull toFloat toFloatList toFloatOrNull toInteger toIntegerList toIntegerOrNull toString toStringList toStringOrNull",
@@ -40,18 +40,18 @@ func clocks(name string) string {
 	return strings.Join([]string{name, name + ".realtime", name + ".statement", name + ".transaction", name + ".truncate "}, " ")
 }
 
-// absentFunctions are the sections that docs/cypher.md says are not there, by what it calls them.
+// absentFunctions are the sections that docs/cypher.md lists as absent, by its name for them.
 var absentFunctions = map[string]string{
 	"database": "db.nameFromElementId", "graph": "graph.*", "vector": "the type `VECTOR`",
 }
 
-// ownSyntax gives calls of the functions whose arguments are written in a way of their own.
+// ownSyntax contains calls of the functions with special syntax.
 var ownSyntax = map[string]string{
 	"all": "all(x IN [] WHERE x)", "any": "any(x IN [] WHERE x)", "none": "none(x IN [] WHERE x)", "single": "single(x IN [] WHERE x)",
 	"exists": "exists({}.x)", "reduce": "reduce(a = 0, x IN [] | a)", "allReduce": "allReduce(a = 0, x IN [] | a, true)",
 }
 
-// TestManualFunctions calls each function of the manual and holds that it is there, or that the page says why it is not.
+// TestManualFunctions calls each function of the manual and requires that it exists, or that the page says why it does not.
 func TestManualFunctions(t *testing.T) {
 	page, err := os.ReadFile("../../docs/cypher.md")
 	require.NoError(t, err)

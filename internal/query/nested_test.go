@@ -8,8 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Few steps make values without end, or so deep that whatever walks through them has no stack for it. They are refused where they
-// are made.
+// A few steps can build values without bound, or nested too deeply for the stack of a recursive walk. Their construction fails.
 func TestBoundedValues(t *testing.T) {
 	overStores(t, Options{QueryBytes: 64 << 20}, func(t *testing.T, e *Engine) {
 		for statement, why := range map[string]string{

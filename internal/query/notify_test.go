@@ -15,7 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/traverse"
 )
 
-// shownNotices reads an answer and prints what is likely a mistake in its text, with the word that stands there.
+// shownNotices prints the notifications of an answer, each with the word of the statement that it refers to.
 func shownNotices(t *testing.T, text string, res *Result, err error) string {
 	require.NoError(t, err)
 	_, err = rowsOf(res, nil)
@@ -120,7 +120,7 @@ func TestDeprecatedCommands(t *testing.T) {
 	})
 }
 
-// TestMissingIndex scans labels of many vertices and of few, before there is an index and after.
+// TestMissingIndex scans labels with many vertices and with few, before and after the creation of an index.
 func TestMissingIndex(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		run := func(text string) string {

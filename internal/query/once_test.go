@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// What is the same for all rows is computed when a row needs it, in each run anew, and for each row only if it may differ.
+// A constant expression is computed once a run, when the first row needs it; others are computed for each row.
 func TestConstantExpressions(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, "UNWIND range(1, 3000) AS i CREATE (:E {i: i, at: datetime({year: 2000 + i % 20}), day: date('2001-01-01') + duration({days: i})})-[:T {at: i}]->(:F)")

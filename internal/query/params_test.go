@@ -11,8 +11,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// TestPlanWithOtherParameters runs cached plans side by side, each time with other parameters: in index look-ups, lists,
-// ranges, limits and lengths of paths. One plan serves all of them.
+// TestPlanWithOtherParameters runs cached plans concurrently with different parameters: in index look-ups, lists, ranges, limits and
+// lengths of paths. One plan serves all of them.
 func TestPlanWithOtherParameters(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		ask := func(text string, params map[string]graph.Value) ([]string, error) {

@@ -140,7 +140,7 @@ func TestPathsEqualEnumeration(t *testing.T) {
 	}
 }
 
-// TestPathWeights says what weights may not be.
+// TestPathWeights lists the invalid weights.
 func TestPathWeights(t *testing.T) {
 	n := newNetwork(t, rand.New(rand.NewPCG(1, 1)), 6, 30)
 	for weight, want := range map[string]string{
@@ -159,7 +159,7 @@ func TestPathWeights(t *testing.T) {
 	}
 }
 
-// TestSubgraphEqualsEnumeration compares layers with least distances and the edges among what they reach.
+// TestSubgraphEqualsEnumeration compares the layers by least distance and the edges among the vertices reached.
 func TestSubgraphEqualsEnumeration(t *testing.T) {
 	for seed := range 8 {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 13))
@@ -250,7 +250,7 @@ func TestSubgraphEqualsEnumeration(t *testing.T) {
 	}
 }
 
-// TestCapsAndBudgets checks that caps and budgets leave out what they say and no more.
+// TestCapsAndBudgets checks that caps and budgets omit exactly what they specify.
 func TestCapsAndBudgets(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	n := newNetwork(t, rnd, 30, 300)

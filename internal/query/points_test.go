@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// somePoint creates a point: at a border, near a few others, or anywhere.
+// somePoint creates a point: on a border, near a few others, or anywhere.
 func somePoint(rng *rand.Rand) graph.Value {
 	crs := []graph.CRS{graph.WGS84, graph.WGS84, graph.WGS843D, graph.Cartesian, graph.Cartesian, graph.Cartesian3D}[rng.IntN(6)]
 	var c [3]float64
@@ -52,7 +52,7 @@ func pointOrOdd(rng *rand.Rand) graph.Value {
 	return somePoint(rng)
 }
 
-// asMap returns what point() makes the point of.
+// asMap returns the map from which point() builds the point.
 func asMap(v graph.Value) graph.Value {
 	if v.Kind() != graph.PointKind {
 		return graph.Value{}
@@ -65,8 +65,8 @@ func asMap(v graph.Value) graph.Value {
 	return graph.MapValue(m)
 }
 
-// Statements with conditions on points answer by a point index as by a look at all: # stands for nothing, or for what keeps the planner
-// from the index.
+// Statements with conditions on points return the same through a point index as by a scan: # stands for nothing, or for a text that
+// prevents the index.
 func TestPointIndexDifferential(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		rng := rand.New(rand.NewPCG(1, 2))

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// What a procedure writes is counted, is part of its transaction, and needs the right to write.
+// The writes of a procedure are counted, belong to its transaction, and require the right to write.
 func TestWritingProcedures(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		const merge = "CALL apoc.merge.node(['A'], {k: 1}, {v: 2}) YIELD node RETURN node.v"
@@ -31,7 +31,7 @@ func TestWritingProcedures(t *testing.T) {
 	})
 }
 
-// A transaction shows what its client says of it, and the connection that it comes from.
+// A transaction shows its client's metadata and connection.
 func TestTransactionMetadata(t *testing.T) {
 	e := New(stores["oracle"](t), Options{})
 	meta := graph.MapValue([]graph.MapEntry{{Key: "app", Value: graph.StringValue("x")}})

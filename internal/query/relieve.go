@@ -54,8 +54,8 @@ func (e *Engine) reports(q *Running, p *exec.Pool) bool {
 	return p == e.pool || in != nil && slices.Contains(*in, p)
 }
 
-// endLargest ends the request that holds the most memory, at least least bytes, with why; if p is not nil, one that counts in
-// p. The caller holds e.running.mu.
+// endLargest ends the request that holds the most memory, at least least bytes, with the error why; if p is not nil, only requests
+// that count towards p. The caller holds e.running.mu.
 func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, ok bool) {
 	var largest *Running
 	for q := range e.running.all() {

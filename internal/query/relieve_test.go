@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
-// When memory is short the largest request is ended, and told why; others go on.
+// When memory is short, the largest request ends with that reason; others continue.
 func TestRelieve(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		_, ok := e.Relieve(2, 1, 0)
@@ -47,7 +47,7 @@ func TestRelieve(t *testing.T) {
 	})
 }
 
-// What all statements hold together is bounded: the largest is ended, and told why; others go on.
+// The memory of all statements is bounded: the largest ends with that reason; others continue.
 func TestPool(t *testing.T) {
 	overStores(t, Options{PoolBytes: 8 << 20}, func(t *testing.T, e *Engine) {
 		small, err := e.Query(context.Background(), Request{Statement: "UNWIND range(1, 3000) AS x RETURN x ORDER BY -x"})
@@ -72,7 +72,7 @@ func TestPool(t *testing.T) {
 	})
 }
 
-// What the statements of one caller, or on one graph, hold together is bounded: their largest is ended, not that of others.
+// The memory of one caller's statements, or of those on one graph, is bounded: their largest ends, and no one else's.
 func TestPoolOfOne(t *testing.T) {
 	limits := Admission{Caller: access.Limits{Memory: 4 << 20}, Graph: access.Limits{Memory: 8 << 20}}
 	overStores(t, Options{Admission: limits}, func(t *testing.T, e *Engine) {
@@ -96,7 +96,7 @@ func TestPoolOfOne(t *testing.T) {
 	})
 }
 
-// With a place for it, a sort of more than fits in memory is done on disk, and PROFILE says so.
+// Given a directory, a sort larger than its memory spills to disk, and PROFILE says so.
 func TestSpill(t *testing.T) {
 	dir := t.TempDir()
 	spill, err := exec.NewSpill(dir, 1<<30)
@@ -132,8 +132,7 @@ func TestSpill(t *testing.T) {
 	})
 }
 
-// A caller that still has the result of a statement that has ended, or its entry in the list of those that run, keeps none of its rows
-// in memory.
+// A caller that keeps the result of an ended statement, or its entry in the list of running ones, keeps none of its rows in memory.
 func TestEndedKeepsNothing(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()

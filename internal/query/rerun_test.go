@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// losing is a store whose transactions lose what they read: the next so many that scan do so at their scan number from.
+// losing is a store whose transactions lose their snapshot: the next few that scan do so at scan number from.
 type losing struct {
 	shard.Store
 	lose, from int
@@ -62,8 +62,7 @@ func (h *heldItems) Send(hold func(bytes int) error) (bool, error) {
 	return true, hold(h.Held())
 }
 
-// What a request has read is lost: it is run again, unless its client has seen a row, it has committed something, or it
-// is lost too often.
+// A request that loses its snapshot runs again, unless its client has seen a row, it has committed changes, or it has lost too many.
 func TestRerun(t *testing.T) {
 	ctx := context.Background()
 	store := oracle.New(1)

@@ -202,7 +202,7 @@ func (r *reruns) next(ctx context.Context) bool {
 	}
 }
 
-// reset discards what a run has left.
+// reset discards the state of a run.
 func (r *Result) reset() { r.batches, r.counters, r.plan = nil, exec.Counters{}, nil }
 
 func (r *Result) next() (*graph.Batch, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// kept are statements whose operators serve one run after the other, each beside one that finds the same with operators of its own.
+// kept are statements whose operators serve several runs, each beside an equivalent statement with operators of its own.
 var kept = [][2]string{
 	{"MATCH (p:P {id: $id}) RETURN p.name, p.text, p.none, $id AS id", "MATCH (p:P {id: $id}) RETURN coalesce(p.name), coalesce(p.text), coalesce(p.none), $id AS id"},
 	{"MATCH (p:P {id: $id}) RETURN p, p.name", "MATCH (p:P {id: $id}) RETURN p, coalesce(p.name)"},
@@ -64,8 +64,8 @@ var bounds = []graph.Value{
 	graph.FloatValue(math.NaN()),
 }
 
-// Runs that use the operators of others give what those of their own would, side by side, after runs that were left in the
-// middle, and when labels and types come to the graph between them.
+// Runs that reuse operators return the same as runs with new ones: concurrently, after abandoned runs, and when the graph gains
+// labels and types in between.
 func TestOperatorsServeRunAfterRun(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		const people = 60

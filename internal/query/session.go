@@ -8,10 +8,10 @@ import (
 
 // Session is the connection of a request, as SHOW TRANSACTIONS shows it.
 type Session struct {
-	ID       string // such as bolt-7
+	ID       string // for example, bolt-7
 	Address  string // of the client
-	Agent    string // what the client calls itself
-	Protocol string // such as bolt
+	Agent    string // the client's name for itself
+	Protocol string // for example, bolt
 }
 
 type sessionKey struct{}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxSlowText is how many bytes of a statement the slow log keeps. A longer one has no plan there.
+// maxSlowText is the number of bytes of a statement that the slow log keeps. A longer statement has no plan there.
 const maxSlowText = 16 << 10
 
 // Slow is one of the slowest statements.

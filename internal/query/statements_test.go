@@ -38,7 +38,7 @@ func TestStatements(t *testing.T) {
 	})
 }
 
-// show runs a statement and prints what comes of it.
+// show runs a statement and prints its result.
 func (e *Engine) show(req Request, ordered bool) string {
 	res, err := e.Query(context.Background(), req)
 	columns := ""

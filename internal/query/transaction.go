@@ -153,7 +153,7 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 	t.e.watch.begin(ctx, q, StatementKind, start)
 	done := false
 	defer func() {
-		if !done { // a panic is on its way to the server
+		if !done { // a panic is propagating to the server
 			err = graph.InternalError("query", nil)
 		}
 		if err != nil {
@@ -291,7 +291,7 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	}
 	done := false
 	defer func() {
-		if !done { // a panic is on its way to the server
+		if !done { // a panic is propagating to the server
 			t.end(errors.New("its commit met a fault of the server"))
 		}
 	}()

@@ -95,7 +95,7 @@ func TestTransactionFailure(t *testing.T) {
 	})
 }
 
-// A statement that breaks a unique constraint fails at its end, not at the commit. What it repairs itself counts for nothing.
+// A statement that breaks a unique constraint fails at its end, not at the commit. Violations that it repairs itself do not count.
 func TestTransactionUnique(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, "CREATE CONSTRAINT FOR (n:P) REQUIRE n.k IS UNIQUE")
@@ -140,7 +140,7 @@ func TestTransactionReadOnly(t *testing.T) {
 	})
 }
 
-// One statement at a time: the rows of a result are read, or given up, before the next statement.
+// A transaction runs one statement at a time: the rows of a result are read or discarded before the next statement.
 func TestTransactionConcurrentUse(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		const busy = "Neo.ClientError.Transaction.TransactionAccessedConcurrently"
@@ -219,7 +219,7 @@ func TestTransactionEnds(t *testing.T) {
 	})
 }
 
-// A use puts the end of an idle transaction off, and a statement that runs is no idleness.
+// Each use extends the life of an idle transaction, and a running statement is not idle.
 func TestTransactionExpires(t *testing.T) {
 	e := New(stores["oracle"](t), Options{})
 	tx := begin(t, e, TxOptions{Idle: time.Hour})

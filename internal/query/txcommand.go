@@ -9,8 +9,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// schemaChange is what an explicit transaction does to the schema and to the graphs. Each command is checked when it is sent,
-// against the result of those before it, and runs when the transaction commits. A transaction changes either the schema or
+// schemaChange holds the changes of an explicit transaction to the schema and the set of graphs. Each command is checked when it is
+// sent, against the result of those before it, and runs when the transaction commits. A transaction changes either the schema or
 // data.
 type schemaChange struct {
 	commands []boundCommand

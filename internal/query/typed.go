@@ -36,8 +36,8 @@ type TypedRequest struct {
 type Limits struct {
 	Visits, Rows, Bytes int64
 	Timeout             time.Duration
-	// Partial returns what has been found when a limit is reached, instead of an error. Nine tenths of the time are for the
-	// search.
+	// Partial returns the results found so far when a limit is reached, instead of an error. The search may use nine tenths of the
+	// time.
 	Partial bool
 }
 

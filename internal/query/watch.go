@@ -47,7 +47,7 @@ type Watcher struct {
 type Watch struct {
 	latest   latest
 	watchers atomic.Pointer[[]*Watcher] // nil: none
-	tracing  atomic.Int32               // number of those that want stages
+	tracing  atomic.Int32               // number of watchers that want stages
 	mu       sync.Mutex                 // guards changes
 }
 

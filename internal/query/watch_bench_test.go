@@ -10,8 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// BenchmarkWatch compares a short request with what it pays for being watched while nobody does: all that is done for watchers,
-// traces, labels and metrics of a request, by itself.
+// BenchmarkWatch compares a short request with its overhead for watchers, traces, labels and metrics when there is no watcher.
 func BenchmarkWatch(b *testing.B) {
 	e := New(stores["local"](b), Options{})
 	_, err := e.rows(Request{Statement: "UNWIND range(1, 1000) AS x CREATE (:N {k: x})"})

@@ -69,8 +69,8 @@ func Index(x, i graph.Value) (graph.Value, error) {
 	return graph.Value{}, graph.TypeError("InvalidArgumentType", "cannot take an element of %s", Describe(x))
 }
 
-// Slice is list[from..to]; from and to count from the end if negative, and are cut to the list's ends. A bound that is
-// not written is not there; one that is null makes the result null.
+// Slice is list[from..to]. Negative from and to count from the end; both are clamped to the list. An omitted bound is unlimited; a
+// null bound makes the result null.
 func Slice(list graph.Value, from, to graph.Value, hasFrom, hasTo bool) (graph.Value, error) {
 	if list.IsNull() || hasFrom && from.IsNull() || hasTo && to.IsNull() {
 		return graph.Value{}, nil

@@ -62,7 +62,7 @@ func (s *Sum) add(name string, v graph.Value, n int64) error {
 			s.isFloat = true
 			s.addFloat(v.Float())
 			if n > 1 {
-				// What is left of the product, and what its rounding lost.
+				// The remaining product, and the rounding error so far.
 				x, more := v.Float(), float64(n-1)
 				s.addFloat(x * more)
 				s.c += math.FMA(x, more, -(x * more))
@@ -196,7 +196,7 @@ func (a *Avg) Result() (graph.Value, error) {
 	return graph.FloatValue(a.sum.float() / float64(a.sum.n)), nil
 }
 
-// Min keeps the first value in the global order. It keeps values as they are: Clone those that do not live on.
+// Min keeps the first value in the global order. It stores values as passed: Clone those that do not outlive the call.
 type Min struct{ v graph.Value }
 
 // Add compares a value and reports whether it is kept now.

@@ -8,7 +8,7 @@ import (
 
 // Accumulator gathers one group's rows. The executor drops duplicate arguments for DISTINCT before Add.
 type Accumulator interface {
-	// Add takes one row's arguments, which are valid during the call alone unless they are kept by Clone.
+	// Add adds the arguments of one row. They are valid only during the call unless Clone keeps them.
 	Add(args []graph.Value) error
 	// Result returns the group's value; rows may be added after it.
 	Result() (graph.Value, error)

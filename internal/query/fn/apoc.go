@@ -135,7 +135,7 @@ func cleanMap(_ *Context, args []graph.Value) (graph.Value, error) {
 	return graph.MapValue(out), nil
 }
 
-// Validate fails with a message, whose %s and %d stand for params, if the predicate is true; else it gives true.
+// Validate fails with a message, whose %s and %d params replace, if the predicate is true; otherwise it returns true.
 func Validate(predicate, message, params graph.Value) (graph.Value, error) {
 	if predicate.Kind() != graph.Bool || !predicate.Bool() {
 		return graph.BoolValue(true), nil

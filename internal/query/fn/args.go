@@ -19,12 +19,12 @@ func strict(f eval) eval {
 	}
 }
 
-// badArgument is the error of a function given a value of the wrong type.
+// badArgument returns the error of a function called with a value of the wrong type.
 func badArgument(name string, v graph.Value, wanted string) error {
 	return graph.TypeError("InvalidArgumentValue", "%s() expects %s, but got %s", name, wanted, Describe(v))
 }
 
-// badNumber is the error of a function given a number out of its bounds.
+// badNumber returns the error of a function called with a number out of range.
 func badNumber(name string, v graph.Value, wanted string) error {
 	return graph.RuntimeError("ArgumentError", "NumberOutOfRange", "%s() expects %s, but got %s", name, wanted, Describe(v))
 }

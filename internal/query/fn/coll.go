@@ -108,7 +108,7 @@ var collFunctions = []Function{
 	},
 }
 
-// onList makes a function of a list and further arguments, null where the list is null.
+// onList makes a function of a list and further arguments that returns null for a null list.
 func onList(name string, f func(l, args []graph.Value) (graph.Value, error)) eval {
 	return onListOf(name, func(_ *Context, l, args []graph.Value) (graph.Value, error) { return f(l, args) })
 }
@@ -160,7 +160,7 @@ func flatten(c *Context, dst, l []graph.Value, depth int) (_ []graph.Value, err 
 	return dst, nil
 }
 
-// extreme returns the element that comes last (sign 1) or first (-1) in the order of values, null aside.
+// extreme returns the last (sign 1) or first (-1) element in the order of values, ignoring nulls.
 func extreme(l []graph.Value, sign int) graph.Value {
 	best := null
 	for _, v := range l {

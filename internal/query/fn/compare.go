@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Less is a < b: Unknown where a null decides or the types cannot be compared, False where a NaN stands beside a number.
+// Less is a < b: Unknown if a null decides or the types are not comparable, False for NaN and a number.
 func Less(a, b graph.Value) Ternary { return compare(a, b, false) }
 
 // LessEqual is a <= b.
@@ -22,7 +22,7 @@ func Greater(a, b graph.Value) Ternary { return compare(b, a, false) }
 // GreaterEqual is a >= b.
 func GreaterEqual(a, b graph.Value) Ternary { return compare(b, a, true) }
 
-// Compare returns the order of two values that < can compare. It is not ok where < gives null, nor beside a NaN.
+// Compare returns the order of two values that < can compare; ok is false if < returns null, or for a NaN.
 func Compare(a, b graph.Value) (c int, ok bool) {
 	switch less, more := Less(a, b), Less(b, a); {
 	case less == True:

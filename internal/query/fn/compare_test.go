@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// comparisons are pairs of values with what =, <, <=, > and >= give for them: T, F, or N of null.
+// comparisons are pairs of values with the results of =, <, <=, > and >=: T, F, or N for null.
 var comparisons = []struct{ a, b, want string }{
 	// Numbers compare as numbers, with NaN to nothing, and with other types not at all.
 	{"1", "1", "TFTFT"},
@@ -46,7 +46,7 @@ var comparisons = []struct{ a, b, want string }{
 	{"datetime('2020-01-01T12:00+02:00')", "datetime('2020-01-01T11:00Z')", "FTTFF"},
 	{"datetime('2020-01-01T12:00Z')", "localdatetime('2020-01-01T12:00')", "FNNNN"},
 
-	// Lists compare by the first elements that differ; a shorter one goes before those that it begins, whatever follows.
+	// Lists compare by the first elements that differ; a prefix precedes the longer list.
 	{"[]", "[]", "TFTFT"},
 	{"[]", "[null]", "FTTFF"},
 	{"[1]", "[1, 0]", "FTTFF"},
@@ -73,7 +73,7 @@ var comparisons = []struct{ a, b, want string }{
 	{"[]", "{}", "FNNNN"},
 	{"[]", "null", "NNNNN"},
 
-	// Maps compare by size, keys and values, unless one of them has an entry that is null.
+	// Maps compare by size, keys and values, unless an entry of one of them is null.
 	{"{}", "{}", "TFTFT"},
 	{"{}", "{a: 1}", "FTTFF"},
 	{"{a: 1}", "{a: 2}", "FTTFF"},
@@ -111,7 +111,8 @@ var comparisons = []struct{ a, b, want string }{
 	{"{a: knows}", "{a: likes}", "FTTFF"},
 }
 
-// TestComparisons holds =, < and their like against openCypher's rules of equality and comparability, both ways round.
+// TestComparisons checks =, < and the other comparisons against openCypher's rules of equality and comparability, in both
+// directions.
 func TestComparisons(t *testing.T) {
 	letter := map[fn.Ternary]byte{fn.True: 'T', fn.False: 'F', fn.Unknown: 'N'}
 	row := func(a, b graph.Value) string {

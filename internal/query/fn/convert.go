@@ -31,7 +31,7 @@ func toBoolean(v graph.Value) (graph.Value, bool) {
 	return null, false
 }
 
-// toInteger cuts numbers, and texts of numbers, towards zero. What no integer holds is null.
+// toInteger truncates numbers, and strings of numbers, towards zero. A number out of range is null.
 func toInteger(v graph.Value) (graph.Value, bool) {
 	switch v.Kind() {
 	case graph.Int:

@@ -30,7 +30,7 @@ func AppendEdgeElementID(dst []byte, e graph.Edge) []byte {
 	return strconv.AppendUint(dst, uint64(e.Type), 10)
 }
 
-// ParseVertexElementID reads what AppendVertexElementID wrote. Any other text is not ok: it names no vertex.
+// ParseVertexElementID parses the result of AppendVertexElementID. ok is false for any other text: it names no vertex.
 func ParseVertexElementID(s string) (graph.VertexID, bool) {
 	rest, ok := strings.CutPrefix(s, "v")
 	if !ok {
@@ -44,7 +44,7 @@ func ParseVertexElementID(s string) (graph.VertexID, bool) {
 	return graph.VertexID(id), ok
 }
 
-// ParseEdgeElementID reads what AppendEdgeElementID wrote. Any other text is not ok: it names no edge.
+// ParseEdgeElementID parses the result of AppendEdgeElementID. ok is false for any other text: it names no edge.
 func ParseEdgeElementID(s string) (graph.Edge, bool) {
 	rest, ok := strings.CutPrefix(s, "e")
 	parts := strings.Split(rest, ":")

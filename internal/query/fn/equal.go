@@ -124,8 +124,8 @@ func EqualsItself(v graph.Value) bool {
 	return true
 }
 
-// Equivalent reports whether two values are one value to DISTINCT, grouping and UNION: they are equal, or null stands
-// beside null or NaN beside NaN, also inside lists and maps.
+// Equivalent reports whether DISTINCT, grouping and UNION treat two values as one: they are equal, both null or both NaN, also
+// inside lists and maps.
 func Equivalent(a, b graph.Value) bool {
 	ka, kb := a.Kind(), b.Kind()
 	if ka != kb {

@@ -37,7 +37,7 @@ func (r *binding) get(name string) (graph.Value, bool) {
 	return graph.Value{}, false
 }
 
-// unsupported is the panic of what the evaluator does not do.
+// unsupported is the panic value for expressions that the evaluator does not implement.
 type unsupported struct{ what string }
 
 // failure is the panic of an error of the functions.

@@ -10,22 +10,21 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/vector"
 )
 
-// Context is what functions may know of the statement beside their arguments. One Context serves one goroutine.
+// Context is the part of the statement that functions see beside their arguments. One Context serves one goroutine.
 type Context struct {
 	Statement   time.Time      // when the statement began
 	Transaction time.Time      // when its transaction began
 	Zone        *time.Location // the default zone, nil for UTC
 	Rand        *rand.Rand     // for rand() and randomUUID(), nil for the process's own source
 	Regexps     Regexps        // compiled patterns
-	MaxList     int64          // the longest list that functions may make of less, 0 for the default
-	// Run is the context of what computes, kept here since functions get this one alone; nil never ends. What takes long
-	// looks at it.
+	MaxList     int64          // the longest list that a function may build from less, 0 for the default
+	// Run is the context of the computation; nil never ends. Functions that run for long poll it.
 	Run context.Context
 	// probe holds the first argument of a similarity of vectors, so that its memory is reused.
 	probe vector.Probe
 }
 
-// alive reports whether the run may go on.
+// alive returns an error once the run has ended.
 func (c *Context) alive() error {
 	if c.Run != nil && c.Run.Err() != nil {
 		return graph.DeadlineError(context.Cause(c.Run))
@@ -33,7 +32,7 @@ func (c *Context) alive() error {
 	return nil
 }
 
-// mostCells is the longest list that a function may make of less.
+// mostCells returns the length of the longest list that a function may build.
 func (c *Context) mostCells() int64 {
 	if c.MaxList > 0 {
 		return c.MaxList
@@ -41,7 +40,7 @@ func (c *Context) mostCells() int64 {
 	return maxRange
 }
 
-// fits says why a function may not make a text of so many bytes.
+// fits returns an error if a function may not build a string of so many bytes.
 func (c *Context) fits(name string, bytes int64) error {
 	if most := c.mostCells() * cellBytes; bytes > most {
 		return graph.BudgetError("%s() would make a string of %d bytes, more than %d", name, bytes, most)
@@ -49,7 +48,7 @@ func (c *Context) fits(name string, bytes int64) error {
 	return nil
 }
 
-// cellBytes is what an element of a list takes.
+// cellBytes is the size of a list element.
 const cellBytes = 24
 
 // Function is one entry of the catalogue of functions: all that the checker, the executor and SHOW FUNCTIONS know of it.
@@ -57,19 +56,19 @@ const cellBytes = 24
 type Function struct {
 	Name             string // as documented, e.g. toInteger or duration.between
 	MinArgs, MaxArgs int    // MaxArgs is -1 where any number may follow
-	// Args gives the kinds that arguments may have where a clash is an error at compile time. Further arguments may be
-	// anything; Eval checks them.
+	// Args lists the kinds of arguments whose mismatch is an error at compile time. Further arguments may be of any kind; Eval checks
+	// them.
 	Args   []Kinds
 	Result Kinds
 	Elem   Kinds // of the elements of a result that is a list; 0 for anything
-	// Eval computes the value of a function that maps values to one value. The arguments belong to the caller and are valid
-	// during the call alone; the result may share memory with them. Every error is a *graph.Error.
+	// Eval computes the value of a function that maps values to one value. The arguments belong to the caller and are valid only
+	// during the call; the result may share memory with them. Every error is a *graph.Error.
 	Eval func(ctx *Context, args []graph.Value) (graph.Value, error)
 	New  func() Accumulator // of an aggregate
 	// Inserts is the argument that becomes an element of the list that the function gives; 0: none does.
 	Inserts       int
-	Deterministic bool   // the same arguments give the same value, always
-	Stable        bool   // the same arguments, one at least, give the same value within a statement
+	Deterministic bool   // equal arguments always yield the same value
+	Stable        bool   // equal arguments, at least one, yield the same value within a statement
 	Volatile      bool   // each call gives another value, so an aggregate may not take it
 	Internal      bool   // statements cannot call it: the binders of openCypher and fetches do
 	Category      string // as SHOW FUNCTIONS says
@@ -95,7 +94,7 @@ func LookupAggregate(name string) (*Aggregate, bool) {
 	return f, ok && f.Aggregating()
 }
 
-// Builtin finds what a statement may call by a name in any case.
+// Builtin returns the function that a statement may call by a name, in upper or lower case.
 func Builtin(name string) (*Function, bool) {
 	f, ok := find(name)
 	return f, ok && !f.Internal
@@ -128,7 +127,7 @@ var functions = sortFunctions([]category{
 	{"SQL", [][]Function{sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions}},
 })
 
-// category is what SHOW FUNCTIONS calls some functions, as Neo4j does.
+// category returns the category of a function in SHOW FUNCTIONS, as Neo4j names it.
 type category struct {
 	name   string
 	tables [][]Function

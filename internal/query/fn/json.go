@@ -21,8 +21,8 @@ func AppendJSONString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plainPrefix counts the bytes at the beginning of s that stand in a JSON string as they are: ASCII except for control
-// characters, quotes and backslashes. It takes eight bytes at a time.
+// plainPrefix counts the bytes at the start of s that need no escape in a JSON string: ASCII except for control characters, quotes
+// and backslashes. It reads eight bytes at a time.
 func plainPrefix(s string) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -40,7 +40,7 @@ func plainPrefix(s string) int {
 	return i
 }
 
-// jsonStringSlow goes on where the first i bytes are plain.
+// jsonStringSlow continues after the first i bytes, which are plain.
 func jsonStringSlow(dst []byte, s string, i int) []byte {
 	start := 0
 	for i < len(s) {
@@ -78,7 +78,7 @@ func jsonStringSlow(dst []byte, s string, i int) []byte {
 	return append(dst, s[start:]...)
 }
 
-// AppendJSONFloat writes a float as AppendDecimal does, and what is no number as a string.
+// AppendJSONFloat writes a float as AppendDecimal does, but NaN and infinities as strings.
 func AppendJSONFloat(dst []byte, f, least, most float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(AppendDecimal(append(dst, '"'), f, least, most), '"')
@@ -86,8 +86,8 @@ func AppendJSONFloat(dst []byte, f, least, most float64) []byte {
 	return AppendDecimal(dst, f, least, most)
 }
 
-// AppendDecimal writes a float so that it reads back as one: with a point, or with an exponent if it is nearer to zero
-// than least or as far from it as most. What is no number has a name: NaN, Infinity, -Infinity.
+// AppendDecimal writes a float so that it parses back as one: with a point, or with an exponent if its magnitude is below least or
+// at least most. NaN and infinities are written NaN, Infinity, -Infinity.
 func AppendDecimal(dst []byte, f, least, most float64) []byte {
 	switch {
 	case math.IsNaN(f):

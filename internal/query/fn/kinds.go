@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kinds is a set of kinds of values: what the text of an expression tells about its value.
+// Kinds is a set of kinds of values: the possible kinds of an expression's value, derived from its text.
 type Kinds uint32
 
 // The kinds.

@@ -99,8 +99,8 @@ var listFunctions = []Function{
 	},
 }
 
-// RangeBounds reads the arguments of range(), of which none is null, so that the caller can count without a list: n
-// numbers from start by step.
+// RangeBounds parses the arguments of range(), none of them null, so that the caller can iterate without a list: n numbers from
+// start by step.
 func RangeBounds(args []graph.Value) (start, step, n int64, err error) {
 	for _, a := range args {
 		if a.Kind() != graph.Int {

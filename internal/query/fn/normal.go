@@ -38,7 +38,7 @@ var normalFunctions = []Function{
 		}),
 	},
 	{
-		// The operator IS NORMALIZED: null for what is no string.
+		// The operator IS NORMALIZED: null for values other than strings.
 		Name: "cypher.isNormalized", MinArgs: 2, MaxArgs: 2, Deterministic: true,
 		Internal: true, Result: Boolean | Null,
 		Signature:   "cypher.isNormalized(value :: ANY, form :: STRING) :: BOOLEAN",

@@ -51,7 +51,7 @@ func (a *Percentile) discrete() graph.Value {
 	if len(a.values) == 0 {
 		return null
 	}
-	_ = a.Sort(&Context{}) // which never ends
+	_ = a.Sort(&Context{}) // a context that never ends
 	at := int(math.Ceil(a.p*float64(len(a.values)))) - 1
 	return a.values[max(0, min(at, len(a.values)-1))]
 }
@@ -61,7 +61,7 @@ func (a *Percentile) continuous() graph.Value {
 	if len(a.values) == 0 {
 		return null
 	}
-	_ = a.Sort(&Context{}) // which never ends
+	_ = a.Sort(&Context{}) // a context that never ends
 	place := a.p * float64(len(a.values)-1)
 	low := int(math.Floor(place))
 	x := a.values[low].Number()

@@ -68,7 +68,7 @@ var pointFunctions = []Function{
 	},
 }
 
-// coordinates are the properties of point() that make it null.
+// coordinates are the properties that make point() null if they are null.
 var coordinates = map[string]struct{}{
 	"x": {}, "y": {}, "z": {}, "longitude": {}, "latitude": {}, "height": {}, "crs": {}, "srid": {},
 }

@@ -20,7 +20,7 @@ type Regexps struct {
 // maxRegexps bounds the patterns kept; a statement that makes patterns of its data starts over at this number.
 const maxRegexps = 256
 
-// unicodeCase is the group of flags that asks Java for the case of all letters, which RE2 always folds.
+// unicodeCase matches the group of flags that selects Unicode case folding in Java, which RE2 always applies.
 var unicodeCase = regexp.MustCompile(`^\(\?([is]*)u([is]*)\)`)
 
 // Get compiles a pattern that must match a whole text, in RE2's syntax.
@@ -54,8 +54,8 @@ func (r *Regexps) Get(pattern string) (*regexp.Regexp, error) {
 // maxPattern bounds, in bytes, the patterns: it takes long to compile a longer one, and nothing ends that.
 const maxPattern = 64 << 10
 
-// longMatch is the product of the lengths of a text and a pattern from which on a match takes so long that the context is
-// looked at on the way. Package regexp has its fastest way only below that.
+// longMatch is the product of the lengths of a text and a pattern from which a match takes so long that it polls the context. Below
+// it, package regexp uses its fastest engine.
 const longMatch = 256 << 10
 
 // Matches is text =~ pattern: null unless both are strings.
@@ -85,7 +85,7 @@ func (c *Context) Matches(text, pattern graph.Value) (graph.Value, error) {
 // endingReader reads a text until the run ends.
 type endingReader struct {
 	c     *Context
-	s     string // what is left
+	s     string // the remaining text
 	every int    // so many runes are read between two looks at the context
 	read  int
 	err   error

@@ -9,8 +9,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// roundings say, for each mode, whether a number cut towards zero must be moved one step away from zero: half is the
-// order of what was cut against one half, and odd whether the last digit kept is odd.
+// roundings report, for each mode, whether a number truncated towards zero moves one step away from zero: half orders the truncated
+// part against one half, and odd says whether the last digit kept is odd.
 var roundings = map[string]func(negative bool, half int, odd bool) bool{
 	"UP":        func(bool, int, bool) bool { return true },
 	"DOWN":      func(bool, int, bool) bool { return false },

@@ -90,7 +90,7 @@ func noVector(name, argument string) error {
 // small reports whether a number is finite as a 32-bit float; NaN is not.
 func small(x float64) bool { return -math.MaxFloat32 <= x && x <= math.MaxFloat32 }
 
-// coordinate returns a number; NaN for what is none.
+// coordinate returns a number, or NaN for any other value.
 func coordinate(v *graph.Value) float64 {
 	switch v.Kind() {
 	case graph.Float:

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// sortValues puts values into the order of ORDER BY, equal ones in the order in which they stand, unless the run ends.
+// sortValues sorts values stably in the order of ORDER BY, unless the run ends.
 func sortValues(c *Context, values []graph.Value) error {
 	steps := 0
 	var ended error
@@ -15,7 +15,7 @@ func sortValues(c *Context, values []graph.Value) error {
 			ended = c.alive()
 		}
 		if ended != nil {
-			return 0 // the rest is done at once, and discarded
+			return 0 // the rest is sorted immediately and discarded
 		}
 		return Order(a, b)
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// countdown is a context that ends when it has been asked so often, and counts on.
+// countdown is a context that ends after a number of calls, and keeps counting.
 type countdown struct {
 	context.Context
 	left, asked int
@@ -24,7 +24,7 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// What sorts asks now and then whether its run goes on, and no more once that has ended; what it has sorted is then not given.
+// A sort polls its run, stops polling once the run has ended, and then returns no result.
 func TestSortEnds(t *testing.T) {
 	values := make([]graph.Value, 100_000)
 	for i := range values {

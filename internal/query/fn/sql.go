@@ -8,11 +8,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// The functions named sql.… are those of SQL, as MySQL has them, for front ends that speak it. They never fail on the
-// type of a value: a text is read as a number where a number is wanted and a number as a text, and what cannot be read
-// is null.
+// The functions named sql.… are SQL functions with MySQL's semantics, for front ends that speak SQL. They never fail on the type of
+// a value: they convert strings to numbers and numbers to strings as needed, and a failed conversion is null.
 
-// sqlFunction makes one of them. It is null where an argument is, unless nulls is set.
+// sqlFunction defines such a function. It returns null if an argument is null, unless nulls is set.
 func sqlFunction(name string, lo, hi int, f func(ctx *Context, args []graph.Value) graph.Value) Function {
 	return Function{
 		Name: "sql." + name, MinArgs: lo, MaxArgs: hi, Deterministic: true, Internal: true, Result: Any,
@@ -21,7 +20,7 @@ func sqlFunction(name string, lo, hi int, f func(ctx *Context, args []graph.Valu
 	}
 }
 
-// sqlNulls makes one that sees nulls.
+// sqlNulls defines a function that accepts nulls.
 func sqlNulls(name string, lo, hi int, f func(ctx *Context, args []graph.Value) graph.Value) Function {
 	s := sqlFunction(name, lo, hi, f)
 	s.Eval = func(ctx *Context, args []graph.Value) (graph.Value, error) { return f(ctx, args), nil }
@@ -39,7 +38,7 @@ func sqlTexts(name string, n int, f func(s []string) graph.Value) Function {
 	})
 }
 
-// sqlFloats makes a function of a number; what is no number is null.
+// sqlFloats defines a function of a number; other values yield null.
 func sqlFloats(name string, f func(x float64) float64) Function {
 	return sqlFunction(name, 1, 1, func(_ *Context, args []graph.Value) graph.Value {
 		return sqlFloat(f(sqlNumber(args[0]).Number()))
@@ -337,7 +336,7 @@ func sqlMost(args []graph.Value, sign int) graph.Value {
 	return best
 }
 
-// sqlCast makes a value a type; times are texts, as they are kept.
+// sqlCast converts a value to a type; times are strings, as they are stored.
 func sqlCast(v graph.Value, typ string) graph.Value {
 	switch typ {
 	case "SIGNED", "UNSIGNED", "INT", "INTEGER", "BIGINT":

@@ -64,7 +64,8 @@ var sqlJSONFunctions = []Function{
 		}
 		return text("STRING")
 	}),
-	// list makes a value a list: a list is itself, a text that holds a JSON array that, anything else its one element.
+	// list converts a value to a list: a list to itself, a string with a JSON array to that array, any other value to a list of one
+	// element.
 	sqlFunction("list", 1, 1, func(_ *Context, args []graph.Value) graph.Value {
 		if args[0].Kind() == graph.List {
 			return args[0]
@@ -84,11 +85,11 @@ func listOf(v graph.Value) []graph.Value {
 	return []graph.Value{v}
 }
 
-// distinct returns the values without those that are equivalent to one before them.
+// distinct returns the values without those equivalent to an earlier one.
 func distinct(list []graph.Value) []graph.Value {
 	out := make([]graph.Value, 0, len(list))
 	last := make(map[uint64]int, len(list)) // by hash: the last of out, counted from 1
-	before := make([]int, 0, len(list))     // beside out: the one before it with the same hash, likewise
+	before := make([]int, 0, len(list))     // parallel to out: the previous value with the same hash
 next:
 	for _, v := range list {
 		h := Hash(v)
@@ -167,7 +168,7 @@ func jsonValue(x any) graph.Value {
 	return null
 }
 
-// jsonAt follows a path such as $, $[0] or $.a[1].b.
+// jsonAt evaluates a path such as $, $[0] or $.a[1].b.
 func jsonAt(v graph.Value, path string) graph.Value {
 	path, ok := strings.CutPrefix(path, "$")
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// LIKE says what a regular expression of the same meaning says.
+// LIKE agrees with an equivalent regular expression.
 func TestLike(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	draw := func(signs []string, most int) string {

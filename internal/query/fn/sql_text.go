@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// maxSQLText bounds, in bytes, what functions that repeat a text may make.
+// maxSQLText bounds the result, in bytes, of functions that repeat a string.
 const maxSQLText = 1 << 20
 
 // sqlTextFunctions are SQL's functions of texts. Positions count characters from 1.
@@ -133,8 +133,8 @@ var sqlTextFunctions = []Function{
 		quoted := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(sqlText(args[0]))
 		return text(sqlText(args[1]) + quoted + sqlText(args[2]))
 	}),
-	// between reports whether a value is within a range "from,to" of a list of such, or, where the third argument says so,
-	// within all of them: as a number within numbers, else as a text.
+	// between reports whether a value is within one of a list of ranges "from,to" or, if the third argument is true, within all of
+	// them: as a number for numeric bounds, else as a string.
 	sqlFunction("between", 3, 3, func(_ *Context, args []graph.Value) graph.Value {
 		all := args[2].Kind() == graph.Bool && args[2].Bool()
 		for _, r := range listOf(args[1]) {
@@ -236,12 +236,12 @@ func padded(args []graph.Value, left bool) graph.Value {
 	return text(s + fill)
 }
 
-// like reports whether a text matches a pattern of LIKE: % stands for any characters, _ for one, and \ quotes either.
+// like reports whether a string matches a pattern of LIKE: % stands for any characters, _ for one, and \ quotes either.
 func like(s, pattern string) bool {
-	// The last % seen, what of s it has taken so far, to come back to, and what stands behind it up to the next sign.
+	// The last %, the part of s it has matched so far, to backtrack to, and the pattern after it up to the next wildcard.
 	star, taken, behind := -1, 0, ""
 	i, j := 0, 0
-	// find goes on where what stands behind the % comes next.
+	// find continues at the next occurrence of the text after the %.
 	find := func() bool {
 		if len(behind) == len(pattern)-star-1 {
 			taken = max(taken, len(s)-len(behind)) // it must be the end

@@ -224,7 +224,7 @@ func trim(name, where string, left, right bool) Function {
 	}
 }
 
-// inSet tells the characters of a set.
+// inSet returns a function that reports whether a character belongs to a set.
 func inSet(set string) func(rune) bool {
 	if len(set) < 32 {
 		return func(r rune) bool { return strings.ContainsRune(set, r) }
@@ -310,9 +310,9 @@ func split(c *Context, args []graph.Value) (graph.Value, error) {
 	return textList(parts), err
 }
 
-// splitAny cuts at whichever delimiter comes first; of those at one place the first given counts.
+// splitAny splits at the earliest delimiter; of several at one position, the first listed wins.
 func splitAny(c *Context, s string, delimiters []string) ([]string, error) {
-	// next is where each delimiter comes next from the place before which all is cut.
+	// next holds the next position of each delimiter at or after the end of the part already split.
 	next := slices.Repeat([]int{-1}, len(delimiters))
 	var out []string
 	for at, steps := 0, 0; ; {

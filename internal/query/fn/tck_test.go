@@ -32,7 +32,7 @@ type tckCase struct {
 	Then []json.RawMessage `json:"then_queries"`
 }
 
-// TestConformance evaluates the cases of openCypher's conformance suite that need hardly a graph, if they lie beside the
+// TestConformance evaluates the cases of openCypher's conformance suite that need hardly any graph, if the suite lies beside the
 // repository.
 func TestConformance(t *testing.T) {
 	f, err := os.Open("../../../../shared/tck/cases.jsonl")

@@ -10,7 +10,7 @@ import (
 // zone is the default zone.
 func (ctx *Context) zone() temporal.Zone { return temporal.ZoneOf(ctx.Zone) }
 
-// instant is one of the kinds of instants: how its values are made.
+// instant is a kind of instant and the constructors of its values.
 type instant struct {
 	name, typ string
 	kind      Kinds
@@ -299,7 +299,7 @@ func (in *instant) truncated(ctx *Context, args []graph.Value) (graph.Value, err
 	return temporalResult(in.truncate(ctx, unit, p, f))
 }
 
-// fieldsOf reads the map that an instant is made of. Entries that are null do not count.
+// fieldsOf parses the map argument of an instant's constructor. It ignores null entries.
 func fieldsOf(name string, m []graph.MapEntry) (*temporal.Fields, error) {
 	f := new(temporal.Fields)
 	for _, e := range m {

@@ -2,8 +2,8 @@ package fn
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// Ternary is the truth of Kleene's three-valued logic. The numbers are such that AND is the minimum, OR the maximum and
-// NOT the distance from True.
+// Ternary is a truth value of Kleene's three-valued logic. By its numbers, AND is the minimum, OR the maximum and NOT the distance
+// from True.
 type Ternary uint8
 
 // The three truths; Unknown is null.
@@ -13,7 +13,7 @@ const (
 	True
 )
 
-// TernaryOf makes a truth of a Go bool.
+// TernaryOf converts a bool.
 func TernaryOf(b bool) Ternary {
 	if b {
 		return True

@@ -82,7 +82,7 @@ func appendFloat(dst []byte, f float64) []byte {
 	return AppendDecimal(dst, f, least, most)
 }
 
-// appendScientific writes 1.0E10: one digit before the point, at least one after it, and a bare exponent.
+// appendScientific writes 1.0E10: one digit before the point, at least one after it, and an exponent without padding.
 func appendScientific(dst []byte, f float64) []byte {
 	var buf [32]byte
 	text := strconv.AppendFloat(buf[:0], f, 'e', -1, 64)

@@ -11,13 +11,13 @@ type Type struct {
 	kinds        uint32 // bit k for each graph.ValueKind k
 	nullable     bool
 	element      *Type // of lists, or nil for any
-	property     bool  // only what a property can hold
+	property     bool  // only values that a property can hold
 	alternatives []*Type
 }
 
 const anyKind = 1<<(graph.Bytes+1) - 1
 
-// namedTypes are the kinds of values that each name stands for, without null.
+// namedTypes maps each name to its kinds of values, without null.
 var namedTypes = map[string]uint32{
 	"ANY": anyKind, "NOTHING": 0, "NULL": 0, "BOOLEAN": 1 << graph.Bool, "STRING": 1 << graph.String,
 	"INTEGER": 1 << graph.Int, "FLOAT": 1 << graph.Float, "NUMBER": 1<<graph.Int | 1<<graph.Float, "DATE": 1 << graph.Date,
@@ -89,7 +89,7 @@ func (p *typeParser) one() (*Type, bool) {
 	return t, true
 }
 
-// Matches reports whether the value is of the type. Null is of every type but those that say NOT NULL, and NOTHING.
+// Matches reports whether the value has the type. Null has every type except those with NOT NULL, and NOTHING.
 func (t *Type) Matches(v graph.Value) bool {
 	for _, a := range t.alternatives {
 		if a.Matches(v) {

@@ -20,7 +20,7 @@ var kindTypes = [...]string{
 	graph.PointKind: "POINT", graph.Bytes: "BYTES", graph.VertexKind: "NODE", graph.EdgeKind: "RELATIONSHIP", graph.PathKind: "PATH",
 }
 
-// typeText is the most precise type of a value, such as LIST<INTEGER NOT NULL> NOT NULL.
+// typeText returns the most precise type of a value, such as LIST<INTEGER NOT NULL> NOT NULL.
 func typeText(v graph.Value) string {
 	if v.IsNull() {
 		return "NULL"
