@@ -17,6 +17,7 @@ type planNode struct {
 	Bytes         uint64      `json:"bytes"`
 	Memory        uint64      `json:"memory"`
 	Spilled       uint64      `json:"spilled,omitempty"`
+	Compared      uint64      `json:"compared,omitempty"`
 	Hits          *uint64     `json:"cacheHits,omitempty"` // absent if the cache is in another process
 	Misses        *uint64     `json:"cacheMisses,omitempty"`
 	Large         *uint64     `json:"largeValues,omitempty"`
@@ -32,7 +33,7 @@ func planNodeOf(n *pb.PlanNode) *planNode {
 	out := &planNode{
 		Operator: n.GetOperator(), Arguments: n.GetArguments(), Estimated: n.EstimatedRows, Rows: n.GetRows(), Batches: n.GetBatches(),
 		TimeUs: float64(n.GetTime().AsDuration().Nanoseconds()) / 1e3, Requests: n.GetShardRequests(), Bytes: n.GetBytes(), Memory: n.GetMemory(),
-		Spilled: n.GetSpilled(), Hits: n.CacheHits, Misses: n.CacheMisses, Large: n.LargeValues,
+		Spilled: n.GetSpilled(), Compared: n.GetCompared(), Hits: n.CacheHits, Misses: n.CacheMisses, Large: n.LargeValues,
 		WireRequests: n.WireRequests, WireSent: n.WireSent, WireReceived: n.WireReceived, Edges: n.Edges, Children: []*planNode{},
 	}
 	if n.GetEdges() > 0 && n.GetWireRequests() > 0 {

@@ -202,6 +202,8 @@ var clusterStatements = []string{
 	"MATCH (p:Person)-[k:KNOWS]->(q) WHERE k.since % 2 = 0 CALL db.create.setRelationshipVectorProperty(k, 'v', [p.id, q.id, 1]) RETURN count(*)",
 	"CALL db.index.vector.queryNodes('likes', 1000, [100, 2, 3.5]) YIELD node, score RETURN node.id AS id, score ORDER BY score DESC, id LIMIT 20",
 	"CALL db.index.vector.queryRelationships('ties', 1000, [7, 100, 2]) YIELD relationship AS k, score RETURN startNode(k).id AS src, endNode(k).id AS dst, score ORDER BY score DESC, src, dst LIMIT 20",
+	"CALL db.index.vector.queryNodes('likes', 3, [99.75, 1.5, 3.25]) YIELD node, score RETURN node.id AS id, score",
+	"MATCH (p:Person) WITH p, vector.similarity.cosine(p.v, [1, 2, 3]) AS score WHERE score > 0.99 RETURN p.id AS id, score ORDER BY score DESC, id LIMIT 20",
 	"MATCH (p:Person {id: 7})-[:KNOWS*1..2]->(q) WHERE q.v IS NOT NULL RETURN q.id AS id, vector.similarity.cosine(q.v, [1, 2, 3]) AS score ORDER BY score DESC, id LIMIT 3",
 }
 

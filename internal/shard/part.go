@@ -12,6 +12,7 @@ import (
 // PartTx reads the part of a snapshot that one process of a cluster keeps. Its methods of the names of Tx's do the same as those,
 // and find what that part holds: the caller asks every part, and merges the answers. A PartTx knows no names, so requests list all types.
 type PartTx interface {
+	Comparer
 	Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error)
 	LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error
 	Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error

@@ -63,17 +63,30 @@ type Probe struct {
 // finite as a 32-bit float, or, for the cosine, of finite length above 0.
 func (p *Probe) Set(by graph.Similarity, list []graph.Value) bool {
 	x, length, ok := p.load(by, list)
-	p.by, p.dimensions, p.length, p.coords = by, len(list), length, p.coords[:0]
-	for _, c := range x {
-		p.coords = append(p.coords, float64(c))
-	}
+	p.set(by, len(list), x, length)
 	return ok
 }
 
-// Copy makes the probe another one's vector.
-func (p *Probe) Copy(q *Probe) {
-	p.by, p.dimensions, p.length = q.by, q.dimensions, q.length
-	p.coords = append(p.coords[:0], q.coords...)
+// SetCoordinates is Set for another probe's coordinates.
+func (p *Probe) SetCoordinates(by graph.Similarity, coords []float32) bool {
+	most := 0.0
+	p.other = append(p.other[:0], coords...)
+	for _, c := range coords {
+		most = max(most, math.Abs(float64(c)))
+	}
+	var ok bool
+	if p.other, ok = Fill(p.other, 0, most); !ok {
+		return false
+	}
+	p.set(by, len(coords), p.other, Length(p.other))
+	return by == graph.Euclidean || p.length > 0
+}
+
+func (p *Probe) set(by graph.Similarity, dimensions int, x []float32, length float64) {
+	p.by, p.dimensions, p.length, p.coords = by, dimensions, length, p.coords[:0]
+	for _, c := range x {
+		p.coords = append(p.coords, float64(c))
+	}
 }
 
 // By returns the similarity.
@@ -82,8 +95,14 @@ func (p *Probe) By() graph.Similarity { return p.by }
 // Dimensions returns the number of the probe's coordinates.
 func (p *Probe) Dimensions() int { return p.dimensions }
 
-// Coordinates returns the probe's coordinates, which the caller must not change.
-func (p *Probe) Coordinates() []float64 { return p.coords[:p.dimensions] }
+// Coordinates returns the probe's coordinates.
+func (p *Probe) Coordinates() []float32 {
+	out := make([]float32, p.dimensions)
+	for i := range out {
+		out[i] = float32(p.coords[i])
+	}
+	return out
+}
 
 // load packs a list into p.other. A vector that only the cosine takes, because it is too long or too short for 32-bit floats, is scaled by a
 // power of two, which changes no angle.

@@ -1,10 +1,8 @@
 package algo
 
 import (
-	"cmp"
 	"context"
 	"math"
-	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
@@ -30,16 +28,11 @@ const (
 	nearestShared = 512
 	// nearestBytes is about how many bytes of vectors a goroutine reads at a time, valueBytes what a coordinate takes.
 	nearestBytes, valueBytes = 1 << 20, 24
+	// mostAsked is how many hits other processes are asked for at most.
+	mostAsked = 1 << 16
 	// nearestRows is how many vertices a goroutine compares at a time.
 	nearestRows = 1024
 )
-
-// hit is one of the most similar found so far. A vertex has no edge.
-type hit struct {
-	score float64
-	id    uint64 // of the vertex or the edge
-	edge  graph.Edge
-}
 
 // Run searches. The rows of its table are pairs of a vertex or edge and its score, the most similar first and, of equal ones, that
 // with the least id.
@@ -58,11 +51,11 @@ func (n *Nearest) Run(ctx context.Context, c *runtime.Call) (*runtime.Table, err
 				h := &hits[lo+i]
 				switch {
 				case result == 1:
-					dst = append(dst, graph.FloatValue(h.score))
+					dst = append(dst, graph.FloatValue(h.Score))
 				case n.Type != 0:
-					dst = append(dst, graph.EdgeRefValue(&graph.EdgeValue{Edge: h.edge}))
+					dst = append(dst, graph.EdgeRefValue(&graph.EdgeValue{Edge: h.Edge}))
 				default:
-					dst = append(dst, graph.VertexValue(graph.VertexID(h.id)))
+					dst = append(dst, graph.VertexValue(graph.VertexID(h.ID)))
 				}
 			}
 			return dst
@@ -72,7 +65,7 @@ func (n *Nearest) Run(ctx context.Context, c *runtime.Call) (*runtime.Table, err
 }
 
 // find compares the vectors, a window of vertices after the other.
-func (n *Nearest) find(ctx context.Context, j *job) ([]hit, error) {
+func (n *Nearest) find(ctx context.Context, j *job) ([]shard.Hit, error) {
 	counts := j.call.Tx.Counts()
 	candidates := counts.Vertices
 	if n.Type != 0 {
@@ -82,10 +75,19 @@ func (n *Nearest) find(ctx context.Context, j *job) ([]hit, error) {
 		f := &finder{n: n, atOnce: min(max(nearestBytes/valueBytes/len(n.Vector), 16), partSize)}
 		f.probe.Set(n.By, n.Vector)
 		most := min(uint64(n.K), candidates)
-		return f, j.acct.Grow(int(most)*int(sizeOf(hit{})) + f.atOnce*valueBytes*(len(n.Vector)+1))
+		return f, j.acct.Grow(int(most)*int(sizeOf(shard.Hit{})) + f.atOnce*valueBytes*(len(n.Vector)+1))
 	})
 	if err != nil {
 		return nil, err
+	}
+	if n.Type == 0 && n.K <= mostAsked {
+		var probe vector.Probe
+		probe.Set(n.By, n.Vector)
+		var best shard.Top
+		if done, err := j.run.Nearest(ctx, n.Label, n.Prop, &probe, n.K, &best); done || err != nil {
+			best.Sort()
+			return best.Hits, err
+		}
 	}
 	window, err := slice[graph.VertexID](j, nearestWindow)
 	if err != nil {
@@ -102,21 +104,21 @@ func (n *Nearest) find(ctx context.Context, j *job) ([]hit, error) {
 			return nil, err
 		}
 	}
-	var best top
+	var best shard.Top
 	for _, f := range workers.by {
-		for _, h := range (*f).best.hits {
-			best.add(n.K, h)
+		for _, h := range (*f).best.Hits {
+			best.Add(n.K, h)
 		}
 	}
-	slices.SortFunc(best.hits, better)
-	return best.hits, nil
+	best.Sort()
+	return best.Hits, nil
 }
 
 // finder finds the best hits on one goroutine.
 type finder struct {
 	n      *Nearest
 	probe  vector.Probe
-	best   top
+	best   shard.Top
 	atOnce int // lists of edges that are read at a time
 	scores [nearestRows]float64
 	values []graph.Value
@@ -139,7 +141,7 @@ func (f *finder) compare(ctx context.Context, own *runtime.Run, ids []graph.Vert
 		}
 		for i, id := range some {
 			if score := f.scores[i]; !math.IsNaN(score) {
-				f.best.add(f.n.K, hit{score: score, id: uint64(id)})
+				f.best.Add(f.n.K, shard.Hit{Score: score, ID: uint64(id)})
 			}
 		}
 		ids = ids[len(some):]
@@ -164,7 +166,7 @@ func (f *finder) compareEdges(ctx context.Context, own *runtime.Run, ids []graph
 			for i := f.res.Offsets[u]; i < f.res.Offsets[u+1]; i++ {
 				if score, ok := f.score(&f.res.Props[0][i]); ok {
 					e := graph.Edge{ID: f.res.Edges[i], Type: f.n.Type, Src: ids[u], Dst: f.res.Targets[i]}
-					f.best.add(f.n.K, hit{score: score, id: uint64(e.ID), edge: e})
+					f.best.Add(f.n.K, shard.Hit{Score: score, ID: uint64(e.ID), Edge: e})
 				}
 			}
 		}
@@ -183,48 +185,4 @@ func (f *finder) score(v *graph.Value) (float64, bool) {
 		return 0, false
 	}
 	return f.probe.Score(list)
-}
-
-// top are the best of many hits: a heap whose first is the worst of them.
-type top struct{ hits []hit }
-
-// better compares hits in the order of the answer.
-func better(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) }
-
-// add keeps a hit if it is among the k best.
-func (t *top) add(k int, h hit) {
-	if len(t.hits) == k {
-		if better(h, t.hits[0]) > 0 {
-			return
-		}
-		t.hits[0] = h
-		t.sink()
-		return
-	}
-	t.hits = append(t.hits, h)
-	for i := len(t.hits) - 1; i > 0; {
-		above := (i - 1) / 2
-		if better(t.hits[i], t.hits[above]) < 0 {
-			return
-		}
-		t.hits[i], t.hits[above] = t.hits[above], t.hits[i]
-		i = above
-	}
-}
-
-// sink moves the first to its place.
-func (t *top) sink() {
-	for i := 0; ; {
-		worst := i
-		for below := 2*i + 1; below < min(2*i+3, len(t.hits)); below++ {
-			if better(t.hits[below], t.hits[worst]) > 0 {
-				worst = below
-			}
-		}
-		if worst == i {
-			return
-		}
-		t.hits[i], t.hits[worst] = t.hits[worst], t.hits[i]
-		i = worst
-	}
 }

@@ -148,6 +148,10 @@ func AppendPlan(dst []byte, p *query.PlanNode) []byte {
 			dst = append(dst, `,"spilled":`...)
 			dst = strconv.AppendInt(dst, p.Spilled, 10)
 		}
+		if p.Compared > 0 {
+			dst = append(dst, `,"compared":`...)
+			dst = strconv.AppendInt(dst, p.Compared, 10)
+		}
 		if p.Metered {
 			dst = append(dst, `,"cacheHits":`...)
 			dst = strconv.AppendInt(dst, p.Hits, 10)

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"math"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
@@ -15,6 +16,11 @@ const compareRows = 64
 func (tx *Tx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (bytes int, err error) {
 	if err := tx.check(ctx); err != nil {
 		return 0, err
+	}
+	for i, id := range ids {
+		if id.Shard() >= len(tx.views) {
+			scores[i] = math.NaN()
+		}
 	}
 	var missing []int
 	if tx.plain {

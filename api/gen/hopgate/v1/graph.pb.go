@@ -541,10 +541,12 @@ type PlanNode struct {
 	Spilled uint64 `protobuf:"varint,14,opt,name=spilled,proto3" json:"spilled,omitempty"`
 	// The requests to other processes that own the shards, their bytes in both directions, and the edges that the operator traversed. Set for
 	// PROFILE by a gateway.
-	WireRequests  *uint64 `protobuf:"varint,15,opt,name=wire_requests,json=wireRequests,proto3,oneof" json:"wire_requests,omitempty"`
-	WireSent      *uint64 `protobuf:"varint,16,opt,name=wire_sent,json=wireSent,proto3,oneof" json:"wire_sent,omitempty"`
-	WireReceived  *uint64 `protobuf:"varint,17,opt,name=wire_received,json=wireReceived,proto3,oneof" json:"wire_received,omitempty"`
-	Edges         *uint64 `protobuf:"varint,18,opt,name=edges,proto3,oneof" json:"edges,omitempty"`
+	WireRequests *uint64 `protobuf:"varint,15,opt,name=wire_requests,json=wireRequests,proto3,oneof" json:"wire_requests,omitempty"`
+	WireSent     *uint64 `protobuf:"varint,16,opt,name=wire_sent,json=wireSent,proto3,oneof" json:"wire_sent,omitempty"`
+	WireReceived *uint64 `protobuf:"varint,17,opt,name=wire_received,json=wireReceived,proto3,oneof" json:"wire_received,omitempty"`
+	Edges        *uint64 `protobuf:"varint,18,opt,name=edges,proto3,oneof" json:"edges,omitempty"`
+	// The vectors that the operator compared with another one. Set for PROFILE.
+	Compared      uint64 `protobuf:"varint,19,opt,name=compared,proto3" json:"compared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -701,6 +703,13 @@ func (x *PlanNode) GetWireReceived() uint64 {
 func (x *PlanNode) GetEdges() uint64 {
 	if x != nil && x.Edges != nil {
 		return *x.Edges
+	}
+	return 0
+}
+
+func (x *PlanNode) GetCompared() uint64 {
+	if x != nil {
+		return x.Compared
 	}
 	return 0
 }
@@ -1434,7 +1443,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x0findexes_removed\x18\n" +
 	" \x01(\x04R\x0eindexesRemoved\x12+\n" +
 	"\x11constraints_added\x18\v \x01(\x04R\x10constraintsAdded\x12/\n" +
-	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\xf3\x05\n" +
+	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\x8f\x06\n" +
 	"\bPlanNode\x12\x1a\n" +
 	"\boperator\x18\x01 \x01(\tR\boperator\x12\x1c\n" +
 	"\targuments\x18\x02 \x01(\tR\targuments\x120\n" +
@@ -1455,7 +1464,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\rwire_requests\x18\x0f \x01(\x04H\x04R\fwireRequests\x88\x01\x01\x12 \n" +
 	"\twire_sent\x18\x10 \x01(\x04H\x05R\bwireSent\x88\x01\x01\x12(\n" +
 	"\rwire_received\x18\x11 \x01(\x04H\x06R\fwireReceived\x88\x01\x01\x12\x19\n" +
-	"\x05edges\x18\x12 \x01(\x04H\aR\x05edges\x88\x01\x01B\x11\n" +
+	"\x05edges\x18\x12 \x01(\x04H\aR\x05edges\x88\x01\x01\x12\x1a\n" +
+	"\bcompared\x18\x13 \x01(\x04R\bcomparedB\x11\n" +
 	"\x0f_estimated_rowsB\r\n" +
 	"\v_cache_hitsB\x0f\n" +
 	"\r_cache_missesB\x0f\n" +

@@ -242,5 +242,22 @@ func (r *Run) Compare(ctx context.Context, prop graph.PropID, probe *vector.Prob
 	return nil
 }
 
+// Nearest finds the vertices most similar to a probe, as shard.Searcher says. It reports false, having done nothing, if the transaction does
+// not ask other processes.
+func (r *Run) Nearest(ctx context.Context, label graph.LabelID, prop graph.PropID, probe *vector.Probe, k int, best *shard.Top) (bool, error) {
+	t := r.Tally
+	s, ok := t.Tx.(shard.Searcher)
+	if !ok {
+		return false, nil
+	}
+	t.count(requestCompare)
+	compared, bytes, err := s.Nearest(ctx, label, prop, probe, k, best)
+	t.chargeBytes(bytes)
+	if t.r != nil {
+		t.r.Stats[t.r.Current].Compared += int64(compared)
+	}
+	return true, err
+}
+
 // compareBytes is about how many bytes of lists Compare reads at a time.
 const compareBytes = 1 << 20

@@ -79,7 +79,7 @@ func (x OutcomeResponse_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeResponse_Outcome.Descriptor instead.
 func (OutcomeResponse_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73, 0}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75, 0}
 }
 
 type EpochRequest struct {
@@ -1941,6 +1941,171 @@ func (x *DegreesResponse) GetDegrees() []uint32 {
 	return nil
 }
 
+// CompareRequest compares a vector with a property of vertices: of ids, or, where best is not 0, of all that have the label.
+type CompareRequest struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Snapshot   *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	Ids        []byte                 `protobuf:"bytes,2,opt,name=ids,proto3" json:"ids,omitempty"`
+	Prop       uint32                 `protobuf:"varint,3,opt,name=prop,proto3" json:"prop,omitempty"`
+	Similarity uint32                 `protobuf:"varint,4,opt,name=similarity,proto3" json:"similarity,omitempty"`
+	Vector     []float32              `protobuf:"fixed32,5,rep,packed,name=vector,proto3" json:"vector,omitempty"`
+	// How many of the most similar vertices to return, at most.
+	Best          uint64 `protobuf:"varint,6,opt,name=best,proto3" json:"best,omitempty"`
+	Label         uint32 `protobuf:"varint,7,opt,name=label,proto3" json:"label,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareRequest) Reset() {
+	*x = CompareRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareRequest) ProtoMessage() {}
+
+func (x *CompareRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
+func (*CompareRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *CompareRequest) GetSnapshot() *Snapshot {
+	if x != nil {
+		return x.Snapshot
+	}
+	return nil
+}
+
+func (x *CompareRequest) GetIds() []byte {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *CompareRequest) GetProp() uint32 {
+	if x != nil {
+		return x.Prop
+	}
+	return 0
+}
+
+func (x *CompareRequest) GetSimilarity() uint32 {
+	if x != nil {
+		return x.Similarity
+	}
+	return 0
+}
+
+func (x *CompareRequest) GetVector() []float32 {
+	if x != nil {
+		return x.Vector
+	}
+	return nil
+}
+
+func (x *CompareRequest) GetBest() uint64 {
+	if x != nil {
+		return x.Best
+	}
+	return 0
+}
+
+func (x *CompareRequest) GetLabel() uint32 {
+	if x != nil {
+		return x.Label
+	}
+	return 0
+}
+
+// CompareResponse has a score for each of the request's ids, NaN where the property is no vector, or the most similar vertices and their
+// scores.
+type CompareResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Scores []float32              `protobuf:"fixed32,1,rep,packed,name=scores,proto3" json:"scores,omitempty"`
+	Ids    []uint64               `protobuf:"varint,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	// How many vertices were compared, and the bytes of their vectors.
+	Compared      uint64 `protobuf:"varint,3,opt,name=compared,proto3" json:"compared,omitempty"`
+	Bytes         uint64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareResponse) Reset() {
+	*x = CompareResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareResponse) ProtoMessage() {}
+
+func (x *CompareResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareResponse.ProtoReflect.Descriptor instead.
+func (*CompareResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *CompareResponse) GetScores() []float32 {
+	if x != nil {
+		return x.Scores
+	}
+	return nil
+}
+
+func (x *CompareResponse) GetIds() []uint64 {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *CompareResponse) GetCompared() uint64 {
+	if x != nil {
+		return x.Compared
+	}
+	return 0
+}
+
+func (x *CompareResponse) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 type EdgePropertiesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
@@ -1952,7 +2117,7 @@ type EdgePropertiesRequest struct {
 
 func (x *EdgePropertiesRequest) Reset() {
 	*x = EdgePropertiesRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2129,7 @@ func (x *EdgePropertiesRequest) String() string {
 func (*EdgePropertiesRequest) ProtoMessage() {}
 
 func (x *EdgePropertiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2142,7 @@ func (x *EdgePropertiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgePropertiesRequest.ProtoReflect.Descriptor instead.
 func (*EdgePropertiesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EdgePropertiesRequest) GetSnapshot() *Snapshot {
@@ -2010,7 +2175,7 @@ type EdgePropertiesResponse struct {
 
 func (x *EdgePropertiesResponse) Reset() {
 	*x = EdgePropertiesResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2022,7 +2187,7 @@ func (x *EdgePropertiesResponse) String() string {
 func (*EdgePropertiesResponse) ProtoMessage() {}
 
 func (x *EdgePropertiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2035,7 +2200,7 @@ func (x *EdgePropertiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgePropertiesResponse.ProtoReflect.Descriptor instead.
 func (*EdgePropertiesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EdgePropertiesResponse) GetColumns() [][]byte {
@@ -2055,7 +2220,7 @@ type EdgeRecordsRequest struct {
 
 func (x *EdgeRecordsRequest) Reset() {
 	*x = EdgeRecordsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2232,7 @@ func (x *EdgeRecordsRequest) String() string {
 func (*EdgeRecordsRequest) ProtoMessage() {}
 
 func (x *EdgeRecordsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2245,7 @@ func (x *EdgeRecordsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRecordsRequest.ProtoReflect.Descriptor instead.
 func (*EdgeRecordsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EdgeRecordsRequest) GetSnapshot() *Snapshot {
@@ -2109,7 +2274,7 @@ type EdgeRecordsResponse struct {
 
 func (x *EdgeRecordsResponse) Reset() {
 	*x = EdgeRecordsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2286,7 @@ func (x *EdgeRecordsResponse) String() string {
 func (*EdgeRecordsResponse) ProtoMessage() {}
 
 func (x *EdgeRecordsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2299,7 @@ func (x *EdgeRecordsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRecordsResponse.ProtoReflect.Descriptor instead.
 func (*EdgeRecordsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EdgeRecordsResponse) GetSizes() []uint32 {
@@ -2169,7 +2334,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2181,7 +2346,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2194,7 +2359,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Index) GetId() uint32 {
@@ -2233,7 +2398,7 @@ type SeekRequest struct {
 
 func (x *SeekRequest) Reset() {
 	*x = SeekRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2410,7 @@ func (x *SeekRequest) String() string {
 func (*SeekRequest) ProtoMessage() {}
 
 func (x *SeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2423,7 @@ func (x *SeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRequest.ProtoReflect.Descriptor instead.
 func (*SeekRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SeekRequest) GetSnapshot() *Snapshot {
@@ -2308,7 +2473,7 @@ type SeekResponse struct {
 
 func (x *SeekResponse) Reset() {
 	*x = SeekResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2485,7 @@ func (x *SeekResponse) String() string {
 func (*SeekResponse) ProtoMessage() {}
 
 func (x *SeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2498,7 @@ func (x *SeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekResponse.ProtoReflect.Descriptor instead.
 func (*SeekResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SeekResponse) GetCounts() []uint32 {
@@ -2376,7 +2541,7 @@ type Owners struct {
 
 func (x *Owners) Reset() {
 	*x = Owners{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2388,7 +2553,7 @@ func (x *Owners) String() string {
 func (*Owners) ProtoMessage() {}
 
 func (x *Owners) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2401,7 +2566,7 @@ func (x *Owners) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Owners.ProtoReflect.Descriptor instead.
 func (*Owners) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Owners) GetVertices() []byte {
@@ -2443,7 +2608,7 @@ type SeekRangeRequest struct {
 
 func (x *SeekRangeRequest) Reset() {
 	*x = SeekRangeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2620,7 @@ func (x *SeekRangeRequest) String() string {
 func (*SeekRangeRequest) ProtoMessage() {}
 
 func (x *SeekRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2633,7 @@ func (x *SeekRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRangeRequest.ProtoReflect.Descriptor instead.
 func (*SeekRangeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SeekRangeRequest) GetSnapshot() *Snapshot {
@@ -2552,7 +2717,7 @@ type SeekRangeResponse struct {
 
 func (x *SeekRangeResponse) Reset() {
 	*x = SeekRangeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +2729,7 @@ func (x *SeekRangeResponse) String() string {
 func (*SeekRangeResponse) ProtoMessage() {}
 
 func (x *SeekRangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +2742,7 @@ func (x *SeekRangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRangeResponse.ProtoReflect.Descriptor instead.
 func (*SeekRangeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SeekRangeResponse) GetTuples() [][]byte {
@@ -2612,7 +2777,7 @@ type LargeRequest struct {
 
 func (x *LargeRequest) Reset() {
 	*x = LargeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2624,7 +2789,7 @@ func (x *LargeRequest) String() string {
 func (*LargeRequest) ProtoMessage() {}
 
 func (x *LargeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2637,7 +2802,7 @@ func (x *LargeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LargeRequest.ProtoReflect.Descriptor instead.
 func (*LargeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LargeRequest) GetSnapshot() *Snapshot {
@@ -2670,7 +2835,7 @@ type LargeResponse struct {
 
 func (x *LargeResponse) Reset() {
 	*x = LargeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2682,7 +2847,7 @@ func (x *LargeResponse) String() string {
 func (*LargeResponse) ProtoMessage() {}
 
 func (x *LargeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2695,7 +2860,7 @@ func (x *LargeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LargeResponse.ProtoReflect.Descriptor instead.
 func (*LargeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{40}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LargeResponse) GetValues() []byte {
@@ -2713,7 +2878,7 @@ type GraphsRequest struct {
 
 func (x *GraphsRequest) Reset() {
 	*x = GraphsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2890,7 @@ func (x *GraphsRequest) String() string {
 func (*GraphsRequest) ProtoMessage() {}
 
 func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +2903,7 @@ func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsRequest.ProtoReflect.Descriptor instead.
 func (*GraphsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{41}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
 }
 
 type GraphsResponse struct {
@@ -2750,7 +2915,7 @@ type GraphsResponse struct {
 
 func (x *GraphsResponse) Reset() {
 	*x = GraphsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +2927,7 @@ func (x *GraphsResponse) String() string {
 func (*GraphsResponse) ProtoMessage() {}
 
 func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +2940,7 @@ func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsResponse.ProtoReflect.Descriptor instead.
 func (*GraphsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{42}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GraphsResponse) GetNames() []string {
@@ -2794,7 +2959,7 @@ type CreateGraphRequest struct {
 
 func (x *CreateGraphRequest) Reset() {
 	*x = CreateGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2806,7 +2971,7 @@ func (x *CreateGraphRequest) String() string {
 func (*CreateGraphRequest) ProtoMessage() {}
 
 func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2819,7 +2984,7 @@ func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphRequest.ProtoReflect.Descriptor instead.
 func (*CreateGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CreateGraphRequest) GetName() string {
@@ -2837,7 +3002,7 @@ type CreateGraphResponse struct {
 
 func (x *CreateGraphResponse) Reset() {
 	*x = CreateGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +3014,7 @@ func (x *CreateGraphResponse) String() string {
 func (*CreateGraphResponse) ProtoMessage() {}
 
 func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +3027,7 @@ func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphResponse.ProtoReflect.Descriptor instead.
 func (*CreateGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
 }
 
 type DropGraphRequest struct {
@@ -2874,7 +3039,7 @@ type DropGraphRequest struct {
 
 func (x *DropGraphRequest) Reset() {
 	*x = DropGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +3051,7 @@ func (x *DropGraphRequest) String() string {
 func (*DropGraphRequest) ProtoMessage() {}
 
 func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +3064,7 @@ func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphRequest.ProtoReflect.Descriptor instead.
 func (*DropGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DropGraphRequest) GetName() string {
@@ -2917,7 +3082,7 @@ type DropGraphResponse struct {
 
 func (x *DropGraphResponse) Reset() {
 	*x = DropGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2929,7 +3094,7 @@ func (x *DropGraphResponse) String() string {
 func (*DropGraphResponse) ProtoMessage() {}
 
 func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2942,7 +3107,7 @@ func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphResponse.ProtoReflect.Descriptor instead.
 func (*DropGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
 }
 
 // State tells states of a graph's catalog apart: number grows with each change; epoch is another one for each graph and
@@ -2957,7 +3122,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2969,7 +3134,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2982,7 +3147,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *State) GetEpoch() uint64 {
@@ -3021,7 +3186,7 @@ type Catalog struct {
 
 func (x *Catalog) Reset() {
 	*x = Catalog{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3198,7 @@ func (x *Catalog) String() string {
 func (*Catalog) ProtoMessage() {}
 
 func (x *Catalog) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3211,7 @@ func (x *Catalog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalog.ProtoReflect.Descriptor instead.
 func (*Catalog) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Catalog) GetState() *State {
@@ -3139,7 +3304,7 @@ type TTL struct {
 
 func (x *TTL) Reset() {
 	*x = TTL{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3151,7 +3316,7 @@ func (x *TTL) String() string {
 func (*TTL) ProtoMessage() {}
 
 func (x *TTL) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3164,7 +3329,7 @@ func (x *TTL) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TTL.ProtoReflect.Descriptor instead.
 func (*TTL) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TTL) GetLabel() string {
@@ -3204,7 +3369,7 @@ type LabelSet struct {
 
 func (x *LabelSet) Reset() {
 	*x = LabelSet{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3381,7 @@ func (x *LabelSet) String() string {
 func (*LabelSet) ProtoMessage() {}
 
 func (x *LabelSet) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3394,7 @@ func (x *LabelSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelSet.ProtoReflect.Descriptor instead.
 func (*LabelSet) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LabelSet) GetMembers() []uint32 {
@@ -3260,7 +3425,7 @@ type IndexDefinition struct {
 
 func (x *IndexDefinition) Reset() {
 	*x = IndexDefinition{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3272,7 +3437,7 @@ func (x *IndexDefinition) String() string {
 func (*IndexDefinition) ProtoMessage() {}
 
 func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3285,7 +3450,7 @@ func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexDefinition.ProtoReflect.Descriptor instead.
 func (*IndexDefinition) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *IndexDefinition) GetId() uint32 {
@@ -3385,7 +3550,7 @@ type VectorOptions struct {
 
 func (x *VectorOptions) Reset() {
 	*x = VectorOptions{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3397,7 +3562,7 @@ func (x *VectorOptions) String() string {
 func (*VectorOptions) ProtoMessage() {}
 
 func (x *VectorOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3410,7 +3575,7 @@ func (x *VectorOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VectorOptions.ProtoReflect.Descriptor instead.
 func (*VectorOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *VectorOptions) GetDimensions() uint32 {
@@ -3458,7 +3623,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3470,7 +3635,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +3648,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DescribeRequest) GetGraph() string {
@@ -3509,7 +3674,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3686,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3699,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DescribeResponse) GetCatalog() *Catalog {
@@ -3557,7 +3722,7 @@ type BeginRequest struct {
 
 func (x *BeginRequest) Reset() {
 	*x = BeginRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3734,7 @@ func (x *BeginRequest) String() string {
 func (*BeginRequest) ProtoMessage() {}
 
 func (x *BeginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3747,7 @@ func (x *BeginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginRequest.ProtoReflect.Descriptor instead.
 func (*BeginRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *BeginRequest) GetGraph() string {
@@ -3623,7 +3788,7 @@ type BeginResponse struct {
 
 func (x *BeginResponse) Reset() {
 	*x = BeginResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3635,7 +3800,7 @@ func (x *BeginResponse) String() string {
 func (*BeginResponse) ProtoMessage() {}
 
 func (x *BeginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3648,7 +3813,7 @@ func (x *BeginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginResponse.ProtoReflect.Descriptor instead.
 func (*BeginResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *BeginResponse) GetPart() []byte {
@@ -3682,7 +3847,7 @@ type Began struct {
 
 func (x *Began) Reset() {
 	*x = Began{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3859,7 @@ func (x *Began) String() string {
 func (*Began) ProtoMessage() {}
 
 func (x *Began) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3872,7 @@ func (x *Began) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Began.ProtoReflect.Descriptor instead.
 func (*Began) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Began) GetTx() uint64 {
@@ -3771,7 +3936,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3783,7 +3948,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3796,7 +3961,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RenewRequest) GetGraph() string {
@@ -3836,7 +4001,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3848,7 +4013,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3861,7 +4026,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *RenewResponse) GetSame() bool {
@@ -3887,7 +4052,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3899,7 +4064,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3912,7 +4077,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Counts) GetVertices() uint64 {
@@ -3984,7 +4149,7 @@ type PropCount struct {
 
 func (x *PropCount) Reset() {
 	*x = PropCount{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3996,7 +4161,7 @@ func (x *PropCount) String() string {
 func (*PropCount) ProtoMessage() {}
 
 func (x *PropCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4009,7 +4174,7 @@ func (x *PropCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropCount.ProtoReflect.Descriptor instead.
 func (*PropCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PropCount) GetLabel() string {
@@ -4052,7 +4217,7 @@ type Ends struct {
 
 func (x *Ends) Reset() {
 	*x = Ends{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4229,7 @@ func (x *Ends) String() string {
 func (*Ends) ProtoMessage() {}
 
 func (x *Ends) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4242,7 @@ func (x *Ends) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ends.ProtoReflect.Descriptor instead.
 func (*Ends) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Ends) GetSrc() string {
@@ -4119,7 +4284,7 @@ type Degrees struct {
 
 func (x *Degrees) Reset() {
 	*x = Degrees{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4131,7 +4296,7 @@ func (x *Degrees) String() string {
 func (*Degrees) ProtoMessage() {}
 
 func (x *Degrees) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4144,7 +4309,7 @@ func (x *Degrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Degrees.ProtoReflect.Descriptor instead.
 func (*Degrees) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Degrees) GetType() string {
@@ -4186,7 +4351,7 @@ type InternRequest struct {
 
 func (x *InternRequest) Reset() {
 	*x = InternRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4198,7 +4363,7 @@ func (x *InternRequest) String() string {
 func (*InternRequest) ProtoMessage() {}
 
 func (x *InternRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4211,7 +4376,7 @@ func (x *InternRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternRequest.ProtoReflect.Descriptor instead.
 func (*InternRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *InternRequest) GetGraph() string {
@@ -4316,7 +4481,7 @@ type InternResponse struct {
 
 func (x *InternResponse) Reset() {
 	*x = InternResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4328,7 +4493,7 @@ func (x *InternResponse) String() string {
 func (*InternResponse) ProtoMessage() {}
 
 func (x *InternResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4341,7 +4506,7 @@ func (x *InternResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternResponse.ProtoReflect.Descriptor instead.
 func (*InternResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *InternResponse) GetId() uint32 {
@@ -4378,7 +4543,7 @@ type MutateRequest struct {
 
 func (x *MutateRequest) Reset() {
 	*x = MutateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4390,7 +4555,7 @@ func (x *MutateRequest) String() string {
 func (*MutateRequest) ProtoMessage() {}
 
 func (x *MutateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4403,7 +4568,7 @@ func (x *MutateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateRequest.ProtoReflect.Descriptor instead.
 func (*MutateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *MutateRequest) GetGraph() string {
@@ -4497,7 +4662,7 @@ type MutateResponse struct {
 
 func (x *MutateResponse) Reset() {
 	*x = MutateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4509,7 +4674,7 @@ func (x *MutateResponse) String() string {
 func (*MutateResponse) ProtoMessage() {}
 
 func (x *MutateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4522,7 +4687,7 @@ func (x *MutateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateResponse.ProtoReflect.Descriptor instead.
 func (*MutateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *MutateResponse) GetVertices() []byte {
@@ -4563,7 +4728,7 @@ type CountRequest struct {
 
 func (x *CountRequest) Reset() {
 	*x = CountRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4575,7 +4740,7 @@ func (x *CountRequest) String() string {
 func (*CountRequest) ProtoMessage() {}
 
 func (x *CountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4588,7 +4753,7 @@ func (x *CountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountRequest.ProtoReflect.Descriptor instead.
 func (*CountRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CountRequest) GetGraph() string {
@@ -4614,7 +4779,7 @@ type CountResponse struct {
 
 func (x *CountResponse) Reset() {
 	*x = CountResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4626,7 +4791,7 @@ func (x *CountResponse) String() string {
 func (*CountResponse) ProtoMessage() {}
 
 func (x *CountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4639,7 +4804,7 @@ func (x *CountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountResponse.ProtoReflect.Descriptor instead.
 func (*CountResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CountResponse) GetCounts() *Counts {
@@ -4661,7 +4826,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +4838,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +4851,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CommitRequest) GetGraph() string {
@@ -4718,7 +4883,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4730,7 +4895,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4743,7 +4908,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
 }
 
 type OutcomeRequest struct {
@@ -4757,7 +4922,7 @@ type OutcomeRequest struct {
 
 func (x *OutcomeRequest) Reset() {
 	*x = OutcomeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4769,7 +4934,7 @@ func (x *OutcomeRequest) String() string {
 func (*OutcomeRequest) ProtoMessage() {}
 
 func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4782,7 +4947,7 @@ func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeRequest.ProtoReflect.Descriptor instead.
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *OutcomeRequest) GetGraph() string {
@@ -4815,7 +4980,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4827,7 +4992,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4840,7 +5005,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *OutcomeResponse) GetOutcome() OutcomeResponse_Outcome {
@@ -4865,7 +5030,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4877,7 +5042,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4890,7 +5055,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *LoadRequest) GetGraph() string {
@@ -4955,7 +5120,7 @@ type LoadVertices struct {
 
 func (x *LoadVertices) Reset() {
 	*x = LoadVertices{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4967,7 +5132,7 @@ func (x *LoadVertices) String() string {
 func (*LoadVertices) ProtoMessage() {}
 
 func (x *LoadVertices) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4980,7 +5145,7 @@ func (x *LoadVertices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadVertices.ProtoReflect.Descriptor instead.
 func (*LoadVertices) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *LoadVertices) GetLabels() uint32 {
@@ -5034,7 +5199,7 @@ type LoadEdges struct {
 
 func (x *LoadEdges) Reset() {
 	*x = LoadEdges{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5046,7 +5211,7 @@ func (x *LoadEdges) String() string {
 func (*LoadEdges) ProtoMessage() {}
 
 func (x *LoadEdges) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5059,7 +5224,7 @@ func (x *LoadEdges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEdges.ProtoReflect.Descriptor instead.
 func (*LoadEdges) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *LoadEdges) GetType() uint32 {
@@ -5129,7 +5294,7 @@ type LoadColumn struct {
 
 func (x *LoadColumn) Reset() {
 	*x = LoadColumn{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5141,7 +5306,7 @@ func (x *LoadColumn) String() string {
 func (*LoadColumn) ProtoMessage() {}
 
 func (x *LoadColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5154,7 +5319,7 @@ func (x *LoadColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadColumn.ProtoReflect.Descriptor instead.
 func (*LoadColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *LoadColumn) GetProp() uint32 {
@@ -5191,7 +5356,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5203,7 +5368,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5216,7 +5381,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *LoadResponse) GetRejected() []*Rejected {
@@ -5267,7 +5432,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5279,7 +5444,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5292,7 +5457,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -5340,7 +5505,7 @@ type LoadStateRequest struct {
 
 func (x *LoadStateRequest) Reset() {
 	*x = LoadStateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5352,7 +5517,7 @@ func (x *LoadStateRequest) String() string {
 func (*LoadStateRequest) ProtoMessage() {}
 
 func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5365,7 +5530,7 @@ func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
 func (*LoadStateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *LoadStateRequest) GetGraph() string {
@@ -5392,7 +5557,7 @@ type LoadStateResponse struct {
 
 func (x *LoadStateResponse) Reset() {
 	*x = LoadStateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5404,7 +5569,7 @@ func (x *LoadStateResponse) String() string {
 func (*LoadStateResponse) ProtoMessage() {}
 
 func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5417,7 +5582,7 @@ func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateResponse.ProtoReflect.Descriptor instead.
 func (*LoadStateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *LoadStateResponse) GetSeq() uint64 {
@@ -5444,7 +5609,7 @@ type CreateIndexRequest struct {
 
 func (x *CreateIndexRequest) Reset() {
 	*x = CreateIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5456,7 +5621,7 @@ func (x *CreateIndexRequest) String() string {
 func (*CreateIndexRequest) ProtoMessage() {}
 
 func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5469,7 +5634,7 @@ func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexRequest.ProtoReflect.Descriptor instead.
 func (*CreateIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CreateIndexRequest) GetGraph() string {
@@ -5494,7 +5659,7 @@ type CreateIndexResponse struct {
 
 func (x *CreateIndexResponse) Reset() {
 	*x = CreateIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5506,7 +5671,7 @@ func (x *CreateIndexResponse) String() string {
 func (*CreateIndexResponse) ProtoMessage() {}
 
 func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5519,7 +5684,7 @@ func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexResponse.ProtoReflect.Descriptor instead.
 func (*CreateIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
 }
 
 type DropIndexRequest struct {
@@ -5532,7 +5697,7 @@ type DropIndexRequest struct {
 
 func (x *DropIndexRequest) Reset() {
 	*x = DropIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5544,7 +5709,7 @@ func (x *DropIndexRequest) String() string {
 func (*DropIndexRequest) ProtoMessage() {}
 
 func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5557,7 +5722,7 @@ func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexRequest.ProtoReflect.Descriptor instead.
 func (*DropIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *DropIndexRequest) GetGraph() string {
@@ -5582,7 +5747,7 @@ type DropIndexResponse struct {
 
 func (x *DropIndexResponse) Reset() {
 	*x = DropIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5594,7 +5759,7 @@ func (x *DropIndexResponse) String() string {
 func (*DropIndexResponse) ProtoMessage() {}
 
 func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5607,7 +5772,7 @@ func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexResponse.ProtoReflect.Descriptor instead.
 func (*DropIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
 }
 
 type SetTTLRequest struct {
@@ -5620,7 +5785,7 @@ type SetTTLRequest struct {
 
 func (x *SetTTLRequest) Reset() {
 	*x = SetTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5632,7 +5797,7 @@ func (x *SetTTLRequest) String() string {
 func (*SetTTLRequest) ProtoMessage() {}
 
 func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5645,7 +5810,7 @@ func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLRequest.ProtoReflect.Descriptor instead.
 func (*SetTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *SetTTLRequest) GetGraph() string {
@@ -5670,7 +5835,7 @@ type SetTTLResponse struct {
 
 func (x *SetTTLResponse) Reset() {
 	*x = SetTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5682,7 +5847,7 @@ func (x *SetTTLResponse) String() string {
 func (*SetTTLResponse) ProtoMessage() {}
 
 func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5695,7 +5860,7 @@ func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLResponse.ProtoReflect.Descriptor instead.
 func (*SetTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
 }
 
 type DropTTLRequest struct {
@@ -5709,7 +5874,7 @@ type DropTTLRequest struct {
 
 func (x *DropTTLRequest) Reset() {
 	*x = DropTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5721,7 +5886,7 @@ func (x *DropTTLRequest) String() string {
 func (*DropTTLRequest) ProtoMessage() {}
 
 func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5734,7 +5899,7 @@ func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLRequest.ProtoReflect.Descriptor instead.
 func (*DropTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *DropTTLRequest) GetGraph() string {
@@ -5766,7 +5931,7 @@ type DropTTLResponse struct {
 
 func (x *DropTTLResponse) Reset() {
 	*x = DropTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5778,7 +5943,7 @@ func (x *DropTTLResponse) String() string {
 func (*DropTTLResponse) ProtoMessage() {}
 
 func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5791,7 +5956,7 @@ func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLResponse.ProtoReflect.Descriptor instead.
 func (*DropTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
 }
 
 type IndexProgressRequest struct {
@@ -5804,7 +5969,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5816,7 +5981,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5829,7 +5994,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -5855,7 +6020,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5867,7 +6032,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5880,7 +6045,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -5908,7 +6073,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5920,7 +6085,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5933,7 +6098,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -6136,7 +6301,22 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05types\x18\x03 \x03(\rR\x05types\x12\x10\n" +
 	"\x03dir\x18\x04 \x01(\rR\x03dir\"+\n" +
 	"\x0fDegreesResponse\x12\x18\n" +
-	"\adegrees\x18\x01 \x03(\rR\adegrees\"{\n" +
+	"\adegrees\x18\x01 \x03(\rR\adegrees\"\xd0\x01\n" +
+	"\x0eCompareRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x10\n" +
+	"\x03ids\x18\x02 \x01(\fR\x03ids\x12\x12\n" +
+	"\x04prop\x18\x03 \x01(\rR\x04prop\x12\x1e\n" +
+	"\n" +
+	"similarity\x18\x04 \x01(\rR\n" +
+	"similarity\x12\x16\n" +
+	"\x06vector\x18\x05 \x03(\x02R\x06vector\x12\x12\n" +
+	"\x04best\x18\x06 \x01(\x04R\x04best\x12\x14\n" +
+	"\x05label\x18\a \x01(\rR\x05label\"m\n" +
+	"\x0fCompareResponse\x12\x16\n" +
+	"\x06scores\x18\x01 \x03(\x02R\x06scores\x12\x10\n" +
+	"\x03ids\x18\x02 \x03(\x04R\x03ids\x12\x1a\n" +
+	"\bcompared\x18\x03 \x01(\x04R\bcompared\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"{\n" +
 	"\x15EdgePropertiesRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\x12\x14\n" +
@@ -6446,7 +6626,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05Apply\x12\x1e.hopgate.shard.v1.ApplyRequest\x1a\x1f.hopgate.shard.v1.ApplyResponse\x12B\n" +
 	"\x03Get\x12\x1c.hopgate.shard.v1.GetRequest\x1a\x1d.hopgate.shard.v1.GetResponse\x12K\n" +
 	"\x06GetAll\x12\x1f.hopgate.shard.v1.GetAllRequest\x1a .hopgate.shard.v1.GetAllResponse\x12E\n" +
-	"\x04Walk\x12\x1d.hopgate.shard.v1.WalkRequest\x1a\x1e.hopgate.shard.v1.WalkResponse2\x8f\a\n" +
+	"\x04Walk\x12\x1d.hopgate.shard.v1.WalkRequest\x1a\x1e.hopgate.shard.v1.WalkResponse2\xdf\a\n" +
 	"\vReadService\x12E\n" +
 	"\x04Scan\x12\x1d.hopgate.shard.v1.ScanRequest\x1a\x1e.hopgate.shard.v1.ScanResponse\x12T\n" +
 	"\tLabelSets\x12\".hopgate.shard.v1.LabelSetsRequest\x1a#.hopgate.shard.v1.LabelSetsResponse\x12W\n" +
@@ -6459,7 +6639,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\vEdgeRecords\x12$.hopgate.shard.v1.EdgeRecordsRequest\x1a%.hopgate.shard.v1.EdgeRecordsResponse\x12E\n" +
 	"\x04Seek\x12\x1d.hopgate.shard.v1.SeekRequest\x1a\x1e.hopgate.shard.v1.SeekResponse\x12T\n" +
 	"\tSeekRange\x12\".hopgate.shard.v1.SeekRangeRequest\x1a#.hopgate.shard.v1.SeekRangeResponse\x12H\n" +
-	"\x05Large\x12\x1e.hopgate.shard.v1.LargeRequest\x1a\x1f.hopgate.shard.v1.LargeResponse2\xc4\v\n" +
+	"\x05Large\x12\x1e.hopgate.shard.v1.LargeRequest\x1a\x1f.hopgate.shard.v1.LargeResponse\x12N\n" +
+	"\aCompare\x12 .hopgate.shard.v1.CompareRequest\x1a!.hopgate.shard.v1.CompareResponse2\xc4\v\n" +
 	"\vLeadService\x12K\n" +
 	"\x06Graphs\x12\x1f.hopgate.shard.v1.GraphsRequest\x1a .hopgate.shard.v1.GraphsResponse\x12Z\n" +
 	"\vCreateGraph\x12$.hopgate.shard.v1.CreateGraphRequest\x1a%.hopgate.shard.v1.CreateGraphResponse\x12T\n" +
@@ -6493,7 +6674,7 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 96)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
 	(*EpochRequest)(nil),           // 1: hopgate.shard.v1.EpochRequest
@@ -6525,78 +6706,80 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(*StepResponse)(nil),           // 27: hopgate.shard.v1.StepResponse
 	(*DegreesRequest)(nil),         // 28: hopgate.shard.v1.DegreesRequest
 	(*DegreesResponse)(nil),        // 29: hopgate.shard.v1.DegreesResponse
-	(*EdgePropertiesRequest)(nil),  // 30: hopgate.shard.v1.EdgePropertiesRequest
-	(*EdgePropertiesResponse)(nil), // 31: hopgate.shard.v1.EdgePropertiesResponse
-	(*EdgeRecordsRequest)(nil),     // 32: hopgate.shard.v1.EdgeRecordsRequest
-	(*EdgeRecordsResponse)(nil),    // 33: hopgate.shard.v1.EdgeRecordsResponse
-	(*Index)(nil),                  // 34: hopgate.shard.v1.Index
-	(*SeekRequest)(nil),            // 35: hopgate.shard.v1.SeekRequest
-	(*SeekResponse)(nil),           // 36: hopgate.shard.v1.SeekResponse
-	(*Owners)(nil),                 // 37: hopgate.shard.v1.Owners
-	(*SeekRangeRequest)(nil),       // 38: hopgate.shard.v1.SeekRangeRequest
-	(*SeekRangeResponse)(nil),      // 39: hopgate.shard.v1.SeekRangeResponse
-	(*LargeRequest)(nil),           // 40: hopgate.shard.v1.LargeRequest
-	(*LargeResponse)(nil),          // 41: hopgate.shard.v1.LargeResponse
-	(*GraphsRequest)(nil),          // 42: hopgate.shard.v1.GraphsRequest
-	(*GraphsResponse)(nil),         // 43: hopgate.shard.v1.GraphsResponse
-	(*CreateGraphRequest)(nil),     // 44: hopgate.shard.v1.CreateGraphRequest
-	(*CreateGraphResponse)(nil),    // 45: hopgate.shard.v1.CreateGraphResponse
-	(*DropGraphRequest)(nil),       // 46: hopgate.shard.v1.DropGraphRequest
-	(*DropGraphResponse)(nil),      // 47: hopgate.shard.v1.DropGraphResponse
-	(*State)(nil),                  // 48: hopgate.shard.v1.State
-	(*Catalog)(nil),                // 49: hopgate.shard.v1.Catalog
-	(*TTL)(nil),                    // 50: hopgate.shard.v1.TTL
-	(*LabelSet)(nil),               // 51: hopgate.shard.v1.LabelSet
-	(*IndexDefinition)(nil),        // 52: hopgate.shard.v1.IndexDefinition
-	(*VectorOptions)(nil),          // 53: hopgate.shard.v1.VectorOptions
-	(*DescribeRequest)(nil),        // 54: hopgate.shard.v1.DescribeRequest
-	(*DescribeResponse)(nil),       // 55: hopgate.shard.v1.DescribeResponse
-	(*BeginRequest)(nil),           // 56: hopgate.shard.v1.BeginRequest
-	(*BeginResponse)(nil),          // 57: hopgate.shard.v1.BeginResponse
-	(*Began)(nil),                  // 58: hopgate.shard.v1.Began
-	(*RenewRequest)(nil),           // 59: hopgate.shard.v1.RenewRequest
-	(*RenewResponse)(nil),          // 60: hopgate.shard.v1.RenewResponse
-	(*Counts)(nil),                 // 61: hopgate.shard.v1.Counts
-	(*PropCount)(nil),              // 62: hopgate.shard.v1.PropCount
-	(*Ends)(nil),                   // 63: hopgate.shard.v1.Ends
-	(*Degrees)(nil),                // 64: hopgate.shard.v1.Degrees
-	(*InternRequest)(nil),          // 65: hopgate.shard.v1.InternRequest
-	(*InternResponse)(nil),         // 66: hopgate.shard.v1.InternResponse
-	(*MutateRequest)(nil),          // 67: hopgate.shard.v1.MutateRequest
-	(*MutateResponse)(nil),         // 68: hopgate.shard.v1.MutateResponse
-	(*CountRequest)(nil),           // 69: hopgate.shard.v1.CountRequest
-	(*CountResponse)(nil),          // 70: hopgate.shard.v1.CountResponse
-	(*CommitRequest)(nil),          // 71: hopgate.shard.v1.CommitRequest
-	(*CommitResponse)(nil),         // 72: hopgate.shard.v1.CommitResponse
-	(*OutcomeRequest)(nil),         // 73: hopgate.shard.v1.OutcomeRequest
-	(*OutcomeResponse)(nil),        // 74: hopgate.shard.v1.OutcomeResponse
-	(*LoadRequest)(nil),            // 75: hopgate.shard.v1.LoadRequest
-	(*LoadVertices)(nil),           // 76: hopgate.shard.v1.LoadVertices
-	(*LoadEdges)(nil),              // 77: hopgate.shard.v1.LoadEdges
-	(*LoadColumn)(nil),             // 78: hopgate.shard.v1.LoadColumn
-	(*LoadResponse)(nil),           // 79: hopgate.shard.v1.LoadResponse
-	(*Rejected)(nil),               // 80: hopgate.shard.v1.Rejected
-	(*LoadStateRequest)(nil),       // 81: hopgate.shard.v1.LoadStateRequest
-	(*LoadStateResponse)(nil),      // 82: hopgate.shard.v1.LoadStateResponse
-	(*CreateIndexRequest)(nil),     // 83: hopgate.shard.v1.CreateIndexRequest
-	(*CreateIndexResponse)(nil),    // 84: hopgate.shard.v1.CreateIndexResponse
-	(*DropIndexRequest)(nil),       // 85: hopgate.shard.v1.DropIndexRequest
-	(*DropIndexResponse)(nil),      // 86: hopgate.shard.v1.DropIndexResponse
-	(*SetTTLRequest)(nil),          // 87: hopgate.shard.v1.SetTTLRequest
-	(*SetTTLResponse)(nil),         // 88: hopgate.shard.v1.SetTTLResponse
-	(*DropTTLRequest)(nil),         // 89: hopgate.shard.v1.DropTTLRequest
-	(*DropTTLResponse)(nil),        // 90: hopgate.shard.v1.DropTTLResponse
-	(*IndexProgressRequest)(nil),   // 91: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 92: hopgate.shard.v1.IndexProgressResponse
-	(*Fault)(nil),                  // 93: hopgate.shard.v1.Fault
-	nil,                            // 94: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 95: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 96: hopgate.shard.v1.Counts.DistinctEntry
+	(*CompareRequest)(nil),         // 30: hopgate.shard.v1.CompareRequest
+	(*CompareResponse)(nil),        // 31: hopgate.shard.v1.CompareResponse
+	(*EdgePropertiesRequest)(nil),  // 32: hopgate.shard.v1.EdgePropertiesRequest
+	(*EdgePropertiesResponse)(nil), // 33: hopgate.shard.v1.EdgePropertiesResponse
+	(*EdgeRecordsRequest)(nil),     // 34: hopgate.shard.v1.EdgeRecordsRequest
+	(*EdgeRecordsResponse)(nil),    // 35: hopgate.shard.v1.EdgeRecordsResponse
+	(*Index)(nil),                  // 36: hopgate.shard.v1.Index
+	(*SeekRequest)(nil),            // 37: hopgate.shard.v1.SeekRequest
+	(*SeekResponse)(nil),           // 38: hopgate.shard.v1.SeekResponse
+	(*Owners)(nil),                 // 39: hopgate.shard.v1.Owners
+	(*SeekRangeRequest)(nil),       // 40: hopgate.shard.v1.SeekRangeRequest
+	(*SeekRangeResponse)(nil),      // 41: hopgate.shard.v1.SeekRangeResponse
+	(*LargeRequest)(nil),           // 42: hopgate.shard.v1.LargeRequest
+	(*LargeResponse)(nil),          // 43: hopgate.shard.v1.LargeResponse
+	(*GraphsRequest)(nil),          // 44: hopgate.shard.v1.GraphsRequest
+	(*GraphsResponse)(nil),         // 45: hopgate.shard.v1.GraphsResponse
+	(*CreateGraphRequest)(nil),     // 46: hopgate.shard.v1.CreateGraphRequest
+	(*CreateGraphResponse)(nil),    // 47: hopgate.shard.v1.CreateGraphResponse
+	(*DropGraphRequest)(nil),       // 48: hopgate.shard.v1.DropGraphRequest
+	(*DropGraphResponse)(nil),      // 49: hopgate.shard.v1.DropGraphResponse
+	(*State)(nil),                  // 50: hopgate.shard.v1.State
+	(*Catalog)(nil),                // 51: hopgate.shard.v1.Catalog
+	(*TTL)(nil),                    // 52: hopgate.shard.v1.TTL
+	(*LabelSet)(nil),               // 53: hopgate.shard.v1.LabelSet
+	(*IndexDefinition)(nil),        // 54: hopgate.shard.v1.IndexDefinition
+	(*VectorOptions)(nil),          // 55: hopgate.shard.v1.VectorOptions
+	(*DescribeRequest)(nil),        // 56: hopgate.shard.v1.DescribeRequest
+	(*DescribeResponse)(nil),       // 57: hopgate.shard.v1.DescribeResponse
+	(*BeginRequest)(nil),           // 58: hopgate.shard.v1.BeginRequest
+	(*BeginResponse)(nil),          // 59: hopgate.shard.v1.BeginResponse
+	(*Began)(nil),                  // 60: hopgate.shard.v1.Began
+	(*RenewRequest)(nil),           // 61: hopgate.shard.v1.RenewRequest
+	(*RenewResponse)(nil),          // 62: hopgate.shard.v1.RenewResponse
+	(*Counts)(nil),                 // 63: hopgate.shard.v1.Counts
+	(*PropCount)(nil),              // 64: hopgate.shard.v1.PropCount
+	(*Ends)(nil),                   // 65: hopgate.shard.v1.Ends
+	(*Degrees)(nil),                // 66: hopgate.shard.v1.Degrees
+	(*InternRequest)(nil),          // 67: hopgate.shard.v1.InternRequest
+	(*InternResponse)(nil),         // 68: hopgate.shard.v1.InternResponse
+	(*MutateRequest)(nil),          // 69: hopgate.shard.v1.MutateRequest
+	(*MutateResponse)(nil),         // 70: hopgate.shard.v1.MutateResponse
+	(*CountRequest)(nil),           // 71: hopgate.shard.v1.CountRequest
+	(*CountResponse)(nil),          // 72: hopgate.shard.v1.CountResponse
+	(*CommitRequest)(nil),          // 73: hopgate.shard.v1.CommitRequest
+	(*CommitResponse)(nil),         // 74: hopgate.shard.v1.CommitResponse
+	(*OutcomeRequest)(nil),         // 75: hopgate.shard.v1.OutcomeRequest
+	(*OutcomeResponse)(nil),        // 76: hopgate.shard.v1.OutcomeResponse
+	(*LoadRequest)(nil),            // 77: hopgate.shard.v1.LoadRequest
+	(*LoadVertices)(nil),           // 78: hopgate.shard.v1.LoadVertices
+	(*LoadEdges)(nil),              // 79: hopgate.shard.v1.LoadEdges
+	(*LoadColumn)(nil),             // 80: hopgate.shard.v1.LoadColumn
+	(*LoadResponse)(nil),           // 81: hopgate.shard.v1.LoadResponse
+	(*Rejected)(nil),               // 82: hopgate.shard.v1.Rejected
+	(*LoadStateRequest)(nil),       // 83: hopgate.shard.v1.LoadStateRequest
+	(*LoadStateResponse)(nil),      // 84: hopgate.shard.v1.LoadStateResponse
+	(*CreateIndexRequest)(nil),     // 85: hopgate.shard.v1.CreateIndexRequest
+	(*CreateIndexResponse)(nil),    // 86: hopgate.shard.v1.CreateIndexResponse
+	(*DropIndexRequest)(nil),       // 87: hopgate.shard.v1.DropIndexRequest
+	(*DropIndexResponse)(nil),      // 88: hopgate.shard.v1.DropIndexResponse
+	(*SetTTLRequest)(nil),          // 89: hopgate.shard.v1.SetTTLRequest
+	(*SetTTLResponse)(nil),         // 90: hopgate.shard.v1.SetTTLResponse
+	(*DropTTLRequest)(nil),         // 91: hopgate.shard.v1.DropTTLRequest
+	(*DropTTLResponse)(nil),        // 92: hopgate.shard.v1.DropTTLResponse
+	(*IndexProgressRequest)(nil),   // 93: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 94: hopgate.shard.v1.IndexProgressResponse
+	(*Fault)(nil),                  // 95: hopgate.shard.v1.Fault
+	nil,                            // 96: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 97: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 98: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	3,  // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
 	3,  // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	48, // 2: hopgate.shard.v1.Snapshot.known:type_name -> hopgate.shard.v1.State
+	50, // 2: hopgate.shard.v1.Snapshot.known:type_name -> hopgate.shard.v1.State
 	16, // 3: hopgate.shard.v1.ScanRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	16, // 4: hopgate.shard.v1.LabelSetsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	16, // 5: hopgate.shard.v1.PropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
@@ -6604,128 +6787,131 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	24, // 7: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
 	16, // 8: hopgate.shard.v1.StepRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	16, // 9: hopgate.shard.v1.DegreesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 10: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 11: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 12: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	34, // 13: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
-	23, // 14: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
-	23, // 15: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
-	37, // 16: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
-	25, // 17: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
-	25, // 18: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
-	16, // 19: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	34, // 20: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
-	37, // 21: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
-	16, // 22: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	48, // 23: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
-	51, // 24: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
-	51, // 25: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
-	52, // 26: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
-	50, // 27: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
-	53, // 28: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
-	48, // 29: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
-	49, // 30: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	48, // 31: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
-	49, // 32: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
-	61, // 33: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
-	48, // 34: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	94, // 35: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	95, // 36: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
-	63, // 37: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
-	64, // 38: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	96, // 39: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
-	62, // 40: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
-	48, // 41: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
-	51, // 42: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
-	49, // 43: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	48, // 44: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
-	49, // 45: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	61, // 46: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
-	0,  // 47: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
-	76, // 48: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
-	77, // 49: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
-	78, // 50: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
-	78, // 51: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
-	80, // 52: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
-	52, // 53: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
-	50, // 54: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	1,  // 55: hopgate.shard.v1.KeepService.Epoch:input_type -> hopgate.shard.v1.EpochRequest
-	4,  // 56: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	6,  // 57: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	8,  // 58: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	10, // 59: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	12, // 60: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	14, // 61: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	17, // 62: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	19, // 63: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	21, // 64: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	23, // 65: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	26, // 66: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	28, // 67: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	30, // 68: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	32, // 69: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	35, // 70: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	38, // 71: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	40, // 72: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	42, // 73: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	44, // 74: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	46, // 75: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	54, // 76: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	56, // 77: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	59, // 78: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	65, // 79: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	67, // 80: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	69, // 81: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	71, // 82: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	73, // 83: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
-	75, // 84: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	81, // 85: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	83, // 86: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	85, // 87: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	91, // 88: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	87, // 89: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	89, // 90: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	2,  // 91: hopgate.shard.v1.KeepService.Epoch:output_type -> hopgate.shard.v1.EpochResponse
-	5,  // 92: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	7,  // 93: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	9,  // 94: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	11, // 95: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	13, // 96: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	15, // 97: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	18, // 98: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	20, // 99: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	22, // 100: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	25, // 101: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	27, // 102: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	29, // 103: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	31, // 104: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	33, // 105: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	36, // 106: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	39, // 107: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	41, // 108: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	43, // 109: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	45, // 110: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	47, // 111: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	55, // 112: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	57, // 113: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	60, // 114: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	66, // 115: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	68, // 116: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	70, // 117: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	72, // 118: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	74, // 119: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	79, // 120: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	82, // 121: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	84, // 122: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	86, // 123: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	92, // 124: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	88, // 125: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	90, // 126: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	91, // [91:127] is the sub-list for method output_type
-	55, // [55:91] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	16, // 10: hopgate.shard.v1.CompareRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 11: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 12: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 13: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	36, // 14: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
+	23, // 15: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
+	23, // 16: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
+	39, // 17: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
+	25, // 18: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
+	25, // 19: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
+	16, // 20: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	36, // 21: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
+	39, // 22: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
+	16, // 23: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	50, // 24: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
+	53, // 25: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
+	53, // 26: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
+	54, // 27: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
+	52, // 28: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
+	55, // 29: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
+	50, // 30: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
+	51, // 31: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	50, // 32: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
+	51, // 33: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
+	63, // 34: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
+	50, // 35: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
+	96, // 36: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	97, // 37: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	65, // 38: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
+	66, // 39: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
+	98, // 40: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	64, // 41: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
+	50, // 42: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
+	53, // 43: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
+	51, // 44: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	50, // 45: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
+	51, // 46: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	63, // 47: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
+	0,  // 48: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
+	78, // 49: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
+	79, // 50: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
+	80, // 51: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
+	80, // 52: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
+	82, // 53: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
+	54, // 54: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
+	52, // 55: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
+	1,  // 56: hopgate.shard.v1.KeepService.Epoch:input_type -> hopgate.shard.v1.EpochRequest
+	4,  // 57: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	6,  // 58: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	8,  // 59: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	10, // 60: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	12, // 61: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	14, // 62: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	17, // 63: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	19, // 64: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	21, // 65: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	23, // 66: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	26, // 67: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	28, // 68: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	32, // 69: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	34, // 70: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	37, // 71: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	40, // 72: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	42, // 73: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	30, // 74: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
+	44, // 75: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	46, // 76: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	48, // 77: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	56, // 78: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	58, // 79: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	61, // 80: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	67, // 81: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	69, // 82: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	71, // 83: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	73, // 84: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	75, // 85: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	77, // 86: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	83, // 87: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	85, // 88: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	87, // 89: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	93, // 90: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	89, // 91: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	91, // 92: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	2,  // 93: hopgate.shard.v1.KeepService.Epoch:output_type -> hopgate.shard.v1.EpochResponse
+	5,  // 94: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	7,  // 95: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	9,  // 96: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	11, // 97: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	13, // 98: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	15, // 99: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	18, // 100: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	20, // 101: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	22, // 102: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	25, // 103: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	27, // 104: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	29, // 105: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	33, // 106: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	35, // 107: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	38, // 108: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	41, // 109: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	43, // 110: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	31, // 111: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
+	45, // 112: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	47, // 113: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	49, // 114: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	57, // 115: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	59, // 116: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	62, // 117: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	68, // 118: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	70, // 119: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	72, // 120: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	74, // 121: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	76, // 122: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	81, // 123: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	84, // 124: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	86, // 125: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	88, // 126: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	94, // 127: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	90, // 128: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	92, // 129: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	93, // [93:130] is the sub-list for method output_type
+	56, // [56:93] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_shard_proto_init() }
@@ -6735,7 +6921,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 	}
 	file_hopgate_shard_v1_shard_proto_msgTypes[10].OneofWrappers = []any{}
 	file_hopgate_shard_v1_shard_proto_msgTypes[13].OneofWrappers = []any{}
-	file_hopgate_shard_v1_shard_proto_msgTypes[64].OneofWrappers = []any{
+	file_hopgate_shard_v1_shard_proto_msgTypes[66].OneofWrappers = []any{
 		(*InternRequest_Label)(nil),
 		(*InternRequest_Type)(nil),
 		(*InternRequest_Prop)(nil),
@@ -6747,7 +6933,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   96,
+			NumMessages:   98,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -378,6 +378,7 @@ const (
 	ReadService_Seek_FullMethodName           = "/hopgate.shard.v1.ReadService/Seek"
 	ReadService_SeekRange_FullMethodName      = "/hopgate.shard.v1.ReadService/SeekRange"
 	ReadService_Large_FullMethodName          = "/hopgate.shard.v1.ReadService/Large"
+	ReadService_Compare_FullMethodName        = "/hopgate.shard.v1.ReadService/Compare"
 )
 
 // ReadServiceClient is the client API for ReadService service.
@@ -397,6 +398,7 @@ type ReadServiceClient interface {
 	Seek(ctx context.Context, in *SeekRequest, opts ...grpc.CallOption) (*SeekResponse, error)
 	SeekRange(ctx context.Context, in *SeekRangeRequest, opts ...grpc.CallOption) (*SeekRangeResponse, error)
 	Large(ctx context.Context, in *LargeRequest, opts ...grpc.CallOption) (*LargeResponse, error)
+	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error)
 }
 
 type readServiceClient struct {
@@ -517,6 +519,16 @@ func (c *readServiceClient) Large(ctx context.Context, in *LargeRequest, opts ..
 	return out, nil
 }
 
+func (c *readServiceClient) Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CompareResponse)
+	err := c.cc.Invoke(ctx, ReadService_Compare_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReadServiceServer is the server API for ReadService service.
 // All implementations must embed UnimplementedReadServiceServer
 // for forward compatibility.
@@ -534,6 +546,7 @@ type ReadServiceServer interface {
 	Seek(context.Context, *SeekRequest) (*SeekResponse, error)
 	SeekRange(context.Context, *SeekRangeRequest) (*SeekRangeResponse, error)
 	Large(context.Context, *LargeRequest) (*LargeResponse, error)
+	Compare(context.Context, *CompareRequest) (*CompareResponse, error)
 	mustEmbedUnimplementedReadServiceServer()
 }
 
@@ -576,6 +589,9 @@ func (UnimplementedReadServiceServer) SeekRange(context.Context, *SeekRangeReque
 }
 func (UnimplementedReadServiceServer) Large(context.Context, *LargeRequest) (*LargeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Large not implemented")
+}
+func (UnimplementedReadServiceServer) Compare(context.Context, *CompareRequest) (*CompareResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Compare not implemented")
 }
 func (UnimplementedReadServiceServer) mustEmbedUnimplementedReadServiceServer() {}
 func (UnimplementedReadServiceServer) testEmbeddedByValue()                     {}
@@ -796,6 +812,24 @@ func _ReadService_Large_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ReadService_Compare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CompareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReadServiceServer).Compare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReadService_Compare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReadServiceServer).Compare(ctx, req.(*CompareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ReadService_ServiceDesc is the grpc.ServiceDesc for ReadService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -846,6 +880,10 @@ var ReadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Large",
 			Handler:    _ReadService_Large_Handler,
+		},
+		{
+			MethodName: "Compare",
+			Handler:    _ReadService_Compare_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,104 @@
+package remote
+
+import (
+	"context"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Compare implements shard.Comparer.
+func (tx *Tx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (bytes int, err error) {
+	if err := tx.check(ctx); err != nil {
+		return 0, err
+	}
+	for i := range ids {
+		scores[i] = math.NaN() // of shards that do not exist
+	}
+	coords := probe.Coordinates()
+	places, rows := tx.vertexPlaces(ids)
+	err = ask(ctx, tx, pb.ReadService_Compare_FullMethodName, places, func(i int) proto.Message {
+		return &pb.CompareRequest{
+			Snapshot: places[i].snap, Ids: appendIDs(nil, pick(ids, rows[i])), Prop: uint32(prop), Similarity: uint32(probe.By()), Vector: coords,
+		}
+	}, func(i int, a *pb.CompareResponse) error {
+		if len(a.GetScores()) != len(rows[i]) {
+			return errCodec
+		}
+		for j, row := range rows[i] {
+			scores[row] = float64(a.GetScores()[j])
+		}
+		bytes += int(a.GetBytes())
+		return nil
+	})
+	return bytes, err
+}
+
+// Nearest implements shard.Searcher: each shard finds the most similar of its own vertices.
+func (tx *Tx) Nearest(ctx context.Context, label graph.LabelID, prop graph.PropID, probe *vector.Probe, k int, best *shard.Top) (compared, bytes int, err error) {
+	if err := tx.check(ctx); err != nil {
+		return 0, 0, err
+	}
+	coords := probe.Coordinates()
+	places := []place{tx.all()}
+	if tx.clean() {
+		places = places[:0]
+		for no := range tx.g.shards {
+			places = append(places, tx.shard(no))
+		}
+	}
+	err = ask(ctx, tx, pb.ReadService_Compare_FullMethodName, places, func(i int) proto.Message {
+		return &pb.CompareRequest{
+			Snapshot: places[i].snap, Label: uint32(label), Prop: uint32(prop), Similarity: uint32(probe.By()), Vector: coords, Best: uint64(k),
+		}
+	}, func(_ int, a *pb.CompareResponse) error {
+		if len(a.GetScores()) != len(a.GetIds()) {
+			return errCodec
+		}
+		for j, id := range a.GetIds() {
+			best.Add(k, shard.Hit{Score: float64(a.GetScores()[j]), ID: id})
+		}
+		compared, bytes = compared+int(a.GetCompared()), bytes+int(a.GetBytes())
+		return nil
+	})
+	return compared, bytes, err
+}
+
+// Compare implements the call.
+func (r *reader) Compare(ctx context.Context, req *pb.CompareRequest) (*pb.CompareResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.CompareResponse, error) {
+		var probe vector.Probe
+		if by := graph.Similarity(req.GetSimilarity()); by > graph.Euclidean || !probe.SetCoordinates(by, req.GetVector()) {
+			return nil, errCodec
+		}
+		prop := graph.PropID(req.GetProp())
+		if req.GetBest() > 0 {
+			var best shard.Top
+			compared, bytes, err := shard.FindNearest(ctx, tx, graph.LabelID(req.GetLabel()), prop, &probe, int(min(req.GetBest(), maxRoom)), &best)
+			if err != nil {
+				return nil, err
+			}
+			out := &pb.CompareResponse{Compared: uint64(compared), Bytes: uint64(bytes)}
+			for _, h := range best.Hits {
+				out.Scores, out.Ids = append(out.Scores, float32(h.Score)), append(out.Ids, h.ID)
+			}
+			return out, nil
+		}
+		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
+		if err != nil {
+			return nil, err
+		}
+		scores := make([]float64, len(ids))
+		bytes, err := tx.Compare(ctx, prop, &probe, ids, scores)
+		out := &pb.CompareResponse{Scores: make([]float32, len(ids)), Compared: uint64(len(ids)), Bytes: uint64(bytes)}
+		for i, s := range scores {
+			out.Scores[i] = float32(s)
+		}
+		return out, err
+	})
+}

@@ -1,0 +1,88 @@
+package remote_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// TestCompare compares vectors in one process and through a gateway: those of candidates, and the most similar of all, before the transaction writes and after.
+func TestCompare(t *testing.T) {
+	whole, spread := open(t, 3)
+	for name, s := range map[string]shard.Store{"one process": whole, "a gateway": spread} {
+		t.Run(name, func(t *testing.T) { testCompare(t, s) })
+	}
+}
+
+func testCompare(t *testing.T, spread shard.Store) {
+	require.NoError(t, spread.CreateGraph(t.Context(), "vectors"))
+	g, err := spread.Graph("vectors")
+	require.NoError(t, err)
+	tx, err := g.Begin(t.Context(), shard.Write)
+	require.NoError(t, err)
+	prop, err := tx.Prop("v")
+	require.NoError(t, err)
+	label, err := tx.Label("Doc")
+	require.NoError(t, err)
+	set, err := tx.LabelSet([]graph.LabelID{label})
+	require.NoError(t, err)
+	number := func(i int) graph.Value { return graph.FloatValue(float64(i)) }
+	doc := func(i int) shard.Mutation {
+		m := shard.Mutation{Op: shard.CreateVertex, Labels: set}
+		if i%7 > 0 {
+			m.Props = []graph.Property{{ID: prop, Value: graph.ListValue([]graph.Value{number(i), number(i % 5), number(1)})}}
+		}
+		return m
+	}
+	var ms []shard.Mutation
+	for i := range 500 {
+		ms = append(ms, doc(i))
+	}
+	require.NoError(t, tx.Apply(t.Context(), ms))
+	require.NoError(t, tx.Commit(t.Context()))
+
+	var probe vector.Probe
+	require.True(t, probe.Set(graph.Euclidean, []graph.Value{number(250), number(2), number(1)}))
+	tx, err = g.Begin(t.Context(), shard.Write)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	for range 2 {
+		ids := []graph.VertexID{graph.MakeVertexID(9, 1)} // of no shard
+		scores, want := make([]float64, len(ms)+1), shard.Top{}
+		for i := range ms {
+			ids = append(ids, ms[i].Vertex)
+		}
+		bytes, err := tx.(shard.Comparer).Compare(t.Context(), prop, &probe, ids, scores)
+		require.NoError(t, err)
+		require.Positive(t, bytes)
+		require.True(t, math.IsNaN(scores[0]))
+		for i := range ms {
+			if len(ms[i].Props) == 0 {
+				require.True(t, math.IsNaN(scores[i+1]))
+				continue
+			}
+			score, ok := probe.Score(ms[i].Props[0].Value.List())
+			require.True(t, ok)
+			require.Equal(t, score, scores[i+1])
+			want.Add(10, shard.Hit{Score: score, ID: uint64(ids[i+1])})
+		}
+		want.Sort()
+		var best shard.Top
+		if _, ok := tx.(shard.Searcher); !ok {
+			continue
+		}
+		compared, _, err := tx.(shard.Searcher).Nearest(t.Context(), label, prop, &probe, 10, &best)
+		require.NoError(t, err)
+		require.Equal(t, len(ms), compared)
+		best.Sort()
+		require.Equal(t, want, best)
+		more := []shard.Mutation{doc(249), doc(251)}
+		require.NoError(t, tx.Apply(t.Context(), more))
+		ms = append(ms, more...)
+	}
+}
