@@ -1,6 +1,6 @@
 """The engines: each loads the files of a network, and runs the statements of rows.py."""
 import http.client
-import importlib
+import importlib.util
 import json
 import pathlib
 import subprocess
