@@ -179,6 +179,7 @@ type Expand struct {
 	Edges   bool           // fill Neighbours.Edges and Reverse (and so Types)
 	Props   []graph.PropID // edge properties to fill
 	Where   []EdgeRange    // edges that are not in each of them are left out
+	Loops   bool           // only edges from a vertex to itself are wanted; others may come too
 	// Into, if not nil, takes in the far ends, and nothing but Done, Seen and Added is filled. Edges and Props are empty then.
 	Into *graph.VertexSet
 	// MaxEdges is about how many edges the caller wants at once (0: no bound). The answer then covers the first

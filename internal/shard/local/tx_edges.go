@@ -334,11 +334,17 @@ func (x *expansion) passes(i int) bool {
 
 // decoded appends the edges of a decoded list.
 func (x *expansion) decoded(no int, id graph.VertexID, l *list, d cache.List) error {
-	if !l.want.NoLoops {
+	if !l.want.NoLoops && !x.req.Loops {
 		return x.slice(no, l, d, 0, len(d.Targets))
 	}
 	own, _ := x.tx.on.decoded.lists[no].IDs().Pack(id)
 	lo, hi := cache.Find(d.Targets, own)
+	if x.req.Loops {
+		if l.want.NoLoops {
+			return nil
+		}
+		return x.slice(no, l, d, lo, hi)
+	}
 	if err := x.slice(no, l, d, 0, lo); err != nil {
 		return err
 	}

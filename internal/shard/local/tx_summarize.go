@@ -65,20 +65,27 @@ func (tx *Tx) next(no int) uint64 {
 	return tx.ws[no].NextVertex()
 }
 
-// pays reports whether enough blocks are decoded. One may be missing, so that what is small need not wait until it is.
-func pays(held, blocks int) bool { return blocks-held <= 1+blocks/4 }
+// few is how many values are read although they are not decoded, so that what is small need not wait until it is.
+const few = 4096
+
+// pays reports whether so many of all edges, or of all values of a property, are decoded that the rest may be read as well.
+// Blocks without any are decoded at once, by the first who asks for them.
+func pays(held int, all uint64) bool { return all <= few || uint64(held) >= all-all/4 }
 
 func (x *summarizer) edges(ctx context.Context) (bool, error) {
 	tx := x.tx
 	views := tx.openLists(len(x.req.Props) > 0)
 	defer views.close()
 	want := cache.Want{Props: x.props}
-	held, blocks := 0, 0
+	held, all, exact := 0, uint64(tx.count(storage.Count{Kind: storage.CountType, Type: x.req.Type})), tx.mode == shard.Read
+	some := make([][]bool, len(views.views)) // by shard: the blocks that are decoded
 	for no := range views.views {
-		h, n := views.views[no].Held(x.req.Type, x.req.Dir, &want)
-		held, blocks = held+h, blocks+n
+		blocks, n, unchanged := views.views[no].Held(nil, x.req.Type, x.req.Dir, &want)
+		some[no] = blocks
+		held, exact = held+n, exact && unchanged
 	}
-	if !pays(held, blocks) {
+	exact = exact && uint64(held) == all // the other blocks have no edges
+	if !pays(held, all) {
 		return false, nil
 	}
 	for no := range views.views {
@@ -87,6 +94,9 @@ func (x *summarizer) edges(ctx context.Context) (bool, error) {
 		for first, next := uint64(0), tx.next(no); first < next; first += cache.ListBlock {
 			if err := storage.Alive(ctx); err != nil {
 				return false, err
+			}
+			if exact && !some[no][first/cache.ListBlock] {
+				continue
 			}
 			n := min(cache.ListBlock, next-first)
 			ok, err := cur.Seek(graph.MakeVertexID(no, first), int(n))
@@ -114,13 +124,13 @@ func (x *summarizer) edges(ctx context.Context) (bool, error) {
 func (x *summarizer) vertices(ctx context.Context) (bool, error) {
 	tx := x.tx
 	views := tx.openColumns()
+	all := tx.Statistics().Props
 	for _, p := range x.props {
-		held, blocks := 0, 0
+		held := 0
 		for no := range views {
-			h, n := views[no].Held(p)
-			held, blocks = held+h, blocks+n
+			held += views[no].Held(p)
 		}
-		if !pays(held, blocks) {
+		if !pays(held, all[graph.PropOf{Prop: tx.g.PropName(p)}]) {
 			return false, nil
 		}
 	}

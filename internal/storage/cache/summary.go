@@ -194,32 +194,37 @@ func (c *Cursor) Pieces(dst []Piece) []Piece {
 	return pieces(dst, c.block*ListBlock, c.data.offsets, changed[:])
 }
 
-// Held returns how many of the view's blocks of lists are decoded with all that is wanted, and how many blocks there are.
-func (v *ListView) Held(typ graph.TypeID, dir graph.Direction, want *Want) (held, blocks int) {
+// Held appends to dst, block by block, whether its lists are decoded with all that is wanted, and returns how many edges these
+// have; exact says that no change stands beside them.
+func (v *ListView) Held(dst []bool, typ graph.TypeID, dir graph.Direction, want *Want) (held []bool, edges int, exact bool) {
+	exact = v.touched == nil
 	t := v.lists.tables.at(tableIndex(typ, dir))
-	blocks = int((v.vertices + ListBlock - 1) / ListBlock)
-	for b := range blocks {
-		if s := t.find(uint64(b)); s != nil {
-			if seg := s.seg.Load(); seg != nil && seg.since <= v.seq && seg.data.has(want) {
-				held++
-			}
+	for b := uint64(0); b*ListBlock < v.vertices; b++ {
+		dst = append(dst, false)
+		s := t.find(b)
+		if s == nil {
+			continue
+		}
+		if seg := s.seg.Load(); seg != nil && seg.since <= v.seq && seg.data.has(want) {
+			dst[len(dst)-1] = true
+			edges += len(seg.data.targets)
+			exact = exact && seg.over.Load() == nil
 		}
 	}
-	return held, blocks
+	return dst, edges, exact
 }
 
-// Held returns how many of the view's blocks of a property are decoded, and how many blocks there are.
-func (v *ColumnView) Held(prop graph.PropID) (held, blocks int) {
+// Held returns how many vertices have a property in the blocks that are decoded.
+func (v *ColumnView) Held(prop graph.PropID) (values int) {
 	t := v.columns.tables.at(columnIndex(prop))
-	blocks = int((v.vertices + ColumnBlock - 1) / ColumnBlock)
-	for b := range blocks {
-		if s := t.find(uint64(b)); s != nil {
+	for b := uint64(0); b*ColumnBlock < v.vertices; b++ {
+		if s := t.find(b); s != nil {
 			if seg := s.seg.Load(); seg != nil && seg.since <= v.seq {
-				held++
+				values += int(seg.data.count)
 			}
 		}
 	}
-	return held, blocks
+	return values
 }
 
 // Block appends to cols the columns of some properties of a block, and to dst its pieces. It reports false if the caller must

@@ -150,13 +150,21 @@ func (m *model) checkBlocks(t *testing.T, rnd *rand.Rand, r *reader) (whole int)
 	want := Want{Props: []graph.PropID{9}}
 	r.lists.Cursor(&cur, typ, dir, want)
 	for first := uint64(0); first < m.vertices; first += ListBlock {
-		before, blocks := r.lists.Held(typ, dir, &want)
+		held, edges, exact := r.lists.Held(nil, typ, dir, &want)
+		before := held[first/ListBlock]
 		ok, err := cur.Seek(graph.MakeVertexID(m.shard, first), ListBlock)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if held, _ := r.lists.Held(typ, dir, &want); held > blocks || before == blocks && !ok {
-			t.Fatalf("%d of %d blocks are held, before %d; found: %t", held, blocks, before, ok)
+		if held, _, _ = r.lists.Held(held[:0], typ, dir, &want); before && !ok || ok && !held[first/ListBlock] {
+			t.Fatalf("the block at %d is held: %t; found: %t", first, before, ok)
+		}
+		some := 0
+		for local := first; local < min(first+ListBlock, m.vertices); local++ {
+			some += len(m.list(listKey{typ, dir, local}, r.seq))
+		}
+		if before && exact && edges < some {
+			t.Fatalf("%d edges are held, those of the block at %d are %d", edges, first, some)
 		}
 		if !ok {
 			continue

@@ -15,14 +15,17 @@ type expandInto struct {
 	to    int // position of To in the input
 	pairs pairs
 	hits  []int
+	loop  bool // From is To
 }
 
 func newExpandInto(x *expand, n *plan.Expand, in *runtime.Stage) *expandInto {
 	// Conditions read only the edge, so they hold from either end.
 	back := &Reader{Run: x.Run, Types: x.reader.Types, Dir: n.Dir.Reverse(), Filter: x.reader.Filter, Edges: x.reader.Edges}
 	// The operator that binds To tests its labels. A test here would apply to From on the way back.
+	loop := n.From == n.To
+	x.reader.Request.Loops = loop
 	return &expandInto{
-		expand: *x, to: in.Pos(n.To), pairs: pairs{r: x.Run, readers: [2]*Reader{x.reader, back}, oneSided: n.Labels != nil},
+		expand: *x, to: in.Pos(n.To), loop: loop, pairs: pairs{r: x.Run, readers: [2]*Reader{x.reader, back}, oneSided: loop || n.Labels != nil},
 	}
 }
 
@@ -49,6 +52,11 @@ func (x *expandInto) Begin(ctx context.Context) error {
 		return err
 	}
 	to := &x.Rows.Cols[x.to]
+	if x.loop {
+		x.pairs.froms, x.pairs.tos = append(x.pairs.froms, x.src...), append(x.pairs.tos, x.src...)
+		x.pairs.rows = append(x.pairs.rows, x.rows...)
+		return x.pairs.Begin(ctx)
+	}
 	for k, row := range x.rows {
 		v := to.Value(int(row))
 		if v.IsNull() {
@@ -66,6 +74,9 @@ func (x *expandInto) Begin(ctx context.Context) error {
 func (x *expandInto) match() {
 	p := &x.pairs
 	h := p.hop()
+	if len(h.Answer.Targets) == 0 {
+		p.k = p.end
+	}
 	for ; p.k < p.end && x.Out.N < x.Run.BatchSize(); p.k++ {
 		row, source, dst, first := p.at()
 		if x.hits = p.probe.find(dst, x.hits[:0]); len(x.hits) == 0 {
