@@ -17,7 +17,7 @@ import (
 //	1. the large values of each shard, synced;
 //	2. the intent in shard 0, synced: a number, greater than all before, and the batch of each shard;
 //	3. the batches, each with the number of the intent in it, synced;
-//	4. the end of the intent.
+//	4. the end of the intent, which goes along with the next one if another process keeps shard 0.
 //
 // An intent that is found when the graph is opened is carried out in the shards that have not seen its number.
 
@@ -262,7 +262,7 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 	}
 	key := append([]byte{byte(keys.Intent)}, number...)
 	b := first.graph.newBatch()
-	if err := b.Set(key, record, nil); err != nil {
+	if err := errors.Join(first.dropEnded(b), b.Set(key, record, nil)); err != nil {
 		return nil, err
 	}
 	wait, err := first.graph.apply(b, true, false)
@@ -273,6 +273,10 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 		return nil, err
 	}
 	return func() error {
+		if first.graph.durable() {
+			first.noteEnded(key)
+			return nil
+		}
 		b := first.graph.newBatch()
 		if err := b.Delete(key, nil); err != nil {
 			return err
@@ -283,6 +287,25 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 		}
 		return wait()
 	}, nil
+}
+
+// noteEnded notes an intent that was carried out.
+func (s *Shard) noteEnded(key []byte) {
+	s.endedMu.Lock()
+	defer s.endedMu.Unlock()
+	s.ended = append(s.ended, key)
+}
+
+// dropEnded makes a batch remove the intents that were carried out.
+func (s *Shard) dropEnded(b *pebble.Batch) error {
+	s.endedMu.Lock()
+	defer s.endedMu.Unlock()
+	var errs []error
+	for _, key := range s.ended {
+		errs = append(errs, b.Delete(key, nil))
+	}
+	s.ended = nil
+	return errors.Join(errs...)
 }
 
 // Recover completes the opening of a graph's shards, given in order: it carries out the intents that they were closed
@@ -301,9 +324,6 @@ func Recover(shards []*Shard) (intents uint64, err error) {
 		if len(k) != 9 {
 			return corrupt("intent", k, errRecord)
 		}
-		if shards[0].opts.ReadOnly {
-			return unavailable("storage: a commit must be carried out; open the graph for writing once", nil)
-		}
 		found = append(found, append([]byte(nil), k...))
 		number := binary.BigEndian.Uint64(k[1:])
 		intents = max(intents, number)
@@ -314,6 +334,9 @@ func Recover(shards []*Shard) (intents uint64, err error) {
 				return corrupt("intent", k, errRecord)
 			}
 			if applied[no] < number {
+				if shards[0].opts.ReadOnly {
+					return unavailable("storage: a commit must be carried out; open the graph for writing once", nil)
+				}
 				if err := shards[no].redo(rest[:size]); err != nil {
 					return err
 				}
@@ -326,7 +349,7 @@ func Recover(shards []*Shard) (intents uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(found) > 0 {
+	if len(found) > 0 && !shards[0].opts.ReadOnly {
 		err := shards[0].put(func(b *pebble.Batch) error {
 			var errs []error
 			for _, k := range found {

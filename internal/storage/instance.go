@@ -113,7 +113,7 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool, closi
 		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), db.Close())
 	}
 	if in.logged != nil {
-		if in.logged.applied, err = readEntryIndex(db, nil); err != nil {
+		if in.logged.applied, in.logged.values, err = readEntryIndex(db, nil); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
 	}

@@ -26,8 +26,10 @@ type Part struct {
 
 	mu             sync.Mutex
 	epoch, version uint64
+	values         valuesNumber
 	views          map[uint64]*partView
-	orphans        []orphan // in the order of their times
+	orphans        []orphan      // in the order of their times
+	moved          chan struct{} // closed by the next version; nil if nothing waits for it
 }
 
 // orphan is a held version of a writer that another one has followed.
@@ -83,6 +85,9 @@ func OpenPart(o *Options, sh *Shared, dir string, no, shards int, create bool, c
 		} else {
 			p.epoch, p.version = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 		}
+	}
+	if l := s.disk.values.logged; err == nil && l != nil {
+		p.values = l.values
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -154,8 +159,38 @@ func (p *Part) Attach(entry, epoch uint64) (version uint64, err error) {
 			p.orphans = append(p.orphans, orphan{version, until})
 		}
 	}
-	p.epoch, p.version = epoch, p.version+1
+	p.move(epoch, p.version+1)
 	return p.version, nil
+}
+
+// move gives the part another version. The caller holds p.mu.
+func (p *Part) move(epoch, version uint64) {
+	p.epoch, p.version = epoch, version
+	if p.moved != nil {
+		close(p.moved)
+		p.moved = nil
+	}
+}
+
+// Await waits until the part has the state with a version of a writer, or a later one. It fails with ErrAhead if ctx ends before.
+func (p *Part) Await(ctx context.Context, epoch, version uint64) error {
+	for {
+		p.mu.Lock()
+		if p.epoch > epoch || p.epoch == epoch && p.version >= version {
+			p.mu.Unlock()
+			return nil
+		}
+		if p.moved == nil {
+			p.moved = make(chan struct{})
+		}
+		moved := p.moved
+		p.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ErrAhead
+		}
+	}
 }
 
 // Attached returns the version of the part if a writer with an epoch is the last that has attached itself, or ErrFenced.
@@ -218,17 +253,19 @@ func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 			p.letGo(v)
 		}
 	}
-	if c.Store == GraphStore && c.Version == p.version {
+	if c.Store == GraphStore && c.Version == p.version || c.Store == ValuesStore && p.values.has(epoch, c.Version) {
 		return nil
 	}
 	if c.Store == GraphStore && c.Version != p.version+1 {
 		return fmt.Errorf("%w: version %d, after version %d", ErrOrder, c.Version, p.version)
 	}
-	if c.Keep {
+	switch {
+	case c.Store == ValuesStore: // the version stays
+	case c.Keep:
 		if _, err := p.hold(); err != nil {
 			return err
 		}
-	} else {
+	default:
 		p.letGo(p.version)
 	}
 	b := in.newBatch()
@@ -245,6 +282,9 @@ func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 		if err := setVersion(b, epoch, c.Version); err != nil {
 			return errors.Join(err, b.Close())
 		}
+	} else {
+		p.values = valuesNumber{epoch, c.Version}
+		in.number(p.values)
 	}
 	wait, err := in.apply(b, true, false)
 	if err == nil {
@@ -260,7 +300,7 @@ func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 	if p.changed != nil {
 		p.changed(c.Version, &touched)
 	}
-	p.version = c.Version
+	p.move(epoch, c.Version)
 	return nil
 }
 
@@ -366,13 +406,16 @@ func (p *Part) View(epoch, version uint64) (v *View, next uint64, done func(), e
 	}, nil
 }
 
-// reader returns a store as of a version.
-func (p *Part) reader(epoch uint64, store Store, version uint64) (r pebble.Reader, done func(), err error) {
+// reader returns a store as of a version; with version 0 as it is now, with the versions up to least.
+func (p *Part) reader(epoch uint64, store Store, version, least uint64) (r pebble.Reader, done func(), err error) {
 	if version == 0 {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if epoch != p.epoch {
+		switch {
+		case epoch < p.epoch:
 			return nil, nil, ErrFenced
+		case epoch > p.epoch || least > p.version:
+			return nil, nil, ErrAhead
 		}
 		if store == ValuesStore {
 			return p.s.values.live(), func() {}, nil
@@ -389,9 +432,9 @@ func (p *Part) reader(epoch uint64, store Store, version uint64) (r pebble.Reade
 	return v.graph, done, nil
 }
 
-// Get returns the value of a key, see Peer.
-func (p *Part) Get(epoch uint64, store Store, version uint64, key []byte) (value []byte, ok bool, err error) {
-	r, done, err := p.reader(epoch, store, version)
+// Get returns the value of a key, see Peer. What is there now has the versions up to least.
+func (p *Part) Get(epoch uint64, store Store, version, least uint64, key []byte) (value []byte, ok bool, err error) {
+	r, done, err := p.reader(epoch, store, version, least)
 	if err != nil {
 		return nil, false, err
 	}
@@ -399,9 +442,9 @@ func (p *Part) Get(epoch uint64, store Store, version uint64, key []byte) (value
 	return get(r, key, nil)
 }
 
-// GetAll returns the values of keys, nil for those that there are not.
-func (p *Part) GetAll(epoch uint64, store Store, version uint64, keys [][]byte) ([][]byte, error) {
-	r, done, err := p.reader(epoch, store, version)
+// GetAll returns the values of keys, nil for those that there are not; see Get.
+func (p *Part) GetAll(epoch uint64, store Store, version, least uint64, keys [][]byte) ([][]byte, error) {
+	r, done, err := p.reader(epoch, store, version, least)
 	if err != nil {
 		return nil, err
 	}
@@ -419,9 +462,9 @@ func (p *Part) GetAll(epoch uint64, store Store, version uint64, keys [][]byte) 
 	return values, nil
 }
 
-// Walk returns records, at least one if there is one.
-func (p *Part) Walk(epoch uint64, w *Walk) (out *Records, err error) {
-	r, done, err := p.reader(epoch, w.Store, w.Version)
+// Walk returns records, at least one if there is one; see Get.
+func (p *Part) Walk(epoch, least uint64, w *Walk) (out *Records, err error) {
+	r, done, err := p.reader(epoch, w.Store, w.Version, least)
 	if err != nil {
 		return nil, err
 	}

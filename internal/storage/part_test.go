@@ -37,14 +37,14 @@ func TestPartOrphans(t *testing.T) {
 	}
 	reads := func(epoch, version uint64) {
 		t.Helper()
-		v, ok, err := p.Get(epoch, GraphStore, version, key)
+		v, ok, err := p.Get(epoch, GraphStore, version, 0, key)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, strconv.FormatUint(version, 10), string(v))
 	}
 	fails := func(want error, epoch, version uint64) {
 		t.Helper()
-		_, _, err := p.Get(epoch, GraphStore, version, key)
+		_, _, err := p.Get(epoch, GraphStore, version, 0, key)
 		require.ErrorIs(t, err, want)
 	}
 

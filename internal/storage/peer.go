@@ -38,6 +38,8 @@ type Peers interface {
 	Open(ctx context.Context, g PartOf, no int, create bool) (p Peer, version uint64, err error)
 	// Drop drops shard no of a graph; it is no error if it is gone already.
 	Drop(ctx context.Context, g PartOf, no int) error
+	// Discard notes in shard 0 of a graph, if Peers keep it, that the graph is being dropped.
+	Discard(ctx context.Context, g PartOf) error
 	// Copy begins a copy of shards no, which lasts until Close or the end of ctx. id names it at their process.
 	Copy(ctx context.Context, no int, id uint64) (PeerCopy, error)
 	// CheckFiles verifies the files of shard no of a graph; see CheckFiles.
@@ -48,8 +50,8 @@ type Peers interface {
 type PeerCopy interface {
 	// Flush makes ready what Take will copy.
 	Flush(g PartOf) error
-	// Take copies a graph's shard as it is now.
-	Take(g PartOf) error
+	// Take copies a graph's shard as it is now, with the changes up to a version.
+	Take(g PartOf, version uint64) error
 	// Files lists the files of all shards that were taken.
 	Files() ([]CopiedFile, error)
 	// Open reads one of Files.
@@ -84,7 +86,7 @@ const (
 type Changed struct {
 	Store Store
 	// Version is what the part's version becomes. Batches of large values, which can be read only once something
-	// refers to them, leave it as it is.
+	// refers to them, leave it as it is: of these it is the number, from 1 on in each epoch.
 	Version uint64
 	// Batch is the representation of a Pebble batch.
 	Batch []byte
@@ -115,6 +117,9 @@ type Records struct {
 // peerVersions is the writer's side of a Part: the versions of it that are being read.
 type peerVersions struct {
 	peer Peer
+	// applying is held while a batch is under way: names of the catalog and the ends of intents come beside commits.
+	applying sync.Mutex
+	values   uint64 // the batches of large values; under applying
 
 	mu      sync.Mutex
 	version uint64
@@ -194,8 +199,10 @@ var scratch = sync.OnceValues(func() (*pebble.DB, error) {
 	return pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: quiet{}})
 })
 
-// acquire holds the version that is there now. The caller ensures that nothing is being applied.
+// acquire holds the version that is there now, after a batch that is under way.
 func (p *peerVersions) acquire() uint64 {
+	p.applying.Lock()
+	defer p.applying.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refs[p.version]++
@@ -213,6 +220,8 @@ func (p *peerVersions) release(version uint64) {
 
 // apply has a batch applied, durably.
 func (p *peerVersions) apply(store Store, b *pebble.Batch, same bool) error {
+	p.applying.Lock()
+	defer p.applying.Unlock()
 	p.mu.Lock()
 	c := &Changed{Store: store, Version: p.version, Batch: b.Repr(), Same: same, Keep: p.refs[p.version] > 0}
 	for _, v := range p.gone {
@@ -223,15 +232,30 @@ func (p *peerVersions) apply(store Store, b *pebble.Batch, same bool) error {
 	p.gone = nil
 	if store == GraphStore {
 		c.Version++
+	} else {
+		p.values++
+		c.Version = p.values
 	}
 	p.mu.Unlock()
 	if err := p.peer.Apply(c); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.version = c.Version
-	p.mu.Unlock()
+	if store == GraphStore {
+		p.mu.Lock()
+		p.version = c.Version
+		p.mu.Unlock()
+	}
 	return b.Close()
+}
+
+// Applied is the version of a shard that another process keeps, after its last change. Only the writer may call it.
+func (s *Shard) Applied() uint64 {
+	if p, ok := s.graph.(*peerStore); ok {
+		p.versions.mu.Lock()
+		defer p.versions.mu.Unlock()
+		return p.versions.version
+	}
+	return 0
 }
 
 // Version is the version of a view of another process's shard, 0 for one of this process.

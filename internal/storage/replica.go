@@ -30,15 +30,27 @@ type Replica struct {
 type entryLog struct {
 	entry   uint64        // index of the entry whose changes are being applied
 	applied uint64        // index of the last entry that has changed the store
+	values  valuesNumber  // of the last batch, in a store of large values
 	bytes   atomic.Uint64 // size of all batches
 }
+
+// valuesNumber numbers the batches of large values, which give the part no version, within the epoch of their writer. So a
+// batch that arrives once more is known, however late it does.
+type valuesNumber struct{ epoch, number uint64 }
+
+// has reports whether the batch with a number was applied.
+func (v valuesNumber) has(epoch, number uint64) bool { return v.epoch == epoch && number <= v.number }
 
 // appliedKey is the key of the index, and appliedEnd the bound behind it: the key of a large value may begin with the same byte.
 var appliedKey, appliedEnd = []byte{byte(keys.Applied)}, []byte{byte(keys.Applied), 0}
 
 // mark adds the index of the entry to a batch.
 func (l *entryLog) mark(b *pebble.Batch) error {
-	if err := b.Set(appliedKey, binary.AppendUvarint(nil, l.entry), nil); err != nil {
+	record := binary.AppendUvarint(nil, l.entry)
+	if l.values != (valuesNumber{}) {
+		record = binary.AppendUvarint(binary.AppendUvarint(record, l.values.epoch), l.values.number)
+	}
+	if err := b.Set(appliedKey, record, nil); err != nil {
 		return err
 	}
 	l.applied = l.entry
@@ -46,29 +58,41 @@ func (l *entryLog) mark(b *pebble.Batch) error {
 	return nil
 }
 
-// readEntryIndex reads the index of the last entry that a store has, 0 if it has none.
-func readEntryIndex(db *pebble.DB, o *pebble.IterOptions) (index uint64, err error) {
+// number notes the number of the batch of large values that is being applied.
+func (in *instance) number(v valuesNumber) {
+	if in.logged != nil {
+		in.logged.values = v
+	}
+}
+
+// readEntryIndex reads the index of the last entry that a store has, 0 if it has none, and the number of its last batch of large
+// values.
+func readEntryIndex(db *pebble.DB, o *pebble.IterOptions) (index uint64, values valuesNumber, err error) {
 	if o == nil {
 		o = &pebble.IterOptions{}
 	}
 	o.LowerBound, o.UpperBound = appliedKey, appliedEnd
 	it, err := db.NewIter(o)
 	if err != nil {
-		return 0, err
+		return 0, values, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	if !it.First() {
-		return 0, it.Error()
+		return 0, values, it.Error()
 	}
 	v, err := it.ValueAndErr()
 	if err != nil {
-		return 0, err
+		return 0, values, err
 	}
-	index, n := binary.Uvarint(v)
-	if n != len(v) {
-		return 0, corrupt("applied entry", appliedKey, errRecord)
+	index, rest := uvarint(v)
+	if len(rest) > 0 {
+		values.epoch, rest = uvarint(rest)
+		values.number, rest = uvarint(rest)
 	}
-	return index, nil
+	if rest == nil || len(rest) > 0 {
+		return 0, values, corrupt("applied entry", appliedKey, errRecord)
+	}
+	return index, values, nil
 }
 
 // has reports whether the store has the changes of an entry, and else makes it the one whose changes follow.
@@ -103,7 +127,7 @@ func (p *Part) Durable() (index uint64, ok bool, err error) {
 	for _, in := range p.stores() {
 		var durable uint64
 		err := in.guard(func() (err error) {
-			durable, err = readEntryIndex(in.db, &pebble.IterOptions{OnlyReadGuaranteedDurable: true})
+			durable, _, err = readEntryIndex(in.db, &pebble.IterOptions{OnlyReadGuaranteedDurable: true})
 			return err
 		})
 		if err != nil {

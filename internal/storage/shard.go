@@ -62,6 +62,10 @@ type Shard struct {
 	// purged is the time, in Unix milliseconds, before which the ids of commits are deleted.
 	purged atomic.Uint64
 
+	// ended are intents that were carried out and not removed yet.
+	endedMu sync.Mutex
+	ended   [][]byte
+
 	// nextVertex and nextEdge are the local ids to give out next.
 	nextVertex, nextEdge atomic.Uint64
 

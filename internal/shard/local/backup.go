@@ -207,7 +207,7 @@ func (g *Graph) checkpoint(ctx context.Context, c *Checkpoint) (err error) {
 	}
 	for no, s := range g.shards {
 		if peers[no] != nil {
-			err = peers[no].Take(of)
+			err = peers[no].Take(of, s.Applied())
 		} else {
 			err = s.Checkpoint(storage.Dir(dir, no))
 		}
@@ -221,7 +221,7 @@ func (g *Graph) checkpoint(ctx context.Context, c *Checkpoint) (err error) {
 }
 
 // elsewhere reports whether another process keeps a shard.
-func (g *Graph) elsewhere(no int) bool { return no > 0 && g.opts.Peers != nil }
+func (g *Graph) elsewhere(no int) bool { return g.opts.Elsewhere(no) }
 
 func (c *Checkpoint) graphDir(name string) string {
 	return c.of.opts.FS.PathJoin(c.dir, "graphs", name)
@@ -340,12 +340,12 @@ func dropCheckpoints(fs vfs.FS, dir string) error {
 // ID names the checkpoint at this process, and at those of peers.
 func (c *Checkpoint) ID() uint64 { return c.id }
 
-// Shard returns the shard whose process has the i-th of Files.
-func (c *Checkpoint) Shard(i int) int {
+// Shard returns the shard of the i-th of Files; own says that this process has the file.
+func (c *Checkpoint) Shard(i int) (no int, own bool) {
 	if i < c.own {
-		return 0
+		return 0, true
 	}
-	return c.shards[i-c.own]
+	return c.shards[i-c.own], false
 }
 
 // Graphs implements shard.Checkpoint.
@@ -366,7 +366,8 @@ func (c *Checkpoint) Open(i int) (io.ReadCloser, error) {
 		return nil, invalid("the checkpoint has no file %d", i)
 	}
 	if i >= c.own {
-		return c.peers[c.Shard(i)].Open(c.files[i].Path)
+		no, _ := c.Shard(i)
+		return c.peers[no].Open(c.files[i].Path)
 	}
 	return c.read(c.files[i].Path)
 }
@@ -425,9 +426,12 @@ func (s *Parts) Flush(ctx context.Context, of storage.PartOf) error {
 	return s.use(of, func(p *Part) error { return p.Flush(ctx) })
 }
 
-// Take copies the shard of a graph as its writer with an epoch has left it.
-func (s *Parts) Take(c *Checkpoint, of storage.PartOf, epoch uint64) error {
+// Take copies the shard of a graph as its writer with an epoch has left it, at a version of that writer or a later one.
+func (s *Parts) Take(ctx context.Context, c *Checkpoint, of storage.PartOf, epoch, version uint64) error {
 	return s.use(of, func(p *Part) error {
+		if err := p.Part.Await(ctx, epoch, version); err != nil {
+			return err
+		}
 		dir := c.graphDir(of.Name)
 		if err := s.opts.FS.MkdirAll(dir, 0o755); err != nil {
 			return err

@@ -78,6 +78,7 @@ type twin struct {
 	rng      *rand.Rand
 	opts     Options
 	peers    func() storage.Peers               // or nil
+	lead     func(Options) (*Store, error)      // instead of Open, or nil
 	front    func(*Store) (shard.Store, func()) // or nil: what stands before the store
 	unfront  func()
 	store    *Store
@@ -125,7 +126,11 @@ func (w *twin) open() {
 	if w.peers != nil {
 		w.opts.Peers = w.peers()
 	}
-	w.store, err = Open(w.opts)
+	open := Open
+	if w.lead != nil {
+		open = w.lead
+	}
+	w.store, err = open(w.opts)
 	require.NoError(w.t, err)
 	front := shard.Store(w.store)
 	if w.front != nil {

@@ -15,7 +15,8 @@ import (
 type directory[G any] struct {
 	opts   Options
 	shared *storage.Shared
-	lock   io.Closer
+	shares bool      // shared is another's
+	lock   io.Closer // nil if another holds it
 	copies copies
 
 	mu     sync.Mutex
@@ -23,8 +24,8 @@ type directory[G any] struct {
 	closed bool
 }
 
-// take opens the directory, making it if it is not there.
-func (d *directory[G]) take(opts Options) (err error) {
+// take opens the directory, making it if it is not there. Its caches are those of others unless shared is nil.
+func (d *directory[G]) take(opts Options, shared *storage.Shared) (err error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
 		return err
@@ -51,10 +52,18 @@ func (d *directory[G]) take(opts Options) (err error) {
 			return fmt.Errorf("remove an old checkpoint: %w", err)
 		}
 	}
+	d.use(opts, shared)
+	return nil
+}
+
+// use makes the directory ready for graphs.
+func (d *directory[G]) use(opts Options, shared *storage.Shared) {
 	d.opts, d.graphs = opts, map[string]G{}
 	d.copies.opts = &d.opts
-	d.shared = storage.NewShared(&d.opts)
-	return nil
+	d.shared, d.shares = shared, shared != nil
+	if !d.shares {
+		d.shared = storage.NewShared(&d.opts)
+	}
 }
 
 // each calls f with the name and the manifest of each graph, in the order of their names, and removes what is left of
@@ -104,8 +113,13 @@ func (d *directory[G]) release(end func(G) error) error {
 	for _, g := range d.graphs {
 		errs = append(errs, end(g))
 	}
-	d.shared.Close()
-	return errors.Join(append(errs, d.lock.Close())...)
+	if !d.shares {
+		d.shared.Close()
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // checkRestored refuses a directory in which a restore was interrupted.

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
@@ -111,25 +113,16 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	if create {
 		open = storage.CreateShard
 	}
+	g.shards = make([]*storage.Shard, m.Shards)
 	for no := range m.Shards {
-		if opts.Peers != nil && no > 0 {
-			of := m.partOf(name)
-			p, version, err := opts.Peers.Open(ctx, of, no, create)
-			if err != nil {
+		if !opts.Elsewhere(no) {
+			if g.shards[no], err = open(opts, shared, storage.Dir(dir, no), no, m.Shards); err != nil {
 				return nil, err
 			}
-			s, err := storage.OpenPeer(opts, p, fmt.Sprintf("shard %d of %s", no, name), no, version)
-			if err != nil {
-				return nil, errors.Join(err, p.Close())
-			}
-			g.shards = append(g.shards, s)
-			continue
 		}
-		s, err := open(opts, shared, storage.Dir(dir, no), no, m.Shards)
-		if err != nil {
-			return nil, err
-		}
-		g.shards = append(g.shards, s)
+	}
+	if err := g.openPeers(ctx, m.partOf(name), create); err != nil {
+		return nil, err
 	}
 	if g.intents, err = storage.Recover(g.shards); err != nil {
 		return nil, err
@@ -164,6 +157,30 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		g.resumeBuilds()
 	}
 	return g, nil
+}
+
+// openPeers attaches the graph to those of its shards that other processes keep, the first one, which makes a new graph be there, last.
+func (g *Graph) openPeers(ctx context.Context, of storage.PartOf, create bool) error {
+	attach := func(ctx context.Context, no int) error {
+		p, version, err := g.opts.Peers.Open(ctx, of, no, create)
+		if err != nil {
+			return err
+		}
+		if g.shards[no], err = storage.OpenPeer(g.opts, p, fmt.Sprintf("shard %d of %s", no, of.Name), no, version); err != nil {
+			return errors.Join(err, p.Close())
+		}
+		return nil
+	}
+	others, side := errgroup.WithContext(ctx)
+	for no := 1; no < of.Shards; no++ {
+		if g.opts.Elsewhere(no) {
+			others.Go(func() error { return attach(side, no) })
+		}
+	}
+	if err := others.Wait(); err != nil || !g.opts.Elsewhere(0) {
+		return err
+	}
+	return attach(ctx, 0)
 }
 
 // newSnapshot snapshots all shards. The caller holds the writer's lock.
@@ -486,7 +503,9 @@ func (g *Graph) close(ctx context.Context) error {
 func (g *Graph) closeShards() error {
 	var errs []error
 	for _, s := range g.shards {
-		errs = append(errs, s.Close())
+		if s != nil { // opening has come so far
+			errs = append(errs, s.Close())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -6,7 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"runtime"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -22,8 +27,12 @@ import (
 // Parts is a data directory, see Store, with one shard of each graph, which are kept for a writer in another process.
 type Parts struct {
 	directory[*Part]
-	no  int
-	log *replicated // nil without replicas
+	no      int
+	log     *replicated // nil without replicas
+	ownsLog bool
+
+	dropped sync.WaitGroup           // the shards that wait for their readers to go
+	leaving map[string]chan struct{} // those of them by graph, under mu; closed when the shard has gone
 }
 
 // Part is one shard of a graph, kept for a writer in another process: what it holds, and what is decoded of it.
@@ -36,14 +45,39 @@ type Part struct {
 
 // OpenParts opens a data directory for the shards with a number, making it if it is not there.
 func OpenParts(opts Options, no int) (_ *Parts, err error) {
-	s := &Parts{no: no}
+	var log *replicated
 	if opts.Replicas > 0 {
-		if s.log, err = openLog(&opts, no); err != nil {
+		if log, err = openLog(&opts, nil); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.take(opts); err != nil {
-		return nil, errors.Join(err, s.closeLog())
+	s, err := openParts(opts, no, log, 1, nil)
+	if err != nil {
+		if log != nil {
+			err = errors.Join(err, log.close())
+		}
+		return nil, err
+	}
+	s.ownsLog = true
+	if log != nil {
+		err = s.start(1, []uint64{1})
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openParts opens the shards of a replica, or without a log. Its caches are those of others unless shared is nil.
+func openParts(opts Options, no int, log *replicated, member uint64, shared *storage.Shared) (_ *Parts, err error) {
+	s := &Parts{no: no, log: log, leaving: map[string]chan struct{}{}}
+	if log != nil {
+		if opts.Replica, err = log.describe(uint32(no), member); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.take(opts, shared); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -70,15 +104,12 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 		return nil, err
 	}
 	s.opts.Replica.New = false
-	return s, s.log.host.Start(s.log.group, 1, []uint64{1}, partsState{s})
+	return s, nil
 }
 
-// closeLog ends the changes of the parts.
-func (s *Parts) closeLog() error {
-	if s.log == nil {
-		return nil
-	}
-	return s.log.close()
+// start starts the replica.
+func (s *Parts) start(member uint64, members []uint64) error {
+	return s.log.host.Start(uint32(s.no), member, members, partsState{s})
 }
 
 // Spread makes graphs in a directory, which are whole or were copied of a cluster, parts of graphs that are spread over
@@ -233,6 +264,9 @@ func (s *Parts) attach(entry uint64, of storage.PartOf, no int, epoch uint64, cr
 
 func (s *Parts) create(entry uint64, of storage.PartOf) (*Part, error) {
 	fs, dir := s.opts.FS, s.dir(of.Name)
+	if left := s.leaving[of.Name]; left != nil {
+		<-left
+	}
 	if err := errors.Join(fs.RemoveAll(dir), storage.MakeDir(fs, dir)); err != nil {
 		return nil, err
 	}
@@ -271,7 +305,70 @@ func (s *Parts) drop(of storage.PartOf) error {
 	return s.remove(of.Name, p)
 }
 
+// Discard notes that a graph is being dropped; it is no error if it is gone.
+func (s *Parts) Discard(ctx context.Context, of storage.PartOf) error {
+	if s.log == nil {
+		return misuse("a shard without replicas is not discarded")
+	}
+	return s.change(ctx, &command{kind: discardCommand, graph: of})
+}
+
+func (s *Parts) discard(of storage.PartOf) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.graphs[of.Name]
+	if p == nil || p.m.partOf(of.Name) != of || p.m.Dropped {
+		return nil
+	}
+	m := p.m
+	m.Dropped = true
+	if err := writeManifest(s.opts.FS, s.dir(of.Name), m); err != nil {
+		return fmt.Errorf("drop graph %s: %w", of.Name, err)
+	}
+	p.m.Dropped = true
+	return nil
+}
+
+// Held is a graph of which a process keeps a shard.
+type Held struct {
+	storage.PartOf
+	Dropped bool // it is being dropped
+}
+
+// Held returns the graphs, in the order of their names.
+func (s *Parts) Held() []Held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Held
+	for _, name := range slices.Sorted(maps.Keys(s.graphs)) {
+		p := s.graphs[name]
+		out = append(out, Held{p.m.partOf(name), p.m.Dropped})
+	}
+	return out
+}
+
+// removeLater is remove for the state of a replica, which waits for no reader: what is left goes after the last one.
+func (s *Parts) removeLater(name string, p *Part) error {
+	fs, dir := s.opts.FS, s.dir(name)
+	if err := errors.Join(fs.Remove(fs.PathJoin(dir, manifestName)), storage.SyncDir(fs, dir)); err != nil {
+		return fmt.Errorf("drop a shard of graph %s: %w", name, err)
+	}
+	delete(s.graphs, name)
+	left := make(chan struct{})
+	s.leaving[name] = left
+	s.dropped.Go(func() {
+		defer close(left)
+		if err := errors.Join(p.close(), fs.RemoveAll(dir)); err != nil {
+			s.opts.Logger.Error("remove a shard", slog.String("graph", name), slog.Any("error", err))
+		}
+	})
+	return nil
+}
+
 func (s *Parts) remove(name string, p *Part) error {
+	if s.log != nil {
+		return s.removeLater(name, p)
+	}
 	fs, dir := s.opts.FS, s.dir(name)
 	delete(s.graphs, name)
 	if err := errors.Join(p.close(), fs.Remove(fs.PathJoin(dir, manifestName))); err != nil {
@@ -334,7 +431,15 @@ func (s *Parts) Replicas() map[uint32]replica.GroupStatus {
 func (s *Parts) Expired() map[string][2]uint64 { return nil }
 
 // Close closes all shards, which must no longer be in use, and frees the directory.
-func (s *Parts) Close() error { return errors.Join(s.closeLog(), s.release((*Part).close)) }
+func (s *Parts) Close() error {
+	var err error
+	if s.ownsLog && s.log != nil {
+		err = s.log.close()
+	}
+	err = errors.Join(err, s.release((*Part).close))
+	s.dropped.Wait()
+	return err
+}
 
 // close waits for the part's readers, and closes it.
 func (p *Part) close() error {
@@ -366,13 +471,28 @@ func (p *Part) changed(version uint64, c *storage.Touched) {
 	}
 }
 
+// behind is how long a reader waits for a state that the shard does not have yet.
+const behind = 50 * time.Millisecond
+
+// Await waits for a short time until the shard has a state that was asked for; see storage.Part.
+func (p *Part) Await(ctx context.Context, epoch, version uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, behind)
+	defer cancel()
+	return p.Part.Await(ctx, epoch, version)
+}
+
 // Read returns the shard as of a version of a writer's epoch. Types must be named in all requests, and indexes be asked by
-// Lookup and Range. The caller ends it by Rollback.
-func (p *Part) Read(epoch, version uint64) (*Tx, error) {
+// Lookup and Range. The caller ends it by Rollback. A replica waits for a version that it does not have yet.
+func (p *Part) Read(ctx context.Context, epoch, version uint64) (*Tx, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
 	v, next, done, err := p.View(epoch, version)
+	if p.opts.Replicas > 1 && errors.Is(err, storage.ErrAhead) {
+		if err = p.Await(ctx, epoch, version); err == nil {
+			v, next, done, err = p.View(epoch, version)
+		}
+	}
 	if err != nil {
 		p.leave()
 		return nil, err

@@ -22,7 +22,7 @@ import (
 // TestPeersDeath kills a shard's process, or the writer's, before and after each change that a commit over two shards makes
 // in the other process. The commit is there as a whole or not at all, and it is there if it was acknowledged.
 func TestPeersDeath(t *testing.T) {
-	for replicas := range 2 {
+	for _, replicas := range []int{0, 1, 3} {
 		for _, dies := range []string{"shard", "writer"} {
 			for _, when := range []string{"before", "after"} {
 				for step, fired := 1, true; fired; step++ {
@@ -42,7 +42,7 @@ func peersDeath(t *testing.T, replicas int, dies, when string, step int) (fired 
 	defer n.close()
 	opts.Peers = n.writer()
 	old := opts.Peers
-	s, err := Open(opts)
+	s, err := n.lead(opts)
 	require.NoError(t, err)
 	begin := func() shard.Tx {
 		g, err := s.Graph(DefaultGraph)
@@ -99,7 +99,7 @@ func peersDeath(t *testing.T, replicas int, dies, when string, step int) (fired 
 		require.Equal(t, fired, committed != nil)
 		_ = s.Close()
 		opts.Peers = n.writer()
-		s, err = Open(opts)
+		s, err = n.lead(opts)
 		require.NoError(t, err)
 		err = (&neighbour{old.(*writer), DefaultGraph, 1}).Apply(&storage.Changed{Version: 1 << 40})
 		require.ErrorIs(t, err, storage.ErrFenced)

@@ -23,7 +23,7 @@ type neighbours struct {
 	epoch uint64
 
 	mu    sync.Mutex
-	parts []*Parts // by shard; none is nil but the first
+	parts []*Parts // by shard; without several replicas the first is nil
 	fs    []*vfs.MemFS
 	// before, if it is set, is called before each change of a shard, and after each, and may kill the shard's process or
 	// make the writer fail.
@@ -32,7 +32,11 @@ type neighbours struct {
 
 func newNeighbours(t *testing.T, opts Options) *neighbours {
 	n := &neighbours{t: t, opts: opts, parts: make([]*Parts, opts.Shards), fs: make([]*vfs.MemFS, opts.Shards)}
-	for no := 1; no < opts.Shards; no++ {
+	first := 1
+	if opts.Replicas > 1 {
+		first = 0
+	}
+	for no := first; no < opts.Shards; no++ {
 		n.fs[no] = vfs.NewCrashableMem()
 		n.start(no)
 	}
@@ -63,6 +67,15 @@ func (n *neighbours) close() {
 			require.NoError(n.t, p.Close())
 		}
 	}
+}
+
+// lead opens the graphs for a leader with options, of which Peers leads to the neighbours.
+func (n *neighbours) lead(opts Options) (*Store, error) {
+	if opts.Replicas > 1 {
+		opts.EnsureDefaults()
+		return openLeading(context.Background(), opts, nil, n.parts[0].Held())
+	}
+	return Open(opts)
 }
 
 func (n *neighbours) keeper(no int) *Parts {
@@ -97,6 +110,10 @@ func (w *writer) Drop(_ context.Context, g storage.PartOf, no int) error {
 	return w.n.parts[no].Drop(context.Background(), g)
 }
 
+func (w *writer) Discard(_ context.Context, g storage.PartOf) error {
+	return w.n.parts[0].Discard(context.Background(), g)
+}
+
 func (w *writer) Copy(_ context.Context, no int, id uint64) (storage.PeerCopy, error) {
 	c, err := w.n.parts[no].Copy(id)
 	return &copied{w, w.n.parts[no], c}, err
@@ -114,7 +131,9 @@ type copied struct {
 
 func (c *copied) Flush(g storage.PartOf) error { return c.parts.Flush(context.Background(), g) }
 
-func (c *copied) Take(g storage.PartOf) error { return c.parts.Take(c.c, g, c.epoch) }
+func (c *copied) Take(g storage.PartOf, version uint64) error {
+	return c.parts.Take(context.Background(), c.c, g, c.epoch, version)
+}
 
 func (c *copied) Files() ([]storage.CopiedFile, error) {
 	files, err := c.parts.List(context.Background(), c.c)
@@ -156,7 +175,7 @@ func (p *neighbour) Get(store storage.Store, version uint64, key []byte) ([]byte
 	if err != nil {
 		return nil, false, err
 	}
-	return part.Get(p.epoch, store, version, key)
+	return part.Get(p.epoch, store, version, 0, key)
 }
 
 func (p *neighbour) GetAll(store storage.Store, version uint64, keys [][]byte) ([][]byte, error) {
@@ -164,7 +183,7 @@ func (p *neighbour) GetAll(store storage.Store, version uint64, keys [][]byte) (
 	if err != nil {
 		return nil, err
 	}
-	return part.GetAll(p.epoch, store, version, keys)
+	return part.GetAll(p.epoch, store, version, 0, keys)
 }
 
 func (p *neighbour) Walk(w *storage.Walk) (*storage.Records, error) {
@@ -173,14 +192,19 @@ func (p *neighbour) Walk(w *storage.Walk) (*storage.Records, error) {
 		return nil, err
 	}
 	w.Bytes /= 64 // so that walks take several steps
-	return part.Walk(p.epoch, w)
+	return part.Walk(p.epoch, 0, w)
 }
 
 func (p *neighbour) Close() error { return nil }
 
 // TestDifferentialPeers is TestDifferential with all shards but the first in other processes.
 func TestDifferentialPeers(t *testing.T) {
-	differentialPeers(t, 8, func(w *twin, n *neighbours) { w.peers = n.writer })
+	differentialPeers(t, 8, 0, func(w *twin, n *neighbours) { w.peers = n.writer })
+}
+
+// TestDifferentialReplicas is TestDifferentialPeers with all shards in other processes, as in a cluster with replicas.
+func TestDifferentialReplicas(t *testing.T) {
+	differentialPeers(t, 6, 3, func(w *twin, n *neighbours) { w.peers, w.lead = n.writer, n.lead })
 }
 
 // Cluster is set by the tests of the processes' calls, which stand above this package: it makes the way from a writer to
@@ -189,7 +213,7 @@ var Cluster func(t *testing.T, parts []*Parts) (peers storage.Peers, front func(
 
 // TestDifferentialCluster is TestDifferentialPeers through a gateway, with all calls between the processes.
 func TestDifferentialCluster(t *testing.T) {
-	differentialPeers(t, 8, func(w *twin, n *neighbours) {
+	differentialPeers(t, 8, 0, func(w *twin, n *neighbours) {
 		w.peers = func() (p storage.Peers) {
 			p, w.front = Cluster(t, n.parts)
 			return p
@@ -197,12 +221,13 @@ func TestDifferentialCluster(t *testing.T) {
 	})
 }
 
-func differentialPeers(t *testing.T, n int, setup func(w *twin, n *neighbours)) {
+func differentialPeers(t *testing.T, n, replicas int, setup func(w *twin, n *neighbours)) {
 	for seed := range eachSeed(t, seeds(n)) {
 		for _, shards := range []int{2, 3} {
 			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(shards)))
 				w := &twin{t: t, rng: rng, opts: tiny(rng, shards)}
+				w.opts.Replicas = replicas
 				n := newNeighbours(t, w.opts)
 				defer n.close()
 				w.opts.FS = vfs.NewMem()

@@ -30,9 +30,8 @@ const (
 // logMemtable is the memory in bytes for entries of the log that are not in tables yet.
 const logMemtable = 16 << 20
 
-// replicated runs the replica whose state is Parts: the process is the only member of its group.
+// replicated runs the replicas of a process, whose states are Parts.
 type replicated struct {
-	group    uint32
 	logs     *replica.LogStore
 	host     *replica.Host
 	flushing sync.WaitGroup
@@ -40,27 +39,31 @@ type replicated struct {
 	ended    error // of the log store
 }
 
-// openLog opens the log of a directory and says in opts which one it is.
-func openLog(opts *Options, no int) (*replicated, error) {
+// openLog opens the log of a directory. send passes messages on to other processes; nil if there are none.
+func openLog(opts *Options, send func(group uint32, messages []*replica.Message)) (*replicated, error) {
 	opts.EnsureDefaults()
 	dir := opts.FS.PathJoin(opts.Dir, logName)
 	if err := storage.MakeDir(opts.FS, dir); err != nil {
 		return nil, fmt.Errorf("make the directory of the log: %w", err)
 	}
-	r := &replicated{group: uint32(no)}
+	r := &replicated{}
 	var err error
 	if r.logs, err = replica.OpenLogStore(replica.LogStoreOptions{Dir: dir, FS: opts.FS, MemtableBytes: logMemtable, Logger: opts.Logger}); err != nil {
 		return nil, err
 	}
-	r.host = replica.NewHost(replica.HostOptions{Store: r.logs, CutBytes: opts.Tuning.LogBytes, Logger: opts.Logger})
-	l, err := r.logs.Log(r.group, 1)
+	r.host = replica.NewHost(replica.HostOptions{Store: r.logs, Send: send, CutBytes: opts.Tuning.LogBytes, Logger: opts.Logger})
+	return r, nil
+}
+
+// describe says which log a replica of a group has.
+func (r *replicated) describe(group uint32, member uint64) (*storage.Replica, error) {
+	l, err := r.logs.Log(group, member)
 	if err != nil {
-		return nil, errors.Join(err, r.close())
+		return nil, err
 	}
 	last, _ := l.LastIndex()
 	id := r.logs.ID()
-	opts.Replica = &storage.Replica{ID: hex.EncodeToString(id[:]), New: last == 0}
-	return r, nil
+	return &storage.Replica{ID: hex.EncodeToString(id[:]), New: last == 0}, nil
 }
 
 func (r *replicated) close() error {
@@ -106,23 +109,15 @@ func readReplica(fs vfs.FS, name string) (string, error) {
 
 // writeReplica notes the log that the graphs go with.
 func writeReplica(opts *Options) error {
-	fs, name := opts.FS, opts.FS.PathJoin(opts.Dir, replicaName)
-	f, err := fs.Create(name+".tmp", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(f, opts.Replica.ID+"\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return errors.Join(fs.Rename(name+".tmp", name), storage.SyncDir(fs, opts.Dir))
+	return writeWhole(opts.FS, opts.FS.PathJoin(opts.Dir, replicaName), []byte(opts.Replica.ID+"\n"))
 }
 
 // The kinds of commands.
 const (
-	attachCommand = 1
-	dropCommand   = 2
-	applyCommand  = 3
+	attachCommand  = 1
+	dropCommand    = 2
+	applyCommand   = 3
+	discardCommand = 4
 )
 
 // command is a change of Parts. As an entry of a log it is the kind, a byte, and the fields that the kind has, each as a uvarint or as
@@ -130,7 +125,7 @@ const (
 type command struct {
 	kind   byte
 	graph  storage.PartOf // its name alone in applyCommand
-	epoch  uint64         // not of dropCommand
+	epoch  uint64         // of attachCommand and applyCommand
 	create bool           // of attachCommand
 	change storage.Changed
 }
@@ -142,7 +137,7 @@ func (c *command) append(dst []byte) []byte {
 	number(uint64(len(c.graph.Name)))
 	dst = append(dst, c.graph.Name...)
 	switch c.kind {
-	case attachCommand, dropCommand:
+	case attachCommand, dropCommand, discardCommand:
 		number(c.graph.ID)
 		number(uint64(c.graph.Shards))
 		if c.kind == attachCommand {
@@ -180,7 +175,7 @@ func readCommand(b []byte) (c command, err error) {
 	}
 	c.graph.Name = string(f.Bytes())
 	switch c.kind {
-	case attachCommand, dropCommand:
+	case attachCommand, dropCommand, discardCommand:
 		c.graph.ID = f.Number()
 		shards := f.Number()
 		f.Bad = f.Bad || shards > storage.MaxShards
@@ -212,7 +207,7 @@ func readCommand(b []byte) (c command, err error) {
 
 // change has the log take a command, and returns its result once the parts have it.
 func (s *Parts) change(ctx context.Context, c *command) error {
-	return s.log.host.Propose(ctx, s.log.group, c.append(nil))
+	return s.log.host.Propose(ctx, uint32(s.no), c.append(nil))
 }
 
 // partsState is Parts as the state of their replica. It implements replica.State.
@@ -252,6 +247,8 @@ func (st partsState) apply(entry uint64, c *command) error {
 		return err
 	case dropCommand:
 		return st.s.drop(c.graph)
+	case discardCommand:
+		return st.s.discard(c.graph)
 	default:
 		p, err := st.s.Part(c.graph.Name)
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 type keptModel struct {
 	of             storage.PartOf
 	epoch, version uint64
+	values         uint64 // batches of large values in this epoch
 	stores         [2]map[string]string
 }
 
@@ -59,7 +60,7 @@ func (r *replicaTest) attach(m *keptModel, create bool) {
 	version, err := r.parts.Attach(r.t.Context(), m.of, 1, r.epoch, create)
 	require.NoError(r.t, err)
 	require.Equal(r.t, m.version+1, version)
-	m.epoch, m.version = r.epoch, version
+	m.epoch, m.version, m.values = r.epoch, version, 0
 }
 
 // apply has a random batch applied, twice at times.
@@ -85,6 +86,9 @@ func (r *replicaTest) apply(m *keptModel) {
 	c := &storage.Changed{Store: store, Version: m.version, Batch: b.Repr(), Keep: r.rng.IntN(3) == 0}
 	if store == storage.GraphStore {
 		c.Version++
+	} else {
+		m.values++
+		c.Version = m.values
 	}
 	apply := func(epoch uint64) error { return r.parts.Apply(r.t.Context(), m.of.Name, epoch, c) }
 	require.ErrorIs(r.t, apply(m.epoch-1), storage.ErrFenced)
@@ -115,7 +119,7 @@ func (r *replicaTest) verify() {
 			if storage.Store(store) == storage.ValuesStore {
 				lower = []byte{0, 0}
 			}
-			out, err := p.Walk(m.epoch, &storage.Walk{Store: storage.Store(store), Lower: lower, From: lower, Bytes: 1 << 30})
+			out, err := p.Walk(m.epoch, 0, &storage.Walk{Store: storage.Store(store), Lower: lower, From: lower, Bytes: 1 << 30})
 			require.NoError(r.t, err)
 			require.True(r.t, out.Done)
 			for i := range out.Keys {

@@ -12,7 +12,7 @@ func (g *Graph) Stats() []storage.Stats {
 	defer g.leave()
 	var out []storage.Stats
 	for i, s := range g.shards {
-		if i == 0 || g.opts.Peers == nil {
+		if !g.elsewhere(i) {
 			st := s.Stats()
 			st.Topology = g.decoded.counts(i)
 			out = append(out, st)

@@ -45,7 +45,7 @@ func Open(opts Options) (*Store, error) { return open(opts, false) }
 // open opens a data directory; offline says that it may hold an offline load that did not end.
 func open(opts Options, offline bool) (_ *Store, err error) {
 	s := &Store{}
-	if err := s.take(opts); err != nil {
+	if err := s.take(opts, nil); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -139,13 +139,21 @@ func (s *Store) CreateGraph(ctx context.Context, name string) error {
 	if s.opts.ReadOnly {
 		return readOnly()
 	}
-	dir := s.dir(name)
-	if err := errors.Join(s.opts.FS.RemoveAll(dir), storage.MakeDir(s.opts.FS, dir)); err != nil {
-		return fmt.Errorf("make graph %s: %w", name, err)
-	}
 	m := manifest{Format: storage.FormatVersion, Shards: s.opts.Shards}
 	if s.opts.Peers != nil {
 		m.ID = rand.Uint64()
+	}
+	if s.opts.Elsewhere(0) { // the graph is there once its first shard is, which comes last
+		g, err := openGraph(ctx, &s.opts, s.shared, name, "", m, true)
+		if err != nil {
+			return fmt.Errorf("make graph %s: %w", name, err)
+		}
+		s.graphs[name] = g
+		return nil
+	}
+	dir := s.dir(name)
+	if err := errors.Join(s.opts.FS.RemoveAll(dir), storage.MakeDir(s.opts.FS, dir)); err != nil {
+		return fmt.Errorf("make graph %s: %w", name, err)
 	}
 	g, err := openGraph(ctx, &s.opts, s.shared, name, dir, m, true)
 	if err != nil {
@@ -187,6 +195,13 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 		return graph.NoGraph(name)
 	}
 	delete(s.graphs, name)
+	if s.opts.Elsewhere(0) {
+		m := manifest{Shards: len(g.shards), ID: g.id}
+		if err := s.opts.Peers.Discard(ctx, m.partOf(name)); err != nil {
+			return fmt.Errorf("drop graph %s: %w", name, err)
+		}
+		return s.dropParts(ctx, name, m)
+	}
 	if s.opts.Peers != nil {
 		m, err := readManifest(s.opts.FS, g.dir)
 		if err != nil {
@@ -201,7 +216,7 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 	return s.removeGraph(g.dir, name)
 }
 
-// dropParts drops the shards of a graph that other processes keep, and then what is left of it here.
+// dropParts drops the shards of a graph that other processes keep, the first one last, or then what is left of it here.
 func (s *Store) dropParts(ctx context.Context, name string, m manifest) error {
 	if s.opts.Peers == nil {
 		return fmt.Errorf("graph %s was dropped, which takes the processes that kept its shards", name)
@@ -210,6 +225,12 @@ func (s *Store) dropParts(ctx context.Context, name string, m manifest) error {
 		if err := s.opts.Peers.Drop(ctx, m.partOf(name), no); err != nil {
 			return fmt.Errorf("drop shard %d of graph %s: %w", no, name, err)
 		}
+	}
+	if s.opts.Elsewhere(0) {
+		if err := s.opts.Peers.Drop(ctx, m.partOf(name), 0); err != nil {
+			return fmt.Errorf("drop graph %s: %w", name, err)
+		}
+		return nil
 	}
 	return s.removeGraph(s.dir(name), name)
 }
@@ -269,17 +290,5 @@ func writeManifest(fs vfs.FS, dir string, m manifest) error {
 	if err != nil {
 		return err
 	}
-	tmp := fs.PathJoin(dir, manifestName+".tmp")
-	f, err := fs.Create(tmp, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := fs.Rename(tmp, fs.PathJoin(dir, manifestName)); err != nil {
-		return err
-	}
-	return storage.SyncDir(fs, dir)
+	return writeWhole(fs, fs.PathJoin(dir, manifestName), append(b, '\n'))
 }

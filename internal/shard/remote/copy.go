@@ -19,11 +19,11 @@ const (
 	listChunk = 4 << 10 // files in a message
 )
 
-// copier answers CopyService. parts is nil in the leader's process, where there is File alone.
+// copier answers CopyService. kept is nil in the process of a leader that keeps shard 0 itself, where there is File alone.
 type copier struct {
 	pb.UnimplementedCopyServiceServer
-	parts *local.Parts
-	open  func(id uint64, path string) (io.ReadCloser, error)
+	kept func(no int) (*local.Parts, error) // the shards with a number
+	open func(id uint64, path string) (io.ReadCloser, error)
 }
 
 // Copy implements the call.
@@ -33,10 +33,14 @@ func (c *copier) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.CopyRes
 	if err != nil {
 		return err
 	}
-	if c.parts == nil {
+	if c.kept == nil {
 		return toStatus(misuse("the leader copies its shard itself"))
 	}
-	made, err := c.parts.Copy(first.GetBegin())
+	parts, err := c.kept(int(first.GetShard()))
+	if err != nil {
+		return toStatus(err)
+	}
+	made, err := parts.Copy(first.GetBegin())
 	if err != nil {
 		return toStatus(err)
 	}
@@ -48,12 +52,12 @@ func (c *copier) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.CopyRes
 	for step := first; ; {
 		switch s := step.GetStep().(type) {
 		case *pb.CopyRequest_Flush:
-			err = c.parts.Flush(ctx, partOf(s.Flush))
+			err = parts.Flush(ctx, partOf(s.Flush))
 		case *pb.CopyRequest_Take:
-			err = c.parts.Take(made, partOf(s.Take.GetGraph()), s.Take.GetEpoch())
+			err = parts.Take(ctx, made, partOf(s.Take.GetGraph()), s.Take.GetEpoch(), s.Take.GetVersion())
 		case *pb.CopyRequest_List:
 			var files []shard.CheckpointFile
-			if files, err = c.parts.List(ctx, made); err == nil {
+			if files, err = parts.List(ctx, made); err == nil {
 				for len(files) > listChunk {
 					if err := stream.Send(&pb.CopyResponse{Files: encodeFiles(files[:listChunk]), More: true}); err != nil {
 						return err
@@ -102,12 +106,15 @@ func decodeFiles(dst []shard.CheckpointFile, files []*pb.CopiedFile) ([]shard.Ch
 
 // CheckFiles implements the call.
 func (c *copier) CheckFiles(ctx context.Context, r *pb.CheckFilesRequest) (*pb.CheckFilesResponse, error) {
-	if c.parts == nil {
+	if c.kept == nil {
 		return nil, toStatus(misuse("the leader checks its files itself"))
 	}
+	parts, err := c.kept(int(r.GetShard()))
+	if err != nil {
+		return nil, toStatus(err)
+	}
 	out := &pb.CheckFilesResponse{}
-	var err error
-	out.Files, out.Bytes, err = c.parts.CheckFiles(ctx, partOf(r.GetGraph()), func(file string, err error) {
+	out.Files, out.Bytes, err = parts.CheckFiles(ctx, partOf(r.GetGraph()), func(file string, err error) {
 		out.Bad = append(out.Bad, &pb.BadFile{File: file, Error: err.Error()})
 	})
 	if err != nil {
@@ -201,11 +208,16 @@ func (p *Peers) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy, 
 	if no >= len(p.conns) {
 		return nil, fmt.Errorf("there is no address of shard %d", no)
 	}
+	return copyAt(ctx, fmt.Sprintf("shard %d", no), p.conns[no], no, id, p.epoch.Load())
+}
+
+// copyAt begins a copy of shards at another process.
+func copyAt(ctx context.Context, who string, conn *grpc.ClientConn, no int, id, epoch uint64) (storage.PeerCopy, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &peerCopy{ctx: ctx, who: fmt.Sprintf("shard %d", no), id: id, epoch: p.epoch.Load(), c: pb.NewCopyServiceClient(p.conns[no]), cancel: cancel}
+	w := &peerCopy{ctx: ctx, who: who, id: id, epoch: epoch, c: pb.NewCopyServiceClient(conn), cancel: cancel}
 	var err error
 	if w.stream, err = w.c.Copy(ctx); err == nil {
-		_, err = w.step(&pb.CopyRequest{Step: &pb.CopyRequest_Begin{Begin: id}})
+		_, err = w.step(&pb.CopyRequest{Step: &pb.CopyRequest_Begin{Begin: id}, Shard: uint32(no)})
 	}
 	if err != nil {
 		cancel()
@@ -246,8 +258,8 @@ func (w *peerCopy) Flush(g storage.PartOf) error {
 }
 
 // Take implements storage.PeerCopy.
-func (w *peerCopy) Take(g storage.PartOf) error {
-	_, err := w.tell(&pb.CopyRequest{Step: &pb.CopyRequest_Take{Take: &pb.Take{Graph: toPartOf(g), Epoch: w.epoch}}})
+func (w *peerCopy) Take(g storage.PartOf, version uint64) error {
+	_, err := w.tell(&pb.CopyRequest{Step: &pb.CopyRequest_Take{Take: &pb.Take{Graph: toPartOf(g), Epoch: w.epoch, Version: version}}})
 	return err
 }
 

@@ -21,6 +21,8 @@ func toStatus(err error) error {
 		return nil
 	}
 	switch {
+	case status.Code(err) == codes.Unavailable: // it is one already
+		return err
 	case errors.Is(err, replica.ErrNotLeader), errors.Is(err, replica.ErrAmbiguous), errors.Is(err, replica.ErrStopped):
 		return status.Error(codes.Unavailable, err.Error()) // the caller asks again
 	case errors.Is(err, storage.ErrGone):
@@ -43,6 +45,25 @@ func toStatus(err error) error {
 		return status.Error(codes.Internal, err.Error())
 	}
 	return st.Err()
+}
+
+// notLeading is the status of an answer that another process has to give; leader is its number, -1 if it is not known.
+func notLeading(leader int, err error) error {
+	st, derr := status.New(codes.Unavailable, err.Error()).WithDetails(&pb.NotLeading{Leader: uint32(leader + 1)})
+	if derr != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	return st.Err()
+}
+
+// leaderOf returns the process that an answer names as the leader, -1 if it names none.
+func leaderOf(err error) int {
+	for _, d := range status.Convert(err).Details() {
+		if n, ok := d.(*pb.NotLeading); ok {
+			return int(n.GetLeader()) - 1
+		}
+	}
+	return -1
 }
 
 // unavailable says that something cannot be done now, and may be tried again.

@@ -2,11 +2,13 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"google.golang.org/grpc"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -14,31 +16,56 @@ import (
 
 // ServeParts makes a gRPC server answer the leader and the readers of the shards in a data directory.
 func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
-	k, r := &keeper{parts: parts}, &reader{open: func(_ context.Context, snap *pb.Snapshot) (shard.PartTx, func(), error) {
+	all := func(int) (*local.Parts, error) { return parts, nil }
+	k, r := &keeper{kept: all}, &reader{open: func(ctx context.Context, snap *pb.Snapshot) (shard.PartTx, func(), error) {
 		if no := int(snap.GetShard()); no != parts.No() {
 			return nil, nil, unavailable(shard.SnapshotGone, fmt.Sprintf("this process keeps shard %d, not %d: the addresses are in another order, or have just changed", parts.No(), no), nil)
 		}
-		p, err := parts.Part(snap.GetGraph())
-		if err != nil {
-			return nil, nil, err
-		}
-		tx, err := p.Read(snap.GetEpoch(), snap.GetVersion())
-		if err != nil {
-			return nil, nil, err
-		}
-		return tx, tx.Rollback, nil
+		return openPart(ctx, parts, snap)
 	}}
 	pb.RegisterKeepServiceServer(s, k)
 	pb.RegisterPlaceServiceServer(s, &placed{no: parts.No(), store: parts})
-	pb.RegisterCopyServiceServer(s, &copier{parts: parts, open: parts.CopiedFile})
+	pb.RegisterCopyServiceServer(s, &copier{kept: all, open: parts.CopiedFile})
 	pb.RegisterReadServiceServer(s, r)
 	(&lines{map[string]any{pb.KeepService_ServiceDesc.ServiceName: k, pb.ReadService_ServiceDesc.ServiceName: r}}).register(s)
+}
+
+// openPart returns the transaction that reads a snapshot of a shard.
+func openPart(ctx context.Context, parts *local.Parts, snap *pb.Snapshot) (shard.PartTx, func(), error) {
+	p, err := parts.Part(snap.GetGraph())
+	if err != nil {
+		return nil, nil, err
+	}
+	tx, err := p.Read(ctx, snap.GetEpoch(), snap.GetVersion())
+	if err != nil {
+		return nil, nil, err
+	}
+	return tx, tx.Rollback, nil
 }
 
 // keeper answers the leader.
 type keeper struct {
 	pb.UnimplementedKeepServiceServer
-	parts *local.Parts
+	kept func(no int) (*local.Parts, error) // the shards with a number
+	// leader is the process that leads the replicas of a shard, -1 if it is not known; nil without several replicas.
+	leader func(no int) int
+}
+
+// status is toStatus, and tells who leads the replicas of a shard if this process does not.
+func (k *keeper) status(no uint32, err error) error {
+	if k.leader != nil && errors.Is(err, replica.ErrNotLeader) {
+		return notLeading(k.leader(int(no)), err)
+	}
+	return toStatus(err)
+}
+
+// part returns a shard of a graph.
+func (k *keeper) part(no uint32, name string) (*local.Part, error) {
+	parts, err := k.kept(int(no))
+	if err != nil {
+		return nil, err
+	}
+	return parts.Part(name)
 }
 
 func partOf(p *pb.PartOf) storage.PartOf {
@@ -47,34 +74,50 @@ func partOf(p *pb.PartOf) storage.PartOf {
 
 // Epoch implements the call.
 func (k *keeper) Epoch(context.Context, *pb.EpochRequest) (*pb.EpochResponse, error) {
-	return &pb.EpochResponse{Epoch: k.parts.Epoch()}, nil
+	parts, err := k.kept(0)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.EpochResponse{Epoch: parts.Epoch()}, nil
 }
 
 // Attach implements the call.
 func (k *keeper) Attach(ctx context.Context, r *pb.AttachRequest) (*pb.AttachResponse, error) {
-	version, err := k.parts.Attach(ctx, partOf(r.GetGraph()), int(r.GetShard()), r.GetEpoch(), r.GetCreate())
-	return &pb.AttachResponse{Version: version}, toStatus(err)
+	parts, err := k.kept(int(r.GetShard()))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	version, err := parts.Attach(ctx, partOf(r.GetGraph()), int(r.GetShard()), r.GetEpoch(), r.GetCreate())
+	return &pb.AttachResponse{Version: version}, k.status(r.GetShard(), err)
 }
 
 // Drop implements the call.
 func (k *keeper) Drop(ctx context.Context, r *pb.DropRequest) (*pb.DropResponse, error) {
-	return &pb.DropResponse{}, toStatus(k.parts.Drop(ctx, partOf(r.GetGraph())))
+	parts, err := k.kept(int(r.GetShard()))
+	if err == nil {
+		err = parts.Drop(ctx, partOf(r.GetGraph()))
+	}
+	return &pb.DropResponse{}, k.status(r.GetShard(), err)
 }
 
 // Apply implements the call.
 func (k *keeper) Apply(ctx context.Context, r *pb.ApplyRequest) (*pb.ApplyResponse, error) {
-	return &pb.ApplyResponse{}, toStatus(k.parts.Apply(ctx, r.GetGraph(), r.GetEpoch(), &storage.Changed{
-		Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Batch: r.GetBatch(), Same: r.GetSame(), Keep: r.GetKeep(), Gone: r.GetGone(),
-	}))
+	parts, err := k.kept(int(r.GetShard()))
+	if err == nil {
+		err = parts.Apply(ctx, r.GetGraph(), r.GetEpoch(), &storage.Changed{
+			Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Batch: r.GetBatch(), Same: r.GetSame(), Keep: r.GetKeep(), Gone: r.GetGone(),
+		})
+	}
+	return &pb.ApplyResponse{}, k.status(r.GetShard(), err)
 }
 
 // Get implements the call.
 func (k *keeper) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse, error) {
-	p, err := k.parts.Part(r.GetGraph())
+	p, err := k.part(r.GetShard(), r.GetGraph())
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	v, ok, err := p.Get(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetKey())
+	v, ok, err := p.Get(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetLeast(), r.GetKey())
 	if err != nil || !ok {
 		return &pb.GetResponse{}, toStatus(err)
 	}
@@ -86,11 +129,11 @@ func (k *keeper) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse, erro
 
 // GetAll implements the call.
 func (k *keeper) GetAll(_ context.Context, r *pb.GetAllRequest) (*pb.GetAllResponse, error) {
-	p, err := k.parts.Part(r.GetGraph())
+	p, err := k.part(r.GetShard(), r.GetGraph())
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	values, err := p.GetAll(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetKeys())
+	values, err := p.GetAll(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetLeast(), r.GetKeys())
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -105,11 +148,11 @@ func (k *keeper) GetAll(_ context.Context, r *pb.GetAllRequest) (*pb.GetAllRespo
 
 // Walk implements the call.
 func (k *keeper) Walk(_ context.Context, r *pb.WalkRequest) (*pb.WalkResponse, error) {
-	p, err := k.parts.Part(r.GetGraph())
+	p, err := k.part(r.GetShard(), r.GetGraph())
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	out, err := p.Walk(r.GetEpoch(), &storage.Walk{
+	out, err := p.Walk(r.GetEpoch(), r.GetLeast(), &storage.Walk{
 		Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Lower: r.Lower, Upper: r.Upper, From: r.GetFrom(), Down: r.GetDown(),
 		Bytes: int(r.GetBytes()),
 	})

@@ -17,7 +17,7 @@ import (
 
 // ServeLeader makes a gRPC server answer for the leader of a store whose further shards are kept by Peers.
 func ServeLeader(s grpc.ServiceRegistrar, store *local.Store, peers *Peers) {
-	l := &leader{store: store, peers: peers, txs: map[uint64]*led{}, graphs: map[*local.Graph]uint64{}}
+	l := newLeader(store, peers.epoch.Load)
 	pb.RegisterLeadServiceServer(s, l)
 	r := &reader{open: l.open}
 	pb.RegisterReadServiceServer(s, r)
@@ -31,11 +31,33 @@ func ServeLeader(s grpc.ServiceRegistrar, store *local.Store, peers *Peers) {
 type leader struct {
 	pb.UnimplementedLeadServiceServer
 	store *local.Store
-	peers *Peers
+	epoch func() uint64
+	// Of a leader that others may follow: how many replicas each shard has, and confirm, which returns nil if no other one led before
+	// the call.
+	replicas int
+	confirm  func(ctx context.Context) error
 
+	over   chan struct{} // closed when the lead ends
 	mu     sync.Mutex
 	txs    map[uint64]*led
 	graphs map[*local.Graph]uint64 // the epochs of their catalogs
+}
+
+func newLeader(store *local.Store, epoch func() uint64) *leader {
+	return &leader{
+		store: store, epoch: epoch, confirm: func(context.Context) error { return nil }, over: make(chan struct{}), txs: map[uint64]*led{},
+		graphs: map[*local.Graph]uint64{},
+	}
+}
+
+// shut ends all transactions, for what follows the lead.
+func (l *leader) shut() {
+	close(l.over)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.txs {
+		go t.end()
+	}
 }
 
 // led is a gateway's transaction.
@@ -136,7 +158,9 @@ func (l *leader) catalog(g *local.Graph, known *pb.State) *pb.Catalog {
 	if same(state, known) {
 		return nil
 	}
-	return encodeCatalog(g, state)
+	c := encodeCatalog(g, state)
+	c.Replicas = uint32(l.replicas)
+	return c
 }
 
 func same(a, b *pb.State) bool {
@@ -164,7 +188,7 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 		return toStatus(err)
 	}
 	t := &led{g: g, tx: began.(*local.Tx)}
-	out := &pb.Began{Epoch: l.peers.epoch.Load(), Versions: t.tx.Versions()}
+	out := &pb.Began{Epoch: l.epoch(), Versions: t.tx.Versions()}
 	if out.Versions != nil {
 		out.Snapshot = t.tx.SnapshotID()
 	}
@@ -187,6 +211,9 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 		delete(l.txs, out.Tx)
 		l.mu.Unlock()
 	}()
+	if err := l.confirm(ctx); err != nil {
+		return toStatus(err)
+	}
 	body, err := proto.Marshal(out)
 	if err != nil {
 		return err
@@ -199,7 +226,10 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 			return err
 		}
 	}
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-l.over:
+	}
 	return nil
 }
 
@@ -225,7 +255,10 @@ func (l *leader) present(ctx context.Context, t *led, name string, snap uint64, 
 		return false, err
 	}
 	defer tx.Rollback()
-	return tx.(*local.Tx).SnapshotID() == snap && same(l.state(g), known), nil
+	if tx.(*local.Tx).SnapshotID() != snap || !same(l.state(g), known) {
+		return false, nil
+	}
+	return true, l.confirm(ctx)
 }
 
 // Intern implements the call.

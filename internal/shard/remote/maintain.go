@@ -22,6 +22,22 @@ var _ shard.Keeper = (*Store)(nil)
 type maintainer struct {
 	pb.UnimplementedMaintainServiceServer
 	store *local.Store
+	// process is this one's number, and copies the number of the process that copies a shard; nil if it is that of the shard.
+	process int
+	copies  func(no int) int
+}
+
+// holder returns the process that has a file of a copy.
+func (m *maintainer) holder(c *local.Checkpoint, i int) int {
+	no, own := c.Shard(i)
+	switch {
+	case own:
+		return m.process
+	case m.copies != nil:
+		return m.copies(no)
+	default:
+		return no
+	}
 }
 
 // Checkpoint implements the call.
@@ -33,11 +49,11 @@ func (m *maintainer) Checkpoint(r *pb.CheckpointRequest, stream grpc.ServerStrea
 	defer func() { err = errors.Join(err, toStatus(c.Close())) }()
 	files := c.Files()
 	for i := 0; i < len(files); {
-		no, from := c.Shard(i), i
-		for i < len(files) && i-from < listChunk && c.Shard(i) == no {
+		process, from := m.holder(c, i), i
+		for i < len(files) && i-from < listChunk && m.holder(c, i) == process {
 			i++
 		}
-		if err := stream.Send(&pb.CheckpointResponse{Shard: uint32(no), Files: encodeFiles(files[from:i])}); err != nil {
+		if err := stream.Send(&pb.CheckpointResponse{Process: uint32(process), Files: encodeFiles(files[from:i])}); err != nil {
 			return err
 		}
 	}
@@ -120,12 +136,12 @@ func decodeReport(r *pb.CheckReport) *shard.CheckReport {
 
 // checkpoint is a copy that the processes of a cluster hold. It implements shard.Checkpoint.
 type checkpoint struct {
-	from   []pb.CopyServiceClient // by shard
+	from   []pb.CopyServiceClient // by process
 	ctx    context.Context
 	cancel context.CancelFunc
 	last   *pb.CheckpointResponse
 	files  []shard.CheckpointFile
-	shards []int // of files
+	holder []int // processes of the files
 }
 
 // Checkpoint implements shard.Keeper. The copy lasts until Close or the end of ctx.
@@ -137,13 +153,13 @@ func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoin
 		if c.last, err = stream.Recv(); err == nil {
 			c.files, err = decodeFiles(c.files, c.last.GetFiles())
 		}
-		for len(c.shards) < len(c.files) {
-			c.shards = append(c.shards, int(c.last.GetShard()))
+		for len(c.holder) < len(c.files) {
+			c.holder = append(c.holder, int(c.last.GetProcess()))
 		}
 	}
 	if err == nil {
 		s.mu.Lock()
-		err = s.reach(slices.Max(append(c.shards, 0)) + 1)
+		err = s.reach(slices.Max(append(c.holder, 0)) + 1)
 		c.from = s.copies
 		s.mu.Unlock()
 	}
@@ -172,8 +188,8 @@ func (c *checkpoint) Open(i int) (io.ReadCloser, error) {
 	if i < 0 || i >= len(c.files) {
 		return nil, misuse("the checkpoint has no file %d", i)
 	}
-	no := c.shards[i]
-	return openFile(c.ctx, fmt.Sprintf("shard %d", no), c.from[no], c.last.GetCopy(), c.files[i].Path)
+	no := c.holder[i]
+	return openFile(c.ctx, fmt.Sprintf("process %d", no), c.from[no], c.last.GetCopy(), c.files[i].Path)
 }
 
 // Close implements shard.Checkpoint.

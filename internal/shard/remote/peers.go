@@ -118,6 +118,11 @@ func (p *Peers) Drop(ctx context.Context, g storage.PartOf, no int) error {
 	})
 }
 
+// Discard implements storage.Peers. The leader keeps shard 0 itself.
+func (p *Peers) Discard(context.Context, storage.PartOf) error {
+	return misuse("no peer keeps shard 0")
+}
+
 func toPartOf(g storage.PartOf) *pb.PartOf {
 	return &pb.PartOf{Name: g.Name, Id: g.ID, Shards: uint32(g.Shards)}
 }
@@ -183,16 +188,22 @@ func (w *peer) GetAll(store storage.Store, version uint64, keys [][]byte) (value
 		if err != nil {
 			return err
 		}
-		values = make([][]byte, len(keys))
-		for i, at := range a.GetAt() {
-			if int(at) >= len(keys) || i >= len(a.GetValues()) {
-				return errCodec
-			}
-			values[at] = append([]byte{}, a.GetValues()[i]...)
-		}
-		return nil
+		values, err = readValues(a, len(keys))
+		return err
 	})
 	return values, err
+}
+
+// readValues returns the values of n keys, nil for those that there are not.
+func readValues(a *pb.GetAllResponse, n int) ([][]byte, error) {
+	values := make([][]byte, n)
+	for i, at := range a.GetAt() {
+		if int(at) >= n || i >= len(a.GetValues()) {
+			return nil, errCodec
+		}
+		values[at] = append([]byte{}, a.GetValues()[i]...)
+	}
+	return values, nil
 }
 
 // Walk implements storage.Peer.

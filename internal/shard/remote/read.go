@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -288,8 +290,9 @@ func expandFound(ctx context.Context, tx shard.PartTx, req *pb.SeekRequest, v gr
 	if err != nil || len(own) == 0 || len(own) > fewBeyond {
 		return err
 	}
-	req.Beyond.MaxEdges = min(req.GetBeyond().GetMaxEdges(), fewBeyondEdges)
-	beyond, err := expand(ctx, tx, req.GetBeyond(), own, nil)
+	few := proto.CloneOf(req.GetBeyond()) // the request may be another's too
+	few.MaxEdges = min(few.GetMaxEdges(), fewBeyondEdges)
+	beyond, err := expand(ctx, tx, few, own, nil)
 	if err == nil && int(beyond.GetDone()) == len(own) {
 		out.Beyond = beyond
 	}

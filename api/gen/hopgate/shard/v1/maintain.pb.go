@@ -74,8 +74,8 @@ type CheckpointResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// copy names the copy, at all processes.
 	Copy uint64 `protobuf:"fixed64,1,opt,name=copy,proto3" json:"copy,omitempty"`
-	// shard is whose process has the files.
-	Shard         uint32                 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	// process has the files.
+	Process       uint32                 `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
 	Files         []*CopiedFile          `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
 	Last          bool                   `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`
 	Format        uint32                 `protobuf:"varint,5,opt,name=format,proto3" json:"format,omitempty"`
@@ -122,9 +122,9 @@ func (x *CheckpointResponse) GetCopy() uint64 {
 	return 0
 }
 
-func (x *CheckpointResponse) GetShard() uint32 {
+func (x *CheckpointResponse) GetProcess() uint32 {
 	if x != nil {
-		return x.Shard
+		return x.Process
 	}
 	return 0
 }
@@ -232,7 +232,9 @@ type CopyRequest struct {
 	//	*CopyRequest_Flush
 	//	*CopyRequest_Take
 	//	*CopyRequest_List
-	Step          isCopyRequest_Step `protobuf_oneof:"step"`
+	Step isCopyRequest_Step `protobuf_oneof:"step"`
+	// shard is said along with begin.
+	Shard         uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -310,6 +312,13 @@ func (x *CopyRequest) GetList() bool {
 	return false
 }
 
+func (x *CopyRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
 type isCopyRequest_Step interface {
 	isCopyRequest_Step()
 }
@@ -345,6 +354,7 @@ type Take struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         *PartOf                `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	Epoch         uint64                 `protobuf:"fixed64,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Version       uint64                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -389,6 +399,13 @@ func (x *Take) GetGraph() *PartOf {
 func (x *Take) GetEpoch() uint64 {
 	if x != nil {
 		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Take) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
 	}
 	return 0
 }
@@ -449,6 +466,7 @@ func (x *CopyResponse) GetMore() bool {
 type CheckFilesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         *PartOf                `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Shard         uint32                 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -488,6 +506,13 @@ func (x *CheckFilesRequest) GetGraph() *PartOf {
 		return x.Graph
 	}
 	return nil
+}
+
+func (x *CheckFilesRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
 }
 
 type CheckFilesResponse struct {
@@ -985,10 +1010,10 @@ const file_hopgate_shard_v1_maintain_proto_rawDesc = "" +
 	"\n" +
 	"\x1fhopgate/shard/v1/maintain.proto\x12\x10hopgate.shard.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1chopgate/shard/v1/shard.proto\"+\n" +
 	"\x11CheckpointRequest\x12\x16\n" +
-	"\x06graphs\x18\x01 \x03(\tR\x06graphs\"\xe8\x01\n" +
+	"\x06graphs\x18\x01 \x03(\tR\x06graphs\"\xec\x01\n" +
 	"\x12CheckpointResponse\x12\x12\n" +
-	"\x04copy\x18\x01 \x01(\x06R\x04copy\x12\x14\n" +
-	"\x05shard\x18\x02 \x01(\rR\x05shard\x122\n" +
+	"\x04copy\x18\x01 \x01(\x06R\x04copy\x12\x18\n" +
+	"\aprocess\x18\x02 \x01(\rR\aprocess\x122\n" +
 	"\x05files\x18\x03 \x03(\v2\x1c.hopgate.shard.v1.CopiedFileR\x05files\x12\x12\n" +
 	"\x04last\x18\x04 \x01(\bR\x04last\x12\x16\n" +
 	"\x06format\x18\x05 \x01(\rR\x06format\x120\n" +
@@ -998,21 +1023,24 @@ const file_hopgate_shard_v1_maintain_proto_rawDesc = "" +
 	"CopiedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xa3\x01\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xb9\x01\n" +
 	"\vCopyRequest\x12\x16\n" +
 	"\x05begin\x18\x01 \x01(\x06H\x00R\x05begin\x120\n" +
 	"\x05flush\x18\x02 \x01(\v2\x18.hopgate.shard.v1.PartOfH\x00R\x05flush\x12,\n" +
 	"\x04take\x18\x03 \x01(\v2\x16.hopgate.shard.v1.TakeH\x00R\x04take\x12\x14\n" +
-	"\x04list\x18\x04 \x01(\bH\x00R\x04listB\x06\n" +
-	"\x04step\"L\n" +
+	"\x04list\x18\x04 \x01(\bH\x00R\x04list\x12\x14\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shardB\x06\n" +
+	"\x04step\"f\n" +
 	"\x04Take\x12.\n" +
 	"\x05graph\x18\x01 \x01(\v2\x18.hopgate.shard.v1.PartOfR\x05graph\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\"V\n" +
+	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\"V\n" +
 	"\fCopyResponse\x122\n" +
 	"\x05files\x18\x01 \x03(\v2\x1c.hopgate.shard.v1.CopiedFileR\x05files\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"C\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"Y\n" +
 	"\x11CheckFilesRequest\x12.\n" +
-	"\x05graph\x18\x01 \x01(\v2\x18.hopgate.shard.v1.PartOfR\x05graph\"m\n" +
+	"\x05graph\x18\x01 \x01(\v2\x18.hopgate.shard.v1.PartOfR\x05graph\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\rR\x05shard\"m\n" +
 	"\x12CheckFilesResponse\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\x04R\x05files\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12+\n" +

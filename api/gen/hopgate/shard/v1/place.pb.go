@@ -106,6 +106,7 @@ func (x *PlaceResponse) GetShard() uint32 {
 type ShapeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Shard         uint32                 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -145,6 +146,13 @@ func (x *ShapeRequest) GetGraph() string {
 		return x.Graph
 	}
 	return ""
+}
+
+func (x *ShapeRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
 }
 
 type ShapeResponse struct {
@@ -199,9 +207,10 @@ const file_hopgate_shard_v1_place_proto_rawDesc = "" +
 	"\x1chopgate/shard/v1/place.proto\x12\x10hopgate.shard.v1\"\x0e\n" +
 	"\fPlaceRequest\"%\n" +
 	"\rPlaceResponse\x12\x14\n" +
-	"\x05shard\x18\x01 \x01(\rR\x05shard\"$\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\":\n" +
 	"\fShapeRequest\x12\x14\n" +
-	"\x05graph\x18\x01 \x01(\tR\x05graph\"%\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\rR\x05shard\"%\n" +
 	"\rShapeResponse\x12\x14\n" +
 	"\x05shape\x18\x01 \x01(\fR\x05shape2\xa2\x01\n" +
 	"\fPlaceService\x12H\n" +

@@ -338,6 +338,7 @@ func (x *AttachResponse) GetVersion() uint64 {
 type DropRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         *PartOf                `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Shard         uint32                 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -377,6 +378,13 @@ func (x *DropRequest) GetGraph() *PartOf {
 		return x.Graph
 	}
 	return nil
+}
+
+func (x *DropRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
 }
 
 type DropResponse struct {
@@ -426,6 +434,7 @@ type ApplyRequest struct {
 	Same          bool     `protobuf:"varint,6,opt,name=same,proto3" json:"same,omitempty"`
 	Keep          bool     `protobuf:"varint,7,opt,name=keep,proto3" json:"keep,omitempty"`
 	Gone          []uint64 `protobuf:"varint,8,rep,packed,name=gone,proto3" json:"gone,omitempty"`
+	Shard         uint32   `protobuf:"varint,9,opt,name=shard,proto3" json:"shard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -516,6 +525,13 @@ func (x *ApplyRequest) GetGone() []uint64 {
 	return nil
 }
 
+func (x *ApplyRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
 type ApplyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -553,12 +569,15 @@ func (*ApplyResponse) Descriptor() ([]byte, []int) {
 }
 
 type GetRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	Epoch         uint64                 `protobuf:"fixed64,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Version       uint64                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	Store         uint32                 `protobuf:"varint,4,opt,name=store,proto3" json:"store,omitempty"`
-	Key           []byte                 `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Graph   string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Epoch   uint64                 `protobuf:"fixed64,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Version uint64                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	Store   uint32                 `protobuf:"varint,4,opt,name=store,proto3" json:"store,omitempty"`
+	Key     []byte                 `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
+	Shard   uint32                 `protobuf:"varint,6,opt,name=shard,proto3" json:"shard,omitempty"`
+	// least is the version from which on version 0, what is there now, will do.
+	Least         uint64 `protobuf:"varint,7,opt,name=least,proto3" json:"least,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -628,6 +647,20 @@ func (x *GetRequest) GetKey() []byte {
 	return nil
 }
 
+func (x *GetRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *GetRequest) GetLeast() uint64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
 type GetResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         []byte                 `protobuf:"bytes,1,opt,name=value,proto3,oneof" json:"value,omitempty"`
@@ -680,6 +713,8 @@ type GetAllRequest struct {
 	Version       uint64                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	Store         uint32                 `protobuf:"varint,4,opt,name=store,proto3" json:"store,omitempty"`
 	Keys          [][]byte               `protobuf:"bytes,5,rep,name=keys,proto3" json:"keys,omitempty"`
+	Shard         uint32                 `protobuf:"varint,6,opt,name=shard,proto3" json:"shard,omitempty"`
+	Least         uint64                 `protobuf:"varint,7,opt,name=least,proto3" json:"least,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -749,6 +784,20 @@ func (x *GetAllRequest) GetKeys() [][]byte {
 	return nil
 }
 
+func (x *GetAllRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *GetAllRequest) GetLeast() uint64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
 // GetAllResponse has the values of those keys that there are, and the places of these among the keys, in their order.
 type GetAllResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -813,6 +862,8 @@ type WalkRequest struct {
 	From          []byte                 `protobuf:"bytes,7,opt,name=from,proto3" json:"from,omitempty"`
 	Down          bool                   `protobuf:"varint,8,opt,name=down,proto3" json:"down,omitempty"`
 	Bytes         uint32                 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Shard         uint32                 `protobuf:"varint,10,opt,name=shard,proto3" json:"shard,omitempty"`
+	Least         uint64                 `protobuf:"varint,11,opt,name=least,proto3" json:"least,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -906,6 +957,20 @@ func (x *WalkRequest) GetDown() bool {
 func (x *WalkRequest) GetBytes() uint32 {
 	if x != nil {
 		return x.Bytes
+	}
+	return 0
+}
+
+func (x *WalkRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *WalkRequest) GetLeast() uint64 {
+	if x != nil {
+		return x.Least
 	}
 	return 0
 }
@@ -3179,7 +3244,9 @@ type Catalog struct {
 	Shards  uint32             `protobuf:"varint,9,opt,name=shards,proto3" json:"shards,omitempty"`
 	Ttls    []*TTL             `protobuf:"bytes,10,rep,name=ttls,proto3" json:"ttls,omitempty"`
 	// id is that of the graph; one that is made again under a name has another one.
-	Id            uint64 `protobuf:"fixed64,11,opt,name=id,proto3" json:"id,omitempty"`
+	Id uint64 `protobuf:"fixed64,11,opt,name=id,proto3" json:"id,omitempty"`
+	// replicas is how many processes keep each shard, if several do.
+	Replicas      uint32 `protobuf:"varint,12,opt,name=replicas,proto3" json:"replicas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3287,6 +3354,13 @@ func (x *Catalog) GetTtls() []*TTL {
 func (x *Catalog) GetId() uint64 {
 	if x != nil {
 		return x.Id
+	}
+	return 0
+}
+
+func (x *Catalog) GetReplicas() uint32 {
+	if x != nil {
+		return x.Replicas
 	}
 	return 0
 }
@@ -6055,6 +6129,52 @@ func (x *IndexProgressResponse) GetPart() float64 {
 	return 0
 }
 
+// NotLeading is in the details of the status with which a process answers what another one leads. leader is 1 more than the number of
+// that process, 0 if it is not known.
+type NotLeading struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Leader        uint32                 `protobuf:"varint,1,opt,name=leader,proto3" json:"leader,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotLeading) Reset() {
+	*x = NotLeading{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotLeading) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotLeading) ProtoMessage() {}
+
+func (x *NotLeading) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotLeading.ProtoReflect.Descriptor instead.
+func (*NotLeading) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *NotLeading) GetLeader() uint32 {
+	if x != nil {
+		return x.Leader
+	}
+	return 0
+}
+
 // Fault is the graph.Error in the details of a status.
 type Fault struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -6073,7 +6193,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6085,7 +6205,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6098,7 +6218,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -6182,10 +6302,11 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05epoch\x18\x03 \x01(\x06R\x05epoch\x12\x16\n" +
 	"\x06create\x18\x04 \x01(\bR\x06create\"*\n" +
 	"\x0eAttachResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\x04R\aversion\"=\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\"S\n" +
 	"\vDropRequest\x12.\n" +
-	"\x05graph\x18\x01 \x01(\v2\x18.hopgate.shard.v1.PartOfR\x05graph\"\x0e\n" +
-	"\fDropResponse\"\xbc\x01\n" +
+	"\x05graph\x18\x01 \x01(\v2\x18.hopgate.shard.v1.PartOfR\x05graph\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\rR\x05shard\"\x0e\n" +
+	"\fDropResponse\"\xd2\x01\n" +
 	"\fApplyRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\x12\x18\n" +
@@ -6194,27 +6315,32 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05batch\x18\x05 \x01(\fR\x05batch\x12\x12\n" +
 	"\x04same\x18\x06 \x01(\bR\x04same\x12\x12\n" +
 	"\x04keep\x18\a \x01(\bR\x04keep\x12\x12\n" +
-	"\x04gone\x18\b \x03(\x04R\x04gone\"\x0f\n" +
-	"\rApplyResponse\"z\n" +
+	"\x04gone\x18\b \x03(\x04R\x04gone\x12\x14\n" +
+	"\x05shard\x18\t \x01(\rR\x05shard\"\x0f\n" +
+	"\rApplyResponse\"\xa6\x01\n" +
 	"\n" +
 	"GetRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05store\x18\x04 \x01(\rR\x05store\x12\x10\n" +
-	"\x03key\x18\x05 \x01(\fR\x03key\"2\n" +
+	"\x03key\x18\x05 \x01(\fR\x03key\x12\x14\n" +
+	"\x05shard\x18\x06 \x01(\rR\x05shard\x12\x14\n" +
+	"\x05least\x18\a \x01(\x04R\x05least\"2\n" +
 	"\vGetResponse\x12\x19\n" +
 	"\x05value\x18\x01 \x01(\fH\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\x7f\n" +
+	"\x06_value\"\xab\x01\n" +
 	"\rGetAllRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05store\x18\x04 \x01(\rR\x05store\x12\x12\n" +
-	"\x04keys\x18\x05 \x03(\fR\x04keys\"8\n" +
+	"\x04keys\x18\x05 \x03(\fR\x04keys\x12\x14\n" +
+	"\x05shard\x18\x06 \x01(\rR\x05shard\x12\x14\n" +
+	"\x05least\x18\a \x01(\x04R\x05least\"8\n" +
 	"\x0eGetAllResponse\x12\x0e\n" +
 	"\x02at\x18\x01 \x03(\rR\x02at\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\fR\x06values\"\xf1\x01\n" +
+	"\x06values\x18\x02 \x03(\fR\x06values\"\x9d\x02\n" +
 	"\vWalkRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\x12\x18\n" +
@@ -6224,7 +6350,10 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05upper\x18\x06 \x01(\fH\x01R\x05upper\x88\x01\x01\x12\x12\n" +
 	"\x04from\x18\a \x01(\fR\x04from\x12\x12\n" +
 	"\x04down\x18\b \x01(\bR\x04down\x12\x14\n" +
-	"\x05bytes\x18\t \x01(\rR\x05bytesB\b\n" +
+	"\x05bytes\x18\t \x01(\rR\x05bytes\x12\x14\n" +
+	"\x05shard\x18\n" +
+	" \x01(\rR\x05shard\x12\x14\n" +
+	"\x05least\x18\v \x01(\x04R\x05leastB\b\n" +
 	"\x06_lowerB\b\n" +
 	"\x06_upper\"N\n" +
 	"\fWalkResponse\x12\x12\n" +
@@ -6382,7 +6511,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x11DropGraphResponse\"5\n" +
 	"\x05State\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x06R\x05epoch\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"\x97\x03\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"\xb3\x03\n" +
 	"\aCatalog\x12-\n" +
 	"\x05state\x18\x01 \x01(\v2\x17.hopgate.shard.v1.StateR\x05state\x12\x16\n" +
 	"\x06labels\x18\x02 \x03(\tR\x06labels\x12\x14\n" +
@@ -6396,7 +6525,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x06shards\x18\t \x01(\rR\x06shards\x12)\n" +
 	"\x04ttls\x18\n" +
 	" \x03(\v2\x15.hopgate.shard.v1.TTLR\x04ttls\x12\x0e\n" +
-	"\x02id\x18\v \x01(\x06R\x02id\"l\n" +
+	"\x02id\x18\v \x01(\x06R\x02id\x12\x1a\n" +
+	"\breplicas\x18\f \x01(\rR\breplicas\"l\n" +
 	"\x03TTL\x12\x14\n" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1f\n" +
@@ -6608,7 +6738,10 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\"+\n" +
 	"\x15IndexProgressResponse\x12\x12\n" +
-	"\x04part\x18\x01 \x01(\x01R\x04part\"\xcf\x01\n" +
+	"\x04part\x18\x01 \x01(\x01R\x04part\"$\n" +
+	"\n" +
+	"NotLeading\x12\x16\n" +
+	"\x06leader\x18\x01 \x01(\rR\x06leader\"\xcf\x01\n" +
 	"\x05Fault\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x12\n" +
@@ -6674,7 +6807,7 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
 	(*EpochRequest)(nil),           // 1: hopgate.shard.v1.EpochRequest
@@ -6771,10 +6904,11 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(*DropTTLResponse)(nil),        // 92: hopgate.shard.v1.DropTTLResponse
 	(*IndexProgressRequest)(nil),   // 93: hopgate.shard.v1.IndexProgressRequest
 	(*IndexProgressResponse)(nil),  // 94: hopgate.shard.v1.IndexProgressResponse
-	(*Fault)(nil),                  // 95: hopgate.shard.v1.Fault
-	nil,                            // 96: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 97: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 98: hopgate.shard.v1.Counts.DistinctEntry
+	(*NotLeading)(nil),             // 95: hopgate.shard.v1.NotLeading
+	(*Fault)(nil),                  // 96: hopgate.shard.v1.Fault
+	nil,                            // 97: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 98: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 99: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	3,  // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
@@ -6813,11 +6947,11 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	51, // 33: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
 	63, // 34: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
 	50, // 35: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	96, // 36: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	97, // 37: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	97, // 36: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	98, // 37: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
 	65, // 38: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
 	66, // 39: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	98, // 40: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	99, // 40: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
 	64, // 41: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
 	50, // 42: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
 	53, // 43: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
@@ -6933,7 +7067,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   98,
+			NumMessages:   99,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -1,0 +1,265 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// members returns the ids of the replicas of a shard, each of which is one more than its process.
+func members(l shard.Layout, no int) []uint64 {
+	var out []uint64
+	for _, process := range l.Keepers(no) {
+		out = append(out, Member(process))
+	}
+	return out
+}
+
+// Member is the id of the replicas of a process.
+func Member(process int) uint64 { return uint64(process) + 1 }
+
+// Process is the process of a replica with an id.
+func Process(member uint64) int { return int(member) - 1 }
+
+const (
+	replicasDir = "replicas"
+	layoutName  = "LAYOUT"
+)
+
+// Replicas is a data directory with replicas of the shards of graphs:
+//
+//	LOCK              held while a process has the directory open
+//	log/              the logs of all replicas
+//	replicas/LAYOUT   the layout, and which of its processes this is
+//	replicas/0002/    the shards with number 2; see Parts
+type Replicas struct {
+	layout  shard.Layout
+	process int
+	opts    Options
+	shared  *storage.Shared
+	lock    io.Closer
+	log     *replicated
+	parts   map[int]*Parts
+}
+
+// layoutRecord is the content of LAYOUT.
+type layoutRecord struct {
+	shard.Layout
+	Process int `json:"process"`
+}
+
+// OpenReplicas opens the data directory of a process of a cluster, making it if it is not there, and starts its replicas. send passes
+// messages on to other processes: it does not wait, and may lose them.
+func OpenReplicas(opts Options, layout shard.Layout, process int, send func(group uint32, messages []*replica.Message)) (_ *Replicas, err error) {
+	opts.EnsureDefaults()
+	opts.Shards, opts.Replicas = layout.Shards, layout.Replicas
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	if layout.Replicas > layout.Processes {
+		return nil, fmt.Errorf("%d processes cannot keep %d replicas of a shard", layout.Processes, layout.Replicas)
+	}
+	if err := storage.MakeDir(opts.FS, opts.FS.PathJoin(opts.Dir, replicasDir)); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	r := &Replicas{layout: layout, process: process, opts: opts, parts: map[int]*Parts{}}
+	if r.lock, err = lockDir(&opts); err != nil {
+		return nil, err
+	}
+	r.shared = storage.NewShared(&opts)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	if err := r.checkLayout(); err != nil {
+		return nil, err
+	}
+	if err := dropCheckpoints(opts.FS, opts.Dir); err != nil {
+		return nil, fmt.Errorf("remove an old checkpoint: %w", err)
+	}
+	if r.log, err = openLog(&opts, send); err != nil {
+		return nil, err
+	}
+	for no := range layout.Shards {
+		if !slices.Contains(layout.Keepers(no), process) {
+			continue
+		}
+		o := opts
+		o.Dir = opts.FS.PathJoin(opts.Dir, replicasDir, fmt.Sprintf("%04d", no))
+		if r.parts[no], err = openParts(o, no, r.log, Member(process), r.shared); err != nil {
+			delete(r.parts, no)
+			return nil, err
+		}
+	}
+	for no, p := range r.parts {
+		if err := p.start(Member(process), members(layout, no)); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// checkLayout compares the layout with that which the directory was made with.
+func (r *Replicas) checkLayout() error {
+	fs, name := r.opts.FS, r.opts.FS.PathJoin(r.opts.Dir, replicasDir, layoutName)
+	now := layoutRecord{r.layout, r.process}
+	f, err := fs.Open(name)
+	if isNotExist(err) {
+		b, err := json.Marshal(now)
+		if err != nil {
+			return err
+		}
+		return writeWhole(fs, name, append(b, '\n'))
+	}
+	if err != nil {
+		return err
+	}
+	b, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	var was layoutRecord
+	if err := json.Unmarshal(b, &was); err != nil {
+		return graph.CorruptError("read "+name, err)
+	}
+	if was != now {
+		return fmt.Errorf("%s belongs to process %d of %d, with %d shards of %d replicas; this is process %d of %d, with %d shards of %d replicas",
+			r.opts.Dir, was.Process, was.Processes, was.Shards, was.Replicas, now.Process, now.Processes, now.Shards, now.Replicas)
+	}
+	return nil
+}
+
+// writeWhole makes a file of bytes, durably and at once.
+func writeWhole(fs vfs.FS, name string, b []byte) error {
+	f, err := fs.Create(name+".tmp", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := fs.Rename(name+".tmp", name); err != nil {
+		return err
+	}
+	return storage.SyncDir(fs, fs.PathDir(name))
+}
+
+// Layout is that of the cluster.
+func (r *Replicas) Layout() shard.Layout { return r.layout }
+
+// Process is the number of this process.
+func (r *Replicas) Process() int { return r.process }
+
+// Host runs the replicas.
+func (r *Replicas) Host() *replica.Host { return r.log.host }
+
+// Parts returns the shards with a number, nil if this process keeps none.
+func (r *Replicas) Parts(no int) *Parts { return r.parts[no] }
+
+// Lead opens the graphs of the cluster for its leader, which reaches all shards through opts.Peers.
+func (r *Replicas) Lead(ctx context.Context, peers storage.Peers) (*Store, error) {
+	opts := r.opts
+	opts.Peers = peers
+	return openLeading(ctx, opts, r.shared, r.parts[0].Held())
+}
+
+// Writable says why one of the shards cannot be written to, or nil.
+func (r *Replicas) Writable() error {
+	for _, p := range r.parts {
+		if err := p.Writable(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CopiedFile opens a file of a copy of any of the shards.
+func (r *Replicas) CopiedFile(id uint64, path string) (f io.ReadCloser, err error) {
+	err = notFound("there is no copy %x", id)
+	for _, p := range r.parts {
+		if f, err = p.CopiedFile(id, path); err == nil {
+			return f, nil
+		}
+	}
+	return nil, err
+}
+
+// Stats returns the shapes of the shards, by the graphs' names.
+func (r *Replicas) Stats() map[string][]storage.Stats {
+	out := map[string][]storage.Stats{}
+	for no := range r.layout.Shards {
+		if p := r.parts[no]; p != nil {
+			for name, s := range p.Stats() {
+				out[name] = append(out[name], s...)
+			}
+		}
+	}
+	return out
+}
+
+// DecodedStats returns what the cache of decoded lists and columns has done.
+func (r *Replicas) DecodedStats() storage.DecodedStats { return r.shared.Decoded().Stats() }
+
+// SetDecodedBytes changes the memory for decoded lists and columns.
+func (r *Replicas) SetDecodedBytes(n int64) { r.shared.Decoded().SetBudget(int(n)) }
+
+// Expired tells of no deletions: the leader makes them.
+func (r *Replicas) Expired() map[string][2]uint64 { return nil }
+
+// Replicas returns the status of the replicas, by their groups.
+func (r *Replicas) Replicas() map[uint32]replica.GroupStatus { return r.log.host.Status() }
+
+// Close stops the replicas and closes all shards, which must no longer be in use, and frees the directory.
+func (r *Replicas) Close() error {
+	var errs []error
+	if r.log != nil {
+		errs = append(errs, r.log.close())
+	}
+	for _, p := range r.parts {
+		errs = append(errs, p.Close())
+	}
+	r.shared.Close()
+	return errors.Join(append(errs, r.lock.Close())...)
+}
+
+// openLeading opens graphs all of whose shards peers keep.
+func openLeading(ctx context.Context, opts Options, shared *storage.Shared, held []Held) (_ *Store, err error) {
+	s := &Store{}
+	s.use(opts, shared)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	for _, h := range held {
+		m := manifest{Format: storage.FormatVersion, Shards: h.Shards, ID: h.ID, Dropped: h.Dropped}
+		if h.Dropped {
+			err = s.dropParts(ctx, h.Name, m)
+		} else if g, oerr := openGraph(ctx, &s.opts, s.shared, h.Name, "", m, false); oerr == nil {
+			s.graphs[h.Name] = g
+		} else {
+			err = oerr
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open graph %s: %w", h.Name, err)
+		}
+	}
+	if s.graphs[DefaultGraph] == nil {
+		if err := s.CreateGraph(ctx, DefaultGraph); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
