@@ -17,6 +17,7 @@ func TestBind(t *testing.T) {
 	procs := procedures{
 		signature(t, "test.proc(in :: INTEGER?) :: (a :: INTEGER?, b :: STRING?)"),
 		signature(t, "test.void() :: ()"),
+		signature(t, "db.index.vector.queryNodes(indexName :: STRING, numberOfNearestNeighbours :: INTEGER, query :: ANY) :: (node :: NODE, score :: FLOAT)"),
 		signature(t, "show.indexes(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, type :: STRING)"),
 	}
 	datadriven.Walk(t, "testdata/bind", func(t *testing.T, path string) {

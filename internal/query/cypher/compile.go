@@ -16,6 +16,9 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := searches(stmt); err != nil {
+		return nil, nil, err
+	}
 	procs, err := opts.called(stmt)
 	if err != nil {
 		return nil, nil, err

@@ -1,7 +1,9 @@
 package fn
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -11,6 +13,13 @@ import (
 var vectorFunctions = []Function{
 	similarity(graph.Cosine, "How alike two vectors are by their angle, from 0 for opposite ones to 1: (1 + cos) / 2."),
 	similarity(graph.Euclidean, "How alike two vectors are by their distance d, from near 0 for distant ones to 1 for equal ones: 1 / (1 + d²)."),
+	{
+		Name: "search.rrf", MinArgs: 1, MaxArgs: 2, Deterministic: true, Result: List | Null, Elem: Map,
+		Signature: "search.rrf(lists :: LIST<LIST<ANY>> [, k :: FLOAT]) :: LIST<MAP>",
+		Description: "Ranked lists as one, by reciprocal rank fusion: maps of each item, its score, which is the sum of 1 / (k + rank) over the lists, " +
+			"and its ranks, in descending order of the scores. k is 60.",
+		Eval: strict(fuseRanks),
+	},
 	{
 		Name: "cypher.vectorProperty", MinArgs: 4, MaxArgs: 4, Deterministic: true, Internal: true, Result: List, Elem: Float,
 		Signature:   "cypher.vectorProperty(procedure :: STRING, entity :: NODE | RELATIONSHIP, key :: STRING, vector :: LIST<INTEGER | FLOAT>) :: LIST<FLOAT>",
@@ -47,6 +56,70 @@ func vectorProperty(_ *Context, args []graph.Value) (graph.Value, error) {
 		floats[i] = graph.FloatValue(x)
 	}
 	return graph.ListValue(floats), nil
+}
+
+// fuseRanks joins ranked lists by reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). Of an item that a list has more than
+// once, the first rank counts; null has none. Items of equal scores are in the order in which they first occur.
+func fuseRanks(ctx *Context, args []graph.Value) (graph.Value, error) {
+	const name = "search.rrf"
+	lists, err := listArg(name, args[0])
+	if err != nil {
+		return null, err
+	}
+	k := 60.0
+	if len(args) > 1 {
+		if !args[1].IsNumber() || !(args[1].Number() >= 0) || args[1].Number() > math.MaxFloat64 {
+			return null, badArgument(name, args[1], "a number from 0 on")
+		}
+		k = args[1].Number()
+	}
+	type item struct {
+		value graph.Value
+		score float64
+		ranks []graph.Value
+	}
+	var items []item
+	at := map[uint64][]int{}
+	for n := range lists {
+		if lists[n].IsNull() {
+			continue
+		}
+		list, err := listArg(name, lists[n])
+		if err != nil {
+			return null, err
+		}
+		for rank, v := range list {
+			if rank&0xfff == 0 {
+				if err := ctx.alive(); err != nil {
+					return null, err
+				}
+			}
+			if v.IsNull() {
+				continue
+			}
+			h := Hash(v)
+			i := slices.IndexFunc(at[h], func(i int) bool { return Equivalent(items[i].value, v) })
+			if i >= 0 {
+				i = at[h][i]
+			} else {
+				i = len(items)
+				at[h] = append(at[h], i)
+				items = append(items, item{value: v, ranks: make([]graph.Value, len(lists))})
+			}
+			if items[i].ranks[n].IsNull() {
+				items[i].ranks[n] = graph.IntValue(int64(rank + 1))
+				items[i].score += 1 / (k + float64(rank+1))
+			}
+		}
+	}
+	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(b.score, a.score) })
+	out := make([]graph.Value, len(items))
+	for i := range items {
+		out[i] = graph.MapValue([]graph.MapEntry{
+			{Key: "item", Value: items[i].value}, {Key: "score", Value: graph.FloatValue(items[i].score)}, {Key: "ranks", Value: graph.ListValue(items[i].ranks)},
+		})
+	}
+	return graph.ListValue(out), nil
 }
 
 func similarity(by graph.Similarity, description string) Function {

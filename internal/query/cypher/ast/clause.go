@@ -24,7 +24,19 @@ type Match struct {
 	Mode     MatchMode
 	Pattern  []*PathPattern // at least one
 	Hints    []*Hint
+	Search   *IndexSearch // or nil
+	Where    Expr         // or nil
+}
+
+// IndexSearch is SEARCH variable IN (VECTOR INDEX index FOR vector [WHERE …] LIMIT n) [SCORE AS score].
+type IndexSearch struct {
+	At
+	Variable *Variable
+	Index    string
+	For      Expr
 	Where    Expr // or nil
+	Limit    Expr
+	Score    *Variable // or nil
 }
 
 // HintKind is the kind of a planner hint.

@@ -12,6 +12,9 @@ func (p *printer) clause(c Clause) {
 			p.put(" ")
 			p.hint(h)
 		}
+		if c.Search != nil {
+			p.search(c.Search)
+		}
 		p.where(c.Where)
 	case *Unwind:
 		p.put("UNWIND ")
@@ -291,5 +294,22 @@ func (p *printer) loadCSV(c *LoadCSV) {
 	if c.Terminator != nil {
 		p.put(" FIELDTERMINATOR ")
 		p.expr(c.Terminator, precLowest)
+	}
+}
+
+func (p *printer) search(s *IndexSearch) {
+	p.put(" SEARCH ")
+	p.variable(s.Variable)
+	p.put(" IN (VECTOR INDEX ")
+	p.name(s.Index)
+	p.put(" FOR ")
+	p.expr(s.For, precLowest)
+	p.where(s.Where)
+	p.put(" LIMIT ")
+	p.expr(s.Limit, precLowest)
+	p.put(")")
+	if s.Score != nil {
+		p.put(" SCORE AS ")
+		p.variable(s.Score)
 	}
 }

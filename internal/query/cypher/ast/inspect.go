@@ -58,6 +58,10 @@ func (w walker) clause(c Clause) {
 	case *Match:
 		each(w, c.Pattern)
 		each(w, c.Hints)
+		if s := c.Search; s != nil {
+			w.all(s.Variable, s.For, s.Where, s.Limit)
+			opt(w, s.Score)
+		}
 		w.all(c.Where)
 	case *Unwind:
 		w.all(c.List, c.Variable)

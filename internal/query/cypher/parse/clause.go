@@ -189,8 +189,33 @@ func (p *parser) match(at ast.At, optional bool) ast.Clause {
 	for p.is("USING") {
 		m.Hints = append(m.Hints, p.hint())
 	}
+	if p.is("SEARCH") {
+		m.Search = p.indexSearch()
+	}
 	m.Where = p.where()
 	return m
+}
+
+func (p *parser) indexSearch() *ast.IndexSearch {
+	s := &ast.IndexSearch{At: p.here()}
+	p.need("SEARCH")
+	s.Variable = p.variable()
+	p.need("IN")
+	p.needSign("(")
+	p.need("VECTOR")
+	p.need("INDEX")
+	s.Index = p.name("an index")
+	p.need("FOR")
+	s.For = p.expr()
+	s.Where = p.where()
+	p.need("LIMIT")
+	s.Limit = p.expr()
+	p.needSign(")")
+	if p.take("SCORE") {
+		p.need("AS")
+		s.Score = p.variable()
+	}
+	return s
 }
 
 func (p *parser) hint() *ast.Hint {
