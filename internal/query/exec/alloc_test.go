@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// The operators of the hot path allocate nothing for a row: what they allocate in a run is for buffers and tables.
+// The operators of the hot path allocate nothing per row: their allocations in a run are for buffers and tables.
 func TestOperatorsAllocateNothingARow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	tx, g := newCSR(rng, 2000, 20_000)

@@ -5,7 +5,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 )
 
-// What callers pass to a run and read from it.
+// Parameters and results of a run.
 type (
 	// Env holds the settings of one run apart from the plan and the graph.
 	Env = runtime.Env

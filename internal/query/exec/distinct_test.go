@@ -13,8 +13,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// The distinct ends of two expansions are those of all their rows, whichever edges must differ and whatever stands
-// between; the last expansion gives each of them once.
+// The distinct ends of two expansions equal those of all their rows, whichever edges must differ and whatever operators stand
+// between. The last expansion returns each end once.
 func TestDistinctEnds(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 5))

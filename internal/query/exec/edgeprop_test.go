@@ -56,7 +56,7 @@ func (c countedProps) Properties(ctx context.Context, ids []graph.VertexID, prop
 	return c.Tx.Properties(ctx, ids, props, out)
 }
 
-// What a filter has read is not read again above it, whether all rows pass or some, and however often the operators run.
+// Operators above a filter reuse the properties that it has read, whether all rows pass or some, and however often they run.
 func TestFiltersHandOnProperties(t *testing.T) {
 	g := build(t, []string{`UNWIND range(1, 9) AS n CREATE (:P {n: n, m: -n})`})
 	for text, want := range map[string][]int64{

@@ -29,7 +29,7 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
-// BenchmarkStart runs a statement of one row, to see what a run costs before its first row.
+// BenchmarkStart runs a statement of one row, to measure the cost of a run before its first row.
 func BenchmarkStart(b *testing.B) {
 	benchStatement(b, `MATCH (p:Nobody {id: 1})-[k:KNOWS]->(f) WHERE f.x > 1 RETURN f.firstName AS a, f.lastName AS b, k.date AS c ORDER BY a LIMIT 10`)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// chain is a plan of hops from a scan: (v0)-->(v1)-->…, whose edges differ. Edges are named if asked.
+// chain returns a plan of hops from a scan: (v0)-->(v1)-->…, with distinct edges, which named binds.
 func chain(hops int, edges bool) (*plan.Query, []plan.Col) {
 	q := &plan.Query{}
 	at := q.NewCol("v", graph.VertexKind)
@@ -35,7 +35,7 @@ func chain(hops int, edges bool) (*plan.Query, []plan.Col) {
 	return q, vertices
 }
 
-// Expansions allocate nothing once their buffers have grown; edges that are requested are made a slab at a time.
+// Expansions allocate nothing once their buffers have grown. Requested edges are allocated a slab at a time.
 func TestExpandAllocatesNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	tx, g := newCSR(rng, 2000, 20000)

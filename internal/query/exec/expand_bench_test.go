@@ -17,7 +17,7 @@ var social = sync.OnceValues(func() (*csrTx, shard.Graph) {
 
 const benchStart = 50_000
 
-// walkCSR counts the vertices at the given number of hops as a program of arrays would.
+// walkCSR counts the vertices at the given number of hops, as a program over arrays would.
 func walkCSR(t *csrTx, hops int, now, after []uint64, list, next []graph.VertexID) (int, []graph.VertexID, []graph.VertexID) {
 	list = append(list[:0], benchStart)
 	for range hops {

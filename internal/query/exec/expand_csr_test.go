@@ -24,14 +24,14 @@ type csrTx struct {
 	requests int
 }
 
-// csr holds neighbour lists end to end, with the edges' ids beside them.
+// csr holds concatenated neighbour lists, with the edges' ids in parallel.
 type csr struct {
 	offsets []int
 	targets []graph.VertexID
 	edges   []graph.EdgeID
 }
 
-// newCSR makes a graph of n vertices and m edges whose degrees have a heavy tail.
+// newCSR builds a graph of n vertices and m edges whose degrees have a heavy tail.
 func newCSR(rng *rand.Rand, n, m int) (*csrTx, shard.Graph) {
 	type pair struct{ src, dst int }
 	pairs := make([]pair, m)

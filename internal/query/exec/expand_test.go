@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// someChain makes a chain of scans and expansions, with all of their options.
+// someChain builds a chain of scans and expansions, with all of their options.
 func someChain(rng *rand.Rand, q *plan.Query, steps int) (root plan.Node, vertices, edges []plan.Col) {
 	newVertex := func() plan.Col {
 		c := q.NewCol("v", graph.VertexKind)
@@ -52,7 +52,7 @@ func someChain(rng *rand.Rand, q *plan.Query, steps int) (root plan.Node, vertic
 	return root, vertices, edges
 }
 
-// Rows are those of the interpreter, whichever of the columns are wanted.
+// Rows equal those of the interpreter, whichever columns are requested.
 func TestExpandIsRight(t *testing.T) { worlds(t, 1500, checkExpand) }
 
 func checkExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
@@ -70,7 +70,7 @@ func checkExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 }
 
-// Operators are right over a store as well, whose shards answer in their own way.
+// Operators are correct over a store, too, whose shards answer on their own.
 func TestStoredGraphs(t *testing.T) {
 	checks := []func(*testing.T, *rand.Rand, *world, int){
 		checkExpand, checkVarExpand, checkVarExpandEnds, checkShortestPath, checkFrontierCount,

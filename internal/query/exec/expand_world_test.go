@@ -21,7 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// world is a small random graph, in the oracle and as plain slices for the interpreter that knows what is right.
+// world is a small random graph, in the oracle and as plain slices for the reference interpreter.
 type world struct {
 	g        shard.Graph
 	tx       shard.Tx
@@ -46,7 +46,7 @@ type worldEdge struct {
 
 var ctx = context.Background()
 
-// newWorld makes a graph of n vertices and m edges, among them loops and parallel edges.
+// newWorld builds a graph of n vertices and m edges, with loops and parallel edges.
 func newWorld(t testing.TB, rng *rand.Rand, shards, n, m int) *world {
 	return makeWorld(t, &world{}, rng, shards, n, m)
 }
@@ -81,7 +81,7 @@ func makeWorld(t testing.TB, w *world, rng *rand.Rand, shards, n, m int) *world 
 	return w
 }
 
-// load makes a graph of the slices and opens a transaction on it.
+// load builds the graph in the oracle and opens a transaction on it.
 func (w *world) load(t testing.TB, shards int) {
 	w.g = oracle.NewGraph(shards)
 	if w.stored {
@@ -214,7 +214,7 @@ func (w *world) inOrder(t testing.TB, q *plan.Query, batch int) (out [][]graph.V
 	return out
 }
 
-// runInSubplan executes a plan whose topmost node runs once for each of its input's rows, which must give the same.
+// runInSubplan executes a plan whose topmost node runs once for each of its input's rows, which must return the same.
 func (w *world) runInSubplan(t testing.TB, q *plan.Query, batch int) []string {
 	t.Helper()
 	var input plan.Node
@@ -332,7 +332,7 @@ func (r naiveRow) clone() naiveRow {
 	return c
 }
 
-// has reports whether an edge stands in one of the columns.
+// has reports whether one of the columns contains an edge.
 func (r naiveRow) has(cols []plan.Col, e int) bool {
 	for _, c := range cols {
 		if x, ok := r.e[c]; ok && x == e {

@@ -52,7 +52,7 @@ func (w *world) trailEnds(from map[int]bool, hops []plan.Hop) int {
 	return len(ends)
 }
 
-// reached counts the ends of the trails that make a hop least to most times.
+// reached counts the ends of the trails of least to most repetitions of a hop.
 func (w *world) reached(from map[int]bool, hop plan.Hop, least, most int) int {
 	ends := map[int]bool{}
 	var walk func(v, made int, used []int)
@@ -92,7 +92,7 @@ func (w *world) passes(h plan.Hop, e, to int) bool {
 	return true
 }
 
-// someWhere returns a hop conditions on its edge and, if asked, on the vertex that it leads to.
+// someWhere adds conditions to a hop, on its edge and, if asked, on its far vertex.
 func someWhere(rng *rand.Rand, q *plan.Query, h *plan.Hop, vertex bool) {
 	h.Edge = q.NewCol("e", graph.EdgeKind)
 	weight := &plan.Prop{X: &plan.ColRef{Col: h.Edge}, Key: "w"}

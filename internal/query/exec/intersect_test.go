@@ -26,7 +26,7 @@ func (s seenEdges) Expand(ctx context.Context, req *shard.Expand, res *shard.Nei
 	return err
 }
 
-// Long lists that are intersected with one short list are not read, and the rows are those of a plan that intersects nothing.
+// An intersection with one short list does not read the long lists, and returns the rows of a plan without intersections.
 func TestIntersectFromTheShortList(t *testing.T) {
 	g := build(t, []string{
 		`UNWIND range(1, 40) AS i CREATE (:F {n: i})`,
@@ -65,8 +65,8 @@ func TestIntersectFromTheShortList(t *testing.T) {
 	}
 }
 
-// intersected returns the rows of two vertices, f and t, and of what edges of both lead to, by intersection or by expanding
-// f, and how many edges were seen.
+// intersected returns the rows of two vertices, f and t, and their common neighbours, by intersection or by expanding f, and the
+// number of edges seen.
 func intersected(t *testing.T, g shard.Graph, ls [2]plan.Leg, intersects, edges bool, label string) (got []string, seen int) {
 	q := &plan.Query{}
 	vertex := func(name string) plan.Col { return q.NewCol(name, graph.VertexKind) }

@@ -15,7 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// asking notes what is prefetched with a look-up, and what is requested after it.
+// asking records the prefetches of a look-up and the requests after it.
 type asking struct {
 	shard.Tx
 	prefetched, asked []string
@@ -48,7 +48,7 @@ func (t *asking) Step(ctx context.Context, from *graph.VertexSet, types []graph.
 	return t.Tx.Step(ctx, from, types, dir, out)
 }
 
-// The look-up of a key prefetches what its first two hops request, however they ask.
+// The look-up of a key prefetches the requests of its first two hops, of whatever kind.
 func TestSeekPrefetchesTwoHops(t *testing.T) {
 	g := build(t, []string{
 		`CREATE (a:P {n: 0}) WITH a UNWIND range(1, 20) AS i CREATE (a)-[:R {w: 5}]->(b:P {n: i})-[:R {w: i % 7}]->(:P {n: 100 + i})-[:R]->(:P {n: 200 + i})`,

@@ -10,8 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Vertices and edges have their records wherever they stand in a result: labels in the order in which the graph came to
-// know them, properties in the order of their names.
+// Vertices and edges in a result have their records, at any nesting: labels in order of creation, properties in order of name.
 func TestRecordsAreFilledIn(t *testing.T) {
 	w := &world{vnum: map[graph.VertexID]int{}, enum: map[graph.EdgeID]int{}}
 	w.vertices = []worldVertex{{labels: []string{"A", "B"}, n: graph.IntValue(7)}, {labels: []string{"B"}}}

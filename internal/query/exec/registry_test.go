@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryNodeHasAnOperator compares the nodes of a plan, which are what describes itself, with those that compileNode knows.
+// TestEveryNodeHasAnOperator compares the node types of package plan, which have a describe method, with the cases of compileNode.
 func TestEveryNodeHasAnOperator(t *testing.T) {
 	known := map[string]bool{}
 	registry, err := parser.ParseFile(token.NewFileSet(), "registry.go", nil, 0)

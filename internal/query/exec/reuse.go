@@ -140,7 +140,7 @@ func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, en
 	return x, x.run.Err
 }
 
-// begin sets what belongs to one run alone.
+// begin sets the state that belongs to one run.
 func (x *execution) begin(ctx context.Context, tx shard.Tx, env *runtime.Env, now time.Time) {
 	x.run.Begin(env, now)
 	if env.Fn == nil {

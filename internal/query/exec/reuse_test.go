@@ -44,7 +44,7 @@ func (l *lender) Records(_ context.Context, ids []graph.VertexID, out []shard.Re
 	return nil
 }
 
-// What operators keep for later runs are no values of properties, which may lie in memory that ends with the transaction.
+// Operators kept for later runs hold no property values, which may lie in memory that ends with the transaction.
 func TestKeptOperatorsHoldNoValues(t *testing.T) {
 	g := build(t, []string{`CREATE (a:P {n: 1}) WITH a UNWIND range(2, 50) AS n CREATE (a)-[:R]->(:P {n: n})`})
 	require.NoError(t, g.CreateIndex(t.Context(), graph.Index{Name: "n", Label: "P", Props: []string{"n"}, Unique: true, Indexed: true}))
@@ -73,7 +73,7 @@ func TestKeptOperatorsHoldNoValues(t *testing.T) {
 			rows.Close()
 		}
 		run()
-		runtime.GC() // what lies in pools outlives one collection
+		runtime.GC() // pooled memory outlives one collection
 		require.NotEmpty(t, l.lent)
 		for _, w := range l.lent {
 			require.Nil(t, w.Value(), text)

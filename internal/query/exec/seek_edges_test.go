@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Seeks of edges find what a filter of all edges keeps.
+// Seeks of edges find the same as a filter over all edges.
 func TestSeekEdgesIsRight(t *testing.T) {
 	worlds(t, 400, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
 		w.tx.Rollback()

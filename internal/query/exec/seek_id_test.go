@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// keysOf returns values that ids are compared with: those of half of what there is, of what is not there, and what no id equals.
+// keysOf returns values to compare with ids: the ids of half of the elements, ids of none, and values that no id equals.
 func (w *world) keysOf(rng *rand.Rand, element, edge bool) []graph.Value {
 	vs := []graph.Value{
 		{},
@@ -42,7 +42,7 @@ func (w *world) keysOf(rng *rand.Rand, element, edge bool) []graph.Value {
 			e := graph.Edge{ID: id, Src: w.vid[w.edges[i].src], Dst: w.vid[w.edges[i].dst]}
 			e.Type, _ = w.g.Type(w.edges[i].typ)
 			if rng.IntN(8) == 0 {
-				e.Dst++ // what its element id says besides must be right
+				e.Dst++ // the rest of its element id must match too
 			}
 			add(uint64(id), fn.AppendEdgeElementID(nil, e))
 		}
@@ -51,7 +51,7 @@ func (w *world) keysOf(rng *rand.Rand, element, edge bool) []graph.Value {
 	return append(vs, vs[:rng.IntN(len(vs))]...)
 }
 
-// A look-up by ids finds what a filter keeps, for one key, for lists and for a key from each row.
+// A look-up by ids finds the same as a filter, for one key, for lists and for a key from each row.
 func TestSeekIDIsAFilter(t *testing.T) {
 	worlds(t, 200, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
 		if rng.IntN(8) == 0 {

@@ -112,7 +112,7 @@ func TestSeekRangeIsRight(t *testing.T) {
 	})
 }
 
-// An index in its order, with those that lack the property at either end, is what a sort of the label's vertices gives.
+// An index read in order, with the vertices that lack the property at either end, equals a sort of the label's vertices.
 func TestIndexOrderIsRight(t *testing.T) {
 	worlds(t, 200, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
 		ix := seekWorld(t, rng, w)

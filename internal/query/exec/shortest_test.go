@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// somePairs returns pairs of vertices, different ones if asked.
+// somePairs returns pairs of vertices, distinct ones if asked.
 func somePairs(rng *rand.Rand, q *plan.Query, differ bool) (root plan.Node, a, b plan.Col) {
 	a, b = q.NewCol("a", graph.VertexKind), q.NewCol("b", graph.VertexKind)
 	root = &plan.Scan{Input: &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: someLabels(rng)}, Out: b}
@@ -25,7 +25,7 @@ func somePairs(rng *rand.Rand, q *plan.Query, differ bool) (root plan.Node, a, b
 	return root, a, b
 }
 
-// All shortest paths are those of the interpreter; a single one is one of them, for every pair that has any.
+// All shortest paths equal those of the interpreter. A single one is among them, for every pair that has any.
 func TestShortestPathIsRight(t *testing.T) { worlds(t, 1000, checkShortestPath) }
 
 func checkShortestPath(t *testing.T, rng *rand.Rand, w *world, batch int) {

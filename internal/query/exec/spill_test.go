@@ -22,7 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// heaped is a plan over rows of three columns that are made beforehand.
+// heaped is a plan over given rows of three columns.
 type heaped struct {
 	*planned
 	a, b, c plan.Col
@@ -41,7 +41,7 @@ func newHeaped(rows []graph.Value) *heaped {
 	return h
 }
 
-// someRows are rows with a key that comes about four times in a row, one that comes often, and anything.
+// someRows are rows with a key that repeats about four times in a row, a frequent one, and a random one.
 func someRows(r *rand.Rand, n int) []graph.Value {
 	rows := make([]graph.Value, n)
 	for i := range rows {
@@ -107,7 +107,7 @@ func unfilled(ctx context.Context, rows *Rows) (*graph.Batch, error) {
 	return &rows.x.out.Batch, nil
 }
 
-// plans are those that need all rows at once, and whether the order of their answer is one to keep.
+// plans are plans that must buffer all rows, and whether their results are ordered.
 func (h *heaped) plans() map[string]struct {
 	root    plan.Node
 	out     []plan.Col
@@ -154,7 +154,7 @@ func requireNothingLeft(t testing.TB, s *spill.Space, dir string) {
 	require.Empty(t, files)
 }
 
-// TestSpill checks that little memory gives the rows that much memory does.
+// TestSpill checks that runs with little memory return the same rows as runs with much.
 func TestSpill(t *testing.T) {
 	s, dir := testSpill(t)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -182,7 +182,7 @@ func TestSpill(t *testing.T) {
 	}
 }
 
-// fullDisk takes a number of bytes, then none; fault is what it says.
+// fullDisk accepts a number of bytes, then fails with fault.
 type fullDisk struct {
 	spill.File
 	left  *int
@@ -247,7 +247,7 @@ func TestSpillFails(t *testing.T) {
 	requireNothingLeft(t, s, dir)
 }
 
-// TestSpillDirectory checks that what a crash has left is removed at the start, and the directory at the end.
+// TestSpillDirectory checks that the files of a crashed process are removed at the start, and the directory at the end.
 func TestSpillDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spill")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
@@ -259,8 +259,7 @@ func TestSpillDirectory(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// TestPool checks that what runs hold together is known, that a run beyond it requests relief, and that sorts use the
-// disk before.
+// TestPool checks that the total memory of runs is known, that a run beyond the limit requests relief, and that sorts spill first.
 func TestPool(t *testing.T) {
 	h := newHeaped(someRows(rand.New(rand.NewPCG(7, 8)), 20000))
 	sort := h.plans()["sort"]

@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// planned builds plans by hand, for what no statement is bound to.
+// planned builds plans by hand, for shapes that no statement produces.
 type planned struct {
 	q *plan.Query
 }
@@ -23,7 +23,7 @@ func newPlanned() *planned { return &planned{q: &plan.Query{}} }
 
 func (p *planned) col(name string) plan.Col { return p.q.NewCol(name, graph.Null) }
 
-// values are rows with the given integers in a column; a negative one stands for null.
+// values are rows with the given integers in a column; a negative one is null.
 func (p *planned) values(c plan.Col, ints ...int64) plan.Node {
 	return &plan.Unwind{Input: &plan.Unit{}, Out: c, List: &plan.Const{Value: intList(ints...)}}
 }

@@ -56,7 +56,7 @@ func someVarExpand(rng *rand.Rand, q *plan.Query, ends bool) plan.Node {
 	return x
 }
 
-// Trails are those of the interpreter. An expansion after it must not repeat their edges.
+// Trails equal those of the interpreter. An expansion after them must not repeat their edges.
 func TestVarExpandIsRight(t *testing.T) { worlds(t, 1000, checkVarExpand) }
 
 func checkVarExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
@@ -79,7 +79,7 @@ func checkVarExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 }
 
-// Ends come once a row, by breadth-first search and by trails.
+// Each end appears once a row, by breadth-first search and by trails.
 func TestVarExpandEndsIsRight(t *testing.T) { worlds(t, 1000, checkVarExpandEnds) }
 
 func checkVarExpandEnds(t *testing.T, rng *rand.Rand, w *world, batch int) {

@@ -118,8 +118,8 @@ func (h *Reader) PrefetchNext(limit int) *shard.Expand {
 	return &h.Request
 }
 
-// PrefetchBeyond returns the request of the following hop without its sources, or nil. It is stored in x; set stands for the
-// set that the hop fills, if it fills one.
+// PrefetchBeyond returns the request of the following hop without its sources, or nil. It is stored in x; set represents the set
+// that the hop fills, if any.
 func (h *Reader) PrefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Expand {
 	if h.Next.Hop == nil || !h.impliesLabels() {
 		return nil

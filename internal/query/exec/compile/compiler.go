@@ -19,7 +19,7 @@ type Compiler struct {
 	EdgeProps []edgeProp
 	// found are the subplans in the expressions of the current node.
 	found []*runtime.Subplan
-	// Wrote says that a writing node has been compiled.
+	// Wrote reports whether a writing node has been compiled.
 	Wrote bool
 	Err   error // the first error
 }
@@ -43,8 +43,8 @@ func (c *Compiler) Compile(n plan.Node, need plan.ColSet) *runtime.Stage {
 	return s
 }
 
-// Below returns the columns that an input must have: those of need and those that the expressions read. It also compiles
-// subplans within the expressions.
+// Below returns the columns that an input must have: need, and the columns that the expressions read. It also compiles subplans
+// within the expressions.
 func (c *Compiler) Below(need plan.ColSet, es ...plan.Expr) plan.ColSet {
 	s := plan.ColSet{}
 	for col := range need {

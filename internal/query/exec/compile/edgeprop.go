@@ -130,8 +130,8 @@ func brings(n plan.Node, edge plan.Col) bool {
 	return false
 }
 
-// Rewrite copies an expression with each part replaced for which f gives another. What f leaves unchanged (nil) is looked
-// into, except for the plans of subqueries.
+// Rewrite copies an expression and replaces each part for which f returns another. It descends into parts for which f returns nil,
+// except into the plans of subqueries.
 func Rewrite(e plan.Expr, f func(plan.Expr) plan.Expr) plan.Expr {
 	if e == nil {
 		return nil

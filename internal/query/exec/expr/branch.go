@@ -7,8 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// branches is CASE: each WHEN is evaluated only for the rows that no earlier one has taken, each THEN only for the rows of its
-// WHEN.
+// branches is CASE: each WHEN is evaluated only for the rows that matched no earlier one, each THEN only for the rows of its WHEN.
 type branches struct {
 	when, then []runtime.Evaluator
 	otherwise  runtime.Evaluator // nil: null

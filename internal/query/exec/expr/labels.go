@@ -17,7 +17,7 @@ type LabelTest struct {
 	known []int8 // by label set: 0 untested, 1 true, -1 false
 }
 
-// NewLabelTest creates the test of an expression; nil is true for every vertex.
+// NewLabelTest returns the test of a label expression; nil is true for every vertex.
 func NewLabelTest(r *runtime.Run, e *plan.LabelExpr) *LabelTest {
 	return &LabelTest{g: r.Graph, Expr: e}
 }
@@ -52,7 +52,7 @@ func (t *LabelTest) holdsSlow(ls graph.LabelSet) bool {
 	return ok
 }
 
-// holdsLabels tests a label expression; any says whether there are labels, has whether a name is among them.
+// holdsLabels evaluates a label expression; any reports whether there are labels, has whether a name is among them.
 func holdsLabels(e *plan.LabelExpr, any bool, has func(string) bool) bool {
 	switch e.Op {
 	case plan.LabelName:

@@ -13,7 +13,7 @@ type Tuple struct {
 	Cols [][]graph.Value
 }
 
-// NewTuple makes a tuple of evaluators.
+// NewTuple returns a tuple of evaluators.
 func NewTuple(args []runtime.Evaluator) Tuple {
 	return Tuple{args: args, Cols: make([][]graph.Value, len(args))}
 }

@@ -20,7 +20,7 @@ type once struct {
 // firstRow selects the row of once's batch.
 var firstRow = runtime.Sel{0}
 
-// once wraps an evaluator if its value depends on arguments alone that are the same for all rows.
+// once wraps an evaluator whose value depends only on arguments that are the same for all rows.
 func (es *Evaluators) once(x runtime.Evaluator, args []runtime.Evaluator) runtime.Evaluator {
 	if len(args) == 0 {
 		return x

@@ -22,7 +22,7 @@ func total(f func(x, y graph.Value) graph.Value) func(x, y graph.Value) (graph.V
 	return func(x, y graph.Value) (graph.Value, error) { return f(x, y), nil }
 }
 
-// op makes the evaluator of an operator.
+// op returns the evaluator of an operator.
 func (es *Evaluators) op(e *plan.Op) runtime.Evaluator {
 	args := es.AddAll(e.Args)
 	switch e.Op {
@@ -90,7 +90,7 @@ type placed struct {
 	pos graph.Pos
 }
 
-// at makes the errors of an evaluator name a position.
+// at adds a position to the errors of an evaluator.
 func (es *Evaluators) at(pos graph.Pos, e runtime.Evaluator) runtime.Evaluator {
 	if pos.Line == 0 {
 		return e
@@ -116,7 +116,7 @@ func (es *Evaluators) call(e *plan.Call) runtime.Evaluator {
 	return es.function(e)
 }
 
-// function makes the evaluator of a call that reads no vectors.
+// function returns the evaluator of a call that reads no vectors.
 func (es *Evaluators) function(e *plan.Call) runtime.Evaluator {
 	args := es.AddAll(e.Args)
 	switch {

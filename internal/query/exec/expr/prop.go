@@ -25,7 +25,7 @@ type property struct {
 	at int // index in f.reader.keys
 }
 
-// prop makes the evaluator of a property access.
+// prop returns the evaluator of a property access.
 func (es *Evaluators) prop(e *plan.Prop) runtime.Evaluator {
 	c, ok := e.X.(*plan.ColRef)
 	if !ok {
@@ -236,7 +236,7 @@ func (p *propReader) readEdges(ctx context.Context) error {
 	return nil
 }
 
-// buffers gives got one column of n cells for each known property.
+// buffers points got at one column of n cells for each known property.
 func (p *propReader) buffers(n int) {
 	for len(p.got) < len(p.known) {
 		p.got = append(p.got, nil)

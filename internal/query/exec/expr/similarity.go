@@ -13,8 +13,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// similarity compares a property of vertices with a vector that is the same for many rows, where the vectors are kept. The function itself
-// takes the rows that this gives no score for: it returns null, or the error, of each.
+// similarity compares a vector property of vertices with a vector that is the same for many rows, in the process that keeps the
+// vectors. Rows without a score fall back to the function itself, which returns null or the error of each.
 type similarity struct {
 	r      *runtime.Run
 	by     graph.Similarity
@@ -35,8 +35,8 @@ type similarity struct {
 	out      []graph.Value
 }
 
-// similarity makes the evaluator of a similarity of vectors, or returns nil unless one of them is a property of a column and the other one
-// a column or the same for all rows.
+// similarity returns the evaluator of a similarity of vectors: one of them is a property of a column, and the other a column or the
+// same for all rows. It returns nil otherwise.
 func (es *Evaluators) similarity(e *plan.Call) runtime.Evaluator {
 	name, ok := strings.CutPrefix(e.Func, "vector.similarity.")
 	if !ok || len(e.Args) != 2 {
@@ -114,8 +114,8 @@ func sameList(a, b graph.Value) bool {
 	return a.Kind() == graph.List && b.Kind() == graph.List && len(a.List()) == len(b.List()) && unsafe.SliceData(a.List()) == unsafe.SliceData(b.List())
 }
 
-// compare compares the rows of s with q. It sets x.out for those that have scores, and adds the others to x.rest. It reports false, having
-// done nothing, if q is no vector.
+// compare compares the rows of s with q. It sets x.out for rows with scores, and adds the others to x.rest. It returns false, and
+// changes nothing, if q is no vector.
 func (x *similarity) compare(ctx context.Context, b *runtime.Batch, q graph.Value, s runtime.Sel) (bool, error) {
 	if x.prop == 0 {
 		x.prop, _ = x.r.Graph.Prop(x.key)

@@ -114,7 +114,7 @@ func (g *Gather) part(ctx context.Context, in *runtime.Batch, out []graph.Value)
 	return nil
 }
 
-// give makes the values of what was gathered.
+// give computes the values of the rows gathered.
 func (g *Gather) give(out []graph.Value) {
 	for i := range out {
 		switch g.kind {

@@ -26,7 +26,7 @@ type aggColumn struct {
 	pair  runtime.Batch // a batch whose row numbers are groups, for seen
 	num   []int32
 	kept  runtime.Sel
-	// alone says that there is only one group, at the top level. A bitmap then finds repeated vertices.
+	// alone reports whether there is only one group, at the top level. A bitmap then finds repeated vertices.
 	alone  bool
 	seenV  graph.VertexSet
 	seenVN int // bytes of seenV that are accounted
@@ -34,7 +34,7 @@ type aggColumn struct {
 
 // accumulators hold the state of one aggregate for all groups.
 type accumulators interface {
-	// grow makes room for n groups; new ones are empty.
+	// grow adds groups up to n; new ones are empty.
 	grow(n int)
 	// reset removes all groups.
 	reset()
@@ -249,7 +249,7 @@ type genericAccumulators struct {
 	fn   *fn.Context
 	accs []fn.Accumulator
 	row  []graph.Value
-	// keeps says that an accumulator retains all values.
+	// keeps reports whether an accumulator retains all values.
 	keeps bool
 }
 
@@ -344,7 +344,7 @@ func (s *sumAccumulators) add(cols [][]graph.Value, rows runtime.Sel, group []in
 	return 0, nil
 }
 
-// extremeAccumulators implements min() and max(): they keep the first value of those that are equal in the global order.
+// extremeAccumulators implements min() and max(): of values that are equal in the global order, it keeps the first.
 type extremeAccumulators struct {
 	r    *runtime.Run
 	sign int // 1 for min, -1 for max

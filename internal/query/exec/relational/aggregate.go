@@ -277,7 +277,7 @@ func (a *aggregate) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel
 	return nil
 }
 
-// room makes a.group long enough for n rows.
+// room extends a.group to n rows.
 func (a *aggregate) room(n int) {
 	if len(a.group) < n {
 		a.group = make([]int32, max(n, a.r.BatchSize()))

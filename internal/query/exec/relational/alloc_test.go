@@ -15,7 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// repeat gives the same batch again and again.
+// repeat returns the same batch repeatedly.
 type repeat struct {
 	b runtime.Batch
 	n int // times; below 0: without end

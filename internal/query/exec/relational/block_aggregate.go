@@ -107,7 +107,7 @@ func (a *blockAggregate) summarize(ctx context.Context) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	if a.node.Type == "" && len(a.req.Where) == 0 { // blocks do not tell which vertices exist
+	if a.node.Type == "" && len(a.req.Where) == 0 { // blocks do not show which vertices exist
 		c := a.r.Tx.Counts()
 		n := c.Vertices
 		if a.node.Labels != nil {
@@ -203,7 +203,7 @@ func (a *blockAggregate) Block(n int, props []graph.Summary) (bool, error) {
 	return true, nil
 }
 
-// add adds a value to an aggregate, once or as often as times says.
+// add adds a value to an aggregate the given number of times.
 func (a *blockAggregate) add(g blockColumn, v graph.Value, times ...graph.Value) error {
 	a.one[0] = v
 	g.cols[0] = a.one[:]

@@ -11,8 +11,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// dictionary encodes a property of the vertices of a column: it reads and hashes the value of a vertex once, however many
-// rows the vertex has, and gives rows the code of the value, which is dense and starts at 0.
+// dictionary encodes a property of the vertices of a column: it reads and hashes the value of a vertex once, however many rows the
+// vertex has, and returns its code, which is dense and starts at 0.
 type dictionary struct {
 	pos    int // of the column
 	es     *expr.Evaluators
@@ -28,7 +28,7 @@ type dictionary struct {
 	found  []int32     // the codes of first
 }
 
-// codePage has the codes of successive vertices, plus 1; 0 says that a vertex has none yet.
+// codePage has the codes of successive vertices, plus 1; 0 marks a vertex without a code.
 type codePage [1 << codePageBits]int32
 
 const (
@@ -57,7 +57,7 @@ func (d *dictionary) encode(ctx context.Context, b *runtime.Batch, codes []int32
 	return d.add(ctx, b, codes)
 }
 
-// add gives codes to the vertices of the rows missed.
+// add assigns codes to the vertices of the rows missed.
 func (d *dictionary) add(ctx context.Context, b *runtime.Batch, codes []int32) (err error) {
 	ids := b.Cols[d.pos].IDs
 	if d.pages > maxCodePages {
@@ -99,7 +99,7 @@ func (d *dictionary) add(ctx context.Context, b *runtime.Batch, codes []int32) (
 	return nil
 }
 
-// code gives the code of a vertex, plus 1; 0: it has none.
+// code returns the code of a vertex, plus 1; 0 if it has none.
 func (d *dictionary) code(id graph.VertexID) int32 {
 	shard, at := id.Shard(), id.Local()>>codePageBits
 	if shard >= len(d.shards) || at >= uint64(len(d.shards[shard])) {
@@ -112,7 +112,7 @@ func (d *dictionary) code(id graph.VertexID) int32 {
 	return p[id.Local()&(1<<codePageBits-1)]
 }
 
-// page gives the page of a vertex.
+// page returns the page of a vertex.
 func (d *dictionary) page(id graph.VertexID) (*codePage, error) {
 	for len(d.shards) <= id.Shard() {
 		d.shards = append(d.shards, nil)
@@ -138,8 +138,8 @@ func (d *dictionary) forget() error {
 	return err
 }
 
-// encodedKeys numbers the groups of keys that are each a property of a vertex, by the codes of their values. It gives up, for
-// the run, when vertices do not come often enough, or when there are many groups.
+// encodedKeys numbers the groups of keys that are each a property of a vertex, by the codes of their values. It stops, for the rest
+// of the run, if vertices rarely repeat or groups are many.
 type encodedKeys struct {
 	dicts    []*dictionary
 	codes    [][]int32   // by key and row
@@ -152,8 +152,8 @@ type encodedKeys struct {
 	disabled bool
 }
 
-// encodable gives the keys over an input if each is a property of a vertex, the statement changes none, and vertices may come in
-// several rows; else nil.
+// encodable returns the keys over an input if each is a property of a vertex, the statement changes none, and vertices may repeat;
+// else nil.
 func encodable(c *compile.Compiler, keys []plan.Expr, input plan.Node) []plan.Expr {
 	q := c.Program.Query
 	for {
@@ -180,7 +180,7 @@ func encodable(c *compile.Compiler, keys []plan.Expr, input plan.Node) []plan.Ex
 	return keys
 }
 
-// newEncodedKeys makes the encoder of keys over batches of these columns; nil if there are none.
+// newEncodedKeys returns an encoder of keys over batches of these columns; nil without keys.
 func newEncodedKeys(r *runtime.Run, keys []plan.Expr, cols []plan.Col) *encodedKeys {
 	if len(keys) == 0 || r.Frame != nil {
 		return nil
@@ -207,7 +207,7 @@ func (c *encodedKeys) fit(b *runtime.Batch) bool {
 	return true
 }
 
-// number sets the group of each row of a batch, and makes the groups that are new in the table.
+// number sets the group of each row of a batch, and adds new groups to the table.
 func (c *encodedKeys) number(ctx context.Context, b *runtime.Batch, table *GroupTable, dst []int32) error {
 	for k, d := range c.dicts {
 		if len(c.codes[k]) < b.N {
@@ -262,7 +262,7 @@ func (c *encodedKeys) forgetGroups() {
 	}
 }
 
-// reset makes the encoder ready for another run.
+// reset prepares the encoder for another run.
 func (c *encodedKeys) reset() {
 	if c == nil {
 		return
@@ -277,7 +277,7 @@ func (c *encodedKeys) reset() {
 	c.groups, c.rows, c.disabled = c.groups[:0], 0, false
 }
 
-// pairTable numbers pairs of small numbers in the order in which they come. It is a hash table with open addressing.
+// pairTable numbers pairs of small numbers in order of appearance. It is a hash table with open addressing.
 type pairTable struct {
 	slots []pairSlot // the length is a power of two
 	n     int32
@@ -304,7 +304,7 @@ func (t *pairTable) number(a, b, dst []int32) {
 	}
 }
 
-// slot gives the slot of a pair, or the one where it belongs.
+// slot returns the slot of a pair, or the slot where it belongs.
 func (t *pairTable) slot(pair uint64) *pairSlot {
 	mask := uint64(len(t.slots) - 1)
 	h := pair * 0x9e3779b97f4a7c15

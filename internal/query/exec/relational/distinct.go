@@ -27,7 +27,7 @@ type distinct struct {
 	bufs   [][]graph.Value
 	group  []int32
 	unseen runtime.Sel
-	sure   runtime.Sel // the rows with the unique key, and those that may lack it
+	sure   runtime.Sel // rows with the unique key, and rows that may lack it
 	unsure runtime.Sel
 	rest   runtime.Sel
 	over   *overflow // nil in a subplan, and without a disk
@@ -62,8 +62,8 @@ func Distinct(c *compile.Compiler, n *plan.Distinct, need plan.ColSet) *runtime.
 	return s
 }
 
-// markOnce lets an expansion return each far end once if only far ends are the input of a DISTINCT. Operators between them may
-// compute only what follows from the far end.
+// markOnce lets an expansion return each far end once if a DISTINCT reads only far ends. Operators between them may compute only
+// functions of the far end.
 func markOnce(in *runtime.Stage) {
 	var between []plan.Expr
 	for {

@@ -141,7 +141,7 @@ func (g *grouper) full() bool {
 	return g.table.len() > most || slices.ContainsFunc(g.repeats, func(t *GroupTable) bool { return t != nil && t.len() > most })
 }
 
-// nullRepeats replaces values that have come in their group before by null.
+// nullRepeats replaces values that repeat within their group by null.
 func (g *grouper) nullRepeats(k int, vs []graph.Value, s runtime.Sel) ([]graph.Value, error) {
 	t := g.repeats[k]
 	g.pair.N, g.pair.Row = len(vs), g.made.Of
@@ -212,7 +212,7 @@ func (a *aggregate) addGrouped(ctx context.Context, b *runtime.Batch) error {
 	return a.part(b.N)
 }
 
-// translate sets a.group for rows whose groups a worker has numbered; on says that new groups spill to disk.
+// translate sets a.group for rows whose groups a worker has numbered; on reports whether new groups spill to disk.
 func (a *aggregate) translate(g *runtime.Grouped, on bool) error {
 	for len(a.byWorker) <= g.Worker {
 		a.byWorker = append(a.byWorker, workerGroups{keys: make([][]graph.Value, len(a.keys))})

@@ -52,7 +52,7 @@ type slicer struct {
 	limits
 	frame *runtime.Frame
 	from  []int
-	// drain says that the input writes, so it runs to its end regardless.
+	// drain reports whether the input writes, so that it must run to its end.
 	drain bool
 	ended bool
 	seen  []int64 // rows so far, by row of the frame

@@ -29,7 +29,7 @@ type sorter struct {
 	width int            // of the columns
 	whole []int          // positions in the spool of all columns, and of the returned ones
 	give  []int
-	// bound holds the keys of the k-th row, once k rows have come; only at the top level.
+	// bound holds the keys of the k-th row once k rows have arrived; only at the top level.
 	bound  []graph.Value
 	order  []int32
 	vals   [][]graph.Value

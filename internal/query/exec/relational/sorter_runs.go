@@ -20,7 +20,7 @@ type sortedRuns struct {
 	skipped, given int64
 }
 
-// mergeSource is a run. Of equal rows, those of the lower number come first.
+// mergeSource is a run. Equal rows are returned in order of their run numbers.
 type mergeSource struct {
 	*spill.Reader
 	number int

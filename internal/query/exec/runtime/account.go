@@ -51,7 +51,7 @@ func (a *Account) GrowTo(n int) error {
 	return nil
 }
 
-// finishBytes is the extra memory of a run that ends early, to return what it has found.
+// finishBytes is the extra memory of a run that ends early, to return its results so far.
 const finishBytes = 16 << 20
 
 // CellSize is the size of a value in bytes without its contents.

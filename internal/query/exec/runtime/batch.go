@@ -41,7 +41,7 @@ func (b *Batch) Forget() {
 	}
 }
 
-// Copy makes b, which owns its columns, a copy of in.
+// Copy copies in to b, which owns its columns.
 func (b *Batch) Copy(in *Batch) {
 	b.N, b.Row = in.N, nil
 	if in.Row != nil {
@@ -66,7 +66,7 @@ func (b *Batch) Copy(in *Batch) {
 	}
 }
 
-// View makes b a view of the columns of in at positions from, without a copy. A view owns nothing.
+// View points b at the rows of in at positions from, without a copy. A view owns nothing.
 func (b *Batch) View(in *Batch, from []int) {
 	b.N, b.Row = in.N, in.Row
 	b.Cols = b.Cols[:0]
@@ -75,7 +75,7 @@ func (b *Batch) View(in *Batch, from []int) {
 	}
 }
 
-// Slice makes b a view of rows i … j-1 of in, without a copy.
+// Slice points b at rows i … j-1 of in, without a copy.
 func (b *Batch) Slice(in *Batch, i, j int) {
 	b.N = j - i
 	b.Cols = b.Cols[:0]

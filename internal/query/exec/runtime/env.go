@@ -30,11 +30,11 @@ type Env struct {
 	ImportDir string
 	// Begin opens the transactions of CALL {…} IN TRANSACTIONS; nil: there can be none.
 	Begin func(ctx context.Context, mode shard.Mode) (shard.Tx, error)
-	// Committed says that the transaction reads only committed data, so that constraints hold.
+	// Committed reports whether the transaction reads only committed data, so that constraints hold.
 	Committed bool
 	// Profile requests times and shard requests in the statistics.
 	Profile bool
-	// Partial makes traversals return what they have found when a budget is exhausted, or at Until.
+	// Partial makes traversals return their results so far when a budget is exhausted, or at Until.
 	Partial bool
 	Until   time.Time
 }
@@ -85,7 +85,7 @@ type Table struct {
 	N int // rows
 	// Append appends the values of a result in rows lo … hi-1 to dst.
 	Append func(result, lo, hi int, dst []graph.Value) []graph.Value
-	// Close gives back what the table holds.
+	// Close releases the table's resources.
 	Close func()
 }
 

@@ -29,7 +29,7 @@ func (Yielding) Yield(context.Context) error {
 // Helpers implements Slot: a worker has no helpers.
 func (Yielding) Helpers(int) []Helper { return nil }
 
-// Fork makes own the part of the run that one worker executes with its own CPU slot. It has no transaction yet.
+// Fork sets own to the part of the run that one worker executes with its own CPU slot. It has no transaction yet.
 func (r *Run) Fork(own *Run, slot Slot, fn *fn.Context) {
 	own.Init(r.Program, r.Graph)
 	own.Env = Env{Params: r.Env.Params, Fn: fn, Budget: r.Env.Budget, Slot: slot, Pools: r.Env.Pools, Committed: r.Env.Committed}

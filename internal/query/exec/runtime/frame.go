@@ -11,7 +11,7 @@ type Subplan struct {
 	Args []plan.Col
 	// Expr is the collected expression, over the columns of Root.
 	Expr plan.Expr
-	// Writes says that the subplan changes the graph, so its outer rows come one at a time unless the plan allows batches.
+	// Writes reports whether the subplan changes the graph. If so, its outer rows come one at a time unless the plan allows batches.
 	Writes bool
 }
 

@@ -29,10 +29,10 @@ func (h *Held) Clear() {
 type Retained struct {
 	Bytes int64
 	Pools []*Pool // of the run
-	held  *Held   // what Charge has charged; nil: nothing
+	held  *Held   // the bytes that Charge has charged; nil: none
 }
 
-// retainedName stands for an operator if buffered results hold the most memory.
+// retainedName replaces an operator's name if buffered results hold the most memory.
 var retainedName = "Result"
 
 // Charge counts the memory in h and in the pools until Release.
@@ -84,7 +84,7 @@ func underPressure(pools []*Pool) bool {
 	return false
 }
 
-// poolStep is by how many bytes a run's memory may differ from what its pools have counted, so that small runs do not contend.
+// poolStep is the change of a run's memory, in bytes, from which it updates its pools, so that small runs do not contend.
 const poolStep = 64 << 10
 
 // publish updates Held and the pools; a is the account that has changed.

@@ -25,14 +25,14 @@ type Run struct {
 	Params []parameter
 	Values []forgetter
 	Splice Splice
-	// forked says that the run is a fork, on a worker's goroutine.
+	// forked reports whether the run is a fork, on a worker's goroutine.
 	forked bool
 	// Frame is the frame of the subplan whose operators are being built; nil at the top level.
 	Frame   *Frame
 	Deleted Deleted
 	// Err is the first error from building operators or evaluators.
 	Err error
-	// Transactions counts the transactions that the run began itself; After are those that read their results.
+	// Transactions counts the transactions that the run began itself; After holds those that read their results.
 	Transactions int
 	After        []shard.Tx
 	labels       *labelling // nil unless a profile is taken

@@ -18,12 +18,12 @@ type Stage struct {
 	// Inputs are the inputs, Subplans the subplans; EXPLAIN prints both below the stage.
 	Inputs   []*Stage
 	Subplans []*Subplan
-	// Alone says that the operator runs outside the frame of its subplan: it returns its rows once, not once for each outer
+	// Alone reports whether the operator runs outside the frame of its subplan: it returns its rows once, not once for each outer
 	// row.
 	Alone bool
-	// Once says that only the far end of an expansion is read above, so the expansion returns each end once.
+	// Once reports whether operators above an expansion read only its far end, so that it may return each end once.
 	Once bool
-	// Prefetches says that a hop starts from the vertices of the stage, and that the stage can prefetch for it.
+	// Prefetches reports whether a hop starts from the vertices of the stage, which can prefetch for it.
 	Prefetches bool
 	// Exchange, if not nil, creates the operator instead of Build: an exchange that runs this stage and some below it on
 	// several goroutines.
@@ -77,11 +77,11 @@ type Stat struct {
 	Memory   int64 // the operator's peak memory
 	Spilled  int64 // bytes that the operator wrote to disk
 	Compared int64 // vectors that it compared with another one
-	// Metered says that the following are counted: hits and misses of the block cache, and large values fetched. They are not
+	// Metered reports whether the following are counted: hits and misses of the block cache, and large values fetched. They are not
 	// if another process reads the shards.
 	Metered             bool
 	Hits, Misses, Large int64
-	// Wired says that the following are counted, because other processes keep the shards: calls, bytes sent and received, and
+	// Wired reports whether the following are counted, because other processes keep the shards: calls, bytes sent and received, and
 	// edges that expansions and steps read.
 	Wired                        bool
 	Calls, Sent, Received, Edges int64

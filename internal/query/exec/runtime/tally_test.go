@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// stepping is a transaction over shards of other processes, of which each step visits 7 edges.
+// stepping is a transaction over shards of other processes. Each of its steps visits 7 edges.
 type stepping struct {
 	shard.Tx
 	wire  *graph.Wire

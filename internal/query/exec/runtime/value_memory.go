@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// valueChunk is how many bytes an evaluator may allocate between two updates of its account, each of which checks for
+// valueChunk is the number of bytes that an evaluator may allocate between two updates of its account, each of which checks for
 // cancellation.
 const valueChunk = 64 << 10
 

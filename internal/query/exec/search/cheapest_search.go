@@ -8,12 +8,13 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
 )
 
-// cheapestSearch finds cheapest paths by label correction: in round i, all vertices that became cheaper in round i-1 are
-// continued from with one request. So a bound on the number of edges is a bound on the rounds, and a label that is neither
-// cheaper nor shorter than another of its vertex is dropped, as is one that costs more than the best way to the end.
-// Labels are never more than Dijkstra's algorithm would settle times the rounds in which a vertex becomes cheaper.
+// cheapestSearch finds cheapest paths by label correction: round i continues, with one request, from all vertices that became
+// cheaper in round i-1. So a bound on the number of edges is a bound on the rounds. It drops a label that is neither cheaper nor
+// shorter than another of its vertex, or costs more than the best path to the end. The number of labels is at most the number that
+// Dijkstra's algorithm settles, times the rounds in which a vertex becomes cheaper.
 //
-// The tree has the least cost of each vertex. What is visited is what paths must not use, for all but the first of the K cheapest.
+// The tree has the least cost of each vertex. The visited set holds the vertices that paths must not use, for all but the first of
+// the K cheapest.
 type cheapestSearch struct {
 	kernel
 	weights *edgeWeights // nil: the weight of every edge is 1

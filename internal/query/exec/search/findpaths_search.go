@@ -26,16 +26,16 @@ type walkSearch struct {
 	accept func(ctx context.Context, paths *foundPaths) (runtime.Sel, error)
 
 	to      graph.VertexID // the only end that counts, or graph.NoVertex
-	used    []graph.EdgeID // those that must not be used, then those of the way back
+	used    []graph.EdgeID // edges that must not be used, then those of the way back
 	exact   bool
 	entries []walkEntry
 	links   []walkLink
 	layer   []int32                // by point: its entry in the current layer, or -1
 	first   []int32                // by point: the layer that it is first reached in, or -1
-	counts  map[graph.VertexID]int // by end: what has been found
+	counts  map[graph.VertexID]int // by end: the paths found
 	missing bool                   // an end was reached, but by no trail
 	useful  []bool                 // by point, in an exact search; nil: not known
-	known   [3]int                 // what useful was computed from
+	known   [3]int                 // the state from which useful was computed
 	back    []walkArcBack
 	part    foundPaths // of one layer and end, before accept
 	visits  int
@@ -105,7 +105,7 @@ func (s *walkSearch) search(ctx context.Context, from graph.VertexID, out *found
 	return nil
 }
 
-// extend makes room in layer and first for the points that have been found since.
+// extend grows layer and first to the number of points.
 func (s *walkSearch) extend() {
 	for len(s.layer) < len(s.g.points) {
 		s.layer, s.first = append(s.layer, -1), append(s.first, -1)
@@ -164,8 +164,8 @@ func (s *walkSearch) follow(e int32, byEdge bool) {
 	}
 }
 
-// prune drops from the new layer, which begins at an entry, what no trail leads to, and finds out what still leads to an end
-// that wants more.
+// prune drops from the new layer, which begins at an entry, entries that no trail leads to, and determines which of the rest may
+// lead to an end that wants more paths.
 func (s *walkSearch) prune(ctx context.Context, at int, grew bool) error {
 	state := [3]int{len(s.g.points), len(s.g.arcs), s.satisfied()}
 	if !grew && (s.useful == nil || state != s.known) {
@@ -271,8 +271,8 @@ func (s *walkSearch) grown(out *foundPaths) error {
 	return s.acct.GrowTo((cap(out.points) + cap(out.edges)) * 4)
 }
 
-// trace goes back from an entry along all ways that are trails and calls f at the start of each, with the way in back. It ends
-// when f gives false.
+// trace walks back from an entry along all links that form trails and calls f at the start of each, with the walk in back. It stops
+// when f returns false.
 func (s *walkSearch) trace(ctx context.Context, e int32, f func() (bool, error)) error {
 	s.back = append(s.back[:0], walkArcBack{entry: e, edge: -1})
 	_, err := s.traceOn(ctx, e, f)

@@ -13,8 +13,8 @@ type walkTrails struct {
 	to    graph.VertexID // where trails have to end, or graph.NoVertex: anywhere
 	near  []bool         // by point, where there is a to: the end can be reached from it
 	stack []walkArcAt
-	used  []graph.EdgeID // those that must not be used, then those of the stack
-	ended bool           // the trail at the top of the stack has been given
+	used  []graph.EdgeID // edges that must not be used, then those of the stack
+	ended bool           // the trail at the top of the stack has been returned
 	batch []int32
 }
 
@@ -56,7 +56,7 @@ func (t *walkTrails) pop() {
 	}
 }
 
-// load reads the arcs of a point, and of those that were found beside it.
+// load reads the arcs of a point and of the points found with it.
 func (t *walkTrails) load(ctx context.Context, point int32) error {
 	t.batch = t.batch[:0]
 	for i := point; int(i) < len(t.g.points) && len(t.batch) < graph.BatchSize; i++ {
@@ -96,7 +96,7 @@ func (t *walkTrails) searchBackward(ctx context.Context, start int32) error {
 	return nil
 }
 
-// leadingTo gives, by point, whether a wanted point can be reached from it.
+// leadingTo reports, by point, whether a wanted point is reachable from it.
 func (g *walkGraph) leadingTo(wanted func(i int32) bool) []bool {
 	// The arcs by their ends.
 	offsets := make([]int32, len(g.points)+2)

@@ -16,10 +16,10 @@ type walkStage struct {
 	part  *plan.WalkPart
 	nodes []plan.Col
 	hops  []plan.WalkHop
-	// tests are, by hop, the conditions that can be tested when the hop is done.
+	// tests are, by hop, the conditions that can be tested after the hop.
 	tests [][]plan.Expr
-	// wide says that a condition is about vertices or edges before those of the hop it is tested at: the search has to
-	// remember them.
+	// wide reports whether a condition reads vertices or edges before the hop at which it is tested, so that the search must remember
+	// them.
 	wide bool
 	// guard are the conditions on the vertex behind the part, node its column.
 	node  plan.Col
@@ -53,7 +53,7 @@ func walkStages(w *plan.Walk, reversed bool) []walkStage {
 	return out
 }
 
-// place puts each condition at the first hop after which all that it is about is known.
+// place assigns each condition to the first hop after which all its columns are known.
 func (s *walkStage) place() {
 	s.tests = make([][]plan.Expr, len(s.hops))
 	for _, e := range s.part.Where {
@@ -74,7 +74,7 @@ func (s *walkStage) place() {
 	}
 }
 
-// newWalkTest tests conditions on what a search is at: columns of the walk, and of the input's row.
+// walkTest tests conditions on the state of a search: columns of the walk, and of the input's row.
 type walkTest struct {
 	preds *expr.Predicates
 	cols  []plan.Col
@@ -109,7 +109,7 @@ func (t *walkTest) perRow() bool {
 	return t != nil && slices.ContainsFunc(t.outer, func(at int) bool { return at >= 0 })
 }
 
-// run returns those of n candidates that pass; value gives what a column of the walk holds for one.
+// run returns those of n candidates that pass; value returns the value of a column of the walk for one.
 func (t *walkTest) run(ctx context.Context, n int, in *runtime.Batch, row int32, value func(c plan.Col, i int) graph.Value) (runtime.Sel, error) {
 	if t == nil {
 		return runtime.AllRows(n), nil

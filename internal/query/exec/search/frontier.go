@@ -189,8 +189,8 @@ type frontierWalk struct {
 	readers []*adjacency.Reader
 }
 
-// minSetStep is the number of vertices from which on a last step is a step of sets. Such a step uses all processors but starts
-// by scanning the sources.
+// minSetStep is the number of vertices from which a last step is a step of sets. Such a step uses all processors but starts by
+// scanning the sources.
 const minSetStep = 2048
 
 // count returns the number of vertices that the hops lead to from the vertices of start, which may repeat.

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
 )
 
-// count returns the number of ends of trails from a vertex; those that large steps find are counted without a list.
+// count returns the number of ends of trails from a vertex. It counts the ends of large steps without a list.
 func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 	if s.min > 1 || s.test != nil || s.reader.Filter != nil {
 		err := s.from(ctx, nil, start, 0, false, graph.NoVertex)
@@ -50,7 +50,7 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 	return n, nil
 }
 
-// countLast counts the vertices that are first reached one edge beyond a list; back says that an edge leads to start.
+// countLast counts the vertices that are first reached one edge beyond a list; back reports whether an edge leads to start.
 func (s *reach) countLast(ctx context.Context, list []graph.VertexID, start graph.VertexID) (n int, back bool, err error) {
 	s.hidden = true
 	s.set.Remove(start)
@@ -61,7 +61,7 @@ func (s *reach) countLast(ctx context.Context, list []graph.VertexID, start grap
 	return n, back, err
 }
 
-// countMany counts the vertices that are first reached within some hops of a large frontier; back says that an edge leads to
+// countMany counts the vertices that are first reached within some hops of a large frontier; back reports whether an edge leads to
 // start.
 func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start graph.VertexID, hops int) (n int, back bool, err error) {
 	types, ok := s.reader.Types.Resolve()

@@ -11,15 +11,15 @@ import (
 
 // trailWalk finds the ends of the trails that follow a row of hops, set by set, without following all trails.
 //
-// At every hop it keeps for each end one trail that leads there, its witness. An edge beyond an end that the witness
-// does not hold makes a longer trail, whose end so has a witness too. If all the edges to a vertex are held by the
-// witnesses of the vertices that they come from, another trail may still lead there: then, and only then, is one looked
-// for, backwards through the sets of the hops. This finds exactly the ends: a trail to a vertex begins with a trail that
-// is shorter by one edge, whose end has a witness, so that its last edge has been looked at.
+// At each hop, it keeps for each end one trail that leads there, its witness. An edge beyond an end that is not in the witness
+// extends it to a longer trail, so its end has a witness too. If all edges to a vertex are in the witnesses of their sources,
+// another trail may still lead there; only then does it search for one, backwards through the sets of the hops. This finds exactly
+// the ends: a trail to a vertex begins with a trail that is shorter by one edge, whose end has a witness, so the search has seen its
+// last edge.
 //
-// Witnesses are kept as vertices. Two edges between the same vertices are taken for one, which errs on the safe side.
+// A witness is a list of vertices. Two edges between the same vertices count as one, which errs on the safe side.
 type trailWalk struct {
-	kernel  // what the last hop leads to; in ids what may have no trail
+	kernel  // the ends of the last hop; those in ids may have no trail
 	readers []*adjacency.Reader
 	back    []*adjacency.Reader // parallel to readers: against the hop, with edges, without labels
 	levels  []*trailSet
@@ -239,8 +239,8 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 	return false, nil
 }
 
-// countNext returns the number of ends that advance would find. It needs no witnesses for them, so that a store can walk
-// a large set by itself: only what it finds along edges that a witness holds is looked at more closely.
+// countNext returns the number of ends that advance would find. It needs no witnesses for them, so a store can step from a large set
+// by itself; only ends of edges in witnesses need a closer look.
 func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	from := w.levels[w.depth]
 	h := w.readers[w.hop(w.depth)]

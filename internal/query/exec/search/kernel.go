@@ -74,7 +74,7 @@ func (k *kernel) release() {
 	k.memory = nil
 }
 
-// read reads edges of the first of sources, without those that a condition on a row of b or excluded rules out.
+// read reads edges of the first of sources, except those excluded by a condition on a row of b or by excluded.
 func (k *kernel) read(ctx context.Context, sources []graph.VertexID, limit int, b *runtime.Batch, row int32, excluded []graph.EdgeID) error {
 	if err := k.r.CheckCancel(ctx); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (m *memory) clear() {
 	}
 }
 
-// lend makes a reader answer into the memory; a second call takes the answer back.
+// lend lets a reader write its answer into the memory; a second call takes the answer back.
 func (m *memory) lend(h *adjacency.Reader) { h.Answer, m.answer = m.answer, h.Answer }
 
 // bytes estimates the memory of the search.
@@ -114,7 +114,7 @@ func (m *memory) bytes() int {
 	return 8*(len(m.list)+len(m.ids)) + 4*len(m.parent) + 48*len(m.frontier.IDs) + m.tree.bytes()
 }
 
-// stepFrom makes a list the frontier of a step of sets.
+// stepFrom sets the frontier of a step of sets to a list.
 func (m *memory) stepFrom(list []graph.VertexID) {
 	if m.stepped {
 		m.now.Clear()

@@ -30,7 +30,7 @@ func (t *tree) clear() {
 	t.links, t.edges, t.level = t.links[:0], t.edges[:0], 0
 }
 
-// start makes a vertex the first level.
+// start sets the first level to one vertex.
 func (t *tree) start(v graph.VertexID) {
 	t.clear()
 	t.add(v)

@@ -26,8 +26,7 @@ func (d *distances) within(ctx context.Context, depth int) error {
 // of returns the distance of a vertex; ok is false if it is not known or infinite.
 func (d *distances) of(v graph.VertexID) (depth int, ok bool) { return d.s.distance(v) }
 
-// reaches reports whether a trail that has come to v with depth edges can reach the end within max, by the distances computed
-// so far.
+// reaches reports whether a trail at v with depth edges can reach the end within max, by the distances computed so far.
 func (t *trails) reaches(v graph.VertexID, depth int) bool {
 	d, ok := t.near.of(v)
 	if !ok {

@@ -29,7 +29,7 @@ type pathSearch struct {
 	b        *runtime.Batch // the input batch
 	from, to []graph.VertexID
 	stage    pathStage
-	length   int // of the paths that next gives
+	length   int // of the paths that next returns
 	entry    int // of t: the current trail
 	pending  bool
 
@@ -38,7 +38,7 @@ type pathSearch struct {
 	edges    []graph.Edge
 }
 
-// pathStage says which search produces the current paths.
+// pathStage identifies the search that produces the current paths.
 type pathStage uint8
 
 const (
@@ -48,7 +48,7 @@ const (
 	pathsEnded
 )
 
-// init prepares a search for a plan node; longer says that longer paths may be requested too.
+// init prepares a search for a plan node; longer reports whether longer paths may be requested too.
 func (p *pathSearch) init(r *runtime.Run, n *plan.ShortestPath, test *adjacency.EdgeTest, longer bool) {
 	p.writer = adjacency.EdgeWriter{SlabSize: r.BatchSize()}
 	newSide := func(h *adjacency.Reader, all bool) *searchSide {

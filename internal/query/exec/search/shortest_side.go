@@ -108,7 +108,7 @@ func (s *searchSide) edge(link int32) graph.Edge {
 }
 
 // meet searches from both ends until the sides meet, the shortest path would exceed max edges, or a side has no frontier. It
-// advances the side with fewer vertices. swapped says that bwd recorded the meets.
+// advances the side with fewer vertices. swapped reports whether bwd recorded the meets.
 func meet(ctx context.Context, fwd, bwd *searchSide, max int) (meets []searchMeet, swapped bool, err error) {
 	for edges := 0; edges < max && fwd.width() > 0 && bwd.width() > 0; edges++ {
 		s, other := fwd, bwd

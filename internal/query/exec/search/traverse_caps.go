@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// cappedReader reads the edges of frontiers without those that a plan.TraverseHop caps.
+// cappedReader reads the edges of frontiers, without those beyond the caps of a plan.TraverseHop.
 type cappedReader struct {
 	*adjacency.Reader
 	caps  *plan.TraverseHop
@@ -96,7 +96,7 @@ func (c *cappedReader) trim() {
 	for u := range res.Done {
 		lo, hi := res.Offsets[u], res.Offsets[u+1]
 		if c.caps.MaxDegree > 0 && hi-lo > c.caps.MaxDegree {
-			hi = lo + c.caps.MaxDegree // they stand in the order of type, direction and far end
+			hi = lo + c.caps.MaxDegree // they are sorted by type, direction and far end
 		}
 		at := len(c.Keep)
 		if c.caps.Sample > 0 && hi-lo > c.caps.Sample {

@@ -64,7 +64,7 @@ func (s *traverseSets) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &s.out, nil
 }
 
-// first makes the starts the first set.
+// first sets the first set to the starts.
 func (s *traverseSets) first(ctx context.Context) error {
 	if err := s.load(ctx); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (s *traverseSets) advance(ctx context.Context) error {
 	return err
 }
 
-// holdSets accounts for the sets, and for what layers keep.
+// holdSets accounts for the memory of the sets and layers.
 func (s *traverseSets) holdSets() error {
 	return s.acct.GrowTo(8*len(s.starts) + 24*len(s.givenEdges) + s.bytes())
 }

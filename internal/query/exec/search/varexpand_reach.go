@@ -165,8 +165,8 @@ func (s *reach) beyond(ctx context.Context, b *runtime.Batch, start graph.Vertex
 	return nil
 }
 
-// step visits the vertices that are one edge beyond a sorted list, and sorts them unless the step is the last. back says that
-// an edge leads to start; it is known only for edges with a direction.
+// step visits the vertices one edge beyond a sorted list, and sorts them unless the step is the last. back reports whether an edge
+// leads to start; it is known only for edges with a direction.
 func (s *reach) step(
 	ctx context.Context, b *runtime.Batch, list []graph.VertexID, start graph.VertexID, row int32, excluded []graph.EdgeID, last bool,
 ) (back bool, err error) {

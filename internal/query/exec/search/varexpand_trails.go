@@ -253,7 +253,7 @@ func (t *trails) extend(l, below *trailLevel, room int, perRow bool) {
 	}
 }
 
-// excluded returns the edges that a trail of the current level has, and those that its row must not have.
+// excluded returns the edges that a trail of the current level contains, and those that its row excludes.
 func (t *trails) excluded(entry, row int32) []graph.EdgeID {
 	t.chain = append(t.chain[:0], t.uniqueness.Excluded(row)...)
 	for d := t.depth; d > 0; d-- {

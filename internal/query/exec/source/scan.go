@@ -12,7 +12,7 @@ import (
 
 // finder finds vertices, or edges, for the rows of an input batch, a part at a time.
 type finder interface {
-	// begin takes in the rows of b that vertices are wanted for.
+	// begin reads the rows of b for which vertices are requested.
 	begin(ctx context.Context, b *runtime.Batch, rows runtime.Sel) error
 	// more returns the next part, valid until the next call; ok is false at the end.
 	more(ctx context.Context) (p part, ok bool, err error)

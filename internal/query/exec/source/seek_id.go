@@ -180,7 +180,7 @@ func (l *idLookup) search(ctx context.Context, keys []graph.Value, types []graph
 	return nil
 }
 
-// searchBatch is how many vertices a search asks about at once.
+// searchBatch is the number of vertices that a search requests at once.
 const searchBatch = 16 << 10
 
 // searchShard reads the lists of a shard until left edges are found.

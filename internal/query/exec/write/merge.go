@@ -73,8 +73,8 @@ func Merge(c *compile.Compiler, n *plan.Merge, need plan.ColSet) *runtime.Stage 
 	return s
 }
 
-// keysIdentify reports whether merging.bulk holds except for puts: the pattern is one vertex, or one edge in a given direction,
-// its property maps are literals, and the other SET items cannot change its properties.
+// keysIdentify reports whether merging.bulk holds except for puts: the pattern is one vertex, or one edge in a given direction, its
+// property maps are literals, and the other SET items cannot change its properties.
 func (m *merging) keysIdentify() bool {
 	n := m.node
 	if len(n.Create.Edges) > 1 || len(n.Create.Edges) == 0 && len(n.Create.Vertices) != 1 {
@@ -174,11 +174,11 @@ func undirected(n plan.Node) bool {
 	return slices.ContainsFunc(plan.Children(n), undirected)
 }
 
-// merge returns for each row what its pattern finds, or creates it.
+// merge returns for each row the matches of its pattern, or creates them.
 //
-// It looks for all rows of a batch at once. If some find nothing, then rows before the first such row are done; if the keys of
-// rows tell what they would find, the first row of each key is made, and the others of that key find it; if not, the rows go on
-// one by one, since each may find what one before it has made or changed.
+// It searches for all rows of a batch at once. If some have no match, it first completes the rows before the first of these. If keys
+// identify the matches, it creates the first row of each key, which the others of that key then match. Otherwise it continues row by
+// row, since each may match what an earlier row has created or changed.
 type merge struct {
 	runtime.Input
 	*merging
@@ -291,8 +291,8 @@ func (o *merge) runEach(ctx context.Context, s runtime.Sel) error {
 	return nil
 }
 
-// keepsKeys reports whether the maps that SET items put on entities leave the properties of the pattern unchanged: they have
-// none of these, or the very value that the pattern searches for.
+// keepsKeys reports whether the maps of SET items leave the properties of the pattern unchanged: they contain none of these, or the
+// value that the pattern searches for.
 func (o *merge) keepsKeys(ctx context.Context, b *runtime.Batch) bool {
 	s := runtime.AllRows(b.N)
 	for k, x := range o.puts {
@@ -397,7 +397,7 @@ func (o *merge) runBulk(ctx context.Context, s runtime.Sel) error {
 		if err != nil {
 			return err
 		}
-		// First the rows that found something, then those that create, then the repeated ones.
+		// First the rows with matches, then those that create, then the repeated ones.
 		if round == 0 && len(firsts) > 0 && (hits.All.N > 0 || len(again) > 0) && o.orderMatters() {
 			hits.Acct.Release()
 			return o.runEach(ctx, all)
@@ -473,8 +473,8 @@ func (o *merge) checkProps(ctx context.Context, b *runtime.Batch) error {
 	return nil
 }
 
-// search searches for the rows s of b. It returns what they found, with the columns of cols, and the rows that found nothing.
-// Both are valid until the next search.
+// search searches for the rows s of b. It returns the matches, with the columns of cols, and the rows without one. Both are valid
+// until the next search.
 func (o *merge) search(ctx context.Context, s runtime.Sel) (*runtime.Buffer, runtime.Sel, error) {
 	o.part.Reset(len(o.outer))
 	plain := *o.b

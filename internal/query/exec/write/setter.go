@@ -249,7 +249,7 @@ func (t *setter) step(ctx context.Context, b *runtime.Batch, s runtime.Sel, item
 	return t.m.apply(ctx)
 }
 
-// prepare computes what an item needs for the rows of s.
+// prepare computes the inputs of an item for the rows of s.
 func (t *setter) prepare(ctx context.Context, b *runtime.Batch, s runtime.Sel, it *setItem) (err error) {
 	it.es.Begin(s)
 	if it.xs, err = it.x.Eval(ctx, b, s); err != nil {

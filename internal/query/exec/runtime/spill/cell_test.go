@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
-// anyValue makes a value of any kind, lists and maps at most depth deep.
+// anyValue returns a random value of any kind, with lists and maps at most depth deep.
 func anyValue(r *rand.Rand, depth int) graph.Value {
 	text := func() string { return fmt.Sprint("text ", r.IntN(50)) }
 	vertex := func() graph.Value {

@@ -29,8 +29,8 @@ type File interface {
 	io.Closer
 }
 
-// Open uses dir for at most limit bytes. It removes what a crashed process left there. If dir is empty, rows go to unlinked
-// files in the system's temporary directory.
+// Open uses dir for at most limit bytes. It removes the files of a crashed process. If dir is empty, rows go to unlinked files in
+// the system's temporary directory.
 func Open(dir string, limit int64) (*Space, error) {
 	if dir != "" {
 		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
