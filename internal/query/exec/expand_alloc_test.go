@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// chain returns a plan of hops from a scan: (v0)-->(v1)-->…, with distinct edges, which named binds.
+// chain returns a plan of hops from a scan: (v0)-->(v1)-->…, with distinct edges. With edges, it binds every edge.
 func chain(hops int, edges bool) (*plan.Query, []plan.Col) {
 	q := &plan.Query{}
 	at := q.NewCol("v", graph.VertexKind)
