@@ -23,7 +23,7 @@ func (c *Column) Value(i int) Value {
 	return c.Vals[i]
 }
 
-// Reset empties the batch, gives it n columns and keeps their memory.
+// Reset empties the batch and sets its number of columns to n, reusing their memory.
 func (b *Batch) Reset(n int) {
 	b.N = 0
 	for len(b.Cols) < n {

@@ -78,7 +78,7 @@ type Index struct {
 	// Unique means that no two vertices have equal values; Required that every vertex has the properties. An index with neither is plain;
 	// one with both is a node key.
 	Unique, Required bool
-	// Indexed says that the index has entries; pure existence constraints and vector indexes have none.
+	// Indexed reports whether the index has entries; pure existence constraints and vector indexes have none.
 	Indexed bool
 	// Online is false during the build of the index: writes maintain it, but reads must not use it.
 	Online bool
@@ -108,13 +108,13 @@ func (ix *Index) Clash(list []Index) *Index {
 // Ordered reports whether the index has entries in the order of their values.
 func (ix *Index) Ordered() bool { return ix.Indexed && ix.Kind == RangeIndex }
 
-// Searches reports whether the index is one that serves queries, and not a constraint alone.
+// Searches reports whether queries can use the index, so that it is not only a constraint.
 func (ix *Index) Searches() bool { return ix.Indexed || ix.Kind == VectorIndex }
 
 // IsConstraint reports whether the index restricts what may be written.
 func (ix *Index) IsConstraint() bool { return ix.Unique || ix.Required }
 
-// TTL makes the vertices of a label, or the edges of a type, expire.
+// TTL is the time to live of the vertices of a label, or of the edges of a type.
 type TTL struct {
 	Label string // of vertices, or ""
 	Type  string // of edges, or ""

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The constructors in this file report what is wrong with a request, its caller or the state of the server. Each fixes the classification
-// that its family shares; the caller gives the rest.
+// The constructors in this file describe errors of a request, its caller or the state of the server. Each fixes the classification
+// that its family shares; the caller provides the rest.
 
 // RequestError refuses a request before it runs: malformed, too large, too late or for a route that does not exist.
 func RequestError(kind Kind, detail, format string, args ...any) *Error {
@@ -33,7 +33,7 @@ func LoadError(detail, format string, args ...any) *Error {
 	}
 }
 
-// LoadTakenOver says that a newer run of a load has replaced this one.
+// LoadTakenOver reports that a newer run of a load has replaced this one.
 func LoadTakenOver() *Error {
 	return &Error{
 		Kind: KindConflict, Code: "Neo.TransientError.Transaction.Outdated", Type: "LoadError", Phase: PhaseRuntime,
@@ -41,8 +41,8 @@ func LoadTakenOver() *Error {
 	}
 }
 
-// Unavailable says that the server cannot do something now, so the client may try again. Typ is "TransactionError",
-// "DatabaseError", "RequestError" or "StorageError"; err, if any, is the cause.
+// Unavailable reports that the server cannot do something now, so the client may retry. Typ is "TransactionError", "DatabaseError",
+// "RequestError" or "StorageError"; err, if any, is the cause.
 func Unavailable(typ, detail, msg string, err error) *Error {
 	return &Error{
 		Kind: KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: typ, Phase: PhaseRuntime,
@@ -50,7 +50,7 @@ func Unavailable(typ, detail, msg string, err error) *Error {
 	}
 }
 
-// Unsupported says that this server cannot do what a request asks for.
+// Unsupported reports that this server does not implement a request.
 func Unsupported(msg string) *Error {
 	return &Error{
 		Kind: KindUnavailable, Code: "Neo.ClientError.General.InvalidArguments", Type: "RequestError", Phase: PhaseRuntime,
@@ -74,7 +74,7 @@ func OutOfMemory(format string, args ...any) *Error {
 	}
 }
 
-// Unauthenticated says that the server cannot identify the caller.
+// Unauthenticated reports that the server cannot identify the caller.
 func Unauthenticated(msg string) *Error {
 	return &Error{
 		Kind: KindUnauthenticated, Code: "Neo.ClientError.Security.Unauthorized", Type: "SecurityError", Phase: PhaseCompile,
@@ -90,7 +90,7 @@ func AuthenticationRateLimit(failures int, retry time.Duration) *Error {
 	}
 }
 
-// Forbidden says that the caller may not do what a request asks for; phase is where the server found out.
+// Forbidden reports that the caller lacks the permission for a request; phase is where the server detected that.
 func Forbidden(phase, detail, format string, args ...any) *Error {
 	return &Error{
 		Kind: KindDenied, Code: "Neo.ClientError.Security.Forbidden", Type: "SecurityError", Phase: phase,
@@ -98,7 +98,7 @@ func Forbidden(phase, detail, format string, args ...any) *Error {
 	}
 }
 
-// MissingParameters says which parameters of a statement have no value.
+// MissingParameters lists the parameters of a statement that have no value.
 func MissingParameters(names ...string) *Error {
 	return &Error{
 		Kind: KindInvalid, Code: "Neo.ClientError.Statement.ParameterMissing", Type: "ParameterMissing", Phase: PhaseCompile,
@@ -106,7 +106,7 @@ func MissingParameters(names ...string) *Error {
 	}
 }
 
-// ProcedureNotFound says that CALL names no procedure.
+// ProcedureNotFound reports that CALL names no procedure.
 func ProcedureNotFound(p Pos, format string, args ...any) *Error {
 	return &Error{
 		Kind: KindInvalid, Code: "Neo.ClientError.Procedure.ProcedureNotFound", Type: "ProcedureError", Phase: PhaseCompile,
@@ -129,7 +129,8 @@ func DroppedGraph(name string) *Error {
 	return e
 }
 
-// SchemaError says why an index, a constraint or a TTL cannot be used, created or dropped. Code is what follows "Neo." in the status code.
+// SchemaError reports why an index, a constraint or a TTL cannot be used, created or dropped. Code is the part of the status code
+// after "Neo.".
 func SchemaError(kind Kind, code, detail, format string, args ...any) *Error {
 	return &Error{
 		Kind: kind, Code: "Neo." + code, Type: "SchemaError", Phase: PhaseRuntime, Detail: detail, Msg: fmt.Sprintf(format, args...),

@@ -7,7 +7,7 @@ func transactionError(kind Kind, code, phase, detail, msg string) *Error {
 	return &Error{Kind: kind, Code: "Neo." + code, Type: "TransactionError", Phase: phase, Detail: detail, Msg: msg}
 }
 
-// TransactionNotFound says that a transaction does not exist, or has ended; why follows the message.
+// TransactionNotFound reports that a transaction does not exist, or has ended; why follows the message.
 func TransactionNotFound(why string) *Error {
 	return transactionError(KindNotFound, "ClientError.Transaction.TransactionNotFound", PhaseRuntime, "TransactionNotFound",
 		"there is no such transaction"+why)
@@ -37,12 +37,12 @@ func InvalidBookmark(text string) *Error {
 		fmt.Sprintf("%.100q is no bookmark of this server", text))
 }
 
-// TransactionTerminated says that the client ended the transaction.
+// TransactionTerminated reports that the client ended the transaction.
 func TransactionTerminated(msg string) *Error {
 	return transactionError(KindDeadline, "ClientError.Transaction.Terminated", PhaseRuntime, "Terminated", msg)
 }
 
-// TransactionIdle says that the server ended a transaction that its client left idle.
+// TransactionIdle reports that the server ended a transaction that its client left idle.
 func TransactionIdle(msg string) *Error {
 	return transactionError(KindDeadline, "ClientError.Transaction.TransactionTimedOut", PhaseRuntime, "Idle", msg)
 }

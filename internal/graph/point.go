@@ -21,7 +21,7 @@ const (
 
 var crsNames = map[CRS]string{WGS84: "wgs-84", WGS843D: "wgs-84-3d", Cartesian: "cartesian", Cartesian3D: "cartesian-3d"}
 
-// String returns the system's name, such as wgs-84.
+// String returns the system's name, for example wgs-84.
 func (c CRS) String() string { return crsNames[c] }
 
 // Valid reports whether the system exists.

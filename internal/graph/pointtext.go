@@ -27,8 +27,8 @@ func (p *Point) AppendWKT(dst []byte) []byte {
 
 var errPoint = errors.New("a point is written as SRID=4326;POINT (12.5 55.7), as {latitude: 55.7, longitude: 12.5}, or as {x: 1, y: 2}")
 
-// ParsePoint parses a point: well-known text with or without SRID, the arguments of point() in braces (such as {latitude: 55.7, longitude:
-// 12.5} in neo4j-admin's files), or the output of toString().
+// ParsePoint parses a point: well-known text with or without SRID, the arguments of point() in braces (as in neo4j-admin's files:
+// {latitude: 55.7, longitude: 12.5}), or the output of toString().
 func ParsePoint(text string) (Point, error) {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "point("); ok {

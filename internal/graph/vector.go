@@ -9,7 +9,7 @@ import (
 // Similarity is a measure of how alike two vectors are. The numbers are part of the protocol between processes.
 type Similarity uint8
 
-// The similarities. Both give scores from 0 to 1.
+// The similarities. Scores are between 0 and 1.
 const (
 	// Cosine is (1 + cos α) / 2 of the angle between the vectors.
 	Cosine Similarity = iota

@@ -37,7 +37,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestRemoveAll takes lists of vertices out, some of which the set has no room for, and compares what stays with removal one by one.
+// TestRemoveAll removes lists of vertices, some beyond the set's capacity, and compares the rest with removal one by one.
 func TestRemoveAll(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 2))

@@ -33,7 +33,7 @@ func tidy(t *testing.T, spans []Span) {
 	}
 }
 
-// anyPoint makes a point: of round coordinates, near another, or anywhere.
+// anyPoint returns a random point: with round coordinates, near another, or anywhere.
 func anyPoint(rng *rand.Rand, crs graph.CRS, near *graph.Point) *graph.Point {
 	var c [3]float64
 	for d := range c {
@@ -124,7 +124,7 @@ func TestCoverNearAntipode(t *testing.T) {
 	}
 }
 
-// Covers are much smaller than the world: a search for what is near looks at little else.
+// Covers are much smaller than the world: a search for near points reads little else.
 func TestCoversAreTight(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
@@ -167,7 +167,7 @@ func TestCoversAreTight(t *testing.T) {
 	}
 }
 
-// What nothing can lie in has no cover, and the whole world has one span.
+// An empty area has no cover, and the whole world has one span.
 func TestCoverOfNothingAndAll(t *testing.T) {
 	p := func(crs graph.CRS, c ...float64) *graph.Point {
 		made, err := graph.MakePoint(crs, c...)

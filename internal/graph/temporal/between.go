@@ -1,7 +1,7 @@
 package temporal
 
-// align gives both instants the parts that one of them has: a date alone gets midnight, a time of day the other's date,
-// and an instant without a zone the other's.
+// align adds to each instant the components that only the other has: a date gets midnight, a time of day the other's date, and an
+// instant without a zone the other's.
 func align(a, b Parts) (Parts, Parts) {
 	if a.HasDate != b.HasDate {
 		if a.HasDate {
@@ -53,7 +53,7 @@ func monthsBetween(a, b LocalDateTime) int64 {
 	from, to := wholeDays(a, b)
 	y1, m1, d1 := from.ymd()
 	y2, m2, d2 := to.ymd()
-	// A month counts 32 days here, so that whole months alone make a difference of 32.
+	// A month counts 32 days here, so that only whole months make a difference of 32.
 	return ((y2*12+m2)*32 + d2 - (y1*12+m1)*32 - d1) / 32
 }
 
@@ -66,8 +66,8 @@ func secondsBetween(a, b LocalDateTime) (Duration, error) {
 	return makeDuration(0, 0, b.Sec-a.Sec, int64(b.Nano)-int64(a.Nano))
 }
 
-// Between is the duration from one instant to another in months, then days, then seconds. Where one has no date, it is
-// the seconds alone.
+// Between returns the duration from one instant to another in months, then days, then seconds. If either has no date, it returns
+// only seconds.
 func Between(from, to Parts) (Duration, error) {
 	dated := from.HasDate && to.HasDate
 	from, to = align(from, to)

@@ -73,7 +73,7 @@ func (f *Fields) MakeDate() (Date, error) {
 	return f.date(base)
 }
 
-// MakeLocalTime makes a time of day without an offset. It needs the hour or a base.
+// MakeLocalTime returns a time of day without an offset. It needs the hour or a base.
 func (f *Fields) MakeLocalTime() (LocalTime, error) {
 	if err := f.check(false, true, false); err != nil {
 		return 0, err
@@ -85,8 +85,8 @@ func (f *Fields) MakeLocalTime() (LocalTime, error) {
 	return t, err
 }
 
-// MakeTime makes a time of day with an offset. A base with an offset keeps its instant where another zone is given; else
-// the clock reads the same in the zone, or in the default zone. A named zone has the offset of the instant now.
+// MakeTime returns a time of day with an offset. A base with an offset keeps its instant if another zone is given. Otherwise, the
+// clock reading is in the zone, or in the default zone. A named zone has its current offset.
 func (f *Fields) MakeTime(zone Zone, now time.Time) (Time, error) {
 	if err := f.check(false, true, false); err != nil {
 		return Time{}, err
@@ -117,7 +117,7 @@ func (t Time) at(offset int32) Time {
 	return Time{Local: LocalTime(n), Offset: offset}
 }
 
-// MakeLocalDateTime makes a date-time without a zone.
+// MakeLocalDateTime returns a date-time without a zone.
 func (f *Fields) MakeLocalDateTime() (LocalDateTime, error) {
 	if err := f.check(true, true, false); err != nil {
 		return LocalDateTime{}, err
@@ -139,8 +139,8 @@ func (f *Fields) localWithBase() (LocalDateTime, *Parts, error) {
 	return MakeLocalDateTime(d, t), baseClock, err
 }
 
-// MakeDateTime makes a date-time. It stands in the zone of the instant that gave its time of day; where another zone is
-// given beside that, the instant stays. Without such an instant the clock is read in the zone given, or in the default.
+// MakeDateTime returns a date-time. It is in the zone of the instant that provided its time of day; if another zone is given as
+// well, the instant stays. Without such an instant, the clock reading is in the given zone, or in the default zone.
 func (f *Fields) MakeDateTime(zone Zone) (DateTime, error) {
 	if err := f.check(true, true, true); err != nil {
 		return DateTime{}, err
@@ -219,13 +219,13 @@ func (p Parts) ToLocalTime() (LocalTime, error) {
 	return f.MakeLocalTime()
 }
 
-// ToTime takes the time of day and the offset out of an instant; without one it stands in the zone given.
+// ToTime returns the time of day and offset of an instant; without an offset, it is in the given zone.
 func (p Parts) ToTime(zone Zone, now time.Time) (Time, error) {
 	f := Fields{Time: &p}
 	return f.MakeTime(zone, now)
 }
 
-// ToLocalDateTime takes the date and the time of day out of an instant; a date alone is its midnight.
+// ToLocalDateTime returns the date and time of day of an instant; a date is its midnight.
 func (p Parts) ToLocalDateTime() (LocalDateTime, error) {
 	if !p.HasDate {
 		return LocalDateTime{}, invalid("the instant given has no date")
@@ -233,7 +233,7 @@ func (p Parts) ToLocalDateTime() (LocalDateTime, error) {
 	return p.local(), nil
 }
 
-// ToDateTime takes an instant as a date-time; a date alone is its midnight, and without a zone it stands in the one given.
+// ToDateTime converts an instant to a date-time; a date is its midnight, and an instant without a zone is in the given one.
 func (p Parts) ToDateTime(zone Zone) (DateTime, error) {
 	if !p.HasDate {
 		return DateTime{}, invalid("the instant given has no date")

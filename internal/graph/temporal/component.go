@@ -1,6 +1,6 @@
 package temporal
 
-// dateComponent reads a component that depends on the date alone.
+// dateComponent returns a component that depends only on the date.
 func dateComponent(d Date, name string) (int64, bool) {
 	year, month, day := d.ymd()
 	switch name {
@@ -28,8 +28,8 @@ func dateComponent(d Date, name string) (int64, bool) {
 	return 0, false
 }
 
-// clockComponent reads a component that depends on the time of day alone. The fractions of the second include one
-// another: 0.645876123 s are 645 milliseconds and 645876 microseconds.
+// clockComponent returns a component that depends only on the time of day. The fractions of the second include one another:
+// 0.645876123 s are 645 milliseconds and 645876 microseconds.
 func clockComponent(t LocalTime, name string) (int64, bool) {
 	n := int64(t)
 	nano := n % nanosPerSecond
@@ -103,8 +103,8 @@ func (p Parts) TextComponent(name string) (string, bool) {
 	return "", false
 }
 
-// Component reads a component by its openCypher name. Those of one group convert within it: hours to nanoseconds are all
-// of the seconds, rounded towards zero, and the …Of… forms are what is left over.
+// Component returns a component by its openCypher name. Components of one group convert within it: hours to nanoseconds are all of
+// the seconds, rounded towards zero, and the …Of… forms are the remainders.
 func (d Duration) Component(name string) (int64, bool) {
 	switch name {
 	case "years":

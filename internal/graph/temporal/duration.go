@@ -10,7 +10,7 @@ func DurationOf(d time.Duration) Duration {
 	return Duration{Seconds: int64(d / time.Second), Nanos: int32(d % time.Second)}
 }
 
-// makeDuration makes a duration whose seconds and nanoseconds have any signs.
+// makeDuration returns a duration whose seconds and nanoseconds may have any sign.
 func makeDuration(months, days, seconds, nanos int64) (Duration, error) {
 	seconds, ok := addInt(seconds, floorDiv(nanos, nanosPerSecond))
 	if !ok {
@@ -53,8 +53,8 @@ func (d Duration) MulInt(n int64) (Duration, error) {
 	return makeDuration(months, days, seconds, nanos)
 }
 
-// Mul multiplies each group; what is left of a month becomes days and what is left of a day becomes seconds. The factor
-// counts as the shortest decimal number that denotes it.
+// Mul multiplies each group. A fraction of a month carries over to days, a fraction of a day to seconds. The factor counts as the
+// shortest decimal number that denotes it.
 func (d Duration) Mul(f float64) (Duration, error) {
 	r, err := ratOf(f)
 	if err != nil {

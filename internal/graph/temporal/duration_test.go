@@ -102,7 +102,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestFieldErrors makes instants of fields that do not go together.
+// TestFieldErrors builds instants from incompatible fields.
 func TestFieldErrors(t *testing.T) {
 	set := func(fields ...any) *Fields {
 		f := new(Fields)

@@ -2,8 +2,7 @@ package temporal
 
 import "fmt"
 
-// Error is an error in a text, a field or a result. Range distinguishes results and fields out of their bounds from
-// what cannot be understood at all.
+// Error is an error in a text, a field or a result. Range distinguishes results and fields out of bounds from malformed ones.
 type Error struct {
 	Msg   string
 	Range bool

@@ -48,8 +48,8 @@ func FieldByName(name string) (Field, bool) {
 	return 0, false
 }
 
-// Fields are what the map holds that an instant is made of: numbers, and instants to take what the numbers leave open
-// from. The zero Fields holds nothing.
+// Fields are the entries of the map from which an instant is built: numbers, and instants that provide components without a number.
+// The zero Fields has none.
 type Fields struct {
 	set     uint32
 	numbers [numFields]int64
@@ -79,7 +79,7 @@ func (f *Fields) get(field Field, def int64) int64 {
 	return def
 }
 
-// only says that of the fields from low to high the given ones alone may be set.
+// only checks that, of the fields from low to high, at most the given ones are set.
 func (f *Fields) only(low, high Field, allowed ...Field) error {
 	for field := low; field <= high; field++ {
 		if !f.has(field) {
@@ -101,8 +101,8 @@ func (f *Fields) ZoneOnly() bool {
 	return f.Zone != nil && f.set == 0 && f.Date == nil && f.Time == nil && f.DateTime == nil
 }
 
-// date makes a date of the fields, taking what they leave open from base, if there is one. The finest field chooses the
-// way of counting: week dates, ordinal days, quarter days, or months.
+// date builds a date from the fields, and takes missing components from base, if there is one. The finest field selects the
+// calendar: week dates, ordinal days, quarter days, or months.
 func (f *Fields) date(base *Date) (Date, error) {
 	if base != nil && !f.hasAny(Year, DayOfWeek) {
 		return *base, nil
@@ -166,8 +166,8 @@ func (f *Fields) quarterDate(base *Date) (Date, error) {
 	return dateOfQuarter(f.get(Year, year), f.get(Quarter, quarter), f.get(DayOfQuarter, day))
 }
 
-// clock makes a time of day of the fields, taking what they leave open from base. Without a base no field may be missing
-// before a finer one.
+// clock builds a time of day from the fields, and takes missing components from base. Without a base, a finer field requires all
+// coarser ones.
 func (f *Fields) clock(base *LocalTime) (LocalTime, error) {
 	if base != nil && !f.hasAny(Hour, Nanosecond) {
 		return *base, nil

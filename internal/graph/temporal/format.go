@@ -2,7 +2,7 @@ package temporal
 
 import "strconv"
 
-// The Append methods write what toString() gives, and String gives the same as a string.
+// The Append methods write the result of toString(), and String returns it.
 
 // Append writes YYYY-MM-DD, with a sign before years outside of 0 to 9999.
 func (d Date) Append(dst []byte) []byte {

@@ -1,7 +1,7 @@
 package temporal
 
-// ParseDate reads a date in any of ISO 8601's forms that openCypher takes: calendar, week, ordinal and quarter dates,
-// extended or basic, down to the year alone. Years beyond four digits have a sign.
+// ParseDate parses a date in any of the ISO 8601 forms that openCypher accepts: calendar, week, ordinal and quarter dates, extended
+// or basic, down to a year. Years beyond four digits have a sign.
 func ParseDate(text string) (Date, error) {
 	s := scanner{text}
 	d, err := s.date(text)
@@ -48,7 +48,7 @@ func (s *scanner) element(width int, extended bool) (int64, bool) {
 	return s.number(width)
 }
 
-// part takes another element of a date, after a hyphen in the extended form, or gives def where there is none.
+// part parses another element of a date, after a hyphen in the extended form, or returns def if there is none.
 func (s *scanner) part(width int, extended bool, def int64) (int64, bool) {
 	if extended {
 		if s.rest == "" || s.rest[0] != '-' {

@@ -29,7 +29,7 @@ func ParseDuration(text string) (Duration, error) {
 	return d, nil
 }
 
-// durationUnits are the designators in their order, and how many of the group's unit each makes.
+// durationUnits are the designators in order, with the size of each in the group's unit.
 var durationUnits = [...]struct {
 	letter byte
 	clock  bool

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ParseLocalTime reads a time of day, HH:MM:SS.fff or HHMMSS.fff, down to the hour alone.
+// ParseLocalTime parses a time of day, HH:MM:SS.fff or HHMMSS.fff, down to an hour.
 func ParseLocalTime(text string) (LocalTime, error) {
 	s := scanner{text}
 	t, err := s.clock("a local time", text)
@@ -33,7 +33,7 @@ func ParseTime(text string, zone Zone, now time.Time) (Time, error) {
 	return Time{Local: t, Offset: offset}, nil
 }
 
-// ParseLocalDateTime reads a date and a time of day with T between them, or a date alone.
+// ParseLocalDateTime parses a date and a time of day with T between them, or a date.
 func ParseLocalDateTime(text string) (LocalDateTime, error) {
 	s := scanner{text}
 	t, err := s.localDateTime("a local date-time", text)
@@ -43,8 +43,8 @@ func ParseLocalDateTime(text string) (LocalDateTime, error) {
 	return t, err
 }
 
-// ParseDateTime reads a date and a time of day with T between them, and an offset, a named zone in brackets, or both; a
-// text without any stands in the zone given.
+// ParseDateTime parses a date and a time of day with T between them, and an offset, a named zone in brackets, or both; a text
+// without a zone is in the given one.
 func ParseDateTime(text string, zone Zone) (DateTime, error) {
 	s := scanner{text}
 	local, err := s.localDateTime("a date-time", text)

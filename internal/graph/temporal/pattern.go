@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// patternPart is a part of a pattern: so many of one letter, a text that stands for itself (letter 0), or an optional section
-// (letter '[').
+// patternPart is a part of a pattern: a letter with its repetitions, literal text (letter 0), or an optional section (letter '[').
 type patternPart struct {
 	letter byte
 	n      int
@@ -24,7 +23,7 @@ func scanPattern(pattern string) ([]patternPart, error) {
 	return parts, err
 }
 
-// maxSections is how deep optional sections may stand in one another.
+// maxSections is the greatest nesting of optional sections.
 const maxSections = 50
 
 func scanParts(s string, depth int) (parts []patternPart, rest string, err error) {
@@ -73,7 +72,7 @@ func scanParts(s string, depth int) (parts []patternPart, rest string, err error
 
 func isPatternLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// run is how often a text's first byte stands at its beginning.
+// run returns how often a text repeats its first byte.
 func run(s string) int { return len(s) - len(strings.TrimLeft(s, s[:1])) }
 
 // cutQuoted takes a text up to its closing quote; two quotes are one, and nothing between quotes is one too.
@@ -99,7 +98,7 @@ func cutQuoted(s string) (text, rest string, ok bool) {
 // writer writes a part that is a letter; ok is false if the value has no such field.
 type writer func(dst []byte, letter byte, n int) (out []byte, ok bool, err error)
 
-// writeParts writes a pattern's parts. It gives the letter that the value has no field for, or 0.
+// writeParts writes a pattern's parts. It returns the letter whose field the value lacks, or 0.
 func writeParts(dst []byte, parts []patternPart, write writer) (out []byte, lacks byte, err error) {
 	for i := range parts {
 		p := &parts[i]
@@ -140,7 +139,7 @@ func writeParts(dst []byte, parts []patternPart, write writer) (out []byte, lack
 
 const maxPatternWidth = 1000
 
-// formatParts writes a pattern for a value, which what names.
+// formatParts formats a value by a pattern; what is the value's type, for errors.
 func formatParts(parts []patternPart, what string, write writer) (string, error) {
 	out, lacks, err := writeParts(nil, parts, write)
 	if err == nil && lacks != 0 {
@@ -149,7 +148,7 @@ func formatParts(parts []patternPart, what string, write writer) (string, error)
 	return string(out), err
 }
 
-// tooMany is the error for a letter that stands too often, or not as often as it may.
+// tooMany returns the error of a letter with an invalid number of repetitions.
 func tooMany(letter byte, n int) error {
 	return invalid("%c stands %d times in a row in a pattern, which means nothing", letter, n)
 }

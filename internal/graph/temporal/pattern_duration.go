@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// patternUnit is a unit of durations with the letters that stand for it.
+// patternUnit is a unit of durations with its letters.
 type patternUnit struct {
 	letters string
 	size    int64

@@ -203,8 +203,8 @@ func (p Parts) zoneField(dst []byte, letter byte, n int) ([]byte, error) {
 	return nil, tooMany(letter, n)
 }
 
-// appendPatternOffset writes an offset as so many X say: hours, with minutes unless they are 0; hours and minutes; the same with
-// colons; the first two with seconds unless they are 0.
+// appendPatternOffset writes an offset in the form of so many X: hours, with minutes unless they are 0; hours and minutes; the same
+// with colons; the first two with seconds unless they are 0.
 func appendPatternOffset(dst []byte, offset int32, style int, zero string) []byte {
 	if offset == 0 {
 		return append(dst, zero...)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ParsePattern reads an instant by a pattern of Java's DateTimeFormatter. What the pattern has no letters for, the result has not.
-// Names of weekdays are read and mean nothing. The letters are y, u, M, L, d, H, k, K, h, a, m, s, S, n, E, X, x and Z.
+// ParsePattern parses an instant by a pattern of Java's DateTimeFormatter. The result lacks fields without a letter in the pattern.
+// Names of weekdays are parsed and ignored. The letters are y, u, M, L, d, H, k, K, h, a, m, s, S, n, E, X, x and Z.
 func ParsePattern(text, pattern string) (Parts, error) {
 	parts, err := scanPattern(pattern)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a pattern writes it reads again.
+// Parsing inverts formatting with the same pattern.
 func TestParsePattern(t *testing.T) {
 	for _, c := range []struct{ pattern, text string }{
 		{"yyyy-MM-dd", "2024-02-29"},

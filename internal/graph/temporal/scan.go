@@ -21,7 +21,7 @@ func (s *scanner) skip(c byte) bool {
 	return true
 }
 
-// digits counts the digits that come next.
+// digits returns the number of digits that follow.
 func (s *scanner) digits() int {
 	n := 0
 	for n < len(s.rest) && '0' <= s.rest[n] && s.rest[n] <= '9' {
@@ -43,7 +43,7 @@ func (s *scanner) number(n int) (int64, bool) {
 	return v, true
 }
 
-// sign takes a sign and gives -1 or 1, or 0 if there is none.
+// sign consumes a sign and returns -1 or 1, or 0 if there is none.
 func (s *scanner) sign() int64 {
 	switch {
 	case s.skip('-'):

@@ -138,7 +138,7 @@ func TruncateLocalTime(u Unit, p Parts, f *Fields) (LocalTime, error) {
 	return f.MakeLocalTime()
 }
 
-// TruncateTime truncates an instant that has a time of day; without an offset it stands in the default zone.
+// TruncateTime truncates an instant that has a time of day; without an offset, it is in the default zone.
 func TruncateTime(u Unit, p Parts, f *Fields, zone Zone, now time.Time) (Time, error) {
 	if err := truncatesClock(u, p); err != nil {
 		return Time{}, err
@@ -175,7 +175,7 @@ func TruncateLocalDateTime(u Unit, p Parts, f *Fields) (LocalDateTime, error) {
 	return t.Local(), err
 }
 
-// TruncateDateTime truncates an instant that has a date; without a zone it stands in the default zone.
+// TruncateDateTime truncates an instant that has a date; without a zone, it is in the default zone.
 func TruncateDateTime(u Unit, p Parts, f *Fields, zone Zone) (DateTime, error) {
 	if !p.HasDate {
 		return DateTime{}, invalid("the instant given has no date")

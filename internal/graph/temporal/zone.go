@@ -20,7 +20,7 @@ var UTC = Zone{}
 // maxOffset is the largest offset in seconds, to either side.
 const maxOffset = 18 * 3600
 
-// ZoneOf makes a zone of a Go location; nil and time.UTC are the offset 0.
+// ZoneOf converts a Go location to a zone; nil and time.UTC are the offset 0.
 func ZoneOf(l *time.Location) Zone {
 	if l == nil || l == time.UTC {
 		return UTC
@@ -28,10 +28,10 @@ func ZoneOf(l *time.Location) Zone {
 	return Zone{Location: l}
 }
 
-// locations caches *time.Location by the name that was asked for; it holds real zones' names alone, so it is bounded.
+// locations caches *time.Location by requested name. It holds only names of real zones, so it is bounded.
 var locations sync.Map
 
-// loadLocation finds a named zone of the IANA database; names are case-sensitive and a space stands for an underscore.
+// loadLocation loads a named zone of the IANA database. Names are case-sensitive, and a space means an underscore.
 func loadLocation(name string) (*time.Location, error) {
 	if l, ok := locations.Load(name); ok {
 		return l.(*time.Location), nil
@@ -72,9 +72,9 @@ func (z Zone) offsetAt(sec int64) int32 {
 // anyOffset prefers neither of the two instants of a clock reading that occurs twice.
 const anyOffset int32 = math.MinInt32
 
-// resolve finds the instant of a clock reading, both in seconds since the epoch, and the offset then. A reading that
-// occurs twice takes the earlier instant, unless prefer is the offset of the later. One that the zone skips is read
-// with the offset before the gap, and so comes out later by the gap's length.
+// resolve returns the instant of a clock reading, both in seconds since the epoch, and its offset. A reading that occurs twice means
+// the earlier instant, unless prefer is the offset of the later. A reading in a gap uses the offset before the gap, which moves it
+// later by the gap's length.
 func (z Zone) resolve(local int64, prefer int32) (sec int64, offset int32) {
 	if z.Location == nil {
 		return local - int64(z.Offset), z.Offset
@@ -91,8 +91,8 @@ func (z Zone) resolve(local int64, prefer int32) (sec int64, offset int32) {
 	return sec, z.offsetAt(sec)
 }
 
-// In places a clock reading in a zone. A reading that occurs twice is the earlier one; one that the zone skips comes out
-// later by the length of the gap.
+// In places a clock reading in a zone. A reading that occurs twice is the earlier one; a reading in a gap moves later by the length
+// of the gap.
 func (t LocalDateTime) In(z Zone) DateTime { return t.in(z, anyOffset) }
 
 func (t LocalDateTime) in(z Zone, prefer int32) DateTime {
@@ -110,5 +110,5 @@ func (t DateTime) Local() LocalDateTime {
 	return LocalDateTime{Sec: t.Sec + int64(t.Offset), Nano: t.Nano}
 }
 
-// inZone is the zone that the date-time stands in.
+// inZone is the zone of the date-time.
 func (t DateTime) inZone() Zone { return Zone{Offset: t.Offset, Location: t.Zone} }

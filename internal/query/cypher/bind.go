@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// binder turns one statement into a plan. The first error stays in err; what is bound after it is discarded.
+// binder binds one statement to a plan. err keeps the first error; later results are discarded.
 type binder struct {
 	opts   Options
 	q      *plan.Query
@@ -316,12 +316,12 @@ func (b *binder) ofFile(name string) plan.Expr {
 	return &plan.Const{}
 }
 
-// declare brings a variable into scope.
+// declare adds a variable to the scope.
 func (b *binder) declare(name string, c plan.Col) {
 	b.scope = b.scope.with(binding{name: name, col: c})
 }
 
-// variable binds a variable that stands as an expression.
+// variable binds a variable used as an expression.
 func (b *binder) variable(v *ast.Variable) plan.Expr {
 	bd, ok := b.scope.find(v.Name)
 	if ok && bd.alias != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// TestBind prints the plans of testdata/bind. The procedure test.proc is there.
+// TestBind prints the plans of testdata/bind. The procedure test.proc exists.
 func TestBind(t *testing.T) {
 	procs := procedures{
 		signature(t, "test.proc(in :: INTEGER?) :: (a :: INTEGER?, b :: STRING?)"),

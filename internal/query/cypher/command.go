@@ -41,7 +41,7 @@ type (
 	// AlterTTL sets or removes the TTL of a label or an edge type; one of the two is set.
 	AlterTTL struct {
 		Label, Type string
-		// Create says that the label or type must not have a TTL; with IfNotExists, an existing one stays.
+		// Create requires that the label or type has no TTL; with IfNotExists, an existing one stays.
 		Create, IfNotExists bool
 		Remove              bool
 		// Options are constants and parameters by the names of the options, or, if Whole is set, one parameter.

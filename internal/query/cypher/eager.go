@@ -18,7 +18,7 @@ type flow struct {
 	merged *effects
 }
 
-// finish says that the last node consumes all rows before it returns one.
+// finish reports whether the last node consumes all rows before it returns one.
 func (f *flow) finish() { f.done = effects{} }
 
 // effects binds a clause or a part of one, returns its effects, and adds them to those of the enclosing clause.
@@ -70,13 +70,13 @@ func needsEager(before, clause *effects) string {
 	return ""
 }
 
-// batchable reports whether the clauses of a subplan have the same effect for many outer rows at once as for one row after
-// another: each clause is done with all rows before the next begins, so that what a clause does for a row is done before an
-// earlier clause gets to a later row. No two clauses may see or undo what the other does, as in needsEager, however many rows
-// there are. What one clause does, it does row after row in their order, except for those that are noted as alone.
+// batchable reports whether the clauses of a subplan have the same effect for many outer rows at once as for one row after another.
+// Each clause processes all rows before the next begins, so it may act for a later row before an earlier clause would have. This is
+// safe if no two clauses see or undo each other's changes, as in needsEager, however many rows there are. A single clause processes
+// its rows in order, except for those noted as alone.
 //
-// What a row finds by itself alone and deletes may be found for a later row as well, but is then deleted once. Where nothing is
-// returned, that makes no difference.
+// A later row may find an element that only an earlier row found and deleted, but the element is deleted once. Without results, that
+// makes no difference.
 func (fr *frame) batchable(returns bool) bool {
 	if !slices.ContainsFunc(fr.clauses, (*effects).writes) {
 		return false // it runs in batches regardless
@@ -108,7 +108,7 @@ type effects struct {
 	setKeys  nameSet
 	relabels nameSet
 	deletes  bool
-	// alone says that a clause reads for all rows at once what it changes for each.
+	// alone reports whether a clause reads for all rows at once what it changes for each.
 	alone bool
 	// finds is the vertex that a MATCH finds only by its own properties and labels and values of the row; drops is the only
 	// vertex that a DELETE deletes.

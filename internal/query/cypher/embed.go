@@ -72,7 +72,7 @@ func plain(x ast.Expr) (err error) {
 	return err
 }
 
-// Return binds a projection, written as after RETURN, on top of the plan and makes its columns the result.
+// Return binds a projection, in the syntax of RETURN's items, on top of the plan and makes its columns the result.
 func (e *Embedding) Return(text string, vars ...Variable) error {
 	stmt, err := parse.Statement("RETURN " + text)
 	if err != nil {

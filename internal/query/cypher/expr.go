@@ -160,7 +160,7 @@ func (b *binder) binary(e *ast.Binary) plan.Expr {
 	return op(code, e.Pos, args...)
 }
 
-// comparison binds a chain of comparisons. An operand in the middle stands in two of them.
+// comparison binds a chain of comparisons. A middle operand belongs to two of them.
 func (b *binder) comparison(e *ast.Comparison) plan.Expr {
 	left := b.expr(e.First)
 	var all []plan.Expr

@@ -17,10 +17,10 @@ func LiteralName(i int) string { return literalPrefix + strconv.Itoa(i) }
 // IsLiteralName reports whether a parameter's name is a LiteralName.
 func IsLiteralName(name string) bool { return strings.HasPrefix(name, literalPrefix) }
 
-// lifter replaces literals whose value does not affect the plan by parameters: what a property is compared with, looked up by
-// or set to, and, where nothing is written, SKIP and LIMIT. Literals elsewhere stay: in the items of WITH and RETURN they are
-// part of a column's name, and one expression is found in another by its text; in lengths of paths, arguments of functions and
-// lists that are unwound the plan depends on them.
+// lifter replaces literals whose value does not affect the plan by parameters: values that properties are compared with, looked up
+// by or set to and, in statements that do not write, SKIP and LIMIT. Other literals stay: in the items of WITH and RETURN they are
+// part of a column's name, and one expression finds another by its text; the plan depends on those in lengths of paths, arguments of
+// functions and unwound lists.
 type lifter struct {
 	literals []parse.Literal
 	at       map[int]int // their numbers by their offset
@@ -29,7 +29,7 @@ type lifter struct {
 
 func lift(stmt *ast.Statement, literals []parse.Literal) {
 	if stmt.Mode != ast.ModeRun || len(literals) == 0 {
-		return // EXPLAIN and PROFILE show what was written
+		return // EXPLAIN and PROFILE show the original literals
 	}
 	l := &lifter{literals: literals, at: make(map[int]int, len(literals))}
 	for i := range literals {

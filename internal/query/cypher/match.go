@@ -54,7 +54,7 @@ type patternBinder struct {
 	later []func()
 }
 
-// pattern binds paths and their WHERE as the pattern of m and brings its variables into scope.
+// pattern binds paths and their WHERE as the pattern of m and declares its variables.
 func (b *binder) pattern(m *plan.Match, paths []*ast.PathPattern, where ast.Expr) {
 	p := &patternBinder{binder: b, m: m, fresh: map[plan.Col]bool{}, vertex: map[plan.Col]int{}}
 	b.matches = append(b.matches, m)
@@ -126,7 +126,7 @@ func (p *patternBinder) search(path *ast.PathPattern) string {
 // elements binds the elements of a path and returns its columns: vertex, edge, vertex, ….
 func (p *patternBinder) elements(elements []ast.PathElement, shortest string) []plan.Col {
 	var cols []plan.Col
-	var edge ast.PathElement // whose right end is to come
+	var edge ast.PathElement // its right end is not bound yet
 	vertex := func(n *ast.NodePattern) {
 		v := p.node(n)
 		if edge != nil {

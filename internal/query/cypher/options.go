@@ -10,13 +10,13 @@ import (
 
 // Options is what the front end knows about the engine.
 type Options struct {
-	// Procedures finds a procedure's signature by its name; nil: there are none. What SHOW lists are procedures too:
-	// show.indexes, show.constraints, show.graphs, show.functions, show.procedures, show.transactions and show.user, each with the
-	// arguments filter :: STRING ("" or, in capitals, as in SHOW RANGE INDEXES) and names :: LIST<STRING>.
+	// Procedures returns a procedure's signature by name; nil: there are none. The lists of SHOW are procedures too: show.indexes,
+	// show.constraints, show.graphs, show.functions, show.procedures, show.transactions and show.user, each with the arguments filter
+	// :: STRING ("" or, in capitals, as in SHOW RANGE INDEXES) and names :: LIST<STRING>.
 	Procedures func(name string) (Signature, bool)
 	// ProcedureNames returns the names of all procedures, for suggestions; nil: there are none.
 	ProcedureNames func() []string
-	// Eager makes every clause wait for all rows of those before it: slower, with the same results. Tests use it.
+	// Eager makes every clause wait for all rows of those before it: slower, with equal results. Tests use it.
 	Eager bool
 	// Literals, if set, are those of the text. Compile replaces each literal whose value does not affect the plan by the
 	// parameter LiteralName(i), and sets its Lifted.
@@ -40,9 +40,10 @@ type Signature struct {
 	Results []Field
 	Writes  bool // changes the graph
 	Calls   bool // runs statements
-	// WriteKey is the key of an argument that makes a call change the graph if the call sets it; or "".
+	// WriteKey is the key of an argument that makes a call write if the call sets it; or "".
 	WriteKey string
-	// SetsVector says that a call is a SET: of a property of its first argument, by the name in its second, to the vector in its third.
+	// SetsVector reports whether a call acts as a SET: it sets a property of its first argument, named by its second, to the vector
+	// in its third.
 	SetsVector bool
 }
 

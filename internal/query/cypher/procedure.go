@@ -67,7 +67,7 @@ func hasEntry(arg ast.Expr, key string) bool {
 	return ok && slices.ContainsFunc(m.Entries, func(e *ast.MapEntry) bool { return e.Key == key })
 }
 
-// optionalProcedure binds a call that gives a row of nulls where the procedure gives none.
+// optionalProcedure binds a call that returns a row of nulls if the procedure returns no row.
 func (b *binder) optionalProcedure(f *flow, c *ast.CallProcedure, sig *Signature) []binding {
 	inner := *c
 	inner.Optional = false
@@ -109,7 +109,7 @@ func (b *binder) arguments(c *ast.CallProcedure, sig *Signature) []plan.Expr {
 	return args
 }
 
-// yields makes the columns of a call: those of YIELD, or all if the statement is the call alone.
+// yields declares the columns of a call: those of YIELD, or all if the statement is only the call.
 func (b *binder) yields(n *plan.CallProc, c *ast.CallProcedure, sig *Signature) []binding {
 	var out []binding
 	add := func(field, name string, at ast.Node) {

@@ -17,7 +17,7 @@ type column struct {
 	fx   effects // of expr, except for the arguments of aggregates
 }
 
-// passes says that the column is one of the input.
+// passes reports whether the column is one of the input.
 func (c *column) passes() bool {
 	r, ok := c.expr.(*plan.ColRef)
 	return ok && r.Col == c.col
@@ -107,7 +107,7 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 	}
 	b.aggs = nil
 	var preds []plan.Expr
-	late := &effects{} // of what is computed when rows have been ordered or grouped
+	late := &effects{} // of expressions computed after ordering or grouping
 	if where != nil {
 		late = b.effects(func() { preds = conjuncts(b.expr(where)) })
 		if grouped || p.Distinct {
@@ -124,8 +124,7 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 	}
 	b.admit(f)
 
-	// Columns that come into being before the order is made are computed first; the others only for the rows that
-	// are left.
+	// The columns that the order needs are computed first, the others only for the remaining rows.
 	early, ordering := reading(keys, preds), reading(keys, nil)
 	for _, c := range cols {
 		if c.agg || !grouped && !p.Distinct && !ordering.Has(c.col) {
@@ -158,7 +157,7 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 	return cols
 }
 
-// columns binds the items of a projection and gives each its column.
+// columns binds the items of a projection and assigns a column to each.
 func (b *binder) columns(p *ast.Projection, aggs *aggregation) []*column {
 	var cols []*column
 	if p.Star {

@@ -152,10 +152,10 @@ func sameLabels(a, b *plan.LabelExpr) bool {
 	return a.Op == b.Op && a.Name == b.Name && slices.EqualFunc(a.Args, b.Args, sameLabels)
 }
 
-// volatile are the functions that give another value at each call.
+// volatile are the functions that return a different value at each call.
 var volatile = map[string]bool{"rand": true, "randomuuid": true}
 
-// evaluateOnce says that an expression must not or had better not be evaluated twice.
+// evaluateOnce reports whether evaluating an expression twice would be wrong or slow.
 func evaluateOnce(e plan.Expr) bool {
 	switch e := e.(type) {
 	case *plan.Subquery, *plan.Comprehension, *plan.Quantifier, *plan.Reduce:

@@ -17,7 +17,7 @@ type binding struct {
 	why   string
 }
 
-// scope is the variables that can be seen at one place. It is never changed: with and without make new ones.
+// scope is the set of variables visible at one place. It is immutable: with and without return new ones.
 type scope []binding
 
 func (s scope) find(name string) (binding, bool) {
@@ -49,7 +49,7 @@ func (s scope) without(o scope) scope {
 	})
 }
 
-// hidden says that a variable is no one's to write.
+// hidden reports whether no statement can write a variable's name.
 func (b *binding) hidden() bool { return strings.HasPrefix(b.name, "\x00") }
 
 // sorted returns the variables by name, as * lists them.
@@ -61,8 +61,8 @@ func (s scope) sorted() scope {
 
 // frame is a subplan under construction.
 type frame struct {
-	outer scope // what it may take from the row around it
-	// lasting says that the outer variables can be seen after a WITH that does not name them.
+	outer scope // columns that it may take from the row around it
+	// lasting reports whether the outer variables stay visible after a WITH that does not name them.
 	lasting bool
 	used    []plan.Col
 	args    []*plan.Argument

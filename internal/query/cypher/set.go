@@ -5,8 +5,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// set binds SET. What follows a MERGE for a single row of a subplan is done as part of it, whether it makes or finds something, so
-// that the two are one clause where the subplan runs for many outer rows.
+// set binds SET. If it follows a MERGE for a single row of a subplan, it becomes part of the MERGE, whether that creates or matches,
+// so that the two are one clause when the subplan runs for many outer rows.
 func (b *binder) set(f *flow, c *ast.Set) {
 	items := b.setItems(c.Items)
 	if m := f.merge; m != nil && f.node == m &&
@@ -20,8 +20,8 @@ func (b *binder) set(f *flow, c *ast.Set) {
 	f.node = &plan.Set{Input: f.node, Items: items}
 }
 
-// setsOwn reports whether SET items of a MERGE of one vertex change it alone and read nothing of others, so that they may be done for
-// one such vertex after the other.
+// setsOwn reports whether SET items of a MERGE of one vertex change only that vertex and read no other, so that they may run for one
+// such vertex after another.
 func (b *binder) setsOwn(m *plan.Merge, items []plan.SetItem) bool {
 	if len(m.Create.Vertices) != 1 || len(m.Create.Edges) > 0 {
 		return len(items) == 0

@@ -107,7 +107,7 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 		apply.Kind = plan.Optional
 	}
 	if !r.returns {
-		// A unit subquery keeps its input's rows: the aggregate over nothing gives one row for each.
+		// A unit subquery keeps its input's rows: the aggregate without keys returns one row for each.
 		apply.Sub, apply.Kind, one = &plan.Aggregate{Input: r.node}, plan.Inner, f.one
 	}
 	f.node, f.one = apply, one
@@ -128,7 +128,7 @@ func (b *binder) stored(f *flow, v *ast.Variable) plan.Col {
 	return c
 }
 
-// fresh gives a result columns of its own where it passes on outer columns or one column twice.
+// fresh copies the columns of a result that are outer columns or repeat, so that each is a column of its own.
 func (b *binder) fresh(r result, outer scope) result {
 	p := &plan.Project{Input: r.node}
 	cols := make([]plan.Col, 0, len(r.cols))

@@ -10,8 +10,8 @@ var reactions = map[ast.OnError]plan.OnError{
 	ast.OnErrorFail: plan.OnErrorFail, ast.OnErrorContinue: plan.OnErrorContinue, ast.OnErrorBreak: plan.OnErrorBreak,
 }
 
-// ownTransactions checks that CALL {…} IN TRANSACTIONS stands where it may: the rows that it is called for come from reading
-// alone, and the statement has one part.
+// ownTransactions checks that CALL {…} IN TRANSACTIONS is allowed: reading clauses produce its input rows, and the statement has one
+// part.
 func (b *binder) ownTransactions(c *ast.CallSubquery) {
 	if c.Optional {
 		b.unsupported(c, "OPTIONAL CALL {…} IN TRANSACTIONS is")
@@ -36,8 +36,8 @@ func (b *binder) writing(c ast.Clause) {
 	}
 }
 
-// inTransactions puts CALL {…} IN TRANSACTIONS on top of f; r is the bound subquery, and together says whether it may run for
-// many rows at once. The rows before it are read from one cut, so nothing has to wait for them.
+// inTransactions adds CALL {…} IN TRANSACTIONS on top of f; r is the bound subquery, and together reports whether it may run for
+// many rows at once. Its input rows come from one snapshot, so nothing has to wait for them.
 func (b *binder) inTransactions(f *flow, c *ast.CallSubquery, r result, together bool) {
 	t := c.InTransactions
 	n := &plan.Transactions{

@@ -6,13 +6,13 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// creation collects what a CREATE or MERGE makes.
+// creation collects the elements that a CREATE or MERGE creates.
 type creation struct {
 	*binder
-	nodes []*plan.Create // one after another: a property may be computed from what an earlier one makes
+	nodes []*plan.Create // in order: a property may depend on an earlier element
 	made  plan.ColSet    // by the last of nodes
 	all   []plan.Col
-	paths []plan.Item                  // of what all nodes make
+	paths []plan.Item                  // of all nodes
 	ahead map[*plan.Create][]plan.Item // paths that a node reads
 }
 
@@ -45,9 +45,8 @@ func (b *binder) create(f *flow, paths []*ast.PathPattern) {
 	f.paths(c.paths)
 }
 
-// compute has properties that subqueries give, except for those that read columns of without, computed for all rows before
-// nodes make anything: the clause does not see there what it makes, nor does the answer depend on how many rows are made
-// at a time.
+// compute evaluates properties with subqueries, except those that read columns of without, for all rows before any node is created:
+// the clause does not see its own elements there, and the answer does not depend on the number of rows in a batch.
 func (c *creation) compute(f *flow, without plan.ColSet, nodes ...*plan.Create) {
 	var items []plan.Item
 	take := func(e *plan.Expr) {
@@ -88,7 +87,7 @@ func (c *creation) compute(f *flow, without plan.ColSet, nodes ...*plan.Create) 
 	if len(items) == 0 {
 		return
 	}
-	if without == nil && !f.one { // what was made before is made for all rows
+	if without == nil && !f.one { // earlier elements are created for all rows
 		f.node = &plan.Eager{Input: f.node, Why: whyOwn}
 	}
 	f.node = &plan.Project{Input: f.node, Items: items, Keep: true}
@@ -220,14 +219,14 @@ func (c *creation) props(e ast.Expr) plan.Expr {
 	return x
 }
 
-// names binds the expressions that give labels or a type.
+// names binds the expressions of labels or a type.
 func (c *creation) names(of []ast.Expr) []plan.Expr {
 	xs := c.exprs(of)
 	c.after(xs...)
 	return xs
 }
 
-// after has what is made with expressions made after what they read.
+// after delays the creation of elements with expressions until the elements that they read exist.
 func (c *creation) after(xs ...plan.Expr) {
 	for col := range plan.Reads(xs...) {
 		if c.made.Has(col) {

@@ -248,7 +248,8 @@ func (v *validator) sets(n plan.Node, in plan.ColSet, items []plan.SetItem) {
 	}
 }
 
-// walk checks the conditions of a walk over rows with the columns out: those on a repetition see what it visits as well.
+// walk checks the conditions of a walk over rows with the columns out. Conditions on a repetition also see the vertices and edges
+// that it visits.
 func (v *validator) walk(n plan.Node, out plan.ColSet, w *plan.Walk) {
 	if w == nil {
 		return

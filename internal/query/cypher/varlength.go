@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// length turns a repetition into bounds; one that does not say begins at 1.
+// length returns the bounds of a repetition; the default minimum is 1.
 func (p *patternBinder) length(r *ast.Range) *plan.Length {
 	l := &plan.Length{Min: p.opt(r.Min), Max: p.opt(r.Max)}
 	if l.Min == nil {
@@ -38,7 +38,7 @@ func (p *patternBinder) varEdge(e plan.PatEdge, v *ast.Variable) varEdge {
 
 func (v varEdge) edge() *plan.PatEdge { return &v.p.m.Pattern.Edges[v.i] }
 
-// each returns the column that stands for one edge in the conditions on each.
+// each returns the column that represents one edge in the conditions on each.
 func (v varEdge) each() plan.Col {
 	e := v.edge()
 	if e.EdgeVar == 0 {
@@ -52,7 +52,7 @@ func (v varEdge) add(x plan.Expr) {
 	v.edge().Where = append(v.edge().Where, conjuncts(x)...)
 }
 
-// where adds a condition in which the names stand for the edge and its ends.
+// where adds a condition in which the names refer to the edge and its ends.
 func (v varEdge) where(e ast.Expr, names ...binding) {
 	if e == nil {
 		return
@@ -65,8 +65,8 @@ func (v varEdge) where(e ast.Expr, names ...binding) {
 	})
 }
 
-// quantified binds a quantified path pattern. One of one relationship, ((x)-[r]->(y) WHERE …){m,n}, is a variable length
-// relationship; what it says of x and y are conditions on the ends of each edge.
+// quantified binds a quantified path pattern. A pattern of one relationship, ((x)-[r]->(y) WHERE …){m,n}, is a variable length
+// relationship; its conditions on x and y apply to the ends of each edge.
 func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) plan.Col {
 	x, r, y, ok := step(s)
 	if !ok || r.Direction == ast.DirectionBoth && (constrained(x) || constrained(y)) || x.Variable != nil && name(x.Variable) == name(y.Variable) {

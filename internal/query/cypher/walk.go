@@ -74,7 +74,7 @@ func (p *patternBinder) repeated(s *ast.SubpathPattern, left, right plan.Col) pl
 	return edges
 }
 
-// alternate returns the nodes of a path and what stands between them, with nodes put where none is written.
+// alternate returns the nodes of a path and the elements between them, and adds nodes where the text omits them.
 func (p *patternBinder) alternate(elements []ast.PathElement) (nodes []*ast.NodePattern, steps []ast.PathElement, ok bool) {
 	for _, el := range elements {
 		n, isNode := el.(*ast.NodePattern)
@@ -96,7 +96,7 @@ func (p *patternBinder) alternate(elements []ast.PathElement) (nodes []*ast.Node
 	return nodes, steps, true
 }
 
-// edge returns the pattern's edge that stands for the walk.
+// edge returns the edge of the pattern that represents the walk.
 func (w *walkBinder) edge(left, right, col plan.Col) plan.PatEdge {
 	e := plan.PatEdge{Col: col, Left: left, Right: right, Walk: w.w, Length: &plan.Length{}}
 	w.fresh[col] = true
@@ -143,7 +143,7 @@ func intOr(e plan.Expr, other int64) int64 {
 	return other
 }
 
-// single creates a column for a vertex or an edge that stands once in the walk. Where its variable is known already, the two must be
+// single creates a column for a vertex or an edge that occurs once in the walk. If its variable is already bound, the two must be
 // equal.
 func (w *walkBinder) single(v *ast.Variable, kind graph.ValueKind) plan.Col {
 	c := w.newCol(name(v), kind)
@@ -177,8 +177,8 @@ func (w *walkBinder) where(e ast.Expr) {
 	}
 }
 
-// place puts conditions where they can be tested first: on a part, on a node, on the whole walk, or, where they are about its
-// ends alone, beside it.
+// place assigns conditions to where they can be tested first: a part, a node, the whole walk or, if they concern only its ends,
+// outside the walk.
 func (w *walkBinder) place(e plan.Expr) {
 	for _, c := range conjuncts(e) {
 		where := w.home(plan.Reads(c))
@@ -279,8 +279,8 @@ func hopsOf(p *ast.PathPattern) (first *ast.NodePattern, hops []hopPattern, ok b
 	return first, hops, ok && len(p.Elements)%2 == 1
 }
 
-// repeat adds a repeated part. Within it a variable is a vertex or an edge; outside it is the list of what all repetitions
-// matched.
+// repeat adds a repeated part. Within it, a variable is a vertex or an edge; outside, it is the list of the matches of all
+// repetitions.
 func (w *walkBinder) repeat(first *ast.NodePattern, hops []hopPattern, length *ast.Range, where ast.Expr, left plan.Col) {
 	l := w.length(length)
 	part := plan.WalkPart{Repeat: true, Min: l.Min, Max: l.Max, Edges: w.newCol("", graph.List)}
@@ -294,7 +294,7 @@ func (w *walkBinder) repeat(first *ast.NodePattern, hops []hopPattern, length *a
 		p.Where = append(p.Where, conjuncts(e)...)
 	}
 	ref := func(c plan.Col) func() plan.Expr { return func() plan.Expr { return &plan.ColRef{Col: c} } }
-	// bind makes the column of an element and the list that its variable stands for.
+	// bind creates the column of an element and the list of its variable.
 	bind := func(v *ast.Variable, kind graph.ValueKind, all func() plan.Expr) plan.Col {
 		c := w.newCol(name(v), kind)
 		if v == nil {

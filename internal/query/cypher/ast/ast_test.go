@@ -38,7 +38,7 @@ func labels(t *testing.T, pattern string) ast.LabelExpr {
 	return l
 }
 
-// TestPlainLabels tells conjunctions and disjunctions of names from other conditions.
+// TestPlainLabels distinguishes conjunctions and disjunctions of names from other conditions.
 func TestPlainLabels(t *testing.T) {
 	for pattern, want := range map[string][2][]string{
 		"":       {{}, {}},
@@ -72,7 +72,7 @@ var everything = []string{
 	"DROP CONSTRAINT c", "CREATE GRAPH g", "DROP GRAPH g", "SHOW TRANSACTIONS 'a' YIELD x AS y ORDER BY y WHERE y RETURN y", "TERMINATE TRANSACTION 'a'",
 }
 
-// TestInspectMeetsAll compares Inspect with a walk by reflection over every kind of node, and prints each alone.
+// TestInspectMeetsAll compares Inspect with a walk by reflection over every kind of node, and prints each node without its children.
 func TestInspectMeetsAll(t *testing.T) {
 	types := map[string]bool{}
 	for _, text := range everything {
@@ -120,7 +120,7 @@ func collect(v reflect.Value, into map[ast.Node]bool) {
 	}
 }
 
-// TestInspectPrunes leaves out what is below a node that is refused.
+// TestInspectPrunes omits the children of a rejected node.
 func TestInspectPrunes(t *testing.T) {
 	e, err := parse.Expression("a + f(b)")
 	require.NoError(t, err)

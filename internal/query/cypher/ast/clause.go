@@ -7,7 +7,7 @@ type Clause interface {
 	clause()
 }
 
-// MatchMode says what one match of a pattern may repeat.
+// MatchMode says which elements one match of a pattern may repeat.
 type MatchMode uint8
 
 // The match modes.
@@ -84,7 +84,7 @@ type ProjectionItem struct {
 	Text  string    // the exact source text of Expr
 }
 
-// Name is the column's name: the alias, the variable that stands alone, or the expression's source text.
+// Name is the column's name: the alias, the variable if the item is one, or the expression's source text.
 func (i *ProjectionItem) Name() string {
 	if i.Alias != nil {
 		return i.Alias.Name
@@ -153,7 +153,7 @@ type SetItem interface {
 	setItem()
 }
 
-// SetProperty is target = value, where Target is a *Property, or an *Index whose index gives the key.
+// SetProperty is target = value, where Target is a *Property, or an *Index whose index is the key.
 type SetProperty struct {
 	At
 	Target Expr
@@ -221,7 +221,7 @@ type CallProcedure struct {
 	Name       string // as written, with dots
 	Args       []Expr
 	Implicit   bool // no parentheses: parameters of the statement are the arguments
-	Standalone bool // the statement is this clause alone
+	Standalone bool // the statement consists of this clause
 	Optional   bool
 	Yield      *Yield // or nil
 }
@@ -241,7 +241,7 @@ type YieldItem struct {
 	Alias *Variable // or nil
 }
 
-// Name is the name under which the field comes into scope.
+// Name is the variable's name in scope.
 func (i *YieldItem) Name() string {
 	if i.Alias != nil {
 		return i.Alias.Name
@@ -261,7 +261,7 @@ type CallSubquery struct {
 	InTransactions *InTransactions // or nil
 }
 
-// OnError says what a failed inner transaction does.
+// OnError is the reaction to a failed inner transaction.
 type OnError uint8
 
 // The reactions to a failed inner transaction.
@@ -295,7 +295,7 @@ type Finish struct {
 	At
 }
 
-// Braces is { query } where a single query may stand.
+// Braces is { query } in place of a single query.
 type Braces struct {
 	At
 	Query *Query
@@ -310,7 +310,7 @@ type Conditional struct {
 // ConditionalBranch is one branch of a Conditional.
 type ConditionalBranch struct {
 	At
-	When  Expr // nil: ELSE, which comes last
+	When  Expr // nil: ELSE, which is last
 	Query *Query
 }
 

@@ -151,7 +151,7 @@ type PatternComprehension struct {
 	Projection Expr
 }
 
-// PatternPredicate is a path pattern that stands where a boolean may.
+// PatternPredicate is a path pattern used as a boolean.
 type PatternPredicate struct {
 	At
 	Path *PathPattern
@@ -205,7 +205,7 @@ type CaseTest struct {
 	Predicate bool // Expr is a predicate on *CaseOperand
 }
 
-// CaseOperand stands for the value of the operand of the enclosing CASE.
+// CaseOperand is the value of the operand of the enclosing CASE.
 type CaseOperand struct {
 	At
 }

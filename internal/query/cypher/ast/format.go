@@ -3,7 +3,7 @@ package ast
 import "strings"
 
 // Format writes any part of the tree in normal form: keywords in capitals, one clause a line, no needless parentheses, names in
-// backticks only where they need them. Parsing the normal form of a statement gives the same tree, except for places.
+// backticks only if they need them. Parsing the normal form of a statement returns the same tree, except for positions.
 func Format(n Node) string {
 	p := printer{separator: "\n"}
 	p.node(n)
@@ -17,8 +17,8 @@ func FormatFull(n Node) string {
 	return p.b.String()
 }
 
-// Key writes an expression so that expressions that are the same except for their places, and the case of the names of their
-// functions, give the same text.
+// Key returns the text of an expression. Expressions that differ only in positions and in the case of function names have equal
+// keys.
 func Key(e Expr) string {
 	p := printer{separator: " ", fold: true}
 	p.node(e)
@@ -28,7 +28,7 @@ func Key(e Expr) string {
 // Equal reports whether two expressions have the same key.
 func Equal(a, b Expr) bool { return Key(a) == Key(b) }
 
-// printer writes nodes to b. separator stands between clauses: a line break, or a space within braces.
+// printer writes nodes to b. separator separates clauses: a line break, or a space within braces.
 type printer struct {
 	b         strings.Builder
 	separator string

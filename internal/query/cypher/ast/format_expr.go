@@ -23,7 +23,7 @@ const (
 	precAtom
 )
 
-// binaryOps gives the spelling and strength of infix operators, by operator.
+// binaryOps maps infix operators to their spelling and precedence.
 var binaryOps = [...]struct {
 	text string
 	prec int
@@ -462,7 +462,7 @@ func formatFloat(f float64) string {
 	return s + ".0"
 }
 
-// typ writes a type; alternatives stand in brackets, because a bare | could end a comprehension's condition.
+// typ writes a type, with alternatives in brackets, because a bare | could end a comprehension's condition.
 func (p *printer) typ(t *Type) {
 	if len(t.Alternatives) > 0 {
 		p.put("ANY<")

@@ -64,7 +64,7 @@ func (p *printer) relationship(e *RelationshipPattern) {
 	p.quantifier(e.Quantifier)
 }
 
-// inside writes what stands between the brackets of a node or relationship pattern.
+// inside writes the text between the brackets of a node or relationship pattern.
 func (p *printer) inside(v *Variable, labels LabelExpr, length *Range, properties, where Expr) {
 	space := ""
 	if v != nil {

@@ -30,7 +30,7 @@ func Inspect(n Node, visit func(Node) bool) {
 
 type walker func(Node) bool
 
-// all visits parts of which some may be absent as nil interfaces.
+// all visits parts, some of which may be nil interfaces.
 func (w walker) all(parts ...Node) {
 	for _, p := range parts {
 		Inspect(p, w)

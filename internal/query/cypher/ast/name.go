@@ -39,7 +39,7 @@ func plain(name string) bool {
 	return name != ""
 }
 
-// Quote writes a label, relationship type, property key or the like, in backticks only if it needs them.
+// Quote writes a label, relationship type, property key or similar name, in backticks only if it needs them.
 func Quote(name string) string {
 	if plain(name) {
 		return name

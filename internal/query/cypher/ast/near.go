@@ -23,7 +23,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// distance is the number of letters to add, drop, change or swap with their neighbour to make b of a.
+// distance returns the edit distance of a and b: letters added, dropped, changed or swapped with a neighbour.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, row := make([]int, len(y)+1), make([]int, len(y)+1)

@@ -16,7 +16,7 @@ type At struct {
 // Position returns the node's position.
 func (a At) Position() graph.Pos { return a.Pos }
 
-// Mode says how to run a statement.
+// Mode selects how a statement runs.
 type Mode uint8
 
 // The modes.

@@ -66,8 +66,8 @@ func Statement(s *ast.Statement, o Options) (err error) {
 
 type checker struct {
 	Options
-	// unnamed reports the first call whose results have no names. It runs last, because a use of such a result makes a better
-	// message.
+	// unnamed reports the first call whose results have no names. It runs last, because an error about the use of such a result is
+	// clearer.
 	unnamed func()
 }
 

@@ -1,6 +1,6 @@
-// Package check applies the rules that openCypher puts at compile time to a syntax tree.
+// Package check applies openCypher's compile-time rules to a syntax tree.
 //
-// What passes has its variables defined where they are used and with one kind, its aggregates only where groups are formed, its
-// functions and procedures known, and no operand whose type is known from the text to be wrong. Values that only a run can know
-// are the executor's to check.
+// In a tree that passes, variables are defined where they are used and have one kind, aggregates occur only where groups are formed,
+// functions and procedures exist, and no operand has a type that the text shows to be wrong. The executor checks values that are
+// known only at run time.
 package check

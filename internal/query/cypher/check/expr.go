@@ -13,7 +13,7 @@ type aggregateUse uint8
 const (
 	aggregatesForbidden aggregateUse = iota
 	aggregatesAllowed
-	aggregatesMatched // only those that are columns already
+	aggregatesMatched // only expressions that are columns already
 	aggregatesInside  // within an aggregate
 )
 
@@ -25,7 +25,7 @@ type env struct {
 	operand    typ            // of the enclosing CASE
 }
 
-// in returns the surroundings in the body of a comprehension or the like, where no aggregate can stand.
+// in returns the context for the body of a comprehension or similar expression, which may not aggregate.
 func (v env) in(s *scope) env {
 	v.scope = s
 	if v.aggregates == aggregatesAllowed || v.aggregates == aggregatesMatched {
@@ -418,7 +418,7 @@ func (c *checker) aggregateCall(e *ast.Call, sig *fn.Function, v env) typ {
 		}
 		return result(sig)
 	}
-	if v.aggregates == aggregatesMatched { // a variable that grouping hides makes a better message
+	if v.aggregates == aggregatesMatched { // a variable hidden by grouping has a clearer message
 		for _, a := range e.Args {
 			c.expr(a, v)
 		}

@@ -95,7 +95,7 @@ func (m *matcher) relationship(e *ast.RelationshipPattern, s *scope) {
 	m.edges[e.Variable.Name] = true
 }
 
-// subpath adds the variables of a parenthesised path; under a quantifier each holds a list of what it matched.
+// subpath adds the variables of a parenthesised path; under a quantifier, each holds a list of its matches.
 func (m *matcher) subpath(e *ast.SubpathPattern, s *scope) {
 	if e.Quantifier == nil {
 		m.define(e.Path, s)
@@ -171,7 +171,7 @@ func one(e *ast.RelationshipPattern, s *scope) *scope {
 	return s.with(e.Variable.Name, aRelationship)
 }
 
-// singles returns the scope within a quantified path: its variables are what one repetition matched.
+// singles returns the scope within a quantified path: its variables are the matches of one repetition.
 func singles(p *ast.PathPattern, s *scope) *scope {
 	in := newScope(s)
 	for _, e := range p.Elements {
@@ -277,7 +277,7 @@ func (c *checker) createRelationship(e *ast.RelationshipPattern, s *scope, creat
 	}
 }
 
-// created checks the properties of what is created, and that there is no condition.
+// created checks the properties of new elements, and that they have no condition.
 func (c *checker) created(where, properties ast.Expr, create bool, s *scope) {
 	if where != nil {
 		fail(unexpectedSyntax, where, "WHERE cannot stand in a pattern of CREATE or MERGE")

@@ -52,7 +52,7 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 	return out
 }
 
-// nameProjections gives map projections without an alias the name of their variable.
+// nameProjections names map projections without an alias after their variable.
 func nameProjections(items []*ast.ProjectionItem) {
 	for _, item := range items {
 		if m, ok := item.Expr.(*ast.MapProjection); ok && item.Alias == nil {
@@ -193,7 +193,7 @@ func free(e ast.Node, visit func(n ast.Node) bool) {
 	walk(e)
 }
 
-// count checks the number of rows to skip or to keep, or the like: a constant integer of at least 0, if it is constant.
+// count checks a number of rows to skip or keep: if constant, it must be an integer of at least 0.
 func (c *checker) count(e ast.Expr, what string) {
 	if e == nil {
 		return

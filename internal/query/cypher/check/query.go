@@ -9,8 +9,8 @@ import (
 
 // block is the context of a query.
 type block struct {
-	nested   bool // within CALL {…} and the like, WHEN or FOREACH
-	readOnly bool // in EXISTS {…} and the like: no updates
+	nested   bool // within CALL {…}, WHEN or FOREACH
+	readOnly bool // in EXISTS {…}, COUNT {…} or COLLECT {…}: no updates
 	noResult bool // in EXISTS {…} and COUNT {…}: a query may end without RETURN
 	aliased  bool // in CALL {…}: a column is a variable or has an alias
 	imports  *scope
@@ -67,7 +67,7 @@ func same(first, out *scope, at ast.Node, ordered bool, message string) {
 	}
 }
 
-// conditional checks WHEN … THEN …; its branches see what it sees.
+// conditional checks WHEN … THEN …; its branches share its scope.
 func (c *checker) conditional(cl *ast.Conditional, s *scope, b block) *scope {
 	b.aliased, b.imports, b.nested = true, nil, true
 	var first *scope

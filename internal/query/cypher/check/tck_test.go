@@ -26,7 +26,7 @@ type tckCase struct {
 	}
 }
 
-// lines calls f for every line of a file beside the repository. It gives false if the file is not there.
+// lines calls f for every line of a file beside the repository. It returns false if the file does not exist.
 func lines(t *testing.T, name string, f func([]byte)) bool {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -72,7 +72,7 @@ var runtimeOnly = map[string]string{
 	"ParameterMissing": "which parameters a request has is known when it runs",
 }
 
-// TestTCK holds the front end to the conformance cases: what must run passes, what must fail at compile time fails in that way.
+// TestTCK checks the front end against the conformance cases: valid statements pass, and compile-time errors are those expected.
 func TestTCK(t *testing.T) {
 	n := 0
 	found := lines(t, "tck/cases.jsonl", func(line []byte) {

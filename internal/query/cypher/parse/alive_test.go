@@ -29,7 +29,7 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// Literals asks too, and gives none of a text that it has not read to its end.
+// Literals polls too, and returns nothing for a text that it has not read to its end.
 func TestLiteralsAlive(t *testing.T) {
 	text := "RETURN 1" + strings.Repeat(" + 1", 20_000)
 	free := func(string) bool { return false }

@@ -90,7 +90,7 @@ func (p *parser) singleQuery() *ast.SingleQuery {
 	return q
 }
 
-// startsQuery reports whether a query, not a pattern, comes next within EXISTS {…} and the like.
+// startsQuery reports whether a query, not a pattern, follows within EXISTS {…} and similar braces.
 func (p *parser) startsQuery() bool {
 	if p.isSign("{") || p.is("WHEN") {
 		return true
@@ -103,7 +103,7 @@ func (p *parser) startsQuery() bool {
 	return false
 }
 
-// clause reads a clause; nil if none comes next.
+// clause parses a clause; nil if none follows.
 func (p *parser) clause() ast.Clause {
 	at := p.here()
 	switch {

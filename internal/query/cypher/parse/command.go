@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// command reads a statement that is not a query; nil if none comes next.
+// command parses a statement that is not a query; nil if none follows.
 func (p *parser) command() ast.Body {
 	at := p.here()
 	switch {
@@ -38,7 +38,7 @@ func (p *parser) command() ast.Body {
 	return nil
 }
 
-// administration reports whether a command of Neo4j's for users, roles, aliases, servers or the state of a database comes next.
+// administration reports whether a Neo4j command for users, roles, aliases, servers or the state of a database follows.
 func (p *parser) administration() bool {
 	next := p.peekAt(1)
 	if p.is("CREATE", "OR", "REPLACE") {
