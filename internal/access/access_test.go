@@ -74,7 +74,7 @@ func TestTokens(t *testing.T) {
 		require.Equal(t, graph.KindUnauthenticated, graph.AsError(err).Kind, header)
 	}
 
-	// The file is followed; while it is broken, what it said before is in force.
+	// Changes of the file take effect. While it is invalid, its previous contents apply.
 	other, second := NewToken("bob", Reader)
 	await := func(token string, good bool) {
 		require.Eventually(t, func() bool {
@@ -111,7 +111,7 @@ func TestTokenFaults(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// certificate makes a certificate that signs itself, with its key, as PEM.
+// certificate returns a self-signed certificate and its key, as PEM.
 func certificate(t testing.TB, name string) (cert, key string) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

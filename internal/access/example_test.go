@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 )
 
-// Generate a token, authenticate a request with it, and check what its caller may do.
+// Generate a token, authenticate a request with it, and check its caller's permissions.
 func ExampleAuthenticator() {
 	token, entry := access.NewToken("ann", access.Reader)
 	f, err := os.CreateTemp("", "tokens-*.yaml")

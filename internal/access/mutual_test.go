@@ -47,7 +47,7 @@ func TestMutual(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { _ = l.Close(); <-done })
-	// call gives the name of who answers.
+	// call returns the name of the server that answers.
 	call := func(conf *tls.Config) (string, error) {
 		conf.ServerName = "127.0.0.1"
 		c, err := (&tls.Dialer{Config: conf}).DialContext(t.Context(), "tcp", l.Addr().String())
@@ -55,7 +55,7 @@ func TestMutual(t *testing.T) {
 			return "", err
 		}
 		defer c.Close()
-		_, err = c.Read(make([]byte, 1)) // a server's refusal comes after the handshake
+		_, err = c.Read(make([]byte, 1)) // a server's refusal follows the handshake
 		return c.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName, err
 	}
 	client := func(name, host string, signer, trusted *authority) *Mutual {
@@ -129,7 +129,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{c, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
 }
 
-// sign makes a certificate for a host and its key, as PEM.
+// sign returns a certificate for a host and its key, as PEM.
 func (a *authority) sign(t *testing.T, name, host string) (cert, key string) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

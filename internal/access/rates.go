@@ -12,8 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Rates bound the requests and bytes per second of callers and graphs. After an idle second, a second's worth may come at once. A nil Rates
-// bounds nothing.
+// Rates limit the requests and bytes per second of callers and graphs. After an idle second, a burst of one second's worth is
+// allowed. A nil Rates has no limits.
 type Rates struct {
 	caller, graph Limits // for those without limits of their own
 

@@ -53,7 +53,7 @@ func requireRetry(t *testing.T, err error, after time.Duration, says string) {
 	require.InDelta(t, after.Seconds(), graph.AsError(err).Retry.Seconds(), 1e-6)
 }
 
-// Callers and graphs have rates of their own, and a refusal says when there is room again.
+// Callers and graphs have rates of their own, and a refusal includes the time until the next request may succeed.
 func TestRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRates(Limits{Requests: 2}, Limits{Requests: 4})
@@ -103,7 +103,7 @@ func TestRatesOfBytes(t *testing.T) {
 	})
 }
 
-// Callers that have not come lately are forgotten, others are not.
+// Only callers without recent requests are forgotten.
 func TestRatesForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRates(Limits{Requests: 1}, Limits{})
@@ -121,7 +121,7 @@ func TestRatesForget(t *testing.T) {
 	require.Zero(t, none.Refused())
 }
 
-// A token's limits stand beside it.
+// A token's limits apply in addition.
 func TestTokenLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	token, entry := NewToken("ann", Reader)

@@ -63,7 +63,7 @@ func TestWeb(t *testing.T) {
 	}
 }
 
-// Lists that say nothing sensible are refused.
+// Lists with meaningless entries are refused.
 func TestWebLists(t *testing.T) {
 	for _, origins := range []string{"*", "null", "app.example.com", "https://", "https://app.example.com/", "https://app.example.com/x", "https://a@app.example.com", "https://*.example.com"} {
 		_, err := NewWeb(origins, "")
@@ -79,7 +79,7 @@ func TestWebLists(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Content types that a browser sends by itself must not write.
+// Content types that a browser sends without a preflight must not write.
 func TestWebTypes(t *testing.T) {
 	for media, allowed := range map[string]bool{
 		"application/json": true, "application/json; charset=utf-8": true, "application/vnd.neo4j.query": true, "application/vnd.neo4j.query.v1.1": true,

@@ -83,7 +83,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// What is wrong with a backup is refused by the name of the file, and nothing is written.
+// A damaged backup is refused by the name of the file, and nothing is written.
 func TestDamage(t *testing.T) {
 	text := "graphs/default/shard-0000/graph/000002.sst"
 	object := objectName(fileOf(text, contents[text]).SHA256)

@@ -32,7 +32,7 @@ func (s *silent) Read(p []byte) (int, error) {
 
 func (s *silent) Close() error { return nil }
 
-// A body may come slowly, and be read slowly; only a server that sends nothing while it is waited for is given up.
+// A body may arrive slowly and be read slowly. Only a server that sends nothing while the reader waits is abandoned.
 func TestPatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body, err := Patient(t.Context(), func(ctx context.Context) (io.ReadCloser, error) {

@@ -49,7 +49,7 @@ func TestUnknown(t *testing.T) {
 	require.ErrorContains(t, err, `log-level: must be debug, info, warn or error, is "loud"`)
 }
 
-// What YAML prints is read back as it was.
+// YAML parses its own output to the same settings.
 func TestYAML(t *testing.T) {
 	c := Default()
 	c.Memory, c.TestProcedures, c.ReadyFile = 3<<30, true, "a: b"

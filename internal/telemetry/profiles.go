@@ -125,7 +125,7 @@ func (p *Profiles) watchCPU(ctx context.Context, b *bytes.Buffer) bool {
 	return true
 }
 
-// Yield permits another CPU profile, of which only one can run at a time, until the caller calls resume.
+// Yield lets another CPU profile run, since only one can run at a time, until the caller calls resume.
 func (p *Profiles) Yield() (resume func()) {
 	if p == nil {
 		return func() {}

@@ -17,7 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// What is collected is what was described, of all graphs and shards, and its names follow Prometheus' conventions.
+// The registry collects exactly the metrics that it describes, for all graphs and shards, with names in Prometheus' conventions.
 func TestRegistry(t *testing.T) {
 	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: 2, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func inMemory(t testing.TB) shard.Store {
 	return store
 }
 
-// run runs a statement and gives its rows.
+// run runs a statement and returns its rows.
 func run(ctx context.Context, e *query.Engine, text string, params map[string]graph.Value) ([][]graph.Value, error) {
 	res, err := e.Query(ctx, query.Request{Statement: text, Params: params})
 	if err != nil {
@@ -60,7 +60,7 @@ func mustRun(t testing.TB, e *query.Engine, text string, params map[string]graph
 	return rows
 }
 
-// random makes a graph with self-loops, parallel edges and vertices without edges.
+// random returns a graph with self-loops, parallel edges and vertices without edges.
 func random(r *rand.Rand, n, edges int) *world {
 	w := &world{n: n}
 	for range edges {
@@ -73,7 +73,7 @@ func random(r *rand.Rand, n, edges int) *world {
 	return w
 }
 
-// fill makes a world's vertices, with the label V and their number, and edges, of the type E with their weight, among others.
+// fill creates a world's vertices, with the label V and their number, and edges of the type E with their weight, besides others.
 func (w *world) fill(t testing.TB, e *query.Engine) {
 	vertices, edges := make([]graph.Value, w.n), make([]graph.Value, len(w.edges))
 	for i := range vertices {
@@ -101,7 +101,7 @@ func (w *world) fill(t testing.TB, e *query.Engine) {
 	mustRun(t, e, "MATCH (o:Other), (v:V) WITH o, v LIMIT 3 CREATE (o)-[:E {w: 0.5}]->(v), (v)-[:E {w: 0.5}]->(o), (v)-[:F]->(v)", nil)
 }
 
-// values gives the results of a call by the numbers of the vertices.
+// values returns the results of a call by the numbers of the vertices.
 func values(t testing.TB, e *query.Engine, w *world, call, result string) []graph.Value {
 	rows := mustRun(t, e, fmt.Sprintf("CALL %s YIELD node, %s RETURN node.i, %s", call, result, result), nil)
 	require.Len(t, rows, w.n, call)
@@ -112,7 +112,7 @@ func values(t testing.TB, e *query.Engine, w *world, call, result string) []grap
 	return out
 }
 
-// groups gives the vertex with the least number of each vertex's group.
+// groups returns the least vertex number of each vertex's group.
 func groups(vals []graph.Value) []int {
 	least, out := map[int64]int{}, make([]int, len(vals))
 	for v, g := range vals {
@@ -136,7 +136,7 @@ func requireFloats(t testing.TB, want []float64, have []graph.Value, what string
 
 const scope = "labels: 'V', types: ['E']"
 
-// Every algorithm gives what its definition says, on random graphs.
+// Every algorithm agrees with its definition on random graphs.
 func TestDefinitions(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -221,7 +221,7 @@ func requireGroups(t *testing.T, e *query.Engine, w *world, want []int, call, re
 	require.Equal(t, want, have, call)
 }
 
-// A call whose argument names a property writes its results there; rows come as well.
+// A call whose argument names a property writes its results there and still returns rows.
 func TestWrite(t *testing.T) {
 	for name, store := range map[string]shard.Store{"memory": inMemory(t), "disk": onDisk(t, 2)} {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestArguments(t *testing.T) {
 	require.Empty(t, mustRun(t, query.New(inMemory(t), query.Options{}), "CALL algo.pageRank() YIELD node RETURN node", nil))
 }
 
-// What a call holds counts to the statement's memory, until its rows have been read.
+// The memory of a call counts towards the statement until its rows have been read.
 func TestMemory(t *testing.T) {
 	store := onDisk(t, 1)
 	e := query.New(store, query.Options{})
@@ -337,7 +337,7 @@ func compareSimilarity(t *testing.T, e *query.Engine, w *world, d string) {
 	require.Equal(t, want, mine, one)
 }
 
-// checkCommunities expects communities that are better than none, and of which no two are better as one.
+// checkCommunities requires communities better than none, of which no two are better merged.
 func checkCommunities(t *testing.T, e *query.Engine, w *world) {
 	group := groups(values(t, e, w, "algo.louvain({"+scope+", weight: 'w', maxIterations: 100})", "community"))
 	if w.modularity(group) != w.modularity(group) { // all weights are 0
@@ -383,7 +383,7 @@ func TestLouvain(t *testing.T) {
 	require.Equal(t, want, groups(values(t, e, w, "algo.louvain({"+scope+"})", "community")))
 }
 
-// A sample gives the same scores each time, and one of all nodes the exact ones.
+// A sample returns the same scores each time, and a sample of all nodes the exact ones.
 func TestSample(t *testing.T) {
 	w := random(rand.New(rand.NewPCG(4, 4)), 50, 150)
 	e := query.New(inMemory(t), query.Options{})

@@ -40,15 +40,15 @@ type answer struct {
 
 type column struct {
 	vertices []graph.VertexID
-	numbers  []uint32 // of vertices, whose ids the column gives
+	numbers  []uint32 // of vertices, whose ids are in the column
 	integers []int64
 	floats   []float64
 	ids      []graph.VertexID // of numbers
-	missing  float64          // the float that stands for null, if nullable
+	missing  float64          // the float that represents null, if nullable
 	nullable bool
 }
 
-// of makes the answer of one row a vertex.
+// of converts the result of one row to a vertex.
 func (j *job) of(c column) *answer {
 	c.ids = j.ids
 	return &answer{n: len(j.ids), columns: []column{{vertices: j.ids}, c}}

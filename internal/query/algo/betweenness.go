@@ -86,11 +86,11 @@ func (j *job) sample(n int) ([]uint32, error) {
 	return all[:j.samples], nil
 }
 
-// brandes are the shortest ways from one vertex, on one goroutine, and what they have added to the scores.
+// brandes holds the shortest paths from one vertex, on one goroutine, and their contributions to the scores.
 type brandes struct {
 	level  []int32   // the distance from the source, plus 1; 0: not reached
 	ways   []float64 // shortest ways from the source
-	depend []float64 // what the ways through a vertex add up to
+	depend []float64 // the sum over the paths through a vertex
 	score  []float64
 	order  []uint32 // reached, the nearest first
 }

@@ -69,8 +69,8 @@ func computeCDLP(ctx context.Context, j *job) (*answer, error) {
 	return j.of(column{numbers: now}), nil
 }
 
-// mostFrequent gives the label that most neighbours have, the least of several, or own if there are no neighbours. count is 0 for all
-// labels, before and after.
+// mostFrequent returns the label of most neighbours, the least in a tie, or own without neighbours. count is 0 for all labels,
+// before and after.
 func mostFrequent(neighbours, labels []uint32, own uint32, count, seen []uint32) (uint32, []uint32) {
 	seen = seen[:0]
 	best, most := own, uint32(0)

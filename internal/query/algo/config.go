@@ -28,7 +28,7 @@ type config struct {
 	writeProperty string
 }
 
-// WriteKey is the entry of the argument that makes a call write.
+// WriteKey is the key of the argument that makes a call write.
 const WriteKey = "writeProperty"
 
 // keys read the entries of the argument; p names the procedure and the entry.

@@ -15,7 +15,7 @@ var bfs = Algorithm{
 	compute:     computeBFS,
 }
 
-// start gives the number of the source.
+// start returns the number of the source.
 func (j *job) start() (uint32, error) {
 	s, ok := j.find(j.source)
 	if !ok {
@@ -27,7 +27,7 @@ func (j *job) start() (uint32, error) {
 // unreached is the distance of vertices that no way leads to.
 const unreached = -1
 
-// computeBFS asks the shards for one step of all vertices of a level at a time, as searches do, and reads no lists by itself.
+// computeBFS requests one step of all vertices of a level at a time from the shards, as searches do, and reads no lists itself.
 func computeBFS(ctx context.Context, j *job) (*answer, error) {
 	if err := j.vertices(ctx); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ type heap struct {
 	cost  []float64
 }
 
-// lower gives a vertex a lower cost, and puts it into the heap.
+// lower lowers the cost of a vertex and adds it to the heap.
 func (h *heap) lower(v uint32, cost float64) {
 	h.cost[v] = cost
 	i := h.place[v]

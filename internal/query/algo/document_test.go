@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The document names every algorithm with its results, and says what each entry of the argument means.
+// The document names every algorithm with its results, and describes each entry of the argument.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/algorithms.md")
 	require.NoError(t, err)

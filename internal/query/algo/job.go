@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// job is one call of an algorithm: what it asks for, and what it computes with.
+// job is one call of an algorithm: its arguments and its memory.
 type job struct {
 	config
 	call  *runtime.Call
@@ -33,8 +33,8 @@ const (
 	mostNumbers = 1 << 31 // of vertices
 )
 
-// each computes entries 0 … n-1, on all processors that are free. worker makes what computes entries lo … hi-1 on one goroutine,
-// where own is its part of the run.
+// each computes entries 0 … n-1 on all free processors. worker returns a function that computes entries lo … hi-1 on one goroutine;
+// own is that goroutine's part of the run.
 func (j *job) each(ctx context.Context, n int, worker func(own *runtime.Run) func(lo, hi int) error) error {
 	return j.share(ctx, n, leastShared, worker)
 }
@@ -58,7 +58,7 @@ func (j *job) share(ctx context.Context, n, least int, worker func(own *runtime.
 	return nil
 }
 
-// pure is each for what cannot fail and keeps nothing from part to part.
+// pure is each for functions that cannot fail and keep no state between parts.
 func (j *job) pure(ctx context.Context, n int, compute func(lo, hi int)) error {
 	return j.each(ctx, n, func(*runtime.Run) func(lo, hi int) error {
 		return func(lo, hi int) error {
@@ -71,7 +71,7 @@ func (j *job) pure(ctx context.Context, n int, compute func(lo, hi int)) error {
 // sumBlock is how many entries of a sum are added before others.
 const sumBlock = 256
 
-// sum adds what compute gives for blocks of 0 … n-1. They are added in their order, so the sum is the same whatever the number of
+// sum adds the results of compute for blocks of 0 … n-1. It adds them in order, so the sum does not depend on the number of
 // processors.
 func (j *job) sum(ctx context.Context, n int, compute func(lo, hi int) float64) (float64, error) {
 	blocks := make([]float64, (n+sumBlock-1)/sumBlock)
@@ -99,10 +99,10 @@ func slice[T any](j *job, n int) ([]T, error) {
 	return make([]T, n), nil
 }
 
-// give gives bytes back.
+// give releases accounted bytes.
 func (j *job) give(n int) { _ = j.acct.Grow(-n) } // less is never too much
 
-// drop lets go of lists.
+// drop releases lists.
 func (j *job) drop(l *lists) {
 	j.give(l.held)
 	*l = lists{}
@@ -175,7 +175,7 @@ func (j *job) number() error {
 	return nil
 }
 
-// find gives a vertex's number.
+// find returns a vertex's number.
 func (j *job) find(v graph.VertexID) (uint32, bool) {
 	shard, local := v.Shard(), v.Local()
 	if shard >= len(j.index) || local >= uint64(len(j.index[shard])) {

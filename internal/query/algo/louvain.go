@@ -83,7 +83,7 @@ func computeLouvain(ctx context.Context, j *job) (*answer, error) {
 	return j.of(column{numbers: result}), nil
 }
 
-// weight gives the weight of the i-th edge of a vertex.
+// weight returns the weight of the i-th edge of a vertex.
 func (l *lists) weight(v, i int) float64 {
 	if l.weights == nil {
 		return 1
@@ -202,7 +202,7 @@ func (c *communities) compact(j *job) error {
 	return nil
 }
 
-// merged makes the graph whose vertices are the communities, and gives back the memory of this one.
+// merged returns the graph whose vertices are the communities, and releases the memory of this one.
 func (c *communities) merged(ctx context.Context, j *job) (*communities, error) {
 	if err := j.run.CheckCancel(ctx); err != nil {
 		return nil, err

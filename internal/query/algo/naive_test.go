@@ -16,7 +16,7 @@ type edge struct {
 	weight   float64
 }
 
-// turned gives the edges in a direction: out, in or both.
+// turned returns the edges in a direction: out, in or both.
 func (w *world) turned(direction string) *world {
 	t := &world{n: w.n}
 	for _, e := range w.edges {
@@ -127,7 +127,7 @@ func naiveLCC(w *world, undirected bool) []float64 {
 	return out
 }
 
-// near gives the distinct neighbours of a vertex, along any edge.
+// near returns the distinct neighbours of a vertex, along any edge.
 func (w *world) near(v int) []int {
 	var near []int
 	for _, e := range w.edges {
@@ -174,7 +174,7 @@ func naiveDistances(w *world, source int, weigh func(e edge) float64) []float64 
 	return d
 }
 
-// naiveSCC tries for every two vertices whether they lead to each other.
+// naiveSCC tests for every two vertices whether they reach each other.
 func naiveSCC(w *world) []int {
 	reach := make([][]float64, w.n)
 	for v := range reach {
@@ -217,7 +217,7 @@ func naiveCores(w *world) []float64 {
 	return out
 }
 
-// naiveBetweenness adds up, for every two vertices, the share of shortest ways through each other one.
+// naiveBetweenness adds up, for every two vertices, the share of shortest paths through each other one.
 func naiveBetweenness(w *world, halve bool) []float64 {
 	d, ways := make([][]float64, w.n), make([][]float64, w.n)
 	for s := range w.n {

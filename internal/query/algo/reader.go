@@ -83,7 +83,7 @@ func (r *reader) place(v, from, to int) error {
 	return nil
 }
 
-// weight gives the weight of an edge; one without the property weighs 1.
+// weight returns the weight of an edge; one without the property weighs 1.
 func (r *reader) weight(i int) (float64, error) {
 	if r.j.weightID == 0 {
 		return 1, nil

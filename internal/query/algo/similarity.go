@@ -92,7 +92,7 @@ func computeSimilarity(ctx context.Context, j *job) (*answer, error) {
 	return j.pairs(first, found, many, k)
 }
 
-// find puts the k vertices that are most similar to v into best, and gives the number of edges that it has walked.
+// find puts the k vertices that are most similar to v into best, and returns the number of edges that it has walked.
 func (s *similar) find(there, back *lists, v uint32, k int) (work int) {
 	s.seen, s.best = s.seen[:0], s.best[:0]
 	mine := there.of(int(v))
@@ -127,7 +127,7 @@ func (s *similar) trim(k int) {
 	s.best = s.best[:min(k, len(s.best))]
 }
 
-// pairs makes the rows: for each vertex from first on, as many of its k places as are used.
+// pairs builds the rows: for each vertex from first on, the used ones of its k places.
 func (j *job) pairs(first uint32, found []pair, many []uint32, k int) (*answer, error) {
 	rows := 0
 	for _, m := range many {

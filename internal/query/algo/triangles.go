@@ -56,11 +56,11 @@ func computeLCC(ctx context.Context, j *job) (*answer, error) {
 // twice marks the entry of a neighbour that counts as two edges.
 const twice = 1 << 31
 
-// triangles adds, for each vertex, what the edges that lie opposite to it in its triangles count as. weight says what two neighbours
-// count as, 1 or 2, by the directions in which edges join them. degrees are the numbers of distinct neighbours.
+// triangles adds, for each vertex, the weights of the edges opposite to it in its triangles. weight returns the weight of two
+// neighbours, 1 or 2, by the directions in which edges join them. degrees are the numbers of distinct neighbours.
 //
-// Each edge is directed from the end with fewer neighbours to the other one, so that a triangle has one vertex from which edges lead to
-// both others, and the lists of vertices with many neighbours are short.
+// Each edge is directed from the end with fewer neighbours to the other, so that a triangle has one vertex with edges to both
+// others, and the lists of vertices with many neighbours are short.
 func (j *job) triangles(ctx context.Context, weight func(out, in bool) uint32) (counts []int64, degrees []uint32, err error) {
 	if err := j.vertices(ctx); err != nil {
 		return nil, nil, err

@@ -13,8 +13,8 @@ var wcc = Algorithm{
 	compute:     computeWCC,
 }
 
-// computeWCC joins the trees of the ends of each edge. A tree's root is its least vertex, and a root is hung below a lesser one by
-// compare-and-swap, so goroutines may join any trees side by side.
+// computeWCC joins the trees of the ends of each edge. A tree's root is its least vertex, and a root becomes a child of a lesser one
+// by compare-and-swap, so goroutines may join any trees concurrently.
 func computeWCC(ctx context.Context, j *job) (*answer, error) {
 	if err := j.vertices(ctx); err != nil {
 		return nil, err

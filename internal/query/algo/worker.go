@@ -6,13 +6,13 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// perWorker gives each goroutine of a job memory of its own, which lasts for all its parts.
+// perWorker holds memory for each goroutine of a job, which lasts for all its parts.
 type perWorker[T any] struct {
 	by    map[*runtime.Run]*T
 	spare []*T
 }
 
-// newWorkers makes the memory of as many goroutines as the job may use.
+// newWorkers allocates memory for as many goroutines as the job may use.
 func newWorkers[T any](n int, make func() (T, error)) (*perWorker[T], error) {
 	p := &perWorker[T]{by: map[*runtime.Run]*T{}}
 	workers := 1
@@ -29,7 +29,7 @@ func newWorkers[T any](n int, make func() (T, error)) (*perWorker[T], error) {
 	return p, nil
 }
 
-// of gives the memory of a goroutine by its part of the run. The job's own goroutine calls it, before the others begin.
+// of returns the memory of a goroutine by its part of the run. The job's own goroutine calls it, before the others begin.
 func (p *perWorker[T]) of(own *runtime.Run) *T {
 	t, ok := p.by[own]
 	if !ok {

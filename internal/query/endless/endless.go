@@ -17,7 +17,7 @@ type Request struct {
 	// Operator is the type of package plan that the current request keeps, or has in its plan if it is one that is never at
 	// work for long; "" where it is no operator.
 	Operator string
-	// What tells requests of one operator apart, or says what is at work.
+	// What names the operator or phase that is busy; it distinguishes requests of one operator.
 	What      string
 	Statement string
 	Typed     Typed
@@ -34,8 +34,8 @@ type Typed interface {
 // Name names the request.
 func (r *Request) Name() string { return strings.TrimSpace(r.Operator + " " + r.What) }
 
-// World returns the statements that make the graph of the requests: a dense one of 30 vertices labelled N, one of 400 labelled D
-// whose edges have weights, a vertex labelled Hub with edges to n that are labelled Leaf, and n vertices labelled V, with indexes.
+// World returns the statements that build the graph of the requests: a dense one of 30 vertices labelled N, one of 400 labelled D
+// whose edges have weights, a vertex labelled Hub with edges to n vertices labelled Leaf, and n vertices labelled V, with indexes.
 func World(n int) []string {
 	return []string{
 		"CREATE INDEX FOR (a:N) ON (a.k)",
@@ -64,7 +64,7 @@ const (
 	list = "WITH [y IN range(1, 1000000) | y * 7919 % 1000003] AS l "
 )
 
-// Requests are all of them. None ends by itself within minutes.
+// Requests are all endless requests. None ends within minutes.
 var Requests = append(append(operators, functions()...), phases()...)
 
 var operators = []Request{
@@ -170,7 +170,7 @@ func traversal(mode plan.TraverseMode) Request {
 	return Request{Operator: "Traverse", What: mode.String(), Typed: t}
 }
 
-// functions are expressions whose one call takes long, or that make or read much for little.
+// functions are expressions with one long call, or with large intermediate values for a small result.
 func functions() []Request {
 	var out []Request
 	one := func(with, name, expr string) {
@@ -199,7 +199,7 @@ func functions() []Request {
 	return out
 }
 
-// phases are what a statement does that is no operator's, or one long step of an operator.
+// phases are phases of a statement outside operators, or one long step of an operator.
 func phases() []Request {
 	return []Request{
 		{What: "text of a query", Statement: "RETURN " + strings.Repeat("1 + ", 2_000_000) + "1"},

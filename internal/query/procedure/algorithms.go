@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/algo"
 )
 
-// addAlgorithms adds the algorithms over whole graphs. A call writes if its argument says where to.
+// addAlgorithms adds the algorithms over whole graphs. A call writes if its argument names a property.
 func (r *Registry) addAlgorithms() {
 	for _, a := range algo.All {
 		r.add(a.Name+"(config = {} :: MAP) :: ("+a.Results+")", a.Description, nil)

@@ -1,2 +1,2 @@
-// Package procedure has the procedures that CALL runs and the lists that SHOW gives.
+// Package procedure implements the procedures of CALL and the lists of SHOW.
 package procedure

@@ -11,11 +11,11 @@ import (
 // Host is what procedures ask of the engine that runs them.
 type Host interface {
 	Store() shard.Store
-	// Server says what the server is to its clients.
+	// Server describes the server to its clients.
 	Server() Server
 	// Transactions returns the transactions that the caller may see, the oldest first.
 	Transactions(ctx context.Context) []Transaction
-	// Terminate ends a transaction that the caller may end, and gives who had begun it.
+	// Terminate ends a transaction that the caller may end, and returns the name of its owner.
 	Terminate(ctx context.Context, id string) (caller string, ok bool)
 	// Metadata is what the client has said of the transaction at hand, a map or null; SetMetadata replaces it.
 	Metadata(ctx context.Context) graph.Value

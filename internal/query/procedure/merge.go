@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// addMerge adds APOC's procedures that write what a statement cannot name: labels, types and keys that are values.
+// addMerge adds APOC's procedures that write labels, types and keys given as values, which a statement cannot name.
 func (r *Registry) addMerge() {
 	r.addWrite("apoc.merge.node(labels :: LIST<STRING>, identProps :: MAP, onCreateProps = {} :: MAP, onMatchProps = {} :: MAP) :: (node :: NODE)",
 		"MERGE a node whose labels and keys are values.", mergeNode)
@@ -76,7 +76,7 @@ func labelsText(procedure string, v graph.Value) (string, error) {
 	return b.String(), nil
 }
 
-// merged runs a MERGE of one pattern with what it sets, by the name of its variable.
+// merged runs a MERGE of one pattern with its SET items, by the name of its variable.
 func merged(ctx context.Context, c *exec.Call, procedure, before, pattern, variable string, ident, onCreate, onMatch graph.Value) ([][]graph.Value, error) {
 	create, err := properties(procedure, "onCreateProps", onCreate)
 	if err != nil {

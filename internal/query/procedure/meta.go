@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
-// addMeta adds APOC's procedures that say what a graph consists of. They read counters and a sample, never the whole graph.
+// addMeta adds APOC's procedures that describe a graph. They read counters and a sample, never the whole graph.
 func (r *Registry) addMeta() {
 	r.add("apoc.meta.data(config = {} :: MAP) :: (label :: STRING, property :: STRING, count :: INTEGER, unique :: BOOLEAN, index :: BOOLEAN, "+
 		"existence :: BOOLEAN, type :: STRING, array :: BOOLEAN, sample :: LIST<ANY>?, left :: INTEGER, right :: INTEGER, other :: LIST<STRING>, "+
@@ -37,7 +37,7 @@ func (r *Registry) addMeta() {
 
 func ints(n uint64) graph.Value { return graph.IntValue(int64(n)) }
 
-// object makes a map of pairs of a key and a value; the keys are sorted.
+// object builds a map from pairs of a key and a value; the keys are sorted.
 func object(entries ...graph.MapEntry) graph.Value {
 	slices.SortFunc(entries, func(a, b graph.MapEntry) int { return strings.Compare(a.Key, b.Key) })
 	return graph.MapValue(entries)
@@ -85,7 +85,7 @@ func metaData(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	return rows, nil
 }
 
-// propsObject maps the properties of a label or type to what is known of them.
+// propsObject maps the properties of a label or type to their descriptions.
 func propsObject(k *kindSample, node bool) graph.Value {
 	var entries []graph.MapEntry
 	for i := range k.props {
@@ -125,7 +125,7 @@ func metaSchema(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 				direction = "out"
 			}
 			if old, ok := relationships[e.typ]; ok && !old.IsNull() {
-				continue // out comes before in
+				continue // out precedes in
 			}
 			relationships[e.typ] = object(
 				entry("count", ints(e.count)), entry("direction", text(direction)), entry("labels", texts(e.others)),
@@ -240,7 +240,7 @@ var javaNames = map[string]string{
 	"TIME": "Time", "LOCAL_DATE_TIME": "LocalDateTime", "DATE_TIME": "DateTime", "DURATION": "Duration", "POINT": "Point", "ANY": "Any",
 }
 
-// observed gives, for each property, its name, types, whether all have it, and how many do.
+// observed returns, for each property, its name, its types, whether all elements have it, and how many do.
 func (k *kindSample) observed(f func(row ...graph.Value)) {
 	for _, p := range k.props {
 		types := make([]string, len(p.types))

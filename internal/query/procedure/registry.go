@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// run gives the rows of one call.
+// run returns the rows of one call.
 type run func(ctx context.Context, c *exec.Call) ([][]graph.Value, error)
 
 // procedure is a procedure with its signature.
@@ -36,7 +36,7 @@ type Registry struct {
 	test    map[string]*procedure
 }
 
-// New makes the registry of an engine.
+// New returns the registry of an engine.
 func New(host Host) *Registry {
 	r := &Registry{host: host, builtin: map[string]*procedure{}}
 	r.addSchema()
@@ -113,7 +113,7 @@ func (r *Registry) Names() []string {
 	return out
 }
 
-// list reports whether a procedure gives what SHOW lists.
+// list reports whether a procedure implements a list of SHOW.
 func (p *procedure) list() bool { return strings.HasPrefix(p.sig.Name, "show.") }
 
 // Version grows with every change of the procedures.
@@ -192,8 +192,8 @@ func (t *Table) procedure() (*procedure, error) {
 
 var signaturePattern = regexp.MustCompile(`^\s*([\w.]+)\s*\(([^)]*)\)\s*::\s*\(([^)]*)\)\s*$`)
 
-// parseSignature reads name(arg = default :: TYPE, …) :: (result :: TYPE, …). A result with a + before its name is one that SHOW gives
-// by YIELD alone.
+// parseSignature parses name(arg = default :: TYPE, …) :: (result :: TYPE, …). SHOW returns a result with a + before its name only
+// with YIELD.
 func parseSignature(s string) (cypher.Signature, error) {
 	m := signaturePattern.FindStringSubmatch(s)
 	if m == nil {

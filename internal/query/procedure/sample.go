@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// sampleSize is how many vertices of a label, or edges of a type, tell the types of their properties, and how many vertices are
-// looked at for edges of a type.
+// sampleSize is the number of vertices of a label, or edges of a type, that determine the types of their properties, and the number
+// of vertices searched for edges of a type.
 const sampleSize = 1000
 
 // kindSample is what is known of the vertices of a label or the edges of a type: counts are exact, types of values are those of a
@@ -26,7 +26,7 @@ type kindSample struct {
 type propSample struct {
 	name            string
 	count           uint64
-	types           []string // of Cypher, such as STRING; sorted
+	types           []string // of Cypher, for example STRING; sorted
 	common          string   // the type that most values of the sample have
 	list            bool
 	indexed, unique bool
@@ -107,7 +107,7 @@ func (k *kindSample) addEnd(counts *graph.Counts, typ string, out bool, labels [
 	k.ends = append(k.ends, e)
 }
 
-// fill returns the properties that counters know of, with what a sample and the indexes say of them.
+// fill returns the properties that counters know, with their descriptions from a sample and the indexes.
 func (k *kindSample) fill(c *exec.Call, counts *graph.Counts, of graph.PropOf, records []shard.Record) {
 	types := map[string]map[string]int{}
 	lists := map[string]bool{}

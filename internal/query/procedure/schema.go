@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// addSchema adds the procedures that say what a graph consists of.
+// addSchema adds the procedures that describe a graph.
 func (r *Registry) addSchema() {
 	r.add("db.labels() :: (label :: STRING)", "List the labels in use.",
 		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
@@ -114,8 +114,8 @@ func visualize(g shard.Graph, c *graph.Counts) []graph.Value {
 	return []graph.Value{graph.ListValue(nodes), graph.ListValue(rels)}
 }
 
-// joined returns the pairs of labels that edges of a type join: as they are counted or, where the store counts each end by itself,
-// all pairs of a label of a source and a label of a target.
+// joined returns the pairs of labels that edges of a type join: as counted or, if the store counts each end separately, all pairs of
+// a source label and a target label.
 func joined(c *graph.Counts, typ string, labels []string) []graph.TypeEnds {
 	var exact, all []graph.TypeEnds
 	for _, src := range labels {
@@ -162,7 +162,8 @@ func (p *propertyTypes) add(props []graph.Property) {
 	}
 }
 
-// rows gives, by property, name, types and whether all have it, behind some columns; one row of nulls if there is no property.
+// rows returns, for each property, name, types and whether all elements have it, after some columns; one row of nulls without
+// properties.
 func (p *propertyTypes) rows(g shard.Graph, first ...graph.Value) [][]graph.Value {
 	var rows [][]graph.Value
 	for id, t := range p.props {

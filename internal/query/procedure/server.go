@@ -17,11 +17,11 @@ import (
 // The graphs that have names of their own.
 const (
 	defaultGraph = "default"
-	neo4jGraph   = "neo4j"  // what Neo4j's clients call the default graph
+	neo4jGraph   = "neo4j"  // the name of the default graph for Neo4j's clients
 	systemGraph  = "system" // where Neo4j's clients send commands for graphs
 )
 
-// addServer adds what says which server this is, and who may use it.
+// addServer adds the procedures that identify the server and its callers.
 func (r *Registry) addServer() {
 	r.add("dbms.components() :: (name :: STRING, versions :: LIST<STRING>, edition :: STRING)",
 		"The component and the version that Neo4j's clients ask for.",
@@ -216,8 +216,7 @@ func (r *Registry) showDatabases(_ context.Context, c *exec.Call) ([][]graph.Val
 	return rows, nil
 }
 
-// addUsers adds the lists of who may do what. Tokens and certificates say that, from outside; all that a caller sees here is what is
-// its own.
+// addUsers adds the lists of permissions. Tokens and certificates define these, outside the server; a caller sees only its own.
 func (r *Registry) addUsers() {
 	const columns = "user :: STRING, roles :: LIST<STRING>, passwordChangeRequired :: BOOLEAN, suspended :: BOOLEAN, home :: STRING"
 	own := func(ctx context.Context, _ *exec.Call) ([][]graph.Value, error) {
@@ -279,7 +278,7 @@ func rolesOf(id *access.Identity) []string {
 	return roles
 }
 
-// badArgument says that an argument of a procedure is of a wrong kind.
+// badArgument reports that an argument of a procedure has the wrong type.
 func badArgument(procedure, argument, want string, v graph.Value) error {
 	return graph.TypeError("InvalidArgumentType", "%s: %s must be %s, not %s", procedure, argument, want, fn.Describe(v))
 }

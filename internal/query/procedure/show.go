@@ -17,7 +17,7 @@ import (
 // text creates a string.
 func text(s string) graph.Value { return graph.StringValue(s) }
 
-// texts makes a list of strings.
+// texts builds a list of strings.
 func texts(ss []string) graph.Value {
 	l := make([]graph.Value, len(ss))
 	for i, s := range ss {
@@ -26,7 +26,7 @@ func texts(ss []string) graph.Value {
 	return graph.ListValue(l)
 }
 
-// column makes rows of one column.
+// column builds rows of one column.
 func column(ss []string) [][]graph.Value {
 	rows := make([][]graph.Value, len(ss))
 	for i, s := range ss {
@@ -35,7 +35,7 @@ func column(ss []string) [][]graph.Value {
 	return rows
 }
 
-// addShow adds the lists of SHOW, each with a filter, such as RANGE of SHOW RANGE INDEXES, and the names that were asked for.
+// addShow adds the lists of SHOW, each with a filter, such as RANGE of SHOW RANGE INDEXES, and the requested names.
 func (r *Registry) addShow() {
 	list := func(name, results, description string, f run) {
 		r.add("show."+name+"(filter :: STRING, names :: LIST<ANY>) :: ("+results+")", description, f)
@@ -195,7 +195,7 @@ func settingText(v graph.Value) string {
 // tick puts a name in backticks, as Neo4j does in every command it writes.
 func tick(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// createStatement is the command that makes an index or a constraint.
+// createStatement returns the command that creates an index or a constraint.
 func createStatement(ix *graph.Index) string {
 	variable, pattern := "n", "(n:"+tick(ix.Label)+")"
 	if ix.Type != "" {
@@ -381,7 +381,7 @@ func (p *procedure) mode() string {
 	return "READ"
 }
 
-// showNames lists labels or relationship types with what they hold and their TTL.
+// showNames lists labels or relationship types with their sizes and TTL.
 func showNames(c *exec.Call, names []string, counts map[string]uint64, ttl func(name string) *graph.TTL) [][]graph.Value {
 	var rows [][]graph.Value
 	for _, name := range names {

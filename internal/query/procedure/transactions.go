@@ -90,7 +90,7 @@ func (r *Registry) showTransactions(ctx context.Context, c *exec.Call) ([][]grap
 	return rows, nil
 }
 
-// terminate ends the transactions with these ids, each a string or a list of strings, and says of each what came of it.
+// terminate ends the transactions with these ids, each a string or a list of strings, and returns the outcome of each.
 func (r *Registry) terminate(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for ids := c.Args[1].List(); len(ids) > 0; {

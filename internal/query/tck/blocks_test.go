@@ -29,7 +29,7 @@ type blockWorld struct {
 	direct int         // answers by blocks
 }
 
-// blockValues are values of properties: of kinds that have order and sums, and of those that have not.
+// blockValues are values of properties: of kinds with an order and sums, and of kinds without.
 var blockValues = [][]string{
 	{"1", "-3", "7", "0", "42", "1000000"},
 	{"1", "5", "null", "-2"},
@@ -48,7 +48,7 @@ func (w *blockWorld) pick(from ...string) string { return from[w.r.IntN(len(from
 
 func (w *blockWorld) value(prop int) string { return w.pick(w.values[prop]...) }
 
-// run runs a statement in a transaction. direct says that a block aggregate had its rows from blocks.
+// run runs a statement in a transaction. direct reports whether a block aggregate took its rows from blocks.
 func (w *blockWorld) run(tx shard.Tx, text string, disable ...string) (out string, direct bool) {
 	q, _, err := cypher.Compile(text, cypher.Options{})
 	require.NoError(w.t, err, text)
@@ -143,8 +143,8 @@ func (w *blockWorld) ask() string {
 	return text + " RETURN " + strings.Join(items, ", ")
 }
 
-// TestBlockAggregates compares aggregates by blocks with those of rows, bit by bit, while extremes change and go, kinds mix and
-// labels come, in transactions with changes of their own as well.
+// TestBlockAggregates compares aggregates by blocks with those of rows, bit by bit, while extremes change and disappear, kinds mix
+// and labels are added, also in transactions with changes of their own.
 func TestBlockAggregates(t *testing.T) {
 	direct, seeds := 0, 24
 	if testing.Short() {

@@ -51,7 +51,7 @@ func (e *engine) sums(t *testing.T, text string) bool {
 	return strings.Contains(plan.Format(q), " - ")
 }
 
-// tree makes a count of the rows of a pattern of one to four edges, each at a vertex of those before.
+// tree writes a count over a pattern of one to four edges, each at an earlier vertex.
 func (g *patternGenerator) tree() string {
 	vertices := []string{"v0"}
 	var parts, where []string

@@ -14,8 +14,8 @@ import (
 
 var updates = flag.Int("updates", 400, "random update statements of TestClausesRunOneAfterAnother")
 
-// TestClausesRunOneAfterAnother runs random update statements as they are planned and with all rows held back before
-// every clause. Both must leave the same graph and give the same rows, whatever the size of batches.
+// TestClausesRunOneAfterAnother runs random update statements as planned and with all rows held back before every clause. Both must
+// leave the same graph and return the same rows, with any size of batches.
 func TestClausesRunOneAfterAnother(t *testing.T) {
 	for seed := range *updates {
 		g := &generator{r: rand.New(rand.NewPCG(uint64(seed), 7))}
@@ -58,7 +58,7 @@ func sortedRows(a *answer) string {
 	return strings.Join(rows, " ")
 }
 
-// generator makes random statements.
+// generator generates random statements.
 type generator struct {
 	r        *rand.Rand
 	vertices []string

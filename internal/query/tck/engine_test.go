@@ -66,7 +66,7 @@ func (h *helper) Contended() bool {
 
 func (*helper) Release() {}
 
-// answer is what a statement gives.
+// answer is the result of a statement.
 type answer struct {
 	columns []string
 	rows    [][]any

@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestExtra runs testdata/extra: what the conformance cases leave out. `graph` empties the graph and runs the statements
-// of its input, `run` prints a statement's answer: sorted, unless its last RETURN has an ORDER BY.
+// TestExtra runs testdata/extra, which covers cases beyond the conformance suite. `graph` empties the graph and runs the statements
+// of its input; `run` prints a statement's answer, sorted unless its last RETURN has an ORDER BY.
 func TestExtra(t *testing.T) {
 	for _, s := range []setting{{shards: 1}, {shards: 3, batch: 1}} {
 		datadriven.Walk(t, "testdata/extra", func(t *testing.T, path string) {

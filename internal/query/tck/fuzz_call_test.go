@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// calls writes a statement that calls a subquery that writes for several rows, of which later ones may see what it did for
-// earlier ones, in a transaction for each few rows or in one. What a clause writes depends on the outer row alone, since rows of
-// one outer row come in any order.
+// calls writes a statement with a subquery that writes for several rows, where later rows may see the changes of earlier ones, in
+// one transaction or one for every few rows. The changes of a clause depend only on the outer row, since the rows of one outer row
+// come in any order.
 func (g *grammar) calls() string {
 	g.vars, g.names = nil, 10
 	rows := make([]string, 2+g.r.IntN(5))
@@ -19,7 +19,7 @@ func (g *grammar) calls() string {
 	s, scope := "UNWIND ["+strings.Join(rows, ", ")+"] AS row", "row"
 	var known []string
 	own := g.chance(60)
-	if !own && g.chance(40) { // what is made has the order of the rows, unlike what is found
+	if !own && g.chance(40) { // created elements have the order of the rows, unlike matches
 		s += "\nCREATE (v:" + g.pick("A", "B") + " {x: row.x})\nWITH row, v"
 		scope, known = "row, v", []string{"v"}
 	}

@@ -20,7 +20,7 @@ type grammar struct {
 }
 
 // variable is a variable in scope. Its kind is int, float, string, bool, date, time, span, list (of int), bag (a list in any order),
-// vertex, edge, edges, path, or walk (a path of which only the length is settled).
+// vertex, edge, edges, path, or walk (a path of which only the length is determined).
 type variable struct{ name, kind string }
 
 func (g *grammar) pick(of ...string) string { return of[g.r.IntN(len(of))] }
@@ -79,7 +79,7 @@ func (g *grammar) inside(write func() string) string {
 	return write()
 }
 
-// graph writes the statement that makes a graph.
+// graph writes the statement that creates a graph.
 func (g *grammar) graph() string {
 	var parts []string
 	n := 1 + g.r.IntN(6)
@@ -454,7 +454,7 @@ func (g *grammar) node() string {
 	return "(" + name + s + ")"
 }
 
-// path writes a path pattern. named says that it may have a path variable or repeat.
+// path writes a path pattern. named reports whether it may have a path variable or repeat.
 func (g *grammar) path(named bool) string {
 	s := g.node()
 	varying := false
@@ -553,7 +553,7 @@ func (g *grammar) match(depth int) string {
 
 var scalars = []string{"int", "int", "int", "string", "float", "bool", "date", "time", "list"}
 
-// projection writes the items of WITH or RETURN, and what comes after them. It returns the columns as the new scope, and whether
+// projection writes the items of WITH or RETURN and the rest of the clause. It returns the columns as the new scope, and whether
 // their order is total.
 func (g *grammar) projection(depth int, last bool) (text string, columns []variable, total bool) {
 	var items, keys []string
@@ -600,7 +600,7 @@ func (g *grammar) projection(depth int, last bool) (text string, columns []varia
 	}
 	text += strings.Join(items, ", ")
 	if scope := g.identity(); !aggregated && !strings.HasPrefix(text, "DISTINCT") && scope != nil && g.chance(40) {
-		keys = scope // columns that the order does not read are settled by what it reads
+		keys = scope // the order determines the columns that it does not read
 	}
 	g.bags = map[string]bool{}
 	for _, c := range columns {
@@ -623,7 +623,7 @@ func (g *grammar) projection(depth int, last bool) (text string, columns []varia
 	return text, columns, total
 }
 
-// identity returns expressions that tell the rows apart as far as variables do; nil if there are none.
+// identity returns expressions that distinguish the rows as far as variables do; nil if there are none.
 func (g *grammar) identity() []string {
 	var keys []string
 	for _, v := range g.vars {
@@ -739,11 +739,11 @@ func (g *grammar) with(depth int) string {
 	return "WITH " + text
 }
 
-// chain writes hops of different types, or of clauses of their own, and groups, counts or removes repeats of what few of its
-// variables say: rules find repeats below its expansions, or count without finding rows.
+// chain writes hops of different types, or in clauses of their own, and groups, counts or deduplicates by few of its variables:
+// rules find repeats below its expansions, or count without producing rows.
 func (g *grammar) chain() (text string, ordered bool) {
 	g.vars = nil
-	if g.chance(10) { // what belongs to one vertex
+	if g.chance(10) { // functions of one vertex
 		items := []string{"v1.id AS k0", "v1" + g.pick(".x", ".s", "") + " AS k1"}
 		text = fmt.Sprintf("MATCH (v0)%s(v1%s)\nRETURN DISTINCT ", g.pick("-->", "--", "-[:T]->", "-[*1..2]-"), g.pick("", ":A", ":A", ":B"))
 		return text + strings.Join(items, ", ") + g.ordered(items), true
@@ -860,7 +860,7 @@ func (g *grammar) ordered(items []string) string {
 	return s
 }
 
-// query writes a statement that only reads. It says whether its rows have one order, and which columns are bags.
+// query writes a reading statement. It reports whether its rows have a total order, and which columns are bags.
 func (g *grammar) query() (text string, ordered bool) {
 	single := func() string {
 		g.vars = nil

@@ -14,9 +14,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// TestRegress runs testdata/regress: cases that TestStatements has found. `graph` gives the statement that makes the graph,
-// with index=(label,property,…) an index as well; `run` runs a statement in many settings. Its answer is that of the naive
-// evaluator: in its order with ordered, lists of the columns bags=(…) in any, after the same statement with other=N literals.
+// TestRegress runs testdata/regress: cases found by TestStatements. `graph` has the statement that creates the graph, with
+// index=(label,property,…) also an index; `run` runs a statement in many settings. Its answer is that of the naive evaluator: in its
+// order with ordered, lists of the columns bags=(…) in any order, after the same statement with other=N literals.
 func TestRegress(t *testing.T) {
 	datadriven.Walk(t, "testdata/regress", func(t *testing.T, path string) {
 		var setup string

@@ -32,10 +32,10 @@ import (
 // ofGraph is how many statements that read the fuzzer asks of one graph, before one that writes and one that calls what writes.
 const ofGraph = 9
 
-// TestStatements runs random statements on random graphs, with and without indexes, and compares what they answer and leave
-// behind with the naive evaluator: over one shard and three, in batches of 1, 3 and 1,024 rows, with all of the optimizer's
-// rules, without each and without any. HOPGATE_SEEDS says on how many graphs; each has eleven statements. A case that fails is
-// made smaller and written to testdata/regress, with the right answer.
+// TestStatements runs random statements on random graphs, with and without indexes, and compares their answers and effects with the
+// naive evaluator: over one shard and three, in batches of 1, 3 and 1,024 rows, with all of the optimizer's rules, without each and
+// without any. HOPGATE_SEEDS is the number of graphs; each has eleven statements. The test reduces a failing case and writes it to
+// testdata/regress with the right answer.
 func TestStatements(t *testing.T) {
 	seeds, first := 300, 0
 	if testing.Short() {
@@ -85,7 +85,7 @@ func TestStatements(t *testing.T) {
 // fuzzCase is a statement on a graph.
 type fuzzCase struct {
 	setup, text string
-	other       int // if above 0, the statement with other literals, of which these are, runs before it
+	other       int // if above 0, the seed of other literals for the statement, which runs with them first
 	ordered     bool
 	bags        map[string]bool // columns of lists in any order
 	index       []graph.Index
@@ -142,11 +142,11 @@ func casesOf(seed uint64) []*fuzzCase {
 			}
 			c.index = slices.Clone(index)
 			for k := range c.index {
-				c.index[k].Unique = false // it may give several vertices one id
+				c.index[k].Unique = false // several vertices may get one id
 			}
 		}
 		c.bags = g.bags
-		if i < ofGraph || !strings.Contains(c.text, "ORDER BY") { // what the first run makes has no ids to order by
+		if i < ofGraph || !strings.Contains(c.text, "ORDER BY") { // results of the first run have no ids to order by
 			c.other = r.IntN(4)
 		}
 		batches, off := []int{1, 3, 1024}, append(each(plan.Rules()), plan.Rules(), nil, nil)
@@ -390,7 +390,7 @@ func (c *fuzzCase) got(s fuzzSetting) (out string) {
 	}
 	if c.other > 0 && (s.cached || c.seen == nil) {
 		if _, err := run(c.before()); err != nil && c.seen == nil {
-			return notJudged // other literals may make an error of a statement
+			return notJudged // other literals may make a statement fail
 		}
 	}
 	a, err := run(c.text)
@@ -432,8 +432,8 @@ func (c *fuzzCase) agree(want string) bool {
 // notJudged is the outcome of a statement that was not run.
 const notJudged = "not judged"
 
-// matches reports whether an outcome is the right one, which may be any error. Whether what has been deleted is read at all may
-// depend on the order in which conditions are tested.
+// matches reports whether an outcome is the right one, which may be any error. Whether a deleted element is read at all may depend
+// on the order in which conditions are tested.
 func (c *fuzzCase) matches(got, want string) bool {
 	return got == want || got == notJudged || want == "error" && strings.HasPrefix(got, "error ") ||
 		strings.Contains(c.text, "DELETE") && strings.Contains(got, "DeletedEntityAccess")

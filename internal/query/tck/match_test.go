@@ -43,7 +43,7 @@ func TestMatchesOfPatterns(t *testing.T) {
 	}
 }
 
-// patternGenerator makes random graphs and MATCH statements.
+// patternGenerator generates random graphs and MATCH statements.
 type patternGenerator struct {
 	r     *rand.Rand
 	graph refGraph
@@ -241,7 +241,7 @@ func (g *patternGenerator) condition() (condition, bool) {
 	}}, true
 }
 
-// statement creates a statement and what it must answer.
+// statement writes a statement and its expected answer.
 func (g *patternGenerator) statement() (text, answer string) {
 	rows := []row{{}}
 	for range 1 + g.r.IntN(3) {

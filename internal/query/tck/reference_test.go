@@ -60,7 +60,7 @@ type matchClause struct {
 	where    []condition
 }
 
-// condition is a conjunct of WHERE: its text and its truth, of which null counts as false.
+// condition is a conjunct of WHERE: its text and its truth, where null counts as false.
 type condition struct {
 	text  string
 	holds func(g *refGraph, r row) bool
@@ -119,7 +119,7 @@ func (c matchClause) String() string {
 	return s
 }
 
-// create is the statement that makes the graph.
+// create writes the statement that creates the graph.
 func (g *refGraph) create() string {
 	var parts []string
 	for i, v := range g.vertices {

@@ -56,7 +56,7 @@ var counted = []string{
 	"MATCH (a%L) OPTIONAL MATCH (a)-[:T]->(b) WITH a, b MATCH (b)-[:U]->(c) RETURN a.k AS k, count(c) AS n ORDER BY k",
 }
 
-// Rules must not change answers: each statement gives the same with every rule on, with each rule off and with all off.
+// Rules must not change answers: each statement returns the same with every rule on, with each rule off and with all off.
 func TestRules(t *testing.T) {
 	seeds := 40
 	if testing.Short() {

@@ -142,7 +142,7 @@ func readPassing(t testing.TB) map[string]bool {
 	return out
 }
 
-// runAll runs cases side by side and gives what is wrong by id.
+// runAll runs cases concurrently and returns the failures by id.
 func runAll(all []conformanceCase, s setting) map[string]error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -167,7 +167,7 @@ func runAll(all []conformanceCase, s setting) map[string]error {
 	return failed
 }
 
-// run runs one case and says what is wrong.
+// run runs one case and returns its failure.
 func run(c conformanceCase, s setting) error {
 	var procs []procedure
 	for _, p := range c.Procedures {
@@ -227,7 +227,7 @@ func describe(err error) string {
 	return fmt.Sprintf("%s/%s/%s %v", e.Type, e.Phase, e.Detail, err)
 }
 
-// judge says what is wrong with an answer or an error.
+// judge compares an answer or an error with the expected one.
 func judge(want expectation, got *answer, err error) error {
 	switch {
 	case want.Error != nil && err == nil:
@@ -330,7 +330,7 @@ func (s *state) changes(after *state) map[string]int {
 	return out
 }
 
-// agrees reports whether the counters of an answer bear out what has changed.
+// agrees reports whether the counters of an answer match the changes.
 func (s *state) agrees(after *state, a *answer) error {
 	c := a.counters
 	for kind, said := range map[string]int64{

@@ -135,7 +135,7 @@ func (w *refWalk) walk(m *refMatch, part, round, at int, p *refPath, yield func(
 	hop(0, at)
 }
 
-// wanted gives, for each pair of ends, the lengths of the wanted paths; where which ones they are is not open, the paths.
+// wanted returns, for each pair of ends, the lengths of the requested paths; if the selector determines the paths, the paths.
 func (w *refWalk) wanted(g *refGraph) []string {
 	pairs := map[[2]int][]refPath{}
 	for _, p := range w.all(g) {
@@ -160,7 +160,7 @@ func (w *refWalk) wanted(g *refGraph) []string {
 	return out
 }
 
-// open says that the selector leaves open which paths are given.
+// open reports whether the selector may choose among several paths.
 func (w *refWalk) open() bool {
 	return w.selector != "" && !strings.HasSuffix(w.selector, "GROUPS") && !strings.HasPrefix(w.selector, "ALL")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
-// TestParallel runs statements whose rows several goroutines produce: they come in the order, and fail with the error, of one
-// goroutine.
+// TestParallel runs statements whose rows several goroutines produce: they return the rows of one goroutine in its order, or fail
+// with its error.
 func TestParallel(t *testing.T) {
 	e := newEngine(setting{shards: 3, batch: 16}, nil)
 	for _, statement := range []string{

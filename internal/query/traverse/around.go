@@ -74,7 +74,7 @@ func (s *Subgraph) Bind(opts cypher.Options) (*plan.Query, error) {
 // Vertices asks for vertices, each once, in the order of their ids.
 type Vertices struct {
 	From       Selector
-	Properties []string // those that are requested; none: the whole vertices
+	Properties []string // the requested properties; none: whole vertices
 }
 
 // Key is what the plan of the vertices depends on.

@@ -35,7 +35,7 @@ func (t *Traversal) Params(params map[string]graph.Value) map[string]graph.Value
 	return out
 }
 
-// binder makes the plan of a traversal.
+// binder builds the plan of a traversal.
 type binder struct {
 	t                            *Traversal
 	q                            *plan.Query
@@ -113,7 +113,7 @@ func (h *Hop) given() bool {
 	return len(h.Types) > 0 || h.Direction != graph.Out || h.Where != "" || h.capped()
 }
 
-// frontierCount makes the plan of a number of vertices at one distance, if that is all that is asked.
+// frontierCount builds the plan of a number of vertices at one distance, if the request needs only that.
 func (b *binder) frontierCount() (ok bool, err error) {
 	t := b.t
 	if t.Mode != plan.ModeFrontier || t.Returns != "count" || t.ByHop || t.Partial || t.Limit > 0 || b.min != b.max || b.max == 0 {
@@ -140,8 +140,8 @@ func (b *binder) frontierCount() (ok bool, err error) {
 	return true, nil
 }
 
-// walk puts the hops on top of the starts: as openCypher's operators, if they do it. These do not tell the hops apart,
-// as an answer that a budget may end has to.
+// walk adds the hops on top of the starts: as openCypher's operators, if possible. These do not distinguish hops, as an answer that
+// a budget may end must.
 func (b *binder) walk() error {
 	uniform, capped := len(b.t.Hops) == 1, false
 	for i := range b.t.Hops {
@@ -161,7 +161,7 @@ func (b *binder) walk() error {
 	return b.traverse()
 }
 
-// columns makes the columns of the vertex and the edge of hops.
+// columns creates the columns of the vertex and the edge of hops.
 func (b *binder) columns() (vertex, edge plan.Col) {
 	return b.q.NewCol("v", graph.VertexKind), b.q.NewCol("e", graph.EdgeKind)
 }
@@ -178,7 +178,7 @@ func (b *binder) condition(h *Hop, vertex, edge plan.Col) ([]plan.Expr, error) {
 	return preds, inField(h.Field+"where", err)
 }
 
-// expand makes walks of one length.
+// expand builds walks of one length.
 func (b *binder) expand() error {
 	from := b.start
 	path := []plan.Col{from}
@@ -202,7 +202,7 @@ func (b *binder) expand() error {
 	return nil
 }
 
-// varExpand makes trails; a condition on vertices is not for it.
+// varExpand builds trails; it does not support conditions on vertices.
 func (b *binder) varExpand() (ok bool, err error) {
 	h := b.hopAt(0)
 	vertex, edge := b.columns()
@@ -231,7 +231,7 @@ func (b *binder) varExpand() (ok bool, err error) {
 
 func intConst(n int) plan.Expr { return &plan.Const{Value: graph.IntValue(int64(n))} }
 
-// traverse makes everything that openCypher has no operator for.
+// traverse builds every traversal for which openCypher has no operator.
 func (b *binder) traverse() error {
 	t := b.t
 	n := &plan.Traverse{Input: b.q.Root, From: b.start, Mode: t.Mode, Min: b.min, Seed: t.Seed, Ends: b.ofVertices()}
@@ -275,7 +275,7 @@ func (b *binder) ofVertices() bool {
 func (b *binder) returns() error {
 	t := b.t
 	kept := t.Mode != plan.ModeFrontier && t.Mode != plan.ModeNearest // ways are kept apart
-	// The vertices of a frontier come once a hop.
+	// The vertices of a frontier appear once a hop.
 	distinct := t.Distinct || b.ofVertices() && b.min < b.max && !t.ByHop
 	var text, order string
 	switch t.Returns {

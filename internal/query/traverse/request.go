@@ -1,5 +1,4 @@
-// Package traverse binds typed traversals to plans: those that name their starts, hops and results instead of writing a
-// statement.
+// Package traverse binds typed traversals, which name their starts, hops and results instead of using a statement, to plans.
 package traverse
 
 import (
@@ -14,8 +13,8 @@ import (
 // maxHops bounds the hops of a request that must hold each of them apart.
 const maxHops = 1000
 
-// Selector names vertices in one of three ways: those with a Label ("": any) of which Property has one of Values; those
-// in the first column of Statement; or those with element ids IDs.
+// Selector names vertices in one of three ways: those with a Label ("": any) of which Property has one of Values; those in the first
+// column of Statement; or those with element ids IDs.
 type Selector struct {
 	Label, Property string
 	Values          []graph.Value
@@ -40,14 +39,14 @@ type Traversal struct {
 	Min  *uint32
 	Max  uint32
 	Mode plan.TraverseMode
-	// Returns is count, ids, vertices, edges, paths, or what RETURN takes, over v (the vertex), e (the last edge), h
-	// (the number of hops), s (the start) and p (the path); "" is ids.
+	// Returns is count, ids, vertices, edges, paths, or items of RETURN over v (the vertex), e (the last edge), h (the number of
+	// hops), s (the start) and p (the path); "" is ids.
 	Returns  string
 	Distinct bool // each row once
-	ByHop    bool // the hop comes first in every row
+	ByHop    bool // the hop is the first column of every row
 	Limit    uint64
 	Seed     int64
-	// Partial says that a budget may end the traversal early: a set is then not counted without its members.
+	// Partial reports whether a budget may end the traversal early. A set then has to be counted through its members.
 	Partial bool
 }
 
@@ -89,7 +88,7 @@ func invalid(field, format string, args ...any) error {
 	return graph.RequestError(graph.KindInvalid, "InvalidField", "%s: %s", field, fmt.Sprintf(format, args...))
 }
 
-// after makes the position of an error count from the end of what stands before the text of a request.
+// after makes the position of an error relative to the end of the text before a request.
 func after(before string, err error) error {
 	if err == nil {
 		return nil
@@ -102,7 +101,7 @@ func after(before string, err error) error {
 	return &e
 }
 
-// inField says which field of a request an error is about.
+// inField adds the name of the request's field to an error.
 func inField(field string, err error) error {
 	if err == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// check says what is wrong with a selector.
+// check validates a selector.
 func (s *Selector) check(field string) error {
 	n := 0
 	for _, given := range [...]bool{s.Property != "" || s.Label != "", s.Statement != "", len(s.IDs) > 0} {
@@ -26,7 +26,7 @@ func (s *Selector) check(field string) error {
 	return nil
 }
 
-// shape is what of a selector makes a plan: all but the values and ids, which are parameters.
+// shape is the part of a selector that affects the plan: all but the values and ids, which are parameters.
 func (s *Selector) shape() Selector {
 	c := *s
 	c.Values, c.IDs = nil, nil
@@ -59,7 +59,7 @@ func (s *Selector) text(param string) string {
 	return "MATCH (x" + label + ") WHERE x." + ast.Quote(s.Property) + op + param + " RETURN x"
 }
 
-// clauses returns the clauses that bring the vertices into scope as variable, beside what stands in scope already.
+// clauses returns the clauses that bind the vertices to variable, in addition to the variables in scope.
 func (s *Selector) clauses(field, variable, param, before string, opts cypher.Options) (string, error) {
 	if s.Statement != "" {
 		q, _, err := s.plan(field, param, opts)
@@ -71,7 +71,7 @@ func (s *Selector) clauses(field, variable, param, before string, opts cypher.Op
 	return "CALL {" + s.text(param) + "} WITH " + before + "x AS " + variable + " ", nil
 }
 
-// addParams adds the parameters of the statement that text gives.
+// addParams adds the parameters of the statement returned by text.
 func (s *Selector) addParams(param string, params map[string]graph.Value) {
 	switch {
 	case s.Statement != "":
@@ -88,7 +88,7 @@ func (s *Selector) addParams(param string, params map[string]graph.Value) {
 	}
 }
 
-// The names of the parameters that hold what selectors name; no user's parameter has a space.
+// The names of the parameters that hold selectors' values. No user's parameter contains a space.
 const (
 	fromParam = "from key"
 	toParam   = "to key"

@@ -12,8 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// The engine checks what a call may do in a graph, because it knows the statement. This file checks who calls at all, and who may use what
-// concerns the whole server.
+// The engine checks the permissions of a call on a graph, because it knows the statement. This file authenticates callers and checks
+// permissions on the whole server.
 
 // openMethods are the gRPC services that need no token.
 const openMethods = "/grpc.health.v1.Health/"

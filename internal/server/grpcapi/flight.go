@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// summaryKey is the metadata that hold what the answer to a statement ends with.
+	// summaryKey is the metadata key of the summary after a statement's rows.
 	summaryKey = "hopgate-summary"
-	// recordBytes is about what a message of rows holds at most, so that clients with gRPC's default limit can read it.
+	// recordBytes is the approximate limit of a message of rows, so that clients with gRPC's default limit can read it.
 	recordBytes = maxMessage - 64<<10
 )
 
-// flightService answers Arrow Flight. A ticket or a command is one of Flight SQL, or it is a statement itself: its text, or the JSON
-// object of plainStatement. Every call to the service stands alone: handles of Flight SQL hold the statement and its parameters, so
-// calls for one handle may go to several servers.
+// flightService answers Arrow Flight. A ticket or a command is one of Flight SQL, or the statement itself: its text, or the JSON
+// object of plainStatement. Calls are independent: handles of Flight SQL contain the statement and its parameters, so several
+// servers may answer calls with one handle.
 type flightService struct {
 	flight.FlightServer // Flight SQL but for DoGet: its rows would pass a channel, and their memory is used again
 	e                   *query.Engine
@@ -224,7 +224,7 @@ func statementOf(b []byte) (req query.Request, err error) {
 	return req, wire.CheckStatement(req.Statement)
 }
 
-// handleOf makes the handle of a statement for clients of Flight SQL.
+// handleOf returns the handle of a statement for clients of Flight SQL.
 func handleOf(statement string, params map[string]graph.Value) ([]byte, error) {
 	if err := wire.CheckStatement(statement); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 const (
 	// maxMetadata is how much the parts of a message's metadata may take together, each counted as often as it is named.
 	maxMetadata = 16 << 20
-	// partSize is what a part counts as beside its vectors: about what the library allocates for it.
+	// partSize is the size charged for a part beside its vectors: about what the library allocates for it.
 	partSize = 1 << 10
 )
 
@@ -95,7 +95,7 @@ func (p part) at(pos flatbuffers.UOffsetT) part {
 	return part{Table: flatbuffers.Table{Bytes: p.Bytes, Pos: pos}, c: p.c, depth: p.depth + 1}
 }
 
-// vector checks a vector of elements of a size, and gives where they begin and how many there are.
+// vector checks a vector of elements of a size, and returns its start and length.
 func (p part) vector(field, size int) (start flatbuffers.UOffsetT, n int) {
 	o := p.offset(field)
 	if o == 0 {
@@ -137,7 +137,7 @@ func (p part) field() {
 	p.each(6, part.pair)
 }
 
-// batch checks a RecordBatch. It must not be compressed: what it takes is then known before it is read.
+// batch checks a RecordBatch. It must not be compressed, so that its size is known before it is read.
 func (p part) batch() {
 	if p.offset(3) != 0 {
 		panic("compressed buffers are not supported")

@@ -50,7 +50,7 @@ func (s *sqlService) ClosePreparedStatement(context.Context, flightsql.ActionClo
 	return nil
 }
 
-// outsideTransaction makes the handle of a statement that runs in no transaction of the client.
+// outsideTransaction returns the handle of a statement outside a client's transaction.
 func outsideTransaction(statement string, transaction []byte) ([]byte, error) {
 	if len(transaction) > 0 {
 		return nil, wire.GRPCError(wire.RequestError("the transaction: Flight SQL has none here; GraphService.Transact and HTTP have"))

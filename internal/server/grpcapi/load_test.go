@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// A column that says what does not fit is an error, never a panic.
+// A column with inconsistent lengths is an error, never a panic.
 func FuzzLoadColumn(f *testing.F) {
 	add := func(c *pb.LoadColumn) {
 		b, err := proto.Marshal(c)
@@ -38,7 +38,7 @@ func FuzzLoadColumn(f *testing.F) {
 	})
 }
 
-// Lists share one column of elements; what does not fit, or is nested without end, is an error.
+// Lists share one column of elements. Inconsistent lengths and unlimited nesting are errors.
 func TestListColumn(t *testing.T) {
 	texts := &pb.LoadColumn{Data: &pb.LoadColumn_Texts{Texts: &pb.TextColumn{Text: []byte("abc"), Ends: []uint32{1, 1, 3}}}, Nulls: []byte{2}}
 	lists := func(elements *pb.LoadColumn, ends ...uint32) *pb.LoadColumn {

@@ -32,7 +32,7 @@ func ask(h http.Handler, path, accept string, body any) *http.Response {
 
 func statement(text string) map[string]any { return map[string]any{"statement": text} }
 
-// arrowRows reads an Arrow answer as the JSON values of its rows; a column of JSON text is what the text says.
+// arrowRows reads an Arrow answer as the JSON values of its rows; it parses a column of JSON text.
 func arrowRows(t *testing.T, body io.Reader) (fields []string, rows [][]any) {
 	r, err := ipc.NewReader(body)
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestArrowIsJSON(t *testing.T) {
 	require.Equal(t, want, rows)
 }
 
-// What JSON answers end with is in a trailer, in ASCII.
+// The summary at the end of JSON answers is in a trailer, in ASCII.
 func TestArrowSummary(t *testing.T) {
 	h := newHTTP(newOracle(t), query.Options{}, Options{})
 	res := ask(h, "/v1/query", mediaArrow, statement("CREATE (:A {n: 1})"))
@@ -164,7 +164,7 @@ func TestArrowError(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(body), `{"errors":[{"code":`)
 	}
-	// What the columns hold counts to the statement's memory.
+	// The memory of the columns counts towards the statement.
 	h = newHTTP(newOracle(t), query.Options{QueryBytes: 1 << 20}, Options{})
 	res := ask(h, "/v1/query", mediaArrow, statement("UNWIND range(1, 10000) AS i RETURN i, i AS j, i AS k, i AS l, i AS m, i AS n"))
 	require.Equal(t, http.StatusRequestEntityTooLarge, res.StatusCode)
@@ -249,7 +249,7 @@ func TestArrowFetch(t *testing.T) {
 	require.Equal(t, mediaFetch, res.Header.Get("Content-Type"))
 }
 
-// The items of a fetch as Arrow are held until the last has come, within the memory of a query.
+// The items of a fetch as Arrow are buffered until the last, within the memory of a query.
 func TestArrowFetchMemory(t *testing.T) {
 	h := newHTTP(newOracle(t), query.Options{QueryBytes: 1 << 20}, Options{})
 	for i := range 10 {

@@ -44,7 +44,7 @@ func decompressed(t *testing.T, res *http.Response) string {
 	return b.String()
 }
 
-// A compressed answer says what the plain one does; a short one stays plain.
+// A compressed answer equals the plain one; a short one stays plain.
 func TestCompressed(t *testing.T) {
 	srv := httptest.NewServer(newHTTP(newOracle(t), query.Options{}, Options{}))
 	defer srv.Close()

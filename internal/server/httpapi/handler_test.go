@@ -26,14 +26,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newOracle makes an oracle of two shards with the default graph.
+// newOracle returns an oracle of two shards with the default graph.
 func newOracle(t testing.TB) shard.Store {
 	store := oracle.New(2)
 	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
 	return store
 }
 
-// newLocal makes a store on disk, of two shards.
+// newLocal returns a store on disk, of two shards.
 func newLocal(t testing.TB) shard.Store {
 	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: 2, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func newHTTP(store shard.Store, qopt query.Options, opt Options) *Handler {
 	return New(query.New(store, qopt), request.NewMonitor(registry, nil, slog.New(slog.DiscardHandler)), registry, opt)
 }
 
-// newRequest makes a request of a client that is no web page.
+// newRequest returns a request of a client that is not a web page.
 func newRequest(method, path, body string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Host = "localhost:8080"
@@ -56,7 +56,7 @@ func newRequest(method, path, body string) *http.Request {
 	return r
 }
 
-// do sends a request as it would come over the wire: a line with method and path, header lines, an empty line, the body.
+// do sends a request in wire format: a line with method and path, header lines, an empty line, the body.
 func do(t testing.TB, h http.Handler, text string) *http.Response {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := strings.Split(head, "\n")
@@ -80,7 +80,7 @@ func do(t testing.TB, h http.Handler, text string) *http.Response {
 	return w.Result()
 }
 
-// short leaves out of an answer what varies and what says nothing: times, ids, counters that are 0 and lines that repeat.
+// short removes varying and redundant parts from an answer: times, ids, counters that are 0 and repeated lines.
 func short(body string) string {
 	body = took.ReplaceAllString(body, `"$1":0`)
 	body = metered.ReplaceAllString(body, "")
@@ -119,7 +119,7 @@ var took = regexp.MustCompile(`"(time|timeUs)":[0-9.]+`)
 // metered is what only a store that decodes blocks counts.
 var metered = regexp.MustCompile(`,"cacheHits":\d+,"cacheMisses":\d+,"largeValues":\d+`)
 
-// Scripts in testdata/http: what is sent and what is answered, one server a file, over an oracle and over a store on disk.
+// Scripts in testdata/http: requests and answers, one server a file, over an oracle and over a store on disk.
 func TestHTTP(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) shard.Store{"oracle": newOracle, "local": newLocal} {
 		t.Run(name, func(t *testing.T) { runScripts(t, "testdata/http", open) })

@@ -103,7 +103,7 @@ func (s *statusWriter) Write(p []byte) (int, error) {
 		s.status = http.StatusOK
 	}
 	if s.bytes > 0 {
-		s.meter.Wait(s.ctx) // the next request waits for what a short response exceeds
+		s.meter.Wait(s.ctx) // the next request waits for the excess of a short response
 	}
 	n, err := s.ResponseWriter.Write(p)
 	s.meter.Count(n)

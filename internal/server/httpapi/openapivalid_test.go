@@ -20,8 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// exchanges are requests of every route, in their order, with the status of the answer. @ stands for the transaction that
-// was begun last.
+// exchanges are requests of every route, in order, with the status of the answer. @ is the id of the last transaction.
 const exchanges = `
 POST /v1/query {"statement": "CREATE (:User {id: 1, name: 'Ann'})-[:KNOWS {since: 2}]->(:User {id: 2}), (:Moment {id: 10, userId: 1})"} 200
 POST /v1/query {"statement": "CREATE CONSTRAINT FOR (u:User) REQUIRE u.id IS UNIQUE"} 200
@@ -77,7 +76,7 @@ POST /delete {"Moment": {"id{}": [10, 11]}} 200
 POST /delete/Moment {"id": 12} 200
 `
 
-// The document is a valid one of OpenAPI, and real exchanges are as it says: their requests, statuses and answers.
+// The document is valid OpenAPI, and real exchanges conform to it: requests, statuses and answers.
 func TestOpenAPIExchanges(t *testing.T) {
 	ctx := context.Background()
 	doc, err := openapi3.NewLoader().LoadFromData(openAPI)

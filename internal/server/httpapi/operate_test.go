@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// What runs is listed and ended; its client, which prefers errors as lines, gets status 200 and a line that says so.
+// A running statement is listed and can be ended; a client that prefers errors as lines receives status 200 and an error line.
 func TestKillQuery(t *testing.T) {
 	h := newHTTP(newOracle(t), query.Options{}, Options{})
 	ended := make(chan *httptest.ResponseRecorder, 1)

@@ -143,8 +143,8 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 	writeResult(w, res, f, status, nil)
 }
 
-// queryRequest reads a request. It accepts members of Neo4j's clients that mean nothing here, such as bookmarks: a read sees everything
-// acknowledged before it.
+// queryRequest parses a request. It accepts members of Neo4j's clients that have no effect here, such as bookmarks: a read sees
+// everything acknowledged before it.
 func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) (req query.Request, err error) {
 	body, err := h.body(w, r)
 	if err != nil {

@@ -101,7 +101,7 @@ func TestHTTPTransactionIdle(t *testing.T) {
 	defer h.txs.close()
 	a = post(t, h, "POST", "/db/neo4j/query/v2/tx", "")
 	for range 3 {
-		time.Sleep(2 * time.Millisecond) // the times are told in milliseconds
+		time.Sleep(2 * time.Millisecond) // times are in milliseconds
 		b = post(t, h, "POST", "/db/neo4j/query/v2/tx/"+a.Transaction.ID, "")
 		require.Equal(t, a.Transaction.ID, b.Transaction.ID)
 		require.True(t, b.Transaction.Expires.After(a.Transaction.Expires))

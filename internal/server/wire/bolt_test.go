@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Every status has its description; drivers try again by the class of the code alone.
+// Every status has a description. Drivers retry by the class of the code alone.
 func TestBoltFailures(t *testing.T) {
 	for code, status := range statuses {
 		require.NotEmpty(t, conditions[status], code)

@@ -58,7 +58,7 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// Whatever a layer gives, the client gets a code, a type, a phase and a detail.
+// Whatever error a layer returns, the client receives a code, a type, a phase and a detail.
 func TestErrorsAreWhole(t *testing.T) {
 	for _, err := range []error{
 		errors.New("plain"), &graph.Error{Kind: graph.KindInvalid, Msg: "bare"}, graph.DeadlineError(nil), RequestError("x"),

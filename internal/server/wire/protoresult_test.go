@@ -31,7 +31,7 @@ func results() *graph.Batch {
 	}}
 }
 
-// Rows that are packed come out as they were.
+// Packed rows unpack to the same rows.
 func TestRowsFromProto(t *testing.T) {
 	want := results()
 	have, err := RowsFromProto(RowsProto(want, 0, want.N))
@@ -44,7 +44,7 @@ func TestRowsFromProto(t *testing.T) {
 	}
 }
 
-// What a server sends is read or refused.
+// Rows from a server are either decoded or refused.
 func FuzzRowsFromProto(f *testing.F) {
 	good, err := proto.Marshal(RowsProto(results(), 0, 2))
 	require.NoError(f, err)

@@ -6,8 +6,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Literal is a number or a string in a text, without a sign: the bytes Start to End, which are Runes characters from the one
-// numbered Offset. Lifted says that a parameter replaces it in the tree.
+// Literal is an unsigned number or a string in a text: bytes Start to End, which are Runes characters from character Offset. Lifted
+// reports whether a parameter replaces it in the tree.
 type Literal struct {
 	Value         graph.Value
 	Start, End    int

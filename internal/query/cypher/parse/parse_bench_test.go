@@ -2,7 +2,7 @@ package parse
 
 import "testing"
 
-// BenchmarkStatement reads the first seed, a statement with most of what a MATCH can have.
+// BenchmarkStatement parses the first seed, a statement that uses most of a MATCH's syntax.
 func BenchmarkStatement(b *testing.B) {
 	b.SetBytes(int64(len(seeds[0])))
 	for b.Loop() {

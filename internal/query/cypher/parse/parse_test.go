@@ -42,7 +42,7 @@ func TestPlaces(t *testing.T) {
 	require.Equal(t, graph.Pos{Line: 2, Column: 16, Offset: 25}, places["2"])
 }
 
-// TestStandalone tells a call that is the whole statement from one within a query.
+// TestStandalone distinguishes a call that is the whole statement from one within a query.
 func TestStandalone(t *testing.T) {
 	for text, want := range map[string]bool{"CALL p": true, "CALL p() YIELD x": true, "CALL p() YIELD x RETURN x": false} {
 		s, err := Statement(text)
@@ -91,7 +91,7 @@ func TestNoBacktracking(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestExpression reads one expression alone.
+// TestExpression parses single expressions.
 func TestExpression(t *testing.T) {
 	e, err := Expression(" p.age >= 18 AND p:Person ")
 	require.NoError(t, err)

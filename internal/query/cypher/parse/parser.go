@@ -62,7 +62,7 @@ type parser struct {
 	steps  int // tokens and expressions read
 	// deprecated are the forms read so far that have a newer one.
 	deprecated []ast.Deprecated
-	// stuck says that the parser could not continue at the current token.
+	// stuck reports that the parser could not continue at the current token.
 	stuck bool
 	// tried, if set, takes the keywords that could have stood near the token where an earlier run was stuck.
 	tried *tried
@@ -166,7 +166,7 @@ func (p *parser) is(words ...string) bool {
 	return true
 }
 
-// take takes the keywords if they come next.
+// take consumes the keywords if they follow.
 func (p *parser) take(words ...string) bool {
 	if !p.is(words...) {
 		return false
@@ -184,7 +184,7 @@ func (p *parser) need(words ...string) {
 	}
 }
 
-// oneOf takes one of the keywords and returns it; an empty string if none comes next.
+// oneOf consumes one of the keywords and returns it; "" if none follows.
 func (p *parser) oneOf(words ...string) string {
 	for _, w := range words {
 		if p.take(w) {
@@ -194,10 +194,10 @@ func (p *parser) oneOf(words ...string) string {
 	return ""
 }
 
-// isSign reports whether the sign comes next.
+// isSign reports whether the sign follows.
 func (p *parser) isSign(s string) bool { return p.peek().sign(s) }
 
-// takeSign takes the sign if it comes next.
+// takeSign consumes the sign if it follows.
 func (p *parser) takeSign(s string) bool {
 	if !p.isSign(s) {
 		return false
@@ -234,8 +234,8 @@ func isVariable(t *token) bool {
 	return t.kind == tokQuoted || t.kind == tokWord && !ast.Reserved(t.text)
 }
 
-// isOperand reports whether the word that comes next is a variable where an expression begins: a reserved word is one if its
-// successor can follow an operand but not the keyword.
+// isOperand reports whether the next word is a variable at the start of an expression: a reserved word is one if the token after it
+// can follow an operand but not the keyword.
 func (p *parser) isOperand() bool {
 	t := p.peekAt(1)
 	switch {
@@ -258,12 +258,12 @@ var afterOperand = map[string]bool{
 	"UNION": true, "WHEN": true, "WHERE": true, "XOR": true,
 }
 
-// binds reports whether the token is a variable where one may be declared and a literal may stand too.
+// binds reports whether the token is a variable in a position that allows a declaration or a literal.
 func binds(t *token) bool {
 	return isVariable(t) || t.kind == tokWord && !t.is("NULL") && !t.is("TRUE") && !t.is("FALSE") && !t.is("NOT") && !t.is("CASE")
 }
 
-// variable reads a variable; any word is one where nothing else may stand.
+// variable parses a variable in a position where any word is one.
 func (p *parser) variable() *ast.Variable {
 	if !p.peek().name() {
 		p.unexpected("a variable")
@@ -272,7 +272,7 @@ func (p *parser) variable() *ast.Variable {
 	return &ast.Variable{At: at, Name: p.next().text}
 }
 
-// name reads a label, relationship type, key or the like; what says which.
+// name parses a label, relationship type, property key or similar name; what names its kind.
 func (p *parser) name(what string) string {
 	if !p.peek().name() {
 		p.unexpected(what)
@@ -354,7 +354,7 @@ func (p *parser) statement() *ast.Statement {
 	return s
 }
 
-// deprecate records that what has been read has a newer form.
+// deprecate records that the syntax just parsed has a newer form.
 func (p *parser) deprecate(at ast.At, what, instead string) {
 	p.deprecated = append(p.deprecated, ast.Deprecated{At: at, What: what, Instead: instead})
 }

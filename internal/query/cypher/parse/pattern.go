@@ -34,7 +34,7 @@ func (p *parser) unnamedPath(n *ast.PathPattern) {
 	p.elements(n)
 }
 
-// isSearch reports whether shortestPath( or allShortestPaths( comes next.
+// isSearch reports whether shortestPath( or allShortestPaths( follows.
 func (p *parser) isSearch() bool {
 	return (p.is("SHORTESTPATH") || p.is("ALLSHORTESTPATHS")) && p.peekAt(1).sign("(")
 }
@@ -81,7 +81,7 @@ func (p *parser) selector(n *ast.PathPattern) {
 	}
 }
 
-// bound reads an integer or a parameter; nil if neither comes next.
+// bound parses an integer or a parameter; nil if neither follows.
 func (p *parser) bound() ast.Expr {
 	switch p.peek().kind {
 	case tokInt, tokParameter:
@@ -119,7 +119,7 @@ func isDash(t *token) bool  { return t.sign("-") || t.kind == tokDash }
 func isLeft(t *token) bool  { return t.sign("<") || t.kind == tokLeft }
 func isRight(t *token) bool { return t.sign(">") || t.kind == tokRight }
 
-// startsSubpath reports whether a parenthesised path, not a node, comes next.
+// startsSubpath reports whether a parenthesised path, not a node, follows.
 func (p *parser) startsSubpath() bool {
 	return p.isSign("(") && (p.peekAt(1).sign("(") || binds(p.peekAt(1)) && p.peekAt(2).sign("="))
 }
@@ -149,7 +149,7 @@ func unwrap(n *ast.PathPattern) {
 	}
 }
 
-// quantifier reads {1,3}, {2}, + or *; nil if none comes next.
+// quantifier parses {1,3}, {2}, + or *; nil if none follows.
 func (p *parser) quantifier() *ast.Range {
 	r := &ast.Range{At: p.here()}
 	switch {
@@ -201,7 +201,7 @@ func declares(t, next *token) bool {
 	return binds(t)
 }
 
-// properties reads the map or parameter of a pattern; nil if neither comes next.
+// properties parses the map or parameter of a pattern; nil if neither follows.
 func (p *parser) properties() ast.Expr {
 	if p.isSign("{") || p.peek().kind == tokParameter {
 		return p.atom()
@@ -335,7 +335,7 @@ func (p *parser) labelNot() ast.LabelExpr {
 	return p.labelName("a label or relationship type")
 }
 
-// labelName reads a name, or $(…), $all(…) or $any(…), which gives some; what says of what.
+// labelName parses a name, or $(…), $all(…) or $any(…), which compute names; what names their kind.
 func (p *parser) labelName(what string) ast.LabelExpr {
 	at := p.here()
 	t := p.peek()

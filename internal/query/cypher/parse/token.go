@@ -11,7 +11,7 @@ type kind uint8
 
 const (
 	tokEOF       kind = iota
-	tokError          // token.err says what is wrong; the last token
+	tokError          // token.err holds the error; the last token
 	tokWord           // a name or keyword without backticks
 	tokQuoted         // a name in backticks; token.text is without them
 	tokInt            // token.num is the value

@@ -2,8 +2,7 @@ package parse
 
 import "github.com/hopgate/hopgate/internal/query/cypher/ast"
 
-// typeNames gives the main spelling of the types of values, by the words they may be written with, longest first where one
-// begins another.
+// typeNames maps the words of each type to its main spelling, with longer words before their prefixes.
 var typeNames = []struct {
 	words []string
 	name  string

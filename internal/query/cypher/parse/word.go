@@ -74,7 +74,7 @@ func (p *parser) bracketed() (e ast.Expr) {
 	return nil
 }
 
-// trimFunctions gives the functions that trim([LEADING | TRAILING | BOTH] [characters] FROM text) stands for.
+// trimFunctions maps the keyword of trim([LEADING | TRAILING | BOTH] [characters] FROM text) to a function.
 var trimFunctions = map[string]string{"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}
 
 // trim reads a call of trim in its short form, trim(text), or its long form.
@@ -189,7 +189,7 @@ func (p *parser) named() ast.Expr {
 	return &ast.Variable{At: at, Name: v.Name}
 }
 
-// callLength is the number of tokens of a dotted name that an opening parenthesis follows, or 0 if none comes next.
+// callLength returns the number of tokens of a dotted name before an opening parenthesis, or 0 if none follows.
 func (p *parser) callLength() int {
 	if !isVariable(p.peek()) {
 		return 0
