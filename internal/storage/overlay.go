@@ -153,3 +153,8 @@ func (o *overlay) appendTo(b *pebble.Batch) error {
 	}
 	return nil
 }
+
+// holds reports whether a large value is among those that were written. The overlay may be nil.
+func (o *overlay) holds(id uint64) bool {
+	return o != nil && id >= o.firstLarge && id-o.firstLarge < uint64(len(o.large))
+}

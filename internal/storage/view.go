@@ -1,8 +1,10 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -282,6 +284,10 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 	if err != nil {
 		return graph.Value{}, err
 	}
+	return largeValue(ref, cell)
+}
+
+func largeValue(ref keys.Ref, cell []byte) (graph.Value, error) {
 	val, _, isRef, rest, err := keys.Cell(cell)
 	if err != nil || isRef || len(rest) > 0 {
 		return graph.Value{}, corrupt("large value", keys.AppendValueKey(nil, ref.ID), errRecord)
@@ -289,10 +295,74 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 	return val, nil
 }
 
+// walkFrom is how many large values an iterator reads faster than as many look-ups do.
+const walkFrom = 8
+
+// LargeValues puts large values, in the order of their refs, where they belong. One iterator reads many.
+func (v *View) LargeValues(pending []Pending, out [][]graph.Value) (err error) {
+	var it iterator
+	var mem arena
+	var key [8]byte
+	defer func() {
+		if it == nil {
+			return
+		}
+		if e := it.Close(); err == nil && e != nil {
+			err = fault("read large values", e)
+		}
+	}()
+	for i, p := range pending {
+		var cell []byte
+		switch {
+		case len(pending)-i < walkFrom && it == nil || v.over.holds(p.Ref.ID):
+			cell, err = v.largeCell(p.Ref, nil)
+		default:
+			k := keys.AppendValueKey(key[:0], p.Ref.ID)
+			if it == nil {
+				if it, err = newIter(v.values, nil); err != nil {
+					return v.largeFault(k, err)
+				}
+			}
+			cell, err = v.walk(it, k, p.Ref, i > 0 && pending[i-1].Ref.ID+1 == p.Ref.ID, &mem)
+		}
+		if err != nil {
+			return err
+		}
+		if out[p.P][p.I], err = largeValue(p.Ref, cell); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *View) largeFault(k []byte, err error) error {
+	return largeFault(v.shard.values, k, damaged(fmt.Sprintf("read the record at key %x", k), err))
+}
+
+// walk moves an iterator over large values to a key, which is likely to be the next one, and copies the cell there.
+func (v *View) walk(it iterator, k []byte, ref keys.Ref, next bool, mem *arena) ([]byte, error) {
+	if !next || !it.Valid() || !it.Next() || !bytes.Equal(it.Key(), k) {
+		if !it.SeekGE(k) || !bytes.Equal(it.Key(), k) {
+			if err := it.Error(); err != nil {
+				return nil, v.largeFault(k, err)
+			}
+			return nil, corrupt("large value", k, errNoValue)
+		}
+	}
+	b, err := it.ValueAndErr()
+	if err != nil {
+		return nil, v.largeFault(k, err)
+	}
+	if uint64(len(b)) != ref.Size {
+		return nil, corrupt("large value", k, errRecord)
+	}
+	return mem.bytes(b), nil
+}
+
 // largeCell reads the cell of a large value. It may use the memory of buf.
 func (v *View) largeCell(ref keys.Ref, buf []byte) ([]byte, error) {
 	var cell []byte
-	if o := v.over; o != nil && ref.ID >= o.firstLarge && ref.ID-o.firstLarge < uint64(len(o.large)) {
+	if o := v.over; o.holds(ref.ID) {
 		cell = o.large[ref.ID-o.firstLarge]
 	} else {
 		var key [8]byte

@@ -113,6 +113,8 @@ func TestParallelGroups(t *testing.T) {
 		match + "sum(a.i * c.i), collect(c.i + 1), count(DISTINCT b.i % 50), count(DISTINCT c)",
 		"UNWIND [1, 2, 3] AS k CALL (k) { " + match + "(c.i + k) % 4 AS m, count(*) AS n, collect(DISTINCT a.i % 30) AS l } RETURN k, m, n, l",
 		"UNWIND [1, 2, 3] AS k CALL (k) { " + match + "sum(b.i * k) AS n, count(DISTINCT c.i % 40) AS m } RETURN k, m, n",
+		"MATCH (a:P) WHERE a.s CONTAINS '1' AND a.i % 5 <> 2 RETURN a.s AS s, count(*), collect(a.i), sum(a.i)",
+		"MATCH (a:P) WHERE 1 / (a.i - 301) < 1 RETURN a.i % 7 AS k, count(*)",
 		match + "DISTINCT b",
 		match + "DISTINCT a.i % 9 AS i, c.s AS s",
 		match + "DISTINCT a.i, c.i",

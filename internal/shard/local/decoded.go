@@ -476,14 +476,24 @@ func (tx *Tx) decode(b []byte) (graph.Value, error) {
 }
 
 // decodedProperties fills in what is decoded and gives, for each property, the rows that must be read, in the order of
-// their vertices; nil if there are none.
-func (tx *Tx) decodedProperties(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) (missing [][]int32, err error) {
+// their vertices; nil if there are none. It appends large values to pending.
+func (tx *Tx) decodedProperties(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value, pending *[]storage.Pending) (missing [][]int32, err error) {
 	var rest []int
+	var opaque []cache.Cell
 	for p, prop := range props {
-		rest = rest[:0]
+		rest, opaque = rest[:0], opaque[:0]
 		for no, v := 0, tx.openColumns(); no < len(v); no++ {
-			if rest, err = v[no].Fill(prop, ids, out[p], rest); err != nil {
+			if rest, err = v[no].Fill(prop, ids, out[p], rest, &opaque); err != nil {
 				return nil, err
+			}
+		}
+		for _, c := range opaque {
+			v, ref, isRef, _, err := keys.Cell(c.Enc)
+			if err != nil {
+				return nil, graph.CorruptError("decode a value", err)
+			}
+			if out[p][c.At] = v; isRef {
+				*pending = append(*pending, storage.Pending{P: p, I: c.At, Ref: ref})
 			}
 		}
 		if len(rest) == 0 {

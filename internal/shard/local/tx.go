@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -191,7 +192,7 @@ func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []grap
 		}
 		return tx.large(ctx, pending, out)
 	}
-	missing, err := tx.decodedProperties(ids, props, out)
+	missing, err := tx.decodedProperties(ids, props, out, &pending)
 	if err != nil {
 		return err
 	}
@@ -228,25 +229,31 @@ func (tx *Tx) eachShard(ids []graph.VertexID, rows []int32, f func(v *storage.Vi
 
 // large fills in the large values that a read has left out.
 func (tx *Tx) large(ctx context.Context, pending []storage.Pending, out [][]graph.Value) error {
-	if len(pending) > 1 {
-		slices.SortFunc(pending, func(a, b storage.Pending) int {
-			if a.Ref.ID < b.Ref.ID {
-				return -1
+	slices.SortFunc(pending, func(a, b storage.Pending) int { return cmp.Compare(a.Ref.ID, b.Ref.ID) })
+	for len(pending) > 0 {
+		if err := storage.Alive(ctx); err != nil {
+			return err
+		}
+		n, no := 1, graph.EdgeID(pending[0].Ref.ID).Shard()
+		for n < min(len(pending), 256) && graph.EdgeID(pending[n].Ref.ID).Shard() == no {
+			n++
+		}
+		switch {
+		case no >= len(tx.views):
+			return graph.CorruptError("read a large value of a shard that is not there", nil)
+		case tx.views[no] == nil:
+			for _, p := range pending[:n] {
+				out[p.P][p.I] = shard.LargeRef(p.Ref).Value()
 			}
-			return int(min(1, a.Ref.ID-b.Ref.ID))
-		})
-	}
-	for i, p := range pending {
-		if i&0xff == 0xff {
-			if err := storage.Alive(ctx); err != nil {
+		default:
+			for range n {
+				tx.reads.Fetched()
+			}
+			if err := tx.views[no].LargeValues(pending[:n], out); err != nil {
 				return err
 			}
 		}
-		v, err := tx.value(p.Ref)
-		if err != nil {
-			return err
-		}
-		out[p.P][p.I] = v
+		pending = pending[n:]
 	}
 	return nil
 }

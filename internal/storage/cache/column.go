@@ -240,6 +240,17 @@ func (c *Column) text(i uint32) graph.Value {
 	return graph.StringValue(unsafe.String(unsafe.SliceData(b), len(b)))
 }
 
+// opaque returns the encoding of a cell that only the source can decode; nil for others.
+func (c *Column) opaque(i uint32) []byte {
+	if c.form != formMixed || !c.has(i) {
+		return nil
+	}
+	if b := c.bytes[c.offsets[i]:c.offsets[i+1]]; b[0] == opaque {
+		return b[1:]
+	}
+	return nil
+}
+
 func (c *Column) mixed(i uint32, decode Decode) (graph.Value, error) {
 	b := c.bytes[c.offsets[i]:c.offsets[i+1]]
 	tag, b := b[0], b[1:]

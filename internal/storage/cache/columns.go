@@ -197,9 +197,15 @@ func (v *ColumnView) load(prop graph.PropID, block uint64) (built[Column], error
 	return built[Column]{data: col, runs: []run{r}, ok: true}, nil
 }
 
+// Cell is a value that only the source can decode, and the place where it belongs.
+type Cell struct {
+	At  int
+	Enc []byte
+}
+
 // Fill sets out[i] to the property of ids[i] for the vertices of the view's shard, and appends to missing the places of
-// those that the caller must read elsewhere. Sorted ids are fastest.
-func (v *ColumnView) Fill(prop graph.PropID, ids []graph.VertexID, out []graph.Value, missing []int) ([]int, error) {
+// those that the caller must read elsewhere, and to opaque the values that it must decode. Sorted ids are fastest.
+func (v *ColumnView) Fill(prop graph.PropID, ids []graph.VertexID, out []graph.Value, missing []int, opaque *[]Cell) ([]int, error) {
 	t := v.columns.tables.at(columnIndex(prop))
 	out = out[:len(ids)]
 	for i := 0; i < len(ids); {
@@ -226,9 +232,9 @@ func (v *ColumnView) Fill(prop graph.PropID, ids []graph.VertexID, out []graph.V
 			continue
 		}
 		if over, skip := seg.over.Load(), v.touched.block(valueSpace(prop), ids[i].Local()/ListBlock); over != nil || skip != nil {
-			missing, err = v.fillSlow(seg, over, skip, ids[i:i+n], out[i:i+n], i, missing)
+			missing, err = v.fillSlow(seg, over, skip, ids[i:i+n], out[i:i+n], i, missing, opaque)
 		} else {
-			err = v.fillFast(&seg.data, ids[i:i+n], out[i:i+n])
+			fillFast(&seg.data, ids[i:i+n], out[i:i+n], i, opaque)
 		}
 		if err != nil {
 			return missing, err
@@ -276,7 +282,7 @@ func (v *ColumnView) FillLabels(ids []graph.VertexID, out []graph.LabelSet, miss
 		for n > 0 {
 			k := min(n, len(vals))
 			was := len(missing)
-			if missing, err = v.fillSlow(seg, over, skip, ids[i:i+k], vals[:k], i, missing); err != nil {
+			if missing, err = v.fillSlow(seg, over, skip, ids[i:i+k], vals[:k], i, missing, nil); err != nil {
 				return missing, err
 			}
 			for j := range k {
@@ -306,27 +312,27 @@ func sameColumnBlock(vs []graph.VertexID) int {
 	return len(vs)
 }
 
-// fillFast fills from a column without changes.
-func (v *ColumnView) fillFast(c *Column, ids []graph.VertexID, out []graph.Value) error {
+// fillFast fills from a column without changes; first is the place of ids[0] for opaque.
+func fillFast(c *Column, ids []graph.VertexID, out []graph.Value, first int, opaque *[]Cell) {
 	switch {
 	case c.form == formEmpty:
 		clear(out)
-		return nil
+		return
 	case c.present == nil && c.form == formNarrow && c.kind == graph.Int:
 		for i, id := range ids {
 			out[i] = graph.IntValue(int64(c.base + uint64(c.narrow[id%ColumnBlock])))
 		}
-		return nil
+		return
 	case c.present == nil && c.form == formWide && c.kind == graph.Int:
 		for i, id := range ids {
 			out[i] = graph.IntValue(int64(c.wide[id%ColumnBlock]))
 		}
-		return nil
+		return
 	case c.present == nil && c.form == formText:
 		for i, id := range ids {
 			out[i] = c.text(uint32(id % ColumnBlock))
 		}
-		return nil
+		return
 	}
 	for i, id := range ids {
 		at := uint32(id % ColumnBlock)
@@ -344,19 +350,18 @@ func (v *ColumnView) fillFast(c *Column, ids []graph.VertexID, out []graph.Value
 		case formText:
 			out[i] = c.text(at)
 		default:
-			val, err := c.mixed(at, v.decode)
-			if err != nil {
-				return err
+			if enc := c.opaque(at); enc != nil {
+				*opaque = append(*opaque, Cell{first + i, enc})
+			} else {
+				out[i], _ = c.mixed(at, nil)
 			}
-			out[i] = val
 		}
 	}
-	return nil
 }
 
-// fillSlow fills from a column some of whose vertices have changed; first is the place of ids[0] for missing.
+// fillSlow fills from a column some of whose vertices have changed; first is the place of ids[0] for missing and opaque.
 func (v *ColumnView) fillSlow(seg *columnSegment, over *overlay[valueEntry], skip *[listWords]uint64,
-	ids []graph.VertexID, out []graph.Value, first int, missing []int,
+	ids []graph.VertexID, out []graph.Value, first int, missing []int, opaque *[]Cell,
 ) ([]int, error) {
 	for i, id := range ids {
 		if skip != nil {
@@ -366,14 +371,17 @@ func (v *ColumnView) fillSlow(seg *columnSegment, over *overlay[valueEntry], ski
 			}
 		}
 		at := uint32(id % ColumnBlock)
-		var err error
-		if e := v.newest(over, at); e == nil {
-			out[i], err = seg.data.Value(at, v.decode)
-		} else if out[i] = e.value; e.enc != nil {
-			out[i], err = v.decode(e.enc)
+		var enc []byte
+		if e := v.newest(over, at); e != nil {
+			out[i], enc = e.value, e.enc
+		} else if enc = seg.data.opaque(at); enc == nil {
+			var err error
+			if out[i], err = seg.data.Value(at, nil); err != nil {
+				return missing, err
+			}
 		}
-		if err != nil {
-			return missing, err
+		if enc != nil {
+			*opaque = append(*opaque, Cell{first + i, enc})
 		}
 	}
 	return missing, nil

@@ -368,9 +368,15 @@ func (m *model) checkValues(t *testing.T, rnd *rand.Rand, r *reader) {
 	}
 	prop := graph.PropID(rnd.IntN(4))
 	out := make([]graph.Value, len(ids))
-	missing, err := r.columns.Fill(prop, ids, out, nil)
+	var opaque []Cell
+	missing, err := r.columns.Fill(prop, ids, out, nil, &opaque)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, c := range opaque {
+		if out[c.At], err = r.columns.decode(c.Enc); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, id := range ids {
 		if slices.Contains(missing, i) {

@@ -216,7 +216,7 @@ func BenchmarkFill(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if missing, err := v.Fill(prop, ids, out, nil); err != nil || len(missing) > 0 {
+				if missing, err := v.Fill(prop, ids, out, nil, nil); err != nil || len(missing) > 0 {
 					b.Fatal(missing, err)
 				}
 			}

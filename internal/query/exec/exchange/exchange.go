@@ -43,14 +43,14 @@ func (t *splice) Next(ctx context.Context) (*runtime.Batch, error) {
 
 // Mark adds an exchange to the stages whose rows several goroutines may produce, in a tree of stages and its subplans.
 func Mark(p *runtime.Program, s *runtime.Stage) {
-	below, hops := s, 0
+	below, works := s, false
 	for byRow(below) && len(below.Inputs) == 1 {
 		switch below.Node.(type) {
-		case *plan.Expand, *plan.Intersect:
-			hops++
+		case *plan.Expand, *plan.Intersect, *plan.Filter:
+			works = true
 		}
 		below = below.Inputs[0]
-		if source := below; hops > 0 && p.Query.Estimates[source.Node] >= float64(minMorsels*p.BatchSize) {
+		if source := below; works && p.Query.Estimates[source.Node] >= float64(minMorsels*p.BatchSize) {
 			s.Exchange = func(r *runtime.Run) runtime.Operator { return newExchange(r, s, source) }
 			source.Prefetches = false // the workers request other parts of its rows
 			break

@@ -47,6 +47,9 @@ func (es *Evaluators) op(e *plan.Op) runtime.Evaluator {
 	case plan.SliceOp:
 		return es.at(e.Pos, &slice{x: args[0], lo: args[1], hi: args[2]})
 	}
+	if y, ok := args[len(args)-1].(*Constant); ok && e.Op == plan.Contains && !isFixed(args[0]) {
+		return es.at(e.Pos, &containsText{r: es.r, x: args[0], part: y})
+	}
 	f, ok := binaries[e.Op]
 	if !ok {
 		es.r.Fail(graph.InternalError("compile", fmt.Errorf("no operator %s", e.Op)))
