@@ -23,8 +23,8 @@ func floatOf(f float64) *pb.Value {
 	return &pb.Value{Kind: &pb.Value_Float{Float: f}}
 }
 
-// A property gets each type that its values have; empty lists go with other lists, and what is ambiguous with semicolons is
-// written otherwise.
+// A property has a column for each type of its values. Empty lists join other lists, and values with ambiguous semicolons are
+// quoted.
 func TestExportTypes(t *testing.T) {
 	p := &exportProp{}
 	for _, v := range []*pb.Value{intOf(1), listOf(), listOf(intOf(1)), listOf(intOf(1), textOf("x"))} {

@@ -58,7 +58,7 @@ func newGenerateSocial() *cobra.Command {
 	return cmd
 }
 
-// parseSizes parses A..B, or A alone; sizes may have units.
+// parseSizes parses A..B, or A; sizes may have units.
 func parseSizes(s string) (least, most int, err error) {
 	lo, hi, ok := strings.Cut(s, "..")
 	if !ok {

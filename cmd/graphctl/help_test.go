@@ -100,7 +100,7 @@ func TestCompletion(t *testing.T) {
 		if i := slices.IndexFunc(got, func(s string) bool { return strings.HasPrefix(s, ":") }); i >= 0 {
 			got = got[:i+1]
 		}
-		word := c.line[len(c.line)-1] // shells leave out what does not begin with it
+		word := c.line[len(c.line)-1] // shells omit suggestions without that prefix
 		got = slices.DeleteFunc(got, func(s string) bool { return !strings.HasPrefix(s, ":") && !strings.HasPrefix(s, word) })
 		require.Equal(t, c.want, got, c.line)
 	}

@@ -52,7 +52,7 @@ func TestLoadSuggestsInit(t *testing.T) {
 	require.ErrorContains(t, cmd.Execute(), "graphctl load --init '"+name+"' >mapping.yaml")
 }
 
-// On a terminal the proposed mapping is shown, and the files are loaded with it if the user says so.
+// On a terminal, the client shows the proposed mapping and loads the files with it once the user agrees.
 func TestLoadOffersMapping(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "people.csv")
 	require.NoError(t, os.WriteFile(name, []byte("id,name\n1,Ann\n"), 0o600))
@@ -106,7 +106,7 @@ func TestColumnForm(t *testing.T) {
 	require.Equal(t, pb.TemporalType_TEMPORAL_TYPE_DATE, d.GetType())
 }
 
-// A line of progress has the load before the bar and the input at hand behind it; what is not known is left out.
+// A line of progress shows the load before the bar and the current input after it, and omits unknown figures.
 func TestProgressLine(t *testing.T) {
 	p := loader.Progress{
 		Totals: loader.Totals{Rows: 3000, Vertices: 1000, Edges: 1999, Rejects: 1}, Done: 250, Bytes: 1000, Elapsed: 2 * time.Second, Left: 6 * time.Second,

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// What is likely a mistake in a statement is on standard error, whatever the form of the rows, with its place in the text.
+// Notifications go to standard error, whatever the format of the rows, with their position in the text.
 func TestNotices(t *testing.T) {
 	a, e := serve(t)
 	res, err := e.Query(context.Background(), query.Request{Statement: "CREATE (:Person {id: 1})-[:KNOWS]->(:Person {id: 2})"})

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// all is a statement whose rows have every type; nulls come between the values.
+// all is a statement whose rows have every type, with nulls between the values.
 const all = `MATCH p = (a:A)-[r:R]->(b) UNWIND range(1, 5000) AS i
 	RETURN i, i / 4.0 AS f, 'text ' + i AS s, i % 2 = 0 AS b, CASE i % 3 WHEN 0 THEN i END AS n, [i, i] AS l, {a: i, t: 'x'} AS m, a, r, p,
 	  date('2020-01-01') AS d, localtime('10:00:00.000000001') AS lt, time('10:00+01:00') AS ti, localdatetime('2020-01-01T10:00') AS ldt,

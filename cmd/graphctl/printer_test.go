@@ -49,7 +49,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Rows come from columns of each form.
+// Rows are decoded from columns of each form.
 func TestRows(t *testing.T) {
 	var b bytes.Buffer
 	p, err := newPrinter("ndjson", &b)
@@ -67,7 +67,7 @@ func TestRows(t *testing.T) {
 `, b.String())
 }
 
-// A table is fitted to its first rows, in characters; what follows them is not lost.
+// The first rows determine the widths of a table, in characters; wider values in later rows are not lost.
 func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	p, err := newPrinter("table", &b)
@@ -139,7 +139,7 @@ Join                      7        1  250µs  25.0%         0      0       0    
 	require.Equal(t, 1, strings.Count(string(page), "</script>"))
 }
 
-// What a gateway asked other processes stands in further columns.
+// A gateway's calls to other processes have further columns.
 func TestPlanWire(t *testing.T) {
 	wire := func(n *pb.PlanNode, requests, sent, received, edges uint64) *pb.PlanNode {
 		n.Time = durationpb.New(time.Millisecond)
@@ -183,7 +183,7 @@ func TestFlame(t *testing.T) {
 	require.Equal(t, 1, strings.Count(string(page), "</script>"))
 	require.NotContains(t, string(page), `id="widths"`)
 
-	// Of two profiles, shares are compared, and what has gone is there too.
+	// The difference of two profiles compares shares, and includes functions that are gone.
 	gone := f(3, "gone")
 	base := &profile.Profile{SampleType: p.SampleType, Sample: []*profile.Sample{
 		{Location: []*profile.Location{a}, Value: []int64{1, 1}}, {Location: []*profile.Location{gone, a}, Value: []int64{1, 3}},
@@ -204,7 +204,7 @@ func TestFlame(t *testing.T) {
 	require.Contains(t, string(page), `"n":"gone","v":0,"s":0,"b":3,"t":3`)
 	require.Contains(t, string(page), "Each box is a function,")
 
-	// Where samples are labelled, they stand below their statements and operators; the list of functions has neither.
+	// Labelled samples are listed below their statements and operators; the list of functions shows neither.
 	p.Sample[0].Label = map[string][]string{"graph": {"default"}, "statement": {"0123"}, "text": {"RETURN ?"}, "operator": {"Unwind"}}
 	root = telemetry.FlameTree(p, base, telemetry.StatementLabels)
 	require.Equal(t, "RETURN ?  [0123]", root.Children[0].Name)

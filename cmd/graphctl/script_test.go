@@ -97,7 +97,7 @@ func TestRowCap(t *testing.T) {
 	require.Contains(t, errs, "9 vertices created")
 }
 
-// Only a terminal gets colours, and not with NO_COLOR; values cannot give orders to it.
+// Only a terminal gets colours, and not with NO_COLOR. Values cannot send control sequences to it.
 func TestStyles(t *testing.T) {
 	var b bytes.Buffer
 	p, err := newPrinter("table", &b)

@@ -20,7 +20,7 @@ import (
 var keywords = strings.Fields(`MATCH OPTIONAL WHERE RETURN WITH UNWIND ORDER BY SKIP LIMIT DISTINCT CREATE MERGE SET REMOVE DELETE DETACH
 	CALL YIELD UNION EXPLAIN PROFILE SHOW INDEXES CONSTRAINTS FUNCTIONS PROCEDURES shortestPath allShortestPaths count collect`)
 
-// terminalRows is how many rows of a table a terminal shows unless :max-rows or --max-rows says otherwise.
+// terminalRows is the default limit of a table's rows on a terminal, which :max-rows and --max-rows change.
 const terminalRows = 1000
 
 // shell reads statements from a terminal, each ending with a semicolon, and runs them.

@@ -52,7 +52,7 @@ func serve(t *testing.T) (*app, *query.Engine) {
 	return &app{address: addrs.GRPC, graph: query.DefaultGraph}, e
 }
 
-// The shell's transactions: what is in one is seen there, and by others when it is committed.
+// The shell's transactions see their own changes, and others see them after the commit.
 func TestShellTransactions(t *testing.T) {
 	a, e := serve(t)
 	typed := func(lines ...string) (out, errs string, prompts []string) {

@@ -34,7 +34,7 @@ func TestShortForms(t *testing.T) {
 	require.Equal(t, "n     m\n----  ----\n東京  null\nabc   null\n(first 2 rows; more with :max-rows)\n", out.String())
 }
 
-// An error of a parameter's JSON says where it is.
+// An error in a parameter's JSON includes its position.
 func TestParamPlace(t *testing.T) {
 	_, err := (&queryFlags{params: []string{`x={"é": 1,, 2}`}}).values()
 	require.ErrorContains(t, err, `at character 9 in {"é": 1,, 2}`)

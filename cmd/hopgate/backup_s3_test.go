@@ -106,7 +106,7 @@ type brokenBody struct{ err error }
 
 func (e brokenBody) Read([]byte) (int, error) { return 0, e.err }
 
-// A backup goes to an object store and comes back; the next brings what is new alone, and a changed byte is refused.
+// A backup to an object store can be restored; the next one uploads only new files, and a changed byte is refused.
 func TestBackupS3(t *testing.T) {
 	store := &objectStore{objects: map[string][]byte{}}
 	web := httptest.NewServer(store)
@@ -153,7 +153,7 @@ func TestBackupS3(t *testing.T) {
 	require.Contains(t, graphctl(1, "backup", "--verify", dest, "--backup", backupID(store)), "its checksum is wrong")
 }
 
-// taken returns the keys of all that was put.
+// taken returns the keys of all uploads.
 func (s *objectStore) taken() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// A backup that is taken under load, of a server that is then killed, restores to a whole graph that holds all that was
-// acknowledged before the backup began.
+// A backup taken under load, of a server that is then killed, restores to a whole graph with everything acknowledged before the
+// backup began.
 func TestBackupUnderLoad(t *testing.T) {
 	dir, dest, back := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "back")
 	s := start(t, dir, "--shards", "2")

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/bench/workload"
 )
 
-// Each workload of graphctl bench runs, says how long each of its requests takes, and leaves the server as it was.
+// Each workload of graphctl bench runs, reports the time of each of its requests, and leaves the server unchanged.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	s := start(t, filepath.Join(t.TempDir(), "data"))

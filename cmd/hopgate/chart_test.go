@@ -23,7 +23,7 @@ import (
 
 const chart = "../../deploy/helm/hopgate"
 
-// chartKeys are settings that the chart gives itself.
+// chartKeys are settings that the chart sets itself.
 var chartKeys = []string{
 	"dataDir", "http", "grpc", "bolt", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile", "shardAddresses", "shardOrdinal", "shardCa",
 }
@@ -38,7 +38,7 @@ func settingKeys(t *testing.T) map[string]any {
 	return keys
 }
 
-// The chart's schema takes every setting of the server that the chart does not give itself, and no other.
+// The chart's schema accepts every setting of the server that the chart does not set itself, and no other.
 func TestChartSettings(t *testing.T) {
 	data, err := os.ReadFile(chart + "/values.schema.json")
 	require.NoError(t, err)

@@ -97,8 +97,8 @@ func golden(t *testing.T, name string) (all []manifest) {
 	}
 }
 
-// node runs the containers of the chart as processes: it gives them the environment and the files that Kubernetes would,
-// below directories of their own, and addresses of this machine.
+// node runs the containers of the chart as processes, with the environment and files that Kubernetes would provide, in directories
+// of their own, and with addresses of this machine.
 type node struct {
 	t         *testing.T
 	objects   []manifest
@@ -226,7 +226,7 @@ func quantity(t *testing.T, text string) string {
 	return strconv.FormatFloat(math.Ceil(f*unit), 'f', -1, 64)
 }
 
-// job runs the first container of the Job or CronJob whose name begins with a prefix, which must succeed, and gives what it prints.
+// job runs the first container of the Job or CronJob whose name begins with a prefix, which must succeed, and returns its output.
 func (n *node) job(prefix string) string {
 	n.t.Helper()
 	at := slices.IndexFunc(n.objects, func(o manifest) bool {

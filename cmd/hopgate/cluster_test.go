@@ -106,7 +106,7 @@ func startClusterIn(t *testing.T, dirs []string, gateways int, more ...string) (
 	return ss, gs
 }
 
-// ask runs a statement and gives the answer's data as it came.
+// ask runs a statement and returns the raw data of the answer.
 func ask(address, statement string) (string, error) {
 	var answer struct{ Data json.RawMessage }
 	err := post(address, statement, &answer)
@@ -148,7 +148,7 @@ func post(address, statement string, into any) error {
 	return json.Unmarshal(whole, into)
 }
 
-// profiled is what PROFILE says of an operator that a gateway runs.
+// profiled is an operator of PROFILE on a gateway.
 type profiled struct {
 	Operator                                    string
 	WireRequests, WireSent, WireReceived, Edges int

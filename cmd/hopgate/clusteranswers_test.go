@@ -65,7 +65,7 @@ func (b *both) post(address, path, body string) (int, string) {
 	return res.StatusCode, out.String()
 }
 
-// withoutIDs takes the ids out of a decoded answer: they depend on which process gives them out.
+// withoutIDs removes the ids from a decoded answer: they depend on the process that assigns them.
 func withoutIDs(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -120,8 +120,8 @@ func sortLists(list []any) []any {
 // sampled is one in how many of the shared conformance cases a test runs that is not to be long.
 const sampled = 25
 
-// A cluster gives the answers of a server of one process to the openCypher cases of the tree, to the shared conformance
-// cases, of which it runs all if HOPGATE_SEEDS is set, and to the tree's fetches.
+// A cluster returns the answers of a single server to the openCypher cases of the tree, to the shared conformance cases (all of them
+// if HOPGATE_SEEDS is set), and to the tree's fetches.
 func TestClusterAnswers(t *testing.T) {
 	b := newBoth(t)
 	t.Run("statements", func(t *testing.T) {
@@ -220,7 +220,7 @@ type written struct {
 	params map[string]any
 }
 
-// smallWorld returns the statements that make the graph of the tree's fetches, testdata/small.
+// smallWorld returns the statements that create the graph of the tree's fetches, testdata/small.
 func (b *both) smallWorld() (statements []written) {
 	small, err := os.ReadFile("../../internal/query/fetch/testdata/small")
 	require.NoError(b.t, err)

@@ -20,8 +20,8 @@ func (p *process) graphctl(args ...string) string {
 	return o.out
 }
 
-// A backup of a cluster that is taken under load holds whole transactions, and all that were acknowledged before. It
-// restores to a cluster and to a server of one process alike, and so does one of such a server.
+// A backup of a cluster taken under load contains whole transactions, including all acknowledged before it. Like the backup of a
+// single server, it restores to a cluster and to a single server.
 func TestClusterBackup(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
 	_, gs := startClusterIn(t, dirs, 2)

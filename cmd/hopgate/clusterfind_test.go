@@ -79,8 +79,8 @@ func (s *nameServer) answer(m *dnsmessage.Message) {
 	}
 }
 
-// A gateway finds the shards by SRV records in any order, before it waits for them and whenever they have moved, also to
-// where others were before. It makes sure of them by the names that the records give.
+// A gateway finds the shards by SRV records in any order, at the start and whenever they move, even to each other's addresses. It
+// verifies them by the names in the records.
 func TestClusterFound(t *testing.T) {
 	const service = "_grpc._tcp.shards.test"
 	names := newNameServer(t, service)

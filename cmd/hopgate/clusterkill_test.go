@@ -40,7 +40,7 @@ func until(n int, f func(i int)) (end func()) {
 	return sync.OnceFunc(func() { close(stop); running.Wait() })
 }
 
-// fetchStatics runs a fetch and gives its answer without the time that it took.
+// fetchStatics runs a fetch and returns its answer without the elapsed time.
 func fetchStatics(address string) (string, error) {
 	const body = `{"[]": {"count": 20, "page": 200, "Static": {"@order": "id", "@column": "id,name"}}}`
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+address+"/get", strings.NewReader(body))
@@ -65,10 +65,10 @@ func unanswered(err error) bool {
 	return err != nil && !strings.Contains(err.Error(), "Neo.")
 }
 
-// Each process of a cluster is killed and started again while clients write and read and files are loaded. What was
-// acknowledged is there afterwards, with both ends of each edge; a write that failed is there as a whole or not at all;
-// the load has put in each row once; and no query or fetch fails but with its gateway, nor gives another answer than a
-// server of one process. HOPGATE_SEEDS is how many processes are killed.
+// Each process of a cluster is killed and restarted while clients write and read and files are loaded. Afterwards, everything
+// acknowledged exists, with both ends of each edge; a failed write exists as a whole or not at all; the load has inserted each row
+// once; and no query or fetch fails except with its gateway, or returns another answer than a single server. HOPGATE_SEEDS is the
+// number of kills.
 func TestClusterKilled(t *testing.T) {
 	for _, replication := range []string{"0", "1"} {
 		t.Run("replication="+replication, func(t *testing.T) { clusterKilled(t, replication) })
@@ -200,8 +200,8 @@ func clusterKilled(t *testing.T, replication string) {
 	t.Logf("%d acknowledged, %d there, %d reads", len(done), own, reads.Load())
 }
 
-// Gateways are stopped and started again, one after the other, while clients use both behind a load balancer, which sends
-// new connections to other gateways before one is stopped, and leaves it those that are there. No request is lost.
+// Gateways restart one after another while clients use both behind a load balancer, which sends new connections to other gateways
+// before one stops, and keeps existing ones. No request is lost.
 func TestGatewaysRestarted(t *testing.T) {
 	_, gs := startCluster(t, 2, 2, "--drain-timeout", "5m")
 	var stopped atomic.Pointer[process]

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process of a cluster dies while a commit over all shards waits for one of them, or a gateway while a transaction is
-// open. The commit is there as a whole or not at all, the transaction is not, and nothing that it held is held any more.
+// A process of a cluster dies while a commit over all shards waits for one of them, or a gateway while a transaction is open. The
+// commit exists as a whole or not at all, the transaction does not, and its locks are released.
 func TestClusterDiesInCommit(t *testing.T) {
 	const vertices = 3 * 4096 // in all shards
 	ss, gs := startCluster(t, 3, 2)

@@ -31,13 +31,13 @@ type request struct {
 	text   string         // the statement or the fetch
 	params map[string]any // of a statement
 	read   bool           // it changes nothing, so it may be asked again whatever became of it
-	own    bool           // it commits on the way, so it cannot be asked again by itself
+	own    bool           // it commits on the way, so it cannot be repeated
 	bag    bool           // its rows have no order
 	bags   bool           // and nor have the lists in them
 }
 
-// suite are cases that run one after the other on a graph. A case is a sequence of requests, of which the first makes the graph
-// empty, or all read.
+// suite is a list of cases that run in order on a graph. A case is a sequence of requests. Either the first one empties the graph,
+// or all of them read.
 type suite struct {
 	graph  string
 	schema []request
@@ -47,7 +47,7 @@ type suite struct {
 // changing finds the words of statements that may write.
 var changing = regexp.MustCompile(`(?i)\b(CREATE|INSERT|MERGE|SET|DELETE|REMOVE|DROP|ALTER)\b`)
 
-// statements makes requests of statements.
+// statements converts statements to requests.
 func statements(texts ...string) (rs []request) {
 	for _, text := range texts {
 		last := strings.LastIndex(text, "RETURN")
@@ -69,8 +69,7 @@ func (s *suite) add(c []request) {
 	s.cases = append(s.cases, append(c, statements("MATCH (n) RETURN n", "MATCH (a)-[r]->(b) RETURN a, r, b")...))
 }
 
-// cypherCases are the openCypher cases of the tree and those beside the repository, of which it takes one in sampled if the
-// test is not to be long.
+// cypherCases are the openCypher cases of the tree and those beside the repository; short tests use one in sampled of the latter.
 func (b *both) cypherCases() [][]request {
 	var s suite
 	datadriven.Walk(b.t, "../../internal/query/tck/testdata/extra", func(t *testing.T, path string) {
@@ -107,12 +106,12 @@ func (b *both) cypherCases() [][]request {
 	return s.cases
 }
 
-// fetchOf makes a request of a fetch.
+// fetchOf returns the request of a fetch.
 func fetchOf(method, body string) request {
 	return request{method: method, text: body, read: slices.Contains([]string{"get", "head", "gets", "heads"}, method)}
 }
 
-// fetchSuite are the tree's fetches, one case a script, of which every other one is left out if the test is not to be long.
+// fetchSuite contains the tree's fetches, one case a script; short tests skip every other one.
 func (b *both) fetchSuite() (s suite) {
 	s.graph = "fetch"
 	for _, label := range []string{"User", "Moment", "Comment"} {
@@ -263,7 +262,7 @@ func sortLabels(v any) {
 	}
 }
 
-// unavailable says that a write was not done and may be asked for again.
+// unavailable reports that a write did not happen and may be retried.
 func (r *request) unavailable(a said) bool {
 	if r.method != "" {
 		return a.status == http.StatusTooManyRequests
@@ -282,7 +281,7 @@ var errOpen = errors.New("the outcome is unknown")
 // suites runs cases through both gateways of a cluster whose processes are killed meanwhile.
 type suites struct {
 	*both
-	cases, again, unavailable, unknown, broken atomic.Int64 // how often what happened
+	cases, again, unavailable, unknown, broken atomic.Int64 // counts of events
 	stopped                                    atomic.Bool  // the test is over, and so are its cases
 }
 
@@ -314,8 +313,8 @@ func (s *suites) ask(r *request, graphName string) (said, error) {
 	}
 }
 
-// run runs the cases of a suite, each at the server of one process and then at the cluster. If it becomes unknown there what a
-// graph is, its case begins again on another graph: what a gateway has asked for may be done after the gateway is killed.
+// run runs the cases of a suite, each on a single server and then on the cluster. If the state of the cluster's graph becomes
+// unknown, the case restarts on another graph: a request of a killed gateway may still take effect.
 func (s *suites) run(u *suite, again *int) error {
 	var errs []error
 	graphName := u.graph
@@ -349,14 +348,14 @@ func (s *suites) run(u *suite, again *int) error {
 	return errors.Join(errs...)
 }
 
-// same asks the cluster and compares what it answers, if want says what it shall.
+// same runs a request on the cluster and compares the answer with want, if any.
 func (s *suites) same(c []request, want []said, graphName string) error {
 	for i := range c {
 		got, err := s.ask(&c[i], graphName)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c[i].text, err)
 		}
-		// The counters of the statement that empties the graph show what it held.
+		// The counters of the statement that empties the graph show its previous contents.
 		if want != nil && (i > 0 || c[i].read) && !reflect.DeepEqual(got, want[i]) {
 			return fmt.Errorf("%s %s\ngave %v\nnot  %v\nin %s, in a case of %d requests", c[i].method, c[i].text, got, want[i], graphName, len(c))
 		}
@@ -364,11 +363,10 @@ func (s *suites) same(c []request, want []said, graphName string) error {
 	return nil
 }
 
-// The suites of openCypher and of fetches run through both gateways of a cluster, all of whose processes are killed and started
-// again meanwhile, one after the other, while another graph is written to. Each case gives the answers and leaves the graph
-// of a server of one process; no read fails; a write fails so that it may be asked again, or says that its outcome is unknown;
-// nothing that was acknowledged is lost, and nothing is done twice. With -short a part of the cases is run, and each process is
-// killed once.
+// The suites of openCypher and of fetches run through both gateways of a cluster while all its processes are killed and restarted
+// one after another, and another graph is written to. Each case returns the answers and leaves the graph of a single server; no read
+// fails; a failed write may be retried or has an unknown outcome; nothing acknowledged is lost, and nothing happens twice. With
+// -short, some of the cases run, and each process is killed once.
 func TestClusterSuitesKilled(t *testing.T) {
 	b := newBoth(t)
 	s := &suites{both: b}
@@ -451,7 +449,7 @@ func TestClusterSuitesKilled(t *testing.T) {
 			}
 		}
 		cases, writes := s.cases.Load()+pace, acknowledged.Load()+5
-		// However slow the machine is, something comes of the work between two kills now and then.
+		// However slow the machine is, some work completes between two kills now and then.
 		for last, since := int64(-1), time.Now(); (s.cases.Load() < cases || acknowledged.Load() < writes) && !isClosed(over); time.Sleep(10 * time.Millisecond) {
 			if n := s.cases.Load() + acknowledged.Load(); n != last {
 				last, since = n, time.Now()

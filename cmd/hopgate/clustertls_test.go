@@ -45,7 +45,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{c, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
 }
 
-// sign makes a certificate for hosts and its key, as PEM.
+// sign returns a certificate for hosts and its key, as PEM.
 func (a *authority) sign(t *testing.T, name string, hosts ...string) (cert, key string) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func (a *authority) sign(t *testing.T, name string, hosts ...string) (cert, key 
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
 }
 
-// trusted makes the default HTTP client of the test trust the authority, alone.
+// trusted makes the default HTTP client of the test trust only the authority.
 func (a *authority) trusted(t *testing.T) (*x509.CertPool, *tls.Config) {
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM([]byte(a.pem)))

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// literals are values of all types, as openCypher writes them: scalars by type, of which lists are made too.
+// literals are values of all types in openCypher's syntax: scalars by type, which lists contain too.
 var literals = [][]string{
 	{"0", "-1", "9223372036854775807", "-9223372036854775807"},
 	{"1.0", "-0.0", "0.1", "1e300", "5e-324", "0.0/0.0", "1.0/0.0", "-1.0/0.0"},
@@ -70,7 +70,7 @@ func randomProps(rng *rand.Rand, mixed bool) string {
 	return strings.Join(ps, ", ")
 }
 
-// randomGraph returns a statement that makes a graph: vertices with no, one or several labels, parallel edges and loops.
+// randomGraph returns a statement that creates a graph: vertices with no, one or several labels, parallel edges and loops.
 func randomGraph(rng *rand.Rand, vertices, edges int, mixed bool) string {
 	var parts []string
 	labels := []string{"", ":A", ":A:B", ":B:C", ":`x y`:A", ":`q``(:ID){}, 'l'\"`:`x:LABEL`"}
@@ -124,7 +124,7 @@ func (s *server) canonical(graph string) []string {
 	return out
 }
 
-// equal compares canonical forms and shows the first difference alone.
+// equal compares canonical forms and shows only the first difference.
 func equal(t *testing.T, want, got []string) {
 	for i := range min(len(want), len(got)) {
 		require.Equal(t, want[i], got[i], "line %d", i)
@@ -132,7 +132,7 @@ func equal(t *testing.T, want, got []string) {
 	require.Len(t, got, len(want))
 }
 
-// What is exported, in whatever format, loads as an equal graph.
+// An export in any format loads as an equal graph.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	for seed, format := range []string{"csv", "jsonl", "csv", "jsonl", "parquet", "parquet"} {

@@ -50,7 +50,7 @@ func TestGovernor(t *testing.T) {
 	used = 500
 	g.tick()
 	require.EqualValues(t, 320, cache)
-	// The heap may have what the rest leaves, but never less than its share nor more than its bound.
+	// The heap may use the rest, but never less than its share nor more than its bound.
 	for _, c := range []struct{ used, onHeap, want int64 }{{500, 250, 550}, {505, 254, 550}, {500, 200, 500}, {900, 200, 300}, {500, 450, 700}, {100, 200, 700}} {
 		used, onHeap = c.used, c.onHeap
 		g.tick()

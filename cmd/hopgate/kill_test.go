@@ -28,9 +28,9 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// The chains are what clients write side by side, each its own and one transaction after the other. Transaction n of a
-// client sets the client's vertex to n, with a text, makes two vertices and three edges, counts one up at a vertex that
-// all share, and sometimes deletes what transaction n-2 made. So the n of a client's vertex says what else must be there.
+// Each client writes a chain, one transaction after another. Transaction n of a client sets the client's vertex to n, with a text,
+// creates two vertices and three edges, increments a counter at a vertex that all share, and sometimes deletes the elements of
+// transaction n-2. So the n of a client's vertex determines the rest.
 const (
 	chainOwn    = "MATCH (w:W {id: $w}) SET w.last = $n, w.text = $text"
 	chainMake   = "CREATE (w)-[:MADE {n: $n}]->(a:N {id: $id, w: $w, n: $n, text: $text})-[:R {n: $n, text: $text}]->(b:N {id: $id + 1, w: $w, n: $n})-[:R {n: $n}]->(a)"
@@ -88,7 +88,7 @@ type reply struct {
 	Transaction struct{ ID string }
 }
 
-// call makes a request of Neo4j's Query API; its answer is whole, or err says why not.
+// call sends a request of Neo4j's Query API; its answer is complete, or err has the reason.
 func call(ctx context.Context, method, url, statement string, params map[string]any) (*reply, error) {
 	body, err := json.Marshal(map[string]any{"statement": statement, "parameters": params})
 	if err != nil {
@@ -122,8 +122,7 @@ func call(ctx context.Context, method, url, statement string, params map[string]
 	return &r, nil
 }
 
-// writeChain makes transaction n of a client, by the statement, transaction or stream that is its way, and commits it or
-// rolls it back.
+// writeChain runs transaction n of a client as a statement, transaction or stream, and commits it or rolls it back.
 func (s *server) writeChain(ctx context.Context, conn *grpc.ClientConn, w, n int, commit bool) error {
 	url, params := "http://"+s.addrs.HTTP+"/db/default/query/v2", chainParams(w, n)
 	steps := []string{chainOwn + " " + chainMake, chainCount, chainDelete}
@@ -162,7 +161,7 @@ func transact(ctx context.Context, conn *grpc.ClientConn, steps []string, params
 	}
 	// step sends a request and waits for the answer's last part.
 	step := func(req *pb.TransactRequest) error {
-		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) { // then Recv says why
+		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) { // Recv then returns the reason
 			return err
 		}
 		for {
@@ -212,7 +211,7 @@ func (c *chains) total() (n int64) {
 	return n
 }
 
-// begin makes the schema and the clients' vertices.
+// begin creates the schema and the clients' vertices.
 func (c *chains) begin(s *server) {
 	for _, statement := range chainSchema {
 		_, err := ask(s.addrs.HTTP, statement)
@@ -255,8 +254,8 @@ func (c *chains) run(s *server) (ended chan error) {
 	return ended
 }
 
-// check compares the graph with what was acknowledged, and each client's transactions with its vertex, and lets the
-// clients go on from there.
+// check compares the graph with the acknowledged transactions, and each client's transactions with its vertex. The clients continue
+// from there.
 func (c *chains) check(s *server) {
 	t := c.t
 	rows := func(statement string, w int) [][]any {
@@ -309,7 +308,7 @@ func (c *chains) check(s *server) {
 	s.graphctl("check")
 }
 
-// rounds is how often a test ends a server: a few times, or as HOPGATE_SEEDS says.
+// rounds returns how often a test kills a server: a few times, or HOPGATE_SEEDS.
 func rounds(n int) int {
 	if s, err := strconv.Atoi(os.Getenv("HOPGATE_SEEDS")); err == nil {
 		return s
@@ -317,8 +316,8 @@ func rounds(n int) int {
 	return n
 }
 
-// Killed while clients write by statements and by explicit transactions, over HTTP and gRPC, and an index is being
-// built, the server comes back with each transaction whole or not at all, and with all that it acknowledged.
+// Killed while clients write by statements and by explicit transactions, over HTTP and gRPC, and an index is being built, the server
+// restarts with each transaction whole or absent, and with everything that it acknowledged.
 func TestKillDuringTransactions(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	args := []string{"--shards", "2", "--memory", "256MiB"}

@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// updates is a load in which every row counts: it sums, appends and unites, by vertices and by edges, from CSV, JSON lines
-// and Parquet. A column that is not loaded makes for many batches. Some rows are refused.
+// updates is a load that depends on every row: it sums, appends and unites, for vertices and edges, from CSV, JSON lines and
+// Parquet. An unused column leads to many batches. Some rows are refused.
 const updates = `
 version: 1
 defaults: {delimiter: ","}
@@ -154,7 +154,7 @@ func (k *killed) run(after time.Duration, kill func(client *exec.Cmd)) (finished
 	return code == 0 || code == 3
 }
 
-// state is all that the load has made, and what it refused.
+// state is the graph that the load has built, and its refused rows.
 func (k *killed) state() string {
 	var out strings.Builder
 	for _, q := range []string{

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patience is how long a test waits for what should come at once.
+// patience bounds the wait for an event that should occur immediately.
 const patience = 30 * time.Second
 
 // environ is the environment of the programs, without Hopgate's settings of the caller.
@@ -110,13 +110,13 @@ func start(t *testing.T, dataDir string, args ...string) *server {
 		if err != nil || string(data) == "stale" {
 			return false
 		}
-		require.NoError(t, json.Unmarshal(data, &s.addrs)) // whole, as soon as it is there
+		require.NoError(t, json.Unmarshal(data, &s.addrs)) // complete, once the file exists
 		return true
 	}, patience, 5*time.Millisecond)
 	return s
 }
 
-// stop sends a signal and gives the exit code.
+// stop sends a signal and returns the exit code.
 func (s *server) stop(signal syscall.Signal) int {
 	require.NoError(s.t, s.cmd.Process.Signal(signal))
 	select {
@@ -128,7 +128,7 @@ func (s *server) stop(signal syscall.Signal) int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// graphctl runs the client, which must succeed, and gives what it prints.
+// graphctl runs the client, which must succeed, and returns its output.
 func (s *server) graphctl(args ...string) string {
 	o := run(s.t, []string{"GRAPHCTL_ADDRESS=" + s.addrs.GRPC}, "graphctl", args...)
 	require.Zero(s.t, o.code, "%q: %s%s", args, o.out, o.err)
@@ -165,7 +165,7 @@ func (s *server) metric(series string) float64 {
 	return -1
 }
 
-// network writes a network and gives its directory and size.
+// network writes a network and returns its directory and size.
 func network(t *testing.T, args ...string) (dir string, vertices, edges int) {
 	dir = filepath.Join(t.TempDir(), "network")
 	o := run(t, nil, "graphctl", append([]string{"generate", "social", "-d", dir}, args...)...)
@@ -257,7 +257,7 @@ func TestRoad(t *testing.T) {
 	require.Zero(t, s.stop(syscall.SIGINT), s.log)
 }
 
-// A second process on the same directory fails at once and says why; the first goes on.
+// A second process on the same directory fails immediately with the reason; the first is unaffected.
 func TestSecondProcess(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	s := start(t, data)
@@ -271,8 +271,8 @@ func TestSecondProcess(t *testing.T) {
 	require.Zero(t, s.stop(syscall.SIGTERM))
 }
 
-// Killed in the middle of a load, the server loses nothing that it acknowledged, and the load, run again, ends with
-// exactly what is in the files.
+// Killed in the middle of a load, the server loses nothing that it acknowledged, and the load, run again, ends with exactly the
+// contents of the files.
 func TestKillDuringLoad(t *testing.T) {
 	persons := "20000"
 	if testing.Short() {
@@ -366,7 +366,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Against a server: what graphctl prints, and how it fails.
+// Output and errors of graphctl against a server.
 func TestGraphctl(t *testing.T) {
 	t.Parallel()
 	s := start(t, filepath.Join(t.TempDir(), "data"), "--test-procedures")

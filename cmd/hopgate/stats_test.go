@@ -19,7 +19,7 @@ func storeSeries(name, store string) string {
 	return fmt.Sprintf(`hopgate_storage_%s{graph="default",shard="0",store="%s"}`, name, store)
 }
 
-// shapeOf is what `graphctl stats -o json` says of a shard.
+// shapeOf is the entry of a shard in `graphctl stats -o json`.
 type shapeOf struct {
 	Properties []struct{ Label, EdgeType, Property, Count string }
 	Shards     []struct {
@@ -37,7 +37,7 @@ func (s *server) shape() (out shapeOf) {
 	return out
 }
 
-// Metrics and stats move with what happens: a write, a flush, a read, the deletion of large values.
+// Metrics and stats reflect a write, a flush, a read and the deletion of large values.
 func TestStatsMove(t *testing.T) {
 	const values, size = 2000, 2 << 10
 	s := start(t, filepath.Join(t.TempDir(), "data"), "--value-threshold", "64")

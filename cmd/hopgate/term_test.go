@@ -19,7 +19,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// refused reports whether a client's error says that the server is stopping, or that it is not there any more.
+// refused reports whether a client's error means that the server is stopping or gone.
 func refused(err error) bool {
 	if a, ok := errors.AsType[answered](err); ok {
 		return a.status == http.StatusServiceUnavailable && a.code == "Neo.TransientError.General.DatabaseUnavailable"
@@ -28,8 +28,7 @@ func refused(err error) bool {
 	return !ok || s.Code() == codes.Unavailable
 }
 
-// Told to stop, the server finishes what runs, refuses what comes, rolls back the transactions in which nothing runs,
-// and exits with 0.
+// On SIGTERM, the server finishes running requests, refuses new ones, rolls back idle transactions, and exits with 0.
 func TestTermDuringTransactions(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	args := []string{"--shards", "2", "--memory", "256MiB", "--drain-timeout", "25s"}
@@ -59,7 +58,7 @@ func TestTermDuringTransactions(t *testing.T) {
 		ended := c.run(s)
 		until := c.total() + 50
 		require.Eventually(t, func() bool { return c.total() >= until }, patience, time.Millisecond)
-		// A statement that reads and one that writes, both of which take a while.
+		// A statement that reads and one that writes, both slow.
 		type end struct {
 			r   *reply
 			err error

@@ -254,7 +254,7 @@ func TestResetJumpsAhead(t *testing.T) {
 	require.False(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil), "the session is over")
 }
 
-// A PULL reads no batch ahead, not even to find out whether it is the last; a batch has three rows.
+// A PULL reads no batch ahead, not even to determine whether it is the last. A batch has three rows.
 func TestPullReadsNothingAhead(t *testing.T) {
 	c := open(t, Version{5, 4})
 	c.send(t, []string{messageOf("HELLO"), messageOf("LOGON"), "B3 10 86 524F57532036 A0 A0"}) // ROWS 6

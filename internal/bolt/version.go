@@ -101,7 +101,7 @@ func offer(rw io.ReadWriter) (Version, error) {
 	return choose(choice[:]), nil
 }
 
-// byteReader reads byte by byte, so that it consumes nothing of what follows.
+// byteReader reads byte by byte, so that it consumes no bytes after its own.
 type byteReader struct{ io.Reader }
 
 func (r byteReader) ReadByte() (byte, error) {

@@ -17,7 +17,7 @@ import (
 //go:embed static
 var static embed.FS
 
-// policy is the Content-Security-Policy of all answers: scripts, styles and requests of this server alone, none of them inline.
+// policy is the Content-Security-Policy of all answers: only scripts, styles and requests of this server, none of them inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; worker-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -30,7 +30,7 @@ type file struct {
 	media, tag    string
 }
 
-// Console answers with the files of the console. They need no token: what they show comes from requests that do.
+// Console serves the files of the console. They need no token; the requests that they send do.
 type Console struct {
 	files map[string]*file // by name; "" is the page
 }
@@ -62,7 +62,7 @@ func pack(name string, data []byte) (*file, error) {
 	sum := sha256.Sum256(data)
 	f := &file{plain: data, media: mime.TypeByExtension(path.Ext(name)), tag: hex.EncodeToString(sum[:12])}
 	if path.Ext(name) == ".js" {
-		f.media = "text/javascript; charset=utf-8" // whatever the machine's own list says
+		f.media = "text/javascript; charset=utf-8" // whatever the machine's own table contains
 	}
 	if len(data) < minCompress {
 		return f, nil

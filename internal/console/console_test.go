@@ -72,7 +72,7 @@ func TestWanted(t *testing.T) {
 // mostBytes is the size of everything the browser loads at first.
 const mostBytes = 150 << 10
 
-// All files together stay small, and what they import is there and of this server.
+// All files together stay small, and their imports exist on this server.
 func TestSources(t *testing.T) {
 	c, err := New()
 	require.NoError(t, err)

@@ -16,9 +16,9 @@ var planTemplate = template.Must(template.New("plan").Parse(planHTML))
 // linked matches what joins one module to others.
 var linked = regexp.MustCompile(`(?m)^import .*\n|^export `)
 
-// PlanPage makes a page that shows a plan, an object of the HTTP API's form, as the console does. It needs nothing but itself.
+// PlanPage returns a page that shows a plan, an object of the HTTP API's form, like the console. It is self-contained.
 func PlanPage(statement string, plan any) ([]byte, error) {
-	tree, err := json.Marshal(plan) // with <, > and & escaped, so that it can stand in a script
+	tree, err := json.Marshal(plan) // with <, > and & escaped, so that a script may contain it
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func PlanPage(statement string, plan any) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = planTemplate.Execute(&b, map[string]any{
-		"Statement": statement, "Style": template.CSS(style), "Script": template.JS(script), "Plan": template.JS(tree), //nolint:gosec // The program brings the first two; json.Marshal has made the third.
+		"Statement": statement, "Style": template.CSS(style), "Script": template.JS(script), "Plan": template.JS(tree), //nolint:gosec // the program contains the first two; json.Marshal built the third
 	})
 	return b.Bytes(), err
 }

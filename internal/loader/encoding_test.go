@@ -54,7 +54,7 @@ func TestGuessEncoding(t *testing.T) {
 	require.Equal(t, "utf-32", guessEncoding([]byte("\xff\xfe\x00\x00i\x00\x00\x00")))
 }
 
-// Rows in UTF-16 that are refused stay in UTF-16, and a load in many batches that is interrupted goes on between its characters.
+// Refused rows of UTF-16 stay in UTF-16, and an interrupted load of many batches resumes between its characters.
 func TestResumeUTF16(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("id,v\n")

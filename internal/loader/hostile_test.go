@@ -19,7 +19,7 @@ import (
 	disk "github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// hostileMapping loads vertices that are there once each, from CSV and from JSON lines, and edges between those of CSV.
+// hostileMapping loads vertices that occur once each, from CSV and from JSON lines, and edges between those of CSV.
 const hostileMapping = `
 version: 1
 inputs:
@@ -92,7 +92,7 @@ type hostile struct {
 	t    *testing.T
 	rng  *rand.Rand
 	dir  string
-	keys []int32           // of the vertices that are there
+	keys []int32           // of existing vertices
 	want map[string][]byte // by file and line, from 1: 1 and the position of the fault, or 0
 	rows int64
 	bad  int64
@@ -137,8 +137,8 @@ func (h *hostile) write(name, header string, faults []fault, n int) {
 	require.NoError(h.t, f.Close())
 }
 
-// Rows with all kinds of faults are refused, each with its line, column and code, and all others are loaded, online and
-// offline: 50,000 rows, 15,000 with -short, or as many as HOPGATE_HOSTILE_ROWS says.
+// Rows with faults of all kinds are refused, each with its line, column and code, and all others are loaded, online and offline:
+// 50,000 rows, 15,000 with -short, or HOPGATE_HOSTILE_ROWS.
 func TestHostileRows(t *testing.T) {
 	rows := 50_000
 	if testing.Short() {
@@ -181,7 +181,7 @@ func TestHostileRows(t *testing.T) {
 	})
 }
 
-// check compares what was refused with what had to be.
+// check compares the refused rows with the expected ones.
 func (h *hostile) check(t *testing.T, rep *Report, rejects string) {
 	require.Equal(t, h.rows, rep.Rows)
 	require.Equal(t, h.bad, rep.Rejects)

@@ -139,7 +139,7 @@ func TestDryRun(t *testing.T) {
 	require.Equal(t, "\n", w.state())
 }
 
-// Standard input is read as it comes, and twice where it must be.
+// Standard input is streamed, and buffered if it must be read twice.
 func TestStandardInput(t *testing.T) {
 	w := newWorld(t)
 	w.t = t
@@ -160,7 +160,7 @@ inputs:
 	require.Equal(t, Totals{Rows: 2, Vertices: 2, Edges: 2}, rep.Totals)
 }
 
-// What is read as it comes has its header, and a byte order mark, left out too.
+// A streamed input may have a header and a byte order mark too.
 func TestStandardInputHeader(t *testing.T) {
 	w := newWorld(t)
 	p, err := w.planFrom(`
@@ -174,7 +174,7 @@ inputs: [{path: "-", vertices: [{label: A, id: a, properties: {a: {type: int}}}]
 	require.Equal(t, Totals{Rows: 2, Vertices: 2}, rep.Totals)
 }
 
-// Standard input in another encoding is read as UTF-8, and what is refused is kept as it was.
+// Standard input in another encoding is converted to UTF-8; refused rows keep the original.
 func TestStandardInputEncoding(t *testing.T) {
 	w := newWorld(t)
 	p, err := w.planFrom(`

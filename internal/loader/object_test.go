@@ -40,7 +40,7 @@ func register(scheme string, store blob.BucketURLOpener) {
 	}
 }
 
-// Objects of a store and file:// URLs are read as files are, alone, by folder or by pattern, and go on at an offset.
+// Objects of a store and file:// URLs are read like files: single, by folder or by pattern, and from an offset.
 func TestObjects(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintln(&b, "id,name")

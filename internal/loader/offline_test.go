@@ -49,8 +49,7 @@ func runOfflineWith(t *testing.T, ctx context.Context, opts disk.Options, memory
 	return p.Run(ctx, p.NewOffline(New(f.Store()), f), o)
 }
 
-// TestOffline loads random files offline and online and compares what is refused, the graphs and
-// what is counted of them.
+// TestOffline loads random files offline and online and compares the refused rows, the graphs and their counters.
 func TestOffline(t *testing.T) {
 	seeds := uint64(12)
 	if testing.Short() {
@@ -125,7 +124,7 @@ func countsOf(t *testing.T, g shard.Graph) *graph.Counts {
 	return tx.Statistics()
 }
 
-// randomInputs writes files with repeated, dangling and broken rows and gives a mapping of them.
+// randomInputs writes files with repeated, dangling and broken rows and returns a mapping of them.
 func randomInputs(w *world, r *rand.Rand) string {
 	persons := 1 + r.IntN(300)
 	var b strings.Builder
@@ -183,8 +182,7 @@ inputs:
 		pick("LIVES_IN", "KNOWS"), pick("reject", "skip", "create"))
 }
 
-// TestOfflineMemory loads the same files with memory for all keys and for none: what is refused and the graph
-// are the same.
+// TestOfflineMemory loads the same files with memory for all keys and for none: the refused rows and the graph are equal.
 func TestOfflineMemory(t *testing.T) {
 	seeds := uint64(8)
 	if testing.Short() {

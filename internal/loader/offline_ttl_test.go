@@ -36,8 +36,8 @@ inputs:
       - {type: MADE, from: {column: a, idSpace: Person}, to: {column: b, idSpace: Visit}, properties: {at: {type: int}}}
 `
 
-// TestOfflineTTL loads what expires before, while and after it is loaded, offline and online: at each time there is the same
-// to be seen, and no edge is left of what is gone.
+// TestOfflineTTL loads elements that expire before, during and after the load, offline and online: at each time, both show the same,
+// and no edge of an expired vertex remains.
 func TestOfflineTTL(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		t.Run(fmt.Sprint("shards=", shards), func(t *testing.T) {

@@ -29,7 +29,7 @@ func writeParquet[T any](t *testing.T, w *world, name string, rows []T) {
 	require.NoError(t, parquet.WriteFile(filepath.Join(w.dir, name), rows))
 }
 
-// Parquet and the JSON lines that it stands for make the same graph, also from the middle on.
+// Parquet and the equivalent JSON lines load the same graph, also from an offset.
 func TestParquet(t *testing.T) {
 	w := newWorld(t)
 	var rows []parquetRow
@@ -87,7 +87,7 @@ inputs:
 	require.NoError(t, from.Close())
 }
 
-// Lists within lists come as they are; refused rows are kept as JSON lines that the same mapping reads.
+// Nested lists are loaded unchanged. Refused rows are kept as JSON lines that the same mapping reads.
 func TestParquetRejects(t *testing.T) {
 	w := newWorld(t)
 	type row struct {

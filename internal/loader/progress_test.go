@@ -65,14 +65,14 @@ inputs:
 	require.Equal(t, "p.csv.gz", end.Inputs[end.Current].Path, "edges come last")
 }
 
-// Time left is in proportion to what is left, and not known before something is done.
+// The remaining time is proportional to the remaining input, and unknown at the start.
 func TestLeft(t *testing.T) {
 	require.Equal(t, 3*time.Second, left(time.Second, 10, 30))
 	require.Zero(t, left(time.Second, 10, 0))
 	require.Negative(t, left(time.Second, 0, 30))
 }
 
-// A share of refused rows ends a load of compressed inputs as soon as its first part says so.
+// A share of refused rows ends a load of compressed inputs as soon as its first part exceeds it.
 func TestBudgetShareCompressed(t *testing.T) {
 	const text = `
 version: 1

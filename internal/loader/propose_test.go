@@ -26,7 +26,7 @@ func (w *world) propose(paths ...string) (string, error) {
 	return string(text), err
 }
 
-// TestPropose pins mappings proposed for small files, and what they load.
+// TestPropose pins the mappings proposed for small files, and the graphs that they load.
 func TestPropose(t *testing.T) {
 	datadriven.RunTest(t, "testdata/propose", func(t *testing.T, d *datadriven.TestData) string {
 		w := newWorld(t)

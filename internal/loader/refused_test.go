@@ -8,8 +8,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Stored progress decodes to what was encoded, with the rows that the commit refused at their batches, and what is cut off is
-// an error. A mark of earlier versions is all there is.
+// Stored progress decodes to the encoded one, with refused rows at their batches, and truncated input is an error. A mark of earlier
+// versions has no further parts.
 func TestProgressStored(t *testing.T) {
 	row := func(edge bool, group, row int) shard.Rejected {
 		return shard.Rejected{Edge: edge, Group: group, Row: row, Code: "C", Msg: "m"}

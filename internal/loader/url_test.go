@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
-// A URL is read as a file is, goes on at an offset, and shows no secret.
+// A URL is read like a file, resumes at an offset, and hides its secrets.
 func TestURL(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintln(&b, "id,name")

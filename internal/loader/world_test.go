@@ -153,7 +153,7 @@ var errCut = errors.New("cut off")
 // cut is a sink that breaks after some batches. The server may or may not apply the batches that it has received.
 type cut struct {
 	Sink
-	sends, acks int // how many of each come through
+	sends, acks int // how many of each survive
 }
 
 func (c *cut) Send(msg any) error {

@@ -51,7 +51,7 @@ func (x *index) missing(props []graph.Property) string {
 	return ""
 }
 
-// checkVertex says how a vertex violates the constraints.
+// checkVertex reports how a vertex violates the constraints.
 func (s *state) checkVertex(id graph.VertexID) error {
 	v := s.vertex(id)
 	if v == nil {
@@ -74,7 +74,7 @@ func (s *state) checkVertex(id graph.VertexID) error {
 	return nil
 }
 
-// checkVertexKey says whether others have the key of a vertex in a unique index.
+// checkVertexKey reports whether other vertices have the key of a vertex in a unique index.
 func (s *state) checkVertexKey(x *index, v *vertex) error {
 	if key, ok := s.vertexKey(x, v); ok && x.Unique && len(s.entries[x.ID][key]) > 1 {
 		return graph.ConstraintError("there is already a vertex with the label %s and the same %s (%s)",
@@ -83,7 +83,7 @@ func (s *state) checkVertexKey(x *index, v *vertex) error {
 	return nil
 }
 
-// checkEdge says how an edge violates the constraints, by a look at all others.
+// checkEdge reports how an edge violates the constraints, by a comparison with all others.
 func (s *state) checkEdge(id graph.EdgeID) error {
 	e := s.edge(id)
 	if e == nil {
@@ -106,7 +106,7 @@ func (s *state) checkEdge(id graph.EdgeID) error {
 	return nil
 }
 
-// checkEdgeKey says whether others have the key of an edge in a unique index.
+// checkEdgeKey reports whether other edges have the key of an edge in a unique index.
 func (s *state) checkEdgeKey(x *index, e *edge) error {
 	key, ok := tupleKey(x.values(e.props))
 	if !ok || !x.Unique {

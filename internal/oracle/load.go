@@ -69,7 +69,7 @@ type batch struct {
 	l *shard.Load
 }
 
-// reject says why a row is refused.
+// reject records why a row is refused.
 type reject struct{ code, msg string }
 
 // space returns a unique index over vertices, or a bare id space, or nil.

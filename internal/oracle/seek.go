@@ -134,7 +134,7 @@ func (t *Tx) SeekRange(
 	return dst, nil
 }
 
-// within reports whether properties are within a range, and gives that which the interval is about.
+// within reports whether properties are within a range, and returns the value of the range's last property.
 func (x *index) within(props []graph.Property, r shard.Range) (graph.Value, bool) {
 	n := len(r.Equal)
 	if n > 0 {

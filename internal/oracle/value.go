@@ -87,8 +87,7 @@ func tupleKey(vs []graph.Value) (string, bool) {
 	return string(dst), true
 }
 
-// compare orders two values of one type; ok is false where openCypher's < and >, and of
-// durations <= and >=, give null.
+// compare orders two values of one type; ok is false if openCypher's < and >, or for durations <= and >=, return null.
 func compare(a, b graph.Value) (c int, ok bool) {
 	if a.IsNumber() && b.IsNumber() {
 		return compareNumbers(a, b)

@@ -10,8 +10,7 @@ import (
 type acidCase struct {
 	name  string
 	setup []string
-	// write is a transaction, the n-th, that writes; read one that reads; final reads when all is over. They tell what
-	// must not be.
+	// write is the n-th transaction that writes, read one that reads, and final reads at the end. They report anomalies.
 	write func(run runFunc, n int, anomaly func(string)) error
 	read  func(run runFunc, anomaly func(string)) error
 	final func(run runFunc, committed int64, anomaly func(string)) error
@@ -48,7 +47,7 @@ const (
 	readCycle = "MATCH (a:P {id: 1})-[:KNOWS]->(b)-[:KNOWS]->(c)-[:KNOWS]->(d)-[:KNOWS]->(a) RETURN a.version, b.version, c.version, d.version"
 )
 
-// writeCycle gives all vertices of the cycle their next version.
+// writeCycle sets all vertices of the cycle to their next version.
 func writeCycle(run runFunc, _ int, _ func(string)) error {
 	for id := 1; id <= 4; id++ {
 		if err := each(run, map[string]any{"id": id}, "MATCH (p:P {id: $id}) SET p.version = p.version + 1"); err != nil {

@@ -235,7 +235,7 @@ func transact(s session, readOnly bool, f func(run runFunc) error) error {
 	}
 }
 
-// runFunc runs a statement in a transaction and gives its first row.
+// runFunc runs a statement in a transaction and returns its first row.
 type runFunc func(statement string, params map[string]any) ([]any, error)
 
 // acidRun is how much a run of a case does.
@@ -244,7 +244,7 @@ type acidRun struct {
 	session                  func(i int) session
 }
 
-// run runs a case and gives the anomalies that were seen.
+// run runs a case and returns the anomalies that it saw.
 func (c *acidCase) run(t *testing.T, a acidRun) []string {
 	var mu sync.Mutex
 	var anomalies []string
@@ -319,7 +319,7 @@ func (r *running) acid(writes int) acidRun {
 	}}
 }
 
-// The anomalies of LDBC's ACID suite that snapshot isolation excludes do not occur, whichever way clients come.
+// The anomalies of LDBC's ACID suite that snapshot isolation excludes do not occur over any transport.
 func TestACID(t *testing.T) {
 	writes := 15
 	if testing.Short() {

@@ -110,7 +110,7 @@ func TestRolesHTTP(t *testing.T) {
 		{"POST", "/db/default/query/v2", statement("RETURN 1"), access.Reader},
 		{"POST", "/db/default/query/v2", statement("CREATE (:A)"), access.Writer},
 		{"POST", "/db/default/query/v2/tx", statement("CREATE (:A)"), access.Writer},
-		{"POST", "/get", `{"A[]": {"A": {}}}`, access.Fetcher}, // who may fetch what, the answer's own code says
+		{"POST", "/get", `{"A[]": {"A": {}}}`, access.Fetcher}, // the body's own code reports the permissions of fetches
 		{"POST", "/v1/traverse", `{"from": {"label": "A", "property": "x", "value": 1}, "edges": ["T"], "hops": 1}`, access.Reader},
 		{"GET", "/no/such/route", "", access.Fetcher},
 		{"GET", "/v1/schema", "", access.Reader},
@@ -207,7 +207,7 @@ func TestRolesGRPC(t *testing.T) {
 	require.Equal(t, codes.PermissionDenied, status.Code(err))
 }
 
-// TestOthersRequests holds that one sees and ends one's own requests alone, and an admin all.
+// TestOthersRequests checks that a caller sees and ends only its own requests, and an admin all.
 func TestOthersRequests(t *testing.T) {
 	g := serveGuarded(t)
 	tx, err := g.engine.Begin(access.WithIdentity(context.Background(), &access.Identity{Name: "writer", Every: access.Writer}), query.TxOptions{})

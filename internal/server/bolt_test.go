@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// What comes over Bolt is listed with its connection, and clients find the listener by the HTTP one.
+// Requests over Bolt are listed with their connection, and clients discover the listener through HTTP.
 func TestBolt(t *testing.T) {
 	r := serve(t)
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", r.addrs.Bolt)

@@ -56,7 +56,7 @@ const tries = {
 })();
 </script>`
 
-// What pages of several origins can do in a browser to a server without authentication.
+// Access of pages of several origins in a browser to a server without authentication.
 func TestBrowser(t *testing.T) {
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

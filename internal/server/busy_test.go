@@ -54,8 +54,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// Large requests share a memory budget: one that finds none must retry later, and a request that ends gives
-// back what it had.
+// Large requests share a memory budget: one that exceeds it must retry later, and a request that ends releases its share.
 func TestLargeRequests(t *testing.T) {
 	r := serveOver(t, newOracle(t), query.Options{}, Options{LargeBytes: 100 << 10, QueueTimeout: time.Second})
 	text := `{"statement": "RETURN size($p)", "parameters": {"p": "` + strings.Repeat("x", 90<<10) + `"}}`
@@ -69,7 +68,7 @@ func TestLargeRequests(t *testing.T) {
 		require.NoError(t, err)
 		return res.StatusCode
 	}
-	answered := func(body func() io.Reader) { // the memory comes back after the answer
+	answered := func(body func() io.Reader) { // the memory is released after the answer
 		t.Helper()
 		require.Eventually(t, func() bool { return ask(body()) == 200 }, time.Minute, time.Millisecond)
 	}
@@ -94,7 +93,7 @@ func TestLargeRequests(t *testing.T) {
 	answered(said)
 }
 
-// Large messages share that memory with large bodies. What has no large messages takes none.
+// Large messages share that memory with large bodies. Services without large messages use none.
 func TestLargeMessages(t *testing.T) {
 	r := serveOver(t, newOracle(t), query.Options{}, Options{LargeBytes: 100 << 10, QueueTimeout: 50 * time.Millisecond, MaxRequestBytes: 200 << 10})
 	ctx := t.Context()
@@ -110,7 +109,7 @@ func TestLargeMessages(t *testing.T) {
 		}
 		return status.Code(err)
 	}
-	whole := func() (giveBack func()) { // the memory comes back after the answer
+	whole := func() (giveBack func()) { // the memory is released after the answer
 		t.Helper()
 		require.Eventually(t, func() (free bool) {
 			release, err := r.memory.Acquire(ctx, 100<<10)

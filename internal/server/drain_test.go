@@ -29,7 +29,7 @@ func get(t *testing.T, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// Draining: readiness falls first, what runs may go on, and what goes on too long is ended.
+// Draining first clears readiness, then lets requests finish, and ends those that take too long.
 func TestDrain(t *testing.T) {
 	r := serve(t)
 	admin := "http://" + r.addrs.Admin
@@ -110,7 +110,7 @@ func TestUnread(t *testing.T) {
 	require.False(t, hasUnread(c))
 }
 
-// Metrics count what was answered.
+// Metrics count the answers.
 func TestMetrics(t *testing.T) {
 	r := serve(t)
 	_, err := r.query(context.Background(), &pb.QueryRequest{Statement: "RETURN 1"})
@@ -138,7 +138,7 @@ func TestReadyFile(t *testing.T) {
 	require.Error(t, WriteReadyFile(filepath.Join(path, "nowhere"), want))
 }
 
-// A port that is taken is an error that names the listener, and leaves no listener behind.
+// A port in use is an error that names the listener, and leaves no listener open.
 func TestListenTwice(t *testing.T) {
 	a, b := serve(t), serve(t)
 	_, err := b.Listen(context.Background(), Addresses{HTTP: "127.0.0.1:0", GRPC: a.addrs.GRPC, Admin: "127.0.0.1:0"})

@@ -117,7 +117,7 @@ func TestFlight(t *testing.T) {
 	require.Contains(t, rows[0], "Hopgate")
 }
 
-// A prepared statement runs with the parameters that Arrow brings; an update runs for each row of them, or for none.
+// A prepared statement runs with Arrow parameters; an update runs once for each of their rows, or not at all without rows.
 func TestFlightPrepared(t *testing.T) {
 	r := serve(t)
 	ctx, c := t.Context(), flightClient(t, r)
@@ -159,7 +159,7 @@ func TestFlightPrepared(t *testing.T) {
 	require.ErrorContains(t, err, "one row")
 }
 
-// A large answer comes in messages that a client with gRPC's default limit can read, and no more than query-memory is held.
+// A large answer arrives in messages within gRPC's default limit, and the server holds no more than query-memory.
 func TestFlightLarge(t *testing.T) {
 	r := serveOver(t, newOracle(t), query.Options{QueryBytes: 64 << 20}, Options{})
 	c := flightClient(t, r)

@@ -59,7 +59,7 @@ func serveOver(t testing.TB, store shard.Store, qopt query.Options, opt Options)
 	return r
 }
 
-// answer is what a call of Query gives.
+// answer is the result of a call of Query.
 type answer struct {
 	fields  []string
 	rows    int
@@ -221,7 +221,7 @@ func TestGRPCErrors(t *testing.T) {
 	}
 }
 
-// A mode or direction of a later version is refused, not taken for the first.
+// An unknown mode or direction, as of a later version, is refused and not treated as the first one.
 func TestGRPCUnknownNumbers(t *testing.T) {
 	r := serve(t)
 	from := &pb.VertexSelector{By: &pb.VertexSelector_Statement{Statement: "MATCH (n) RETURN n"}}
@@ -269,7 +269,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A statement that is killed says so.
+// A killed statement returns that reason.
 func TestKill(t *testing.T) {
 	r := serve(t)
 	admin := pb.NewAdminServiceClient(r.conn)
@@ -334,7 +334,7 @@ func TestGRPCFetch(t *testing.T) {
 	require.Contains(t, text, `there is no method fetch`)
 }
 
-// The standard services are there, and health falls before the server goes.
+// The standard services exist, and health turns to not serving before the server stops.
 func TestHealthAndReflection(t *testing.T) {
 	r := serve(t)
 	health := healthpb.NewHealthClient(r.conn)
@@ -357,7 +357,7 @@ func TestHealthAndReflection(t *testing.T) {
 	require.NoError(t, stream.CloseSend())
 }
 
-// What operators have put on disk is in the plan of PROFILE.
+// PROFILE shows the bytes that operators have spilled.
 func TestProfileOfSpilled(t *testing.T) {
 	spill, err := exec.NewSpill(t.TempDir(), 1<<30)
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func intKeys(keys ...int64) *pb.LoadColumn {
 	return &pb.LoadColumn{Data: &pb.LoadColumn_Integers{Integers: &pb.IntColumn{Values: keys}}}
 }
 
-// What was acknowledged stays when a later batch cannot be read; the next run of the load goes on after it.
+// Acknowledged batches remain when a later one is malformed; the next run of the load continues after them.
 func TestLoad(t *testing.T) {
 	r := serve(t)
 	stream := openLoad(t, r, loadOpen())

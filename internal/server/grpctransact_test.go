@@ -28,9 +28,9 @@ func (r *running) transact(ctx context.Context, t testing.TB) transaction {
 	return transaction{stream}
 }
 
-// step sends a step and gives the one response to it.
+// step sends a step and returns its single response.
 func (x transaction) step(req *pb.TransactRequest) (*pb.TransactResponse, error) {
-	if err := x.Send(req); err != nil && !errors.Is(err, io.EOF) { // then Recv says why
+	if err := x.Send(req); err != nil && !errors.Is(err, io.EOF) { // Recv then returns the reason
 		return nil, err
 	}
 	return x.Recv()
@@ -51,7 +51,7 @@ func (x transaction) rollback() error {
 	return err
 }
 
-// run runs a statement and gives the values of its rows; integers are int64, lists []any.
+// run runs a statement and returns the values of its rows; integers are int64, lists []any.
 func (x transaction) run(statement string, params map[string]any) ([][]any, error) {
 	run := &pb.TransactRun{Statement: statement, Parameters: map[string]*pb.Value{}}
 	for name, v := range params {
@@ -160,7 +160,7 @@ func TestTransact(t *testing.T) {
 	require.Empty(t, r.engine.Running(context.Background()))
 }
 
-// What fails ends the stream, with the code of the contract; the transaction is rolled back.
+// An error ends the stream, with the code of the contract, and rolls the transaction back.
 func TestTransactErrors(t *testing.T) {
 	r := serve(t)
 	begin := &pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: &pb.TransactBegin{}}}

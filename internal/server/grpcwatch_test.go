@@ -67,7 +67,7 @@ func TestTop(t *testing.T) {
 	cancel()
 	require.Eventually(t, func() bool { return !r.engine.Watch().Watched() }, 10*time.Second, time.Millisecond)
 
-	// A call that comes when all is over gets the last interval first, and then nothing.
+	// A call after the end of all requests receives the last interval first, and then nothing.
 	before := time.Now()
 	stream, err = pb.NewAdminServiceClient(r.conn).Top(context.Background(), &pb.TopRequest{Interval: durationpb.New(100 * time.Millisecond)})
 	require.NoError(t, err)

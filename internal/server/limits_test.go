@@ -20,8 +20,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// TestLimits runs into every limit of a request over both transports: each says so by its own code, and those that pass by
-// themselves say when to come back.
+// TestLimits exceeds every limit of a request over both transports: each has its own code, and temporary ones include the time to
+// retry.
 func TestLimits(t *testing.T) {
 	const (
 		ends   = "Neo.ClientError.Transaction.TransactionTimedOut"

@@ -68,7 +68,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	s.drained, s.drain = context.WithCancel(context.Background())
 	s.health.Probe = e.Probe
 	monitor := request.NewMonitor(registry, e.Watch(), opt.Logger)
-	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // broken connections and the like
+	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // such as errors of broken connections
 	s.handler = httpapi.New(e, monitor, registry, httpapi.Options{
 		MaxRequestBytes: opt.MaxRequestBytes, Memory: s.memory, TxIdle: opt.TxIdle, TestProcedures: opt.TestProcedures,
 		Auth: opt.Auth, Web: opt.Web, Rates: opt.Rates, Audit: opt.Audit,

@@ -16,14 +16,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newOracle makes an oracle of two shards with the default graph.
+// newOracle returns an oracle of two shards with the default graph.
 func newOracle(t testing.TB) shard.Store {
 	store := oracle.New(2)
 	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
 	return store
 }
 
-// newLocal makes a store on disk, of two shards.
+// newLocal returns a store on disk, of two shards.
 func newLocal(t testing.TB) shard.Store {
 	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: 2, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)

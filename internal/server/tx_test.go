@@ -38,7 +38,7 @@ func (a *txAnswer) code() string {
 	return a.Errors[0].Code
 }
 
-// What a client of the server does not end, the server does when it stops; a statement that runs is waited for.
+// A stopping server ends the transactions that clients left open, and waits for running statements.
 func TestDrainTransactions(t *testing.T) {
 	r := serve(t)
 	url := "http://" + r.addrs.HTTP + "/db/neo4j/query/v2/tx"

@@ -44,7 +44,7 @@ func TestAdminHosts(t *testing.T) {
 	}
 }
 
-// With tokens, which no browser sends by itself, any host is answered to.
+// With tokens, which no browser sends unasked, the server accepts any host.
 func TestHostsWithTokens(t *testing.T) {
 	g := serveGuarded(t)
 	req, err := http.NewRequest("POST", "http://"+g.addrs.HTTP+"/v1/query", strings.NewReader(`{"statement": "CREATE (:A)"}`))
@@ -59,7 +59,7 @@ func TestHostsWithTokens(t *testing.T) {
 	require.Empty(t, res.Header.Get("Access-Control-Allow-Origin"))
 }
 
-// No page can call gRPC: a browser speaks HTTP/2 by TLS alone, and there asks before it sends the content type of a call.
+// No page can call gRPC: a browser speaks HTTP/2 only over TLS, and needs a preflight for the content type of a call.
 func TestGRPCFromBrowser(t *testing.T) {
 	plain := serve(t)
 	_, err := http.Post("http://"+plain.addrs.GRPC+"/hopgate.v1.GraphService/Query", "application/grpc", strings.NewReader(""))

@@ -43,7 +43,7 @@ func TestSplitStatements(t *testing.T) {
 	}
 }
 
-// Commands end with their lines, stand between statements only, and are found by the same names in lines and in files.
+// Commands end at the end of the line, stand only between statements, and have the same names in lines and in files.
 func TestSplitCommands(t *testing.T) {
 	steps, rest := Split(":param x => \"a;b\"; RETURN $x;\n:help // all\nRETURN\n:notacommand;\n  Quit ;\nexit + 1")
 	require.Equal(t, []Step{

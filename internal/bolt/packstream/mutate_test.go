@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// seedInputs is how many inputs a seed of TestMutations makes.
+// seedInputs is the number of inputs for a seed of TestMutations.
 const seedInputs = 100_000
 
 // Values with a few bytes changed either decode to values that re-encode to the same bytes, or are refused. HOPGATE_SEEDS sets the

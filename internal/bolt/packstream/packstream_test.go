@@ -144,7 +144,7 @@ func TestEntities(t *testing.T) {
 	require.Equal(t, "B34E05"+"90A0", hexOf(legacy, graph.VertexValue(5)), "a node without its record")
 }
 
-// Integers, strings, lists, maps and structures are taken in forms that are larger than they need be.
+// Integers, strings, lists, maps and structures are accepted in longer forms than necessary.
 func TestWideForms(t *testing.T) {
 	for in, want := range map[string]string{
 		"C801": "01", "C90001": "01", "CA00000001": "01", "CB0000000000000001": "01", "C8FF": "FF",

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
-// Parse a mapping, and see which error a misspelt key gives.
+// Parse a mapping, and print the error of a misspelt key.
 func ExampleParse() {
 	m, err := mapping.Parse("people.yaml", []byte(`
 version: 1

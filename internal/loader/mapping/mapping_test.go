@@ -13,8 +13,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// TestErrors pins what is said of wrong mappings: the file, the line, the field and what is wrong. With header=… the
-// mapping is bound to a file with those columns; "headers" reads neo4j-admin headers instead, a file a line.
+// TestErrors pins the errors of invalid mappings: file, line, field and reason. With header=…, the mapping is bound to a file with
+// those columns; "headers" reads neo4j-admin headers instead, a file a line.
 func TestErrors(t *testing.T) {
 	datadriven.RunTest(t, "testdata/errors", func(t *testing.T, d *datadriven.TestData) string {
 		if d.Cmd == "headers" {

@@ -108,7 +108,7 @@ func TestJSON(t *testing.T) {
 	})
 }
 
-// A line that is longer than a record may be comes in parts, and what follows it is whole.
+// A line longer than a record's limit is returned in parts, and the line after it is whole.
 func TestLongLine(t *testing.T) {
 	text := "a,b\n" + strings.Repeat("x", 100) + "\nc,d\n"
 	sp := NewSplitter(strings.NewReader(text), Dialect{Delimiter: ',', Quote: '"'}, 8, 16, 1, 0)
@@ -126,7 +126,7 @@ func TestLongLine(t *testing.T) {
 	require.Contains(t, got[len(got)-2], "true true 2")
 }
 
-// Any bytes give records that cover them, in chunks of any size.
+// Arbitrary bytes yield records that cover them, in chunks of any size.
 func FuzzCSV(f *testing.F) {
 	f.Add([]byte("a,\"b\"\"c\"\n\"d\r\n"), uint8(3))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {

@@ -16,7 +16,7 @@ import (
 // sameBytes begins the hash that TestSameBytes pins.
 const sameBytes = "83ef847eab1f999b"
 
-// generate writes a network and gives its files.
+// generate writes a network and returns its files.
 func generate(t *testing.T, o Options) (map[string][]byte, Counts) {
 	t.Helper()
 	dir := t.TempDir()

@@ -33,7 +33,7 @@ type sureness struct {
 // unbound is the panic value of an expression whose variable has no value yet.
 type unbound string
 
-// holds says whether a condition is true.
+// holds reports whether a condition is true.
 func (m *machine) holds(e ast.Expr, r Row) bool { return e == nil || truthOf(m.eval(e, r)) == 1 }
 
 func with(r Row, name string, v any) Row {
@@ -74,7 +74,7 @@ func (m *machine) eval(e ast.Expr, r Row) any {
 	return m.plain(e, r)
 }
 
-// lazy says whether parts of an expression may be left out.
+// lazy reports whether parts of an expression may be skipped.
 func lazy(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Case, *ast.Quantifier, *ast.Subquery, *ast.PatternComprehension, *ast.PatternPredicate, *ast.ListComprehension, *ast.Reduce:

@@ -11,7 +11,7 @@ import (
 
 var aggregates = []string{"count", "sum", "avg", "min", "max", "collect"}
 
-// call calls a function. A null argument gives null, but for those named first.
+// call calls a function. A null argument yields null, except for the functions named first.
 func (m *machine) call(e *ast.Call, r Row) any {
 	name := strings.ToLower(e.Name)
 	args := m.all(e.Args, r)
@@ -173,7 +173,7 @@ func total(values []any) any {
 	return sum
 }
 
-// isAggregate says whether an expression is the call of an aggregate.
+// isAggregate reports whether an expression is the call of an aggregate.
 func isAggregate(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.CountStar:

@@ -52,10 +52,10 @@ type Result struct {
 	Rows    [][]any
 }
 
-// ErrSure says that the statement must end with an error; other errors may not show if a statement is not run as it is written.
+// ErrSure reports that the statement must fail. Other errors may not occur if a statement is not evaluated as written.
 var ErrSure = errors.New("naive: the statement is wrong")
 
-// ErrUnknown says that the evaluator does not know a construct, or that the statement takes too long.
+// ErrUnknown reports that the evaluator does not implement a construct, or that the statement takes too long.
 var ErrUnknown = errors.New("naive: unknown construct")
 
 // failure is an error of a statement as it travels up through the evaluation.

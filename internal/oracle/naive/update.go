@@ -37,7 +37,7 @@ func (m *machine) update(c ast.Clause, rows []Row) []Row {
 	return out
 }
 
-// stage is a set of elements that CREATE makes together, for all rows.
+// stage is a set of elements that CREATE creates together, for all rows.
 type stage struct {
 	values   []*ast.MapEntry // of properties, computed for all rows before it
 	elements []element
@@ -49,7 +49,7 @@ type element struct {
 	at   int
 }
 
-// stages returns the order in which CREATE computes and makes elements. Properties come first, unless they read new elements. An
+// stages returns the order in which CREATE computes and creates elements. Properties come first, unless they read new elements. An
 // element belongs to the stage of those before it unless it reads one of them.
 func stages(paths []*ast.PathPattern, bound Row) []stage {
 	out := []stage{{}}
@@ -101,14 +101,14 @@ func reads(x *ast.MapEntry, names map[string]bool) (yes bool) {
 	return yes
 }
 
-// creating is a row for which CREATE makes elements.
+// creating is a row for which CREATE creates elements.
 type creating struct {
 	row    Row
 	values map[*ast.MapEntry]any
 	made   map[element]any
 }
 
-// create makes paths for all rows.
+// create creates paths for all rows.
 func (m *machine) create(paths []*ast.PathPattern, rows []Row) []Row {
 	var all []*creating
 	for _, r := range rows {
@@ -136,7 +136,7 @@ func (m *machine) create(paths []*ast.PathPattern, rows []Row) []Row {
 	return out
 }
 
-// element makes a node unless it exists, a relationship between two nodes, or a path.
+// element creates a node unless it exists, a relationship between two nodes, or a path.
 func (c *creating) element(g *Graph, e element) {
 	if e.at == len(e.path.Elements) {
 		path := &Path{}

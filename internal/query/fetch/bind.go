@@ -147,7 +147,7 @@ func (b *binder) object(o *object, sc *scope) ([]*output, error) {
 	return outputs, nil
 }
 
-// member binds a member; nil where it gives nothing.
+// member binds a member; nil if it has no effect.
 func (b *binder) member(m *member, sc *scope) (*output, error) {
 	switch m.kind {
 	case memberPlain:

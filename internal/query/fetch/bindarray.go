@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// defaultCount is how many items an array has where it does not say.
+// defaultCount is the default number of items of an array.
 const defaultCount = 10
 
 // whole binds an array in an object as a query of its own.

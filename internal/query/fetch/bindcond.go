@@ -77,7 +77,7 @@ func (b *binder) combined(lv *level, src *source, sc *scope, skip map[*cond]bool
 	return and(args...), never, nil
 }
 
-// cond binds one condition to predicates that must all hold; none where it says nothing.
+// cond binds one condition to predicates that must all hold; none if it restricts nothing.
 func (b *binder) cond(lv *level, src *source, sc *scope, c *cond) (preds []plan.Expr, never bool, err error) {
 	if c.op == opExists {
 		p, err := b.exists(lv, src, sc, c)
@@ -187,7 +187,7 @@ func negated(c *cond, p plan.Expr) plan.Expr {
 	return p
 }
 
-// cast makes both sides of a comparison the type.
+// cast converts both sides of a comparison to the type.
 func cast(col, v plan.Expr, typ string) (a, b plan.Expr) {
 	side := typ
 	switch typ {
@@ -285,7 +285,7 @@ func (b *binder) constant(x *names, col plan.Expr, c *cond) (plan.Expr, error) {
 // isKey reports whether a condition is on a property whose values are never 0, negative or empty.
 func isKey(c *cond) bool { return c.length == 0 && (c.name == "id" || c.name == "userId") }
 
-// each binds a condition of one text or a list of them, joined as its logic says.
+// each binds a condition of one text or a list of them, combined by its logic.
 func (b *binder) each(c *cond, one func(*node) plan.Expr) plan.Expr {
 	elems := []*node{c.n}
 	if c.n.kind == kList {

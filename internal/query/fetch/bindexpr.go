@@ -16,7 +16,7 @@ type names struct {
 	src   *source
 	at    *node                // to blame
 	alias map[string]plan.Expr // columns of the answer that @order and @having may name
-	aggs  *aggregation         // nil where no aggregate can stand
+	aggs  *aggregation         // nil where aggregates are not allowed
 	group bool                 // rows are groups: names are keys or any value of the group
 }
 

@@ -265,7 +265,7 @@ func (w *walker) tests(edge plan.Col) ([]plan.Expr, error) {
 	return preds, err
 }
 
-// expand makes one step; the edge has a column where there is a table for it.
+// expand adds one step; the edge has a column if there is a table for it.
 func (w *walker) expand(in plan.Node, from, to plan.Col, s step) (*plan.Expand, error) {
 	x := &plan.Expand{Input: in, From: from, To: to, Types: s.types, Dir: s.direction()}
 	if to == w.to {
@@ -490,7 +490,7 @@ func (b *binder) paths(lv *level, a *array, sc *scope) (*items, error) {
 	return l, nil
 }
 
-// walked says how the vertices and edges of a path are written.
+// walked describes the form of the vertices and edges of a path.
 func (b *binder) walked(a *array) (*walked, error) {
 	w := &walked{tables: make(map[string]*pathTable)}
 	for _, m := range a.members {

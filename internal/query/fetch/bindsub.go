@@ -95,7 +95,7 @@ func (b *binder) cut(a *array, node plan.Node, fallback int64) plan.Node {
 		}
 	}
 	if a.page != nil && s.Limit == nil {
-		if n, _ := wholeNumber(a.page); n > 0 { // all rows stand on the first page
+		if n, _ := wholeNumber(a.page); n > 0 { // all rows are on the first page
 			return &plan.Filter{Input: node, Preds: []plan.Expr{boolConst(false)}}
 		}
 	}
@@ -105,7 +105,7 @@ func (b *binder) cut(a *array, node plan.Node, fallback int64) plan.Node {
 	return s
 }
 
-// takes makes a parameter of a subquery that runs earlier.
+// takes creates a parameter from a subquery that runs earlier.
 func (b *binder) takes(s *boundSub, k takeKind, at *node) *plan.Param {
 	col := b.column(s.lv, s.value, "")
 	for _, t := range s.query.takes {

@@ -68,7 +68,7 @@ func notFound(n *node, format string, args ...any) *Error {
 	return fail(CodeNotFound, n, format, args...)
 }
 
-// AsError finds the *Error in a chain, or makes one from whatever else a request can fail with.
+// AsError returns the *Error in a chain, or converts any other error of a request.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -387,7 +387,7 @@ func (p *exprParser) argument() (expr, error) {
 	return &constExpr{graph.StringValue(text)}, nil
 }
 
-// splitTop splits s at the separators that stand outside parentheses and quotes.
+// splitTop splits s at the separators outside parentheses and quotes.
 func splitTop(s, separators string) []string {
 	var parts []string
 	depth, start := 0, 0

@@ -68,7 +68,7 @@ const (
 	logicNot              // !
 )
 
-// condKey is a taken-apart key of a condition: name, length mark, logic, operator, and @ for a reference.
+// condKey is the parsed key of a condition: name, length mark, logic, operator, and @ for a reference.
 type condKey struct {
 	name   string
 	op     operator

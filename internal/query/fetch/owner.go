@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// identify makes the parameters of owners if access rules are on.
+// identify creates the parameters of owners if access rules are on.
 func (x *run) identify() error {
 	r := &x.req.rights
 	if r.rules == nil {

@@ -25,7 +25,7 @@ func (h *hopWords) take(key string, m *node) bool {
 	return true
 }
 
-// make reads the words; the hop is nil if there is none.
+// make returns the hop that the keywords describe, or nil.
 func (h *hopWords) make(limits *Limits) (*hop, bool, error) {
 	must := false
 	if h.must != nil {

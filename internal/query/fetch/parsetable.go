@@ -168,7 +168,7 @@ func checkRole(m *node) error {
 	return nil
 }
 
-// databases are the kinds of database that clients of the protocol name. It makes no difference here.
+// databases are the database kinds that clients of the protocol may name. They have no effect here.
 var databases = func() map[string]bool {
 	all := make(map[string]bool)
 	for name := range strings.FieldsSeq(`MYSQL POSTGRESQL SQLITE ORACLE SQLSERVER MARIADB TIDB COCKROACHDB DAMENG KINGBASE

@@ -31,7 +31,7 @@ type program struct {
 type outputKind uint8
 
 const (
-	outText   outputKind = iota // a value of the request as it stands
+	outText   outputKind = iota // a value of the request, unchanged
 	outSlot                     // a value of an earlier result
 	outEmpty                    // {}
 	outObject                   // members
@@ -96,7 +96,7 @@ type take struct {
 	col  int // of the rows
 	row  int
 	slot string
-	// strict says that a null makes takeLeast and takeMost null.
+	// strict reports whether a null makes takeLeast and takeMost null.
 	strict bool
 	path   string // of takeSingle: to blame
 }
@@ -114,7 +114,7 @@ type paging struct {
 	rows     bool // the request wants the rows as well
 }
 
-// paramKind says how a value of the request becomes a parameter.
+// paramKind identifies the conversion of a request's value to a parameter.
 type paramKind uint8
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// errOuter says that an expression refers to a row above where only a constant is allowed.
+// errOuter reports that an expression refers to a row above where only a constant is allowed.
 var errOuter = errors.New("refers to a row above")
 
 // target is the result of resolving a reference: an expression over the rows of a level, or a parameter. Neither: nothing.

@@ -44,9 +44,9 @@ type madeText struct {
 	written bool
 }
 
-// Result says how a run went.
+// Result is the outcome of a run.
 type Result struct {
-	// Began says that bytes were written before the error: the answer cannot be taken back.
+	// Began reports whether bytes were written before the error: the answer cannot be withdrawn.
 	Began bool
 	Rows  int
 }
@@ -277,7 +277,7 @@ func (x *run) array(m *output) error {
 		return err
 	}
 	lines, err := x.plan(m.query)
-	if lines != nil { // the plans of arrays stand at the end of the answer
+	if lines != nil { // the plans of arrays are at the end of the answer
 		if x.plans != nil {
 			x.plans = append(x.plans, ',')
 		}
@@ -286,7 +286,7 @@ func (x *run) array(m *output) error {
 	return err
 }
 
-// none reports whether a row gives no element.
+// none reports whether a row yields no element.
 func (e *element) none(row []graph.Value) bool {
 	if e.value {
 		return e.col < 0 || row[e.col].IsNull()
@@ -294,7 +294,7 @@ func (e *element) none(row []graph.Value) bool {
 	return e.object >= 0 && (row[e.object].IsNull() || e.row && len(row[e.object].List()) == 0)
 }
 
-// prepare runs a query whose rows are not written where it stands.
+// prepare runs a query whose rows are written elsewhere.
 func (x *run) prepare(q *query) error {
 	h := q.hidden
 	if h == nil {

@@ -177,7 +177,7 @@ type bound struct {
 	none  map[string]bool      // but these
 	open  bool                 // it is still being bound
 	never bool                 // it finds nothing
-	// grouped says that its rows are groups or distinct columns, no vertices.
+	// grouped reports whether its rows are groups or distinct columns rather than vertices.
 	grouped bool
 	row     plan.Expr // of a child: the vertex, where src.vertex is a column below
 }

@@ -163,7 +163,7 @@ func stored(n *node) (graph.Value, error) {
 	return n.scalar, nil
 }
 
-// post makes vertices.
+// post creates vertices.
 func (x *run) post(b *binder, label string, w *write, r *written, done map[string]*written) error {
 	key := b.key(label)
 	rows := make([]graph.Value, len(w.objs))
@@ -211,7 +211,7 @@ func (x *run) post(b *binder, label string, w *write, r *written, done map[strin
 // lastID is the newest key that was made up.
 var lastID atomic.Int64
 
-// newID makes up a key: the milliseconds since 1970, or one more than the last.
+// newID returns a new key: the milliseconds since 1970, or one more than the last.
 func newID() int64 {
 	for {
 		last := lastID.Load()
@@ -463,7 +463,7 @@ func (d *delta) list(old graph.Value) (graph.Value, error) {
 	return graph.ListValue(list), nil
 }
 
-// writeEdge makes, updates or deletes edges between two vertices and returns their number.
+// writeEdge creates, updates or deletes edges between two vertices and returns their number.
 func (x *run) writeEdge(b *binder, typ string, o *node, done map[string]*written) (int, error) {
 	var ends [2]graph.Value
 	var labels [2]string

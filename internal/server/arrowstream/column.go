@@ -118,7 +118,7 @@ func (c *column) structure(names []string, kids ...*column) {
 	c.typ = arrow.StructOf(fields...)
 }
 
-// jsonText marks a text column as JSON by Arrow's extension type, and says which form of docs/http.md it has.
+// jsonText marks a text column as JSON by Arrow's extension type, and names its form in docs/http.md.
 var jsonText = map[*wire.Form]arrow.Metadata{
 	&wire.Plain: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "plain"}),
 	&wire.Typed: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "typed"}),
@@ -132,7 +132,7 @@ func (c *column) field(name string) arrow.Field {
 	return f
 }
 
-// null makes a row null; rows count from the start of the column.
+// null sets a row to null; rows count from the start of the column.
 func (c *column) null(row int) {
 	c.cover(row)
 	c.valid[row>>3] &^= 1 << (row & 7)
@@ -234,7 +234,7 @@ func offsets(n []int32) *memory.Buffer {
 	return memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(n))
 }
 
-// grow makes room for rows.
+// grow allocates rows.
 func (c *column) grow(n int) {
 	switch c.form {
 	case integers, floats, localTimes, localDateTimes, coarseLocalDateTimes, dateTimes, coarseDateTimes:

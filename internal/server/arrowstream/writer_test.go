@@ -39,7 +39,7 @@ func write(columns [][]graph.Value, batch int, hold func(int) error) ([]byte, er
 		if err := w.Append(&b); err != nil {
 			return nil, err
 		}
-		for i := range b.Cols { // the writer must not keep what the caller uses again
+		for i := range b.Cols { // the writer must not retain memory that the caller reuses
 			clear(b.Cols[i].Vals)
 		}
 	}
@@ -73,7 +73,7 @@ func check(t *testing.T, stream []byte, columns [][]graph.Value) *arrow.Schema {
 	return r.Schema()
 }
 
-// same compares a cell with the value that was written, by what docs/http.md says of the types.
+// same compares a cell with the value written, by the type mapping of docs/http.md.
 func same(v graph.Value, a arrow.Array, i int, f arrow.Field) bool {
 	if a.DataType() == arrow.Null {
 		return v.IsNull()
@@ -216,7 +216,7 @@ func texts(a arrow.Array) *array.String {
 	return a.(*array.String)
 }
 
-// kinds make random values, a function each kind; nested ones draw the kinds of their elements each time.
+// kinds return random values, a function each kind; nested ones draw the kinds of their elements each time.
 func kinds(r *rand.Rand) []func() graph.Value {
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
@@ -297,7 +297,7 @@ func kinds(r *rand.Rand) []func() graph.Value {
 	}
 }
 
-// source makes the values of a column: of one kind, of two, of lists or maps of such.
+// source returns the values of a column: of one kind, of two, or of lists or maps.
 func source(r *rand.Rand, depth int) func() graph.Value {
 	all := kinds(r)
 	one := all[r.IntN(len(all))]
@@ -334,7 +334,7 @@ func source(r *rand.Rand, depth int) func() graph.Value {
 	return one
 }
 
-// Whatever the values are, every one comes back as it was.
+// Every value survives a round trip.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -356,7 +356,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Columns are reused for many record batches, and nulls may come late.
+// Columns are reused for many record batches, and nulls may appear late.
 func TestManyBatches(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	all := kinds(r)

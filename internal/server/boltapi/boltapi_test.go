@@ -171,7 +171,7 @@ func (c *client) reset() {
 	c.ok()
 }
 
-// failed reads a failure and gives its code.
+// failed reads a failure and returns its code.
 func (c *client) failed() string {
 	tag, v := c.answer()
 	require.Equal(c.t, byte(0x7F), tag, "%s", text(v))

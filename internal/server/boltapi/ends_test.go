@@ -152,7 +152,7 @@ func TestEndsOfWork(t *testing.T) {
 	require.Nil(t, b, "no commit came to pass")
 }
 
-// firstFailure reads answers up to a failure and gives its code. When time is short the failure may be that of any message.
+// firstFailure reads answers up to a failure and returns its code. If time is short, the failure may answer any message.
 func (c *client) firstFailure() string {
 	for {
 		if tag, v := c.answer(); tag == 0x7F {

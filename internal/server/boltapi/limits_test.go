@@ -53,7 +53,7 @@ func isClosed(c net.Conn) bool {
 	return err == nil
 }
 
-// A client that does not say which protocol it speaks has ten seconds.
+// A client has ten seconds to select a protocol.
 func TestSilentClient(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, s *Server, dial func() net.Conn) {
 		c := dial()

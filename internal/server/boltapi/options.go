@@ -29,7 +29,7 @@ type Options struct {
 	// TLS is the listener's; default nil, plain connections. With PlainToo it takes both.
 	TLS      *tls.Config
 	PlainToo bool
-	// Web says which web pages may open WebSockets while authentication is off; default nil, only those of this machine.
+	// Web decides which web pages may open WebSockets while authentication is off; default nil, only those of this machine.
 	Web *access.Web
 	// Auth identifies callers by their tokens; default nil, no authentication.
 	Auth *access.Authenticator

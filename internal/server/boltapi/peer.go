@@ -166,7 +166,7 @@ func (p *peer) timeout(c *bolt.Context) time.Duration {
 	return c.Timeout
 }
 
-// unlimited stands for no time limit; the engine reduces it to the longest that it allows.
+// unlimited represents no time limit; the engine reduces it to the longest that it allows.
 const unlimited = 100 * 365 * 24 * time.Hour
 
 // Run implements bolt.Backend.

@@ -45,7 +45,7 @@ func (r *result) Wait() {
 	r.res.Wait()
 }
 
-// rouse says that the result does not wait any more.
+// rouse marks the result as no longer waiting.
 func (r *result) rouse() {
 	if r.waiting {
 		r.waiting = false
@@ -134,7 +134,7 @@ func (t *transaction) Done() <-chan struct{} { return t.tx.Done() }
 // Err implements bolt.Tx.
 func (t *transaction) Err() error { return ownTimeout(t.tx.Err(), t.timed) }
 
-// ownTimeout gives an error of the client's own limit of time the code by which clients know it.
+// ownTimeout replaces the code of an error caused by the client's own time limit with the code that clients expect.
 func ownTimeout(err error, timed bool) error {
 	var e *graph.Error
 	if !timed || !errors.As(err, &e) || e.Kind != graph.KindDeadline || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, query.ErrTxTime) {

@@ -19,7 +19,7 @@ const (
 	tableTime = 300 * time.Second
 	// lookupTime bounds a question for the gateways' records.
 	lookupTime = 5 * time.Second
-	// bookmarkPrefix begins the bookmarks that this server gives.
+	// bookmarkPrefix is the prefix of this server's bookmarks.
 	bookmarkPrefix = "hg1:"
 )
 

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// firstBytes is how long a client may take to say which protocol it speaks.
+	// firstBytes is the time limit for a client's first bytes, which select the protocol.
 	firstBytes = 10 * time.Second
 	// readyTime is how long a client may take from its connection to the end of its authentication.
 	readyTime = 30 * time.Second
@@ -170,7 +170,7 @@ func (c *readConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// CloseWrite says that nothing more will be written.
+// CloseWrite closes the writing side.
 func (c *readConn) CloseWrite() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {
@@ -238,7 +238,7 @@ func (s *Server) closeAll() {
 	}
 }
 
-// enter counts a connection; ok says whether there may be one more.
+// enter counts a connection; ok reports whether another one is allowed.
 func (s *Server) enter(c *conn) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
