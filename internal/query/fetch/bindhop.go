@@ -18,6 +18,9 @@ func (b *binder) hops(lv *level, p *part, in plan.Node, a *array, h *hop, sc *sc
 	}
 	w := &walker{b: b, lv: lv.below(), sc: sc, h: h, to: p.src.vertex, label: p.t.label}
 	if t := b.edgeTable(a, h); t != nil {
+		if t.near != nil {
+			return nil, unsupported(t.near.n, "@near belongs to a table of vertices")
+		}
 		w.table = t
 	}
 	node, err := w.begin()

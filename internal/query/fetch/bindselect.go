@@ -20,6 +20,7 @@ type part struct {
 	outs    []outName
 	present plan.Expr // whether the row has the table: for a joined table, or the main one of a right join; nil: always
 	where   []plan.Expr
+	near    []plan.Expr // that the row has a score of @near
 }
 
 // apart reports whether the rows of a joined table are produced before the join.
@@ -108,6 +109,9 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 	if err != nil {
 		return nil, err
 	}
+	if err := b.nearest(lv, main); err != nil {
+		return nil, err
+	}
 	main.bound.open = true
 	sc.things[t.key] = &thing{table: main.bound}
 	if sc.lv == lv && sc.main == nil {
@@ -121,10 +125,18 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 		return nil, err
 	}
 	if len(joins) == 0 {
-		s.node = b.where(lv, node, append(main.where, must...))
+		s.node = b.where(lv, node, append(append(main.where, main.near...), must...))
 		return s, nil
 	}
-	return s, b.joins(lv, s, a, joins, node, must, sc)
+	if err := b.joins(lv, s, a, joins, node, must, sc); err != nil {
+		return nil, err
+	}
+	for _, p := range s.parts {
+		if p.t.near != nil {
+			return nil, unsupported(p.t.near.n, "@near does not go with joins")
+		}
+	}
+	return s, nil
 }
 
 // wheres binds the conditions of a part other than its join conditions.
@@ -468,11 +480,14 @@ func (b *binder) orders(lv *level, s *selection, aggs *aggregation, a *array) ([
 		}
 	}
 	main := s.parts[0]
+	if main.t.near != nil && aggs == nil {
+		keys = append(keys, plan.SortKey{Expr: main.src.cols[scoreColumn], Desc: true})
+	}
 	h := main.t.hop
 	if h == nil && a != nil {
 		h = a.hop
 	}
-	if h == nil || aggs != nil || main.t.distinct || main.src.vertex == 0 || len(main.t.order) > 0 {
+	if h == nil || aggs != nil || main.t.distinct || main.src.vertex == 0 || len(main.t.order) > 0 || main.t.near != nil {
 		return keys, nil
 	}
 	if d, ok := main.src.cols[depthColumn]; ok && h.max > 1 {

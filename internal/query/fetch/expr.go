@@ -288,7 +288,7 @@ func (p *exprParser) primary() (expr, error) {
 		p.pos += n
 	}
 	name := p.s[start:p.pos]
-	if name == depthColumn {
+	if name == depthColumn || name == scoreColumn {
 		return &nameExpr{name: name}, nil
 	}
 	if !isName(name) {

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,9 @@ import (
 
 // depthColumn is the distance of a vertex from the start of a hop.
 const depthColumn = "@depth"
+
+// scoreColumn is the similarity of a row of a table with @near.
+const scoreColumn = "@score"
 
 // table reads "Label:alias": {…}.
 func (p *treeParser) table(n *node, depth int) (*table, error) {
@@ -66,6 +70,11 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 
 // finish checks conditions that involve several members.
 func (t *table) finish() error {
+	if t.near != nil {
+		if m := cmp.Or(t.n.get("@order"), t.n.get("@group")); m != nil || t.distinct {
+			return illegal(cmp.Or(m, t.near.n), "the rows of @near come one by one, the most similar first: it excludes @order, @group and DISTINCT")
+		}
+	}
 	if m := t.n.get("@combine"); m != nil {
 		c, err := t.parseCombine(m)
 		if err != nil {
@@ -99,6 +108,8 @@ func (p *treeParser) word(t *table, m *node, depth int) error {
 		sub, err := p.subquery(m, depth+1)
 		t.from = sub
 		return err
+	case "@near":
+		return t.parseNear(m)
 	case "@having":
 		return t.parseHaving(m, false)
 	case "@having&":

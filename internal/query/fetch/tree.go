@@ -95,6 +95,7 @@ type table struct {
 	having   []*havingTest
 	havings  *combination // over having
 	order    []orderKey
+	near     *near             // @near, or nil
 	casts    map[string]string // type by key
 	keys     map[string]expr   // @key
 	json     map[string]bool

@@ -13,6 +13,8 @@ import (
 var vectorFunctions = []Function{
 	similarity(graph.Cosine, "How alike two vectors are by their angle, from 0 for opposite ones to 1: (1 + cos) / 2."),
 	similarity(graph.Euclidean, "How alike two vectors are by their distance d, from near 0 for distant ones to 1 for equal ones: 1 / (1 + d²)."),
+	nearness(graph.Cosine),
+	nearness(graph.Euclidean),
 	{
 		Name: "search.rrf", MinArgs: 1, MaxArgs: 2, Deterministic: true, Result: List | Null, Elem: Map,
 		Signature: "search.rrf(lists :: LIST<LIST<ANY>> [, k :: FLOAT]) :: LIST<MAP>",
@@ -120,6 +122,25 @@ func fuseRanks(ctx *Context, args []graph.Value) (graph.Value, error) {
 		})
 	}
 	return graph.ListValue(out), nil
+}
+
+// nearness is a similarity that is null for what is no vector of the dimensions of the second one.
+func nearness(by graph.Similarity) Function {
+	name := "cypher.near." + by.String()
+	return Function{
+		Name: name, MinArgs: 2, MaxArgs: 2, Deterministic: true, Internal: true, Result: Float | Null,
+		Signature:   name + "(value :: ANY, vector :: LIST<INTEGER | FLOAT>) :: FLOAT",
+		Description: "How alike two vectors are; null if the value is no vector of as many dimensions.",
+		Eval: func(ctx *Context, args []graph.Value) (graph.Value, error) {
+			if args[0].Kind() != graph.List || args[1].Kind() != graph.List || len(args[0].List()) != len(args[1].List()) || !ctx.probe.Set(by, args[1].List()) {
+				return null, nil
+			}
+			if score, ok := ctx.probe.Score(args[0].List()); ok {
+				return graph.FloatValue(score), nil
+			}
+			return null, nil
+		},
+	}
 }
 
 func similarity(by graph.Similarity, description string) Function {

@@ -39,6 +39,9 @@ type similarity struct {
 // same for all rows. It returns nil otherwise.
 func (es *Evaluators) similarity(e *plan.Call) runtime.Evaluator {
 	name, ok := strings.CutPrefix(e.Func, "vector.similarity.")
+	if !ok {
+		name, ok = strings.CutPrefix(e.Func, "cypher.near.")
+	}
 	if !ok || len(e.Args) != 2 {
 		return nil
 	}
