@@ -39,6 +39,10 @@ const (
 // idleRests is for how many rests nothing must be written to a shard that is idle.
 const idleRests = 20
 
+// idleLog is the size in bytes up to which an idle store keeps its log. It writes what a longer one holds to tables, which take
+// less space, and are compressed.
+const idleLog = 1 << 20
+
 // maxRest bounds how long a reclaimer rests after it could give nothing back because snapshots hold on to it.
 const maxRest = time.Minute
 
@@ -48,9 +52,9 @@ type reclaimer struct {
 	ctx     context.Context // ends with the shard
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	// logged and compacted are the bytes that had been written to the graph store when the loop last looked for garbage in
-	// it, and when it last compacted it.
-	logged, compacted uint64
+	// written and compacted are the bytes that had come into the graph store when the loop last looked for garbage in it, and
+	// when it last compacted it.
+	written, compacted uint64
 }
 
 func (r *reclaimer) init() {
@@ -137,7 +141,7 @@ func (s *Shard) reclaimable() bool {
 }
 
 // compactIdle compacts the graph store if nothing was written to it since the last call, but since its last compaction, and
-// enough of it is above the lowest level. It also lets go of tables that compactions have replaced.
+// enough of it is above the lowest level. It also flushes long logs, and lets go of tables that compactions have replaced.
 func (s *Shard) compactIdle(r *reclaimer) error {
 	in := s.disk.graph
 	var st InstanceStats
@@ -145,27 +149,44 @@ func (s *Shard) compactIdle(r *reclaimer) error {
 		st = in.measure()
 		return nil
 	})
-	idle := st.LogIn == r.logged
-	r.logged = st.LogIn
+	written := st.LogIn + st.Ingested
+	idle := written == r.written
+	r.written = written
 	if err != nil || !idle {
 		return err
 	}
 	if st.Replaced > 0 {
 		s.releaseReaders()
 	}
-	var all, lowest uint64
-	for _, l := range st.Levels {
-		if l.Bytes > 0 {
-			all, lowest = all+uint64(l.Bytes), uint64(l.Bytes)
+	for _, in := range []*instance{s.disk.graph, s.disk.values} {
+		if err := in.flushLog(r.ctx, idleLog); err != nil {
+			return err
 		}
 	}
-	upper := all - lowest
-	if st.LogIn == r.compacted || upper < uint64(s.opts.Tuning.ReclaimBytes) || float64(upper) < levelRatio*float64(all) {
+	var all uint64
+	for _, l := range st.Levels {
+		all += uint64(l.Bytes)
+	}
+	upper := all - uint64(st.Levels[lowestLevel].Bytes)
+	if written == r.compacted || upper < uint64(s.opts.Tuning.ReclaimBytes) || float64(upper) < levelRatio*float64(all) {
 		return nil
 	}
-	r.compacted = st.LogIn
+	r.compacted = written
 	s.closeRetired()
 	return in.compact(r.ctx)
+}
+
+// flushLog writes the memtables to tables if the log is longer than most bytes.
+func (in *instance) flushLog(ctx context.Context, most uint64) error {
+	long := false
+	err := in.guard(func() error {
+		long = in.db.Metrics().WAL.Size > most
+		return nil
+	})
+	if err != nil || !long {
+		return err
+	}
+	return in.flush(ctx)
 }
 
 // compact moves all records to the lowest level, without those that are deleted, whereupon Pebble looks for blob files to
@@ -229,8 +250,8 @@ func (f *compactor) compactGarbage(ctx context.Context, limit int) error {
 	return wait()
 }
 
-// keepNoLogs makes Pebble delete the logs that it would keep to write over: those of large values are large. It does so
-// if its cleaner is marked as an ArchiveCleaner is.
+// keepNoLogs makes Pebble delete the logs that it would keep to write over, up to five of the size of a memtable: a logFile is
+// as fast in a new file. Pebble does so if its cleaner is marked as an ArchiveCleaner is.
 type keepNoLogs struct {
 	pebble.DeleteCleaner
 	archive
