@@ -213,6 +213,7 @@ func (w *Writer) applyLarge() (wait func() error, err error) {
 // apply puts the graph's batch in and makes the shard's memory follow.
 func (w *Writer) apply() (wait func() error, err error) {
 	s := w.shard
+	s.compaction.note(w.ones)
 	if w.table {
 		s.version++
 		if err := w.ingest(); err != nil {
@@ -221,7 +222,6 @@ func (w *Writer) apply() (wait func() error, err error) {
 		w.adopt()
 		return func() error { return nil }, nil
 	}
-	s.compaction.note(w.ones)
 	wait, err = s.apply(w.batch, true, true)
 	if err != nil {
 		return nil, err
@@ -244,6 +244,7 @@ func (w *Writer) adopt() {
 		s.sketches = m
 	}
 	s.deltaCount += w.deltaCount
+	s.runCount += w.runCount
 }
 
 // writeIntent writes the intent of a commit; end removes it, once the batches are synced.

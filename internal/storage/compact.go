@@ -37,8 +37,10 @@ type compactor struct {
 	// these groups.
 	compacted []compactedChunk
 	groups    []byte
-	// skips leaves the lists of chunks that have groups alone.
-	skips bool
+	// skips leaves the lists of chunks alone that have groups or many other delta edges, of which left says that there were some; sparse
+	// is the last chunk that has not.
+	skips, left bool
+	sparse      listChunk
 }
 
 // begin goes to the first delta record of a keyspace that the compactions before have not passed, or else to the first.
@@ -85,9 +87,9 @@ func (s *Shard) newCompactor(r *reader) *compactor {
 	return f
 }
 
-// CompactDeltas compacts up to about limit delta records; n tells how many it was. With groups it compacts those too, which may take
-// long, else it leaves their chunks to a Compaction. The caller must be the only one who may write.
-func (s *Shard) CompactDeltas(ctx context.Context, limit int, groups bool) (n int, err error) {
+// CompactDeltas compacts up to about limit delta records; n tells how many it was. With chunks it compacts
+// those that have groups or many other delta edges too, which may take long, else it leaves them to a Compaction. The caller must be the only one who may write.
+func (s *Shard) CompactDeltas(ctx context.Context, limit int, chunks bool) (n int, err error) {
 	v, err := s.Snapshot()
 	if err != nil {
 		return 0, err
@@ -96,7 +98,7 @@ func (s *Shard) CompactDeltas(ctx context.Context, limit int, groups bool) (n in
 	r := v.get()
 	defer v.put(r, &err)
 	f := s.newCompactor(r)
-	f.skips = !groups
+	f.skips = !chunks
 	for _, compact := range []func(context.Context, int) error{f.compactEdges, f.compactProps, f.compactLabels, f.compactGarbage} {
 		if f.taken >= limit {
 			break
@@ -105,10 +107,13 @@ func (s *Shard) CompactDeltas(ctx context.Context, limit int, groups bool) (n in
 			return 0, errors.Join(fault("compact", err), f.b.Close())
 		}
 	}
+	if f.taken == 0 && f.left {
+		return 0, f.b.Close()
+	}
 	if f.taken == 0 {
 		c, err := r.cursor(keys.DeltaGroup)
 		if err == nil && !c.seek([]byte{byte(keys.DeltaGroup)}) {
-			s.deltaCount, err = 0, c.err()
+			s.deltaCount, s.runCount, err = 0, 0, c.err()
 		}
 		return 0, errors.Join(err, f.b.Close())
 	}
@@ -125,19 +130,29 @@ func (f *compactor) commit() error {
 	if err != nil {
 		return err
 	}
-	wait, err := s.apply(f.b, false, false)
+	var wait func() error
+	if s.disk != nil && f.b.Len() >= s.opts.Tuning.IngestBytes {
+		wait = f.b.Close
+		err = s.ingestCompacted(f.b)
+	} else {
+		wait, err = s.apply(f.b, false, false)
+	}
 	if err != nil {
 		return err
 	}
 	s.degrees = degrees
-	s.deltaCount, s.compactFrom = max(1, s.deltaCount-f.taken), f.from
+	s.deltaCount, s.runCount, s.compactFrom = max(1, s.deltaCount-f.taken), max(0, s.runCount-f.taken), f.from
 	return wait()
 }
 
-// compactEdges compacts the lists that have delta records: first those in groups, and, when none of these is left, the others.
+// compactEdges compacts the lists that have delta records: first those in groups, then those of chunks with many of them, and, when
+// none of these is left, the others.
 func (f *compactor) compactEdges(ctx context.Context, limit int) error {
 	if !f.skips {
 		all, err := f.compactGroups(ctx, limit)
+		if err == nil && all && f.taken < limit {
+			err = f.compactDense(ctx, limit)
+		}
 		if err != nil || !all || f.taken >= limit {
 			return err
 		}
@@ -157,11 +172,11 @@ func (f *compactor) compactEdges(ctx context.Context, limit int) error {
 		t, dir, local := keys.List(c.key())
 		list = append(list[:0], c.key()[:keys.ListSize]...)
 		if f.skips {
-			some, err := f.hasGroups(t, dir, local)
+			waits, err := f.waits(t, dir, local)
 			if err != nil {
 				return err
 			}
-			if some {
+			if waits {
 				if err := f.skip(c, t, dir, local); err != nil {
 					return err
 				}

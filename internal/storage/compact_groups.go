@@ -31,6 +31,27 @@ func (f *compactor) grouped(t graph.TypeID, dir graph.Direction, local uint64) b
 	return slices.ContainsFunc(f.compacted, func(c compactedChunk) bool { return c.listChunk == at })
 }
 
+// waits reports whether a list lies in a chunk that is left to a Compaction.
+func (f *compactor) waits(t graph.TypeID, dir graph.Direction, local uint64) (bool, error) {
+	chunk := listChunk{t, dir, local >> keys.GroupBits}
+	if f.sparse == chunk {
+		return false, nil
+	}
+	if some, err := f.hasGroups(t, dir, local); some || err != nil {
+		return some, err
+	}
+	c, err := f.r.lists(keys.DeltaEdge, t, dir)
+	if err != nil {
+		return false, err
+	}
+	c.seek(keys.AppendDelta(nil, t, dir, local))
+	dense := f.isDense(c, keys.AppendSuccessor(nil, keys.AppendDelta(nil, t, dir, local|(1<<keys.GroupBits-1))))
+	if !dense {
+		f.sparse = chunk
+	}
+	return dense, c.err()
+}
+
 // hasGroups reports whether a list lies in a chunk that has groups.
 func (f *compactor) hasGroups(t graph.TypeID, dir graph.Direction, local uint64) (bool, error) {
 	c, err := f.r.cursor(keys.DeltaGroup)
@@ -44,6 +65,7 @@ func (f *compactor) hasGroups(t graph.TypeID, dir graph.Direction, local uint64)
 
 // skip goes to the first delta edge behind the chunk of a list, and deletes what was taken before.
 func (f *compactor) skip(c *cursor, t graph.TypeID, dir graph.Direction, local uint64) error {
+	f.left = true
 	if len(f.first) > 0 {
 		if err := f.b.DeleteRange(f.first, append(f.last, 0), nil); err != nil {
 			return err
@@ -182,7 +204,93 @@ func (f *compactor) compactChunk(ctx context.Context, t graph.TypeID, dir graph.
 	return nil
 }
 
-// Compaction is a compaction of groups that is at work beside writers: it reads a snapshot, and what it makes of that is applied at
+// mostCompacted is the size in bytes of what is compacted of a chunk without groups, from which on the rest waits for the next
+// compaction.
+const mostCompacted = 32 << 20
+
+// compactDense compacts chunks whose lists have many delta edges, as after a load. They come in the order of their lists, so that
+// what they become enters as a table.
+func (f *compactor) compactDense(ctx context.Context, limit int) error {
+	c, err := f.r.cursor(keys.DeltaEdge)
+	if err != nil {
+		return err
+	}
+	for ok := c.seek([]byte{byte(keys.DeltaEdge)}); ok && f.taken < limit; {
+		if err := Alive(ctx); err != nil {
+			return err
+		}
+		if len(c.key()) < keys.DeltaRunSize {
+			return corrupt("delta edges", c.key(), errDelta)
+		}
+		t, dir, local := keys.List(c.key())
+		last := local | (1<<keys.GroupBits - 1)
+		upper := keys.AppendSuccessor(nil, keys.AppendDelta(nil, t, dir, last))
+		dense := f.isDense(c, upper)
+		if ok = c.ok; !dense {
+			continue
+		}
+		if !f.grouped(t, dir, local) {
+			if err := f.compactRuns(ctx, t, dir, local, last); err != nil {
+				return err
+			}
+		}
+		ok = c.seek(upper)
+	}
+	return c.err()
+}
+
+// denseParts is the part of CompactStep that a chunk's delta edges must be for compactDense.
+const denseParts = 4
+
+// isDense moves a cursor past the delta edges before a key and reports whether there are many of them, or past as many.
+func (f *compactor) isDense(c *cursor, upper []byte) bool {
+	left := max(1, f.s.opts.Tuning.CompactStep/denseParts)
+	for ok := c.ok; ok && left > 0 && bytes.Compare(c.key(), upper) < 0; ok = c.next() {
+		left--
+	}
+	return left == 0
+}
+
+// compactRuns compacts lists that have delta edges, from a vertex on to the last of its chunk, which has no groups, or until that is
+// much.
+func (f *compactor) compactRuns(ctx context.Context, t graph.TypeID, dir graph.Direction, from, last uint64) error {
+	l, err := f.r.listCursor(t, dir)
+	if err != nil {
+		return err
+	}
+	var lists []uint64
+	var counts []int
+	lower, upper := keys.AppendDelta(nil, t, dir, from), keys.AppendSuccessor(nil, keys.AppendDelta(nil, t, dir, last))
+	for ok := l.delta.seek(lower); ok && bytes.Compare(l.delta.key(), upper) < 0; ok = l.delta.next() {
+		_, _, local := keys.List(l.delta.key())
+		if n := len(lists); n == 0 || lists[n-1] != local {
+			lists, counts = append(lists, local), append(counts, 0)
+		}
+		counts[len(counts)-1]++
+	}
+	if err := l.delta.err(); err != nil {
+		return err
+	}
+	for i, local := range lists {
+		if i&0xff == 0 {
+			if err := Alive(ctx); err != nil {
+				return err
+			}
+		}
+		if err := f.compactList(&l, local); err != nil {
+			return err
+		}
+		f.taken += counts[i]
+		if f.b.Len() >= mostCompacted {
+			upper = keys.AppendSuccessor(nil, keys.AppendDelta(nil, t, dir, local))
+			break
+		}
+	}
+	f.compacted = append(f.compacted, compactedChunk{listChunk{t, dir, from >> keys.GroupBits}, true})
+	return f.b.DeleteRange(lower, upper, nil)
+}
+
+// Compaction is a compaction of chunks that is at work beside writers: it reads a snapshot, and what it makes of that is applied at
 // its end. What was committed meanwhile lies over it, as over what was packed before, unless it touched records that the
 // compact replaces.
 type Compaction struct {
@@ -206,7 +314,7 @@ func (x *Compaction) note(ones []listChunk) {
 	}
 }
 
-// BeginCompaction begins a compaction of groups. The caller must be the only one who may write.
+// BeginCompaction begins a compaction of chunks. The caller must be the only one who may write.
 func (s *Shard) BeginCompaction() (*Compaction, error) {
 	v, err := s.Snapshot()
 	if err != nil {
@@ -218,9 +326,13 @@ func (s *Shard) BeginCompaction() (*Compaction, error) {
 	return x, nil
 }
 
-// Run compacts chunks with groups until it has taken about limit delta records.
+// Run compacts chunks with groups, and then those with many other delta edges, until it has taken about limit delta records.
 func (x *Compaction) Run(ctx context.Context, limit int) error {
-	if _, err := x.f.compactGroups(ctx, limit); err != nil {
+	all, err := x.f.compactGroups(ctx, limit)
+	if err == nil && all && x.f.taken < limit {
+		err = x.f.compactDense(ctx, limit)
+	}
+	if err != nil {
 		return fault("compact", err)
 	}
 	return nil

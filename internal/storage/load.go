@@ -16,11 +16,10 @@ import (
 type Bulk struct {
 	w       *Writer
 	first   uint64     // the first local id that is new
-	records [3]records // by when they are made: as rows come, label bitmaps, edge lists
+	records [4]records // by when they are made: as rows come, label bitmaps, edge lists of sources and of targets
 	members map[memberChunk]*members
 	open    []*gridCell
 	lists   []bulkLists
-	scratch packScratch
 	changed Ranges
 }
 
@@ -478,7 +477,7 @@ func (b *Bulk) Spill() error {
 	return err
 }
 
-// finish turns all that was collected into records, in three sorted lists whose keys do not meet.
+// finish turns all that was collected into records, in sorted lists whose keys do not meet.
 func (b *Bulk) finish() error {
 	b.closeCells()
 	r := &b.records[1]
@@ -517,6 +516,16 @@ func (b *Bulk) each(f func(key, value []byte) error) error {
 		at[best]++
 		if err := f(r.keyOf(ref), r.valueOf(ref)); err != nil {
 			return err
+		}
+	}
+}
+
+// classes adds the sizes of the records.
+func (b *Bulk) classes(c *classes) {
+	for i := range b.records {
+		r := &b.records[i]
+		for _, ref := range r.refs {
+			c.add(r.keyOf(ref), int(ref.end))
 		}
 	}
 }

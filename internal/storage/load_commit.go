@@ -9,7 +9,6 @@ import (
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -44,7 +43,7 @@ func (v *View) Mark(stream string) (seq uint64, mark []byte, err error) {
 
 func markKey(stream string) []byte { return append([]byte{byte(keys.LoadMark)}, stream...) }
 
-// setTable decides whether what was packed, alone and large, is ingested as a table. A table is written once, instead of to the
+// setTable decides whether what was packed, alone and large, is ingested as tables. A table is written once, instead of to the
 // log, the memtable and a table, but costs some syncs of its own.
 func (w *Writer) setTable(alone bool) {
 	size := 0
@@ -67,15 +66,13 @@ func (w *Writer) commitBulk() error {
 	return b.each(func(k, v []byte) error { return w.batch.Set(k, v, nil) })
 }
 
-// ingest puts all changes in as one sorted table, which is durable when it returns.
+// ingest puts all changes in as sorted tables, which are durable when it returns.
 func (w *Writer) ingest() error {
-	s := w.shard
-	dir := s.graph.label()
-	path := s.opts.FS.PathJoin(s.opts.FS.PathDir(dir), "load.sst")
-	if err := w.writeTable(path); err != nil {
-		return unavailable("storage: write a table of loaded records", errors.Join(err, removeIfThere(s.opts.FS, path)))
+	paths, err := w.writeTables()
+	if err != nil {
+		return err
 	}
-	if err := s.disk.graph.ingest(path); err != nil {
+	if err := w.shard.disk.graph.ingestSplitting(paths); err != nil {
 		return err
 	}
 	return w.batch.Close()
@@ -88,32 +85,35 @@ func removeIfThere(files vfs.FS, path string) error {
 	return nil
 }
 
-// writeTable writes the table of the writer's changes, its batch, which has the counters alone, and the bulk.
-func (w *Writer) writeTable(path string) (err error) {
-	s, o := w.shard, w.over
+// writeTables writes tables of the writer's changes, its batch, which has the counters alone, and the bulk.
+func (w *Writer) writeTables() (paths []string, err error) {
+	o := w.over
 	r := w.batch.Reader()
 	for {
 		kind, key, value, ok, err := r.Next()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !ok {
 			break
 		}
 		if kind != pebble.InternalKeyKindSet && kind != pebble.InternalKeyKindDelete {
-			return fmt.Errorf("a batch that is loaded has a record of kind %s", kind)
+			return nil, fmt.Errorf("a batch that is loaded has a record of kind %s", kind)
 		}
 		o.put(key, value, kind == pebble.InternalKeyKindDelete)
 	}
-	f, err := s.opts.FS.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	t := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.disk.graph.tableOptions(0))
+	var sizes classes
 	n := uint32(0)
 	if len(o.nodes) > 0 {
 		n = o.next(0)
 	}
+	for i := n; i != 0; i = o.next(i) {
+		sizes.add(o.nodes[i].key, len(o.nodes[i].key)+len(o.nodes[i].value))
+	}
+	if w.bulk != nil {
+		w.bulk.classes(&sizes)
+	}
+	t := tables{s: w.shard, classes: &sizes}
 	// until puts changes up to a key, which, if it is not nil, is put by the bulk: one that was spilled may have written the
 	// same record before.
 	until := func(key []byte) error {
@@ -128,9 +128,9 @@ func (w *Writer) writeTable(path string) (err error) {
 				return nil
 			case c == 0:
 			case node.deleted:
-				err = t.Delete(node.key)
+				err = t.delete(node.key)
 			default:
-				err = t.Set(node.key, node.value)
+				err = t.set(node.key, node.value)
 			}
 			if err != nil {
 				return err
@@ -143,14 +143,13 @@ func (w *Writer) writeTable(path string) (err error) {
 			if err := until(k); err != nil {
 				return err
 			}
-			return t.Set(k, v)
+			return t.set(k, v)
 		})
 	}
 	if err == nil {
 		err = until(nil)
 	}
-	// Closing syncs the file.
-	return errors.Join(err, t.Close())
+	return t.paths, t.finish(err)
 }
 
 // tableOptions are those of the tables that the store writes itself to a level.
@@ -181,10 +180,18 @@ func (in *instance) ingest(paths ...string) error {
 			in.fail(err)
 			return in.fault
 		}
+		in.applied.Add(1)
 		return nil
 	case <-in.failed:
 		return in.fault
 	}
+}
+
+// ingestSplitting moves tables in, each to the lowest level at which none lies over it; one that lies around it is split.
+func (in *instance) ingestSplitting(paths []string) error {
+	in.splits.Store(true)
+	defer in.splits.Store(false)
+	return in.ingest(paths...)
 }
 
 // No is the number of the view's shard.

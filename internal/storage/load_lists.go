@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -42,7 +43,7 @@ func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []ListEdge, cols
 }
 
 // packLists writes a record for each list that has new edges: the list itself if it is empty so far, else a run, which
-// is compacted into the list later.
+// is compacted into the list later. The two directions are packed at the same time.
 func (b *Bulk) packLists() error {
 	slices.SortFunc(b.lists, func(x, y bulkLists) int {
 		if x.t != y.t {
@@ -50,21 +51,59 @@ func (b *Bulk) packLists() error {
 		}
 		return int(x.dir) - int(y.dir)
 	})
+	var packed [2]bulkPacker
+	var in sync.WaitGroup
+	for dir := range packed {
+		packed[dir] = bulkPacker{b: b, r: &b.records[2+dir], resized: map[Degree]int64{}}
+	}
+	in.Go(func() { packed[graph.In].packAll(graph.In) })
+	packed[graph.Out].packAll(graph.Out)
+	in.Wait()
+	w := b.w
+	for dir := range packed {
+		p := &packed[dir]
+		if p.err != nil {
+			return fault("load edges", p.err)
+		}
+		w.Resize(p.resized)
+		w.deltaCount += p.runs
+		w.runCount += p.runs
+		for _, c := range p.ones {
+			w.noteOne(c)
+		}
+	}
 	for i := range b.lists {
 		l := &b.lists[i]
-		if err := b.packList(l); err != nil {
-			return fault("load edges", err)
-		}
 		b.changed.Lists = append(b.changed.Lists, ListRange{l.t, l.dir, l.edges})
 	}
 	return nil
 }
 
-func (b *Bulk) packList(l *bulkLists) error {
-	p := prober{b: b, t: l.t, dir: l.dir}
-	defer p.close()
-	r := &b.records[2]
-	most := b.w.shard.opts.Tuning.SegmentBytes
+// bulkPacker packs the lists of one direction.
+type bulkPacker struct {
+	b       *Bulk
+	r       *records
+	scratch packScratch
+	// What the lists change of the writer.
+	resized map[Degree]int64
+	runs    int
+	ones    []listChunk
+	err     error
+}
+
+func (p *bulkPacker) packAll(dir graph.Direction) {
+	for i := range p.b.lists {
+		if l := &p.b.lists[i]; l.dir == dir && p.err == nil {
+			p.err = p.pack(l)
+		}
+	}
+}
+
+func (p *bulkPacker) pack(l *bulkLists) error {
+	probe := prober{b: p.b, t: l.t, dir: l.dir}
+	defer probe.close()
+	r := p.r
+	most := p.b.w.shard.opts.Tuning.SegmentBytes
 	for rest := l.edges; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].Vertex == rest[0].Vertex {
@@ -72,7 +111,7 @@ func (b *Bulk) packList(l *bulkLists) error {
 		}
 		edges := rest[:n]
 		rest = rest[n:]
-		empty, err := p.empty(edges[0].Vertex)
+		empty, err := probe.empty(edges[0].Vertex)
 		if err != nil {
 			return err
 		}
@@ -80,12 +119,9 @@ func (b *Bulk) packList(l *bulkLists) error {
 			r.add()
 			r.buf = keys.AppendList(r.buf, l.t, l.dir, edges[0].Vertex)
 			r.value()
-			b.appendRun(r, edges, l.cols, n)
+			p.appendRun(edges, l.cols)
 			if r.end(); int(r.refs[len(r.refs)-1].end) <= most {
-				if b.w.resized == nil {
-					b.w.resized = map[Degree]int64{}
-				}
-				resize(b.w.resized, l.t, l.dir, 0, n)
+				resize(p.resized, l.t, l.dir, 0, n)
 				continue
 			}
 			r.drop()
@@ -97,16 +133,20 @@ func (b *Bulk) packList(l *bulkLists) error {
 		r.add()
 		r.buf = keys.AppendDeltaRun(r.buf, l.t, l.dir, edges[0].Vertex, first)
 		r.value()
-		b.appendRun(r, edges, l.cols, n)
+		p.appendRun(edges, l.cols)
 		r.end()
-		b.w.deltaCount++
+		p.runs++
+		c := listChunk{l.t, l.dir, edges[0].Vertex >> keys.GroupBits}
+		if k := len(p.ones); k == 0 || p.ones[k-1] != c {
+			p.ones = append(p.ones, c)
+		}
 	}
 	return nil
 }
 
 // appendRun appends edges of one list as a segment.
-func (b *Bulk) appendRun(r *records, edges []ListEdge, cols []BulkColumn, total int) {
-	r.buf = appendListSegment(r.buf, edges, cols, total, &b.scratch)
+func (p *bulkPacker) appendRun(edges []ListEdge, cols []BulkColumn) {
+	p.r.buf = appendListSegment(p.r.buf, edges, cols, len(edges), &p.scratch)
 }
 
 // packScratch is memory that packing a list uses.

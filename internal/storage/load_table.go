@@ -128,9 +128,7 @@ func (s *Shard) TakeIn(ctx context.Context, paths []string) error {
 		return err
 	}
 	s.version++
-	s.disk.graph.splits.Store(true)
-	defer s.disk.graph.splits.Store(false)
-	return s.disk.graph.ingest(paths...)
+	return s.disk.graph.ingestSplitting(paths)
 }
 
 // restPoll is how often the compactions are looked at that are waited for.

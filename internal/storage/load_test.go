@@ -29,6 +29,7 @@ func TestBulk(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 3))
 			o := &Options{Dir: "data", FS: vfs.NewMem(), ValueThreshold: 64}
 			o.Tuning.IngestBytes = []int{1, 1 << 30, 4 << 10}[seed%3]
+			o.Tuning.TableBytes = []int{1, 1 << 20}[seed%2]
 			o.Tuning.ChunkBytes = []int{64, 8 << 10}[seed%2]
 			o.Tuning.SegmentBytes = 100
 			o.EnsureDefaults()

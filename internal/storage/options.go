@@ -83,6 +83,8 @@ type Tuning struct {
 	// IngestBytes is the size of a bulk load's batch from which on it enters as a sorted table instead of through the
 	// log; default 1 MiB.
 	IngestBytes int
+	// TableBytes is the size of the records of one class from which on they enter as a table of their own; default 512 KiB.
+	TableBytes int
 	// DenseRows is how many vertices of a column chunk a load must change for the chunk to be rewritten, instead of delta
 	// records that a compaction would soon put into it; default 32.
 	DenseRows int
@@ -130,6 +132,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.Tuning.CompactIdle, 500*time.Millisecond)
 	def(&o.Tuning.CompactStep, 4<<10)
 	def(&o.Tuning.IngestBytes, 1<<20)
+	def(&o.Tuning.TableBytes, 512<<10)
 	def(&o.Tuning.DenseRows, 32)
 	def(&o.Tuning.LogBytes, 64<<20)
 	def(&o.Tuning.ReclaimBytes, 64<<10)
@@ -212,7 +215,7 @@ func pebbleOptions(o *Options, sh *Shared, values bool) *pebble.Options {
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                uint64(o.MemtableBytes),
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       20, // half as many sublevels: tables of loads would be written again and again
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               64 << 20,
 		ReadOnly:                    o.ReadOnly,

@@ -65,6 +65,9 @@ func (r *reclaimer) init() {
 
 // startReclaiming starts the reclaimer of a shard that may be written to.
 func (s *Shard) startReclaiming() {
+	if s.disk != nil {
+		s.dropTables()
+	}
 	if s.disk == nil || s.opts.ReadOnly || s.opts.Tuning.ReclaimBytes < 0 {
 		return
 	}

@@ -54,6 +54,7 @@ type Shard struct {
 	degrees    Degrees
 	sketches   map[graph.IndexID]*Sketch
 	deltaCount int // about how many delta records there are
+	runCount   int // of these, about how many are runs of loads
 	// applied counts what was applied, committed is what it was after the last commit.
 	applied, committed uint64
 	// version counts the changes of what can be read.
@@ -354,8 +355,16 @@ func (s *Shard) Counters() Counters { return s.counters }
 // call it.
 func (s *Shard) Sketches() map[graph.IndexID]*Sketch { return s.sketches }
 
-// DeltaCount is about how many records wait to be compacted. Only the writer may call it.
-func (s *Shard) DeltaCount() int { return s.deltaCount }
+// loadRuns is how many runs of a load burden readers and writers as one other delta record does: the next batch would add to a list
+// that is compacted before the load ends.
+const loadRuns = 256
+
+// DeltaCount is about how many records wait to be compacted, and how many of them are due, although writers are at work. Only the
+// writer may call it.
+func (s *Shard) DeltaCount() (n, due int) {
+	runs := min(s.runCount, s.deltaCount)
+	return s.deltaCount, s.deltaCount - runs + runs/loadRuns
+}
 
 // Dir is the name of a shard's directory within its graph's.
 func Dir(graphDir string, no int) string { return path.Join(graphDir, fmt.Sprintf("shard-%04d", no)) }

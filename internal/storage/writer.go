@@ -24,6 +24,7 @@ type Writer struct {
 	degrees    Degrees // like counters
 	sketches   map[graph.IndexID]*Sketch
 	deltaCount int // records of it
+	runCount   int // of these, runs of its bulk
 	changes    Changes
 	bulk       *Bulk   // or nil
 	ranges     *Ranges // of the bulk, or nil

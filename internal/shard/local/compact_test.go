@@ -121,3 +121,40 @@ func (w *twin) edgesAlike() {
 		w.edges = append(w.edges, pair[graph.Edge]{ms[i].Edge, os[i].Edge})
 	}
 }
+
+// TestCompactBesideLoad has a batch of a load commit, as a table and through the log, while its lists are compacted: the compaction
+// must not delete the batch's edges.
+func TestCompactBesideLoad(t *testing.T) {
+	ctx := context.Background()
+	for _, ingest := range []int{1, 1 << 20} {
+		opts := Options{Dir: "data", FS: vfs.NewMem(), Tuning: Tuning{CompactRecords: -1, CompactStep: 4, IngestBytes: ingest}}
+		c := openCounting(t, opts)
+		opts.FS = vfs.NewMem()
+		quiet := openCounting(t, opts)
+		g := c.g.(*Graph)
+		for seq := uint64(1); seq <= 40; seq++ {
+			require.NoError(t, quiet.g.Load(ctx, quiet.batch(seq)))
+			require.NoError(t, g.lock(ctx))
+			x, err := g.shards[0].BeginCompaction()
+			g.unlock()
+			require.NoError(t, err)
+			require.NoError(t, x.Run(ctx, 4))
+			if seq%4 > 0 {
+				require.NoError(t, c.g.Load(ctx, c.batch(seq)))
+			}
+			require.NoError(t, g.lock(ctx))
+			_, _, err = x.End()
+			require.NoError(t, err)
+			require.NoError(t, g.compacted(true, nil))
+			if seq%4 == 0 {
+				require.NoError(t, c.g.Load(ctx, c.batch(seq)))
+			}
+			require.Equal(t, quiet.state(), c.state())
+		}
+		require.NoError(t, g.Settle(ctx))
+		checkDegrees(t, g)
+		checkClean(t, c.store, "default")
+		require.NoError(t, c.store.Close())
+		require.NoError(t, quiet.store.Close())
+	}
+}

@@ -33,6 +33,7 @@ func tiny(rng *rand.Rand, shards int) Options {
 		Tuning: Tuning{
 			PlaceBlock: 1 + rng.IntN(5), PackVertices: 1 + rng.IntN(6), PackEdges: 1 + rng.IntN(4), SegmentBytes: 30 + rng.IntN(100), ChunkBytes: 20 + rng.IntN(500), CompactRecords: 1 + rng.IntN(50),
 			CompactIdle: time.Millisecond, CompactStep: 1 + rng.IntN(20), DenseRows: 1 + rng.IntN(12),
+			IngestBytes: []int{1, 1 << 10, 1 << 20}[threshold%3], TableBytes: []int{1, 1 << 20}[threshold/2%2],
 		},
 	}
 }

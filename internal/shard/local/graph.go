@@ -55,6 +55,7 @@ type Graph struct {
 	recent  []writeSet     // of the commits that one of these, or one that begins now, does not see
 
 	deltaCount  atomic.Int64  // about how many records wait to be compacted
+	deltasDue   atomic.Int64  // of these, about how many do not wait for writers to rest
 	noted       atomic.Uint64 // counts what has changed that
 	kick        chan struct{}
 	compacting  sync.Mutex // held by a step of a compaction
@@ -512,13 +513,14 @@ func (g *Graph) closeShards() error {
 
 // noteDeltas tells the compacting how much there is to do. The caller holds the writer's lock.
 func (g *Graph) noteDeltas() {
-	n := 0
+	n, due := int64(0), int64(0)
 	for _, s := range g.shards {
-		n += s.DeltaCount()
+		all, now := s.DeltaCount()
+		n, due = n+int64(all), due+int64(now)
 	}
 	g.noted.Add(1)
-	old, many := g.deltaCount.Swap(int64(n)), int64(g.opts.Tuning.CompactRecords)
-	if n > 0 && old == 0 || int64(n) >= many && old < many {
+	old, oldDue, many := g.deltaCount.Swap(n), g.deltasDue.Swap(due), int64(g.opts.Tuning.CompactRecords)
+	if n > 0 && old == 0 || due >= many && oldDue < many {
 		select {
 		case g.kick <- struct{}{}:
 		default:
@@ -543,6 +545,7 @@ func (g *Graph) compactLoop() {
 	}()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	var took time.Duration // by the last step
 	for {
 		select {
 		case <-g.stop:
@@ -550,9 +553,11 @@ func (g *Graph) compactLoop() {
 		case <-g.kick:
 		}
 		for g.deltaCount.Load() > 0 {
-			if g.deltaCount.Load() < int64(g.opts.Tuning.CompactRecords) {
+			idle := g.deltasDue.Load() < int64(g.opts.Tuning.CompactRecords)
+			if idle {
 				noted := g.noted.Load()
-				timer.Reset(g.opts.Tuning.CompactIdle)
+				// At most half the time of one processor goes into this.
+				timer.Reset(max(g.opts.Tuning.CompactIdle, took))
 				select {
 				case <-g.stop:
 					return
@@ -560,11 +565,14 @@ func (g *Graph) compactLoop() {
 					continue
 				case <-timer.C:
 				}
-				if g.noted.Load() != noted {
+				if g.noted.Load() != noted || len(g.writer) > 0 {
 					continue
 				}
 			}
-			if _, err := g.compactStep(ctx); err != nil {
+			began := time.Now()
+			_, err := g.compactStep(ctx)
+			took = time.Since(began)
+			if err != nil {
 				select {
 				case <-g.stop:
 					return
@@ -585,14 +593,14 @@ func (g *Graph) compactLoop() {
 // mostDeltas is how many times the delta records from which on they are compacted there may be before writers wait for it.
 const mostDeltas = 16
 
-// compactStep compacts a little in each shard and tells whether there was anything to do. Groups are compacted beside writers,
-// unless these touch the same lists all the time or are faster; for the rest they wait.
+// compactStep compacts a little in each shard and tells whether there was anything to do. Chunks with groups, or many other delta
+// edges, are compacted beside writers, unless these touch the same lists all the time or are faster; for the rest they wait.
 func (g *Graph) compactStep(ctx context.Context) (some bool, err error) {
 	g.compacting.Lock()
 	defer g.compacting.Unlock()
-	beside := g.deltaCount.Load() < mostDeltas*int64(g.opts.Tuning.CompactRecords)
+	beside := g.deltasDue.Load() < mostDeltas*int64(g.opts.Tuning.CompactRecords)
 	if beside {
-		if some, beside, err = g.compactGroups(ctx); err != nil {
+		if some, beside, err = g.compactChunks(ctx); err != nil {
 			return some, err
 		}
 	}
@@ -623,8 +631,8 @@ func (g *Graph) compacted(some bool, err error) error {
 	return g.publish(p, nil)
 }
 
-// compactGroups compacts groups of each shard beside writers; useful says that none of it was in vain.
-func (g *Graph) compactGroups(ctx context.Context) (some, useful bool, err error) {
+// compactChunks compacts chunks of each shard beside writers; useful says that none of it was in vain.
+func (g *Graph) compactChunks(ctx context.Context) (some, useful bool, err error) {
 	if err := g.lock(ctx); err != nil {
 		return false, false, err
 	}

@@ -79,3 +79,36 @@ func TestIdleCompacted(t *testing.T) {
 	old.Rollback()
 	require.NoError(t, store.Close())
 }
+
+// TestLoadCompacted leaves a graph alone after a load: all runs of edges must come into their lists, although each step takes few.
+func TestLoadCompacted(t *testing.T) {
+	ctx := context.Background()
+	for _, ingest := range []int{1, 1 << 20} {
+		c := openCounting(t, Options{Dir: "data", FS: vfs.NewMem(), Tuning: Tuning{CompactIdle: time.Millisecond, CompactStep: 4, IngestBytes: ingest}})
+		g := c.g.(*Graph)
+		var types []graph.TypeID
+		tx, err := g.Begin(ctx, shard.Write)
+		require.NoError(t, err)
+		for i := range 6 {
+			typ, err := tx.Type(fmt.Sprint("T", i))
+			require.NoError(t, err)
+			types = append(types, typ)
+		}
+		require.NoError(t, tx.Commit(ctx))
+		for seq := uint64(1); seq <= 20; seq++ {
+			l := c.batch(seq)
+			if seq > 4 {
+				l.Vertices = nil
+			}
+			for _, typ := range types {
+				e := l.Edges[0]
+				e.Type = typ
+				l.Edges = append(l.Edges, e)
+			}
+			require.NoError(t, g.Load(ctx, l))
+		}
+		require.Eventually(t, func() bool { return g.deltaCount.Load() == 0 }, 20*time.Second, time.Millisecond)
+		checkDegrees(t, g)
+		require.NoError(t, c.store.Close())
+	}
+}

@@ -112,6 +112,7 @@ func TestLoadCrash(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			opts := tiny(rng, 1+int(seed)%3)
 			opts.Tuning.IngestBytes = []int{1, 1 << 20}[seed%2]
+			opts.Tuning.TableBytes = []int{1, 1 << 20}[seed/2%2]
 			opts.FS = vfs.NewMem()
 			quiet := openCounting(t, opts)
 			for seq := uint64(1); seq <= batches; seq++ {
