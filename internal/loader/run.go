@@ -29,7 +29,7 @@ const (
 	// readAhead is about how much of a compressed file is read ahead of its text.
 	readAhead = 1 << 18
 	// maxWindow bounds the bytes sent ahead of acknowledgements.
-	maxWindow = 64 << 20
+	maxWindow = 128 << 20
 )
 
 // Options configure the run of a load.

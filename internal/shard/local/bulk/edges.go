@@ -1,7 +1,9 @@
 package bulk
 
 import (
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -95,19 +97,27 @@ func (b *Batch) ends(i int, e *edgeRows) error {
 		return err
 	}
 	e.rows = slices.Grow(e.rows, len(group.Src))
-	var key []byte
-	for row := range group.Src {
+	all := e.rows[len(e.rows) : len(e.rows)+len(group.Src)]
+	parts(len(all), func(from, to int) {
+		var key []byte
+		for row := from; row < to; row++ {
+			src, dst := group.Src[row], group.Dst[row]
+			r := edgeRow{group: int32(i), row: int32(row)}
+			if isKey(src) {
+				r.src = srcs.get(src, &key)
+			}
+			if isKey(dst) {
+				r.dst = dsts.get(dst, &key)
+			}
+			all[row] = r
+		}
+	})
+	for row := range all {
 		if err := b.alive(); err != nil {
 			return err
 		}
+		r := all[row]
 		src, dst := group.Src[row], group.Dst[row]
-		r := edgeRow{group: int32(i), row: int32(row)}
-		if isKey(src) {
-			r.src = srcs.get(src, &key)
-		}
-		if isKey(dst) {
-			r.dst = dsts.get(dst, &key)
-		}
 		if r.src == graph.NoVertex || r.dst == graph.NoVertex || !isKey(src) || !isKey(dst) {
 			ok, err := b.dangling(i, row, srcDef, dstDef, &r)
 			if err != nil {
@@ -120,6 +130,20 @@ func (b *Batch) ends(i int, e *edgeRows) error {
 		e.rows = append(e.rows, r)
 	}
 	return nil
+}
+
+// minPart is the least number of rows that a goroutine is worth.
+const minPart = 1 << 12
+
+// parts calls f for parts of n rows at the same time.
+func parts(n int, f func(from, to int)) {
+	k := min(runtime.GOMAXPROCS(0), n/minPart)
+	var others sync.WaitGroup
+	for i := 1; i < k; i++ {
+		others.Go(func() { f(i*n/k, (i+1)*n/k) })
+	}
+	f(0, n/max(1, k))
+	others.Wait()
 }
 
 // dangling treats a row one of whose ends is not there; ok tells whether both are now.
@@ -408,12 +432,20 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 		lists[1][to] = append(lists[1][to], storage.ListEdge{Vertex: r.dst.Local(), Neighbour: r.src, Edge: id, Row: int32(i)})
 	}
 	b.l.AppliedEdges += n
+	sorted := func(shards [][]storage.ListEdge) {
+		for no := range shards {
+			shards[no] = storage.SortEdges(shards[no])
+		}
+	}
+	var other sync.WaitGroup
+	other.Go(func() { sorted(lists[graph.In]) })
+	sorted(lists[graph.Out])
+	other.Wait()
 	for dir, shards := range lists {
 		for no, edges := range shards {
 			if len(edges) == 0 {
 				continue
 			}
-			edges = storage.SortEdges(edges)
 			if err := b.countEdges(e.t, graph.Direction(dir), no, edges); err != nil {
 				return err
 			}
