@@ -128,7 +128,7 @@ func lifetime(v graph.Value) (time.Duration, error) {
 	case graph.String:
 		var err error
 		if d, err = temporal.ParseDuration(v.Str()); err != nil {
-			return 0, schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "the ttl %q is no duration", v.Str())
+			return 0, schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "the ttl %q is not a duration", v.Str())
 		}
 	case graph.Int:
 		d.Seconds = v.Int()

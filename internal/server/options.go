@@ -2,7 +2,6 @@ package server
 
 import (
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -68,15 +67,4 @@ func (o *Options) EnsureDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-}
-
-// Validate returns all errors in options whose defaults are filled in.
-func (o *Options) Validate() error {
-	if o.MaxRequestBytes < 1<<10 {
-		return fmt.Errorf("max-request: must be at least 1KiB, is %d", o.MaxRequestBytes)
-	}
-	if o.TxIdle < 0 {
-		return fmt.Errorf("tx-idle-timeout: must be above 0, is %v", o.TxIdle)
-	}
-	return nil
 }

@@ -80,11 +80,11 @@ func (e *Embedding) Return(text string, vars ...Variable) error {
 	}
 	q, ok := stmt.Body.(*ast.Query)
 	if !ok || stmt.Mode != ast.ModeRun || len(q.Parts) != 1 || len(q.Parts[0].Clauses) != 1 {
-		return graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "what is returned must be a list of expressions, as RETURN takes it")
+		return graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "the result must be a list of expressions, as after RETURN")
 	}
 	ret, ok := q.Parts[0].Clauses[0].(*ast.Return)
 	if !ok {
-		return graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "what is returned must be a list of expressions, as RETURN takes it")
+		return graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "the result must be a list of expressions, as after RETURN")
 	}
 	if err := checkProjection(ret.Projection, vars); err != nil {
 		return err

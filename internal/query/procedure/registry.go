@@ -197,7 +197,7 @@ var signaturePattern = regexp.MustCompile(`^\s*([\w.]+)\s*\(([^)]*)\)\s*::\s*\((
 func parseSignature(s string) (cypher.Signature, error) {
 	m := signaturePattern.FindStringSubmatch(s)
 	if m == nil {
-		return cypher.Signature{}, fmt.Errorf("procedures: %q is no signature", s)
+		return cypher.Signature{}, fmt.Errorf("procedures: %q is not a signature", s)
 	}
 	sig := cypher.Signature{Name: m[1]}
 	fields := func(list string) (fs []cypher.Field, err error) {
@@ -247,7 +247,7 @@ func defaultValue(s string) (graph.Value, error) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return graph.Value{}, fmt.Errorf("%q is no default", s)
+		return graph.Value{}, fmt.Errorf("%q is not a default", s)
 	}
 	return graph.IntValue(n), nil
 }

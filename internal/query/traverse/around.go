@@ -171,7 +171,7 @@ func (e *Edges) Params(params map[string]graph.Value) map[string]graph.Value {
 func (e *Edges) Bind(opts cypher.Options) (*plan.Query, error) {
 	if len(e.IDs) > 0 {
 		if e.From != nil || e.To != nil || e.Hop.given() {
-			return nil, invalid("elementIds", "cannot stand beside from and to, nor beside what is asked of edges")
+			return nil, invalid("elementIds", "cannot be combined with from and to, or with conditions on edges")
 		}
 		q, _, err := cypher.Compile("UNWIND $"+ast.Quote(fromParam)+" AS x MATCH (s) WHERE elementId(s) = x.source "+
 			"MATCH (s)-[e]->() WHERE elementId(e) = x.id RETURN DISTINCT e", opts)

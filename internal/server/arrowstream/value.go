@@ -101,7 +101,7 @@ func value(a arrow.Array, row, depth int) (graph.Value, error) {
 
 func clock(n int64, unit arrow.TimeUnit) (graph.Value, error) {
 	if n < 0 || n >= int64(24*time.Hour/unit.Multiplier()) {
-		return graph.Value{}, fmt.Errorf("%d%s is no time of day", n, unit)
+		return graph.Value{}, fmt.Errorf("%d%s is not a time of day", n, unit)
 	}
 	return graph.LocalTimeValue(temporal.LocalTime(n * int64(unit.Multiplier()))), nil
 }
