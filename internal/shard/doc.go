@@ -1,2 +1,2 @@
-// Package shard says what a query or a load may ask of a graph's shards, and which shard owns an id.
+// Package shard defines the requests that queries and loads send to a graph's shards, and maps ids to shards.
 package shard

@@ -1,6 +1,6 @@
 package shard
 
-// Layout says which processes of a cluster keep which shards: replica r of shard s is kept by process (s + r) mod Processes.
+// Layout assigns shards to the processes of a cluster: process (s + r) mod Processes keeps replica r of shard s.
 type Layout struct {
 	Processes int `json:"processes"`
 	Shards    int `json:"shards"`

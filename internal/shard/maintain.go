@@ -33,15 +33,15 @@ type CheckpointFile struct {
 	SHA256 [32]byte
 }
 
-// CheckOptions say how to check.
+// CheckOptions are the options of a check.
 type CheckOptions struct {
 	// Repair repairs what can be derived from the rest.
 	Repair bool
-	// Progress, if not nil, is called now and then with what is being read and the number of records read.
+	// Progress, if not nil, is called repeatedly with the current stage and the number of records read.
 	Progress func(stage string, records uint64)
 }
 
-// CheckReport says what was read and what is wrong with it.
+// CheckReport lists the records read and the faults found.
 type CheckReport struct {
 	Vertices, Edges, Entries, LargeValues uint64
 	Files, FileBytes                      uint64
@@ -52,9 +52,9 @@ type CheckReport struct {
 type CheckFinding struct {
 	Kind            string
 	Count, Repaired uint64
-	// Repairable tells that faults of the kind can be repaired.
+	// Repairable reports whether faults of the kind can be repaired.
 	Repairable bool
-	// Examples name some of what is concerned.
+	// Examples name some of the faulty records.
 	Examples []string
 }
 

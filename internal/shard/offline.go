@@ -10,12 +10,12 @@ import (
 // writes each list once. Its graph takes vertices as always until Prepare, and must not be written to between Finish
 // and the end.
 type EdgeSorter interface {
-	// Prepare tells that all vertices are there, whose keys lie in these unique indexes.
+	// Prepare announces that all vertices, whose keys are in these unique indexes, have been added.
 	Prepare(ctx context.Context, spaces []graph.IndexID) error
 	// Takes reports whether edges of a type can be sorted; else they are loaded as always, with Graph.Load.
 	Takes(t graph.TypeID) bool
-	// Resolve finds the ends of rows, which insert or upsert with the strategy Override alone, and packs them. It may be
-	// called by several goroutines at once; what it gives shares the keys' memory, but not that of the columns.
+	// Resolve finds the ends of rows, which insert, or upsert with the strategy Override, and packs them. Several goroutines may call
+	// it concurrently. Its result shares the keys' memory, but not that of the columns.
 	Resolve(e *LoadEdges) (SortedRows, error)
 	// Add takes rows in, in the order of the load. Those that are refused are appended to l.Rejected as rows of a group.
 	Add(ctx context.Context, rows SortedRows, l *Load, group int) error
@@ -23,5 +23,5 @@ type EdgeSorter interface {
 	Finish(ctx context.Context) error
 }
 
-// SortedRows is what EdgeSorter.Resolve makes of rows.
+// SortedRows is the packed form of rows that EdgeSorter.Resolve returns.
 type SortedRows any

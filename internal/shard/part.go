@@ -9,8 +9,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// PartTx reads the part of a snapshot that one process of a cluster keeps. Its methods of the names of Tx's do the same as those,
-// and find what that part holds: the caller asks every part, and merges the answers. A PartTx knows no names, so requests list all types.
+// PartTx reads the part of a snapshot that one process of a cluster keeps. A method that Tx also has does the same for that part:
+// the caller asks every part, and merges the answers. A PartTx knows no names, so requests list all types.
 type PartTx interface {
 	Comparer
 	Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error)
@@ -30,7 +30,7 @@ type PartTx interface {
 	Lookup(ctx context.Context, index IndexRef, vals []graph.Value) (offsets []int, owners []graph.IndexOwner, err error)
 	// Range is SeekRange and SeekEdgeRange: it returns at most room entries after the cursor. more reports whether others follow.
 	Range(ctx context.Context, index IndexRef, r Range, cursor []byte, room int) (entries []Entry, more bool, err error)
-	// Large reads large values of the part. Elsewhere values of other parts stand as references; see LargeRef.
+	// Large reads large values of the part. Other methods return references for values of other parts; see LargeRef.
 	Large(ctx context.Context, refs []LargeRef) ([]graph.Value, error)
 
 	// Rollback ends the transaction.
@@ -69,18 +69,17 @@ func EntryAt(cursor []byte) (e Entry, ok bool) {
 	return Entry{cursor[:n], graph.IndexOwner{Vertex: graph.VertexID(binary.BigEndian.Uint64(cursor[n:]))}}, true
 }
 
-// LargeRef says where a large value lies: its id, with the number of its shard in the high 16 bits, and its size in bytes.
+// LargeRef locates a large value: its id, with the number of its shard in the high 16 bits, and its size in bytes.
 type LargeRef struct {
 	ID, Size uint64
 }
 
-// Value returns the value that stands for the large one in the answers of a part that does not hold it: a map, which no property
-// can be.
+// Value returns the placeholder for the value in answers of a part that does not hold it: a map, which no property can be.
 func (r LargeRef) Value() graph.Value {
 	return graph.MapValue([]graph.MapEntry{{Key: "id", Value: graph.IntValue(int64(r.ID))}, {Key: "size", Value: graph.IntValue(int64(r.Size))}})
 }
 
-// AsLargeRef returns the reference that stands for a large value; ok is false if v is a value itself.
+// AsLargeRef returns the reference in a placeholder; ok is false if v is a value itself.
 func AsLargeRef(v graph.Value) (ref LargeRef, ok bool) {
 	if v.Kind() != graph.Map {
 		return ref, false

@@ -2,8 +2,8 @@ package shard
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// FillRecords returns vertices the records that their label sets and properties make. Vertices of one label set have the
-// same few properties, as props says: they are read together.
+// FillRecords builds the records of vertices from their label sets and properties. Vertices of one label set share a few properties,
+// which props returns, and are read together.
 func FillRecords(
 	ids []graph.VertexID, sets []graph.LabelSet, out []Record,
 	props func(graph.LabelSet) []graph.PropID, read func(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error,
@@ -44,7 +44,7 @@ func FillRecords(
 	return nil
 }
 
-// Columns makes columns of n rows.
+// Columns allocates columns of n rows.
 func Columns(cols, n int) [][]graph.Value {
 	mem := make([]graph.Value, cols*n)
 	out := make([][]graph.Value, cols)

@@ -43,7 +43,7 @@ func AppendRejected(dst []byte, rs []Rejected) []byte {
 
 // Fields reads what is stored as numbers (uvarints) and as bytes with their number before them, one after the other.
 type Fields struct {
-	Rest []byte // what has not been read
+	Rest []byte // the unread rest
 	Bad  bool   // something was malformed; all that follows is 0 or empty
 }
 

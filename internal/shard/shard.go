@@ -10,29 +10,29 @@ import (
 // Graph is one graph, whatever the number of its shards and wherever they are. It is safe for concurrent use.
 type Graph interface {
 	graph.Catalog
-	// Begin opens a transaction on one consistent snapshot over all shards, in which nothing has expired; what expires while the
-	// transaction runs stays in its snapshot. Any number may read and write side by side;
-	// WriteExclusive alone waits, within ctx, for running commits.
+	// Begin opens a transaction on one consistent snapshot over all shards, without expired vertices and edges; those that expire
+	// during the transaction stay in its snapshot. Any number of transactions may read and write concurrently; only WriteExclusive
+	// waits, within ctx, for running commits.
 	Begin(ctx context.Context, mode Mode) (Tx, error)
-	// CreateIndex makes an index or constraint while others write, and returns when it is online. It fails if what is there
-	// violates it. An index with this name, or this schema, is graph.IndexExists. When ctx ends
-	// before, a plain index goes on being built and a constraint is removed again.
+	// CreateIndex creates an index or constraint beside concurrent writers, and returns when it is online. It fails if existing data
+	// violates it. An index with this name, or this schema, is graph.IndexExists. If ctx ends first, a plain index is still built in
+	// the background, and a constraint is removed.
 	CreateIndex(ctx context.Context, ix graph.Index) error
 	// IndexProgress returns the part of an index that is built, from 0 to 1.
 	IndexProgress(id graph.IndexID) float64
 	// DropIndex removes an index or constraint by name.
 	DropIndex(ctx context.Context, name string) error
-	// SetTTL returns a label or an edge type a TTL, or another one, and returns when what is there is held to it. Without a
-	// property, what was there before the first TTL lives as if it had been written then.
+	// SetTTL sets or replaces the TTL of a label or an edge type, and returns when it applies to existing vertices or edges. Without
+	// a property, those written before the first TTL count as written now.
 	SetTTL(ctx context.Context, t graph.TTL) error
-	// DropTTL ends the TTL of a label or an edge type; what has it not is graph.KindNotFound.
+	// DropTTL removes the TTL of a label or an edge type; without one, it returns graph.KindNotFound.
 	DropTTL(ctx context.Context, label, typ string) error
 	// TTLs returns the labels and edge types with a TTL.
 	TTLs() []graph.TTL
 	// Load applies one load batch; see Load.
 	Load(ctx context.Context, l *Load) error
-	// LoadState returns the Seq and Mark of the last batch that was applied for a stream, behind that what it refused as
-	// AppendRejected writes it, or 0 and nil.
+	// LoadState returns the Seq of the last batch applied for a stream and its Mark, followed by the batch's refused rows in the form
+	// of AppendRejected; 0 and nil if there is none.
 	LoadState(ctx context.Context, stream string) (seq uint64, mark []byte, err error)
 }
 
@@ -54,7 +54,7 @@ type CachedStore interface {
 	Known(name string) Graph
 }
 
-// RemoteStore is a Store that asks other processes. Rows is how many rows make a request worth a round trip.
+// RemoteStore is a Store that sends requests to other processes. Rows is the number of rows that makes a request worth a round trip.
 type RemoteStore interface{ Rows() int }
 
 // Store is the set of graphs that a server serves. It is safe for concurrent use.
@@ -73,27 +73,25 @@ type Mode uint8
 // The modes. Isolation is that of snapshots: a transaction sees its snapshot and its own writes.
 const (
 	Read Mode = iota
-	// Write begins without waiting. Its commit fails with graph.KindConflict, and may be tried again as a new
-	// transaction, if a transaction that it did not see has changed the same vertex or edge, or something that makes a
-	// constraint fail.
+	// Write begins without waiting. Its commit fails with graph.KindConflict, and may be retried as a new transaction, if a
+	// transaction that it did not see has changed the same vertex or edge, or has made a constraint fail.
 	Write
 	// WriteExclusive keeps others from committing until its end, so its commit meets no conflict.
 	WriteExclusive
 )
 
-// Passer is a Tx whose Pass says that the properties that it reads from now on will hardly be read again soon. Its caches still
-// serve them, but are not filled with them.
+// Passer is a Tx that can scan without filling its caches: after Pass, it still reads cached data, but caches nothing more.
 type Passer interface{ Pass() }
 
-// Metered is a Tx whose process reads the graph itself. Meter makes it count in r where it found what it read; nil ends that. No
-// request runs meanwhile.
+// Metered is a Tx whose process reads the graph itself. Meter makes it count its reads, by source, in r; nil ends that. No request
+// runs meanwhile.
 type Metered interface{ Meter(r *graph.Reads) }
 
-// Wired is a Tx that asks other processes. Wire makes it count its requests in w; nil ends that. No request runs meanwhile.
+// Wired is a Tx that sends requests to other processes. Wire makes it count them in w; nil ends that. No request runs meanwhile.
 type Wired interface{ Wire(w *graph.Wire) }
 
-// Tx reads one consistent snapshot of a graph and, in Write mode, sees its own writes. A Tx is used by one goroutine at a
-// time for writing; its reads may run side by side. Values and ids that it hands out are valid until it ends.
+// Tx reads one consistent snapshot of a graph and, in Write mode, sees its own writes. Only one goroutine at a time may write; reads
+// may run concurrently. Values and ids that it returns are valid until it ends.
 //
 // All requests are batches: there is no call for one vertex.
 type Tx interface {
@@ -102,15 +100,15 @@ type Tx interface {
 	// Statistics returns the counts with all that a planner asks for beside them, which takes longer to add up.
 	Statistics() *graph.Counts
 
-	// Scan appends to dst, in ascending order, vertices that are at or after from and have the label (0: any), until
-	// cap(dst) is reached or the graph ends. next is where to go on; done says that nothing follows.
+	// Scan appends to dst, in ascending order, vertices at or after from with the label (0: any), until cap(dst) is reached or the
+	// graph ends. next is the position to continue from; done reports that no vertex follows.
 	Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error)
 
-	// LabelSets fills out[i] with the label set of ids[i]; 0 says that there is no such vertex.
+	// LabelSets fills out[i] with the label set of ids[i]; 0 means that there is no such vertex.
 	LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error
 
-	// Properties fills out[p][i] with property props[p] of vertex ids[i], null where there is none. ids come in any
-	// order and may repeat; sorted ids are fastest.
+	// Properties fills out[p][i] with property props[p] of vertex ids[i], null if it has none. ids may be in any order and repeat;
+	// sorted ids are fastest.
 	Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error
 
 	// Records fills out[i] with the label set and all properties (sorted by PropID) of vertex ids[i].
@@ -136,8 +134,8 @@ type Tx interface {
 	// key k are res.IDs[res.Offsets[k]:res.Offsets[k+1]].
 	Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *Found) error
 
-	// SeekRange appends to dst, in the order of the values, vertices whose first indexed property, after those that r.Equal gives, is within r,
-	// or, of a point index, vertices whose place is. It goes on after *cursor and leaves there where to go on (nil at first and at the end).
+	// SeekRange appends to dst, in the order of the values, vertices whose first indexed property after those in r.Equal is within r
+	// or, for a point index, whose place is. It continues after *cursor and updates it (nil at the start and at the end).
 	SeekRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error)
 
 	// SeekEdges is Seek for an index over edges.
@@ -152,11 +150,10 @@ type Tx interface {
 	Prop(name string) (graph.PropID, error)
 	LabelSet(labels []graph.LabelID) (graph.LabelSet, error)
 
-	// Apply makes changes in their order and fills in the ids of what it creates. An error leaves the transaction fit
-	// only for Rollback.
+	// Apply makes changes in order and sets the ids of new elements. After an error, the transaction can only be rolled back.
 	Apply(ctx context.Context, ms []Mutation) error
-	// CheckUnique fails if the transaction's state, its own writes included, breaks a unique constraint. Commit checks that
-	// too, as it does all other constraints; concurrent transactions count there alone.
+	// CheckUnique fails if the transaction's state, including its own writes, breaks a unique constraint. Commit checks that too,
+	// like all other constraints, and also against concurrent transactions.
 	CheckUnique(ctx context.Context) error
 
 	// Commit makes the changes durable and visible; after an error nothing has changed. It ends the transaction.
@@ -180,7 +177,7 @@ type Expand struct {
 	Props   []graph.PropID // edge properties to fill
 	Where   []EdgeRange    // edges that are not in each of them are left out
 	Loops   bool           // only edges from a vertex to itself are wanted; others may come too
-	// Into, if not nil, takes in the far ends, and nothing but Done, Seen and Added is filled. Edges and Props are empty then.
+	// Into, if not nil, collects the far ends, and only Done, Seen and Added are set. Edges and Props are empty then.
 	Into *graph.VertexSet
 	// MaxEdges is about how many edges the caller wants at once (0: no bound). The answer then covers the first
 	// Neighbours.Done sources, at least one, and the caller asks again with the rest.
@@ -223,8 +220,8 @@ func (n *Neighbours) Put(into *graph.VertexSet) {
 type Found struct {
 	Offsets []int
 	IDs     []graph.VertexID
-	// Next, if not nil, is set by the caller: what the Expand that follows will ask for, but for the Sources, which will be IDs. A Tx
-	// that asks other processes may have them answer both at once.
+	// Next, if not nil, is set by the caller to the following Expand request without its Sources, which will be IDs. A Tx that sends
+	// requests to other processes may have them answer both at once.
 	Next *Expand
 	// Beyond, if not nil, is the same for the Expand, or where Into is not nil the Step, that follows Next, whose Sources will be the far
 	// ends that Next finds.
@@ -254,8 +251,8 @@ type Range struct {
 // Op is a kind of mutation.
 type Op uint8
 
-// The mutations. Deleting a vertex that has edges left at commit is an error of the type ConstraintVerificationFailed,
-// detail DeleteConnectedNode. Deleting what is gone already does nothing.
+// The mutations. Deleting a vertex that has edges left at commit is an error of the type ConstraintVerificationFailed, detail
+// DeleteConnectedNode. Deleting a deleted element does nothing.
 const (
 	CreateVertex Op = iota // Labels, Props → Vertex
 	CreateEdge             // Edge.Src, Edge.Dst, Edge.Type, Props → Edge.ID
@@ -292,7 +289,7 @@ type Load struct {
 
 	// Rejected is filled with the rows that were refused.
 	Rejected []Rejected
-	// Applied is filled with the number of vertices and edges written, Skipped tells that the batch had been applied before.
+	// Applied is set to the number of vertices and edges written. Skipped reports that the batch had been applied before.
 	AppliedVertices, AppliedEdges int
 	Skipped                       bool
 	// Resolve is filled with the time spent in looking keys up, where a store measures it.
@@ -317,7 +314,7 @@ type LoadEdges struct {
 	Src, Dst           []graph.Value
 	Props              []LoadColumn
 	Action             Action
-	// Dangling says what becomes of an edge whose end does not exist.
+	// Dangling decides about an edge whose end does not exist.
 	Dangling Dangling
 }
 
@@ -354,13 +351,13 @@ const (
 	Eliminate
 )
 
-// Dangling says what becomes of an edge without an end.
+// Dangling is the treatment of an edge without an end.
 type Dangling uint8
 
 // The ways to treat dangling edges.
 const (
 	DanglingReject Dangling = iota
-	DanglingCreate          // make the missing vertex with its key alone
+	DanglingCreate          // create the missing vertex with only its key
 	DanglingSkip
 )
 

@@ -25,8 +25,8 @@ type Summarize struct {
 // Sink takes the vertices or edges that Summarize finds, in the order of a scan. Without conditions, there may be
 // vertices among them that do not exist: those have no properties.
 type Sink interface {
-	// Block takes n vertices or edges by summaries of their properties. It reports false, having taken nothing, if it
-	// needs their values.
+	// Block consumes n vertices or edges by summaries of their properties. It returns false, having consumed nothing, if it needs
+	// their values.
 	Block(n int, props []graph.Summary) (bool, error)
 	// Values takes n vertices or edges with their properties. The columns are reused after the call, but values are
 	// valid until the transaction ends.

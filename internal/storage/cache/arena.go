@@ -33,7 +33,7 @@ type region struct {
 	free int // granules
 	// fits bounds from above the longest free run, in granules.
 	fits int
-	// own says that the region was made for one large run and goes with it.
+	// own reports whether the region was allocated for one large run and is freed with it.
 	own bool
 }
 
@@ -144,7 +144,7 @@ func (a *arena) release(m run) {
 	}
 }
 
-// take marks n consecutive free granules and gives the first one's number, or -1.
+// take marks n consecutive free granules and returns the first one's number, or -1.
 func (r *region) take(n int) int {
 	if n > r.free || n > r.fits {
 		return -1
@@ -193,7 +193,7 @@ func (r *region) mark(at, n int, set bool) {
 	}
 }
 
-// carve cuts n elements of type T off the front of b, which is 8-aligned, and gives the rest, again 8-aligned.
+// carve cuts n elements of type T off the front of b, which is 8-aligned, and returns the rest, again 8-aligned.
 func carve[T uint16 | uint32 | uint64 | float32 | float64 | byte](b []byte, n int) ([]T, []byte) {
 	if n == 0 {
 		return nil, b

@@ -51,14 +51,14 @@ type Stats struct {
 	Waiting              int // bytes that wait for readers
 	Overlay              int // bytes of overlays, on the Go heap
 	Segments             int
-	Counts                      // of all shards, those that have been closed too
+	Counts                      // of all shards, including closed ones
 	Loads, Refused       uint64 // segments loaded; loads given up for want of memory
 	Evicted              uint64 // segments evicted for others
 	Merges               uint64 // overlays merged into their segments
 	Dropped              uint64 // segments that changes made useless
 }
 
-// New makes a cache.
+// New returns a cache.
 func New(o Options) *Cache {
 	c := &Cache{counted: counted{open: map[*counts]struct{}{}}}
 	c.keys.seed = maphash.MakeSeed()
@@ -91,7 +91,7 @@ func (c *Cache) SetBudget(n int) {
 // Close returns all memory back. All views must be closed, and all Lists and Columns.
 func (c *Cache) Close() { c.SetBudget(0) }
 
-// shrink evicts while more is mapped than the budget allows, not counting what waits for readers.
+// shrink evicts while the mapped memory, without that which waits for readers, exceeds the budget.
 func (c *Cache) shrink() {
 	for {
 		c.reclaim()
@@ -203,7 +203,7 @@ func (c *Cache) add(r *resident) {
 	c.mu.Unlock()
 }
 
-// remove takes a segment out of the ring, if it is there.
+// remove removes a segment from the ring, if it is there.
 func (c *Cache) remove(r *resident) {
 	c.mu.Lock()
 	c.removeLocked(r)

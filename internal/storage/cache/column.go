@@ -142,7 +142,7 @@ type cellRange struct {
 	none       bool // no cell can be in the interval
 }
 
-// cellRange returns the range of an interval; ok is false if it does not depend on the stored cells alone.
+// cellRange returns the range of an interval; ok is false if it does not depend only on the stored cells.
 func (c *Column) cellRange(iv *graph.Interval) (r cellRange, ok bool) {
 	if c.present != nil || c.form != formNarrow && c.form != formWide || c.kind == graph.Float {
 		return r, false
@@ -208,7 +208,7 @@ func (c *Column) Within(places []uint32, lo uint32, iv *graph.Interval, decode D
 	return kept, nil
 }
 
-// places puts the places of cells from … from+span into dst, which has room for all, and gives their number.
+// places writes the places of cells from … from+span to dst, which has room for all, and returns their number.
 func places[T uint32 | uint64](dst []uint32, cells []T, from, span T) int {
 	n := 0
 	dst = dst[:len(cells)]
@@ -221,7 +221,7 @@ func places[T uint32 | uint64](dst []uint32, cells []T, from, span T) int {
 	return n
 }
 
-// number makes a value of a kind that is a number inside.
+// number returns a value of a kind that is represented by a number.
 func number(kind graph.ValueKind, n uint64) graph.Value {
 	switch kind {
 	case graph.Int:

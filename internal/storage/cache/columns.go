@@ -9,7 +9,7 @@ import (
 // ColumnBlock is the number of vertices of a block of property values.
 const ColumnBlock = 1024
 
-// LabelProp stands for the label sets, which are cached like a property whose values are Ints.
+// LabelProp is the property number of label sets, which are cached like a property whose values are Ints.
 const LabelProp graph.PropID = 0
 
 const (
@@ -52,7 +52,7 @@ type (
 // columnIndex numbers properties so that small numbers stay small, and so do those that count from 1<<31.
 func columnIndex(prop graph.PropID) int { return int(prop&^(1<<31))<<1 | int(prop>>31) }
 
-// NewColumns makes a place for the property values of one shard of a graph.
+// NewColumns returns the columns of one shard of a graph.
 func (c *Cache) NewColumns(shard int) *Columns {
 	return &Columns{cache: c, counts: c.counts(), shard: shard}
 }
@@ -139,8 +139,7 @@ func (c *Columns) Open(v *ColumnView, seq, vertices uint64, src ColumnSource, de
 	c.cache.columns.enter(&v.pin)
 }
 
-// Pass says that what the view reads from now on will hardly be read again soon: what is cached serves, and nothing more
-// is taken in.
+// Pass stops the view from filling the cache; it still reads cached values.
 func (v *ColumnView) Pass() { v.passing.Store(true) }
 
 // Count has what the view reads counted from now on, or with nil no more. No read runs meanwhile.

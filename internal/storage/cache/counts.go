@@ -2,7 +2,7 @@ package cache
 
 import "sync/atomic"
 
-// Counts are what readers have found decoded.
+// Counts are the numbers of cache hits of readers.
 type Counts struct {
 	Hits   uint64 // blocks found
 	Misses uint64 // blocks not found, whether they were loaded then or left to the caller
@@ -37,7 +37,7 @@ func (c *counts) load() Counts { return Counts{c.hits.Load(), c.misses.Load(), c
 // counted is who counts in a cache.
 type counted struct {
 	open map[*counts]struct{}
-	past Counts // of those that have been closed
+	past Counts // of closed ones
 }
 
 func (c *counted) sum() Counts {

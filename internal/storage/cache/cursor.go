@@ -39,7 +39,7 @@ type List struct {
 	Offset uint32
 }
 
-// Cursor makes c ready for the lists of a type in the direction Out or In. want's slice must not change while c is used.
+// Cursor prepares c for the lists of a type in the direction Out or In. want's slice must not change while c is used.
 func (v *ListView) Cursor(c *Cursor, typ graph.TypeID, dir graph.Direction, want Want) {
 	c.view, c.typ, c.dir, c.want = v, typ, dir, want
 	c.table = v.lists.tables.at(tableIndex(typ, dir))
@@ -68,8 +68,7 @@ func (c *Cursor) Mark(vs []graph.VertexID, most int, set *graph.VertexSet) (done
 	return done, edges, added
 }
 
-// MarkPlaces adds to a set the targets at some places of a list that List has given, and gives the number of those that the
-// set had not held.
+// MarkPlaces adds to a set the targets at some places of a list that List has returned, and returns the number of new ones.
 func (c *Cursor) MarkPlaces(targets, places []uint32, set *graph.VertexSet) (added int) {
 	ids := c.view.lists.ids
 	if ids.shards > 1 {
@@ -90,7 +89,7 @@ func (c *Cursor) MarkPlaces(targets, places []uint32, set *graph.VertexSet) (add
 	return added
 }
 
-// Release lets go of all that the cursor refers to but its memory, which serves the next lists.
+// Release drops all references of the cursor except its memory, which serves the next lists.
 func (c *Cursor) Release() { *c = Cursor{m: c.m} }
 
 // SameBlock is the number of leading vertices that are in the first one's block.
@@ -104,8 +103,7 @@ func SameBlock(vs []graph.VertexID) int {
 	return len(vs)
 }
 
-// Seek moves to a vertex's block, of which the caller wants n lists. It reports false if the caller must read them
-// elsewhere.
+// Seek moves to a vertex's block, from which the caller wants n lists. It reports false if the caller must read them elsewhere.
 func (c *Cursor) Seek(v graph.VertexID, n int) (bool, error) { return c.seek(v.Local()/ListBlock, n) }
 
 func (c *Cursor) seek(block uint64, n int) (bool, error) {

@@ -122,8 +122,8 @@ func AppendTextPrefix(dst []byte, s string) []byte {
 	return dst[:len(dst)-2]
 }
 
-// appendInt appends an integer as the greatest float64 that is not above it and what is left, which is 0 up to 2^53 and
-// less than 2^10 beyond.
+// appendInt appends an integer as the greatest float64 not above it and the remainder, which is 0 up to 2^53 and less than 2^10
+// beyond.
 func appendInt(dst []byte, i int64) []byte {
 	f := float64(i)
 	if f >= 1<<63 || int64(f) > i {
@@ -184,7 +184,7 @@ const (
 	nanosPerDay   = 86_400 * 1_000_000_000
 )
 
-// appendDuration appends the average length in nanoseconds, 128 bits, and then what tells equal lengths apart.
+// appendDuration appends the average length in nanoseconds, 128 bits, and then the components that distinguish equal lengths.
 func appendDuration(dst []byte, d temporal.Duration) []byte {
 	var hi, lo uint64
 	for _, p := range [...]struct{ n, unit int64 }{

@@ -155,7 +155,7 @@ func zoneOf(name string) *time.Location {
 	return l
 }
 
-// The order of the bytes is the order of the values, alone and as members of a tuple.
+// The order of the bytes is the order of the values, by themselves and within a tuple.
 func TestOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 40_000 {

@@ -116,7 +116,7 @@ func AppendDeltaOne(dst []byte, t graph.TypeID, dir graph.Direction, local uint6
 	return AppendPair(dst, neighbour, edge)
 }
 
-// GroupBits says how many local ids have their lists in the same groups: two to this power.
+// GroupBits is the binary logarithm of the number of local ids whose lists share groups.
 const GroupBits = 16
 
 // AppendGroups appends the prefix of all groups that may hold runs of a vertex's list.

@@ -24,7 +24,7 @@ const KindRef byte = 0x40
 // maxDepth bounds how deep lists may be nested.
 const maxDepth = 64
 
-// ErrCell says that bytes are not a cell.
+// ErrCell reports that bytes are not a cell.
 var ErrCell = errors.New("malformed value")
 
 // Ref is where a large value lies: its id, with the number of its shard in the high 16 bits, and the size of its cell
@@ -134,8 +134,8 @@ func storable(v graph.Value, depth int) bool {
 	return true
 }
 
-// Cell decodes the cell at the head of b and gives what is left. A string shares b's memory. If the cell is a
-// reference, isRef is true and v null.
+// Cell decodes the cell at the start of b and returns the rest. A string shares b's memory. If the cell is a reference, isRef is
+// true and v null.
 func Cell(b []byte) (v graph.Value, ref Ref, isRef bool, rest []byte, err error) {
 	if len(b) > 0 && b[0] == KindRef {
 		ref.ID, b, err = uvarint(b[1:])

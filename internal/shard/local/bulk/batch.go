@@ -36,7 +36,7 @@ type madeRange struct {
 	set   graph.LabelSet
 }
 
-// reject says why a row is refused.
+// reject records why a row is refused.
 type reject struct{ code, msg string }
 
 var (
@@ -139,7 +139,7 @@ func (b *Batch) bulk(no int) *storage.Bulk {
 	return b.bulks[no]
 }
 
-// settle makes all that was collected readable through the transaction.
+// settle makes all collected rows readable through the transaction.
 func (b *Batch) settle() error {
 	if err := b.makePending(); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (b *Batch) newSet(d *index.Def, labels graph.LabelSet) (graph.LabelSet, err
 	return b.union(max(labels, graph.NoLabels), own)
 }
 
-// combine sets v to what a property becomes when a row's value, which is not null, meets its old value.
+// combine sets v to the result of combining a row's non-null value with the old value of a property.
 func combine(s shard.Strategy, old, new graph.Value) (graph.Value, *reject) {
 	if !old.IsNull() {
 		var ok bool

@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// What a row makes of an encoded value is what it makes of the value.
+// A row combines with an encoded value as with the value itself.
 func TestCombineCell(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	simple := func() graph.Value {

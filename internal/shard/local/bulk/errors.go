@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// misuse says that a request does not fit the graph.
+// misuse reports that a request does not fit the graph.
 func misuse(format string, args ...any) error {
 	return graph.InternalError(fmt.Sprintf(format, args...), nil)
 }

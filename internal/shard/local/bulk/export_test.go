@@ -5,7 +5,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Spread makes keys that no dense table holds.
+// Spread yields keys that no dense table holds.
 const Spread = spread
 
 // TakeEnds returns the ends that Resolve has found, all of them, and returns the rows back.

@@ -16,7 +16,7 @@ import (
 // A table of keys that outgrows its memory goes to disk as a run: its entries in the order of their hashes, newer runs over
 // older ones. Keys are looked up many at a time, in the same order, so that a batch of them passes over a run once.
 
-// keySpill is where tables put what exceeds their memory.
+// keySpill stores the entries of tables beyond their memory.
 type keySpill struct {
 	fs    vfs.FS
 	dir   string
@@ -136,7 +136,7 @@ func (t *keyTable) spillTo(to *keySpill) error {
 	return nil
 }
 
-// addRun writes a run of n entries, and merges runs of which there are too many.
+// addRun writes a run of n entries, and merges runs if there are too many.
 func (t *keyTable) addRun(to *keySpill, kind, n int, entry func(i int) keyEntry) error {
 	i := 0
 	r, err := to.write(kind, 0, len(t.runs[kind]) == 0, func(e *keyEntry) (bool, error) {
@@ -163,7 +163,7 @@ func (t *keyTable) addRun(to *keySpill, kind, n int, entry func(i int) keyEntry)
 	}
 }
 
-// merge makes one run of those from the n-th on.
+// merge merges the runs from the n-th on.
 func (t *keyTable) merge(to *keySpill, kind, n int) error {
 	runs := t.runs[kind][n:]
 	m := &runMerge{}
@@ -201,7 +201,7 @@ func (t *keyTable) gather(to *keySpill) error {
 	return nil
 }
 
-// write writes a run. first says that there are none before it, so that keys without a vertex may be left out.
+// write writes a run. first reports that it is the first, so that keys without a vertex may be omitted.
 func (k *keySpill) write(kind, level int, first bool, next func(*keyEntry) (bool, error)) (_ *keyRun, err error) {
 	k.made++
 	r := &keyRun{path: k.fs.PathJoin(k.dir, fmt.Sprintf("keys-%d", k.made)), words: kind + 1, level: level}
@@ -314,7 +314,7 @@ func (m *runMerge) next(e *keyEntry) (ok bool, err error) {
 
 // keySeeker looks many keys up in the runs of a table.
 type keySeeker struct {
-	keys    []keyEntry // in the order in which they were added; those that are not found have graph.NoVertex
+	keys    []keyEntry // in the order of addition; keys that were not found have graph.NoVertex
 	order   [2][]placed
 	scratch []placed
 	buf     []byte
@@ -351,7 +351,7 @@ func (s *keySeeker) add(t *keyTable, v graph.Value) {
 // orderShift leaves as many bits of a hash as keys are put in order by; what follows them tells few blocks apart.
 const orderShift = 64 - 3*radixBits
 
-// seek looks up what was added.
+// seek looks up the added keys.
 func (s *keySeeker) seek(t *keyTable) error {
 	for kind, runs := range t.runs {
 		order := s.order[kind]
@@ -379,7 +379,7 @@ func (s *keySeeker) keep(t *keyTable) {
 	}
 }
 
-// in looks keys up in a run, what is found in which is newer than what was found before.
+// in looks up keys in a run, whose entries are newer than those found before.
 func (s *keySeeker) in(r *keyRun, order []placed) (err error) {
 	if r.entries == 0 {
 		return nil
@@ -421,8 +421,8 @@ func (r *keyRun) before(word uint64, block int) int {
 	return block + n
 }
 
-// find looks for an entry in the block at the beginning of b, and sets its vertex if it is there; past tells that no later
-// block can have it.
+// find looks for an entry in the block at the start of b, and sets its vertex if it exists; past reports that no later block can
+// have it.
 func (r *keyRun) find(b []byte, e *keyEntry) (past bool) {
 	size := r.size()
 	n := min(runBlock, len(b)/size)

@@ -13,8 +13,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// TestKeyRuns puts keys into tables that go to disk again and again, and compares what they know with a map: also of keys
-// that were put twice, or taken from their vertex, and of keys that share the first word of their hash.
+// TestKeyRuns puts keys into tables that spill repeatedly, and compares the tables with a map, also for keys put twice, removed, or
+// sharing the first word of their hash.
 func TestKeyRuns(t *testing.T) {
 	require.Equal(t, uint64(1), func() uint64 { s := spread; return s * unspread }())
 	for seed := range uint64(6) {
@@ -75,7 +75,7 @@ func TestKeyRuns(t *testing.T) {
 				require.NoError(t, table.spillTo(spill))
 				check()
 			}
-			// What has been looked up is known in memory too.
+			// Look-ups leave their results in memory.
 			s.keep(table)
 			check()
 		}
@@ -92,7 +92,7 @@ func TestKeyRuns(t *testing.T) {
 	}
 }
 
-// Keys whose hashes have the same first word, over several blocks, are told apart by the second.
+// The second word distinguishes keys whose hashes share the first word, over several blocks.
 func TestKeyRunsSameWord(t *testing.T) {
 	spill := &keySpill{fs: vfs.NewMem(), dir: "", open: map[*keyRun]bool{}}
 	const n = 5 * runBlock

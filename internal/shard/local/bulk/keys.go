@@ -28,7 +28,7 @@ type keyTable struct {
 	// dense, if it is not nil, has the vertices of the integers from least on in place of ints; see seal.
 	dense []graph.VertexID
 	least int64
-	// complete says that a key which is not here is not in the index either.
+	// complete reports whether a key absent from the table is absent from the index too.
 	complete bool
 	runs     [2][]*keyRun // by kind
 }
@@ -176,7 +176,7 @@ func (t *keyTable) growOthers() {
 	}
 }
 
-// seal makes look-ups of integers that lie close together faster, and the table smaller. Nothing is put in any more.
+// seal shrinks the table and speeds up look-ups of integers that are close together. No key may be added afterwards.
 func (t *keyTable) seal() {
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := range t.ints {
@@ -204,7 +204,7 @@ func (t *keyTable) seal() {
 	t.ints = nil
 }
 
-// intOf returns the integer that a key of ints stands for; ok is false if it is none.
+// intOf returns the integer that a key of ints represents; ok is false if it represents none.
 func intOf(k uint64) (n int64, ok bool) {
 	if k>>63 != 0 {
 		k &^= 1 << 63
@@ -326,7 +326,7 @@ func (b *Batch) table(d *index.Def, n int) (*keyTable, error) {
 	return t, nil
 }
 
-// fetch makes the table know all keys: those that it does not know are looked up together, in their order.
+// fetch loads all keys into the table: unknown ones are looked up together, in order.
 func (b *Batch) fetch(d *index.Def, t *keyTable, vals []graph.Value) error {
 	if t.complete && !t.onDisk() {
 		return nil
@@ -389,7 +389,7 @@ const maxKeyText = keys.MaxOrdered/2 - 2
 // exact is the range of the integers that are float64s.
 const exact = 1 << 53
 
-// get looks a key up that fetch has seen; it gives NoVertex if there is no vertex. buf is scratch.
+// get looks up a key that fetch has loaded; it returns NoVertex if there is no vertex. buf is scratch.
 func (t *keyTable) get(v graph.Value, buf *[]byte) graph.VertexID {
 	if v.Kind() == graph.Int {
 		if i := v.Int(); i > -exact && i < exact {

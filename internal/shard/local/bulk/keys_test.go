@@ -11,8 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// TestKeyTableSeal compares what a table tells before and after it is sealed, with integers that lie close together or
-// far apart, and texts.
+// TestKeyTableSeal compares look-ups before and after sealing, with integers that are dense or sparse, and strings.
 func TestKeyTableSeal(t *testing.T) {
 	for seed, c := range []struct {
 		least, span int64

@@ -9,8 +9,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// merge combines an old and a new value of a property, neither of which is null, by an update strategy; ok is false
-// where their types do not fit.
+// merge combines an old and a new value of a property, neither of them null, by an update strategy; ok is false if their types do
+// not fit.
 func merge(strategy shard.Strategy, old, new graph.Value) (v graph.Value, ok bool) {
 	switch strategy {
 	case shard.Override:

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// oldVertices are rows, of groups that are alike, whose vertices are there.
+// oldVertices are rows of similar groups whose vertices exist.
 type oldVertices struct {
 	first *shard.LoadVertices // of the groups
 	rows  []oldRow
@@ -26,8 +26,7 @@ func (o *oldVertices) add(id graph.VertexID, group, row int) {
 	o.rows = append(o.rows, oldRow{id, int32(group), int32(row)})
 }
 
-// changeOld changes vertices that are there. What the rows combine with is read for all of them together. If an index has a
-// say the rows are carried out one by one.
+// changeOld changes existing vertices. It reads their old values together. If an index is involved, it processes rows one by one.
 func (b *Batch) changeOld(d *index.Def, old *oldVertices) error {
 	for _, r := range old.rows {
 		if b.made(r.id) != 0 {
@@ -96,7 +95,7 @@ func (b *Batch) besidesKey(d *index.Def, old *oldVertices) (cols []int, ok bool)
 	return cols, true
 }
 
-// changer changes vertices that are there.
+// changer changes existing vertices.
 type changer struct {
 	b     *Batch
 	first *shard.LoadVertices // of the groups, which are alike
@@ -111,7 +110,7 @@ type changer struct {
 // changing is a property of a vertex that is being changed.
 type changing struct {
 	now  []byte    // its cell
-	next []byte    // what a row makes of it, empty if nothing
+	next []byte    // the result of a row, empty if none
 	bufs [2][]byte // memory for now and next
 	at   int       // the one for next
 	set  bool      // by a row
@@ -131,7 +130,7 @@ func (c *changer) order() (ok bool) {
 	return true
 }
 
-// read reads what the rows change; ok is false if an index has a say in the change.
+// read reads the values that the rows change; ok is false if an index is involved.
 func (c *changer) read(old *oldVertices) (ok bool, err error) {
 	b := c.b
 	c.rows = slices.Clone(old.rows)
@@ -263,7 +262,7 @@ func (c *changer) change(w *storage.Writer, rows []oldRow, cells []storage.Merge
 	return nil
 }
 
-// combine sets next to what a row makes of the values; empty where it says nothing.
+// combine sets next to the result of a row; empty without a change.
 func (c *changer) combine(r oldRow) *reject {
 	for k, col := range c.cols {
 		p, v := &c.b.l.Vertices[r.group].Props[col], &c.vals[k]

@@ -14,8 +14,8 @@ import (
 // the rest of a load, and most of the time there is none: so the graph keeps, for the types that loads upsert, a filter
 // (Bloom's) of the ends of all edges, to which every commit adds. What the filter does not know is not there.
 
-// pairFilter is a filter of pairs of vertices, in parts of which each is twice as large as the one before. All bits of a
-// pair lie in one word pair of 128 bits.
+// pairFilter is a Bloom filter of pairs of vertices, in parts that double in size. All bits of a pair lie in one word pair of 128
+// bits.
 type pairFilter struct {
 	parts []filterPart
 }
@@ -26,7 +26,7 @@ type filterPart struct {
 }
 
 const (
-	// pairBits is the size of the filter in bits a pair: about one pair in 300 is taken for one that is there.
+	// pairBits is the size of the filter in bits a pair: the rate of false positives is about one in 300.
 	pairBits = 16
 	// firstPart is the number of pairs of the first part.
 	firstPart = 1 << 16
@@ -145,8 +145,8 @@ func (b *Batch) fillFilter(t graph.TypeID, f *pairFilter) error {
 	return nil
 }
 
-// splitOld takes out of e the rows whose edges are there already and gives them, in order; rows that repeat the ends of
-// a row before them become part of that. A row that is taken out has no source any more.
+// splitOld removes from e the rows whose edges exist and returns them, in order; rows that repeat the ends of an earlier row become
+// part of it. A removed row has no source.
 func (b *Batch) splitOld(e *edgeRows) (old []edgeRow, err error) {
 	f, err := b.filter(e.t, len(e.rows))
 	if err != nil {
@@ -202,7 +202,7 @@ func (b *Batch) splitOld(e *edgeRows) (old []edgeRow, err error) {
 	return old, nil
 }
 
-// thoseThere returns those of the rows whose edges are there, by a look at the lists.
+// thoseThere returns the rows whose edges exist, according to the lists.
 func (b *Batch) thoseThere(e *edgeRows, rows []int32) (there []int32, err error) {
 	slices.SortFunc(rows, func(x, y int32) int {
 		a, c := &e.rows[x], &e.rows[y]
@@ -247,7 +247,7 @@ func (t *pairTable) put(rows []edgeRow, h uint64, i int32) int32 {
 	}
 }
 
-// pairs tells which edges of a type are there. Sources come in ascending order.
+// pairs reports which edges of a type exist. Sources are in ascending order.
 type pairs struct {
 	b       *Batch
 	t       graph.TypeID

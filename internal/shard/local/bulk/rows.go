@@ -80,7 +80,7 @@ func (b *Batch) vertexRow(d *index.Def, group *shard.LoadVertices, row int) (*re
 	return b.changeRow(d, group, row, id)
 }
 
-// put tells a space's table of a key.
+// put adds a key to a space's table.
 func (b *Batch) put(d *index.Def, key graph.Value, id graph.VertexID) {
 	if t := b.tables.byIndex[d.ID]; t != nil {
 		tuple, _ := keys.AppendOrdered(nil, key)
@@ -88,7 +88,7 @@ func (b *Batch) put(d *index.Def, key graph.Value, id graph.VertexID) {
 	}
 }
 
-// rowProps returns what the properties that a row names become; old are those that are there.
+// rowProps returns the new properties of a row; old are the existing ones.
 func rowProps(cols []shard.LoadColumn, row int, old []graph.Property) ([]graph.Property, *reject) {
 	var props []graph.Property
 	for i := range cols {
@@ -117,7 +117,7 @@ func rowProps(cols []shard.LoadColumn, row int, old []graph.Property) ([]graph.P
 	return props, nil
 }
 
-// create makes a vertex under an external key through the transaction.
+// create creates a vertex under an external key through the transaction.
 func (b *Batch) create(d *index.Def, key graph.Value, labels graph.LabelSet, props []graph.Property) (*reject, error) {
 	set, err := b.newSet(d, labels)
 	if err != nil {
@@ -157,7 +157,7 @@ func setProp(props []graph.Property, id graph.PropID, v graph.Value) []graph.Pro
 	return append(props, graph.Property{ID: id, Value: v})
 }
 
-// changeRow changes a vertex that is there.
+// changeRow changes an existing vertex.
 func (b *Batch) changeRow(d *index.Def, group *shard.LoadVertices, row int, id graph.VertexID) (*reject, error) {
 	var rec [1]shard.Record
 	if err := b.tx.Records(b.ctx, []graph.VertexID{id}, rec[:]); err != nil {
@@ -206,7 +206,7 @@ func (b *Batch) changeRow(d *index.Def, group *shard.LoadVertices, row int, id g
 	return nil, b.tx.Mutate(b.ctx, &m)
 }
 
-// violation says which constraint a vertex would violate with these labels and properties. id is NoVertex for a new one.
+// violation returns the constraint that a vertex would violate with these labels and properties. id is NoVertex for a new one.
 func (b *Batch) violation(id graph.VertexID, set graph.LabelSet, props []graph.Property) (*reject, error) {
 	for _, l := range b.g.Labels(set) {
 		for _, d := range b.defs.ByLabel[l] {
@@ -218,8 +218,7 @@ func (b *Batch) violation(id graph.VertexID, set graph.LabelSet, props []graph.P
 	return nil, nil
 }
 
-// breach says whether properties violate a constraint; own is what would have them, whose id is NoVertex or noEdge if it
-// is new.
+// breach reports whether properties violate a constraint; own is their owner, whose id is NoVertex or noEdge if it is new.
 func (b *Batch) breach(d *index.Def, props []graph.Property, own storage.Owner) (*reject, error) {
 	vals := d.Values(props)
 	if p := d.Missing(vals); p != "" {
@@ -233,7 +232,7 @@ func (b *Batch) breach(d *index.Def, props []graph.Property, own storage.Owner) 
 	}
 	tuple, ok, nan, err := storage.AppendIndexed(nil, &d.Index, vals)
 	if err != nil {
-		return &reject{"BadValue", err.Error()}, nil //nolint:nilerr // the row is refused, and the load goes on
+		return &reject{"BadValue", err.Error()}, nil //nolint:nilerr // the row is refused, and the load continues
 	}
 	if !d.Unique || !ok || nan {
 		return nil, nil
@@ -372,7 +371,7 @@ func (b *Batch) between(t graph.TypeID, src, dst graph.VertexID) ([]graph.Edge, 
 // noEdge is not the id of any edge.
 const noEdge = ^graph.EdgeID(0)
 
-// edgeViolation says which constraint an edge would violate. id is noEdge for a new one.
+// edgeViolation returns the constraint that an edge would violate. id is noEdge for a new one.
 func (b *Batch) edgeViolation(id graph.EdgeID, t graph.TypeID, props []graph.Property) (*reject, error) {
 	for _, d := range b.defs.ByType[t] {
 		if r, err := b.breach(d, props, storage.Owner{Edge: id, IsEdge: true}); r != nil || err != nil {

@@ -63,7 +63,7 @@ func (f *Sorter) sortType(ctx context.Context, t graph.TypeID, out *storage.Spil
 	return f.sortLists(ctx, t, graph.In, in, nil, nil, sum)
 }
 
-// tableBytes is how many bytes of records make one table.
+// tableBytes is the number of bytes of records for one table.
 const tableBytes = 64 << 20
 
 // sortLists writes the lists of one direction: runs of buckets make a table each. mirror takes the edges for the other direction.
@@ -150,7 +150,7 @@ type placed struct {
 	at  uint32
 }
 
-// task makes a table of the lists of buckets of one shard.
+// task builds a table of the lists of buckets of one shard.
 func (s *edgeSorter) task(ctx context.Context, from *storage.Spill, buckets []int, n int, firsts []uint64) (err error) {
 	f := s.f
 	no := buckets[0] / f.buckets

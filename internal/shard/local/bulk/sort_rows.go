@@ -130,7 +130,7 @@ func (r *resolvedRows) appendProps(cols []shard.LoadColumn, row int, again bool,
 	}
 }
 
-// namedLater reports whether a later column gives the row's property a value.
+// namedLater reports whether a later column sets the row's property.
 func namedLater(cols []shard.LoadColumn, p graph.PropID, row int) bool {
 	return slices.ContainsFunc(cols, func(c shard.LoadColumn) bool { return c.Prop == p && !c.Values[row].IsNull() })
 }
@@ -343,7 +343,7 @@ func (f *Sorter) forgetMade() {
 	}
 }
 
-// makeEnds makes the vertices that dangling edges lack, with their keys alone.
+// makeEnds creates the missing ends of dangling edges, with only their keys.
 func (f *Sorter) makeEnds(ctx context.Context, space graph.IndexID, wanted []graph.Value, l *shard.Load, failed map[graph.IndexID]map[string]*reject) error {
 	if len(wanted) == 0 {
 		return nil
@@ -403,7 +403,7 @@ func (f *Sorter) findLate(ctx context.Context, r *resolvedRows) error {
 	return nil
 }
 
-// lookUp looks for keys in the graph and remembers those that it has.
+// lookUp looks up keys in the graph and caches those that it has.
 func (f *Sorter) lookUp(ctx context.Context, space graph.IndexID, tuples [][]byte) error {
 	slices.SortFunc(tuples, bytes.Compare)
 	tuples = slices.CompactFunc(tuples, bytes.Equal)

@@ -31,7 +31,7 @@ type Sorter struct {
 	mu    sync.Mutex
 	types map[graph.TypeID]*sortedType
 
-	// Add, and then Finish, use what follows.
+	// Add, and then Finish, use these fields.
 	made   map[graph.IndexID]*keyTable // of the vertices that dangling edges brought
 	known  uint64                      // how many vertices tables and made know of
 	lost   bool                        // made lacks some of these
@@ -39,8 +39,8 @@ type Sorter struct {
 	largeN int                         // their bytes
 }
 
-// NewSorter makes a sorter for an empty graph. From now on the graph's tables of keys go to disk when they outgrow their
-// share of the memory.
+// NewSorter returns a sorter for an empty graph. From now on, the graph's tables of keys spill to disk when they outgrow their share
+// of the memory.
 func NewSorter(g *Graph, host Host, o Options) (*Sorter, error) {
 	f := &Sorter{
 		g: g, host: host, fs: o.FS, dir: o.Dir, o: o, types: map[graph.TypeID]*sortedType{},
@@ -97,10 +97,10 @@ func (f *Sorter) prepare(ctx context.Context, views []*storage.View, spaces []gr
 	return nil
 }
 
-// lateShare is what part of the limit is left to tables that are made when the vertices are there.
+// lateShare is the fraction of the limit left to tables built once the vertices exist.
 const lateShare = 4
 
-// walk makes a table of the keys of an index, which goes to disk beyond a size.
+// walk builds a table of the keys of an index, which spills to disk beyond a size.
 func (f *Sorter) walk(ctx context.Context, views []*storage.View, id graph.IndexID, limit int) (t *keyTable, err error) {
 	t, limit = newKeyTable(true), max(limit, 24*minSlots)
 	for _, view := range views {
@@ -136,7 +136,7 @@ func (f *Sorter) first(bucket int) graph.VertexID {
 	return graph.MakeVertexID(no, uint64(bucket%f.buckets)<<f.shifts[no])
 }
 
-// newSpill makes a spill for a type and direction.
+// newSpill returns a spill for a type and direction.
 func (f *Sorter) newSpill(t graph.TypeID, dir graph.Direction) (*storage.Spill, error) {
 	fs := f.fs
 	return storage.NewSpill(fs, fs.PathJoin(f.dir, fmt.Sprintf("%d-%d", t, dir)), f.buckets*len(f.g.Shards))
@@ -208,7 +208,7 @@ func (f *Sorter) compact(ctx context.Context) error {
 	return nil
 }
 
-// takeIn makes the lists and what is counted of them part of the graph.
+// takeIn adds the lists and their counters to the graph.
 func (f *Sorter) takeIn(ctx context.Context, sum *sortedSum) error {
 	return f.host.Write(ctx, func(ws []*storage.Writer) error {
 		for no, s := range f.g.Shards {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// CannotCreate says why a constraint cannot be created.
+// CannotCreate reports why a constraint cannot be created.
 func CannotCreate(d *Def, format string, args ...any) error {
 	return &graph.Error{
 		Kind: graph.KindExists, Code: "Neo.DatabaseError.Schema.ConstraintCreationFailed", Type: "ConstraintVerificationFailed",
@@ -18,7 +18,7 @@ func CannotCreate(d *Def, format string, args ...any) error {
 	}
 }
 
-// Clash says that two owners have values that only one may have.
+// Clash reports that two owners have values that must be unique.
 func Clash(d *Def, vals []graph.Value, a, b storage.Owner) error {
 	if a.Vertex > b.Vertex || a.Vertex == b.Vertex && a.Edge > b.Edge {
 		a, b = b, a
@@ -26,7 +26,7 @@ func Clash(d *Def, vals []graph.Value, a, b storage.Owner) error {
 	return CannotCreate(d, "%s and %s both have %s and %s", OwnerName(a), OwnerName(b), d.Over(), d.Tuple(vals))
 }
 
-// Lacks says that an owner lacks a required property.
+// Lacks reports that an owner lacks a required property.
 func Lacks(d *Def, prop string, o storage.Owner) error {
 	return CannotCreate(d, "%s with %s has no property %s", OwnerName(o), d.Over(), prop)
 }
@@ -103,17 +103,17 @@ func appendValue(dst []byte, v graph.Value) []byte {
 	return append(dst, v.Kind().String()...)
 }
 
-// MissingProp says that a vertex lacks a required property.
+// MissingProp reports that a vertex lacks a required property.
 func MissingProp(d *Def, p string) error {
 	return graph.RequiredError("a vertex with the label %s must have the property %s (constraint %s)", d.Label, p, d.Name)
 }
 
-// MissingEdgeProp says that an edge lacks a required property.
+// MissingEdgeProp reports that an edge lacks a required property.
 func MissingEdgeProp(d *Def, p string) error {
 	return graph.RequiredError("an edge of the type %s must have the property %s (constraint %s)", d.Type, p, d.Name)
 }
 
-// DuplicateError says that one has, or gets, the values that another one has. Object mappers look for its first words.
+// DuplicateError reports that an element has, or would get, the values of another one. Object mappers match its first words.
 func DuplicateError(d *Def, vals []graph.Value, has, gets string) error {
 	over, props := "label `"+d.Label+"`", "property "
 	if d.Type != "" {
@@ -131,7 +131,7 @@ func DuplicateError(d *Def, vals []graph.Value, has, gets string) error {
 	return graph.ConstraintError("%s already exists with %s and %s, so %s cannot have the same (constraint %s)", has, over, props, gets, d.Name)
 }
 
-// Unavailable says that an index cannot be read yet.
+// Unavailable reports that an index cannot be read yet.
 func Unavailable(d *Def) error {
 	return &graph.Error{
 		Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "DatabaseError",
