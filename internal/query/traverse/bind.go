@@ -15,6 +15,9 @@ import (
 func (t *Traversal) Key() string {
 	c := *t
 	c.From = c.From.shape()
+	if c.Rank != nil {
+		c.Rank = &Rank{Property: c.Rank.Property, Similarity: c.Rank.Similarity} // the vector is a parameter
+	}
 	return key("traverse", c)
 }
 
@@ -32,6 +35,9 @@ func (t *Traversal) Params(params map[string]graph.Value) map[string]graph.Value
 	out := make(map[string]graph.Value, len(params)+1)
 	maps.Copy(out, params)
 	t.From.addParams(fromParam, out)
+	if t.Rank != nil {
+		out[rankParam] = graph.ListValue(t.Rank.Vector)
+	}
 	return out
 }
 
@@ -42,6 +48,7 @@ type binder struct {
 	em                           *cypher.Embedding
 	min, max                     int
 	start, vertex, edge, hop, pa plan.Col
+	score                        plan.Col // of Rank
 }
 
 // Bind creates the plan.
@@ -58,10 +65,16 @@ func (t *Traversal) Bind(opts cypher.Options) (*plan.Query, error) {
 		return nil, err
 	}
 	b.em = cypher.Embed(b.q, opts)
+	if t.Rank != nil && t.Returns == "count" {
+		return nil, invalid("rank", "a count has no order")
+	}
 	if ok, err := b.frontierCount(); ok || err != nil {
 		return b.q, err
 	}
 	if err := b.walk(); err != nil {
+		return nil, err
+	}
+	if err := b.rank(); err != nil {
 		return nil, err
 	}
 	if err := b.returns(); err != nil {
@@ -307,6 +320,9 @@ func (b *binder) returns() error {
 		before += "h AS hop, "
 	}
 	vars := []cypher.Variable{{Name: "v", Col: b.vertex}, {Name: "h", Col: b.hop}}
+	if t.Rank != nil {
+		vars = append(vars, cypher.Variable{Name: "score", Col: b.score})
+	}
 	if t.Mode != plan.ModeNearest {
 		vars = append(vars, cypher.Variable{Name: "e", Col: b.edge})
 	}

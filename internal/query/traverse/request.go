@@ -44,6 +44,7 @@ type Traversal struct {
 	Returns  string
 	Distinct bool // each row once
 	ByHop    bool // the hop is the first column of every row
+	Rank     *Rank
 	Limit    uint64
 	Seed     int64
 	// Partial reports whether a budget may end the traversal early. A set then has to be counted through its members.

@@ -92,6 +92,7 @@ func (s *Selector) addParams(param string, params map[string]graph.Value) {
 const (
 	fromParam = "from key"
 	toParam   = "to key"
+	rankParam = "rank vector"
 )
 
 // plan compiles the selector to a plan and returns the column that holds its vertices.

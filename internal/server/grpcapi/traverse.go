@@ -33,6 +33,11 @@ func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStrea
 		Returns: req.GetReturns(), Distinct: req.GetDistinct(), ByHop: req.GetByHop(), Limit: req.GetLimit(), Seed: req.GetSeed(),
 		Partial: req.GetBudget().GetPartial(),
 	}
+	if r := req.GetRank(); r != nil {
+		if t.Rank, err = traverse.NewRank(r.GetProperty(), r.GetSimilarity(), r.GetVector()); err != nil {
+			return wire.GRPCError(err)
+		}
+	}
 	res, err := s.typed(stream, req.GetGraph(), t, req.GetParameters(), req.GetBudget())
 	if err != nil {
 		return wire.GRPCError(err)

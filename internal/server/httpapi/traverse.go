@@ -72,6 +72,11 @@ type traverseBody struct {
 	ByHop          bool            `json:"byHop"`
 	Limit          uint64          `json:"limit"`
 	Seed           int64           `json:"seed"`
+	Rank           *struct {
+		Property   string    `json:"property"`
+		Similarity string    `json:"similarity"`
+		Vector     []float64 `json:"vector"`
+	} `json:"rank"`
 }
 
 // pathBody is the body of POST /v1/path.
@@ -229,6 +234,11 @@ func (b *traverseBody) typed() (query.Typed, error) {
 	}
 	if t.Hops, err = hops(hopBody{b.Edges, b.Direction, b.Where, b.SkipSupernodes, b.MaxDegree, b.Sample, b.HopLimit}, b.PerHop); err != nil {
 		return nil, err
+	}
+	if r := b.Rank; r != nil {
+		if t.Rank, err = traverse.NewRank(r.Property, r.Similarity, r.Vector); err != nil {
+			return nil, err
+		}
 	}
 	mode, ok := traverse.Modes[b.Mode]
 	if !ok {

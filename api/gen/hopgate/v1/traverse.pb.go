@@ -545,6 +545,7 @@ type TraverseRequest struct {
 	Seed          int64             `protobuf:"varint,11,opt,name=seed,proto3" json:"seed,omitempty"`
 	Parameters    map[string]*Value `protobuf:"bytes,12,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Budget        *RequestBudget    `protobuf:"bytes,13,opt,name=budget,proto3" json:"budget,omitempty"`
+	Rank          *Rank             `protobuf:"bytes,14,opt,name=rank,proto3" json:"rank,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -670,6 +671,76 @@ func (x *TraverseRequest) GetBudget() *RequestBudget {
 	return nil
 }
 
+func (x *TraverseRequest) GetRank() *Rank {
+	if x != nil {
+		return x.Rank
+	}
+	return nil
+}
+
+// Rank orders rows by how similar a property of v is to a vector, the most similar first. It leaves out rows whose property is no vector of
+// as many dimensions. The expressions of returns may name the score.
+type Rank struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Property string                 `protobuf:"bytes,1,opt,name=property,proto3" json:"property,omitempty"`
+	Vector   []float64              `protobuf:"fixed64,2,rep,packed,name=vector,proto3" json:"vector,omitempty"`
+	// cosine, the default, or euclidean.
+	Similarity    string `protobuf:"bytes,3,opt,name=similarity,proto3" json:"similarity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rank) Reset() {
+	*x = Rank{}
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rank) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rank) ProtoMessage() {}
+
+func (x *Rank) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rank.ProtoReflect.Descriptor instead.
+func (*Rank) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Rank) GetProperty() string {
+	if x != nil {
+		return x.Property
+	}
+	return ""
+}
+
+func (x *Rank) GetVector() []float64 {
+	if x != nil {
+		return x.Vector
+	}
+	return nil
+}
+
+func (x *Rank) GetSimilarity() string {
+	if x != nil {
+		return x.Similarity
+	}
+	return ""
+}
+
 // TraverseResponse is one part of the response: the columns, then rows, then the summary.
 type TraverseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -685,7 +756,7 @@ type TraverseResponse struct {
 
 func (x *TraverseResponse) Reset() {
 	*x = TraverseResponse{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[6]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +768,7 @@ func (x *TraverseResponse) String() string {
 func (*TraverseResponse) ProtoMessage() {}
 
 func (x *TraverseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[6]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +781,7 @@ func (x *TraverseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraverseResponse.ProtoReflect.Descriptor instead.
 func (*TraverseResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TraverseResponse) GetPart() isTraverseResponse_Part {
@@ -779,7 +850,7 @@ type TraverseHeader struct {
 
 func (x *TraverseHeader) Reset() {
 	*x = TraverseHeader{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[7]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +862,7 @@ func (x *TraverseHeader) String() string {
 func (*TraverseHeader) ProtoMessage() {}
 
 func (x *TraverseHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[7]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +875,7 @@ func (x *TraverseHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraverseHeader.ProtoReflect.Descriptor instead.
 func (*TraverseHeader) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TraverseHeader) GetFields() []string {
@@ -830,7 +901,7 @@ type TraverseSummary struct {
 
 func (x *TraverseSummary) Reset() {
 	*x = TraverseSummary{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[8]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +913,7 @@ func (x *TraverseSummary) String() string {
 func (*TraverseSummary) ProtoMessage() {}
 
 func (x *TraverseSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[8]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +926,7 @@ func (x *TraverseSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraverseSummary.ProtoReflect.Descriptor instead.
 func (*TraverseSummary) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TraverseSummary) GetRows() uint64 {
@@ -905,7 +976,7 @@ type HopCount struct {
 
 func (x *HopCount) Reset() {
 	*x = HopCount{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[9]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +988,7 @@ func (x *HopCount) String() string {
 func (*HopCount) ProtoMessage() {}
 
 func (x *HopCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[9]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1001,7 @@ func (x *HopCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HopCount.ProtoReflect.Descriptor instead.
 func (*HopCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *HopCount) GetHop() uint32 {
@@ -976,7 +1047,7 @@ type ShortestPathRequest struct {
 
 func (x *ShortestPathRequest) Reset() {
 	*x = ShortestPathRequest{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[10]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1059,7 @@ func (x *ShortestPathRequest) String() string {
 func (*ShortestPathRequest) ProtoMessage() {}
 
 func (x *ShortestPathRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[10]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1072,7 @@ func (x *ShortestPathRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShortestPathRequest.ProtoReflect.Descriptor instead.
 func (*ShortestPathRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ShortestPathRequest) GetGraph() string {
@@ -1088,7 +1159,7 @@ type PathResponse struct {
 
 func (x *PathResponse) Reset() {
 	*x = PathResponse{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[11]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1171,7 @@ func (x *PathResponse) String() string {
 func (*PathResponse) ProtoMessage() {}
 
 func (x *PathResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[11]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1184,7 @@ func (x *PathResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathResponse.ProtoReflect.Descriptor instead.
 func (*PathResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PathResponse) GetPart() isPathResponse_Part {
@@ -1167,7 +1238,7 @@ type PathBatch struct {
 
 func (x *PathBatch) Reset() {
 	*x = PathBatch{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[12]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1250,7 @@ func (x *PathBatch) String() string {
 func (*PathBatch) ProtoMessage() {}
 
 func (x *PathBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[12]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1263,7 @@ func (x *PathBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathBatch.ProtoReflect.Descriptor instead.
 func (*PathBatch) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PathBatch) GetPaths() []*FoundPath {
@@ -1213,7 +1284,7 @@ type FoundPath struct {
 
 func (x *FoundPath) Reset() {
 	*x = FoundPath{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[13]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1296,7 @@ func (x *FoundPath) String() string {
 func (*FoundPath) ProtoMessage() {}
 
 func (x *FoundPath) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[13]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1309,7 @@ func (x *FoundPath) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundPath.ProtoReflect.Descriptor instead.
 func (*FoundPath) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FoundPath) GetPath() *Path {
@@ -1270,7 +1341,7 @@ type SubgraphRequest struct {
 
 func (x *SubgraphRequest) Reset() {
 	*x = SubgraphRequest{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[14]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1353,7 @@ func (x *SubgraphRequest) String() string {
 func (*SubgraphRequest) ProtoMessage() {}
 
 func (x *SubgraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[14]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1366,7 @@ func (x *SubgraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubgraphRequest.ProtoReflect.Descriptor instead.
 func (*SubgraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SubgraphRequest) GetGraph() string {
@@ -1354,7 +1425,7 @@ type SubgraphLayer struct {
 
 func (x *SubgraphLayer) Reset() {
 	*x = SubgraphLayer{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[15]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1437,7 @@ func (x *SubgraphLayer) String() string {
 func (*SubgraphLayer) ProtoMessage() {}
 
 func (x *SubgraphLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[15]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1450,7 @@ func (x *SubgraphLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubgraphLayer.ProtoReflect.Descriptor instead.
 func (*SubgraphLayer) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SubgraphLayer) GetStep() uint32 {
@@ -1425,7 +1496,7 @@ type GetVerticesRequest struct {
 
 func (x *GetVerticesRequest) Reset() {
 	*x = GetVerticesRequest{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[16]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1508,7 @@ func (x *GetVerticesRequest) String() string {
 func (*GetVerticesRequest) ProtoMessage() {}
 
 func (x *GetVerticesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[16]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1521,7 @@ func (x *GetVerticesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVerticesRequest.ProtoReflect.Descriptor instead.
 func (*GetVerticesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetVerticesRequest) GetGraph() string {
@@ -1498,7 +1569,7 @@ type VertexBatch struct {
 
 func (x *VertexBatch) Reset() {
 	*x = VertexBatch{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[17]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1581,7 @@ func (x *VertexBatch) String() string {
 func (*VertexBatch) ProtoMessage() {}
 
 func (x *VertexBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[17]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1594,7 @@ func (x *VertexBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VertexBatch.ProtoReflect.Descriptor instead.
 func (*VertexBatch) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *VertexBatch) GetVertices() []*Vertex {
@@ -1549,7 +1620,7 @@ type GetEdgesRequest struct {
 
 func (x *GetEdgesRequest) Reset() {
 	*x = GetEdgesRequest{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[18]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1632,7 @@ func (x *GetEdgesRequest) String() string {
 func (*GetEdgesRequest) ProtoMessage() {}
 
 func (x *GetEdgesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[18]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1645,7 @@ func (x *GetEdgesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEdgesRequest.ProtoReflect.Descriptor instead.
 func (*GetEdgesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetEdgesRequest) GetGraph() string {
@@ -1636,7 +1707,7 @@ type EdgeBatch struct {
 
 func (x *EdgeBatch) Reset() {
 	*x = EdgeBatch{}
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[19]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1719,7 @@ func (x *EdgeBatch) String() string {
 func (*EdgeBatch) ProtoMessage() {}
 
 func (x *EdgeBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_traverse_proto_msgTypes[19]
+	mi := &file_hopgate_v1_traverse_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1732,7 @@ func (x *EdgeBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeBatch.ProtoReflect.Descriptor instead.
 func (*EdgeBatch) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_v1_traverse_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EdgeBatch) GetEdges() []*Edge {
@@ -1705,7 +1776,7 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\bmax_rows\x18\x02 \x01(\x04R\amaxRows\x12\x1b\n" +
 	"\tmax_bytes\x18\x03 \x01(\x04R\bmaxBytes\x123\n" +
 	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12\x18\n" +
-	"\apartial\x18\x05 \x01(\bR\apartial\"\xbb\x04\n" +
+	"\apartial\x18\x05 \x01(\bR\apartial\"\xe1\x04\n" +
 	"\x0fTraverseRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12#\n" +
@@ -1722,11 +1793,18 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\f \x03(\v2+.hopgate.v1.TraverseRequest.ParametersEntryR\n" +
 	"parameters\x121\n" +
-	"\x06budget\x18\r \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x1aP\n" +
+	"\x06budget\x18\r \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12$\n" +
+	"\x04rank\x18\x0e \x01(\v2\x10.hopgate.v1.RankR\x04rank\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01B\v\n" +
-	"\t_min_hops\"\xb5\x01\n" +
+	"\t_min_hops\"Z\n" +
+	"\x04Rank\x12\x1a\n" +
+	"\bproperty\x18\x01 \x01(\tR\bproperty\x12\x16\n" +
+	"\x06vector\x18\x02 \x03(\x01R\x06vector\x12\x1e\n" +
+	"\n" +
+	"similarity\x18\x03 \x01(\tR\n" +
+	"similarity\"\xb5\x01\n" +
 	"\x10TraverseResponse\x124\n" +
 	"\x06header\x18\x01 \x01(\v2\x1a.hopgate.v1.TraverseHeaderH\x00R\x06header\x12*\n" +
 	"\x04rows\x18\x02 \x01(\v2\x14.hopgate.v1.RowBatchH\x00R\x04rows\x127\n" +
@@ -1844,7 +1922,7 @@ func file_hopgate_v1_traverse_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_v1_traverse_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hopgate_v1_traverse_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_hopgate_v1_traverse_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_hopgate_v1_traverse_proto_goTypes = []any{
 	(Direction)(0),              // 0: hopgate.v1.Direction
 	(TraverseMode)(0),           // 1: hopgate.v1.TraverseMode
@@ -1854,86 +1932,88 @@ var file_hopgate_v1_traverse_proto_goTypes = []any{
 	(*Hop)(nil),                 // 5: hopgate.v1.Hop
 	(*RequestBudget)(nil),       // 6: hopgate.v1.RequestBudget
 	(*TraverseRequest)(nil),     // 7: hopgate.v1.TraverseRequest
-	(*TraverseResponse)(nil),    // 8: hopgate.v1.TraverseResponse
-	(*TraverseHeader)(nil),      // 9: hopgate.v1.TraverseHeader
-	(*TraverseSummary)(nil),     // 10: hopgate.v1.TraverseSummary
-	(*HopCount)(nil),            // 11: hopgate.v1.HopCount
-	(*ShortestPathRequest)(nil), // 12: hopgate.v1.ShortestPathRequest
-	(*PathResponse)(nil),        // 13: hopgate.v1.PathResponse
-	(*PathBatch)(nil),           // 14: hopgate.v1.PathBatch
-	(*FoundPath)(nil),           // 15: hopgate.v1.FoundPath
-	(*SubgraphRequest)(nil),     // 16: hopgate.v1.SubgraphRequest
-	(*SubgraphLayer)(nil),       // 17: hopgate.v1.SubgraphLayer
-	(*GetVerticesRequest)(nil),  // 18: hopgate.v1.GetVerticesRequest
-	(*VertexBatch)(nil),         // 19: hopgate.v1.VertexBatch
-	(*GetEdgesRequest)(nil),     // 20: hopgate.v1.GetEdgesRequest
-	(*EdgeBatch)(nil),           // 21: hopgate.v1.EdgeBatch
-	nil,                         // 22: hopgate.v1.TraverseRequest.ParametersEntry
-	nil,                         // 23: hopgate.v1.ShortestPathRequest.ParametersEntry
-	nil,                         // 24: hopgate.v1.SubgraphRequest.ParametersEntry
-	nil,                         // 25: hopgate.v1.GetVerticesRequest.ParametersEntry
-	nil,                         // 26: hopgate.v1.GetEdgesRequest.ParametersEntry
-	(*Value)(nil),               // 27: hopgate.v1.Value
-	(*durationpb.Duration)(nil), // 28: google.protobuf.Duration
-	(*RowBatch)(nil),            // 29: hopgate.v1.RowBatch
-	(*Notification)(nil),        // 30: hopgate.v1.Notification
-	(*Path)(nil),                // 31: hopgate.v1.Path
-	(*Vertex)(nil),              // 32: hopgate.v1.Vertex
-	(*Edge)(nil),                // 33: hopgate.v1.Edge
+	(*Rank)(nil),                // 8: hopgate.v1.Rank
+	(*TraverseResponse)(nil),    // 9: hopgate.v1.TraverseResponse
+	(*TraverseHeader)(nil),      // 10: hopgate.v1.TraverseHeader
+	(*TraverseSummary)(nil),     // 11: hopgate.v1.TraverseSummary
+	(*HopCount)(nil),            // 12: hopgate.v1.HopCount
+	(*ShortestPathRequest)(nil), // 13: hopgate.v1.ShortestPathRequest
+	(*PathResponse)(nil),        // 14: hopgate.v1.PathResponse
+	(*PathBatch)(nil),           // 15: hopgate.v1.PathBatch
+	(*FoundPath)(nil),           // 16: hopgate.v1.FoundPath
+	(*SubgraphRequest)(nil),     // 17: hopgate.v1.SubgraphRequest
+	(*SubgraphLayer)(nil),       // 18: hopgate.v1.SubgraphLayer
+	(*GetVerticesRequest)(nil),  // 19: hopgate.v1.GetVerticesRequest
+	(*VertexBatch)(nil),         // 20: hopgate.v1.VertexBatch
+	(*GetEdgesRequest)(nil),     // 21: hopgate.v1.GetEdgesRequest
+	(*EdgeBatch)(nil),           // 22: hopgate.v1.EdgeBatch
+	nil,                         // 23: hopgate.v1.TraverseRequest.ParametersEntry
+	nil,                         // 24: hopgate.v1.ShortestPathRequest.ParametersEntry
+	nil,                         // 25: hopgate.v1.SubgraphRequest.ParametersEntry
+	nil,                         // 26: hopgate.v1.GetVerticesRequest.ParametersEntry
+	nil,                         // 27: hopgate.v1.GetEdgesRequest.ParametersEntry
+	(*Value)(nil),               // 28: hopgate.v1.Value
+	(*durationpb.Duration)(nil), // 29: google.protobuf.Duration
+	(*RowBatch)(nil),            // 30: hopgate.v1.RowBatch
+	(*Notification)(nil),        // 31: hopgate.v1.Notification
+	(*Path)(nil),                // 32: hopgate.v1.Path
+	(*Vertex)(nil),              // 33: hopgate.v1.Vertex
+	(*Edge)(nil),                // 34: hopgate.v1.Edge
 }
 var file_hopgate_v1_traverse_proto_depIdxs = []int32{
 	3,  // 0: hopgate.v1.VertexSelector.key:type_name -> hopgate.v1.KeySelector
 	4,  // 1: hopgate.v1.VertexSelector.element_ids:type_name -> hopgate.v1.ElementIds
-	27, // 2: hopgate.v1.KeySelector.values:type_name -> hopgate.v1.Value
+	28, // 2: hopgate.v1.KeySelector.values:type_name -> hopgate.v1.Value
 	0,  // 3: hopgate.v1.Hop.direction:type_name -> hopgate.v1.Direction
-	28, // 4: hopgate.v1.RequestBudget.timeout:type_name -> google.protobuf.Duration
+	29, // 4: hopgate.v1.RequestBudget.timeout:type_name -> google.protobuf.Duration
 	2,  // 5: hopgate.v1.TraverseRequest.from:type_name -> hopgate.v1.VertexSelector
 	5,  // 6: hopgate.v1.TraverseRequest.hops:type_name -> hopgate.v1.Hop
 	1,  // 7: hopgate.v1.TraverseRequest.mode:type_name -> hopgate.v1.TraverseMode
-	22, // 8: hopgate.v1.TraverseRequest.parameters:type_name -> hopgate.v1.TraverseRequest.ParametersEntry
+	23, // 8: hopgate.v1.TraverseRequest.parameters:type_name -> hopgate.v1.TraverseRequest.ParametersEntry
 	6,  // 9: hopgate.v1.TraverseRequest.budget:type_name -> hopgate.v1.RequestBudget
-	9,  // 10: hopgate.v1.TraverseResponse.header:type_name -> hopgate.v1.TraverseHeader
-	29, // 11: hopgate.v1.TraverseResponse.rows:type_name -> hopgate.v1.RowBatch
-	10, // 12: hopgate.v1.TraverseResponse.summary:type_name -> hopgate.v1.TraverseSummary
-	11, // 13: hopgate.v1.TraverseSummary.hops:type_name -> hopgate.v1.HopCount
-	30, // 14: hopgate.v1.TraverseSummary.notifications:type_name -> hopgate.v1.Notification
-	2,  // 15: hopgate.v1.ShortestPathRequest.from:type_name -> hopgate.v1.VertexSelector
-	2,  // 16: hopgate.v1.ShortestPathRequest.to:type_name -> hopgate.v1.VertexSelector
-	5,  // 17: hopgate.v1.ShortestPathRequest.hop:type_name -> hopgate.v1.Hop
-	23, // 18: hopgate.v1.ShortestPathRequest.parameters:type_name -> hopgate.v1.ShortestPathRequest.ParametersEntry
-	6,  // 19: hopgate.v1.ShortestPathRequest.budget:type_name -> hopgate.v1.RequestBudget
-	14, // 20: hopgate.v1.PathResponse.paths:type_name -> hopgate.v1.PathBatch
-	10, // 21: hopgate.v1.PathResponse.summary:type_name -> hopgate.v1.TraverseSummary
-	15, // 22: hopgate.v1.PathBatch.paths:type_name -> hopgate.v1.FoundPath
-	31, // 23: hopgate.v1.FoundPath.path:type_name -> hopgate.v1.Path
-	2,  // 24: hopgate.v1.SubgraphRequest.from:type_name -> hopgate.v1.VertexSelector
-	5,  // 25: hopgate.v1.SubgraphRequest.hops:type_name -> hopgate.v1.Hop
-	24, // 26: hopgate.v1.SubgraphRequest.parameters:type_name -> hopgate.v1.SubgraphRequest.ParametersEntry
-	6,  // 27: hopgate.v1.SubgraphRequest.budget:type_name -> hopgate.v1.RequestBudget
-	32, // 28: hopgate.v1.SubgraphLayer.vertices:type_name -> hopgate.v1.Vertex
-	33, // 29: hopgate.v1.SubgraphLayer.edges:type_name -> hopgate.v1.Edge
-	10, // 30: hopgate.v1.SubgraphLayer.summary:type_name -> hopgate.v1.TraverseSummary
-	2,  // 31: hopgate.v1.GetVerticesRequest.from:type_name -> hopgate.v1.VertexSelector
-	25, // 32: hopgate.v1.GetVerticesRequest.parameters:type_name -> hopgate.v1.GetVerticesRequest.ParametersEntry
-	6,  // 33: hopgate.v1.GetVerticesRequest.budget:type_name -> hopgate.v1.RequestBudget
-	32, // 34: hopgate.v1.VertexBatch.vertices:type_name -> hopgate.v1.Vertex
-	2,  // 35: hopgate.v1.GetEdgesRequest.from:type_name -> hopgate.v1.VertexSelector
-	2,  // 36: hopgate.v1.GetEdgesRequest.to:type_name -> hopgate.v1.VertexSelector
-	5,  // 37: hopgate.v1.GetEdgesRequest.hop:type_name -> hopgate.v1.Hop
-	4,  // 38: hopgate.v1.GetEdgesRequest.element_ids:type_name -> hopgate.v1.ElementIds
-	26, // 39: hopgate.v1.GetEdgesRequest.parameters:type_name -> hopgate.v1.GetEdgesRequest.ParametersEntry
-	6,  // 40: hopgate.v1.GetEdgesRequest.budget:type_name -> hopgate.v1.RequestBudget
-	33, // 41: hopgate.v1.EdgeBatch.edges:type_name -> hopgate.v1.Edge
-	27, // 42: hopgate.v1.TraverseRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 43: hopgate.v1.ShortestPathRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 44: hopgate.v1.SubgraphRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 45: hopgate.v1.GetVerticesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 46: hopgate.v1.GetEdgesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	8,  // 10: hopgate.v1.TraverseRequest.rank:type_name -> hopgate.v1.Rank
+	10, // 11: hopgate.v1.TraverseResponse.header:type_name -> hopgate.v1.TraverseHeader
+	30, // 12: hopgate.v1.TraverseResponse.rows:type_name -> hopgate.v1.RowBatch
+	11, // 13: hopgate.v1.TraverseResponse.summary:type_name -> hopgate.v1.TraverseSummary
+	12, // 14: hopgate.v1.TraverseSummary.hops:type_name -> hopgate.v1.HopCount
+	31, // 15: hopgate.v1.TraverseSummary.notifications:type_name -> hopgate.v1.Notification
+	2,  // 16: hopgate.v1.ShortestPathRequest.from:type_name -> hopgate.v1.VertexSelector
+	2,  // 17: hopgate.v1.ShortestPathRequest.to:type_name -> hopgate.v1.VertexSelector
+	5,  // 18: hopgate.v1.ShortestPathRequest.hop:type_name -> hopgate.v1.Hop
+	24, // 19: hopgate.v1.ShortestPathRequest.parameters:type_name -> hopgate.v1.ShortestPathRequest.ParametersEntry
+	6,  // 20: hopgate.v1.ShortestPathRequest.budget:type_name -> hopgate.v1.RequestBudget
+	15, // 21: hopgate.v1.PathResponse.paths:type_name -> hopgate.v1.PathBatch
+	11, // 22: hopgate.v1.PathResponse.summary:type_name -> hopgate.v1.TraverseSummary
+	16, // 23: hopgate.v1.PathBatch.paths:type_name -> hopgate.v1.FoundPath
+	32, // 24: hopgate.v1.FoundPath.path:type_name -> hopgate.v1.Path
+	2,  // 25: hopgate.v1.SubgraphRequest.from:type_name -> hopgate.v1.VertexSelector
+	5,  // 26: hopgate.v1.SubgraphRequest.hops:type_name -> hopgate.v1.Hop
+	25, // 27: hopgate.v1.SubgraphRequest.parameters:type_name -> hopgate.v1.SubgraphRequest.ParametersEntry
+	6,  // 28: hopgate.v1.SubgraphRequest.budget:type_name -> hopgate.v1.RequestBudget
+	33, // 29: hopgate.v1.SubgraphLayer.vertices:type_name -> hopgate.v1.Vertex
+	34, // 30: hopgate.v1.SubgraphLayer.edges:type_name -> hopgate.v1.Edge
+	11, // 31: hopgate.v1.SubgraphLayer.summary:type_name -> hopgate.v1.TraverseSummary
+	2,  // 32: hopgate.v1.GetVerticesRequest.from:type_name -> hopgate.v1.VertexSelector
+	26, // 33: hopgate.v1.GetVerticesRequest.parameters:type_name -> hopgate.v1.GetVerticesRequest.ParametersEntry
+	6,  // 34: hopgate.v1.GetVerticesRequest.budget:type_name -> hopgate.v1.RequestBudget
+	33, // 35: hopgate.v1.VertexBatch.vertices:type_name -> hopgate.v1.Vertex
+	2,  // 36: hopgate.v1.GetEdgesRequest.from:type_name -> hopgate.v1.VertexSelector
+	2,  // 37: hopgate.v1.GetEdgesRequest.to:type_name -> hopgate.v1.VertexSelector
+	5,  // 38: hopgate.v1.GetEdgesRequest.hop:type_name -> hopgate.v1.Hop
+	4,  // 39: hopgate.v1.GetEdgesRequest.element_ids:type_name -> hopgate.v1.ElementIds
+	27, // 40: hopgate.v1.GetEdgesRequest.parameters:type_name -> hopgate.v1.GetEdgesRequest.ParametersEntry
+	6,  // 41: hopgate.v1.GetEdgesRequest.budget:type_name -> hopgate.v1.RequestBudget
+	34, // 42: hopgate.v1.EdgeBatch.edges:type_name -> hopgate.v1.Edge
+	28, // 43: hopgate.v1.TraverseRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 44: hopgate.v1.ShortestPathRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 45: hopgate.v1.SubgraphRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 46: hopgate.v1.GetVerticesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 47: hopgate.v1.GetEdgesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_traverse_proto_init() }
@@ -1949,12 +2029,12 @@ func file_hopgate_v1_traverse_proto_init() {
 		(*VertexSelector_ElementIds)(nil),
 	}
 	file_hopgate_v1_traverse_proto_msgTypes[5].OneofWrappers = []any{}
-	file_hopgate_v1_traverse_proto_msgTypes[6].OneofWrappers = []any{
+	file_hopgate_v1_traverse_proto_msgTypes[7].OneofWrappers = []any{
 		(*TraverseResponse_Header)(nil),
 		(*TraverseResponse_Rows)(nil),
 		(*TraverseResponse_Summary)(nil),
 	}
-	file_hopgate_v1_traverse_proto_msgTypes[11].OneofWrappers = []any{
+	file_hopgate_v1_traverse_proto_msgTypes[12].OneofWrappers = []any{
 		(*PathResponse_Paths)(nil),
 		(*PathResponse_Summary)(nil),
 	}
@@ -1964,7 +2044,7 @@ func file_hopgate_v1_traverse_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_traverse_proto_rawDesc), len(file_hopgate_v1_traverse_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
