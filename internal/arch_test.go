@@ -22,6 +22,7 @@ internal/graph
 internal/graph/spatial
 internal/graph/vector
 internal/access
+internal/search
 internal/storage/keys
 internal/storage/cache
 internal/storage

@@ -38,9 +38,11 @@ const (
 	PointIndex
 	// VectorIndex ranks vectors by their similarity to another. It has no entries: a search reads the property itself.
 	VectorIndex
+	// FullTextIndex finds the words of texts. Its entries lie in a store of their own.
+	FullTextIndex
 )
 
-var indexKinds = [...]string{RangeIndex: "RANGE", PointIndex: "POINT", VectorIndex: "VECTOR"}
+var indexKinds = [...]string{RangeIndex: "RANGE", PointIndex: "POINT", VectorIndex: "VECTOR", FullTextIndex: "FULLTEXT"}
 
 // String returns the kind in Cypher's syntax.
 func (k IndexKind) String() string {
@@ -57,6 +59,8 @@ func (k IndexKind) Provider() string {
 		return "point-1.0"
 	case VectorIndex:
 		return "vector-2.0"
+	case FullTextIndex:
+		return "fulltext-1.0"
 	}
 	return "range-1.0"
 }
@@ -89,7 +93,25 @@ type Index struct {
 	TTL time.Duration
 	// Vector are the settings of a vector index.
 	Vector VectorOptions
+	// Text are the settings of a full-text index.
+	Text TextOptions
 }
+
+// TextOptions are the settings of a full-text index. The zero value is the default but for the analyzer's name.
+type TextOptions struct {
+	// More are labels, or types, beside the index's own.
+	More []string
+	// Analyzer names what splits texts into terms.
+	Analyzer string
+	// Eventual means that searches do not wait until the index has all changes of their snapshot, nor see the transaction's own.
+	Eventual bool
+}
+
+// DefaultAnalyzer is that of full-text indexes that name none.
+const DefaultAnalyzer = "standard-no-stop-words"
+
+// Names returns the labels or types that the index is over.
+func (ix *Index) Names() []string { return append([]string{ix.Label + ix.Type}, ix.Text.More...) }
 
 // Clash returns an index of the list that conflicts with ix, because it has the same name, or covers the same properties and both or
 // neither have entries; nil if none does.
@@ -97,7 +119,7 @@ func (ix *Index) Clash(list []Index) *Index {
 	for i := range list {
 		o := &list[i]
 		bare := ix.Label == "" && ix.Type == ""
-		same := !bare && o.Label == ix.Label && o.Type == ix.Type && o.Kind == ix.Kind && o.Indexed == ix.Indexed && slices.Equal(o.Props, ix.Props)
+		same := !bare && o.Label == ix.Label && o.Type == ix.Type && o.Kind == ix.Kind && o.Indexed == ix.Indexed && slices.Equal(o.Props, ix.Props) && slices.Equal(o.Text.More, ix.Text.More)
 		if ix.Name != "" && o.Name == ix.Name || same {
 			return o
 		}
