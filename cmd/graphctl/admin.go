@@ -100,6 +100,8 @@ func indexKind(ix *pb.Index) string {
 		return "point index"
 	case ix.GetKind() == graph.VectorIndex.String():
 		return "vector index"
+	case ix.GetKind() == graph.FullTextIndex.String():
+		return "full-text index"
 	}
 	return "index"
 }

@@ -150,6 +150,18 @@ func indexStatement(ix *pb.Index) string {
 	case graph.VectorIndex.String():
 		kind, options = "VECTOR ", vectorOptions(ix.GetVector())
 	}
+	if o := ix.GetFullText(); ix.GetKind() == graph.FullTextIndex.String() {
+		for _, name := range o.GetMore() {
+			more := "|" + quoteName(name)
+			if ix.GetType() != "" {
+				pattern = strings.TrimSuffix(pattern, "]-()") + more + "]-()"
+			} else {
+				pattern = strings.TrimSuffix(pattern, ")") + more + ")"
+			}
+		}
+		kind, list = "FULLTEXT ", "EACH ["+strings.Join(props, ", ")+"]"
+		options = fmt.Sprintf(" OPTIONS {indexConfig: {`fulltext.analyzer`: %s, `fulltext.eventually_consistent`: %t}}", quoteText(o.GetAnalyzer()), o.GetEventuallyConsistent())
+	}
 	return "CREATE " + kind + "INDEX " + name + " IF NOT EXISTS FOR " + pattern + " ON " + list + options
 }
 

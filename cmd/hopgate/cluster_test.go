@@ -205,6 +205,16 @@ var clusterStatements = []string{
 	"CALL db.index.vector.queryNodes('likes', 3, [99.75, 1.5, 3.25]) YIELD node, score RETURN node.id AS id, score",
 	"MATCH (p:Person) WITH p, vector.similarity.cosine(p.v, [1, 2, 3]) AS score WHERE score > 0.99 RETURN p.id AS id, score ORDER BY score DESC, id LIMIT 20",
 	"MATCH (p:Person {id: 7})-[:KNOWS*1..2]->(q) WHERE q.v IS NOT NULL RETURN q.id AS id, vector.similarity.cosine(q.v, [1, 2, 3]) AS score ORDER BY score DESC, id LIMIT 3",
+	"CREATE FULLTEXT INDEX texts FOR (p:Person|Odd) ON EACH [p.name, p.story] OPTIONS {indexConfig: {`fulltext.analyzer`: 'english'}}",
+	"CREATE FULLTEXT INDEX how FOR ()-[k:KNOWS]-() ON EACH [k.how]",
+	"SHOW FULLTEXT INDEXES YIELD name, state, labelsOrTypes, options, createStatement",
+	"MATCH (p:Person) SET p.story = CASE p.id % 3 WHEN 0 THEN 'graphs and queries' WHEN 1 THEN ['shards of graphs', 'commits'] END",
+	"CALL db.index.fulltext.queryNodes('texts', 'graph AND query') YIELD node, score RETURN count(node), round(min(score), 4), round(max(score), 4)",
+	"CALL db.index.fulltext.queryNodes('texts', 'three~ OR shard^2', {limit: 1000}) YIELD node, score RETURN node.id AS id, round(score, 4) AS score ORDER BY score DESC, id LIMIT 20",
+	"MATCH (p:Person {id: 9}) SET p.story = 'unheard of' WITH p CALL db.index.fulltext.queryNodes('texts', 'unheard OR p9*') YIELD node RETURN node.id AS id ORDER BY id",
+	"MATCH (p:Person)-[k:KNOWS]->(q) WHERE k.since % 5 = 0 SET k.how = 'by chance ' + q.name RETURN count(*)",
+	`CALL db.index.fulltext.queryRelationships('how', '"by chance p7" OR p8') YIELD relationship AS k RETURN startNode(k).id AS src, endNode(k).id AS dst, k.how ORDER BY src, dst`,
+	"CALL db.index.fulltext.awaitEventuallyConsistentIndexRefresh()",
 }
 
 // A cluster answers as a server of one process does, through either gateway.

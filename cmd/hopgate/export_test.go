@@ -147,6 +147,8 @@ func TestExport(t *testing.T) {
 			s.graphctl("query", "CREATE POINT INDEX q FOR ()-[r:Z]-() ON (r.p2)")
 			s.graphctl("query", "CREATE VECTOR INDEX v FOR (n:B) ON n.p1 OPTIONS {indexConfig: {`vector.dimensions`: 3, `vector.similarity_function`: 'euclidean', "+
 				"`vector.hnsw.m`: 9, `vector.hnsw.ef_construction`: 99, `vector.quantization.enabled`: false}}")
+			s.graphctl("query", "CREATE FULLTEXT INDEX f FOR (n:A|B) ON EACH [n.p1, n.p2] OPTIONS {indexConfig: {`fulltext.analyzer`: 'english', `fulltext.eventually_consistent`: true}}")
+			s.graphctl("query", "CREATE FULLTEXT INDEX g FOR ()-[r:Z|R]-() ON EACH [r.p2]")
 			s.graphctl("query", "CREATE VECTOR INDEX w FOR ()-[r:Z]-() ON r.p2")
 			s.graphctl("query", "CREATE LABEL `q``(:ID){}, 'l'\"` OPTIONS {ttl: 'P9DT0.5S'}")
 			s.graphctl("query", "CREATE LABEL Session OPTIONS {ttl: 'P2D', property: 'it\\\\s \\'at\\''}")

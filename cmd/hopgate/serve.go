@@ -85,6 +85,7 @@ func storeOptions(c *config.Config, memory config.Budget, log *slog.Logger) loca
 	return local.Options{
 		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: memory.CacheMode, CacheBytes: memory.BlockCache,
 		DecodedBytes:  memory.Topology,
+		TextBytes:     memory.Text,
 		MemtableBytes: int(memory.Memtable), TxBytes: int(min(max(memory.Query, 1<<16), 512<<20)), Logger: log,
 	}
 }

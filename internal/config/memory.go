@@ -17,6 +17,7 @@ type Budget struct {
 	BlockCache int64 // Pebble's blocks; 0 disables the cache
 	Topology   int64 // the topology cache; negative disables it
 	Memtable   int64 // one memtable, of which each shard has several
+	Text       int64 // changes of full-text indexes on their way to the disk
 	Query      int64 // one query
 	Queries    int64 // all queries in total
 	GoHeap     int64 // the Go runtime: the memory besides what is off the heap
@@ -25,8 +26,8 @@ type Budget struct {
 // memtables is the approximate number of memtables of a shard in memory: two stores, each with one being filled and one being flushed.
 const memtables = 4
 
-// Split divides the memory of the configuration: three tenths to blocks, three tenths to the topology cache, a tenth to memtables, and the
-// rest to queries, of which one or all together may use a quarter of the whole.
+// Split divides the memory of the configuration: three tenths to blocks, three tenths to the topology cache, a tenth to memtables, a twentieth
+// to changes of full-text indexes, and the rest to queries, of which one or all together may use a quarter of the whole.
 func (c *Config) Split() Budget {
 	total := int64(c.Memory)
 	if total == 0 {
@@ -45,6 +46,7 @@ func (c *Config) Split() Budget {
 		b.Topology = int64(size)
 	}
 	b.Memtable = min(max(total/10/int64(memtables*c.Shards), 1<<20), 64<<20)
+	b.Text = min(max(total/20, 4<<20), 256<<20)
 	if b.Query == 0 {
 		b.Query = total / 4
 	}

@@ -16,7 +16,7 @@ type labelSets interface {
 
 // vertexKey returns the key of a vertex in an index, if it has one.
 func (s *state) vertexKey(x *index, v *vertex) (string, bool) {
-	if v == nil || !x.Indexed || x.Label == "" || !x.sets.hasLabel(v.labels, x.label) {
+	if v == nil || !x.Indexed || x.Kind == graph.FullTextIndex || x.Label == "" || !x.sets.hasLabel(v.labels, x.label) {
 		return "", false
 	}
 	return tupleKey(x.values(v.props))

@@ -14,7 +14,7 @@ import (
 // index returns an index that may be read, over vertices or edges.
 func (t *Tx) index(id graph.IndexID, edges bool) (*index, error) {
 	for i := range t.state.indexes {
-		if x := &t.state.indexes[i]; x.ID == id && x.Indexed && edges == (x.Type != "") {
+		if x := &t.state.indexes[i]; x.ID == id && x.Indexed && x.Kind != graph.FullTextIndex && edges == (x.Type != "") {
 			return x, nil
 		}
 	}

@@ -119,7 +119,7 @@ func (t *Tx) count() *graph.Counts {
 	}
 	for i := range t.state.indexes {
 		x := &t.state.indexes[i]
-		if x.Indexed && x.Label != "" {
+		if x.Indexed && x.Kind != graph.FullTextIndex && x.Label != "" {
 			c.Distinct[x.Name] = uint64(len(t.state.entries[x.ID]))
 		}
 	}

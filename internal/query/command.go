@@ -74,6 +74,13 @@ func newIndex(list []graph.Index, c *cypher.CreateIndex, params map[string]graph
 			return ix, false, err
 		}
 	}
+	if ix.Kind == graph.FullTextIndex {
+		more := ix.Text.More
+		if ix.Text, err = textOptions(c.Options, params); err != nil {
+			return ix, false, err
+		}
+		ix.Text.More = more
+	}
 	if ix.Name == "" {
 		kind := "index"
 		switch {
@@ -82,7 +89,7 @@ func newIndex(list []graph.Index, c *cypher.CreateIndex, params map[string]graph
 		case ix.Kind != graph.RangeIndex:
 			kind = strings.ToLower(ix.Kind.String()) + "_index"
 		}
-		ix.Name = kind + "_" + ix.Label + ix.Type + "_" + strings.Join(ix.Props, "_")
+		ix.Name = kind + "_" + strings.Join(ix.Names(), "_") + "_" + strings.Join(ix.Props, "_")
 		if ix.Required {
 			ix.Name += "_required"
 		}

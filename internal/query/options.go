@@ -2,10 +2,12 @@ package query
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/search"
 )
 
 // optionValue computes an option of a command: constants, parameters, lists and maps of them, and functions of them.
@@ -78,44 +80,76 @@ func schemaName(name, param string, params map[string]graph.Value) (string, erro
 	return v.Str(), nil
 }
 
-// badOptions is the error of Neo4j's for OPTIONS that an index cannot have.
-func badOptions(format string, args ...any) error {
-	e := graph.RuntimeError("ArgumentError", "InvalidArgumentValue", "a vector index cannot be made: "+format, args...)
+// badOptions is the error of Neo4j's for OPTIONS that an index of a kind cannot have.
+func badOptions(kind graph.IndexKind, format string, args ...any) error {
+	e := graph.RuntimeError("ArgumentError", "InvalidArgumentValue", "a "+strings.ToLower(kind.String())+" index cannot be made: "+format, args...)
 	e.Code = "Neo.ClientError.General.InvalidArguments"
 	return e
 }
 
-// vectorOptions returns the settings that the OPTIONS of a vector index set; nil sets none.
-func vectorOptions(x plan.Expr, params map[string]graph.Value) (graph.VectorOptions, error) {
-	o := graph.DefaultVectorOptions
+// settings calls set with the settings in the OPTIONS of an index; nil has none.
+func settings(kind graph.IndexKind, x plan.Expr, params map[string]graph.Value, set func(key string, v graph.Value) error) error {
 	if x == nil {
-		return o, nil
+		return nil
 	}
 	v, err := optionValue(x, params)
 	if err != nil {
-		return o, err
+		return err
 	}
 	if v.Kind() != graph.Map {
-		return o, badOptions("OPTIONS must be a Map, not %s", fn.Describe(v))
+		return badOptions(kind, "OPTIONS must be a Map, not %s", fn.Describe(v))
 	}
 	for _, e := range v.Map() {
 		switch {
-		case e.Key == "indexProvider" && e.Value.Kind() == graph.String && e.Value.Str() == graph.VectorIndex.Provider():
+		case e.Key == "indexProvider" && e.Value.Kind() == graph.String && e.Value.Str() == kind.Provider():
 		case e.Key == "indexProvider":
-			return o, badOptions("indexProvider is '%s', not %s", graph.VectorIndex.Provider(), fn.Describe(e.Value))
+			return badOptions(kind, "indexProvider is '%s', not %s", kind.Provider(), fn.Describe(e.Value))
 		case e.Key != "indexConfig":
-			return o, badOptions("there is no option %s; there are indexConfig and indexProvider", e.Key)
+			return badOptions(kind, "there is no option %s; there are indexConfig and indexProvider", e.Key)
 		case e.Value.Kind() != graph.Map:
-			return o, badOptions("indexConfig must be a Map, not %s", fn.Describe(e.Value))
+			return badOptions(kind, "indexConfig must be a Map, not %s", fn.Describe(e.Value))
 		default:
 			for _, c := range e.Value.Map() {
-				if err := setVectorOption(&o, c.Key, c.Value); err != nil {
-					return o, err
+				if err := set(c.Key, c.Value); err != nil {
+					return err
 				}
 			}
 		}
 	}
-	return o, nil
+	return nil
+}
+
+// textOptions returns the settings that the OPTIONS of a full-text index set.
+func textOptions(x plan.Expr, params map[string]graph.Value) (graph.TextOptions, error) {
+	o := graph.TextOptions{Analyzer: graph.DefaultAnalyzer}
+	err := settings(graph.FullTextIndex, x, params, func(key string, v graph.Value) error {
+		switch key {
+		case "fulltext.analyzer":
+			if v.Kind() != graph.String {
+				return badOptions(graph.FullTextIndex, "%s is the name of an analyzer, not %s", key, fn.Describe(v))
+			}
+			if _, err := search.FindAnalyzer(v.Str()); err != nil {
+				return badOptions(graph.FullTextIndex, "%s", graph.AsError(err).Msg)
+			}
+			o.Analyzer = v.Str()
+			return nil
+		case "fulltext.eventually_consistent":
+			if v.Kind() != graph.Bool {
+				return badOptions(graph.FullTextIndex, "%s is true or false, not %s", key, fn.Describe(v))
+			}
+			o.Eventual = v.Bool()
+			return nil
+		}
+		return badOptions(graph.FullTextIndex, "there is no setting %s; there are fulltext.analyzer and fulltext.eventually_consistent", key)
+	})
+	return o, err
+}
+
+// vectorOptions returns the settings that the OPTIONS of a vector index set.
+func vectorOptions(x plan.Expr, params map[string]graph.Value) (graph.VectorOptions, error) {
+	o := graph.DefaultVectorOptions
+	err := settings(graph.VectorIndex, x, params, func(key string, v graph.Value) error { return setVectorOption(&o, key, v) })
+	return o, err
 }
 
 // setVectorOption sets an entry of indexConfig.
@@ -129,7 +163,7 @@ func setVectorOption(o *graph.VectorOptions, key string, v graph.Value) error {
 		return setBounded(&o.EfConstruction, key, v, 3200)
 	case "vector.quantization.enabled":
 		if v.Kind() != graph.Bool {
-			return badOptions("%s is true or false, not %s", key, fn.Describe(v))
+			return badOptions(graph.VectorIndex, "%s is true or false, not %s", key, fn.Describe(v))
 		}
 		o.Quantized = v.Bool()
 		return nil
@@ -139,17 +173,17 @@ func setVectorOption(o *graph.VectorOptions, key string, v graph.Value) error {
 			o.Similarity, ok = graph.ParseSimilarity(v.Str())
 		}
 		if !ok {
-			return badOptions("%s is 'cosine' or 'euclidean', not %s", key, fn.Describe(v))
+			return badOptions(graph.VectorIndex, "%s is 'cosine' or 'euclidean', not %s", key, fn.Describe(v))
 		}
 		return nil
 	}
-	return badOptions("there is no setting %s; there are vector.dimensions, vector.similarity_function, vector.quantization.enabled, "+
+	return badOptions(graph.VectorIndex, "there is no setting %s; there are vector.dimensions, vector.similarity_function, vector.quantization.enabled, "+
 		"vector.hnsw.m and vector.hnsw.ef_construction", key)
 }
 
 func setBounded(to *int, key string, v graph.Value, most int64) error {
 	if v.Kind() != graph.Int || v.Int() < 1 || v.Int() > most {
-		return badOptions("%s is an Integer from 1 to %d, not %s", key, most, fn.Describe(v))
+		return badOptions(graph.VectorIndex, "%s is an Integer from 1 to %d, not %s", key, most, fn.Describe(v))
 	}
 	*to = int(v.Int())
 	return nil

@@ -144,6 +144,9 @@ type Tx interface {
 	// SeekEdgeRange is SeekRange for an index over edges.
 	SeekEdgeRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error)
 
+	// SearchText finds what a full-text index has for a query in Lucene's syntax, in the transaction's state; see TextSearch.
+	TextSearcher
+
 	// Label, Type, Prop and LabelSet number names that are about to be written, making new ones where needed.
 	Label(name string) (graph.LabelID, error)
 	Type(name string) (graph.TypeID, error)
@@ -232,6 +235,32 @@ type Found struct {
 type FoundEdges struct {
 	Offsets []int
 	Edges   []graph.Edge
+}
+
+// TextSearcher is what can search full-text indexes: a Tx of a graph, not of a part.
+type TextSearcher interface {
+	SearchText(ctx context.Context, req *TextSearch, res *TextHits) error
+}
+
+// TextSearch asks a full-text index.
+type TextSearch struct {
+	Index graph.IndexID
+	Query string
+	// Analyzer, if not "", splits the query instead of the index's.
+	Analyzer string
+	// Most is how many hits are wanted, the best; 0: all.
+	Most int
+	// Await only waits until the index has all changes of the transaction's snapshot, and finds nothing.
+	Await bool
+	// Room, if not nil, is called before the search uses some bytes of memory.
+	Room func(bytes int) error
+}
+
+// TextHits is the answer to SearchText, in descending order of the scores: vertices, or edges.
+type TextHits struct {
+	Vertices []graph.VertexID
+	Edges    []graph.Edge
+	Scores   []float64
 }
 
 // Range is an interval of values of one type; a bound that is null is open to that side (within the type of the other).

@@ -436,7 +436,7 @@ const (
 	indexFailed // a failure stands before the name
 	indexDropped
 	indexTTL  // the TTL in nanoseconds stands before the name, and before a failure
-	indexKind // the kind stands before all, and behind it the settings of a vector index; without it, it is a range index
+	indexKind // the kind stands before all, and behind it the settings of a vector or full-text index; without it, it is a range index
 )
 
 func appendIndex(dst []byte, ix graph.Index) []byte {
@@ -458,6 +458,9 @@ func appendIndex(dst []byte, ix graph.Index) []byte {
 	if ix.Kind == graph.VectorIndex {
 		v := &ix.Vector
 		parts = slices.Insert(parts, 0, fmt.Sprintf(vectorForm, v.Dimensions, v.Similarity, v.Quantized, v.M, v.EfConstruction))
+	}
+	if ix.Kind == graph.FullTextIndex {
+		parts = slices.Insert(parts, 0, appendTextOptions(&ix.Text))
 	}
 	if ix.Kind != graph.RangeIndex {
 		flags |= indexKind
@@ -514,6 +517,12 @@ func parseIndex(b []byte) (ix graph.Index, err error) {
 		}
 		parts = parts[1:]
 	}
+	if ix.Kind == graph.FullTextIndex && len(parts) > 0 {
+		if ix.Text, err = parseTextOptions(parts[0]); err != nil {
+			return ix, err
+		}
+		parts = parts[1:]
+	}
 	if flags&indexTTL != 0 && len(parts) > 0 {
 		ttl, err := strconv.ParseInt(parts[0], 10, 64)
 		if err != nil || ttl <= 0 {
@@ -538,6 +547,7 @@ func (s *Shard) ClearIndex(id graph.IndexID) error {
 		return errors.Join(
 			b.DeleteRange(lower, keys.AppendSuccessor(nil, lower), nil),
 			b.Delete(sketchKey(id), nil),
+			clearTexts(b, id),
 		)
 	})
 	if err == nil {

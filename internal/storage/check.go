@@ -195,6 +195,7 @@ func (c *checker) pass() error {
 			{"counters", s.counters},
 			{"degree histograms", s.checkDegrees},
 			{"index builds", s.marks},
+			{"changes of texts", s.texts},
 		} {
 			s.stage(step.name)
 			if err := step.run(); err != nil {

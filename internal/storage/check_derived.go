@@ -78,3 +78,41 @@ func (s *shardCheck) marks() error {
 		return nil
 	})
 }
+
+// texts checks the changes that full-text indexes must read: each is of an index that is there, and below the next number.
+func (s *shardCheck) texts() error {
+	if !s.first {
+		return nil
+	}
+	known := map[graph.IndexID]bool{}
+	for _, ix := range s.indexes {
+		known[ix.ID] = ix.Kind == graph.FullTextIndex
+	}
+	for _, id := range s.cat.Dropped() {
+		known[id] = true
+	}
+	lower, upper := keys.Bounds(keys.TextChange)
+	return s.scan(lower, upper, func(k, v []byte) error {
+		if len(k) != keys.EntrySize && len(k) != keys.EntrySize+8 {
+			s.malformed(k, errRecord)
+			return nil
+		}
+		id := graph.IndexID(binary.BigEndian.Uint32(k[1:]))
+		if !known[id] {
+			s.note(FaultEntry, []Fix{{Shard: s.no, Key: append([]byte(nil), k...), Delete: true}}, "shard %d: a change for the full-text index %d, which is not there", s.no, id)
+			return nil
+		}
+		if len(k) == keys.EntrySize {
+			if _, rest := uvarint(v); rest == nil || len(rest) > 0 {
+				s.malformed(k, errRecord)
+			}
+			return nil
+		}
+		if _, err := s.v.owner(k, v); err != nil {
+			s.malformed(k, errRecord)
+			return nil //nolint:nilerr // noted
+		}
+		s.beyond(keys.MetaNextText, &s.next.text, binary.BigEndian.Uint64(k[keys.EntrySize:]), "the change of a text")
+		return nil
+	})
+}

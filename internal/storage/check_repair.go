@@ -70,7 +70,7 @@ func (s *Shard) Reload() error {
 	s.counters, s.sketches, s.degrees = counters, sketches, degrees
 	s.version++
 	s.deltaCount++ // some fixes are delta records
-	for what, p := range map[byte]*uint64{keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value} {
+	for what, p := range s.next.records() {
 		n, err := readNumber(s.graph.live(), keys.MetaKey(what))
 		if err != nil {
 			return err

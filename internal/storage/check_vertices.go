@@ -9,7 +9,7 @@ import (
 
 // nextIDs reads the ids that are given out next.
 func (s *shardCheck) nextIDs() error {
-	for what, p := range map[byte]*uint64{keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value} {
+	for what, p := range s.next.records() {
 		n, err := readNumber(s.v.graph, keys.MetaKey(what))
 		if err != nil {
 			return s.damage("graph", err)

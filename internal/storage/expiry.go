@@ -16,6 +16,8 @@ import (
 // places as integers, and other values have no entry.
 func AppendIndexed(dst []byte, ix *graph.Index, vals []graph.Value) (key []byte, ok, loose bool, err error) {
 	switch {
+	case ix.Kind == graph.FullTextIndex:
+		return dst, false, false, nil // see NoteText
 	case ix.Kind == graph.PointIndex:
 		if vals[0].Kind() != graph.PointKind {
 			return dst, false, false, nil

@@ -46,6 +46,8 @@ type Options struct {
 	// Replica, if it is set, makes the stores of parts the state of a replica, which has the log of their batches. Opening parts with
 	// Replicas sets it.
 	Replica *Replica
+	// TextBytes bounds the memory of changes of full-text indexes that are on their way to the disk; default 32 MiB.
+	TextBytes int64
 	// Clock tells the time by which vertices and edges with a TTL expire; default time.Now.
 	Clock func() time.Time
 	// KeepExpired deletes nothing that has expired, and shows it, until the store is opened without it: for a load that
@@ -119,6 +121,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.ValueThreshold, 1<<10)
 	def(&o.CacheBytes, 128<<20)
 	def(&o.DecodedBytes, 128<<20)
+	def(&o.TextBytes, 32<<20)
 	def(&o.MemtableBytes, 16<<20)
 	def(&o.TxBytes, 512<<20)
 	def(&o.Tuning.PlaceBlock, 4096)
@@ -176,6 +179,7 @@ type Shared struct {
 	cache   *pebble.Cache
 	files   *pebble.FileCache
 	decoded *cache.Cache
+	texts   *TextRoom
 }
 
 // NewShared makes the caches. The owner closes it after all its shards.
@@ -185,11 +189,14 @@ func NewShared(o *Options) *Shared {
 		size = pagesCacheBytes
 	}
 	c := pebble.NewCache(size)
-	return &Shared{cache: c, files: pebble.NewFileCache(4, 4096), decoded: cache.New(cache.Options{Budget: int(o.DecodedBytes)})}
+	return &Shared{cache: c, files: pebble.NewFileCache(4, 4096), decoded: cache.New(cache.Options{Budget: int(o.DecodedBytes)}), texts: newTextRoom(o.TextBytes)}
 }
 
 // Decoded is the memory for decoded lists and columns.
 func (s *Shared) Decoded() *cache.Cache { return s.decoded }
+
+// Texts is the memory for changes of full-text indexes.
+func (s *Shared) Texts() *TextRoom { return s.texts }
 
 // Close frees the caches.
 func (s *Shared) Close() {

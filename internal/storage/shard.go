@@ -83,6 +83,14 @@ type Shard struct {
 // next are ids to give out next.
 type next struct {
 	vertex, edge, value uint64
+	text                uint64 // number of the next change for a full-text index
+}
+
+// records are the records of the ids.
+func (n *next) records() map[byte]*uint64 {
+	return map[byte]*uint64{
+		keys.MetaNextVertex: &n.vertex, keys.MetaNextEdge: &n.edge, keys.MetaNextValue: &n.value, keys.MetaNextText: &n.text,
+	}
 }
 
 // CreateShard makes a shard in an empty or new directory. It is not ready before Recover.
@@ -207,9 +215,7 @@ func SyncDir(fs vfs.FS, dir string) error {
 // load reads what the shard keeps in memory and throws away large values that no commit ever referred to.
 func (s *Shard) load() error {
 	db := s.graph.live()
-	for what, p := range map[byte]*uint64{
-		keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value,
-	} {
+	for what, p := range s.next.records() {
 		n, err := readNumber(db, keys.MetaKey(what))
 		if err != nil {
 			return err
@@ -332,7 +338,7 @@ func (s *Shard) Snapshot() (*View, error) {
 }
 
 func (s *Shard) newView(g, values pebble.Reader) *View {
-	v := &View{shard: s, graph: g, values: values, known: state{s.version, s.next.value, s.sketches}}
+	v := &View{shard: s, graph: g, values: values, known: s.state()}
 	s.retireMu.Lock()
 	defer s.retireMu.Unlock()
 	if s.views == nil {

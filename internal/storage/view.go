@@ -36,8 +36,11 @@ type View struct {
 type state struct {
 	version   uint64
 	nextValue uint64
+	nextText  uint64
 	sketches  map[graph.IndexID]*Sketch
 }
+
+func (s *Shard) state() state { return state{s.version, s.next.value, s.next.text, s.sketches} }
 
 // reader is what one request needs: iterators, scratch memory and the memory of what it hands out.
 type reader struct {

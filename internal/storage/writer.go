@@ -31,6 +31,7 @@ type Writer struct {
 	entries    bool    // index entries were changed
 	chunks     bool    // column chunks were rewritten
 	table      bool    // it is committed as a table that is ingested
+	texts      []textChange
 	// ones are the chunks of lists that got delta records of their own, or lost one.
 	ones     []listChunk
 	packed   map[graph.PropID]*packedChunk
@@ -95,7 +96,7 @@ type PropChange struct {
 
 // NewWriter begins a set of changes to the shard as it is. The caller must be the only one who may write.
 func (s *Shard) NewWriter() *Writer {
-	return s.newWriter(s.graph.live(), s.values.live(), state{s.version, s.next.value, s.sketches})
+	return s.newWriter(s.graph.live(), s.values.live(), s.state())
 }
 
 // NewWriterAt begins a set of changes to what a snapshot shows. The snapshot must be open until the writer's end.
@@ -118,11 +119,11 @@ func (w *Writer) Entries() bool { return w.entries }
 
 // Empty reports whether nothing was changed.
 func (w *Writer) Empty() bool {
-	return w.over.empty() && len(w.counts) == 0 && w.bulk == nil
+	return w.over.empty() && len(w.counts) == 0 && w.bulk == nil && len(w.texts) == 0
 }
 
 // Bytes is the size of the changes.
-func (w *Writer) Bytes() int { return w.over.bytes + w.over.largeBytes }
+func (w *Writer) Bytes() int { return w.over.bytes + w.over.largeBytes + len(w.texts)*textChangeBytes }
 
 // Changes lists what was touched.
 func (w *Writer) Changes() *Changes { return &w.changes }
@@ -596,7 +597,9 @@ func (w *Writer) prepare(alone bool) error {
 		}
 	}
 	// An id that is stored here and was given out to another transaction is not lost: that one knows it.
-	w.stored = next{s.nextVertex.Load(), s.nextEdge.Load(), w.known.nextValue + uint64(len(w.over.large))}
+	w.stored = next{
+		vertex: s.nextVertex.Load(), edge: s.nextEdge.Load(), value: w.known.nextValue + uint64(len(w.over.large)), text: s.next.text + uint64(len(w.texts)),
+	}
 	put := func(what byte, old, now uint64) error {
 		if now == old {
 			return nil
@@ -605,13 +608,13 @@ func (w *Writer) prepare(alone bool) error {
 	}
 	err := errors.Join(
 		put(keys.MetaNextVertex, s.next.vertex, w.stored.vertex), put(keys.MetaNextEdge, s.next.edge, w.stored.edge),
-		put(keys.MetaNextValue, s.next.value, w.stored.value),
+		put(keys.MetaNextValue, s.next.value, w.stored.value), put(keys.MetaNextText, s.next.text, w.stored.text), w.storeTexts(s.next.text),
 	)
 	if err != nil {
 		return err
 	}
 	// No commit after this one may use the same large values, whatever becomes of it.
-	s.next.value = w.stored.value
+	s.next.value, s.next.text = w.stored.value, w.stored.text
 	if w.counters, err = s.counters.add(w.batch, w.counts); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cypher
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -117,14 +118,26 @@ func (b *binder) commandOf(body ast.Body) Command {
 		if !known {
 			b.unsupported(c, "an index of this kind is")
 		}
-		if kind != graph.RangeIndex && len(c.Schema.Properties) != 1 {
+		if kind != graph.RangeIndex && kind != graph.FullTextIndex && len(c.Schema.Properties) != 1 {
 			b.fail(graph.SyntaxError("UnexpectedSyntax", c.Schema.Pos, "a %s index is on one property", strings.ToLower(kind.String())))
 		}
-		i := b.index(c.Schema)
+		schema, more := c.Schema, []string(nil)
+		if kind == graph.FullTextIndex && len(schema.Labels) > 1 {
+			one := *schema
+			one.Labels, more = schema.Labels[:1], schema.Labels[1:]
+			schema = &one
+			for i, name := range c.Schema.Labels {
+				if slices.Contains(c.Schema.Labels[:i], name) {
+					b.fail(graph.SyntaxError("UnexpectedSyntax", c.Schema.Pos, "the index names %s twice", name))
+				}
+			}
+		}
+		i := b.index(schema)
 		i.Name, i.Kind, i.Indexed = c.Name, kind, kind != graph.VectorIndex
+		i.Text.More = more
 		create := &CreateIndex{Index: i, NameParam: nameOf(c.NameParam), IfNotExists: c.IfNotExists}
-		if kind == graph.VectorIndex {
-			create.Options = b.vectorOptions(c.Options)
+		if kind == graph.VectorIndex || kind == graph.FullTextIndex {
+			create.Options = b.settings(kind, c.Options)
 		} else {
 			b.indexOptions(kind, c.Options)
 		}
@@ -165,6 +178,7 @@ func (b *binder) commandOf(body ast.Body) Command {
 
 var indexKinds = map[ast.IndexKind]graph.IndexKind{
 	ast.IndexRange: graph.RangeIndex, ast.IndexPoint: graph.PointIndex, ast.IndexVector: graph.VectorIndex,
+	ast.IndexFulltext: graph.FullTextIndex,
 }
 
 // nameOf returns the name of a parameter, or "".

@@ -42,7 +42,7 @@ func (m *matcher) access(t *partialPlan, i int) (access, bool) {
 	for _, name := range v.Labels.names() {
 		for k := range m.o.indexes {
 			ix := &m.o.indexes[k]
-			if ix.Label != name || !ix.Indexed || !ix.Online {
+			if ix.Label != name || ix.Kind == graph.FullTextIndex || !ix.Indexed || !ix.Online {
 				continue
 			}
 			if a, ok := m.indexAccess(t, v.Col, ix); ok {
@@ -72,7 +72,7 @@ func (m *matcher) edgeAccess(t *partialPlan, i int) (best access, found bool) {
 	}
 	for k := range m.o.indexes {
 		ix := &m.o.indexes[k]
-		if len(e.Types) != 1 || ix.Type != e.Types[0] || !ix.Indexed || !ix.Online {
+		if len(e.Types) != 1 || ix.Type != e.Types[0] || ix.Kind == graph.FullTextIndex || !ix.Indexed || !ix.Online {
 			continue
 		}
 		if a, ok := m.indexAccess(t, e.Col, ix); ok && (!found || a.rows+a.cost < best.rows+best.cost) {

@@ -47,6 +47,7 @@ func New(host Host) *Registry {
 	r.addMerge()
 	r.addAlgorithms()
 	r.addVectors()
+	r.addFullText()
 	return r
 }
 

@@ -90,7 +90,7 @@ func showIndexes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 		if !ix.Searches() || len(ix.Props) == 0 || !wanted(c, ix.Name) || !slices.Contains([]string{"", "ALL", ix.Kind.String()}, c.Args[0].Str()) {
 			continue
 		}
-		kind, name := entity(&ix)
+		kind, _ := entity(&ix)
 		state, percent := "ONLINE", 100.0
 		switch {
 		case ix.Failure != "":
@@ -104,7 +104,7 @@ func showIndexes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 		}
 		rows = append(rows, []graph.Value{
 			graph.IntValue(int64(ix.ID)), text(ix.Name), text(state), graph.FloatValue(percent), text(ix.Kind.String()), text(kind),
-			texts([]string{name}), texts(ix.Props), text(ix.Kind.Provider()), owner,
+			texts(ix.Names()), texts(ix.Props), text(ix.Kind.Provider()), owner,
 			{},
 			{},
 			{},
@@ -129,6 +129,10 @@ func indexConfig(ix *graph.Index) []graph.MapEntry {
 		return pointConfig()
 	case graph.VectorIndex:
 		return vectorConfig(&ix.Vector)
+	case graph.FullTextIndex:
+		return []graph.MapEntry{
+			{Key: "fulltext.analyzer", Value: text(ix.Text.Analyzer)}, {Key: "fulltext.eventually_consistent", Value: graph.BoolValue(ix.Text.Eventual)},
+		}
 	}
 	return nil
 }
@@ -197,9 +201,13 @@ func tick(name string) string { return "`" + strings.ReplaceAll(name, "`", "``")
 
 // createStatement returns the command that creates an index or a constraint.
 func createStatement(ix *graph.Index) string {
-	variable, pattern := "n", "(n:"+tick(ix.Label)+")"
+	var names []string
+	for _, name := range ix.Names() {
+		names = append(names, tick(name))
+	}
+	variable, pattern := "n", "(n:"+strings.Join(names, "|")+")"
 	if ix.Type != "" {
-		variable, pattern = "r", "()-[r:"+tick(ix.Type)+"]-()"
+		variable, pattern = "r", "()-[r:"+strings.Join(names, "|")+"]-()"
 	}
 	props := make([]string, len(ix.Props))
 	for i, p := range ix.Props {
@@ -215,6 +223,9 @@ func createStatement(ix *graph.Index) string {
 		return "CREATE CONSTRAINT " + name + " FOR " + pattern + " REQUIRE " + on + " IS UNIQUE"
 	case ix.Required:
 		return "CREATE CONSTRAINT " + name + " FOR " + pattern + " REQUIRE " + on + " IS NOT NULL"
+	}
+	if ix.Kind == graph.FullTextIndex {
+		on = "EACH [" + strings.Join(props, ", ") + "]"
 	}
 	return "CREATE " + ix.Kind.String() + " INDEX " + name + " FOR " + pattern + " ON " + on + optionsText(ix)
 }

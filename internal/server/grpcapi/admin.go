@@ -51,6 +51,9 @@ func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.S
 				HnswM: uint32(v.M), HnswEfConstruction: uint32(v.EfConstruction),
 			}
 		}
+		if o := &ix.Text; ix.Kind == graph.FullTextIndex {
+			index.FullText = &pb.FullTextOptions{More: o.More, Analyzer: o.Analyzer, EventuallyConsistent: o.Eventual}
+		}
 		out.Indexes = append(out.Indexes, index)
 	}
 	return out, nil

@@ -30,6 +30,9 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 		return nil, readOnly()
 	}
 	rep, err := g.checkRounds(ctx, o)
+	if err == nil {
+		err = g.checkTexts(ctx, rep, o)
+	}
 	if err == nil && !s.opts.ReadOnly {
 		err = s.checkFiles(ctx, g, rep)
 	}

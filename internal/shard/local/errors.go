@@ -26,8 +26,11 @@ func readOnly() error {
 	return newError(graph.KindDenied, "Neo.ClientError.General.ReadOnly", "ReadOnly", "the store was opened for reading only")
 }
 
+// closedDetail is that of closed.
+const closedDetail = "Closed"
+
 func closed() error {
-	return newError(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", "Closed", "the graph is being closed")
+	return newError(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", closedDetail, "the graph is being closed")
 }
 
 // misuse says that a request does not fit the transaction.

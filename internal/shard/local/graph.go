@@ -48,6 +48,7 @@ type Graph struct {
 
 	defs   atomic.Pointer[index.Defs]
 	builds builds
+	texts  texts
 
 	// readers.mu guards the fields below.
 	current *snapshot
@@ -143,6 +144,10 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	if err := g.findDue(); err != nil {
 		return nil, err
 	}
+	g.texts.room = shared.Texts()
+	if err := g.openTexts(); err != nil {
+		return nil, errors.Join(err, g.texts.close())
+	}
 	g.decoded = newDecoded(shared.Decoded(), m.Shards)
 	if g.current, err = g.newSnapshot(); err != nil {
 		return nil, err
@@ -155,6 +160,7 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		g.noteDeltas()
 		go g.compactLoop() //nolint:gosec // It lasts as long as the graph.
 		go g.expireLoop()  //nolint:gosec // It lasts as long as the graph.
+		g.texts.start()
 		g.resumeBuilds()
 	}
 	return g, nil
@@ -244,6 +250,7 @@ func (g *Graph) publish(p *publication, err error) error {
 	p.snap = nil
 	g.mu.Unlock()
 	close(p.done)
+	g.texts.wake()
 	g.release(old)
 	return err
 }
@@ -496,9 +503,10 @@ func (g *Graph) close(ctx context.Context) error {
 	<-g.compactDone
 	<-g.expireDone
 	g.builds.running.Wait()
+	err := g.texts.close()
 	g.release(g.current)
 	g.decoded.close()
-	return g.closeShards()
+	return errors.Join(err, g.closeShards())
 }
 
 func (g *Graph) closeShards() error {

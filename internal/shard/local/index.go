@@ -64,6 +64,15 @@ func (g *Graph) addIndex(ix graph.Index) (*build, error) {
 		_, err := g.NewType(ix.Type)
 		errs = append(errs, err)
 	}
+	for _, name := range ix.Text.More {
+		var err error
+		if ix.Type != "" {
+			_, err = g.NewType(name)
+		} else {
+			_, err = g.NewLabel(name)
+		}
+		errs = append(errs, err)
+	}
 	for _, p := range ix.Props {
 		_, err := g.NewProp(p)
 		errs = append(errs, err)
@@ -85,6 +94,11 @@ func (g *Graph) addIndex(ix graph.Index) (*build, error) {
 		return nil, err
 	}
 	g.loadDefs()
+	if ix.Kind == graph.FullTextIndex {
+		if err := g.openText(ix.ID); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.refresh(); err != nil || ix.Online {
 		return nil, err
 	}
@@ -116,6 +130,10 @@ func (g *Graph) checkIndex(ix graph.Index) error {
 		return invalid("a point index is over one property and no constraint")
 	case ix.Kind == graph.VectorIndex && (len(ix.Props) != 1 || ix.Unique || ix.Required || ix.Indexed):
 		return invalid("a vector index is over one property, and is no constraint")
+	case ix.Kind == graph.FullTextIndex && (ix.Unique || ix.Required || !ix.Indexed):
+		return invalid("a full-text index is no constraint")
+	case ix.Kind != graph.FullTextIndex && len(ix.Text.More) > 0:
+		return invalid("an index over several labels or types is a full-text index")
 	case !ix.Searches() && !ix.Required:
 		return invalid("an index without entries that requires nothing")
 	}
@@ -154,6 +172,9 @@ func (g *Graph) removeIndex(ix graph.Index) error {
 		return err
 	}
 	g.loadDefs()
+	if err := g.dropText(ix.ID); err != nil {
+		return err
+	}
 	// The last snapshot is for the store: one that still had the entries would hold their space.
 	return errors.Join(g.refresh(), g.clearDropped(), g.refresh())
 }

@@ -68,7 +68,11 @@ func (g *Graph) IndexProgress(id graph.IndexID) float64 {
 	g.builds.mu.Lock()
 	defer g.builds.mu.Unlock()
 	if b := g.builds.byID[id]; b != nil {
-		return math.Float64frombits(b.part.Load())
+		part := math.Float64frombits(b.part.Load())
+		if t := g.texts.find(id); t != nil {
+			part *= t.part() // what is found is yet to be split into terms
+		}
+		return part
 	}
 	return 0
 }
@@ -154,6 +158,7 @@ func (b *build) giveUp(cause error) error {
 		ix.Failure = cause.Error()
 		err := b.g.PutIndex(ix)
 		b.g.loadDefs()
+		err = errors.Join(err, b.g.dropText(ix.ID))
 		for _, s := range b.g.shards {
 			err = errors.Join(err, s.ClearIndex(ix.ID))
 		}

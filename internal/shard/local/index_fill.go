@@ -28,10 +28,15 @@ func (b *build) fill() error {
 			from, err = b.someVertices(d, from)
 		}
 	}
-	if err == nil && d == nil {
+	switch {
+	case err != nil:
+		return err
+	case d == nil:
 		return errDropped
+	case d.Kind == graph.FullTextIndex:
+		return b.g.settleText(b.ctx, d.ID)
 	}
-	return err
+	return nil
 }
 
 // progress notes that all vertices before from are done.
@@ -110,6 +115,10 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o storage.Owner)
 	if !d.Indexed {
 		return nil
 	}
+	if d.Kind == graph.FullTextIndex {
+		tx.noteText(d, o, vals)
+		return nil
+	}
 	if d.Stamped() && vals[0].IsNull() {
 		vals[0] = tx.stamp()
 		if err := tx.putStamp(d, o); err != nil {
@@ -136,7 +145,10 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o storage.Owner)
 
 // someVertices makes the entries of some vertices at or after from; next is where to go on.
 func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
-	label, _ := b.g.Label(d.Label)
+	label := graph.LabelID(0) // all vertices
+	if len(d.Labels) == 1 {
+		label = d.Labels[0]
+	}
 	tx, err := b.read()
 	if err != nil {
 		return from, err
@@ -157,7 +169,7 @@ func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.Vert
 		}
 		vals := make([]graph.Value, len(d.PropIDs))
 		for i, id := range ids {
-			if !slices.Contains(b.g.Labels(sets[i]), label) {
+			if !b.g.hasAny(sets[i], d.Labels) {
 				continue
 			}
 			for p := range vals {
@@ -171,10 +183,14 @@ func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.Vert
 	})
 }
 
+// hasAny reports whether a label set has one of some labels.
+func (g *Graph) hasAny(set graph.LabelSet, labels []graph.LabelID) bool {
+	return slices.ContainsFunc(g.Labels(set), func(l graph.LabelID) bool { return slices.Contains(labels, l) })
+}
+
 // someEdges makes the entries of the edges that leave some vertices at or after from; next is where to go on. The edges
 // of one vertex may take several transactions.
 func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
-	t, _ := b.g.Type(d.Type)
 	tx, err := b.read()
 	if err != nil {
 		return from, err
@@ -182,7 +198,7 @@ func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexI
 	ids, next, err := b.scan(tx, 0, from)
 	var res shard.Neighbours
 	if err == nil && len(ids) > 0 {
-		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{t}, Edges: true, MaxEdges: b.g.opts.Tuning.IndexBatch}, &res)
+		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: d.Types, Edges: true, MaxEdges: b.g.opts.Tuning.IndexBatch}, &res)
 	}
 	tx.Rollback()
 	if err != nil {
@@ -196,7 +212,7 @@ func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexI
 		edges = make([]graph.Edge, 0, len(res.Targets))
 		for i := range res.Done {
 			for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
-				edges = append(edges, graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k], Type: t})
+				edges = append(edges, graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k], Type: res.Types[k]})
 			}
 		}
 	}

@@ -19,6 +19,10 @@ func (g *Graph) allIndexes() []graph.Index { return slices.Concat(g.Indexes(), g
 
 // moveEntry replaces the entry of old values by one of new ones.
 func (tx *Tx) moveEntry(d *index.Def, old, vals []graph.Value, o storage.Owner) error {
+	if d.Kind == graph.FullTextIndex {
+		tx.noteText(d, o, old, vals)
+		return nil
+	}
 	if !d.Indexed {
 		return nil
 	}
@@ -45,6 +49,10 @@ func (tx *Tx) moveEntry(d *index.Def, old, vals []graph.Value, o storage.Owner) 
 }
 
 func (tx *Tx) putEntry(d *index.Def, vals []graph.Value, o storage.Owner) error {
+	if d.Kind == graph.FullTextIndex {
+		tx.noteText(d, o, vals)
+		return nil
+	}
 	if !d.Indexed {
 		return nil
 	}
@@ -56,6 +64,10 @@ func (tx *Tx) putEntry(d *index.Def, vals []graph.Value, o storage.Owner) error 
 }
 
 func (tx *Tx) deleteEntry(d *index.Def, vals []graph.Value, o storage.Owner) error {
+	if d.Kind == graph.FullTextIndex {
+		tx.noteText(d, o, vals)
+		return nil
+	}
 	if !d.Indexed {
 		return nil
 	}
@@ -64,6 +76,13 @@ func (tx *Tx) deleteEntry(d *index.Def, vals []graph.Value, o storage.Owner) err
 		return err
 	}
 	return tx.deleteTuple(d, tuple, loose, o)
+}
+
+// noteText says that a full-text index must read an owner again, if there is or was any text.
+func (tx *Tx) noteText(d *index.Def, o storage.Owner, vals ...[]graph.Value) {
+	if slices.ContainsFunc(vals, index.HasText) {
+		tx.ws[o.Vertex.Shard()].NoteText(d.ID, o)
+	}
 }
 
 // putTuple adds an entry. What a unique index holds already becomes a violation that must be gone at commit.

@@ -27,7 +27,7 @@ func (tx *Tx) indexDefs() *index.Defs {
 func (tx *Tx) index(id graph.IndexID, edges bool) (*index.Def, error) {
 	d := tx.indexDefs().ByID[id]
 	switch {
-	case d == nil || !d.Indexed || edges != (d.Type != ""):
+	case d == nil || !d.Indexed || d.Kind == graph.FullTextIndex || edges != (d.Type != ""):
 		return nil, misuse("there is no such index %d", id)
 	case !d.Online:
 		return nil, index.Unavailable(d)

@@ -345,6 +345,10 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 			if d.Required {
 				put(&tx.touched, m.Vertex, struct{}{})
 			}
+			if d.Kind == graph.FullTextIndex {
+				tx.ws[m.Vertex.Shard()].NoteText(d.ID, owner)
+				continue
+			}
 			old, err := tx.valuesOf(ctx, d, m.Vertex)
 			if err != nil {
 				return err

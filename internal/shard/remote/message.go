@@ -40,6 +40,9 @@ func encodeIndex(ix graph.Index) *pb.IndexDefinition {
 		Id: uint32(ix.ID), Name: ix.Name, Label: ix.Label, Type: ix.Type, Props: ix.Props, Unique: ix.Unique, Required: ix.Required,
 		Indexed: ix.Indexed, Online: ix.Online, Failure: ix.Failure, Kind: uint32(ix.Kind),
 	}
+	if o := &ix.Text; ix.Kind == graph.FullTextIndex {
+		d.Text = &pb.TextOptions{More: o.More, Analyzer: o.Analyzer, Eventual: o.Eventual}
+	}
 	if v := &ix.Vector; ix.Kind == graph.VectorIndex {
 		d.Vector = &pb.VectorOptions{
 			Dimensions: uint32(v.Dimensions), Similarity: uint32(v.Similarity), Quantized: v.Quantized, M: uint32(v.M),
@@ -58,6 +61,7 @@ func decodeIndex(ix *pb.IndexDefinition) graph.Index {
 			Dimensions: int(ix.GetVector().GetDimensions()), Similarity: graph.Similarity(ix.GetVector().GetSimilarity()),
 			Quantized: ix.GetVector().GetQuantized(), M: int(ix.GetVector().GetM()), EfConstruction: int(ix.GetVector().GetEfConstruction()),
 		},
+		Text: graph.TextOptions{More: ix.GetText().GetMore(), Analyzer: ix.GetText().GetAnalyzer(), Eventual: ix.GetText().GetEventual()},
 	}
 }
 

@@ -34,6 +34,7 @@ const (
 	Member     Space = 0x30 // bitmaps of the vertices of a label
 	DeltaLabel Space = 0x31 // memberships written since their bitmap was packed
 	Entry      Space = 0x40 // index entries
+	TextChange Space = 0x41 // what full-text indexes must read again
 )
 
 // LocalSize is the size of a local id in a key.
@@ -186,6 +187,7 @@ const (
 	MetaNextVertex byte = 'v' // next local vertex id
 	MetaNextEdge   byte = 'e' // next local edge id
 	MetaNextValue  byte = 'x' // next id of a large value
+	MetaNextText   byte = 't' // number of the next change for a full-text index
 	MetaIntent     byte = 'i' // number of the last commit over several shards that was applied here
 	MetaPurged     byte = 'o' // Unix milliseconds before which the ids of commits are deleted
 	MetaVersion    byte = 'p' // of a shard that a process keeps for another: epoch of the writer and version

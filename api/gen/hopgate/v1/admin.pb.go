@@ -203,7 +203,9 @@ type Index struct {
 	// RANGE, POINT or VECTOR.
 	Kind string `protobuf:"bytes,8,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Set for a vector index alone.
-	Vector        *VectorOptions `protobuf:"bytes,9,opt,name=vector,proto3" json:"vector,omitempty"`
+	Vector *VectorOptions `protobuf:"bytes,9,opt,name=vector,proto3" json:"vector,omitempty"`
+	// Set for a full-text index alone.
+	FullText      *FullTextOptions `protobuf:"bytes,10,opt,name=full_text,json=fullText,proto3" json:"full_text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -301,6 +303,75 @@ func (x *Index) GetVector() *VectorOptions {
 	return nil
 }
 
+func (x *Index) GetFullText() *FullTextOptions {
+	if x != nil {
+		return x.FullText
+	}
+	return nil
+}
+
+// FullTextOptions are the settings of a full-text index.
+type FullTextOptions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Labels or types beside the index's own.
+	More                 []string `protobuf:"bytes,1,rep,name=more,proto3" json:"more,omitempty"`
+	Analyzer             string   `protobuf:"bytes,2,opt,name=analyzer,proto3" json:"analyzer,omitempty"`
+	EventuallyConsistent bool     `protobuf:"varint,3,opt,name=eventually_consistent,json=eventuallyConsistent,proto3" json:"eventually_consistent,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *FullTextOptions) Reset() {
+	*x = FullTextOptions{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FullTextOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FullTextOptions) ProtoMessage() {}
+
+func (x *FullTextOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FullTextOptions.ProtoReflect.Descriptor instead.
+func (*FullTextOptions) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *FullTextOptions) GetMore() []string {
+	if x != nil {
+		return x.More
+	}
+	return nil
+}
+
+func (x *FullTextOptions) GetAnalyzer() string {
+	if x != nil {
+		return x.Analyzer
+	}
+	return ""
+}
+
+func (x *FullTextOptions) GetEventuallyConsistent() bool {
+	if x != nil {
+		return x.EventuallyConsistent
+	}
+	return false
+}
+
 // VectorOptions are the settings of a vector index.
 type VectorOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -317,7 +388,7 @@ type VectorOptions struct {
 
 func (x *VectorOptions) Reset() {
 	*x = VectorOptions{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[4]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -329,7 +400,7 @@ func (x *VectorOptions) String() string {
 func (*VectorOptions) ProtoMessage() {}
 
 func (x *VectorOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[4]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -342,7 +413,7 @@ func (x *VectorOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VectorOptions.ProtoReflect.Descriptor instead.
 func (*VectorOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *VectorOptions) GetDimensions() uint32 {
@@ -390,7 +461,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -402,7 +473,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -415,7 +486,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StatsRequest) GetGraph() string {
@@ -444,7 +515,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +527,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +540,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StatsResponse) GetVertices() uint64 {
@@ -541,7 +612,7 @@ type PropertyCount struct {
 
 func (x *PropertyCount) Reset() {
 	*x = PropertyCount{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +624,7 @@ func (x *PropertyCount) String() string {
 func (*PropertyCount) ProtoMessage() {}
 
 func (x *PropertyCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +637,7 @@ func (x *PropertyCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropertyCount.ProtoReflect.Descriptor instead.
 func (*PropertyCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PropertyCount) GetLabel() string {
@@ -610,7 +681,7 @@ type DegreeHistogram struct {
 
 func (x *DegreeHistogram) Reset() {
 	*x = DegreeHistogram{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +693,7 @@ func (x *DegreeHistogram) String() string {
 func (*DegreeHistogram) ProtoMessage() {}
 
 func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +706,7 @@ func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreeHistogram.ProtoReflect.Descriptor instead.
 func (*DegreeHistogram) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DegreeHistogram) GetEdgeType() string {
@@ -687,7 +758,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +770,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +783,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ShardStats) GetShard() uint32 {
@@ -829,7 +900,7 @@ type StoreStats struct {
 
 func (x *StoreStats) Reset() {
 	*x = StoreStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +912,7 @@ func (x *StoreStats) String() string {
 func (*StoreStats) ProtoMessage() {}
 
 func (x *StoreStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +925,7 @@ func (x *StoreStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStats.ProtoReflect.Descriptor instead.
 func (*StoreStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StoreStats) GetName() string {
@@ -905,7 +976,7 @@ type LevelStats struct {
 
 func (x *LevelStats) Reset() {
 	*x = LevelStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +988,7 @@ func (x *LevelStats) String() string {
 func (*LevelStats) ProtoMessage() {}
 
 func (x *LevelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1001,7 @@ func (x *LevelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LevelStats.ProtoReflect.Descriptor instead.
 func (*LevelStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LevelStats) GetFiles() uint64 {
@@ -963,7 +1034,7 @@ type RunningQueriesRequest struct {
 
 func (x *RunningQueriesRequest) Reset() {
 	*x = RunningQueriesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1046,7 @@ func (x *RunningQueriesRequest) String() string {
 func (*RunningQueriesRequest) ProtoMessage() {}
 
 func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1059,7 @@ func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesRequest.ProtoReflect.Descriptor instead.
 func (*RunningQueriesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 // RunningQueriesResponse lists running queries, oldest first.
@@ -1001,7 +1072,7 @@ type RunningQueriesResponse struct {
 
 func (x *RunningQueriesResponse) Reset() {
 	*x = RunningQueriesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1084,7 @@ func (x *RunningQueriesResponse) String() string {
 func (*RunningQueriesResponse) ProtoMessage() {}
 
 func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1097,7 @@ func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesResponse.ProtoReflect.Descriptor instead.
 func (*RunningQueriesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunningQueriesResponse) GetQueries() []*RunningQuery {
@@ -1057,7 +1128,7 @@ type RunningQuery struct {
 
 func (x *RunningQuery) Reset() {
 	*x = RunningQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +1140,7 @@ func (x *RunningQuery) String() string {
 func (*RunningQuery) ProtoMessage() {}
 
 func (x *RunningQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1153,7 @@ func (x *RunningQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQuery.ProtoReflect.Descriptor instead.
 func (*RunningQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RunningQuery) GetId() uint64 {
@@ -1158,7 +1229,7 @@ type KillQueryRequest struct {
 
 func (x *KillQueryRequest) Reset() {
 	*x = KillQueryRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1241,7 @@ func (x *KillQueryRequest) String() string {
 func (*KillQueryRequest) ProtoMessage() {}
 
 func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1254,7 @@ func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryRequest.ProtoReflect.Descriptor instead.
 func (*KillQueryRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *KillQueryRequest) GetId() uint64 {
@@ -1203,7 +1274,7 @@ type KillQueryResponse struct {
 
 func (x *KillQueryResponse) Reset() {
 	*x = KillQueryResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1286,7 @@ func (x *KillQueryResponse) String() string {
 func (*KillQueryResponse) ProtoMessage() {}
 
 func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1299,7 @@ func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryResponse.ProtoReflect.Descriptor instead.
 func (*KillQueryResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *KillQueryResponse) GetKilled() bool {
@@ -1248,7 +1319,7 @@ type SlowLogRequest struct {
 
 func (x *SlowLogRequest) Reset() {
 	*x = SlowLogRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +1331,7 @@ func (x *SlowLogRequest) String() string {
 func (*SlowLogRequest) ProtoMessage() {}
 
 func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +1344,7 @@ func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogRequest.ProtoReflect.Descriptor instead.
 func (*SlowLogRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SlowLogRequest) GetLimit() uint32 {
@@ -1293,7 +1364,7 @@ type SlowLogResponse struct {
 
 func (x *SlowLogResponse) Reset() {
 	*x = SlowLogResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1376,7 @@ func (x *SlowLogResponse) String() string {
 func (*SlowLogResponse) ProtoMessage() {}
 
 func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1389,7 @@ func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogResponse.ProtoReflect.Descriptor instead.
 func (*SlowLogResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SlowLogResponse) GetQueries() []*SlowQuery {
@@ -1346,7 +1417,7 @@ type SlowQuery struct {
 
 func (x *SlowQuery) Reset() {
 	*x = SlowQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1429,7 @@ func (x *SlowQuery) String() string {
 func (*SlowQuery) ProtoMessage() {}
 
 func (x *SlowQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1442,7 @@ func (x *SlowQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowQuery.ProtoReflect.Descriptor instead.
 func (*SlowQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SlowQuery) GetGraph() string {
@@ -1446,7 +1517,7 @@ type ProfileRequest struct {
 
 func (x *ProfileRequest) Reset() {
 	*x = ProfileRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1529,7 @@ func (x *ProfileRequest) String() string {
 func (*ProfileRequest) ProtoMessage() {}
 
 func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1542,7 @@ func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileRequest.ProtoReflect.Descriptor instead.
 func (*ProfileRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ProfileRequest) GetKind() string {
@@ -1511,7 +1582,7 @@ type KeptProfilesRequest struct {
 
 func (x *KeptProfilesRequest) Reset() {
 	*x = KeptProfilesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1594,7 @@ func (x *KeptProfilesRequest) String() string {
 func (*KeptProfilesRequest) ProtoMessage() {}
 
 func (x *KeptProfilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1607,7 @@ func (x *KeptProfilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfilesRequest.ProtoReflect.Descriptor instead.
 func (*KeptProfilesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 // KeptProfilesResponse lists profiles.
@@ -1549,7 +1620,7 @@ type KeptProfilesResponse struct {
 
 func (x *KeptProfilesResponse) Reset() {
 	*x = KeptProfilesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1632,7 @@ func (x *KeptProfilesResponse) String() string {
 func (*KeptProfilesResponse) ProtoMessage() {}
 
 func (x *KeptProfilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1645,7 @@ func (x *KeptProfilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfilesResponse.ProtoReflect.Descriptor instead.
 func (*KeptProfilesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *KeptProfilesResponse) GetProfiles() []*KeptProfile {
@@ -1597,7 +1668,7 @@ type KeptProfile struct {
 
 func (x *KeptProfile) Reset() {
 	*x = KeptProfile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1680,7 @@ func (x *KeptProfile) String() string {
 func (*KeptProfile) ProtoMessage() {}
 
 func (x *KeptProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1693,7 @@ func (x *KeptProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfile.ProtoReflect.Descriptor instead.
 func (*KeptProfile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *KeptProfile) GetTime() *timestamppb.Timestamp {
@@ -1656,7 +1727,7 @@ type ProfileResponse struct {
 
 func (x *ProfileResponse) Reset() {
 	*x = ProfileResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1739,7 @@ func (x *ProfileResponse) String() string {
 func (*ProfileResponse) ProtoMessage() {}
 
 func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1752,7 @@ func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileResponse.ProtoReflect.Descriptor instead.
 func (*ProfileResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ProfileResponse) GetChunk() []byte {
@@ -1702,7 +1773,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1785,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1798,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TopRequest) GetInterval() *durationpb.Duration {
@@ -1750,7 +1821,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +1833,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +1846,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TopResponse) GetEnd() *timestamppb.Timestamp {
@@ -1826,7 +1897,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +1909,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +1922,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Operation) GetKind() string {
@@ -1946,7 +2017,7 @@ type TraceRequest struct {
 
 func (x *TraceRequest) Reset() {
 	*x = TraceRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2029,7 @@ func (x *TraceRequest) String() string {
 func (*TraceRequest) ProtoMessage() {}
 
 func (x *TraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2042,7 @@ func (x *TraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
 func (*TraceRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TraceRequest) GetMin() *durationpb.Duration {
@@ -2018,7 +2089,7 @@ type TraceResponse struct {
 
 func (x *TraceResponse) Reset() {
 	*x = TraceResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2101,7 @@ func (x *TraceResponse) String() string {
 func (*TraceResponse) ProtoMessage() {}
 
 func (x *TraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2114,7 @@ func (x *TraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceResponse.ProtoReflect.Descriptor instead.
 func (*TraceResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TraceResponse) GetId() uint64 {
@@ -2142,7 +2213,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2225,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2238,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Stage) GetName() string {
@@ -2228,7 +2299,7 @@ type DebugInfoRequest struct {
 
 func (x *DebugInfoRequest) Reset() {
 	*x = DebugInfoRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2311,7 @@ func (x *DebugInfoRequest) String() string {
 func (*DebugInfoRequest) ProtoMessage() {}
 
 func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2324,7 @@ func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoRequest.ProtoReflect.Descriptor instead.
 func (*DebugInfoRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 // DebugInfoResponse is a piece of a file.
@@ -2268,7 +2339,7 @@ type DebugInfoResponse struct {
 
 func (x *DebugInfoResponse) Reset() {
 	*x = DebugInfoResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2351,7 @@ func (x *DebugInfoResponse) String() string {
 func (*DebugInfoResponse) ProtoMessage() {}
 
 func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2364,7 @@ func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoResponse.ProtoReflect.Descriptor instead.
 func (*DebugInfoResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DebugInfoResponse) GetFile() string {
@@ -2319,7 +2390,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2402,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2415,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 // VersionResponse is the server's version.
@@ -2359,7 +2430,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2442,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2455,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -2420,7 +2491,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2503,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2516,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -2476,7 +2547,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +2559,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +2572,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CheckResponse) GetWhat() isCheckResponse_What {
@@ -2556,7 +2627,7 @@ type CheckProgress struct {
 
 func (x *CheckProgress) Reset() {
 	*x = CheckProgress{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2639,7 @@ func (x *CheckProgress) String() string {
 func (*CheckProgress) ProtoMessage() {}
 
 func (x *CheckProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2652,7 @@ func (x *CheckProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
 func (*CheckProgress) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CheckProgress) GetStage() string {
@@ -2616,7 +2687,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2699,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2712,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CheckReport) GetGraph() string {
@@ -2716,7 +2787,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2799,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2812,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -2793,7 +2864,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +2876,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +2889,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BackupRequest) GetWhat() isBackupRequest_What {
@@ -2872,7 +2943,7 @@ type BackupBegin struct {
 
 func (x *BackupBegin) Reset() {
 	*x = BackupBegin{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +2955,7 @@ func (x *BackupBegin) String() string {
 func (*BackupBegin) ProtoMessage() {}
 
 func (x *BackupBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +2968,7 @@ func (x *BackupBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
 func (*BackupBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BackupBegin) GetGraphs() []string {
@@ -2917,7 +2988,7 @@ type BackupWant struct {
 
 func (x *BackupWant) Reset() {
 	*x = BackupWant{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2929,7 +3000,7 @@ func (x *BackupWant) String() string {
 func (*BackupWant) ProtoMessage() {}
 
 func (x *BackupWant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2942,7 +3013,7 @@ func (x *BackupWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
 func (*BackupWant) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BackupWant) GetFiles() []uint32 {
@@ -2966,7 +3037,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3049,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3062,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -3052,7 +3123,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3064,7 +3135,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3077,7 +3148,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -3128,7 +3199,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3211,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3224,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -3190,7 +3261,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3202,7 +3273,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3215,7 +3286,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -3257,7 +3328,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aindexes\x18\x04 \x03(\v2\x11.hopgate.v1.IndexR\aindexes\"5\n" +
 	"\tNameCount\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xf8\x01\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xb2\x02\n" +
 	"\x05Index\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x12\n" +
@@ -3269,7 +3340,13 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\brequired\x18\x06 \x01(\bR\brequired\x12\x16\n" +
 	"\x06online\x18\a \x01(\bR\x06online\x12\x12\n" +
 	"\x04kind\x18\b \x01(\tR\x04kind\x121\n" +
-	"\x06vector\x18\t \x01(\v2\x19.hopgate.v1.VectorOptionsR\x06vector\"\xdc\x01\n" +
+	"\x06vector\x18\t \x01(\v2\x19.hopgate.v1.VectorOptionsR\x06vector\x128\n" +
+	"\tfull_text\x18\n" +
+	" \x01(\v2\x1b.hopgate.v1.FullTextOptionsR\bfullText\"v\n" +
+	"\x0fFullTextOptions\x12\x12\n" +
+	"\x04more\x18\x01 \x03(\tR\x04more\x12\x1a\n" +
+	"\banalyzer\x18\x02 \x01(\tR\banalyzer\x123\n" +
+	"\x15eventually_consistent\x18\x03 \x01(\bR\x14eventuallyConsistent\"\xdc\x01\n" +
 	"\rVectorOptions\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x01 \x01(\rR\n" +
@@ -3517,136 +3594,138 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
 	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
 	(*NameCount)(nil),              // 2: hopgate.v1.NameCount
 	(*Index)(nil),                  // 3: hopgate.v1.Index
-	(*VectorOptions)(nil),          // 4: hopgate.v1.VectorOptions
-	(*StatsRequest)(nil),           // 5: hopgate.v1.StatsRequest
-	(*StatsResponse)(nil),          // 6: hopgate.v1.StatsResponse
-	(*PropertyCount)(nil),          // 7: hopgate.v1.PropertyCount
-	(*DegreeHistogram)(nil),        // 8: hopgate.v1.DegreeHistogram
-	(*ShardStats)(nil),             // 9: hopgate.v1.ShardStats
-	(*StoreStats)(nil),             // 10: hopgate.v1.StoreStats
-	(*LevelStats)(nil),             // 11: hopgate.v1.LevelStats
-	(*RunningQueriesRequest)(nil),  // 12: hopgate.v1.RunningQueriesRequest
-	(*RunningQueriesResponse)(nil), // 13: hopgate.v1.RunningQueriesResponse
-	(*RunningQuery)(nil),           // 14: hopgate.v1.RunningQuery
-	(*KillQueryRequest)(nil),       // 15: hopgate.v1.KillQueryRequest
-	(*KillQueryResponse)(nil),      // 16: hopgate.v1.KillQueryResponse
-	(*SlowLogRequest)(nil),         // 17: hopgate.v1.SlowLogRequest
-	(*SlowLogResponse)(nil),        // 18: hopgate.v1.SlowLogResponse
-	(*SlowQuery)(nil),              // 19: hopgate.v1.SlowQuery
-	(*ProfileRequest)(nil),         // 20: hopgate.v1.ProfileRequest
-	(*KeptProfilesRequest)(nil),    // 21: hopgate.v1.KeptProfilesRequest
-	(*KeptProfilesResponse)(nil),   // 22: hopgate.v1.KeptProfilesResponse
-	(*KeptProfile)(nil),            // 23: hopgate.v1.KeptProfile
-	(*ProfileResponse)(nil),        // 24: hopgate.v1.ProfileResponse
-	(*TopRequest)(nil),             // 25: hopgate.v1.TopRequest
-	(*TopResponse)(nil),            // 26: hopgate.v1.TopResponse
-	(*Operation)(nil),              // 27: hopgate.v1.Operation
-	(*TraceRequest)(nil),           // 28: hopgate.v1.TraceRequest
-	(*TraceResponse)(nil),          // 29: hopgate.v1.TraceResponse
-	(*Stage)(nil),                  // 30: hopgate.v1.Stage
-	(*DebugInfoRequest)(nil),       // 31: hopgate.v1.DebugInfoRequest
-	(*DebugInfoResponse)(nil),      // 32: hopgate.v1.DebugInfoResponse
-	(*VersionRequest)(nil),         // 33: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 34: hopgate.v1.VersionResponse
-	(*CheckRequest)(nil),           // 35: hopgate.v1.CheckRequest
-	(*CheckResponse)(nil),          // 36: hopgate.v1.CheckResponse
-	(*CheckProgress)(nil),          // 37: hopgate.v1.CheckProgress
-	(*CheckReport)(nil),            // 38: hopgate.v1.CheckReport
-	(*CheckFinding)(nil),           // 39: hopgate.v1.CheckFinding
-	(*BackupRequest)(nil),          // 40: hopgate.v1.BackupRequest
-	(*BackupBegin)(nil),            // 41: hopgate.v1.BackupBegin
-	(*BackupWant)(nil),             // 42: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 43: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 44: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 45: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 46: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 47: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 48: google.protobuf.Duration
-	(*PlanNode)(nil),               // 49: hopgate.v1.PlanNode
+	(*FullTextOptions)(nil),        // 4: hopgate.v1.FullTextOptions
+	(*VectorOptions)(nil),          // 5: hopgate.v1.VectorOptions
+	(*StatsRequest)(nil),           // 6: hopgate.v1.StatsRequest
+	(*StatsResponse)(nil),          // 7: hopgate.v1.StatsResponse
+	(*PropertyCount)(nil),          // 8: hopgate.v1.PropertyCount
+	(*DegreeHistogram)(nil),        // 9: hopgate.v1.DegreeHistogram
+	(*ShardStats)(nil),             // 10: hopgate.v1.ShardStats
+	(*StoreStats)(nil),             // 11: hopgate.v1.StoreStats
+	(*LevelStats)(nil),             // 12: hopgate.v1.LevelStats
+	(*RunningQueriesRequest)(nil),  // 13: hopgate.v1.RunningQueriesRequest
+	(*RunningQueriesResponse)(nil), // 14: hopgate.v1.RunningQueriesResponse
+	(*RunningQuery)(nil),           // 15: hopgate.v1.RunningQuery
+	(*KillQueryRequest)(nil),       // 16: hopgate.v1.KillQueryRequest
+	(*KillQueryResponse)(nil),      // 17: hopgate.v1.KillQueryResponse
+	(*SlowLogRequest)(nil),         // 18: hopgate.v1.SlowLogRequest
+	(*SlowLogResponse)(nil),        // 19: hopgate.v1.SlowLogResponse
+	(*SlowQuery)(nil),              // 20: hopgate.v1.SlowQuery
+	(*ProfileRequest)(nil),         // 21: hopgate.v1.ProfileRequest
+	(*KeptProfilesRequest)(nil),    // 22: hopgate.v1.KeptProfilesRequest
+	(*KeptProfilesResponse)(nil),   // 23: hopgate.v1.KeptProfilesResponse
+	(*KeptProfile)(nil),            // 24: hopgate.v1.KeptProfile
+	(*ProfileResponse)(nil),        // 25: hopgate.v1.ProfileResponse
+	(*TopRequest)(nil),             // 26: hopgate.v1.TopRequest
+	(*TopResponse)(nil),            // 27: hopgate.v1.TopResponse
+	(*Operation)(nil),              // 28: hopgate.v1.Operation
+	(*TraceRequest)(nil),           // 29: hopgate.v1.TraceRequest
+	(*TraceResponse)(nil),          // 30: hopgate.v1.TraceResponse
+	(*Stage)(nil),                  // 31: hopgate.v1.Stage
+	(*DebugInfoRequest)(nil),       // 32: hopgate.v1.DebugInfoRequest
+	(*DebugInfoResponse)(nil),      // 33: hopgate.v1.DebugInfoResponse
+	(*VersionRequest)(nil),         // 34: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 35: hopgate.v1.VersionResponse
+	(*CheckRequest)(nil),           // 36: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 37: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 38: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 39: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 40: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 41: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 42: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 43: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 44: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 45: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 46: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 47: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 48: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
+	(*PlanNode)(nil),               // 50: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
 	2,  // 1: hopgate.v1.SchemaResponse.edge_types:type_name -> hopgate.v1.NameCount
 	3,  // 2: hopgate.v1.SchemaResponse.indexes:type_name -> hopgate.v1.Index
-	4,  // 3: hopgate.v1.Index.vector:type_name -> hopgate.v1.VectorOptions
-	2,  // 4: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
-	2,  // 5: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
-	9,  // 6: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
-	8,  // 7: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
-	2,  // 8: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
-	7,  // 9: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
-	10, // 10: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
-	11, // 11: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
-	14, // 12: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	47, // 13: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	48, // 14: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
-	19, // 15: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	47, // 16: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	48, // 17: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	49, // 18: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	48, // 19: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	47, // 20: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
-	47, // 21: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
-	23, // 22: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
-	47, // 23: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
-	48, // 24: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	47, // 25: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	48, // 26: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
-	27, // 27: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
-	48, // 28: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	48, // 29: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	48, // 30: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	47, // 31: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	48, // 32: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
-	30, // 33: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	48, // 34: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
-	30, // 35: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
-	37, // 36: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	38, // 37: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	39, // 38: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	41, // 39: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	42, // 40: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	44, // 41: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	46, // 42: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	45, // 43: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	47, // 44: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	0,  // 45: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	5,  // 46: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	12, // 47: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	15, // 48: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	17, // 49: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	20, // 50: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	21, // 51: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
-	35, // 52: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	40, // 53: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	25, // 54: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	28, // 55: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	31, // 56: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	33, // 57: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 58: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	6,  // 59: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	13, // 60: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	16, // 61: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	18, // 62: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	24, // 63: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	22, // 64: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
-	36, // 65: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	43, // 66: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	26, // 67: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	29, // 68: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	32, // 69: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	34, // 70: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	58, // [58:71] is the sub-list for method output_type
-	45, // [45:58] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	5,  // 3: hopgate.v1.Index.vector:type_name -> hopgate.v1.VectorOptions
+	4,  // 4: hopgate.v1.Index.full_text:type_name -> hopgate.v1.FullTextOptions
+	2,  // 5: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
+	2,  // 6: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
+	10, // 7: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
+	9,  // 8: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
+	2,  // 9: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
+	8,  // 10: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
+	11, // 11: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
+	12, // 12: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
+	15, // 13: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
+	48, // 14: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	49, // 15: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	20, // 16: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
+	48, // 17: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	49, // 18: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	50, // 19: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	49, // 20: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	48, // 21: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
+	48, // 22: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
+	24, // 23: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
+	48, // 24: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
+	49, // 25: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	48, // 26: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	49, // 27: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	28, // 28: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
+	49, // 29: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	49, // 30: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	49, // 31: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	48, // 32: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	49, // 33: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	31, // 34: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
+	49, // 35: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	31, // 36: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
+	38, // 37: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	39, // 38: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	40, // 39: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	42, // 40: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	43, // 41: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	45, // 42: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	47, // 43: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	46, // 44: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	48, // 45: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	0,  // 46: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	6,  // 47: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	13, // 48: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	16, // 49: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	18, // 50: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	21, // 51: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	22, // 52: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
+	36, // 53: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	41, // 54: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	26, // 55: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	29, // 56: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	32, // 57: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	34, // 58: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	1,  // 59: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	7,  // 60: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	14, // 61: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	17, // 62: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	19, // 63: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	25, // 64: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	23, // 65: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
+	37, // 66: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	44, // 67: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	27, // 68: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	30, // 69: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	33, // 70: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	35, // 71: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	59, // [59:72] is the sub-list for method output_type
+	46, // [46:59] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -3655,15 +3734,15 @@ func file_hopgate_v1_admin_proto_init() {
 		return
 	}
 	file_hopgate_v1_graph_proto_init()
-	file_hopgate_v1_admin_proto_msgTypes[36].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[37].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[40].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[41].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[43].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[44].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
@@ -3673,7 +3752,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   47,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	requestSeekRange
 	requestSeekEdges
 	requestSeekEdgeRange
+	requestSearchText
 	requestApply
 	requestSummarize
 	requestCompare
@@ -31,7 +32,7 @@ const (
 )
 
 var requestNames = [NumRequests]string{
-	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "apply", "summarize", "compare",
+	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "search_text", "apply", "summarize", "compare",
 }
 
 // tallyTx counts the requests to shards. In a profiled run, it charges each request and its answer to the running stage.
@@ -194,6 +195,13 @@ func (t *tallyTx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shar
 	edges, err := t.Tx.SeekEdgeRange(ctx, index, r, cursor, dst)
 	t.chargeBytes(32 * max(0, len(edges)-len(dst)))
 	return edges, err
+}
+
+func (t *tallyTx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
+	t.count(requestSearchText)
+	err := t.Tx.SearchText(ctx, req, res)
+	t.chargeBytes(8*len(res.Vertices) + 32*len(res.Edges) + 8*len(res.Scores))
+	return err
 }
 
 func (t *tallyTx) Apply(ctx context.Context, ms []shard.Mutation) error {

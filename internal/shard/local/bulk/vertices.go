@@ -342,7 +342,7 @@ func (b *Batch) makeIn(p *newVertices, no, from, to int) error {
 	b.ranges = append(b.ranges, madeRange{graph.MakeVertexID(no, first), to - from, p.set})
 	bulk.Entries(p.space.ID, p.keys.Slice(from, to), locals, false)
 	for _, d := range p.plain {
-		if err := b.plainEntries(bulk, p, d, from, to, first); err != nil {
+		if err := b.plainEntries(bulk, p, d, from, to, graph.MakeVertexID(no, first)); err != nil {
 			return err
 		}
 	}
@@ -350,14 +350,14 @@ func (b *Batch) makeIn(p *newVertices, no, from, to int) error {
 }
 
 // plainEntries adds the entries of an index that constrains nothing.
-func (b *Batch) plainEntries(bulk *storage.Bulk, p *newVertices, d *index.Def, from, to int, first uint64) error {
+func (b *Batch) plainEntries(bulk *storage.Bulk, p *newVertices, d *index.Def, from, to int, first graph.VertexID) error {
 	var tuples storage.Tuples
 	var key []byte
 	var locals []uint64
 	vals := make([]graph.Value, len(d.PropIDs))
 	at := make([]int, len(d.PropIDs))
 	for i, prop := range d.PropIDs {
-		if at[i] = slices.Index(p.props, prop); at[i] < 0 && i == 0 {
+		if at[i] = slices.Index(p.props, prop); at[i] < 0 && i == 0 && d.Kind != graph.FullTextIndex {
 			return nil
 		}
 	}
@@ -367,6 +367,12 @@ func (b *Batch) plainEntries(bulk *storage.Bulk, p *newVertices, d *index.Def, f
 				vals[i] = p.cols[c][row]
 			}
 		}
+		if d.Kind == graph.FullTextIndex {
+			if err := b.tx.PutEntry(d, vals, storage.Owner{Vertex: first + graph.VertexID(row-from)}); err != nil {
+				return err
+			}
+			continue
+		}
 		var ok bool
 		var err error
 		if key, ok, _, err = storage.AppendIndexed(key[:0], &d.Index, vals); err != nil {
@@ -375,10 +381,12 @@ func (b *Batch) plainEntries(bulk *storage.Bulk, p *newVertices, d *index.Def, f
 		if ok {
 			tuples.AddKey(key)
 			b.tx.NoteDue(d, key)
-			locals = append(locals, first+uint64(row-from))
+			locals = append(locals, first.Local()+uint64(row-from))
 		}
 	}
-	bulk.Entries(d.ID, &tuples, locals, true)
+	if len(locals) > 0 {
+		bulk.Entries(d.ID, &tuples, locals, true)
+	}
 	return nil
 }
 
@@ -388,7 +396,7 @@ func indexable(defs []*index.Def, v graph.Value, prop graph.PropID) *reject {
 		return nil
 	}
 	for _, d := range defs {
-		if d.TTL == 0 && slices.Contains(d.PropIDs, prop) {
+		if d.TTL == 0 && d.Kind != graph.FullTextIndex && slices.Contains(d.PropIDs, prop) {
 			if key, ok := keys.AppendOrdered(nil, v); ok && len(key) > keys.MaxOrdered {
 				return &reject{"BadValue", "the value is too large for the index " + d.Name}
 			}

@@ -12,6 +12,9 @@ import (
 type Def struct {
 	graph.Index
 	PropIDs []graph.PropID
+	// Labels or Types are what a maintained index is over: several for a full-text index alone.
+	Labels []graph.LabelID
+	Types  []graph.TypeID
 }
 
 // Defs are the indexes of a graph by what they are over.
@@ -50,11 +53,18 @@ func New(g *storage.Catalog, indexes []graph.Index) *Defs {
 		if ix.Failure != "" || ix.Kind == graph.VectorIndex {
 			continue // writes need not maintain it
 		}
-		if l, ok := g.Label(ix.Label); ok && ix.Label != "" {
-			defs.ByLabel[l] = append(defs.ByLabel[l], d)
+		if d.Bare() {
+			continue
 		}
-		if t, ok := g.Type(ix.Type); ok && ix.Type != "" {
-			defs.ByType[t] = append(defs.ByType[t], d)
+		for _, name := range ix.Names() {
+			if l, ok := g.Label(name); ok && ix.Label != "" {
+				defs.ByLabel[l] = append(defs.ByLabel[l], d)
+				d.Labels = append(d.Labels, l)
+			}
+			if t, ok := g.Type(name); ok && ix.Type != "" {
+				defs.ByType[t] = append(defs.ByType[t], d)
+				d.Types = append(d.Types, t)
+			}
 		}
 	}
 	return defs
@@ -99,6 +109,29 @@ func Hidden(p graph.PropID) bool { return p >= storage.HiddenProps }
 
 // Stamped reports whether what the index is over carries the time of its last write.
 func (d *Def) Stamped() bool { return d.TTL > 0 && len(d.Props) == 0 }
+
+// HasText reports whether a full-text index holds one of some values: texts, and lists of texts.
+func HasText(vals []graph.Value) bool {
+	return slices.ContainsFunc(vals, func(v graph.Value) bool { return len(Texts(v)) > 0 })
+}
+
+// Texts returns the texts that a value has for a full-text index.
+func Texts(v graph.Value) []string {
+	switch v.Kind() {
+	case graph.String:
+		return []string{v.Str()}
+	case graph.List:
+		var texts []string
+		for _, e := range v.List() {
+			if e.Kind() != graph.String {
+				return nil
+			}
+			texts = append(texts, e.Str())
+		}
+		return texts
+	}
+	return nil
+}
 
 // Missing returns the name of a required property that is not there, or "".
 func (d *Def) Missing(vals []graph.Value) string {

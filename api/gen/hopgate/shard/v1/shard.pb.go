@@ -79,7 +79,7 @@ func (x OutcomeResponse_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeResponse_Outcome.Descriptor instead.
 func (OutcomeResponse_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75, 0}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78, 0}
 }
 
 type EpochRequest struct {
@@ -2935,6 +2935,175 @@ func (x *LargeResponse) GetValues() []byte {
 	return nil
 }
 
+type SearchTextRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	Index         uint32                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	Query         string                 `protobuf:"bytes,3,opt,name=query,proto3" json:"query,omitempty"`
+	Analyzer      string                 `protobuf:"bytes,4,opt,name=analyzer,proto3" json:"analyzer,omitempty"`
+	Most          uint64                 `protobuf:"varint,5,opt,name=most,proto3" json:"most,omitempty"`
+	Await         bool                   `protobuf:"varint,6,opt,name=await,proto3" json:"await,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchTextRequest) Reset() {
+	*x = SearchTextRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchTextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchTextRequest) ProtoMessage() {}
+
+func (x *SearchTextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchTextRequest.ProtoReflect.Descriptor instead.
+func (*SearchTextRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *SearchTextRequest) GetSnapshot() *Snapshot {
+	if x != nil {
+		return x.Snapshot
+	}
+	return nil
+}
+
+func (x *SearchTextRequest) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *SearchTextRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *SearchTextRequest) GetAnalyzer() string {
+	if x != nil {
+		return x.Analyzer
+	}
+	return ""
+}
+
+func (x *SearchTextRequest) GetMost() uint64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *SearchTextRequest) GetAwait() bool {
+	if x != nil {
+		return x.Await
+	}
+	return false
+}
+
+// SearchTextResponse has vertices, or the columns of edges.
+type SearchTextResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Scores        []float64              `protobuf:"fixed64,1,rep,packed,name=scores,proto3" json:"scores,omitempty"`
+	Vertices      []uint64               `protobuf:"fixed64,2,rep,packed,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges         []uint64               `protobuf:"fixed64,3,rep,packed,name=edges,proto3" json:"edges,omitempty"`
+	Sources       []uint64               `protobuf:"fixed64,4,rep,packed,name=sources,proto3" json:"sources,omitempty"`
+	Targets       []uint64               `protobuf:"fixed64,5,rep,packed,name=targets,proto3" json:"targets,omitempty"`
+	Types         []uint32               `protobuf:"varint,6,rep,packed,name=types,proto3" json:"types,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchTextResponse) Reset() {
+	*x = SearchTextResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchTextResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchTextResponse) ProtoMessage() {}
+
+func (x *SearchTextResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchTextResponse.ProtoReflect.Descriptor instead.
+func (*SearchTextResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *SearchTextResponse) GetScores() []float64 {
+	if x != nil {
+		return x.Scores
+	}
+	return nil
+}
+
+func (x *SearchTextResponse) GetVertices() []uint64 {
+	if x != nil {
+		return x.Vertices
+	}
+	return nil
+}
+
+func (x *SearchTextResponse) GetEdges() []uint64 {
+	if x != nil {
+		return x.Edges
+	}
+	return nil
+}
+
+func (x *SearchTextResponse) GetSources() []uint64 {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+func (x *SearchTextResponse) GetTargets() []uint64 {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
+func (x *SearchTextResponse) GetTypes() []uint32 {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
 type GraphsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2943,7 +3112,7 @@ type GraphsRequest struct {
 
 func (x *GraphsRequest) Reset() {
 	*x = GraphsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2955,7 +3124,7 @@ func (x *GraphsRequest) String() string {
 func (*GraphsRequest) ProtoMessage() {}
 
 func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2968,7 +3137,7 @@ func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsRequest.ProtoReflect.Descriptor instead.
 func (*GraphsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
 }
 
 type GraphsResponse struct {
@@ -2980,7 +3149,7 @@ type GraphsResponse struct {
 
 func (x *GraphsResponse) Reset() {
 	*x = GraphsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3161,7 @@ func (x *GraphsResponse) String() string {
 func (*GraphsResponse) ProtoMessage() {}
 
 func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3174,7 @@ func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsResponse.ProtoReflect.Descriptor instead.
 func (*GraphsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GraphsResponse) GetNames() []string {
@@ -3024,7 +3193,7 @@ type CreateGraphRequest struct {
 
 func (x *CreateGraphRequest) Reset() {
 	*x = CreateGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +3205,7 @@ func (x *CreateGraphRequest) String() string {
 func (*CreateGraphRequest) ProtoMessage() {}
 
 func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +3218,7 @@ func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphRequest.ProtoReflect.Descriptor instead.
 func (*CreateGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CreateGraphRequest) GetName() string {
@@ -3067,7 +3236,7 @@ type CreateGraphResponse struct {
 
 func (x *CreateGraphResponse) Reset() {
 	*x = CreateGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3248,7 @@ func (x *CreateGraphResponse) String() string {
 func (*CreateGraphResponse) ProtoMessage() {}
 
 func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3261,7 @@ func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphResponse.ProtoReflect.Descriptor instead.
 func (*CreateGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
 }
 
 type DropGraphRequest struct {
@@ -3104,7 +3273,7 @@ type DropGraphRequest struct {
 
 func (x *DropGraphRequest) Reset() {
 	*x = DropGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3116,7 +3285,7 @@ func (x *DropGraphRequest) String() string {
 func (*DropGraphRequest) ProtoMessage() {}
 
 func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3129,7 +3298,7 @@ func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphRequest.ProtoReflect.Descriptor instead.
 func (*DropGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DropGraphRequest) GetName() string {
@@ -3147,7 +3316,7 @@ type DropGraphResponse struct {
 
 func (x *DropGraphResponse) Reset() {
 	*x = DropGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3328,7 @@ func (x *DropGraphResponse) String() string {
 func (*DropGraphResponse) ProtoMessage() {}
 
 func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3341,7 @@ func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphResponse.ProtoReflect.Descriptor instead.
 func (*DropGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
 }
 
 // State tells states of a graph's catalog apart: number grows with each change; epoch is another one for each graph and
@@ -3187,7 +3356,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3368,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3381,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *State) GetEpoch() uint64 {
@@ -3253,7 +3422,7 @@ type Catalog struct {
 
 func (x *Catalog) Reset() {
 	*x = Catalog{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3265,7 +3434,7 @@ func (x *Catalog) String() string {
 func (*Catalog) ProtoMessage() {}
 
 func (x *Catalog) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3278,7 +3447,7 @@ func (x *Catalog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalog.ProtoReflect.Descriptor instead.
 func (*Catalog) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Catalog) GetState() *State {
@@ -3378,7 +3547,7 @@ type TTL struct {
 
 func (x *TTL) Reset() {
 	*x = TTL{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3390,7 +3559,7 @@ func (x *TTL) String() string {
 func (*TTL) ProtoMessage() {}
 
 func (x *TTL) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3403,7 +3572,7 @@ func (x *TTL) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TTL.ProtoReflect.Descriptor instead.
 func (*TTL) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TTL) GetLabel() string {
@@ -3443,7 +3612,7 @@ type LabelSet struct {
 
 func (x *LabelSet) Reset() {
 	*x = LabelSet{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3455,7 +3624,7 @@ func (x *LabelSet) String() string {
 func (*LabelSet) ProtoMessage() {}
 
 func (x *LabelSet) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3468,7 +3637,7 @@ func (x *LabelSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelSet.ProtoReflect.Descriptor instead.
 func (*LabelSet) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LabelSet) GetMembers() []uint32 {
@@ -3492,14 +3661,16 @@ type IndexDefinition struct {
 	Failure  string                 `protobuf:"bytes,10,opt,name=failure,proto3" json:"failure,omitempty"`
 	Kind     uint32                 `protobuf:"varint,11,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Of a vector index.
-	Vector        *VectorOptions `protobuf:"bytes,12,opt,name=vector,proto3" json:"vector,omitempty"`
+	Vector *VectorOptions `protobuf:"bytes,12,opt,name=vector,proto3" json:"vector,omitempty"`
+	// Of a full-text index.
+	Text          *TextOptions `protobuf:"bytes,13,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *IndexDefinition) Reset() {
 	*x = IndexDefinition{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3511,7 +3682,7 @@ func (x *IndexDefinition) String() string {
 func (*IndexDefinition) ProtoMessage() {}
 
 func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3524,7 +3695,7 @@ func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexDefinition.ProtoReflect.Descriptor instead.
 func (*IndexDefinition) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *IndexDefinition) GetId() uint32 {
@@ -3611,6 +3782,73 @@ func (x *IndexDefinition) GetVector() *VectorOptions {
 	return nil
 }
 
+func (x *IndexDefinition) GetText() *TextOptions {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+type TextOptions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	More          []string               `protobuf:"bytes,1,rep,name=more,proto3" json:"more,omitempty"`
+	Analyzer      string                 `protobuf:"bytes,2,opt,name=analyzer,proto3" json:"analyzer,omitempty"`
+	Eventual      bool                   `protobuf:"varint,3,opt,name=eventual,proto3" json:"eventual,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TextOptions) Reset() {
+	*x = TextOptions{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TextOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TextOptions) ProtoMessage() {}
+
+func (x *TextOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TextOptions.ProtoReflect.Descriptor instead.
+func (*TextOptions) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *TextOptions) GetMore() []string {
+	if x != nil {
+		return x.More
+	}
+	return nil
+}
+
+func (x *TextOptions) GetAnalyzer() string {
+	if x != nil {
+		return x.Analyzer
+	}
+	return ""
+}
+
+func (x *TextOptions) GetEventual() bool {
+	if x != nil {
+		return x.Eventual
+	}
+	return false
+}
+
 type VectorOptions struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Dimensions     uint32                 `protobuf:"varint,1,opt,name=dimensions,proto3" json:"dimensions,omitempty"`
@@ -3624,7 +3862,7 @@ type VectorOptions struct {
 
 func (x *VectorOptions) Reset() {
 	*x = VectorOptions{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3636,7 +3874,7 @@ func (x *VectorOptions) String() string {
 func (*VectorOptions) ProtoMessage() {}
 
 func (x *VectorOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3649,7 +3887,7 @@ func (x *VectorOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VectorOptions.ProtoReflect.Descriptor instead.
 func (*VectorOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *VectorOptions) GetDimensions() uint32 {
@@ -3697,7 +3935,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3709,7 +3947,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +3960,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DescribeRequest) GetGraph() string {
@@ -3748,7 +3986,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3760,7 +3998,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3773,7 +4011,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DescribeResponse) GetCatalog() *Catalog {
@@ -3796,7 +4034,7 @@ type BeginRequest struct {
 
 func (x *BeginRequest) Reset() {
 	*x = BeginRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3808,7 +4046,7 @@ func (x *BeginRequest) String() string {
 func (*BeginRequest) ProtoMessage() {}
 
 func (x *BeginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3821,7 +4059,7 @@ func (x *BeginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginRequest.ProtoReflect.Descriptor instead.
 func (*BeginRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BeginRequest) GetGraph() string {
@@ -3862,7 +4100,7 @@ type BeginResponse struct {
 
 func (x *BeginResponse) Reset() {
 	*x = BeginResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +4112,7 @@ func (x *BeginResponse) String() string {
 func (*BeginResponse) ProtoMessage() {}
 
 func (x *BeginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3887,7 +4125,7 @@ func (x *BeginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginResponse.ProtoReflect.Descriptor instead.
 func (*BeginResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *BeginResponse) GetPart() []byte {
@@ -3921,7 +4159,7 @@ type Began struct {
 
 func (x *Began) Reset() {
 	*x = Began{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3933,7 +4171,7 @@ func (x *Began) String() string {
 func (*Began) ProtoMessage() {}
 
 func (x *Began) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3946,7 +4184,7 @@ func (x *Began) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Began.ProtoReflect.Descriptor instead.
 func (*Began) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Began) GetTx() uint64 {
@@ -4010,7 +4248,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4022,7 +4260,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4035,7 +4273,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RenewRequest) GetGraph() string {
@@ -4075,7 +4313,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4325,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4338,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RenewResponse) GetSame() bool {
@@ -4126,7 +4364,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4138,7 +4376,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4151,7 +4389,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Counts) GetVertices() uint64 {
@@ -4223,7 +4461,7 @@ type PropCount struct {
 
 func (x *PropCount) Reset() {
 	*x = PropCount{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4235,7 +4473,7 @@ func (x *PropCount) String() string {
 func (*PropCount) ProtoMessage() {}
 
 func (x *PropCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4248,7 +4486,7 @@ func (x *PropCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropCount.ProtoReflect.Descriptor instead.
 func (*PropCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PropCount) GetLabel() string {
@@ -4291,7 +4529,7 @@ type Ends struct {
 
 func (x *Ends) Reset() {
 	*x = Ends{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4303,7 +4541,7 @@ func (x *Ends) String() string {
 func (*Ends) ProtoMessage() {}
 
 func (x *Ends) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4316,7 +4554,7 @@ func (x *Ends) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ends.ProtoReflect.Descriptor instead.
 func (*Ends) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Ends) GetSrc() string {
@@ -4358,7 +4596,7 @@ type Degrees struct {
 
 func (x *Degrees) Reset() {
 	*x = Degrees{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4370,7 +4608,7 @@ func (x *Degrees) String() string {
 func (*Degrees) ProtoMessage() {}
 
 func (x *Degrees) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4383,7 +4621,7 @@ func (x *Degrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Degrees.ProtoReflect.Descriptor instead.
 func (*Degrees) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Degrees) GetType() string {
@@ -4425,7 +4663,7 @@ type InternRequest struct {
 
 func (x *InternRequest) Reset() {
 	*x = InternRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4437,7 +4675,7 @@ func (x *InternRequest) String() string {
 func (*InternRequest) ProtoMessage() {}
 
 func (x *InternRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4450,7 +4688,7 @@ func (x *InternRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternRequest.ProtoReflect.Descriptor instead.
 func (*InternRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *InternRequest) GetGraph() string {
@@ -4555,7 +4793,7 @@ type InternResponse struct {
 
 func (x *InternResponse) Reset() {
 	*x = InternResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4567,7 +4805,7 @@ func (x *InternResponse) String() string {
 func (*InternResponse) ProtoMessage() {}
 
 func (x *InternResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4580,7 +4818,7 @@ func (x *InternResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternResponse.ProtoReflect.Descriptor instead.
 func (*InternResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *InternResponse) GetId() uint32 {
@@ -4617,7 +4855,7 @@ type MutateRequest struct {
 
 func (x *MutateRequest) Reset() {
 	*x = MutateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4629,7 +4867,7 @@ func (x *MutateRequest) String() string {
 func (*MutateRequest) ProtoMessage() {}
 
 func (x *MutateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4642,7 +4880,7 @@ func (x *MutateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateRequest.ProtoReflect.Descriptor instead.
 func (*MutateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *MutateRequest) GetGraph() string {
@@ -4736,7 +4974,7 @@ type MutateResponse struct {
 
 func (x *MutateResponse) Reset() {
 	*x = MutateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4748,7 +4986,7 @@ func (x *MutateResponse) String() string {
 func (*MutateResponse) ProtoMessage() {}
 
 func (x *MutateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4761,7 +4999,7 @@ func (x *MutateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateResponse.ProtoReflect.Descriptor instead.
 func (*MutateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *MutateResponse) GetVertices() []byte {
@@ -4802,7 +5040,7 @@ type CountRequest struct {
 
 func (x *CountRequest) Reset() {
 	*x = CountRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4814,7 +5052,7 @@ func (x *CountRequest) String() string {
 func (*CountRequest) ProtoMessage() {}
 
 func (x *CountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4827,7 +5065,7 @@ func (x *CountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountRequest.ProtoReflect.Descriptor instead.
 func (*CountRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CountRequest) GetGraph() string {
@@ -4853,7 +5091,7 @@ type CountResponse struct {
 
 func (x *CountResponse) Reset() {
 	*x = CountResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4865,7 +5103,7 @@ func (x *CountResponse) String() string {
 func (*CountResponse) ProtoMessage() {}
 
 func (x *CountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4878,7 +5116,7 @@ func (x *CountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountResponse.ProtoReflect.Descriptor instead.
 func (*CountResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CountResponse) GetCounts() *Counts {
@@ -4900,7 +5138,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4912,7 +5150,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4925,7 +5163,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *CommitRequest) GetGraph() string {
@@ -4957,7 +5195,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4969,7 +5207,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4982,7 +5220,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
 }
 
 type OutcomeRequest struct {
@@ -4996,7 +5234,7 @@ type OutcomeRequest struct {
 
 func (x *OutcomeRequest) Reset() {
 	*x = OutcomeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5008,7 +5246,7 @@ func (x *OutcomeRequest) String() string {
 func (*OutcomeRequest) ProtoMessage() {}
 
 func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5021,7 +5259,7 @@ func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeRequest.ProtoReflect.Descriptor instead.
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *OutcomeRequest) GetGraph() string {
@@ -5054,7 +5292,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5066,7 +5304,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5079,7 +5317,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *OutcomeResponse) GetOutcome() OutcomeResponse_Outcome {
@@ -5104,7 +5342,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5116,7 +5354,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5129,7 +5367,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *LoadRequest) GetGraph() string {
@@ -5194,7 +5432,7 @@ type LoadVertices struct {
 
 func (x *LoadVertices) Reset() {
 	*x = LoadVertices{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5206,7 +5444,7 @@ func (x *LoadVertices) String() string {
 func (*LoadVertices) ProtoMessage() {}
 
 func (x *LoadVertices) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5219,7 +5457,7 @@ func (x *LoadVertices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadVertices.ProtoReflect.Descriptor instead.
 func (*LoadVertices) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *LoadVertices) GetLabels() uint32 {
@@ -5273,7 +5511,7 @@ type LoadEdges struct {
 
 func (x *LoadEdges) Reset() {
 	*x = LoadEdges{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5285,7 +5523,7 @@ func (x *LoadEdges) String() string {
 func (*LoadEdges) ProtoMessage() {}
 
 func (x *LoadEdges) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5298,7 +5536,7 @@ func (x *LoadEdges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEdges.ProtoReflect.Descriptor instead.
 func (*LoadEdges) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *LoadEdges) GetType() uint32 {
@@ -5368,7 +5606,7 @@ type LoadColumn struct {
 
 func (x *LoadColumn) Reset() {
 	*x = LoadColumn{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5380,7 +5618,7 @@ func (x *LoadColumn) String() string {
 func (*LoadColumn) ProtoMessage() {}
 
 func (x *LoadColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5393,7 +5631,7 @@ func (x *LoadColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadColumn.ProtoReflect.Descriptor instead.
 func (*LoadColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *LoadColumn) GetProp() uint32 {
@@ -5430,7 +5668,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5442,7 +5680,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5455,7 +5693,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *LoadResponse) GetRejected() []*Rejected {
@@ -5506,7 +5744,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5518,7 +5756,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5531,7 +5769,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -5579,7 +5817,7 @@ type LoadStateRequest struct {
 
 func (x *LoadStateRequest) Reset() {
 	*x = LoadStateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5591,7 +5829,7 @@ func (x *LoadStateRequest) String() string {
 func (*LoadStateRequest) ProtoMessage() {}
 
 func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5604,7 +5842,7 @@ func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
 func (*LoadStateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *LoadStateRequest) GetGraph() string {
@@ -5631,7 +5869,7 @@ type LoadStateResponse struct {
 
 func (x *LoadStateResponse) Reset() {
 	*x = LoadStateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5643,7 +5881,7 @@ func (x *LoadStateResponse) String() string {
 func (*LoadStateResponse) ProtoMessage() {}
 
 func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5656,7 +5894,7 @@ func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateResponse.ProtoReflect.Descriptor instead.
 func (*LoadStateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *LoadStateResponse) GetSeq() uint64 {
@@ -5683,7 +5921,7 @@ type CreateIndexRequest struct {
 
 func (x *CreateIndexRequest) Reset() {
 	*x = CreateIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5695,7 +5933,7 @@ func (x *CreateIndexRequest) String() string {
 func (*CreateIndexRequest) ProtoMessage() {}
 
 func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5708,7 +5946,7 @@ func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexRequest.ProtoReflect.Descriptor instead.
 func (*CreateIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CreateIndexRequest) GetGraph() string {
@@ -5733,7 +5971,7 @@ type CreateIndexResponse struct {
 
 func (x *CreateIndexResponse) Reset() {
 	*x = CreateIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5745,7 +5983,7 @@ func (x *CreateIndexResponse) String() string {
 func (*CreateIndexResponse) ProtoMessage() {}
 
 func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5758,7 +5996,7 @@ func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexResponse.ProtoReflect.Descriptor instead.
 func (*CreateIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
 }
 
 type DropIndexRequest struct {
@@ -5771,7 +6009,7 @@ type DropIndexRequest struct {
 
 func (x *DropIndexRequest) Reset() {
 	*x = DropIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5783,7 +6021,7 @@ func (x *DropIndexRequest) String() string {
 func (*DropIndexRequest) ProtoMessage() {}
 
 func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5796,7 +6034,7 @@ func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexRequest.ProtoReflect.Descriptor instead.
 func (*DropIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *DropIndexRequest) GetGraph() string {
@@ -5821,7 +6059,7 @@ type DropIndexResponse struct {
 
 func (x *DropIndexResponse) Reset() {
 	*x = DropIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5833,7 +6071,7 @@ func (x *DropIndexResponse) String() string {
 func (*DropIndexResponse) ProtoMessage() {}
 
 func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5846,7 +6084,7 @@ func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexResponse.ProtoReflect.Descriptor instead.
 func (*DropIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
 }
 
 type SetTTLRequest struct {
@@ -5859,7 +6097,7 @@ type SetTTLRequest struct {
 
 func (x *SetTTLRequest) Reset() {
 	*x = SetTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5871,7 +6109,7 @@ func (x *SetTTLRequest) String() string {
 func (*SetTTLRequest) ProtoMessage() {}
 
 func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5884,7 +6122,7 @@ func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLRequest.ProtoReflect.Descriptor instead.
 func (*SetTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *SetTTLRequest) GetGraph() string {
@@ -5909,7 +6147,7 @@ type SetTTLResponse struct {
 
 func (x *SetTTLResponse) Reset() {
 	*x = SetTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5921,7 +6159,7 @@ func (x *SetTTLResponse) String() string {
 func (*SetTTLResponse) ProtoMessage() {}
 
 func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5934,7 +6172,7 @@ func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLResponse.ProtoReflect.Descriptor instead.
 func (*SetTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
 }
 
 type DropTTLRequest struct {
@@ -5948,7 +6186,7 @@ type DropTTLRequest struct {
 
 func (x *DropTTLRequest) Reset() {
 	*x = DropTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5960,7 +6198,7 @@ func (x *DropTTLRequest) String() string {
 func (*DropTTLRequest) ProtoMessage() {}
 
 func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5973,7 +6211,7 @@ func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLRequest.ProtoReflect.Descriptor instead.
 func (*DropTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *DropTTLRequest) GetGraph() string {
@@ -6005,7 +6243,7 @@ type DropTTLResponse struct {
 
 func (x *DropTTLResponse) Reset() {
 	*x = DropTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6017,7 +6255,7 @@ func (x *DropTTLResponse) String() string {
 func (*DropTTLResponse) ProtoMessage() {}
 
 func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6030,7 +6268,7 @@ func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLResponse.ProtoReflect.Descriptor instead.
 func (*DropTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
 }
 
 type IndexProgressRequest struct {
@@ -6043,7 +6281,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6055,7 +6293,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6068,7 +6306,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -6094,7 +6332,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6106,7 +6344,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6119,7 +6357,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{93}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -6140,7 +6378,7 @@ type NotLeading struct {
 
 func (x *NotLeading) Reset() {
 	*x = NotLeading{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6152,7 +6390,7 @@ func (x *NotLeading) String() string {
 func (*NotLeading) ProtoMessage() {}
 
 func (x *NotLeading) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6165,7 +6403,7 @@ func (x *NotLeading) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotLeading.ProtoReflect.Descriptor instead.
 func (*NotLeading) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *NotLeading) GetLeader() uint32 {
@@ -6193,7 +6431,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6205,7 +6443,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6218,7 +6456,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{95}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -6499,7 +6737,21 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x03ids\x18\x02 \x03(\x06R\x03ids\x12\x14\n" +
 	"\x05sizes\x18\x03 \x03(\x04R\x05sizes\"'\n" +
 	"\rLargeResponse\x12\x16\n" +
-	"\x06values\x18\x01 \x01(\fR\x06values\"\x0f\n" +
+	"\x06values\x18\x01 \x01(\fR\x06values\"\xbd\x01\n" +
+	"\x11SearchTextRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\x12\x14\n" +
+	"\x05query\x18\x03 \x01(\tR\x05query\x12\x1a\n" +
+	"\banalyzer\x18\x04 \x01(\tR\banalyzer\x12\x12\n" +
+	"\x04most\x18\x05 \x01(\x04R\x04most\x12\x14\n" +
+	"\x05await\x18\x06 \x01(\bR\x05await\"\xa8\x01\n" +
+	"\x12SearchTextResponse\x12\x16\n" +
+	"\x06scores\x18\x01 \x03(\x01R\x06scores\x12\x1a\n" +
+	"\bvertices\x18\x02 \x03(\x06R\bvertices\x12\x14\n" +
+	"\x05edges\x18\x03 \x03(\x06R\x05edges\x12\x18\n" +
+	"\asources\x18\x04 \x03(\x06R\asources\x12\x18\n" +
+	"\atargets\x18\x05 \x03(\x06R\atargets\x12\x14\n" +
+	"\x05types\x18\x06 \x03(\rR\x05types\"\x0f\n" +
 	"\rGraphsRequest\"&\n" +
 	"\x0eGraphsResponse\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\"(\n" +
@@ -6534,7 +6786,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"afterNanos\x12\x1a\n" +
 	"\bproperty\x18\x04 \x01(\tR\bproperty\"$\n" +
 	"\bLabelSet\x12\x18\n" +
-	"\amembers\x18\x01 \x03(\rR\amembers\"\xc2\x02\n" +
+	"\amembers\x18\x01 \x03(\rR\amembers\"\xf5\x02\n" +
 	"\x0fIndexDefinition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -6548,7 +6800,12 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\afailure\x18\n" +
 	" \x01(\tR\afailure\x12\x12\n" +
 	"\x04kind\x18\v \x01(\rR\x04kind\x127\n" +
-	"\x06vector\x18\f \x01(\v2\x1f.hopgate.shard.v1.VectorOptionsR\x06vector\"\xa4\x01\n" +
+	"\x06vector\x18\f \x01(\v2\x1f.hopgate.shard.v1.VectorOptionsR\x06vector\x121\n" +
+	"\x04text\x18\r \x01(\v2\x1d.hopgate.shard.v1.TextOptionsR\x04text\"Y\n" +
+	"\vTextOptions\x12\x12\n" +
+	"\x04more\x18\x01 \x03(\tR\x04more\x12\x1a\n" +
+	"\banalyzer\x18\x02 \x01(\tR\banalyzer\x12\x1a\n" +
+	"\beventual\x18\x03 \x01(\bR\beventual\"\xa4\x01\n" +
 	"\rVectorOptions\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x01 \x01(\rR\n" +
@@ -6759,7 +7016,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05Apply\x12\x1e.hopgate.shard.v1.ApplyRequest\x1a\x1f.hopgate.shard.v1.ApplyResponse\x12B\n" +
 	"\x03Get\x12\x1c.hopgate.shard.v1.GetRequest\x1a\x1d.hopgate.shard.v1.GetResponse\x12K\n" +
 	"\x06GetAll\x12\x1f.hopgate.shard.v1.GetAllRequest\x1a .hopgate.shard.v1.GetAllResponse\x12E\n" +
-	"\x04Walk\x12\x1d.hopgate.shard.v1.WalkRequest\x1a\x1e.hopgate.shard.v1.WalkResponse2\xdf\a\n" +
+	"\x04Walk\x12\x1d.hopgate.shard.v1.WalkRequest\x1a\x1e.hopgate.shard.v1.WalkResponse2\xb8\b\n" +
 	"\vReadService\x12E\n" +
 	"\x04Scan\x12\x1d.hopgate.shard.v1.ScanRequest\x1a\x1e.hopgate.shard.v1.ScanResponse\x12T\n" +
 	"\tLabelSets\x12\".hopgate.shard.v1.LabelSetsRequest\x1a#.hopgate.shard.v1.LabelSetsResponse\x12W\n" +
@@ -6773,7 +7030,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x04Seek\x12\x1d.hopgate.shard.v1.SeekRequest\x1a\x1e.hopgate.shard.v1.SeekResponse\x12T\n" +
 	"\tSeekRange\x12\".hopgate.shard.v1.SeekRangeRequest\x1a#.hopgate.shard.v1.SeekRangeResponse\x12H\n" +
 	"\x05Large\x12\x1e.hopgate.shard.v1.LargeRequest\x1a\x1f.hopgate.shard.v1.LargeResponse\x12N\n" +
-	"\aCompare\x12 .hopgate.shard.v1.CompareRequest\x1a!.hopgate.shard.v1.CompareResponse2\xc4\v\n" +
+	"\aCompare\x12 .hopgate.shard.v1.CompareRequest\x1a!.hopgate.shard.v1.CompareResponse\x12W\n" +
+	"\n" +
+	"SearchText\x12#.hopgate.shard.v1.SearchTextRequest\x1a$.hopgate.shard.v1.SearchTextResponse2\xc4\v\n" +
 	"\vLeadService\x12K\n" +
 	"\x06Graphs\x12\x1f.hopgate.shard.v1.GraphsRequest\x1a .hopgate.shard.v1.GraphsResponse\x12Z\n" +
 	"\vCreateGraph\x12$.hopgate.shard.v1.CreateGraphRequest\x1a%.hopgate.shard.v1.CreateGraphResponse\x12T\n" +
@@ -6807,7 +7066,7 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 102)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
 	(*EpochRequest)(nil),           // 1: hopgate.shard.v1.EpochRequest
@@ -6853,199 +7112,206 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(*SeekRangeResponse)(nil),      // 41: hopgate.shard.v1.SeekRangeResponse
 	(*LargeRequest)(nil),           // 42: hopgate.shard.v1.LargeRequest
 	(*LargeResponse)(nil),          // 43: hopgate.shard.v1.LargeResponse
-	(*GraphsRequest)(nil),          // 44: hopgate.shard.v1.GraphsRequest
-	(*GraphsResponse)(nil),         // 45: hopgate.shard.v1.GraphsResponse
-	(*CreateGraphRequest)(nil),     // 46: hopgate.shard.v1.CreateGraphRequest
-	(*CreateGraphResponse)(nil),    // 47: hopgate.shard.v1.CreateGraphResponse
-	(*DropGraphRequest)(nil),       // 48: hopgate.shard.v1.DropGraphRequest
-	(*DropGraphResponse)(nil),      // 49: hopgate.shard.v1.DropGraphResponse
-	(*State)(nil),                  // 50: hopgate.shard.v1.State
-	(*Catalog)(nil),                // 51: hopgate.shard.v1.Catalog
-	(*TTL)(nil),                    // 52: hopgate.shard.v1.TTL
-	(*LabelSet)(nil),               // 53: hopgate.shard.v1.LabelSet
-	(*IndexDefinition)(nil),        // 54: hopgate.shard.v1.IndexDefinition
-	(*VectorOptions)(nil),          // 55: hopgate.shard.v1.VectorOptions
-	(*DescribeRequest)(nil),        // 56: hopgate.shard.v1.DescribeRequest
-	(*DescribeResponse)(nil),       // 57: hopgate.shard.v1.DescribeResponse
-	(*BeginRequest)(nil),           // 58: hopgate.shard.v1.BeginRequest
-	(*BeginResponse)(nil),          // 59: hopgate.shard.v1.BeginResponse
-	(*Began)(nil),                  // 60: hopgate.shard.v1.Began
-	(*RenewRequest)(nil),           // 61: hopgate.shard.v1.RenewRequest
-	(*RenewResponse)(nil),          // 62: hopgate.shard.v1.RenewResponse
-	(*Counts)(nil),                 // 63: hopgate.shard.v1.Counts
-	(*PropCount)(nil),              // 64: hopgate.shard.v1.PropCount
-	(*Ends)(nil),                   // 65: hopgate.shard.v1.Ends
-	(*Degrees)(nil),                // 66: hopgate.shard.v1.Degrees
-	(*InternRequest)(nil),          // 67: hopgate.shard.v1.InternRequest
-	(*InternResponse)(nil),         // 68: hopgate.shard.v1.InternResponse
-	(*MutateRequest)(nil),          // 69: hopgate.shard.v1.MutateRequest
-	(*MutateResponse)(nil),         // 70: hopgate.shard.v1.MutateResponse
-	(*CountRequest)(nil),           // 71: hopgate.shard.v1.CountRequest
-	(*CountResponse)(nil),          // 72: hopgate.shard.v1.CountResponse
-	(*CommitRequest)(nil),          // 73: hopgate.shard.v1.CommitRequest
-	(*CommitResponse)(nil),         // 74: hopgate.shard.v1.CommitResponse
-	(*OutcomeRequest)(nil),         // 75: hopgate.shard.v1.OutcomeRequest
-	(*OutcomeResponse)(nil),        // 76: hopgate.shard.v1.OutcomeResponse
-	(*LoadRequest)(nil),            // 77: hopgate.shard.v1.LoadRequest
-	(*LoadVertices)(nil),           // 78: hopgate.shard.v1.LoadVertices
-	(*LoadEdges)(nil),              // 79: hopgate.shard.v1.LoadEdges
-	(*LoadColumn)(nil),             // 80: hopgate.shard.v1.LoadColumn
-	(*LoadResponse)(nil),           // 81: hopgate.shard.v1.LoadResponse
-	(*Rejected)(nil),               // 82: hopgate.shard.v1.Rejected
-	(*LoadStateRequest)(nil),       // 83: hopgate.shard.v1.LoadStateRequest
-	(*LoadStateResponse)(nil),      // 84: hopgate.shard.v1.LoadStateResponse
-	(*CreateIndexRequest)(nil),     // 85: hopgate.shard.v1.CreateIndexRequest
-	(*CreateIndexResponse)(nil),    // 86: hopgate.shard.v1.CreateIndexResponse
-	(*DropIndexRequest)(nil),       // 87: hopgate.shard.v1.DropIndexRequest
-	(*DropIndexResponse)(nil),      // 88: hopgate.shard.v1.DropIndexResponse
-	(*SetTTLRequest)(nil),          // 89: hopgate.shard.v1.SetTTLRequest
-	(*SetTTLResponse)(nil),         // 90: hopgate.shard.v1.SetTTLResponse
-	(*DropTTLRequest)(nil),         // 91: hopgate.shard.v1.DropTTLRequest
-	(*DropTTLResponse)(nil),        // 92: hopgate.shard.v1.DropTTLResponse
-	(*IndexProgressRequest)(nil),   // 93: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 94: hopgate.shard.v1.IndexProgressResponse
-	(*NotLeading)(nil),             // 95: hopgate.shard.v1.NotLeading
-	(*Fault)(nil),                  // 96: hopgate.shard.v1.Fault
-	nil,                            // 97: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 98: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 99: hopgate.shard.v1.Counts.DistinctEntry
+	(*SearchTextRequest)(nil),      // 44: hopgate.shard.v1.SearchTextRequest
+	(*SearchTextResponse)(nil),     // 45: hopgate.shard.v1.SearchTextResponse
+	(*GraphsRequest)(nil),          // 46: hopgate.shard.v1.GraphsRequest
+	(*GraphsResponse)(nil),         // 47: hopgate.shard.v1.GraphsResponse
+	(*CreateGraphRequest)(nil),     // 48: hopgate.shard.v1.CreateGraphRequest
+	(*CreateGraphResponse)(nil),    // 49: hopgate.shard.v1.CreateGraphResponse
+	(*DropGraphRequest)(nil),       // 50: hopgate.shard.v1.DropGraphRequest
+	(*DropGraphResponse)(nil),      // 51: hopgate.shard.v1.DropGraphResponse
+	(*State)(nil),                  // 52: hopgate.shard.v1.State
+	(*Catalog)(nil),                // 53: hopgate.shard.v1.Catalog
+	(*TTL)(nil),                    // 54: hopgate.shard.v1.TTL
+	(*LabelSet)(nil),               // 55: hopgate.shard.v1.LabelSet
+	(*IndexDefinition)(nil),        // 56: hopgate.shard.v1.IndexDefinition
+	(*TextOptions)(nil),            // 57: hopgate.shard.v1.TextOptions
+	(*VectorOptions)(nil),          // 58: hopgate.shard.v1.VectorOptions
+	(*DescribeRequest)(nil),        // 59: hopgate.shard.v1.DescribeRequest
+	(*DescribeResponse)(nil),       // 60: hopgate.shard.v1.DescribeResponse
+	(*BeginRequest)(nil),           // 61: hopgate.shard.v1.BeginRequest
+	(*BeginResponse)(nil),          // 62: hopgate.shard.v1.BeginResponse
+	(*Began)(nil),                  // 63: hopgate.shard.v1.Began
+	(*RenewRequest)(nil),           // 64: hopgate.shard.v1.RenewRequest
+	(*RenewResponse)(nil),          // 65: hopgate.shard.v1.RenewResponse
+	(*Counts)(nil),                 // 66: hopgate.shard.v1.Counts
+	(*PropCount)(nil),              // 67: hopgate.shard.v1.PropCount
+	(*Ends)(nil),                   // 68: hopgate.shard.v1.Ends
+	(*Degrees)(nil),                // 69: hopgate.shard.v1.Degrees
+	(*InternRequest)(nil),          // 70: hopgate.shard.v1.InternRequest
+	(*InternResponse)(nil),         // 71: hopgate.shard.v1.InternResponse
+	(*MutateRequest)(nil),          // 72: hopgate.shard.v1.MutateRequest
+	(*MutateResponse)(nil),         // 73: hopgate.shard.v1.MutateResponse
+	(*CountRequest)(nil),           // 74: hopgate.shard.v1.CountRequest
+	(*CountResponse)(nil),          // 75: hopgate.shard.v1.CountResponse
+	(*CommitRequest)(nil),          // 76: hopgate.shard.v1.CommitRequest
+	(*CommitResponse)(nil),         // 77: hopgate.shard.v1.CommitResponse
+	(*OutcomeRequest)(nil),         // 78: hopgate.shard.v1.OutcomeRequest
+	(*OutcomeResponse)(nil),        // 79: hopgate.shard.v1.OutcomeResponse
+	(*LoadRequest)(nil),            // 80: hopgate.shard.v1.LoadRequest
+	(*LoadVertices)(nil),           // 81: hopgate.shard.v1.LoadVertices
+	(*LoadEdges)(nil),              // 82: hopgate.shard.v1.LoadEdges
+	(*LoadColumn)(nil),             // 83: hopgate.shard.v1.LoadColumn
+	(*LoadResponse)(nil),           // 84: hopgate.shard.v1.LoadResponse
+	(*Rejected)(nil),               // 85: hopgate.shard.v1.Rejected
+	(*LoadStateRequest)(nil),       // 86: hopgate.shard.v1.LoadStateRequest
+	(*LoadStateResponse)(nil),      // 87: hopgate.shard.v1.LoadStateResponse
+	(*CreateIndexRequest)(nil),     // 88: hopgate.shard.v1.CreateIndexRequest
+	(*CreateIndexResponse)(nil),    // 89: hopgate.shard.v1.CreateIndexResponse
+	(*DropIndexRequest)(nil),       // 90: hopgate.shard.v1.DropIndexRequest
+	(*DropIndexResponse)(nil),      // 91: hopgate.shard.v1.DropIndexResponse
+	(*SetTTLRequest)(nil),          // 92: hopgate.shard.v1.SetTTLRequest
+	(*SetTTLResponse)(nil),         // 93: hopgate.shard.v1.SetTTLResponse
+	(*DropTTLRequest)(nil),         // 94: hopgate.shard.v1.DropTTLRequest
+	(*DropTTLResponse)(nil),        // 95: hopgate.shard.v1.DropTTLResponse
+	(*IndexProgressRequest)(nil),   // 96: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 97: hopgate.shard.v1.IndexProgressResponse
+	(*NotLeading)(nil),             // 98: hopgate.shard.v1.NotLeading
+	(*Fault)(nil),                  // 99: hopgate.shard.v1.Fault
+	nil,                            // 100: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 101: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 102: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
-	3,  // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	3,  // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	50, // 2: hopgate.shard.v1.Snapshot.known:type_name -> hopgate.shard.v1.State
-	16, // 3: hopgate.shard.v1.ScanRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 4: hopgate.shard.v1.LabelSetsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 5: hopgate.shard.v1.PropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 6: hopgate.shard.v1.ExpandRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	24, // 7: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
-	16, // 8: hopgate.shard.v1.StepRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 9: hopgate.shard.v1.DegreesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 10: hopgate.shard.v1.CompareRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 11: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 12: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16, // 13: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	36, // 14: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
-	23, // 15: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
-	23, // 16: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
-	39, // 17: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
-	25, // 18: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
-	25, // 19: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
-	16, // 20: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	36, // 21: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
-	39, // 22: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
-	16, // 23: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	50, // 24: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
-	53, // 25: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
-	53, // 26: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
-	54, // 27: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
-	52, // 28: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
-	55, // 29: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
-	50, // 30: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
-	51, // 31: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	50, // 32: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
-	51, // 33: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
-	63, // 34: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
-	50, // 35: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	97, // 36: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	98, // 37: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
-	65, // 38: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
-	66, // 39: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	99, // 40: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
-	64, // 41: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
-	50, // 42: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
-	53, // 43: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
-	51, // 44: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	50, // 45: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
-	51, // 46: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	63, // 47: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
-	0,  // 48: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
-	78, // 49: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
-	79, // 50: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
-	80, // 51: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
-	80, // 52: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
-	82, // 53: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
-	54, // 54: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
-	52, // 55: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	1,  // 56: hopgate.shard.v1.KeepService.Epoch:input_type -> hopgate.shard.v1.EpochRequest
-	4,  // 57: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	6,  // 58: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	8,  // 59: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	10, // 60: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	12, // 61: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	14, // 62: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	17, // 63: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	19, // 64: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	21, // 65: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	23, // 66: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	26, // 67: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	28, // 68: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	32, // 69: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	34, // 70: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	37, // 71: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	40, // 72: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	42, // 73: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	30, // 74: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
-	44, // 75: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	46, // 76: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	48, // 77: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	56, // 78: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	58, // 79: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	61, // 80: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	67, // 81: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	69, // 82: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	71, // 83: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	73, // 84: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	75, // 85: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
-	77, // 86: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	83, // 87: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	85, // 88: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	87, // 89: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	93, // 90: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	89, // 91: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	91, // 92: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	2,  // 93: hopgate.shard.v1.KeepService.Epoch:output_type -> hopgate.shard.v1.EpochResponse
-	5,  // 94: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	7,  // 95: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	9,  // 96: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	11, // 97: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	13, // 98: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	15, // 99: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	18, // 100: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	20, // 101: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	22, // 102: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	25, // 103: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	27, // 104: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	29, // 105: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	33, // 106: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	35, // 107: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	38, // 108: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	41, // 109: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	43, // 110: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	31, // 111: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
-	45, // 112: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	47, // 113: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	49, // 114: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	57, // 115: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	59, // 116: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	62, // 117: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	68, // 118: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	70, // 119: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	72, // 120: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	74, // 121: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	76, // 122: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	81, // 123: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	84, // 124: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	86, // 125: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	88, // 126: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	94, // 127: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	90, // 128: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	92, // 129: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	93, // [93:130] is the sub-list for method output_type
-	56, // [56:93] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	3,   // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	3,   // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	52,  // 2: hopgate.shard.v1.Snapshot.known:type_name -> hopgate.shard.v1.State
+	16,  // 3: hopgate.shard.v1.ScanRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 4: hopgate.shard.v1.LabelSetsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 5: hopgate.shard.v1.PropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 6: hopgate.shard.v1.ExpandRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	24,  // 7: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
+	16,  // 8: hopgate.shard.v1.StepRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 9: hopgate.shard.v1.DegreesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 10: hopgate.shard.v1.CompareRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 11: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 12: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 13: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	36,  // 14: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
+	23,  // 15: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
+	23,  // 16: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
+	39,  // 17: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
+	25,  // 18: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
+	25,  // 19: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
+	16,  // 20: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	36,  // 21: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
+	39,  // 22: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
+	16,  // 23: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 24: hopgate.shard.v1.SearchTextRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	52,  // 25: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
+	55,  // 26: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
+	55,  // 27: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
+	56,  // 28: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
+	54,  // 29: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
+	58,  // 30: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
+	57,  // 31: hopgate.shard.v1.IndexDefinition.text:type_name -> hopgate.shard.v1.TextOptions
+	52,  // 32: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
+	53,  // 33: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	52,  // 34: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
+	53,  // 35: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
+	66,  // 36: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
+	52,  // 37: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
+	100, // 38: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	101, // 39: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	68,  // 40: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
+	69,  // 41: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
+	102, // 42: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	67,  // 43: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
+	52,  // 44: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
+	55,  // 45: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
+	53,  // 46: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	52,  // 47: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
+	53,  // 48: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	66,  // 49: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
+	0,   // 50: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
+	81,  // 51: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
+	82,  // 52: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
+	83,  // 53: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
+	83,  // 54: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
+	85,  // 55: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
+	56,  // 56: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
+	54,  // 57: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
+	1,   // 58: hopgate.shard.v1.KeepService.Epoch:input_type -> hopgate.shard.v1.EpochRequest
+	4,   // 59: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	6,   // 60: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	8,   // 61: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	10,  // 62: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	12,  // 63: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	14,  // 64: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	17,  // 65: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	19,  // 66: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	21,  // 67: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	23,  // 68: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	26,  // 69: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	28,  // 70: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	32,  // 71: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	34,  // 72: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	37,  // 73: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	40,  // 74: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	42,  // 75: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	30,  // 76: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
+	44,  // 77: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
+	46,  // 78: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	48,  // 79: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	50,  // 80: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	59,  // 81: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	61,  // 82: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	64,  // 83: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	70,  // 84: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	72,  // 85: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	74,  // 86: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	76,  // 87: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	78,  // 88: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	80,  // 89: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	86,  // 90: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	88,  // 91: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	90,  // 92: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	96,  // 93: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	92,  // 94: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	94,  // 95: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	2,   // 96: hopgate.shard.v1.KeepService.Epoch:output_type -> hopgate.shard.v1.EpochResponse
+	5,   // 97: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	7,   // 98: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	9,   // 99: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	11,  // 100: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	13,  // 101: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	15,  // 102: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	18,  // 103: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	20,  // 104: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	22,  // 105: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	25,  // 106: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	27,  // 107: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	29,  // 108: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	33,  // 109: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	35,  // 110: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	38,  // 111: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	41,  // 112: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	43,  // 113: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	31,  // 114: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
+	45,  // 115: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
+	47,  // 116: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	49,  // 117: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	51,  // 118: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	60,  // 119: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	62,  // 120: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	65,  // 121: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	71,  // 122: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	73,  // 123: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	75,  // 124: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	77,  // 125: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	79,  // 126: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	84,  // 127: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	87,  // 128: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	89,  // 129: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	91,  // 130: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	97,  // 131: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	93,  // 132: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	95,  // 133: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	96,  // [96:134] is the sub-list for method output_type
+	58,  // [58:96] is the sub-list for method input_type
+	58,  // [58:58] is the sub-list for extension type_name
+	58,  // [58:58] is the sub-list for extension extendee
+	0,   // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_shard_proto_init() }
@@ -7055,7 +7321,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 	}
 	file_hopgate_shard_v1_shard_proto_msgTypes[10].OneofWrappers = []any{}
 	file_hopgate_shard_v1_shard_proto_msgTypes[13].OneofWrappers = []any{}
-	file_hopgate_shard_v1_shard_proto_msgTypes[66].OneofWrappers = []any{
+	file_hopgate_shard_v1_shard_proto_msgTypes[69].OneofWrappers = []any{
 		(*InternRequest_Label)(nil),
 		(*InternRequest_Type)(nil),
 		(*InternRequest_Prop)(nil),
@@ -7067,7 +7333,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   99,
+			NumMessages:   102,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

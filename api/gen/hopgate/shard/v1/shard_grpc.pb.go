@@ -379,6 +379,7 @@ const (
 	ReadService_SeekRange_FullMethodName      = "/hopgate.shard.v1.ReadService/SeekRange"
 	ReadService_Large_FullMethodName          = "/hopgate.shard.v1.ReadService/Large"
 	ReadService_Compare_FullMethodName        = "/hopgate.shard.v1.ReadService/Compare"
+	ReadService_SearchText_FullMethodName     = "/hopgate.shard.v1.ReadService/SearchText"
 )
 
 // ReadServiceClient is the client API for ReadService service.
@@ -399,6 +400,8 @@ type ReadServiceClient interface {
 	SeekRange(ctx context.Context, in *SeekRangeRequest, opts ...grpc.CallOption) (*SeekRangeResponse, error)
 	Large(ctx context.Context, in *LargeRequest, opts ...grpc.CallOption) (*LargeResponse, error)
 	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error)
+	// SearchText searches a full-text index, all of which the leader has.
+	SearchText(ctx context.Context, in *SearchTextRequest, opts ...grpc.CallOption) (*SearchTextResponse, error)
 }
 
 type readServiceClient struct {
@@ -529,6 +532,16 @@ func (c *readServiceClient) Compare(ctx context.Context, in *CompareRequest, opt
 	return out, nil
 }
 
+func (c *readServiceClient) SearchText(ctx context.Context, in *SearchTextRequest, opts ...grpc.CallOption) (*SearchTextResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SearchTextResponse)
+	err := c.cc.Invoke(ctx, ReadService_SearchText_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReadServiceServer is the server API for ReadService service.
 // All implementations must embed UnimplementedReadServiceServer
 // for forward compatibility.
@@ -547,6 +560,8 @@ type ReadServiceServer interface {
 	SeekRange(context.Context, *SeekRangeRequest) (*SeekRangeResponse, error)
 	Large(context.Context, *LargeRequest) (*LargeResponse, error)
 	Compare(context.Context, *CompareRequest) (*CompareResponse, error)
+	// SearchText searches a full-text index, all of which the leader has.
+	SearchText(context.Context, *SearchTextRequest) (*SearchTextResponse, error)
 	mustEmbedUnimplementedReadServiceServer()
 }
 
@@ -592,6 +607,9 @@ func (UnimplementedReadServiceServer) Large(context.Context, *LargeRequest) (*La
 }
 func (UnimplementedReadServiceServer) Compare(context.Context, *CompareRequest) (*CompareResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Compare not implemented")
+}
+func (UnimplementedReadServiceServer) SearchText(context.Context, *SearchTextRequest) (*SearchTextResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SearchText not implemented")
 }
 func (UnimplementedReadServiceServer) mustEmbedUnimplementedReadServiceServer() {}
 func (UnimplementedReadServiceServer) testEmbeddedByValue()                     {}
@@ -830,6 +848,24 @@ func _ReadService_Compare_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ReadService_SearchText_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SearchTextRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReadServiceServer).SearchText(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReadService_SearchText_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReadServiceServer).SearchText(ctx, req.(*SearchTextRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ReadService_ServiceDesc is the grpc.ServiceDesc for ReadService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -884,6 +920,10 @@ var ReadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Compare",
 			Handler:    _ReadService_Compare_Handler,
+		},
+		{
+			MethodName: "SearchText",
+			Handler:    _ReadService_SearchText_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,172 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/search"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// SearchText implements shard.Tx.
+func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
+	res.Vertices, res.Edges, res.Scores = res.Vertices[:0], res.Edges[:0], res.Scores[:0]
+	if err := tx.check(ctx); err != nil {
+		return err
+	}
+	if tx.g == nil {
+		return misuse("a part of a graph has no full-text index")
+	}
+	d := tx.indexDefs().ByID[req.Index]
+	switch {
+	case d == nil || d.Kind != graph.FullTextIndex:
+		return misuse("there is no full-text index %d", req.Index)
+	case d.Failure != "" || !d.Online:
+		return index.Unavailable(d)
+	}
+	x := tx.g.texts.find(req.Index)
+	if x == nil {
+		return errTextGone
+	}
+	if req.Await {
+		return x.wait(ctx, tx.nextTexts())
+	}
+	r := &search.Request{Fields: d.Props, Analyzer: x.analyzer, Most: req.Most, Room: req.Room}
+	var err error
+	if r.Query, err = search.Parse(req.Query); err != nil {
+		return err
+	}
+	if req.Analyzer != "" {
+		if r.Analyzer, err = search.FindAnalyzer(req.Analyzer); err != nil {
+			return err
+		}
+	}
+	hits, err := tx.searchText(ctx, x, d, r)
+	if err != nil {
+		return err
+	}
+	for _, h := range hits {
+		switch e, ok := docEdge(h.ID); {
+		case len(d.Types) == 0 && len(h.ID) == 8:
+			res.Vertices = append(res.Vertices, graph.VertexID(binary.BigEndian.Uint64(h.ID)))
+		case len(d.Types) > 0 && ok:
+			res.Edges = append(res.Edges, e)
+		default:
+			return graph.CorruptError("read a full-text index", nil)
+		}
+		res.Scores = append(res.Scores, h.Score)
+	}
+	return nil
+}
+
+// nextTexts is up to which changes the transaction's snapshot shows, by shard.
+func (tx *Tx) nextTexts() []uint64 {
+	next := make([]uint64, len(tx.views))
+	for no, v := range tx.views {
+		next[no] = v.NextText()
+	}
+	return next
+}
+
+// searchText searches the index, and what it does not have of the transaction's state.
+func (tx *Tx) searchText(ctx context.Context, x *textIndex, d *index.Def, r *search.Request) (hits []search.Hit, err error) {
+	next := tx.nextTexts()
+	if !d.Text.Eventual {
+		if err := x.wait(ctx, next); err != nil {
+			return nil, err
+		}
+	}
+	main, m, err := x.reader()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, main.Close()) }()
+	parts := []search.Part{{Reader: main}}
+	if d.Text.Eventual {
+		return search.Search(ctx, parts, r)
+	}
+	owners, err := tx.changedTexts(ctx, x, next, m.until)
+	if err != nil || len(owners) == 0 {
+		return searchWith(ctx, parts, r, err)
+	}
+	over, err := tx.overlayTexts(ctx, x, d, r, owners, &parts[0])
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, over.Close()) }()
+	changed, err := over.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, changed.Close()) }()
+	return search.Search(ctx, append(parts, search.Part{Reader: changed}), r)
+}
+
+func searchWith(ctx context.Context, parts []search.Part, r *search.Request, err error) ([]search.Hit, error) {
+	if err != nil {
+		return nil, err
+	}
+	return search.Search(ctx, parts, r)
+}
+
+// changedTexts returns what was changed after the transaction's snapshot and may be in the index, and what the transaction has changed.
+func (tx *Tx) changedTexts(ctx context.Context, x *textIndex, next, until []uint64) ([]storage.Owner, error) {
+	seen := map[storage.Owner]bool{}
+	var owners []storage.Owner
+	add := func(o storage.Owner) {
+		if !seen[o] {
+			seen[o] = true
+			owners = append(owners, o)
+		}
+	}
+	newest := tx.g.acquire() // which has all that the index may have
+	defer tx.g.release(newest)
+	for no, v := range newest.views {
+		if err := v.TextChanges(ctx, x.id, next[no], until[no], func(_ uint64, o storage.Owner) bool { add(o); return true }); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range tx.ws {
+		w.NotedTexts(x.id, add)
+	}
+	return owners, nil
+}
+
+// overlayTexts makes an index of what some owners are for the transaction, and leaves them out of the main part.
+func (tx *Tx) overlayTexts(ctx context.Context, x *textIndex, d *index.Def, r *search.Request, owners []storage.Owner, main *search.Part) (_ *search.Index, err error) {
+	over, err := search.Open("", x.analyzer, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, over.Close())
+		}
+	}()
+	for some := range slices.Chunk(owners, textDocs) {
+		docs, gone, err := tx.textDocs(ctx, d, some)
+		if err != nil {
+			return nil, err
+		}
+		bytes := 0
+		for i := range docs {
+			main.Without = append(main.Without, docs[i].ID)
+			bytes += docBytes(&docs[i])
+		}
+		main.Without = append(main.Without, gone...)
+		if r.Room != nil {
+			if err := r.Room(textGrowth*bytes + 256*len(some)); err != nil {
+				return nil, err
+			}
+		}
+		if err := over.Apply(&search.Batch{Docs: docs}); err != nil {
+			return nil, err
+		}
+	}
+	return over, nil
+}
