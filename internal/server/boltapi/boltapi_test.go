@@ -296,7 +296,11 @@ func TestEnds(t *testing.T) {
 	require.Equal(t, "bolt-1", running()[0].Session().ID)
 	require.Equal(t, "test/1", running()[0].Session().Agent)
 	c.send(message(bolt.Reset))
-	require.Equal(t, "Neo.ClientError.Transaction.Terminated", c.failed())
+	// A RESET that arrives before the server takes the PULL makes it ignore the PULL.
+	if tag, v := c.answer(); tag != 0x7E {
+		require.Equal(t, byte(0x7F), tag, "%s", text(v))
+		require.Equal(t, "Neo.ClientError.Transaction.Terminated", v.Get("code").Str())
+	}
 	c.ok()
 	within(ended)
 
