@@ -30,6 +30,8 @@ var (
 	ErrNotLeader = errors.New("replica: this replica does not lead its group")
 	// ErrAmbiguous says that the replica has lost the lead, or has stopped, after it proposed a command: it may be applied or not.
 	ErrAmbiguous = errors.New("replica: the lead was lost before the command was applied; it may or may not be applied")
+	// ErrNoTransfer says that another member has not taken the lead in time; this replica keeps it.
+	ErrNoTransfer = errors.New("replica: the other member has not taken the lead in time")
 	// ErrNoQuorum says that no quorum has confirmed a read in time.
 	ErrNoQuorum = errors.New("replica: no quorum of the group has answered in time")
 	// ErrStopped says that the replica has failed.
@@ -90,7 +92,9 @@ type Group struct {
 	flushed   uint64 // the cut that the state was last asked to flush for
 	grown     int    // bytes of entries since the last cut was proposed
 	lease     lease
-	fault     error
+	// transferred end once the replica leads no more, or once raft has given the transfer up.
+	transferred []func(error)
+	fault       error
 }
 
 type proposal struct {
@@ -100,6 +104,7 @@ type proposal struct {
 
 type read struct {
 	number uint64
+	term   uint64 // in which this replica has to lead; 0 means any, and any leader
 	index  uint64
 	tick   uint64 // when it began
 	done   func(error)
@@ -217,6 +222,7 @@ func (g *Group) Close() {
 	g.lease.drop()
 	g.leads = false
 	g.abandon()
+	g.endTransfers(g.fault)
 	for _, r := range append(g.reads, g.confirmed...) {
 		r.done(g.fault)
 	}
@@ -233,11 +239,14 @@ func (g *Group) Tick() error {
 			g.reads = g.reads[1:]
 			r.done(ErrNoQuorum)
 		}
-		if g.leads {
-			g.renew()
-			return g.proposeCut()
+		if !g.leads {
+			return nil
 		}
-		return nil
+		if g.node.BasicStatus().LeadTransferee == raft.None {
+			g.endTransfers(ErrNoTransfer)
+		}
+		g.renew()
+		return g.proposeCut()
 	})
 }
 
@@ -317,13 +326,24 @@ func (g *Group) proposeCut() error {
 }
 
 // Read calls done once the replica's state has all that was applied anywhere before the call, or with an error.
-func (g *Group) Read(done func(error)) {
+func (g *Group) Read(done func(error)) { g.read(0, done) }
+
+// Confirm calls done once a quorum has confirmed that this replica leads in a term, or with an error. It needs no lease.
+func (g *Group) Confirm(term uint64, done func(error)) {
+	if g.fault == nil && (!g.leads || g.term != term) {
+		done(ErrNotLeader)
+		return
+	}
+	g.read(term, done)
+}
+
+func (g *Group) read(term uint64, done func(error)) {
 	if g.fault != nil {
 		done(g.fault)
 		return
 	}
 	g.number++
-	g.reads = append(g.reads, read{number: g.number, tick: g.ticks, done: done})
+	g.reads = append(g.reads, read{number: g.number, term: term, tick: g.ticks, done: done})
 	number := g.number
 	// A failure has ended all reads.
 	_ = g.do(func() error {
@@ -410,6 +430,22 @@ func (g *Group) follow() {
 	g.term, g.leads, g.cutAsked = s.GetTerm(), leads, 0
 	g.lease.drop()
 	g.abandon()
+	g.endTransfers(nil)
+	g.reads = slices.DeleteFunc(g.reads, func(r read) bool {
+		if r.term != 0 {
+			r.done(ErrNotLeader)
+		}
+		return r.term != 0
+	})
+}
+
+// endTransfers ends the transfers under way.
+func (g *Group) endTransfers(err error) {
+	transferred := g.transferred
+	g.transferred = nil
+	for _, done := range transferred {
+		done(err)
+	}
 }
 
 // abandon ends the proposals of a term that is over.
@@ -496,7 +532,7 @@ func (g *Group) confirm(s raft.ReadState) {
 		return // of this replica before it was opened again
 	}
 	number := binary.BigEndian.Uint64(s.RequestCtx[8:])
-	if g.leads && g.lease.confirm(number) {
+	if g.leads && g.lease.confirm(number, g.term) {
 		return
 	}
 	at := slices.IndexFunc(g.reads, func(r read) bool { return r.number == number })
@@ -506,6 +542,10 @@ func (g *Group) confirm(s raft.ReadState) {
 	r := g.reads[at]
 	r.index = s.Index
 	g.reads = slices.Delete(g.reads, at, at+1)
+	if r.term != 0 {
+		r.done(nil)
+		return
+	}
 	g.confirmed = append(g.confirmed, r)
 	g.endReads()
 }
@@ -523,22 +563,45 @@ func (g *Group) endReads() {
 	}
 }
 
-// Transfer hands the lead over to another member. The replica has no lease in this term any more, whether that succeeds or not: the
-// message that makes the other member stand for election may come late.
-func (g *Group) Transfer(to uint64) error {
+// Transfer hands the lead over to another member, 0 for the one whose log ends last, and calls done once this replica leads no
+// more, or with an error. The replica has no lease in this term any more, whether that succeeds or not: the message that makes the
+// other member stand for election may come late.
+func (g *Group) Transfer(to uint64, done func(error)) {
+	if g.fault == nil && g.leads && to == 0 {
+		to = g.nearest()
+	}
 	switch {
+	case g.fault != nil:
+		done(g.fault)
+		return
 	case !g.leads:
-		return ErrNotLeader
+		done(ErrNotLeader)
+		return
 	case !slices.Contains(g.o.Members, to):
-		return fmt.Errorf("replica: %d is not one of the members %d of group %d", to, g.o.Members, g.o.Group)
+		done(fmt.Errorf("replica: %d is not one of the members %d of group %d", to, g.o.Members, g.o.Group))
+		return
 	case to == g.o.Replica:
-		return nil
+		done(nil)
+		return
 	}
 	g.lease.give(g.term)
-	return g.do(func() error {
+	g.transferred = append(g.transferred, done)
+	// A failure has ended all transfers.
+	_ = g.do(func() error {
 		g.node.TransferLeader(to)
 		return nil
 	})
+}
+
+// nearest returns the other member that has most of the leader's log, or the leader if there is no other.
+func (g *Group) nearest() uint64 {
+	to, match := g.o.Replica, uint64(0)
+	for id, p := range g.node.Status().Progress {
+		if id != g.o.Replica && p.RecentActive && (p.Match > match || p.Match == match && (to == g.o.Replica || id < to)) {
+			to, match = id, p.Match
+		}
+	}
+	return to
 }
 
 // GroupStatus says how a replica stands.
@@ -553,6 +616,9 @@ type GroupStatus struct {
 // Status says how the replica stands.
 func (g *Group) Status() GroupStatus {
 	s := g.node.BasicStatus()
+	if g.fault != nil {
+		s.Lead = raft.None
+	}
 	return GroupStatus{
 		Leads: g.leads, Leader: s.Lead, Term: s.GetTerm(), Commit: s.GetCommit(), Applied: g.applied,
 		FirstIndex: g.log.first, LastIndex: g.log.last, Proposals: len(g.pending), Reads: len(g.reads) + len(g.confirmed),

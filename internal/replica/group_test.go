@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -16,7 +17,7 @@ func (s *simulation) leader(group uint32) *simNode {
 	for range 1000 {
 		s.step()
 		for _, n := range s.nodes {
-			if n.store != nil && n.groups[group].Leased() {
+			if n.store != nil && n.groups[group].Leased() != 0 {
 				return n
 			}
 		}
@@ -34,35 +35,63 @@ func TestTransferLease(t *testing.T) {
 	g := n.groups[0]
 	term := g.Status().Term
 	to := uint64(n.id+1)%3 + 1
-	require.NoError(t, g.Transfer(n.groups[0].o.Replica))
-	require.True(t, g.Leased(), "a transfer to the leader itself changes nothing")
-	require.Error(t, g.Transfer(9))
-	require.NoError(t, g.Transfer(to))
-	require.False(t, g.Leased())
+	transfer := func(to uint64) *error {
+		err := errPending
+		g.Transfer(to, func(e error) { err = e })
+		return &err
+	}
+	confirm := func(term uint64) *error {
+		err := errPending
+		g.Confirm(term, func(e error) { err = e })
+		return &err
+	}
+	require.NoError(t, *transfer(g.o.Replica))
+	require.Equal(t, term, g.Leased(), "a transfer to the leader itself changes nothing")
+	require.ErrorContains(t, *transfer(9), "not one of the members")
+	lost := transfer(to)
+	require.Zero(t, g.Leased())
 	require.NoError(t, g.Process())
 	s.queue = nil
+	require.ErrorIs(t, *lost, errPending)
 	for range 300 {
 		s.step()
-		require.False(t, g.Leased())
+		require.Zero(t, g.Leased())
 	}
+	require.ErrorIs(t, *lost, ErrNoTransfer)
 	require.True(t, g.Status().Leads)
 	require.Equal(t, term, g.Status().Term)
 	accepted := false
 	g.Propose(make([]byte, 8), func(err error) { accepted = err == nil })
+	confirmed := confirm(term)
+	require.ErrorIs(t, *confirm(term - 1), ErrNotLeader)
 	for range 20 {
 		s.step()
 	}
 	require.True(t, accepted, "the leader takes proposals again")
+	require.NoError(t, *confirmed, "a quorum confirms the leader that has no lease")
 
 	// A completed transfer makes the other member the leader, with a lease.
-	require.NoError(t, g.Transfer(to))
+	done := transfer(to)
 	for range 100 {
 		s.step()
 	}
-	require.True(t, s.nodes[to-1].groups[0].Leased())
+	require.NoError(t, *done)
+	require.NotZero(t, s.nodes[to-1].groups[0].Leased())
 	require.False(t, g.Status().Leads)
-	require.ErrorIs(t, g.Transfer(to), ErrNotLeader)
+	require.ErrorIs(t, *transfer(to), ErrNotLeader)
+	require.ErrorIs(t, *confirm(term), ErrNotLeader)
+
+	// Without a name, the member that has most of the log takes the lead.
+	g = s.nodes[to-1].groups[0]
+	done = transfer(0)
+	for range 100 {
+		s.step()
+	}
+	require.NoError(t, *done)
+	require.False(t, g.Status().Leads)
 }
+
+var errPending = errors.New("pending")
 
 // TestRestartedVotes requests a replica's vote. After a restart it grants none for one election timeout, because a leader it no
 // longer remembers may still hold a lease.
@@ -113,7 +142,7 @@ func TestGroupFault(t *testing.T) {
 	require.ErrorIs(t, late, ErrNotLeader)
 	g.Read(func(err error) { lateRead = err })
 	require.ErrorIs(t, lateRead, ErrStopped)
-	require.False(t, g.Leased())
+	require.Zero(t, g.Leased())
 	n.groups[1].Close()
 	require.ErrorIs(t, read, ErrStopped)
 }

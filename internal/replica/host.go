@@ -36,9 +36,20 @@ type hosted struct {
 	tasks chan func(g *Group)
 	stop  chan struct{}
 
-	mu     sync.Mutex
-	status GroupStatus
-	fault  error
+	g *Group // its goroutine's alone, but for Leased
+
+	mu      sync.Mutex
+	status  GroupStatus
+	role    Role
+	changed chan struct{} // closed when role changes
+	fault   error
+}
+
+// Role is who leads a group, as one of its replicas knows it.
+type Role struct {
+	Term   uint64
+	Leader uint64 // 0 if the replica knows none
+	Leads  bool   // this replica is the leader
 }
 
 // hostedTasks is how many proposals, reads and messages wait for a replica before their callers do.
@@ -85,26 +96,28 @@ func (h *Host) Start(group uint32, replica uint64, members []uint64, state State
 			return err
 		}
 	}
-	r := &hosted{tasks: make(chan func(g *Group), hostedTasks), stop: make(chan struct{}), status: g.Status()}
+	r := &hosted{tasks: make(chan func(g *Group), hostedTasks), stop: make(chan struct{}), g: g, changed: make(chan struct{})}
+	r.publish(nil)
 	h.groups[group] = r
-	h.running.Go(func() { r.run(g, h.o.Logger.With(slog.Uint64("group", uint64(group)))) })
+	h.running.Go(func() { r.run(h.o.Logger.With(slog.Uint64("group", uint64(group)))) })
 	return nil
 }
 
 // run passes time and tasks on to a replica until it is stopped.
-func (r *hosted) run(g *Group, log *slog.Logger) {
+func (r *hosted) run(log *slog.Logger) {
+	g := r.g
 	ticker := time.NewTicker(TickInterval)
 	defer ticker.Stop()
-	defer g.Close()
+	defer func() {
+		g.Close()
+		r.publish(nil)
+		close(r.changed)
+	}()
 	for {
 		err := g.Process()
-		r.mu.Lock()
-		r.status = g.Status()
-		if err != nil && r.fault == nil {
-			r.fault = err
+		if r.publish(err) {
 			log.Error("replica failed", slog.Any("error", err))
 		}
-		r.mu.Unlock()
 		select {
 		case f := <-r.tasks:
 			f(g)
@@ -119,6 +132,24 @@ func (r *hosted) run(g *Group, log *slog.Logger) {
 			return
 		}
 	}
+}
+
+// publish makes the replica's status and its fault, if any, known, and reports whether the fault is new.
+func (r *hosted) publish(fault error) (failed bool) {
+	s := r.g.Status()
+	role := Role{Term: s.Term, Leader: s.Leader, Leads: s.Leads}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status = s
+	if failed = fault != nil && r.fault == nil; failed {
+		r.fault = fault
+	}
+	if role != r.role {
+		r.role = role
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+	return failed
 }
 
 // do hands a task to a replica and waits for the error that the task passes to done.
@@ -166,6 +197,36 @@ func (h *Host) Propose(ctx context.Context, group uint32, command []byte) error 
 // Read returns once the replica's state has all that was applied anywhere before the call; see Group.Read.
 func (h *Host) Read(ctx context.Context, group uint32) error {
 	return h.do(ctx, group, func(g *Group, done func(error)) { g.Read(done) })
+}
+
+// Leased reports whether the process's replica of a group leads in a term and holds the lease of it now, so that no other replica
+// leads the group. A leader may be without a lease for a while: Confirm asks a quorum.
+func (h *Host) Leased(group uint32, term uint64) bool {
+	r, err := h.find(group)
+	return err == nil && term != 0 && r.g.Leased() == term
+}
+
+// Confirm returns once a quorum has confirmed that the process's replica of a group leads in a term; see Group.Confirm.
+func (h *Host) Confirm(ctx context.Context, group uint32, term uint64) error {
+	return h.do(ctx, group, func(g *Group, done func(error)) { g.Confirm(term, done) })
+}
+
+// Transfer hands the lead of a group over to another member, 0 for the one whose log ends last, and returns once this replica leads
+// no more; see Group.Transfer.
+func (h *Host) Transfer(ctx context.Context, group uint32, to uint64) error {
+	return h.do(ctx, group, func(g *Group, done func(error)) { g.Transfer(to, done) })
+}
+
+// Role returns who leads a group, and a channel that is closed when that changes. A replica that has failed leads no more, and knows
+// no leader.
+func (h *Host) Role(group uint32) (Role, <-chan struct{}, error) {
+	r, err := h.find(group)
+	if err != nil {
+		return Role{}, nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.role, r.changed, nil
 }
 
 // Step passes a message of another member on to a replica, or drops it if too many wait.

@@ -86,9 +86,27 @@ func TestHost(t *testing.T) {
 	h := openHost(t, fs, nil)
 	require.NoError(t, h.Start(1, 7, []uint64{7}, st))
 	require.Equal(t, want, st.has())
+	role, changed, err := h.Role(1)
+	require.NoError(t, err)
+	require.Equal(t, Role{Term: role.Term, Leader: 7, Leads: true}, role)
+	require.NoError(t, h.Confirm(ctx, 1, role.Term))
+	require.ErrorIs(t, h.Confirm(ctx, 1, role.Term-1), ErrNotLeader)
+	require.Eventually(t, func() bool { return h.Leased(1, role.Term) }, time.Minute, time.Millisecond)
+	require.False(t, h.Leased(1, role.Term-1))
+	require.False(t, h.Leased(2, role.Term))
 	h.o.Store.fail(vfs.ErrUnsupported)
 	require.Error(t, h.Propose(ctx, 1, []byte("late")))
 	require.ErrorIs(t, h.Err(), vfs.ErrUnsupported)
+	<-changed
+	require.False(t, h.Leased(1, role.Term))
+	role, changed, err = h.Role(1)
+	require.NoError(t, err)
+	require.False(t, role.Leads)
+	require.Zero(t, role.Leader)
+	h.Close()
+	<-changed
+	_, _, err = h.Role(1)
+	require.ErrorIs(t, err, ErrStopped)
 }
 
 // TestHosts runs a group on three hosts. One of them leads, and another one does once that host is gone.
@@ -126,6 +144,14 @@ func TestHosts(t *testing.T) {
 		return leader
 	}
 	first := propose("a")
+	_, changed, err := hosts[first].Role(5)
+	require.NoError(t, err)
+	require.NoError(t, hosts[first].Transfer(t.Context(), 5, 0))
+	<-changed
+	role, _, err := hosts[first].Role(5)
+	require.NoError(t, err)
+	require.False(t, role.Leads)
+	first = propose("a2")
 	for i, h := range hosts {
 		require.Eventually(t, func() bool { return h.Read(t.Context(), 5) == nil }, time.Minute, 10*time.Millisecond)
 		require.Contains(t, states[i].has(), "a")

@@ -8,12 +8,18 @@ import (
 // lease is a leader's claim that no other replica leads the group: a quorum has confirmed it and grants no votes to others within
 // an election timeout.
 type lease struct {
-	until atomic.Int64 // on the group's clock; 0 means none
+	held atomic.Pointer[tenure] // nil means none
 	// number and start identify the read in flight; number is 0 if there is none.
 	number  uint64
 	start   time.Duration
 	tick    uint64
 	without uint64 // the term in which the leader takes no lease
+}
+
+// tenure is the term of a leader and the time on its clock up to which no other replica leads.
+type tenure struct {
+	term  uint64
+	until time.Duration
 }
 
 // leaseSpan is a lease's duration from the start of the read that confirms it: two ticks less than the shortest election timeout.
@@ -30,19 +36,19 @@ func (g *Group) renew() {
 	g.node.ReadIndex(g.readContext(l.number))
 }
 
-// confirm handles the answer to a read and reports whether the lease issued it.
-func (l *lease) confirm(number uint64) bool {
+// confirm handles the answer to a read in a term and reports whether the lease issued it.
+func (l *lease) confirm(number, term uint64) bool {
 	if l.number != number {
 		return false
 	}
-	l.until.Store(int64(l.start + leaseSpan))
+	l.held.Store(&tenure{term, l.start + leaseSpan})
 	l.number = 0
 	return true
 }
 
 // drop ends the lease and discards a renewal in flight.
 func (l *lease) drop() {
-	l.until.Store(0)
+	l.held.Store(nil)
 	l.number = 0
 }
 
@@ -52,5 +58,11 @@ func (l *lease) give(term uint64) {
 	l.without = term
 }
 
-// Leased reports whether this replica holds the lease, so that no other replica leads the group now. Safe for concurrent use.
-func (g *Group) Leased() bool { return int64(g.o.Clock()) < g.lease.until.Load() }
+// Leased returns the term in which this replica leads the group and holds the lease, so that no other replica leads it now, or 0.
+// Safe for concurrent use.
+func (g *Group) Leased() (term uint64) {
+	if held := g.lease.held.Load(); held != nil && g.o.Clock() < held.until {
+		return held.term
+	}
+	return 0
+}

@@ -128,6 +128,7 @@ type history struct {
 	at       map[uint64]uint64 // the digest at the index of each command
 	index    map[uint64]uint64 // of each command by its number
 	acked    []uint64          // numbers of commands
+	term     uint64            // the greatest in which a command was acknowledged
 	rejected []uint64          // that must not be applied
 }
 
@@ -269,7 +270,7 @@ func (s *simulation) propose(n *simNode, group uint32) {
 		case err == nil, errors.Is(err, errOdd):
 			require.Equal(s.t, number%8 == 7, err != nil)
 			require.True(s.t, n.states[group].seen[number])
-			h.acked = append(h.acked, number)
+			h.acked, h.term = append(h.acked, number), max(h.term, n.groups[group].term)
 			s.count["acked"]++
 			if size > simMessage {
 				s.count["acked large"]++
@@ -301,14 +302,33 @@ func (s *simulation) read(n *simNode, group uint32) {
 	})
 }
 
+// confirm makes a node confirm that it leads in its term: no other had acknowledged a command in a later one before.
+func (s *simulation) confirm(n *simNode, group uint32) {
+	st, before, life := n.groups[group].Status(), s.known[group].term, n.life
+	n.groups[group].Confirm(st.Term, func(err error) {
+		switch {
+		case life != n.life:
+		case err == nil:
+			require.LessOrEqual(s.t, before, st.Term)
+			s.count["confirmed"]++
+		case st.Leads:
+			require.True(s.t, errors.Is(err, ErrNotLeader) || errors.Is(err, ErrNoQuorum))
+			s.count["unconfirmed"]++
+		default:
+			require.ErrorIs(s.t, err, ErrNotLeader)
+		}
+	})
+}
+
 // checkLeases expects at most one replica of a group to hold a lease, and that replica to have all acknowledged commands.
 func (s *simulation) checkLeases(group uint32) {
 	var holders []int
 	for _, n := range s.nodes {
-		if n.store == nil || !n.groups[group].Leased() {
+		if n.store == nil || n.groups[group].Leased() == 0 {
 			continue
 		}
 		holders = append(holders, n.id)
+		require.GreaterOrEqual(s.t, n.groups[group].Leased(), s.known[group].term)
 		acked := s.known[group].acked
 		if len(acked) > 0 {
 			require.True(s.t, n.states[group].seen[acked[len(acked)-1]], "the holder of the lease misses command %d", acked[len(acked)-1])
@@ -367,7 +387,7 @@ func (s *simulation) step() {
 				n.cut[g] = cut
 				s.count["cuts"]++
 			}
-			require.True(s.t, st.Leads || !group.Leased())
+			require.True(s.t, group.Leased() == 0 || st.Leads && group.Leased() == st.Term)
 		}
 		if n.left != nil {
 			n.stop(true)
@@ -400,9 +420,14 @@ func (s *simulation) fault() {
 			n.states[g].flush()
 		}
 	case p < 50:
-		if n.groups[g].Transfer(uint64(s.rng.IntN(len(s.nodes)))+1) == nil {
-			s.count["transfers"]++
-		}
+		life := n.life
+		n.groups[g].Transfer(uint64(s.rng.IntN(len(s.nodes)+1)), func(err error) {
+			if life == n.life && err == nil {
+				s.count["transfers"]++
+			}
+		})
+	case p < 80:
+		s.confirm(n, g)
 	case p < 150:
 		s.read(n, g)
 	case p < 500:
@@ -505,7 +530,7 @@ func TestSimulation(t *testing.T) {
 	if n != 4 {
 		return
 	}
-	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "stops", "transfers", "cuts"} {
+	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "confirmed", "unconfirmed", "stops", "transfers", "cuts"} {
 		require.Positive(t, total[what], "no seed has "+what)
 	}
 }
