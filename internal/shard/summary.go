@@ -32,3 +32,21 @@ type Sink interface {
 	// valid until the transaction ends.
 	Values(ctx context.Context, n int, props [][]graph.Value) error
 }
+
+// PairCounter is a Tx that counts edges by numbers of their ends in this process.
+type PairCounter interface {
+	// PairsHere reports whether CountPairs can be called.
+	PairsHere() bool
+	// CountPairs adds the edges of n vertices of a shard, from first on, to counts, a matrix of rows of Pairs.Width.
+	CountPairs(ctx context.Context, req *Pairs, first graph.VertexID, n int, counts []int64) error
+}
+
+// Pairs asks for the numbers of edges of a type by the numbers of their ends.
+type Pairs struct {
+	Type graph.TypeID
+	Dir  graph.Direction // Out or In: whose lists are read
+	// From and To are the numbers of vertices by shard and local id, rows and columns of the matrix. A list's owner that From
+	// does not have, or that is negative there, is left out; such far ends count in the last column, Width-1.
+	From, To [][]int32
+	Width    int
+}

@@ -85,6 +85,8 @@ func compileNode(c *compile.Compiler, n plan.Node, need plan.ColSet) *runtime.St
 		return source.CountStore(c, n, need)
 	case *plan.BlockAggregate:
 		return relational.BlockAggregate(c, n, need)
+	case *plan.EdgeGroups:
+		return relational.EdgeGroups(c, n, need)
 	case *plan.Create:
 		return write.Create(c, n, need)
 	case *plan.Merge:

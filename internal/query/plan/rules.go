@@ -102,6 +102,11 @@ var (
 			apply: distinctGroups,
 		},
 		{
+			name:  "EdgeGroups",
+			why:   "Edges counted by properties of their ends need no rows: the properties of all vertices are numbered once, and each edge adds one to a cell of a matrix. Wrong with conditions and other aggregates, without direction, and slow where an end has many more vertices than there are edges.",
+			apply: edgeGroups,
+		},
+		{
 			name:  "BlockAggregate",
 			why:   "Counts, extremes, sums and means of a property of all edges of a type, or of all vertices, need no rows: blocks of decoded values and their least and greatest value, number and sum give them, and a comparison with a constant skips blocks. Wrong with other conditions, and with a label that some of them may lack.",
 			apply: blockAggregate,

@@ -252,3 +252,32 @@ func (v *ColumnView) Block(props []graph.PropID, block uint64, cols []*Column, d
 	}
 	return cols, pieces(dst, block*ColumnBlock, nil, changed[:]), true, nil
 }
+
+// CountTargets adds the list of a vertex to row: each target by its number in codes, by shard and local id; those without one,
+// or with a negative one, to the last cell. It reports false if the caller must read the list elsewhere.
+func (c *Cursor) CountTargets(v graph.VertexID, codes [][]int32, row []int64) bool {
+	l, ok := c.List(v)
+	if !ok {
+		return false
+	}
+	ids, last := c.view.lists.ids, uint32(len(row)-1)
+	if ids.shards == 1 && len(codes) > 0 {
+		of := codes[0]
+		for _, t := range l.Targets {
+			code := last
+			if uint64(t) < uint64(len(of)) {
+				code = min(code, uint32(of[t]))
+			}
+			row[code]++
+		}
+		return true
+	}
+	for _, t := range l.Targets {
+		code := last
+		if no, at := ids.Shard(t), ids.Local(t); no < len(codes) && uint64(at) < uint64(len(codes[no])) {
+			code = min(code, uint32(codes[no][at]))
+		}
+		row[code]++
+	}
+	return true
+}

@@ -28,11 +28,12 @@ const (
 	requestApply
 	requestSummarize
 	requestCompare
+	requestCountPairs
 	NumRequests
 )
 
 var requestNames = [NumRequests]string{
-	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "search_text", "apply", "summarize", "compare",
+	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "search_text", "apply", "summarize", "compare", "count_pairs",
 }
 
 // tallyTx counts the requests to shards. In a profiled run, it charges each request and its answer to the running stage.
@@ -218,6 +219,18 @@ func (r *Run) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Si
 	}
 	r.Tally.count(requestSummarize)
 	return s.Summarize(ctx, req, sink)
+}
+
+// CountsPairs reports whether the transaction counts edges by numbers of their ends.
+func (r *Run) CountsPairs() bool {
+	c, ok := r.Tally.Tx.(shard.PairCounter)
+	return ok && c.PairsHere()
+}
+
+// CountPairs counts edges, as shard.PairCounter says, if CountsPairs.
+func (r *Run) CountPairs(ctx context.Context, req *shard.Pairs, first graph.VertexID, n int, counts []int64) error {
+	r.Tally.count(requestCountPairs)
+	return r.Tally.Tx.(shard.PairCounter).CountPairs(ctx, req, first, n, counts)
 }
 
 // Compare compares a probe with a property of vertices, as shard.Comparer says. values is memory for reading lists, where the transaction

@@ -1,0 +1,293 @@
+package relational
+
+import (
+	"context"
+	goruntime "runtime"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/exchange"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// edgeGroups counts the edges of a type by the keys of both ends. It numbers the keys of all vertices once, as a dictionary
+// does, and the shards count the pairs of numbers in a matrix, list by list, without rows. It runs its input instead if the
+// matrix is large, or the transaction reads no lists of this process.
+// BenchmarkRewrites/EdgeGroups in bench/traversal compares the two.
+type edgeGroups struct {
+	r     *runtime.Run
+	node  *plan.EdgeGroups
+	in    runtime.Operator
+	ends  [2]*endKeys // of sources and of far ends, which may be the same
+	cols  []plan.Col
+	acct  runtime.Account
+	alone bool // the operator is not in a subplan
+
+	begun, direct bool
+	width         int // of the matrix; the last column has the edges to vertices without a number
+	counts        []int64
+	at            int // the next cell of the matrix
+	out           runtime.Batch
+}
+
+// endKeys numbers the combinations of keys of vertices.
+type endKeys struct {
+	in    runtime.Operator
+	pos   int // of the vertex
+	es    *expr.Evaluators
+	keys  []runtime.Evaluator
+	table *GroupTable
+	codes [][]int32 // by shard and local id: the number; negative: none
+	cols  [][]graph.Value
+	found []int32
+}
+
+const (
+	// maxEndKeys bounds the combinations of keys at one end, maxEdgeGroups the cells of the matrix: 32 MiB.
+	maxEndKeys, maxEdgeGroups = 1 << 18, 1 << 22
+	// countedVertices is how many vertices a worker takes at least, countedAlone how many without workers before it checks
+	// for cancellation.
+	countedVertices, countedAlone = 128, 1 << 13
+)
+
+// EdgeGroups compiles an EdgeGroups.
+func EdgeGroups(c *compile.Compiler, n *plan.EdgeGroups, need plan.ColSet) *runtime.Stage {
+	in := c.Compile(n.Input, need)
+	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: in.Cols}
+	for _, e := range n.Ends {
+		if e.Scan != nil {
+			vertex := plan.ColSet{}
+			vertex.Add(e.Col)
+			s.Inputs = append(s.Inputs, c.Compile(e.Scan, vertex))
+		}
+	}
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		x := &edgeGroups{
+			r: r, node: n, in: kids[0], cols: in.Cols, alone: r.Frame == nil, acct: runtime.Account{Run: r, Name: "EdgeGroups"},
+		}
+		for i, e := range n.Ends {
+			if e.Scan == nil {
+				x.ends[i] = x.ends[0]
+				continue
+			}
+			stage := s.Inputs[1+i]
+			k := &endKeys{
+				in: kids[1+i], pos: stage.Pos(e.Col), es: expr.New(r, stage.Cols), table: NewGroupTable(r, "EdgeGroups", len(e.Keys)),
+				cols: make([][]graph.Value, len(e.Keys)),
+			}
+			for _, key := range e.Keys {
+				k.keys = append(k.keys, k.es.Add(&plan.Prop{X: &plan.ColRef{Col: e.Col}, Key: key}))
+			}
+			x.ends[i] = k
+		}
+		return x
+	}
+	return s
+}
+
+// Open implements runtime.Operator.
+func (x *edgeGroups) Open(context.Context) error {
+	x.begun, x.direct, x.at = false, false, 0
+	return nil
+}
+
+// Close implements runtime.Operator.
+func (x *edgeGroups) Close() {
+	x.in.Close()
+	for _, k := range x.ends {
+		k.in.Close()
+		k.table.Reset()
+		k.codes = nil
+	}
+	x.counts = nil
+	x.acct.Release()
+}
+
+// Next implements runtime.Operator.
+func (x *edgeGroups) Next(ctx context.Context) (*runtime.Batch, error) {
+	if !x.begun {
+		x.begun = true
+		var err error
+		if x.direct, err = x.count(ctx); err != nil {
+			return nil, err
+		}
+		if !x.direct {
+			if err := x.in.Open(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !x.direct {
+		return x.in.Next(ctx)
+	}
+	x.out.Reset(len(x.cols))
+	for ; x.at < len(x.counts) && x.out.N < x.r.BatchSize(); x.at++ {
+		if n := x.counts[x.at]; n > 0 && x.at%x.width < x.width-1 {
+			x.write(int32(x.at/x.width), int32(x.at%x.width), n)
+		}
+	}
+	if x.out.N == 0 {
+		return nil, nil
+	}
+	return &x.out, nil
+}
+
+// write adds the row of a group.
+func (x *edgeGroups) write(from, to int32, n int64) {
+	groups := [2]int32{from, to}
+	for i, col := range x.cols {
+		v := graph.IntValue(n)
+		if k := x.node.Key(col); k != nil {
+			v = x.ends[k.End].table.keys[k.At].at(groups[k.End])
+		}
+		x.out.Cols[i].Vals = append(x.out.Cols[i].Vals, v)
+	}
+	x.out.N++
+}
+
+// count fills the matrix, and reports whether it could.
+func (x *edgeGroups) count(ctx context.Context) (bool, error) {
+	r := x.r
+	typ, ok := r.Graph.Type(x.node.Type)
+	if !ok || !x.alone || r.Env.Partial || r.Env.Budget.Edges > 0 || !r.CountsPairs() {
+		return false, nil
+	}
+	for i, k := range x.ends {
+		if i > 0 && k == x.ends[0] {
+			break
+		}
+		if ok, err := k.fill(ctx, &x.acct); !ok || err != nil {
+			return false, err
+		}
+	}
+	from, to := x.ends[0], x.ends[1]
+	x.width = to.table.len() + 1
+	cells := from.table.len() * x.width
+	if cells > maxEdgeGroups {
+		return false, nil
+	}
+	if err := x.acct.Grow(8 * cells * (1 + goruntime.GOMAXPROCS(0))); err != nil { // one for each worker
+		return false, err
+	}
+	x.counts = make([]int64, cells)
+	p := &pairCounter{req: shard.Pairs{Type: typ, Dir: x.node.Dir, From: from.codes, To: to.codes, Width: x.width}}
+	n := 0
+	for _, codes := range from.codes {
+		n += (len(codes) + countedVertices - 1) / countedVertices
+		p.ends = append(p.ends, n)
+	}
+	return true, p.run(ctx, x, n)
+}
+
+// fill numbers the keys of all vertices, and reports whether there are few enough.
+func (k *endKeys) fill(ctx context.Context, acct *runtime.Account) (bool, error) {
+	k.table.Reset()
+	k.codes = k.codes[:0]
+	if err := k.in.Open(ctx); err != nil {
+		return false, err
+	}
+	for {
+		b, err := k.in.Next(ctx)
+		if b == nil || err != nil {
+			return err == nil, err
+		}
+		s := runtime.AllRows(b.N)
+		k.es.Begin(s)
+		for i, e := range k.keys {
+			if k.cols[i], err = e.Eval(ctx, b, s); err != nil {
+				return false, err
+			}
+		}
+		k.found = slices.Grow(k.found[:0], b.N)[:b.N]
+		if err := k.table.Numbers(b, k.cols, s, k.found); err != nil {
+			return false, err
+		}
+		if k.table.len() > maxEndKeys {
+			return false, nil
+		}
+		for i := range b.N {
+			if err := k.set(b.Cols[k.pos].Value(i).Vertex(), k.found[i], acct); err != nil {
+				return false, err
+			}
+		}
+	}
+}
+
+// set sets the number of a vertex.
+func (k *endKeys) set(v graph.VertexID, code int32, acct *runtime.Account) error {
+	for len(k.codes) <= v.Shard() {
+		k.codes = append(k.codes, nil)
+	}
+	codes := &k.codes[v.Shard()]
+	for uint64(len(*codes)) <= v.Local() {
+		if len(*codes) == cap(*codes) {
+			grown := make([]int32, len(*codes), max(1024, 2*cap(*codes)))
+			if err := acct.Grow(4 * (cap(grown) - cap(*codes))); err != nil {
+				return err
+			}
+			copy(grown, *codes)
+			*codes = grown
+		}
+		*codes = append(*codes, -1)
+	}
+	(*codes)[v.Local()] = code
+	return nil
+}
+
+// pairCounter counts the edges of all vertices, which it takes in runs of countedVertices, by workers if processors are free.
+type pairCounter struct {
+	req  shard.Pairs
+	ends []int // by shard: its runs and those of the shards before
+}
+
+func (p *pairCounter) run(ctx context.Context, x *edgeGroups, n int) error {
+	var own [][]int64
+	pool := exchange.NewPool(x.r, func() {})
+	done, err := pool.Parts(ctx, n, func(_ int, own1 *runtime.Run) func(lo, hi int) error {
+		counts := make([]int64, len(x.counts))
+		own = append(own, counts)
+		return func(lo, hi int) error { return p.part(ctx, own1, lo, hi, counts) }
+	})
+	if err != nil {
+		return err
+	}
+	for _, counts := range own {
+		for i, c := range counts {
+			x.counts[i] += c
+		}
+	}
+	const most = countedAlone / countedVertices
+	for lo := 0; !done && lo < n; lo += most {
+		if err := x.r.CheckCancel(ctx); err != nil {
+			return err
+		}
+		if err := p.part(ctx, x.r, lo, min(lo+most, n), x.counts); err != nil {
+			return err
+		}
+	}
+	seen := int64(0)
+	for _, c := range x.counts {
+		seen += c
+	}
+	return x.r.Visit(int(seen))
+}
+
+// part counts the edges of the runs lo … hi-1.
+func (p *pairCounter) part(ctx context.Context, r *runtime.Run, lo, hi int, counts []int64) error {
+	before := 0
+	for no, end := range p.ends {
+		if from, to := max(lo, before), min(hi, end); from < to {
+			first := uint64(from-before) * countedVertices
+			n := min(uint64(to-from)*countedVertices, uint64(len(p.req.From[no]))-first)
+			if err := r.CountPairs(ctx, &p.req, graph.MakeVertexID(no, first), int(n), counts); err != nil {
+				return err
+			}
+		}
+		before = end
+	}
+	return nil
+}
