@@ -49,6 +49,9 @@ ROWS = [
         "MATCH (a:Person)-[:KNOWS]->(b:Person) WITH DISTINCT a.firstName AS x, b.firstName AS y RETURN count(*) AS n",
         "SELECT count(*) FROM (SELECT DISTINCT a.firstName, b.firstName FROM KNOWS k JOIN Person a ON k.src = a.id JOIN Person b ON k.dst = b.id)"),
     Row("100k rows x 8 columns to Arrow", *EIGHT, arrow=True),
+    Row("1M rows x 3 integers to Arrow",
+        "MATCH (a:Person)-[k:KNOWS]->(b:Person) RETURN a.id AS a, b.id AS b, k.creationDate AS at LIMIT 1000000",
+        "SELECT src AS a, dst AS b, creationDate AS at FROM KNOWS LIMIT 1000000", arrow=True),
     Row("100k rows x 8 columns to Python", *EIGHT),
 ]
 

@@ -39,8 +39,10 @@ func (m *Recorder) Materialise(ctx context.Context, r *runtime.Run, b *graph.Bat
 		if col.IDs != nil {
 			m.vertices = append(m.vertices, col.IDs...)
 		} else {
-			for _, v := range col.Vals {
-				m.collect(v)
+			for k := range col.Vals {
+				if nesting(col.Vals[k].Kind()) {
+					m.collect(col.Vals[k])
+				}
 			}
 		}
 		touched = append(touched, len(m.vertices)+len(m.edges) > before)
@@ -66,6 +68,12 @@ func (m *Recorder) Materialise(ctx context.Context, r *runtime.Run, b *graph.Bat
 		*col = graph.Column{Vals: out}
 	}
 	return nil
+}
+
+// nesting reports whether a value of a kind is, or may hold, a vertex or an edge.
+func nesting(k graph.ValueKind) bool {
+	const kinds = 1<<graph.VertexKind | 1<<graph.EdgeKind | 1<<graph.List | 1<<graph.Map | 1<<graph.PathKind
+	return kinds>>k&1 != 0
 }
 
 // collect collects the vertices and edges inside a value, except for those that a procedure has created with records.
@@ -128,11 +136,8 @@ func (m *Recorder) replace(v graph.Value) graph.Value {
 // replaceAll replaces a list; a list without vertices and edges stays the same.
 func (m *Recorder) replaceAll(vs []graph.Value) []graph.Value {
 	nested := false
-	for _, v := range vs {
-		switch v.Kind() {
-		case graph.VertexKind, graph.EdgeKind, graph.List, graph.Map, graph.PathKind:
-			nested = true
-		}
+	for i := range vs {
+		nested = nested || nesting(vs[i].Kind())
 	}
 	if !nested {
 		return vs
