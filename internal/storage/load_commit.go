@@ -56,7 +56,7 @@ func (w *Writer) setTable(alone bool) {
 	w.table = alone && w.shard.disk != nil && (w.bulk != nil || w.chunks) && size >= w.shard.opts.Tuning.IngestBytes
 }
 
-// commitBulk puts the bulk's records into the writer's batch, unless they become a table.
+// commitBulk puts the bulk's records into the writer's batch, unless they become tables.
 func (w *Writer) commitBulk() error {
 	b := w.bulk
 	if w.table || b == nil {
