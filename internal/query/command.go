@@ -148,11 +148,11 @@ func oldIndex(list []graph.Index, c *cypher.DropIndex, params map[string]graph.V
 	if i >= 0 || c.IfExists {
 		return i, nil
 	}
-	what, code := "index", "IndexNotFound"
+	what, code := "index", "IndexDropFailed"
 	if c.Constraint {
-		what, code = "constraint", "ConstraintNotFound"
+		what, code = "constraint", "ConstraintDropFailed"
 	}
-	return i, schemaError(graph.KindInvalid, code, "NotFound", "there is no %s %q", what, name)
+	return i, graph.SchemaError(graph.KindInvalid, "DatabaseError.Schema."+code, "NotFound", "there is no %s %q", what, name)
 }
 
 func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Result) error {

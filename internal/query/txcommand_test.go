@@ -53,9 +53,9 @@ func TestTransactionCommandErrors(t *testing.T) {
 		}{
 			{[]string{"CREATE INDEX there FOR (n:A) ON (n.k)"}, "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"},
 			{[]string{"CREATE INDEX a FOR (n:A) ON (n.k)", "CREATE INDEX b FOR (n:A) ON (n.k)"}, "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"},
-			{[]string{"DROP INDEX nothing"}, "Neo.ClientError.Schema.IndexNotFound"},
-			{[]string{"DROP INDEX there", "DROP INDEX there"}, "Neo.ClientError.Schema.IndexNotFound"},
-			{[]string{"DROP CONSTRAINT there"}, "Neo.ClientError.Schema.ConstraintNotFound"},
+			{[]string{"DROP INDEX nothing"}, "Neo.DatabaseError.Schema.IndexDropFailed"},
+			{[]string{"DROP INDEX there", "DROP INDEX there"}, "Neo.DatabaseError.Schema.IndexDropFailed"},
+			{[]string{"DROP CONSTRAINT there"}, "Neo.DatabaseError.Schema.ConstraintDropFailed"},
 			{[]string{"CREATE GRAPH old"}, "Neo.ClientError.Database.ExistingDatabaseFound"},
 			{[]string{"CREATE GRAPH g", "CREATE GRAPH g"}, "Neo.ClientError.Database.ExistingDatabaseFound"},
 			{[]string{"DROP GRAPH old", "DROP GRAPH old"}, "Neo.ClientError.Database.DatabaseNotFound"},

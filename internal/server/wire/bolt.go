@@ -62,6 +62,7 @@ var statuses = map[string]string{
 	"Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists":                  "22N70",
 	"Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists/ConstraintExists": "22N65",
 	"Neo.ClientError.Schema.IndexNotFound":                                      "22N69",
+	"Neo.DatabaseError.Schema.IndexDropFailed":                                  "22N69",
 	"Neo.ClientError.Database.DatabaseNotFound":                                 "22N51",
 	"Neo.TransientError.General.OutOfMemoryError":                               "51N66",
 	"Neo.TransientError.Transaction.Outdated":                                   "25N11",
