@@ -96,7 +96,7 @@ func (h *hedger) start(ctx context.Context, method string, in, out proto.Message
 	}
 }
 
-// move makes dst what src is, which is used no longer.
+// move makes dst what src is, with the memory of its fields: neither changes any more.
 func move(dst, src proto.Message) {
 	proto.Reset(dst)
 	to, from := dst.ProtoReflect(), src.ProtoReflect()

@@ -7,6 +7,8 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -18,6 +20,8 @@ type placed struct {
 		Stats() map[string][]storage.Stats
 		DecodedStats() storage.DecodedStats
 	}
+	// kept is of a process that keeps several shards of a graph.
+	kept func(no int) (*local.Parts, error)
 }
 
 // Place implements the call.
@@ -27,7 +31,15 @@ func (p *placed) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, er
 
 // Shape implements the call.
 func (p *placed) Shape(_ context.Context, r *pb.ShapeRequest) (*pb.ShapeResponse, error) {
-	for _, s := range p.store.Stats()[r.GetGraph()] {
+	all := p.store.Stats
+	if p.kept != nil {
+		parts, err := p.kept(int(r.GetShard()))
+		if err != nil {
+			return nil, toStatus(err)
+		}
+		all = parts.Stats
+	}
+	for _, s := range all()[r.GetGraph()] {
 		b, err := json.Marshal(storage.Shape{Stats: s, Decoded: p.store.DecodedStats()})
 		return &pb.ShapeResponse{Shape: b}, toStatus(err)
 	}
@@ -45,10 +57,15 @@ func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error
 	s.mu.Unlock()
 	var out []storage.Shape
 	for no := range g.(*Graph).shards {
-		who, c := fmt.Sprintf("shard %d", no), pb.NewPlaceServiceClient(conns[2*no])
+		who, keepers, try := fmt.Sprintf("shard %d", no), []int{no}, 0
+		if s.replicas > 0 {
+			keepers = shard.Layout{Processes: len(s.addresses), Replicas: s.replicas}.Keepers(no)
+		}
 		var b []byte
 		err := again(ctx, who, func(ctx context.Context) error {
-			r, err := c.Shape(ctx, &pb.ShapeRequest{Graph: name})
+			c := pb.NewPlaceServiceClient(conns[2*keepers[try%len(keepers)]])
+			try++
+			r, err := c.Shape(ctx, &pb.ShapeRequest{Graph: name, Shard: uint32(no)})
 			b = r.GetShape()
 			return err
 		})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -20,18 +21,21 @@ import (
 
 // Store is the graphs of a cluster, as a gateway sees them: it holds catalogs and no data. It implements shard.Store.
 type Store struct {
-	addresses []string // by shard, if there is no finder
+	addresses []string // by process, if there is no finder
 	finder    *finder  // or nil
 	more      []grpc.DialOption
-	leader    *line
+	replicas  int      // how many processes keep each shard; 0: one does, which has the shard's number
+	own       *Process // in whose process the gateway is, or nil
+	leader    caller
 	lead      pb.LeadServiceClient // over leader
 	maintain  pb.MaintainServiceClient
 	hedges    hedges
 
 	mu     sync.Mutex
-	conns  []*grpc.ClientConn     // two for each shard
+	conns  []*grpc.ClientConn     // two for each process, the second nil with replicas
+	kept   []*kept                // by process, with replicas
 	reads  []caller               // by shard, for the ReadService
-	copies []pb.CopyServiceClient // by shard
+	copies []pb.CopyServiceClient // by process
 	graphs map[string]*Graph
 }
 
@@ -43,6 +47,15 @@ func Open(addresses []string, more ...grpc.DialOption) (*Store, error) {
 		return nil, errors.New("no addresses of shards are given")
 	}
 	return (&Store{addresses: addresses, more: more}).open()
+}
+
+// OpenReplicas makes a store of the processes at addresses, in their order, so many of which keep each shard. own is the process that
+// the gateway is in; nil if it is in none of them.
+func OpenReplicas(addresses []string, replicas int, own *Process, more ...grpc.DialOption) (*Store, error) {
+	if len(addresses) < replicas {
+		return nil, fmt.Errorf("%d processes cannot keep %d replicas of a shard", len(addresses), replicas)
+	}
+	return (&Store{addresses: addresses, replicas: replicas, own: own, more: failFast(more)}).open()
 }
 
 // Discover makes a store of the processes that SRV records name; see ServicePrefix.
@@ -59,18 +72,69 @@ func (s *Store) open() (*Store, error) {
 	if err := s.reach(max(1, len(s.addresses))); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.leader = newLine(s.conns[0])
-	s.lead, s.maintain = pb.NewLeadServiceClient(s.leader), pb.NewMaintainServiceClient(s.conns[0])
+	if s.replicas > 0 {
+		seeker := &seeker{}
+		for _, k := range s.kept[:s.replicas] { // which keep shard 0
+			seeker.processes = append(seeker.processes, k.caller)
+		}
+		s.leader = seeker
+		s.maintain = pb.NewMaintainServiceClient(seeker)
+	} else {
+		s.leader = newLine(s.conns[0])
+		s.maintain = pb.NewMaintainServiceClient(s.conns[0])
+	}
+	s.lead = pb.NewLeadServiceClient(s.leader)
 	return s, nil
 }
 
-// reach makes connections to the first shards. The caller holds the mutex, or the store is not shared yet.
-func (s *Store) reach(shards int) error {
-	for no := len(s.reads); no < shards; no++ {
+// reachReplicas makes connections to all processes.
+func (s *Store) reachReplicas() error {
+	for no := len(s.kept); no < len(s.addresses); no++ {
+		conn, err := dial(s.addresses[no], s.more...)
+		if err != nil {
+			return fmt.Errorf("process %d: %w", no, err)
+		}
+		s.conns = append(s.conns, conn, nil)
+		s.copies = append(s.copies, pb.NewCopyServiceClient(conn))
+		k := &kept{caller: newLine(conn)}
+		if s.own != nil && s.own.no == no {
+			k.caller = &inner{servers: s.own.servers, conn: conn}
+		}
+		s.kept = append(s.kept, k)
+	}
+	return nil
+}
+
+// spreads returns what reads of the shards of a graph, each from those processes that keep it: each gateway prefers some of them,
+// its own process above all, whose caches serve it then.
+func (s *Store) spreads(shards int) (reads []caller) {
+	layout := shard.Layout{Processes: len(s.addresses), Shards: shards, Replicas: s.replicas}
+	for no := range shards {
+		keepers := layout.Keepers(no)
+		first := rand.IntN(len(keepers))
+		if s.own != nil {
+			first = max(slices.Index(keepers, s.own.no), 0)
+		}
+		var order, other spread
+		for i := range keepers {
+			order.keepers = append(order.keepers, s.kept[keepers[(first+i)%len(keepers)]])
+			other.keepers = append(other.keepers, s.kept[keepers[(first+i+1)%len(keepers)]])
+		}
+		reads = append(reads, newHedger(&order, &other, &s.hedges))
+	}
+	return reads
+}
+
+// reach makes connections to the first processes. The caller holds the mutex, or the store is not shared yet.
+func (s *Store) reach(processes int) error {
+	if s.replicas > 0 {
+		return s.reachReplicas()
+	}
+	for no := len(s.reads); no < processes; no++ {
 		target := findScheme + ":///" + strconv.Itoa(no)
 		if s.finder == nil {
 			if no >= len(s.addresses) {
-				return fmt.Errorf("there are %d shards, and the addresses of %d", shards, len(s.addresses))
+				return fmt.Errorf("there are %d shards, and the addresses of %d", processes, len(s.addresses))
 			}
 			target = s.addresses[no]
 		}
@@ -101,7 +165,9 @@ func (s *Store) LostCalls() map[string]uint64 { return LostCalls() }
 func (s *Store) Close() error {
 	var errs []error
 	for _, c := range s.conns {
-		errs = append(errs, c.Close())
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
 	}
 	if s.finder != nil {
 		s.finder.close()
@@ -149,13 +215,27 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 		now.learn(c)
 		return now, nil
 	}
+	if int(c.GetReplicas()) != s.replicas {
+		return nil, invalidReplicas(int(c.GetReplicas()), s.replicas)
+	}
 	if err := s.reach(int(c.GetShards())); err != nil {
 		return nil, fmt.Errorf("graph %s: %w", name, err)
+	}
+	if s.replicas > 0 && len(s.reads) < int(c.GetShards()) {
+		s.reads = s.spreads(int(c.GetShards()))
 	}
 	g = &Graph{s: s, name: name, shards: int(c.GetShards()), reads: s.reads[:c.GetShards()], id: c.GetId(), hints: newHints()}
 	g.learn(c)
 	s.graphs[name] = g
 	return g, nil
+}
+
+// invalidReplicas says that a gateway has another number of replicas than the processes.
+func invalidReplicas(processes, gateway int) error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.General.InvalidArguments", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "Replication",
+		Msg: fmt.Sprintf("replication: the processes keep %d replicas of each shard, and this gateway expects %d", processes, gateway),
+	}
 }
 
 // Known implements shard.CachedStore.

@@ -170,13 +170,17 @@ type place struct {
 
 // all is the leader, for what the transaction sees.
 func (tx *Tx) all() place {
-	return place{no: -1, conn: tx.g.reads[0], snap: &pb.Snapshot{Graph: tx.g.name, Tx: tx.l.id}}
+	conn := tx.g.reads[0]
+	if tx.g.s.replicas > 0 {
+		conn = tx.g.s.leader // which may be any process
+	}
+	return place{no: -1, conn: conn, snap: &pb.Snapshot{Graph: tx.g.name, Tx: tx.l.id}}
 }
 
 // shard is where one shard of the snapshot can be read.
 func (tx *Tx) shard(no int) place {
 	snap := &pb.Snapshot{Graph: tx.g.name, Tx: tx.l.id, Own: true}
-	if no > 0 {
+	if no > 0 || tx.l.versions[0] > 0 { // replicas number the first shard too
 		snap = &pb.Snapshot{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
 	}
 	return place{no: no, conn: tx.g.reads[no], snap: snap}
@@ -221,7 +225,7 @@ func askFirst[A any, P message[A]](
 	calls := make([]call, len(places))
 	r, rides := tx.renewal, false
 	if r != nil && r.open() {
-		if rides = places[0].no == 0 && places[0].answer == nil; rides {
+		if rides = places[0].no == 0 && places[0].answer == nil && places[0].snap.GetOwn(); rides {
 			r.ride(places[0].snap)
 		} else if !more {
 			r.send(ctx)

@@ -1,0 +1,339 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Process is a process of a cluster that keeps each shard several times: it has replicas of some shards, and leads the cluster while it
+// leads the replicas of shard 0.
+type Process struct {
+	no        int
+	layout    shard.Layout
+	log       *slog.Logger
+	conns     []*grpc.ClientConn // by process, nil for this one
+	lines     []caller           // by process
+	transport *transport
+	replicas  *local.Replicas
+	hints     []atomic.Int64 // by shard, the process that leads its replicas, for shards without a replica here
+	lead      atomic.Pointer[lead]
+	servers   map[string]any // the services whose calls need no connection within the process
+	failovers atomic.Uint64
+
+	end     context.CancelFunc
+	running sync.WaitGroup
+}
+
+// NewProcess opens the data directory of a process, whose number is its place among addresses, and starts its replicas. Others reach
+// it once it is registered at a server.
+func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []string, more ...grpc.DialOption) (_ *Process, err error) {
+	opts.EnsureDefaults()
+	p := &Process{
+		no: no, layout: layout, log: opts.Logger, conns: make([]*grpc.ClientConn, len(addresses)), lines: make([]caller, len(addresses)),
+		hints: make([]atomic.Int64, layout.Shards), end: func() {},
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	for i, a := range addresses {
+		if i == no {
+			continue
+		}
+		if p.conns[i], err = dial(a, failFast(more)...); err != nil {
+			return nil, fmt.Errorf("process %d: %w", i, err)
+		}
+		p.lines[i] = newLine(p.conns[i])
+	}
+	for i := range p.hints {
+		p.hints[i].Store(int64(layout.Keepers(i)[0]))
+	}
+	p.transport = newTransport(p.conns)
+	if p.replicas, err = local.OpenReplicas(opts, layout, no, p.transport.send); err != nil {
+		return nil, err
+	}
+	p.serveCalls()
+	ctx, end := context.WithCancel(context.Background())
+	p.end = end
+	if p.replicas.Parts(0) != nil {
+		p.running.Go(func() { p.run(ctx) })
+	}
+	return p, nil
+}
+
+// failFast returns options of connections that fail at once while the other process does not answer, as another one may.
+func failFast(more []grpc.DialOption) []grpc.DialOption {
+	return append([]grpc.DialOption{grpc.WithDefaultCallOptions(grpc.WaitForReady(false))}, more...)
+}
+
+// kept returns the shards with a number.
+func (p *Process) kept(no int) (*local.Parts, error) {
+	if parts := p.replicas.Parts(no); parts != nil {
+		return parts, nil
+	}
+	return nil, unavailable(shard.SnapshotGone, fmt.Sprintf("process %d keeps no replica of shard %d", p.no, no), nil)
+}
+
+// serveCalls makes the services whose calls travel over lines.
+func (p *Process) serveCalls() {
+	r := &reader{open: func(ctx context.Context, snap *pb.Snapshot) (shard.PartTx, func(), error) {
+		if snap.GetTx() != 0 {
+			l, err := p.leading()
+			if err != nil {
+				return nil, nil, err
+			}
+			return l.open(ctx, snap)
+		}
+		parts, err := p.kept(int(snap.GetShard()))
+		if err != nil {
+			return nil, nil, err
+		}
+		tx, done, err := openPart(ctx, parts, snap)
+		if graph.AsError(err).Kind == graph.KindNotFound && err != nil {
+			err = storage.ErrAhead // or the graph was dropped, which the leader says
+		}
+		return tx, done, err
+	}}
+	p.servers = map[string]any{
+		pb.KeepService_ServiceDesc.ServiceName: &keeper{kept: p.kept, leader: p.leaderOf},
+		pb.LeadService_ServiceDesc.ServiceName: &leads{p: p}, pb.ReadService_ServiceDesc.ServiceName: r,
+	}
+}
+
+// Register makes a gRPC server answer for the process.
+func (p *Process) Register(s grpc.ServiceRegistrar) {
+	for _, d := range []*grpc.ServiceDesc{&pb.KeepService_ServiceDesc, &pb.LeadService_ServiceDesc, &pb.ReadService_ServiceDesc} {
+		s.RegisterService(d, p.servers[d.ServiceName])
+	}
+	pb.RegisterPlaceServiceServer(s, &placed{no: p.no, store: p.replicas, kept: p.kept})
+	pb.RegisterMaintainServiceServer(s, &maintains{p: p})
+	pb.RegisterCopyServiceServer(s, &copier{kept: p.kept, open: p.copiedFile})
+	pb.RegisterReplicaServiceServer(s, &receiver{host: p.replicas.Host()})
+	(&lines{p.servers}).register(s)
+}
+
+// leaderOf returns the process that is likely to lead the replicas of a shard.
+func (p *Process) leaderOf(no int) int {
+	if p.replicas.Parts(no) == nil {
+		return int(p.hints[no].Load())
+	}
+	role, _, err := p.replicas.Host().Role(uint32(no))
+	if err != nil || role.Leader == 0 {
+		return p.no // which says that it does not know
+	}
+	return local.Process(role.Leader)
+}
+
+// untilOther calls f once a replica here learns that another process than one leads the replicas of a shard; stop ends that.
+func (p *Process) untilOther(ctx context.Context, no, to int, f func()) (stop func()) {
+	if p.replicas.Parts(no) == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		for {
+			role, changed, err := p.replicas.Host().Role(uint32(no))
+			if err != nil || role.Leader != local.Member(to) {
+				f()
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return cancel
+}
+
+// lead is what a process has while it leads the cluster.
+type lead struct {
+	*leader
+	ctx    context.Context // ends with the lead
+	store  *local.Store
+	copies func(no int) int // see maintainer
+}
+
+// attemptBits are those of the number of an attempt to open the graphs: the epoch is the term and, below it, this number.
+const attemptBits = 16
+
+// run leads the cluster while this process leads the replicas of shard 0, until ctx ends.
+func (p *Process) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		role, changed, err := p.replicas.Host().Role(0)
+		if err != nil {
+			return
+		}
+		if role.Leads {
+			p.serve(ctx, role.Term, changed)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// serve leads the cluster in a term, which ends with changed.
+func (p *Process) serve(ctx context.Context, term uint64, changed <-chan struct{}) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case <-changed:
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	began := time.Now()
+	for attempt := uint64(0); attempt < 1<<attemptBits && ctx.Err() == nil; attempt++ {
+		l, err := p.open(ctx, term, term<<attemptBits|attempt)
+		if err == nil {
+			p.log.Info("this process leads the cluster", slog.Uint64("term", term), slog.Duration("after", time.Since(began)))
+			p.failovers.Add(1)
+			p.lead.Store(l)
+			<-ctx.Done()
+			p.lead.Store(nil)
+			p.log.Info("this process leads the cluster no more", slog.Uint64("term", term))
+			l.shut()
+			// What is under way ends, since nothing of this epoch reaches the shards any more; nobody waits for it but the process's end.
+			p.running.Go(func() {
+				if err := l.store.Close(); err != nil {
+					p.log.Warn("close the graphs that were led", slog.Any("error", err))
+				}
+			})
+			return
+		}
+		if ctx.Err() == nil {
+			p.log.Warn("the graphs are not open yet", slog.Uint64("term", term), slog.Any("error", err))
+		}
+		select {
+		case <-time.After(longestPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// open opens the graphs.
+func (p *Process) open(ctx context.Context, term, epoch uint64) (*lead, error) {
+	if err := p.replicas.Host().Read(ctx, 0); err != nil {
+		return nil, fmt.Errorf("read the graphs that there are: %w", err)
+	}
+	g := &groups{p: p, epoch: epoch, ctx: ctx}
+	store, err := p.replicas.Lead(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	l := &lead{leader: newLeader(store, func() uint64 { return epoch }), ctx: ctx, store: store, copies: g.copies}
+	l.replicas = p.layout.Replicas
+	l.confirm = func(ctx context.Context) error { return p.confirm(ctx, term) }
+	return l, nil
+}
+
+// confirm returns nil if this process leads the cluster in a term at some time after the call.
+func (p *Process) confirm(ctx context.Context, term uint64) error {
+	host := p.replicas.Host()
+	if host.Leased(0, term) {
+		return nil
+	}
+	if err := host.Confirm(ctx, 0, term); err != nil {
+		return notLeading(-1, err)
+	}
+	return nil
+}
+
+// errNotLeading says that another process leads the cluster.
+var errNotLeading = errors.New("this process does not lead the cluster: a gateway needs the setting replication of its processes")
+
+// leading returns what this process has as the leader of the cluster.
+func (p *Process) leading() (*lead, error) {
+	if l := p.lead.Load(); l != nil && l.ctx.Err() == nil {
+		return l, nil
+	}
+	return nil, p.notLeading(errNotLeading)
+}
+
+func (p *Process) notLeading(err error) error {
+	leader := -1
+	if p.replicas.Parts(0) != nil {
+		if role, _, rerr := p.replicas.Host().Role(0); rerr == nil && role.Leader != 0 && !role.Leads {
+			leader = local.Process(role.Leader)
+		}
+	}
+	return notLeading(leader, err)
+}
+
+// Transfer hands over what this process leads, until ctx ends.
+func (p *Process) Transfer(ctx context.Context) {
+	var handing sync.WaitGroup
+	for group, s := range p.replicas.Replicas() {
+		if s.Leads {
+			handing.Go(func() {
+				if err := p.replicas.Host().Transfer(ctx, group, 0); err != nil && !errors.Is(err, replica.ErrNotLeader) {
+					p.log.Warn("the lead is not handed over", slog.Uint64("group", uint64(group)), slog.Any("error", err))
+				}
+			})
+		}
+	}
+	handing.Wait()
+}
+
+// Ready says why the process cannot answer now, or nil: each of its replicas knows a leader and has what it has committed.
+func (p *Process) Ready() error {
+	if err := p.replicas.Writable(); err != nil {
+		return err
+	}
+	for group, s := range p.replicas.Replicas() {
+		switch {
+		case s.Leader == 0:
+			return fmt.Errorf("the replicas of shard %d have no leader", group)
+		case s.Applied+maxLag < s.Commit:
+			return fmt.Errorf("the replica of shard %d has %d of %d log entries", group, s.Applied, s.Commit)
+		}
+	}
+	return nil
+}
+
+// maxLag is how many log entries a replica that is ready lacks at most.
+const maxLag = 1024
+
+// Failovers returns how often this process has begun to lead the cluster.
+func (p *Process) Failovers() uint64 { return p.failovers.Load() }
+
+// Local returns what the process has on disk.
+func (p *Process) Local() *local.Replicas { return p.replicas }
+
+// Close ends the lead, stops the replicas and closes the data directory. Calls must no longer come.
+func (p *Process) Close() error {
+	p.end()
+	p.running.Wait()
+	if p.transport != nil {
+		p.transport.close()
+	}
+	var errs []error
+	if p.replicas != nil {
+		errs = append(errs, p.replicas.Close())
+	}
+	for _, c := range p.conns {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,312 @@
+package remote_test
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/remote"
+)
+
+// replicated is a cluster of processes with three replicas of each shard, within this one.
+type replicated struct {
+	t         *testing.T
+	layout    shard.Layout
+	addresses []string
+
+	mu        sync.Mutex
+	fs        []*vfs.MemFS
+	listeners []*bufconn.Listener // nil for a process that is down
+	servers   []*grpc.Server
+	processes []*remote.Process
+}
+
+func newReplicated(t *testing.T, processes, shards int) *replicated {
+	c := &replicated{
+		t: t, layout: shard.Layout{Processes: processes, Shards: shards, Replicas: 3}, fs: make([]*vfs.MemFS, processes),
+		listeners: make([]*bufconn.Listener, processes), servers: make([]*grpc.Server, processes), processes: make([]*remote.Process, processes),
+	}
+	for i := range processes {
+		c.addresses = append(c.addresses, "passthrough:"+strconv.Itoa(i))
+		c.fs[i] = vfs.NewCrashableMem()
+	}
+	for i := range processes {
+		c.start(i)
+	}
+	t.Cleanup(func() {
+		for i := range processes {
+			if c.processes[i] != nil {
+				c.kill(i)
+			}
+		}
+	})
+	return c
+}
+
+// dial connects to a process, or fails as its machine does when it is down.
+func (c *replicated) dial(ctx context.Context, address string) (net.Conn, error) {
+	i, err := strconv.Atoi(address)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	l := c.listeners[i]
+	c.mu.Unlock()
+	if l == nil {
+		return nil, net.ErrClosed
+	}
+	return l.DialContext(ctx)
+}
+
+func (c *replicated) start(i int) {
+	p, err := remote.NewProcess(local.Options{
+		Dir: "data", FS: c.fs[i], Logger: slog.New(slog.DiscardHandler), Tuning: local.Tuning{PlaceBlock: 16},
+	}, c.layout, i, c.addresses, grpc.WithContextDialer(c.dial))
+	require.NoError(c.t, err)
+	s, l := grpc.NewServer(remote.ServerOptions(nil)...), bufconn.Listen(1<<20)
+	p.Register(s)
+	go func() { _ = s.Serve(l) }()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes[i], c.servers[i], c.listeners[i] = p, s, l
+}
+
+// kill ends a process, which loses some of what it has not synced.
+func (c *replicated) kill(i int) {
+	c.mu.Lock()
+	p, s := c.processes[i], c.servers[i]
+	left := c.fs[i].CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rand.IntN(101), RNG: rand.New(rand.NewPCG(rand.Uint64(), 1))})
+	c.processes[i], c.servers[i], c.listeners[i] = nil, nil, nil
+	c.fs[i] = left
+	c.mu.Unlock()
+	s.Stop()
+	require.NoError(c.t, p.Close())
+}
+
+func (c *replicated) gateway() *remote.Store {
+	g, err := remote.OpenReplicas(c.addresses, 3, nil, grpc.WithContextDialer(c.dial))
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() { require.NoError(c.t, g.Close()) })
+	return g
+}
+
+// leader returns the process that leads the replicas of a shard.
+func (c *replicated) leader(no int) int {
+	leader := -1
+	require.Eventually(c.t, func() bool {
+		for i, p := range c.processes {
+			if p != nil && p.Local().Replicas()[uint32(no)].Leads {
+				leader = i
+				return true
+			}
+		}
+		return false
+	}, time.Minute, time.Millisecond)
+	return leader
+}
+
+// TestReplicas compares what a cluster with replicas answers to a store in this process.
+func TestReplicas(t *testing.T) {
+	const n = 2000
+	for _, size := range [][2]int{{3, 1}, {3, 3}, {5, 5}} {
+		t.Run(strconv.Itoa(size[0])+"/"+strconv.Itoa(size[1]), func(t *testing.T) {
+			whole, err := local.Open(memoryOptions(size[1]))
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, whole.Close()) })
+			c := newReplicated(t, size[0], size[1])
+			one, many := fill(t, whole, n, 4, 1), fill(t, c.gateway(), n, 4, 1)
+			a, b := one.begin(t), many.begin(t)
+			for _, count := range []int{1, 100, n} {
+				var from, out [2]graph.VertexSet
+				for _, i := range rand.Perm(n)[:count] {
+					from[0].Add(one.ids[i])
+					from[1].Add(many.ids[i])
+				}
+				require.NoError(t, a.Step(context.Background(), &from[0], []graph.TypeID{one.a}, graph.Both, &out[0]))
+				require.NoError(t, b.Step(context.Background(), &from[1], []graph.TypeID{many.a}, graph.Both, &out[1]))
+				require.True(t, slices.Equal(one.numbers(&out[0]), many.numbers(&out[1])))
+			}
+			require.Equal(t, a.Counts().Edges, b.Counts().Edges)
+		})
+	}
+}
+
+// pairs writes pairs of vertices with an edge in each direction between them, of which there are both or none, and reads them.
+type pairs struct {
+	t        *testing.T
+	g        shard.Graph
+	num      graph.PropID
+	typ      graph.TypeID
+	set      graph.LabelSet
+	next     atomic.Int64
+	mu       sync.Mutex
+	written  map[int64]bool // acknowledged
+	vertices [][2]graph.VertexID
+}
+
+// until runs f until it ends otherwise than with a lost transaction.
+func until(t *testing.T, f func() error) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		require.True(t, shard.Retriable(err), "%v", err)
+		require.NoError(t, ctx.Err())
+	}
+}
+
+func newPairs(t *testing.T, s shard.Store) *pairs {
+	p := &pairs{t: t, written: map[int64]bool{}}
+	until(t, func() (err error) {
+		if p.g, err = s.Graph(local.DefaultGraph); err != nil {
+			return err
+		}
+		tx, err := p.g.Begin(t.Context(), shard.Write)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		label, err := tx.Label("P")
+		if err == nil {
+			p.set, err = tx.LabelSet([]graph.LabelID{label})
+		}
+		if err == nil {
+			p.num, err = tx.Prop("num")
+		}
+		if err == nil {
+			p.typ, err = tx.Type("E")
+		}
+		return err
+	})
+	return p
+}
+
+// write writes a pair.
+func (p *pairs) write() {
+	n := p.next.Add(1)
+	var ends []shard.Mutation
+	until(p.t, func() error {
+		tx, err := p.g.Begin(p.t.Context(), shard.Write)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		ends = make([]shard.Mutation, 2)
+		for i := range ends {
+			ends[i] = shard.Mutation{Op: shard.CreateVertex, Labels: p.set, Props: []graph.Property{{ID: p.num, Value: graph.IntValue(n)}}}
+		}
+		if err := tx.Apply(p.t.Context(), ends); err != nil {
+			return err
+		}
+		err = tx.Apply(p.t.Context(), []shard.Mutation{
+			{Op: shard.CreateEdge, Edge: graph.Edge{Src: ends[0].Vertex, Dst: ends[1].Vertex, Type: p.typ}},
+			{Op: shard.CreateEdge, Edge: graph.Edge{Src: ends[1].Vertex, Dst: ends[0].Vertex, Type: p.typ}},
+		})
+		if err != nil {
+			return err
+		}
+		return tx.Commit(p.t.Context())
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.written[n] = true
+	p.vertices = append(p.vertices, [2]graph.VertexID{ends[0].Vertex, ends[1].Vertex})
+}
+
+// read reads what was acknowledged before: all of it is there.
+func (p *pairs) read() {
+	p.mu.Lock()
+	known := slices.Clone(p.vertices)
+	p.mu.Unlock()
+	until(p.t, func() error {
+		tx, err := p.g.Begin(p.t.Context(), shard.Read)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		for _, dir := range []graph.Direction{graph.Out, graph.In} {
+			var from, to graph.VertexSet
+			for _, ends := range known {
+				from.Add(ends[0])
+			}
+			if err := tx.Step(p.t.Context(), &from, []graph.TypeID{p.typ}, dir, &to); err != nil {
+				return err
+			}
+			if err := tx.(shard.Validator).Check(p.t.Context()); err != nil {
+				return err
+			}
+			require.Equal(p.t, len(known), to.Len())
+			for _, ends := range known {
+				require.True(p.t, to.Has(ends[1]), "an edge that was acknowledged is missing")
+			}
+		}
+		return nil
+	})
+}
+
+// TestFailover kills the processes that lead shards, and one that follows, while others write and read: what was acknowledged stays,
+// and nobody notices but by the time that it takes.
+func TestFailover(t *testing.T) {
+	c := newReplicated(t, 3, 3)
+	gateway := c.gateway()
+	p := newPairs(t, gateway)
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for range 3 {
+		clients.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					p.write()
+					p.read()
+				}
+			}
+		})
+	}
+	progress := func() {
+		want := p.next.Load() + 10
+		require.Eventually(t, func() bool { return p.next.Load() >= want }, time.Minute, time.Millisecond)
+	}
+	progress()
+	for _, no := range []int{0, 1, 0, 2} {
+		i := c.leader(no)
+		c.kill(i)
+		progress()
+		c.start(i)
+		progress()
+	}
+	i := (c.leader(0) + 1) % 3
+	c.kill(i)
+	progress()
+	close(stop)
+	clients.Wait()
+	p.read()
+	tx, err := p.g.Begin(t.Context(), shard.Read)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	require.EqualValues(t, 2*len(p.written), tx.Counts().Vertices, "what failed was run again")
+	require.EqualValues(t, 2*len(p.written), tx.Counts().Edges)
+	report, err := gateway.Check(t.Context(), local.DefaultGraph, shard.CheckOptions{})
+	require.NoError(t, err)
+	require.Empty(t, report.Findings)
+}

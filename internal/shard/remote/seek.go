@@ -1,0 +1,188 @@
+package remote
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// seeker makes calls to the process that leads the cluster, one of several. A call that finds that another process leads, or does not
+// reach it, fails as without an answer; the next one goes to the process that was named, or else to the next one. It implements
+// caller.
+type seeker struct {
+	processes []caller
+	at        atomic.Int64
+}
+
+// note takes in how a call to a process has ended.
+func (s *seeker) note(process int64, err error) {
+	if err == nil || answered(err) {
+		return
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Unimplemented:
+		to := int64(leaderOf(err))
+		if to < 0 || to == process || to >= int64(len(s.processes)) {
+			to = (process + 1) % int64(len(s.processes))
+		}
+		s.at.CompareAndSwap(process, to)
+	}
+}
+
+// answered reports whether an error is an answer.
+func answered(err error) bool { return faultOf(status.Convert(err)) != nil }
+
+// start implements caller.
+func (s *seeker) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+	process := s.at.Load()
+	finished := s.processes[process].start(ctx, method, in, out, wire)
+	return func() error {
+		err := finished()
+		s.note(process, err)
+		return err
+	}
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (s *seeker) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+	return s.start(ctx, method, args.(proto.Message), reply.(proto.Message), nil)()
+}
+
+// NewStream implements grpc.ClientConnInterface.
+func (s *seeker) NewStream(ctx context.Context, d *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	process := s.at.Load()
+	stream, err := s.processes[process].NewStream(ctx, d, method, opts...)
+	if err != nil {
+		s.note(process, err)
+		return nil, err
+	}
+	return &seekerStream{stream, s, process}, nil
+}
+
+// seekerStream is a stream to the leader.
+type seekerStream struct {
+	grpc.ClientStream
+	s       *seeker
+	process int64
+}
+
+// RecvMsg implements grpc.ClientStream.
+func (s *seekerStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	s.s.note(s.process, err)
+	return err
+}
+
+// spread makes calls that read of one shard to the processes that keep it, in an order of its own: to the first one that is not known
+// to be down, and to the next one if that has no answer, or not the state that is read. It implements caller.
+type spread struct {
+	keepers []*kept
+}
+
+// kept is a process that keeps shards, as a gateway sees it.
+type kept struct {
+	caller
+	down atomic.Int64 // until when, in Unix nanoseconds, it is asked last
+}
+
+// downFor is how long a process that did not answer is asked last.
+const downFor = time.Second
+
+// start implements caller.
+func (s *spread) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+	at, now := 0, time.Now().UnixNano()
+	for at < len(s.keepers)-1 && s.keepers[at].down.Load() > now {
+		at++
+	}
+	finished := s.keepers[at].start(ctx, method, in, out, wire)
+	return func() error {
+		err := finished()
+		for next := range s.keepers {
+			if err == nil || ctx.Err() != nil || !s.keepers[at].passes(err) {
+				break
+			}
+			if next == at {
+				continue
+			}
+			at = next
+			err = s.keepers[at].start(ctx, method, in, out, wire)()
+		}
+		return err
+	}
+}
+
+// passes reports whether another replica may answer what this one has not, and notes a process that does not answer at all.
+func (k *kept) passes(err error) bool {
+	if f := faultOf(status.Convert(err)); f != nil {
+		return f.Detail == shard.SnapshotAhead || f.Detail == shard.SnapshotGone
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Unimplemented:
+		k.down.Store(time.Now().Add(downFor).UnixNano())
+		return true
+	default:
+		return false
+	}
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (s *spread) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+	return s.start(ctx, method, args.(proto.Message), reply.(proto.Message), nil)()
+}
+
+// NewStream implements grpc.ClientConnInterface. Nothing that is read of a shard takes a stream.
+func (s *spread) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, status.Error(codes.Unimplemented, "a read takes no stream")
+}
+
+// inner makes the calls of the services of this process without a connection. Streams go over one. It implements caller.
+type inner struct {
+	servers map[string]any // by service
+	conn    grpc.ClientConnInterface
+}
+
+// start implements caller.
+func (c *inner) start(ctx context.Context, method string, in, out proto.Message, _ *graph.Wire) (finish func() error) {
+	u := unaries[method]
+	if u == nil || c.servers[u.service] == nil {
+		return func() error { return status.Error(codes.Unimplemented, method) }
+	}
+	done := make(chan error, 1)
+	go func() {
+		answer, err := u.desc.Handler(c.servers[u.service], ctx, func(m any) error {
+			move(m.(proto.Message), in)
+			return nil
+		}, nil)
+		if err == nil {
+			move(out, answer.(proto.Message))
+		}
+		done <- err
+	}()
+	return func() error {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			<-done // it may use in and out no longer
+			return status.FromContextError(ctx.Err()).Err()
+		}
+	}
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c *inner) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+	return c.start(ctx, method, args.(proto.Message), reply.(proto.Message), nil)()
+}
+
+// NewStream implements grpc.ClientConnInterface.
+func (c *inner) NewStream(ctx context.Context, d *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return c.conn.NewStream(ctx, d, method, opts...)
+}

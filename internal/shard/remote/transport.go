@@ -1,0 +1,186 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+// transport carries the messages of replicas between the processes of a cluster. It loses those that come while another process does
+// not answer, or faster than they travel: Raft sends what matters again.
+type transport struct {
+	boxes   [][2]*outbox // by process, for messages that are urgent and for the others; nil for this process
+	end     context.CancelFunc
+	running sync.WaitGroup
+}
+
+// outbox has the messages of one stream to another process.
+type outbox struct {
+	client   pb.ReplicaServiceClient
+	messages chan outgoing
+	bytes    atomic.Int64 // of the messages that wait
+}
+
+type outgoing struct {
+	group uint32
+	m     *replica.Message
+	size  int64
+}
+
+// What waits for a stream at most, and what one gRPC message takes.
+const (
+	outboxMessages = 4096
+	outboxBytes    = 32 << 20
+	packetBytes    = 1 << 20
+	packetMessages = 256
+	resendPause    = 50 * time.Millisecond
+)
+
+// newTransport makes the transport over connections by process, nil for this one.
+func newTransport(conns []*grpc.ClientConn) *transport {
+	t := &transport{boxes: make([][2]*outbox, len(conns))}
+	ctx, end := context.WithCancel(context.Background())
+	t.end = end
+	for i, c := range conns {
+		if c == nil {
+			continue
+		}
+		for k := range t.boxes[i] {
+			b := &outbox{client: pb.NewReplicaServiceClient(c), messages: make(chan outgoing, outboxMessages)}
+			t.boxes[i][k] = b
+			t.running.Go(func() { b.run(ctx) })
+		}
+	}
+	return t
+}
+
+func (t *transport) close() {
+	t.end()
+	t.running.Wait()
+}
+
+// send takes messages of a group, see replica.HostOptions.
+func (t *transport) send(group uint32, messages []*replica.Message) {
+	for _, m := range messages {
+		to := local.Process(m.GetTo())
+		if to < 0 || to >= len(t.boxes) || t.boxes[to][0] == nil {
+			continue
+		}
+		kind := 1
+		if replica.Urgent(m) {
+			kind = 0
+		}
+		b := t.boxes[to][kind]
+		o := outgoing{group, m, replica.MessageSize(m)}
+		if b.bytes.Add(o.size) > outboxBytes {
+			b.bytes.Add(-o.size)
+			continue
+		}
+		select {
+		case b.messages <- o:
+		default:
+			b.bytes.Add(-o.size)
+		}
+	}
+}
+
+// run sends messages over streams, one after the other, until ctx ends.
+func (b *outbox) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if b.stream(ctx) == nil {
+			continue
+		}
+		// What waits is too old to be of use.
+		for range len(b.messages) {
+			o := <-b.messages
+			b.bytes.Add(-o.size)
+		}
+		select {
+		case <-time.After(resendPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// stream sends messages until the stream ends.
+func (b *outbox) stream(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var s grpc.ClientStreamingClient[pb.SendRequest, pb.SendResponse]
+	for {
+		var first outgoing
+		select {
+		case first = <-b.messages:
+		case <-ctx.Done():
+			return nil
+		}
+		packet, err := b.pack(first)
+		if err == nil && s == nil {
+			s, err = b.client.Send(ctx)
+		}
+		if err == nil {
+			err = s.Send(packet)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// pack makes a packet of a message and others that wait.
+func (b *outbox) pack(next outgoing) (*pb.SendRequest, error) {
+	packet := &pb.SendRequest{}
+	for size := 0; ; {
+		b.bytes.Add(-next.size)
+		body, err := replica.AppendMessage(nil, next.m)
+		if err != nil {
+			return nil, err
+		}
+		packet.Messages = append(packet.Messages, &pb.RaftMessage{Group: next.group, Message: body})
+		if size += len(body); size >= packetBytes || len(packet.Messages) == packetMessages {
+			return packet, nil
+		}
+		select {
+		case next = <-b.messages:
+		default:
+			return packet, nil
+		}
+	}
+}
+
+// receiver answers ReplicaService.
+type receiver struct {
+	pb.UnimplementedReplicaServiceServer
+	host *replica.Host
+}
+
+// Send implements the call.
+func (r *receiver) Send(stream grpc.ClientStreamingServer[pb.SendRequest, pb.SendResponse]) error {
+	for {
+		packet, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return stream.SendAndClose(&pb.SendResponse{})
+		}
+		if err != nil {
+			return err
+		}
+		for _, p := range packet.GetMessages() {
+			m, err := replica.ReadMessage(p.GetMessage())
+			if err != nil {
+				return err
+			}
+			if err := r.host.Step(p.GetGroup(), m); err != nil {
+				return toStatus(err)
+			}
+		}
+	}
+}
