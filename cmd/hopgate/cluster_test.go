@@ -24,13 +24,14 @@ import (
 
 // process is a process of a cluster, which can be killed and started again under the same addresses.
 type process struct {
-	t    *testing.T
-	args []string
-	env  []string
-	cmd  *exec.Cmd
-	log  bytes.Buffer
-	grpc string
-	http string // of a gateway, or its URL if it takes TLS
+	t     *testing.T
+	args  []string
+	env   []string
+	cmd   *exec.Cmd
+	log   bytes.Buffer
+	grpc  string
+	http  string // of a gateway, or its URL if it takes TLS
+	admin string // of a shard
 }
 
 func (p *process) start() {
@@ -75,8 +76,9 @@ func startClusterIn(t *testing.T, dirs []string, gateways int, more ...string) (
 	}
 	list := strings.Join(addresses, ",")
 	for i, a := range addresses {
-		ss = append(ss, &process{t: t, grpc: a, args: append([]string{
-			"shard", "--data-dir", dirs[i], "--shard-ordinal", strconv.Itoa(i), "--shard-addresses", list, "--grpc", a, "--admin", "127.0.0.1:0",
+		admin := freeAddress(t)
+		ss = append(ss, &process{t: t, grpc: a, admin: admin, args: append([]string{
+			"shard", "--data-dir", dirs[i], "--shard-ordinal", strconv.Itoa(i), "--shard-addresses", list, "--grpc", a, "--admin", admin,
 			"--memory", "256MiB",
 		}, more...)})
 	}

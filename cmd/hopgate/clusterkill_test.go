@@ -70,7 +70,7 @@ func unanswered(err error) bool {
 // once; and no query or fetch fails except with its gateway, or returns another answer than a single server. HOPGATE_SEEDS is the
 // number of kills.
 func TestClusterKilled(t *testing.T) {
-	for _, replication := range []string{"0", "1"} {
+	for _, replication := range []string{"0", "1", "3"} {
 		t.Run("replication="+replication, func(t *testing.T) { clusterKilled(t, replication) })
 	}
 }
@@ -165,6 +165,23 @@ func clusterKilled(t *testing.T, replication string) {
 		p.start()
 		progress()
 	}
+	if replication == "3" {
+		// One process after the other is dead for as long as it takes: those that lead the shards, and one that follows.
+		for _, shard := range []int{0, 1, 2, 0} {
+			leader := leaderOf(t, ss, shard)
+			leader.kill(syscall.SIGKILL)
+			progress()
+			leader.start()
+		}
+		for _, p := range ss {
+			if p != leaderOf(t, ss, 0) {
+				p.kill(syscall.SIGKILL)
+				progress()
+				p.start()
+				break
+			}
+		}
+	}
 	require.Zero(t, <-loaded, "the load")
 	end()
 
@@ -197,7 +214,40 @@ func clusterKilled(t *testing.T, replication string) {
 		require.NoError(t, json.Unmarshal([]byte(got), &n), got)
 		require.Equal(t, want, n.Values[0][0], statement)
 	}
+	o := run(t, []string{"GRAPHCTL_ADDRESS=" + gs[0].grpc}, "graphctl", "check")
+	require.Zero(t, o.code, o.err)
+	require.Contains(t, o.out, "nothing is wrong")
 	t.Logf("%d acknowledged, %d there, %d reads", len(done), own, reads.Load())
+}
+
+// leaderOf returns the process that leads the replicas of a shard, by the metrics of all.
+func leaderOf(t *testing.T, ss []*process, shard int) (leader *process) {
+	leads := fmt.Sprintf("hopgate_replica_leads{shard=\"%d\"} 1", shard)
+	require.Eventually(t, func() bool {
+		for _, p := range ss {
+			if text, err := get("http://" + p.admin + "/metrics"); err == nil && strings.Contains(text, leads) {
+				leader = p
+				return true
+			}
+		}
+		return false
+	}, patience, 10*time.Millisecond)
+	return leader
+}
+
+// get returns what is at a URL.
+func get(url string) (string, error) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return string(text), err
 }
 
 // Gateways restart one after another while clients use both behind a load balancer, which sends new connections to other gateways

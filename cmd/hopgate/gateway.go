@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -44,6 +45,9 @@ func shardAddresses(c *config.Config) []string {
 // openRemote opens graphs whose shards are in other processes.
 func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
 	if strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix) {
+		if c.Replication > 1 {
+			return nil, usageError{errors.New("shard-addresses: with replication, a gateway needs the list of all processes")}
+		}
 		secure, err := mutual(c, nil, log)
 		if err != nil {
 			return nil, usageError{err}
@@ -58,6 +62,13 @@ func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, e
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
 		return nil, usageError{err}
+	}
+	if c.Replication > 1 {
+		store, err := remote.OpenReplicas(addresses, c.Replication, nil, remote.Secure(secure)...)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("replication: %w", err)}
+		}
+		return store, nil
 	}
 	return remote.Open(addresses, remote.Secure(secure)...)
 }

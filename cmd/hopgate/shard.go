@@ -50,6 +50,8 @@ func newShard() *cobra.Command {
 				return usageError{errors.New("tls-cert: a shard shows it to callers whose own certificates shard-ca has signed")}
 			case c.ShardOrdinal < 0 || c.ShardOrdinal >= len(addresses):
 				return usageError{fmt.Errorf("shard-ordinal: must be from 0 to %d, by the number of shard-addresses, is %d", len(addresses)-1, c.ShardOrdinal)}
+			case c.Replication > len(addresses):
+				return usageError{fmt.Errorf("replication: %d processes keep each shard, and shard-addresses names %d", c.Replication, len(addresses))}
 			}
 			return keepShard(cmd.Context(), &c, addresses)
 		},
@@ -121,8 +123,17 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	defer func() { err = errors.Join(err, adminServer.Close()) }()
 
 	rpc := grpc.NewServer(remote.ServerOptions(secure)...)
-	leave := func() {}
-	if c.ShardOrdinal == 0 {
+	leave, handOver := func() {}, func() {}
+	switch {
+	case c.Replication > 1:
+		p, err := remote.NewProcess(opts, shard.Layout{Processes: len(addresses), Shards: len(addresses), Replicas: c.Replication}, c.ShardOrdinal, addresses, remote.Secure(secure)...)
+		if err != nil {
+			return err
+		}
+		p.Register(rpc)
+		handOver = func() { transfer(p) }
+		store.set(&process{p.Local(), p}, func(context.Context) error { return p.Ready() })
+	case c.ShardOrdinal == 0:
 		peers, err := remote.NewPeers(addresses, remote.Secure(secure)...)
 		if err != nil {
 			return err
@@ -140,7 +151,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		}
 		remote.ServeLeader(rpc, s, peers)
 		store.set(s, func(ctx context.Context) error { return probeLeader(ctx, s) })
-	} else {
+	default:
 		s, err := local.OpenParts(opts, c.ShardOrdinal)
 		if err != nil {
 			return err
@@ -171,17 +182,40 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	}
 	stop() // a second signal ends the process at once
 	health.Drain()
+	handOver()
 	// A commit that waits for another shard completes when that shard returns, under the current leader.
 	defer time.AfterFunc(c.DrainTimeout, leave).Stop()
 	force := time.AfterFunc(c.DrainTimeout, rpc.Stop)
 	defer force.Stop()
-	if c.ShardOrdinal == 0 {
+	if c.ShardOrdinal == 0 || c.Replication > 1 {
 		rpc.Stop() // transactions end with their streams; a client that retries finds the next leader
 	} else {
 		rpc.GracefulStop()
 	}
 	log.Info("stopped")
 	return err
+}
+
+// process is what a process of a cluster with replicas has open.
+type process struct {
+	*disk
+	p *remote.Process
+}
+
+// disk has a name of its own, as Replicas is that of one of its methods.
+type disk = local.Replicas
+
+// Close implements io.Closer.
+func (p *process) Close() error { return p.p.Close() }
+
+// handOverWithin is how long a process that ends waits until others lead what it has led.
+const handOverWithin = 5 * time.Second
+
+// transfer hands over what a process leads.
+func transfer(p *remote.Process) {
+	ctx, cancel := context.WithTimeout(context.Background(), handOverWithin)
+	defer cancel()
+	p.Transfer(ctx)
 }
 
 // nilIfOpen handles a store that opened too late: it closes the store, or returns nil because the process is shutting down.

@@ -50,7 +50,7 @@ type Config struct {
 	ValueThreshold Bytes         // values of at least this size are stored separately
 	Shards         int           // number of shards of new graphs
 	ShardOrdinal   int           // the shard that a process of a cluster serves
-	Replication    int           // processes that keep each shard through a Raft log; 0: no log
+	Replication    int           // processes that keep each shard, through a Raft log; 0: one, without a log
 	ShardAddresses string        // comma-separated processes of a cluster's shards, in order, or SRV records
 	ShardCA        string        // PEM file of the authority for the certificates of a cluster's processes; "": plain connections
 	DrainTimeout   time.Duration // time for running queries on shutdown
@@ -137,7 +137,7 @@ func (c *Config) settings() []setting {
 		{"value-threshold", "size from which a value is stored apart", &c.ValueThreshold},
 		{"shards", "number of shards of new graphs", (*whole)(&c.Shards)},
 		{"shard-ordinal", "for hopgate shard: number of the shard, from 0", (*whole)(&c.ShardOrdinal)},
-		{"replication", "for hopgate shard: 1 keeps changes of shards other than 0 in a Raft log instead of the write-ahead logs of their stores; 0 does not", (*whole)(&c.Replication)},
+		{"replication", "for hopgate shard and gateway: number of processes that keep each shard: 3, 5 or 7, of which fewer than half may fail; 1 keeps one copy of shards other than 0 with a Raft log, 0 one copy without", (*whole)(&c.Replication)},
 		{"shard-addresses", "for hopgate shard and gateway: comma-separated gRPC addresses of the shards in order; for a gateway also srv:NAME or srv://DNS-SERVER/NAME for SRV records", (*text)(&c.ShardAddresses)},
 		{"shard-ca", "for hopgate shard and gateway: PEM file of the authority that signs the certificates (tls-cert) of gateways and shards; empty uses plain connections", (*text)(&c.ShardCA)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
@@ -381,8 +381,8 @@ func (c *Config) Validate() error {
 	if c.TLSCert == "" && c.ShardCA != "" {
 		bad("shard-ca: needs tls-cert and tls-key")
 	}
-	if c.Replication != 0 && c.Replication != 1 {
-		bad("replication: must be 0 or 1, is %d", c.Replication)
+	if c.Replication != 0 && (c.Replication%2 == 0 || c.Replication < 0 || c.Replication > 7) {
+		bad("replication: must be 0, 1, 3, 5 or 7, is %d", c.Replication)
 	}
 	if c.OIDCIssuer != "" && (c.OIDCAudience == "" || c.OIDCRoles == "") {
 		bad("oidc-issuer: needs oidc-audience and oidc-roles")

@@ -44,7 +44,7 @@ func (d *directory[G]) take(opts Options, shared *storage.Shared) (err error) {
 			err = errors.Join(err, d.lock.Close())
 		}
 	}()
-	if err := checkRestored(&opts); err != nil {
+	if err := errors.Join(checkRestored(&opts), checkUnreplicated(&opts)); err != nil {
 		return err
 	}
 	if !opts.ReadOnly {
@@ -126,6 +126,14 @@ func (d *directory[G]) release(end func(G) error) error {
 func checkRestored(opts *Options) error {
 	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, partialName)); err == nil {
 		return fmt.Errorf("%s holds a restore that was interrupted; run it again", opts.Dir)
+	}
+	return nil
+}
+
+// checkUnreplicated refuses a directory of Replicas.
+func checkUnreplicated(opts *Options) error {
+	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, replicasDir, layoutName)); err == nil {
+		return fmt.Errorf("%s holds replicas of several shards: start it with the --replication that it was made with", opts.Dir)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -296,4 +297,29 @@ func FuzzCommand(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, c, again)
 	})
+}
+
+// TestReplicasDirectory opens directories that were made with another layout, with replicas or without.
+func TestReplicasDirectory(t *testing.T) {
+	layout := shard.Layout{Processes: 3, Shards: 3, Replicas: 3}
+	open := func(fs vfs.FS, l shard.Layout, process int) error {
+		r, err := OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, l, process, func(uint32, []*replica.Message) {})
+		if err == nil {
+			require.NoError(t, r.Close())
+		}
+		return err
+	}
+	fs := vfs.NewMem()
+	require.NoError(t, open(fs, layout, 1))
+	require.NoError(t, open(fs, layout, 1))
+	require.ErrorContains(t, open(fs, layout, 2), "belongs to process 1 of 3")
+	require.ErrorContains(t, open(fs, shard.Layout{Processes: 5, Shards: 5, Replicas: 3}, 1), "this is process 1 of 5")
+	_, err := Open(Options{Dir: "data", FS: fs, Logger: quiet()})
+	require.ErrorContains(t, err, "holds replicas")
+
+	fs = vfs.NewMem()
+	s, err := Open(Options{Dir: "data", FS: fs, Logger: quiet()})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.ErrorContains(t, open(fs, layout, 0), "holds graphs without replicas, such as default")
 }

@@ -82,6 +82,13 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, send func(grou
 			err = errors.Join(err, r.Close())
 		}
 	}()
+	graphs, err := opts.FS.List(opts.FS.PathJoin(opts.Dir, "graphs"))
+	if err != nil && !isNotExist(err) {
+		return nil, fmt.Errorf("list graphs: %w", err)
+	}
+	if len(graphs) > 0 {
+		return nil, fmt.Errorf("%s holds graphs without replicas, such as %s: they do not become replicas", opts.Dir, graphs[0])
+	}
 	if err := r.checkLayout(); err != nil {
 		return nil, err
 	}

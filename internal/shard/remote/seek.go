@@ -171,7 +171,7 @@ func (c *inner) start(ctx context.Context, method string, in, out proto.Message,
 		case err := <-done:
 			return err
 		case <-ctx.Done():
-			<-done // it may use in and out no longer
+			_ = <-done // it may use in and out no longer
 			return status.FromContextError(ctx.Err()).Err()
 		}
 	}
