@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -61,12 +62,13 @@ func peersDeath(t *testing.T, replicas int, dies, when string, step int) (fired 
 	require.NoError(t, tx.Commit(ctx))
 	require.NotEqual(t, ends[0].Vertex.Shard(), ends[1].Vertex.Shard())
 
-	calls := 0
+	var calls atomic.Int64
+	var reached atomic.Bool // shards take changes side by side
 	hook := func(no int) error {
-		if calls++; calls != step {
+		if calls.Add(1) != int64(step) {
 			return nil
 		}
-		fired = true
+		reached.Store(true)
 		if dies == "shard" {
 			n.kill(no)
 			return nil
@@ -92,6 +94,7 @@ func peersDeath(t *testing.T, replicas int, dies, when string, step int) (fired 
 	tx.(*Tx).Name(storage.CommitID(id))
 	committed := tx.Commit(ctx)
 	n.before, n.after = nil, nil
+	fired = reached.Load()
 	if dies == "shard" || !fired {
 		require.NoError(t, committed)
 	}
