@@ -1,2 +1,2 @@
-// Package search measures searches by vectors against plain sums over the same bytes.
+// Package search measures searches by vectors beside plain sums over the same bytes, and searches by words beside other engines.
 package search
