@@ -43,8 +43,9 @@ const hitBytes = 96
 // checkEvery is after how many documents a search looks whether it may go on.
 const checkEvery = 1 << 10
 
-// Search returns the best hits in all parts, the one with the highest score first; of equal scores, that with the least ID. Scores are
-// those of one index that holds the documents of all parts; documents that are left out still count in its statistics.
+// Search returns the best hits in all parts, the one with the highest score first; of equal scores, that with the least ID. If Most
+// cuts off hits of equal scores, any of them may remain. Scores are those of one index that holds the documents of all parts; documents
+// that are left out still count in its statistics.
 func Search(ctx context.Context, parts []Part, req *Request) (hits []Hit, err error) {
 	room := req.Room
 	if room == nil {
