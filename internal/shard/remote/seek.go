@@ -171,7 +171,9 @@ func (c *inner) start(ctx context.Context, method string, in, out proto.Message,
 		case err := <-done:
 			return err
 		case <-ctx.Done():
-			_ = <-done // it may use in and out no longer
+			if err := <-done; err == nil { // it uses in and out until then
+				return nil
+			}
 			return status.FromContextError(ctx.Err()).Err()
 		}
 	}
