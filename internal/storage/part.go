@@ -432,7 +432,7 @@ func (p *Part) reader(epoch uint64, store Store, version, least uint64) (r pebbl
 	return v.graph, done, nil
 }
 
-// Get returns the value of a key, see Peer. What is there now has the versions up to least.
+// Get returns the value of a key; see Peer. The present state, version 0, must have at least version least.
 func (p *Part) Get(epoch uint64, store Store, version, least uint64, key []byte) (value []byte, ok bool, err error) {
 	r, done, err := p.reader(epoch, store, version, least)
 	if err != nil {

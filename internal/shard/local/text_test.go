@@ -425,7 +425,7 @@ func (w *textWorld) online(id graph.IndexID) bool {
 	return slices.ContainsFunc(w.g.Indexes(), func(ix graph.Index) bool { return ix.ID == id && ix.Online })
 }
 
-// TestTextBuiltOnline builds an index over what is there while others write, and drops it.
+// TestTextBuiltOnline builds an index over existing texts while others write, and drops it.
 func TestTextBuiltOnline(t *testing.T) {
 	opts := textOptionsFor(t, true)
 	r := rand.New(rand.NewPCG(3, 4))

@@ -576,7 +576,7 @@ type GetRequest struct {
 	Store   uint32                 `protobuf:"varint,4,opt,name=store,proto3" json:"store,omitempty"`
 	Key     []byte                 `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
 	Shard   uint32                 `protobuf:"varint,6,opt,name=shard,proto3" json:"shard,omitempty"`
-	// least is the version from which on version 0, what is there now, will do.
+	// least is the lowest version that the present state, version 0, must have.
 	Least         uint64 `protobuf:"varint,7,opt,name=least,proto3" json:"least,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
