@@ -64,7 +64,7 @@ func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, e
 		return nil, usageError{err}
 	}
 	if c.Replication > 1 {
-		store, err := remote.OpenReplicas(addresses, c.Replication, nil, remote.Secure(secure)...)
+		store, err := remote.OpenReplicas(addresses, c.Replication, remote.Secure(secure)...)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("replication: %w", err)}
 		}

@@ -31,8 +31,7 @@ type Process struct {
 	replicas  *local.Replicas
 	hints     []atomic.Int64 // by shard, the process that leads its replicas, for shards without a replica here
 	lead      atomic.Pointer[lead]
-	servers   map[string]any // the services whose calls need no connection within the process
-	failovers atomic.Uint64
+	servers   map[string]any // by service, those whose calls also travel over lines
 
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -206,7 +205,6 @@ func (p *Process) serve(ctx context.Context, term uint64, changed <-chan struct{
 		l, err := p.open(ctx, term, term<<attemptBits|attempt)
 		if err == nil {
 			p.log.Info("this process leads the cluster", slog.Uint64("term", term), slog.Duration("after", time.Since(began)))
-			p.failovers.Add(1)
 			p.lead.Store(l)
 			<-ctx.Done()
 			p.lead.Store(nil)
@@ -312,9 +310,6 @@ func (p *Process) Ready() error {
 
 // maxLag is how many log entries a replica that is ready lacks at most.
 const maxLag = 1024
-
-// Failovers returns how often this process has begun to lead the cluster.
-func (p *Process) Failovers() uint64 { return p.failovers.Load() }
 
 // Local returns what the process has on disk.
 func (p *Process) Local() *local.Replicas { return p.replicas }

@@ -24,8 +24,7 @@ type Store struct {
 	addresses []string // by process, if there is no finder
 	finder    *finder  // or nil
 	more      []grpc.DialOption
-	replicas  int      // how many processes keep each shard; 0: one does, which has the shard's number
-	own       *Process // in whose process the gateway is, or nil
+	replicas  int // how many processes keep each shard; 0: one does, which has the shard's number
 	leader    caller
 	lead      pb.LeadServiceClient // over leader
 	maintain  pb.MaintainServiceClient
@@ -49,13 +48,12 @@ func Open(addresses []string, more ...grpc.DialOption) (*Store, error) {
 	return (&Store{addresses: addresses, more: more}).open()
 }
 
-// OpenReplicas makes a store of the processes at addresses, in their order, so many of which keep each shard. own is the process that
-// the gateway is in; nil if it is in none of them.
-func OpenReplicas(addresses []string, replicas int, own *Process, more ...grpc.DialOption) (*Store, error) {
+// OpenReplicas returns a store of the processes at addresses, in their order, that keep replicas copies of each shard.
+func OpenReplicas(addresses []string, replicas int, more ...grpc.DialOption) (*Store, error) {
 	if len(addresses) < replicas {
 		return nil, fmt.Errorf("%d processes cannot keep %d replicas of a shard", len(addresses), replicas)
 	}
-	return (&Store{addresses: addresses, replicas: replicas, own: own, more: failFast(more)}).open()
+	return (&Store{addresses: addresses, replicas: replicas, more: failFast(more)}).open()
 }
 
 // Discover makes a store of the processes that SRV records name; see ServicePrefix.
@@ -96,25 +94,17 @@ func (s *Store) reachReplicas() error {
 		}
 		s.conns = append(s.conns, conn, nil)
 		s.copies = append(s.copies, pb.NewCopyServiceClient(conn))
-		k := &kept{caller: newLine(conn)}
-		if s.own != nil && s.own.no == no {
-			k.caller = &inner{servers: s.own.servers, conn: conn}
-		}
-		s.kept = append(s.kept, k)
+		s.kept = append(s.kept, &kept{caller: newLine(conn)})
 	}
 	return nil
 }
 
-// spreads returns what reads of the shards of a graph, each from those processes that keep it: each gateway prefers some of them,
-// its own process above all, whose caches serve it then.
+// spreads returns the callers that read the shards of a graph. Each prefers one of the processes that keep its shard, chosen at random.
 func (s *Store) spreads(shards int) (reads []caller) {
 	layout := shard.Layout{Processes: len(s.addresses), Shards: shards, Replicas: s.replicas}
 	for no := range shards {
 		keepers := layout.Keepers(no)
 		first := rand.IntN(len(keepers))
-		if s.own != nil {
-			first = max(slices.Index(keepers, s.own.no), 0)
-		}
 		var order, other spread
 		for i := range keepers {
 			order.keepers = append(order.keepers, s.kept[keepers[(first+i)%len(keepers)]])
