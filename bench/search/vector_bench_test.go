@@ -90,7 +90,7 @@ func data(b *testing.B, n, dimensions int) *world {
 		b.Fatal(err)
 	}
 	o := local.Options{Dir: dir, Shards: 1, Logger: slog.New(slog.DiscardHandler)}
-	o.DecodedBytes = int64(3*4*n*dimensions + 256<<20)
+	o.TopologyBytes = int64(3*4*n*dimensions + 256<<20)
 	store, err := local.Open(o)
 	if err != nil {
 		b.Fatal(err)

@@ -25,7 +25,7 @@ type hopgate struct {
 func openGraph(s setup, d *data, fill bool) (_ store, err error) {
 	h := &hopgate{d: d}
 	h.store, err = local.Open(local.Options{
-		Dir: s.dir, ValueThreshold: s.threshold, CacheMode: s.mode, CacheBytes: s.cache, DecodedBytes: -1, Logger: slog.New(slog.DiscardHandler),
+		Dir: s.dir, ValueThreshold: s.threshold, CacheMode: s.mode, CacheBytes: s.cache, TopologyBytes: -1, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err

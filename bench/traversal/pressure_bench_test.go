@@ -34,26 +34,26 @@ func rounds(b *testing.B, n *network.Network, rng *rand.Rand, count int) []time.
 func BenchmarkBudget(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	rng := rand.New(rand.NewPCG(1, 1))
-	b.Cleanup(func() { n.Store.SetDecodedBytes(1 << 30) })
+	b.Cleanup(func() { n.Store.SetTopologyBytes(1 << 30) })
 	ask(b, n.Engine, "MATCH (p:Person)-[:KNOWS]->(a)-[:KNOWS]->(q) RETURN count(DISTINCT q) AS n", 1) // decodes all lists
 	const count = 2000
 	type measured struct{ mean, miss float64 } // µs, and the share of blocks that were not found
 	measure := func() measured {
 		rounds(b, n, rng, count)
-		before, start := n.Store.DecodedStats(), processorTime(b)
+		before, start := n.Store.TopologyStats(), processorTime(b)
 		rounds(b, n, rng, count)
-		after, took := n.Store.DecodedStats(), processorTime(b)-start
+		after, took := n.Store.TopologyStats(), processorTime(b)-start
 		hits, misses := after.Hits-before.Hits, after.Misses-before.Misses
 		return measured{float64(took.Nanoseconds()) / 1e3 / count, float64(misses) / max(1, float64(hits+misses))}
 	}
 	for range b.N {
 		all := measure()
-		whole := n.Store.DecodedStats().Used
-		n.Store.SetDecodedBytes(0)
+		whole := n.Store.TopologyStats().Used
+		n.Store.SetTopologyBytes(0)
 		none := measure()
-		n.Store.SetDecodedBytes(int64(whole / 10))
+		n.Store.SetTopologyBytes(int64(whole / 10))
 		tenth := measure()
-		n.Store.SetDecodedBytes(1 << 30)
+		n.Store.SetTopologyBytes(1 << 30)
 		ask(b, n.Engine, "MATCH (p:Person)-[:KNOWS]->(a)-[:KNOWS]->(q) RETURN count(DISTINCT q) AS n", 1)
 		b.ReportMetric(float64(whole)/(1<<20), "decoded-MiB")
 		b.ReportMetric(all.mean, "all-µs")

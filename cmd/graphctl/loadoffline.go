@@ -17,7 +17,7 @@ func (a *app) loadOffline(ctx context.Context, l *loadFlags, plan *loader.Plan, 
 	memory := int64(l.memory)
 	f, err := local.OpenOffline(local.Options{
 		Dir: l.dataDir, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		CacheBytes: memory / 64, DecodedBytes: -1, MemtableBytes: int(min(16<<20, max(1<<20, memory/64))),
+		CacheBytes: memory / 64, TopologyBytes: -1, MemtableBytes: int(min(16<<20, max(1<<20, memory/64))),
 		Tuning: local.Tuning{CompactRecords: -1},
 	}, a.graph, local.OfflineOptions{
 		Memory: memory / 3, Workers: l.workers,

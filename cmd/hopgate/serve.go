@@ -84,7 +84,7 @@ func openLocal(c *config.Config, memory config.Budget, log *slog.Logger) (backin
 func storeOptions(c *config.Config, memory config.Budget, log *slog.Logger) local.Options {
 	return local.Options{
 		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: memory.CacheMode, CacheBytes: memory.BlockCache,
-		DecodedBytes:  memory.Topology,
+		TopologyBytes: memory.Topology,
 		TextBytes:     memory.Text,
 		MemtableBytes: int(memory.Memtable), TxBytes: int(min(max(memory.Query, 1<<16), 512<<20)), Logger: log,
 	}
@@ -192,7 +192,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 			g.keep = (&evidence{dir: evidenceDir, running: engine.Running}).keep
 		}
 		if s, ok := store.(*local.Store); ok {
-			g.resize = s.SetDecodedBytes
+			g.resize = s.SetTopologyBytes
 		} else {
 			g.cache, g.garbage = 0, memory.Total/gatewayGarbagePart // the caches are in the shards
 		}

@@ -29,9 +29,9 @@ type Options struct {
 	CacheMode CacheMode
 	// CacheBytes is the size of the block cache that all shards share; default 128 MiB. The mode CachePages has none.
 	CacheBytes int64
-	// DecodedBytes is the memory for decoded neighbour lists and property columns, off the Go heap, which all shards
+	// TopologyBytes is the memory for decoded neighbour lists and property columns, off the Go heap, which all shards
 	// share; default 128 MiB. Negative decodes nothing ahead.
-	DecodedBytes int64
+	TopologyBytes int64
 	// MemtableBytes is how large a memtable may become, of which there are two instances a shard; default 16 MiB. A new
 	// store begins with 256 KiB.
 	MemtableBytes int
@@ -120,7 +120,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.Shards, 1)
 	def(&o.ValueThreshold, 1<<10)
 	def(&o.CacheBytes, 128<<20)
-	def(&o.DecodedBytes, 128<<20)
+	def(&o.TopologyBytes, 128<<20)
 	def(&o.TextBytes, 32<<20)
 	def(&o.MemtableBytes, 16<<20)
 	def(&o.TxBytes, 512<<20)
@@ -176,10 +176,10 @@ func (o *Options) Validate() error {
 
 // Shared is what all shards of a process share.
 type Shared struct {
-	cache   *pebble.Cache
-	files   *pebble.FileCache
-	decoded *cache.Cache
-	texts   *TextRoom
+	cache    *pebble.Cache
+	files    *pebble.FileCache
+	topology *cache.Cache
+	texts    *TextRoom
 }
 
 // NewShared makes the caches. The owner closes it after all its shards.
@@ -189,11 +189,11 @@ func NewShared(o *Options) *Shared {
 		size = pagesCacheBytes
 	}
 	c := pebble.NewCache(size)
-	return &Shared{cache: c, files: pebble.NewFileCache(4, 4096), decoded: cache.New(cache.Options{Budget: int(o.DecodedBytes)}), texts: newTextRoom(o.TextBytes)}
+	return &Shared{cache: c, files: pebble.NewFileCache(4, 4096), topology: cache.New(cache.Options{Budget: int(o.TopologyBytes)}), texts: newTextRoom(o.TextBytes)}
 }
 
-// Decoded is the memory for decoded lists and columns.
-func (s *Shared) Decoded() *cache.Cache { return s.decoded }
+// Topology is the memory for decoded lists and columns.
+func (s *Shared) Topology() *cache.Cache { return s.topology }
 
 // Texts is the memory for changes of full-text indexes.
 func (s *Shared) Texts() *TextRoom { return s.texts }
@@ -202,7 +202,7 @@ func (s *Shared) Texts() *TextRoom { return s.texts }
 func (s *Shared) Close() {
 	s.files.Unref()
 	s.cache.Unref()
-	s.decoded.Close()
+	s.topology.Close()
 }
 
 // Texts of 1 KB take 0.63 times the space by zstd, which large values are compressed by, that they take by MinLZ. The graph store, which

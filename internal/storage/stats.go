@@ -19,10 +19,10 @@ type Stats struct {
 	Failed bool
 }
 
-// Shape is what a process tells of a shard that it keeps: Decoded is the process's cache, for all of its graphs.
+// Shape is what a process reports of a shard that it keeps: Cache is the topology cache of the process, for all of its graphs.
 type Shape struct {
 	Stats
-	Decoded DecodedStats
+	Cache TopologyStats `json:"Decoded"`
 }
 
 // InstanceStats is the shape of one Pebble store. Sizes are in bytes.
@@ -86,8 +86,8 @@ func (s *InstanceStats) DeepLevels() int {
 	return n
 }
 
-// DecodedStats is what the cache of decoded lists and columns, which all shards of a process share, has done.
-type DecodedStats = cache.Stats
+// TopologyStats is what the cache of decoded lists and columns, which all shards of a process share, has done.
+type TopologyStats = cache.Stats
 
 // Stats returns the shard's shape. It may be called at any time before Close.
 func (s *Shard) Stats() Stats {

@@ -46,12 +46,12 @@ func (l *Late) Replicas() map[uint32]replica.GroupStatus {
 	return nil
 }
 
-// DecodedStats implements Storage.
-func (l *Late) DecodedStats() storage.DecodedStats {
+// TopologyStats implements Storage.
+func (l *Late) TopologyStats() storage.TopologyStats {
 	if s := l.open.Load(); s != nil {
-		return (*s).DecodedStats()
+		return (*s).TopologyStats()
 	}
-	return storage.DecodedStats{}
+	return storage.TopologyStats{}
 }
 
 // Expired implements Storage.

@@ -14,8 +14,8 @@ import (
 type Storage interface {
 	// Stats returns the shapes of the shards of all graphs, by graph name.
 	Stats() map[string][]storage.Stats
-	// DecodedStats returns the counters of the topology cache.
-	DecodedStats() storage.DecodedStats
+	// TopologyStats returns the counters of the topology cache.
+	TopologyStats() storage.TopologyStats
 	// Expired returns the numbers of vertices and edges deleted because they expired, by graph name.
 	Expired() map[string][2]uint64
 }
@@ -31,9 +31,9 @@ func Shapes(ctx context.Context, s Storage, graph string) ([]storage.Shape, erro
 		return s.Shapes(ctx, graph)
 	}
 	var out []storage.Shape
-	decoded := s.DecodedStats()
+	topology := s.TopologyStats()
 	for _, stats := range s.Stats()[graph] {
-		out = append(out, storage.Shape{Stats: stats, Decoded: decoded})
+		out = append(out, storage.Shape{Stats: stats, Cache: topology})
 	}
 	return out, nil
 }
@@ -51,7 +51,7 @@ type storageCollector struct {
 	failed  *prometheus.Desc
 	expired [2]*prometheus.Desc // vertices, edges
 	blocks  [3]*prometheus.Desc // bytes, hits, misses
-	decoded []decodedMetric
+	cached  []cacheMetric
 	scraped []*prometheus.Desc
 }
 
@@ -62,11 +62,11 @@ type storeMetric struct {
 	get  func(s *storage.InstanceStats) float64
 }
 
-// decodedMetric is one figure of the topology cache.
-type decodedMetric struct {
+// cacheMetric is one figure of the topology cache.
+type cacheMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	get  func(s *storage.DecodedStats) float64
+	get  func(s *storage.TopologyStats) float64
 }
 
 func newStorage(s Storage) *storageCollector {
@@ -118,18 +118,18 @@ func newStorage(s Storage) *storageCollector {
 	c.blocks[0] = desc("block_cache_bytes", "Bytes in the block cache.")
 	c.blocks[1] = desc("block_cache_hits_total", "Blocks found in the block cache.")
 	c.blocks[2] = desc("block_cache_misses_total", "Blocks not found in the block cache.")
-	cached := func(kind prometheus.ValueType, name, help string, get func(s *storage.DecodedStats) float64) {
-		c.decoded = append(c.decoded, decodedMetric{desc("topology_cache_"+name, help), kind, get})
+	cached := func(kind prometheus.ValueType, name, help string, get func(s *storage.TopologyStats) float64) {
+		c.cached = append(c.cached, cacheMetric{desc("topology_cache_"+name, help), kind, get})
 	}
-	cached(gauge, "budget_bytes", "Limit of the topology cache in bytes.", func(s *storage.DecodedStats) float64 { return float64(s.Budget) })
-	cached(gauge, "mapped_bytes", "Bytes mapped for the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Mapped) })
-	cached(gauge, "bytes", "Bytes in the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Used) })
-	cached(gauge, "overlay_bytes", "Bytes of changes to cached blocks, on the Go heap.", func(s *storage.DecodedStats) float64 { return float64(s.Overlay) })
-	cached(counter, "hits_total", "Blocks found in the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Hits) })
-	cached(counter, "misses_total", "Blocks missing from the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Misses) })
-	cached(counter, "stale_total", "Cached blocks that were newer than the reader's snapshot.", func(s *storage.DecodedStats) float64 { return float64(s.Stale) })
-	cached(counter, "evictions_total", "Segments evicted from the topology cache.", func(s *storage.DecodedStats) float64 { return float64(s.Evicted) })
-	cached(counter, "refused_total", "Blocks not cached for lack of memory.", func(s *storage.DecodedStats) float64 { return float64(s.Refused) })
+	cached(gauge, "budget_bytes", "Limit of the topology cache in bytes.", func(s *storage.TopologyStats) float64 { return float64(s.Budget) })
+	cached(gauge, "mapped_bytes", "Bytes mapped for the topology cache.", func(s *storage.TopologyStats) float64 { return float64(s.Mapped) })
+	cached(gauge, "bytes", "Bytes in the topology cache.", func(s *storage.TopologyStats) float64 { return float64(s.Used) })
+	cached(gauge, "overlay_bytes", "Bytes of changes to cached blocks, on the Go heap.", func(s *storage.TopologyStats) float64 { return float64(s.Overlay) })
+	cached(counter, "hits_total", "Blocks found in the topology cache.", func(s *storage.TopologyStats) float64 { return float64(s.Hits) })
+	cached(counter, "misses_total", "Blocks missing from the topology cache.", func(s *storage.TopologyStats) float64 { return float64(s.Misses) })
+	cached(counter, "stale_total", "Cached blocks that were newer than the reader's snapshot.", func(s *storage.TopologyStats) float64 { return float64(s.Stale) })
+	cached(counter, "evictions_total", "Segments evicted from the topology cache.", func(s *storage.TopologyStats) float64 { return float64(s.Evicted) })
+	cached(counter, "refused_total", "Blocks not cached for lack of memory.", func(s *storage.TopologyStats) float64 { return float64(s.Refused) })
 	return c
 }
 
@@ -142,10 +142,10 @@ func (c *storageCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *storageCollector) Collect(ch chan<- prometheus.Metric) {
-	decoded := c.s.DecodedStats()
-	for i := range c.decoded {
-		m := &c.decoded[i]
-		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(&decoded))
+	topology := c.s.TopologyStats()
+	for i := range c.cached {
+		m := &c.cached[i]
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(&topology))
 	}
 	for name, n := range c.s.Expired() {
 		for i, d := range c.expired {

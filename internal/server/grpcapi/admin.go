@@ -94,7 +94,7 @@ func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.Sta
 			ReadAmplification: uint64(g.ReadAmplification), WriteAmplification: g.WriteAmplification(),
 			SeparatedLiveBytes: v.SeparatedLive, SeparatedDeadBytes: v.SeparatedDead,
 			BlockCacheBytes: uint64(g.BlockBytes), BlockReadBytes: g.BlockRead + v.BlockRead, BlockFoundBytes: g.BlockFound + v.BlockFound,
-			TopologyCacheBytes: uint64(sh.Decoded.Used), TopologyCacheHits: sh.Topology.Hits, TopologyCacheMisses: sh.Topology.Misses + sh.Topology.Stale,
+			TopologyCacheBytes: uint64(sh.Cache.Used), TopologyCacheHits: sh.Topology.Hits, TopologyCacheMisses: sh.Topology.Misses + sh.Topology.Stale,
 			Stores: []*pb.StoreStats{storeProto("graph", g), storeProto("values", v)},
 		}
 		out.Shards = append(out.Shards, p)

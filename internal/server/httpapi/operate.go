@@ -207,7 +207,7 @@ func (h *Handler) shards(w http.ResponseWriter, r *http.Request) {
 			g, v := &s.Graph, &s.Values
 			out = append(out, shardJSON{
 				s.Shard, g.DiskBytes + v.DiskBytes, g.ReadAmplification, g.WriteAmplification(),
-				int64(s.Decoded.Used), s.Topology.Hits, s.Topology.Misses + s.Topology.Stale, g.BlockRead + v.BlockRead, g.BlockFound + v.BlockFound,
+				int64(s.Cache.Used), s.Topology.Hits, s.Topology.Misses + s.Topology.Stale, g.BlockRead + v.BlockRead, g.BlockFound + v.BlockFound,
 			})
 		}
 	}

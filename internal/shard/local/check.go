@@ -190,7 +190,7 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 	// What is kept in memory follows what is stored, even if not all was repaired.
 	g.loads.Reset()
 	g.seq++
-	g.decoded.keys.Forget(g.seq)
+	g.topology.keys.Forget(g.seq)
 	var errs []error
 	for no, s := range g.shards {
 		done, err := s.Repair(byShard[no], c.views[no])
@@ -201,7 +201,7 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 				lists = append(lists, *f.Edge)
 			}
 		}
-		noteEdges(g.seq, g.decoded.lists[no], lists)
+		noteEdges(g.seq, g.topology.lists[no], lists)
 	}
 	p, err := g.enqueue()
 	g.noteDeltas()

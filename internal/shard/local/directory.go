@@ -98,8 +98,8 @@ func (d *directory[G]) each(f func(name string, m manifest) error) error {
 func (d *directory[G]) graphsDir() string      { return d.opts.FS.PathJoin(d.opts.Dir, "graphs") }
 func (d *directory[G]) dir(name string) string { return d.opts.FS.PathJoin(d.graphsDir(), name) }
 
-// DecodedStats returns what the cache of decoded lists and columns has done.
-func (d *directory[G]) DecodedStats() storage.DecodedStats { return d.shared.Decoded().Stats() }
+// TopologyStats returns what the cache of decoded lists and columns has done.
+func (d *directory[G]) TopologyStats() storage.TopologyStats { return d.shared.Topology().Stats() }
 
 // release closes all graphs with end, once, and frees the directory.
 func (d *directory[G]) release(end func(G) error) error {

@@ -150,7 +150,7 @@ func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 	}
 	tx := &Tx{g: g, on: &g.readers, mode: shard.WriteExclusive, plain: true}
 	tx.begin()
-	defer tx.closeDecoded()
+	defer tx.closeTopology()
 	next, err := tx.dropDue(ctx, now)
 	if err != nil {
 		tx.discard()

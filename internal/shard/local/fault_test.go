@@ -145,7 +145,7 @@ func TestReadFaults(t *testing.T) {
 			require.NoError(t, l.store.Close())
 
 			var rate atomic.Uint64 // of 1,000 reads, how many fail
-			opts.CacheBytes, opts.DecodedBytes = 1, -1
+			opts.CacheBytes, opts.TopologyBytes = 1, -1
 			opts.Tuning.CompactRecords = -1
 			opts.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 				if op.Kind.ReadOrWrite() == errorfs.OpIsRead && rand.Uint64N(1000) < rate.Load() {

@@ -148,7 +148,7 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	if err := g.openTexts(); err != nil {
 		return nil, errors.Join(err, g.texts.close())
 	}
-	g.decoded = newDecoded(shared.Decoded(), m.Shards)
+	g.topology = newTopology(shared.Topology(), m.Shards)
 	if g.current, err = g.newSnapshot(); err != nil {
 		return nil, err
 	}
@@ -446,7 +446,7 @@ func (g *Graph) commit(ws []*storage.Writer, ids []storage.CommitID, keys *bulk.
 	seq = g.seq
 	g.noteDue(next)
 	g.remember(written)
-	g.decoded.note(seq, ws)
+	g.topology.note(seq, ws)
 	p, err := g.enqueue()
 	g.noteDeltas()
 	g.unlock()
@@ -505,7 +505,7 @@ func (g *Graph) close(ctx context.Context) error {
 	g.builds.running.Wait()
 	err := g.texts.close()
 	g.release(g.current)
-	g.decoded.close()
+	g.topology.close()
 	return errors.Join(err, g.closeShards())
 }
 

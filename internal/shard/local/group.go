@@ -238,7 +238,7 @@ func (g *Graph) replay(ctx context.Context, log []shard.Mutation, stamped graph.
 	live := &Tx{g: g, on: &g.readers, mode: shard.WriteExclusive}
 	live.begin()
 	live.replaying, live.stamped = true, stamped
-	defer live.closeDecoded()
+	defer live.closeTopology()
 	for rest := log; len(rest) > 0 && err == nil; {
 		n := min(len(rest), replayStep)
 		err = live.Apply(ctx, rest[:n])

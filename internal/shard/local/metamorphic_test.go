@@ -159,7 +159,7 @@ func TestMetamorphic(t *testing.T) {
 			opts.Tuning.ReclaimBytes = []int{-1, 1 << 10}[rng.IntN(2)]
 			opts.Tuning.ReclaimRest = time.Millisecond
 			opts.ValueThreshold = []int{16, 64, 200, 1 << 16}[rng.IntN(4)]
-			opts.DecodedBytes = []int64{-1, 1 << 20, 64 << 20}[rng.IntN(3)]
+			opts.TopologyBytes = []int64{-1, 1 << 20, 64 << 20}[rng.IntN(3)]
 			opts.Tuning.CompactRecords = []int{-1, 1, 50, 1000}[rng.IntN(4)]
 			if set == 3 {
 				opts.FS, opts.Dir, opts.CacheMode = vfs.Default, t.TempDir(), storage.CacheDirect
@@ -169,7 +169,7 @@ func TestMetamorphic(t *testing.T) {
 			}
 			batch, index := 1+rng.IntN(60), rng.IntN(len(h))
 			name := fmt.Sprintf("seed %d, set %d: %d shards, threshold %d, cache %v, %d decoded, compactions at %d, batches of %d",
-				seed, set, opts.Shards, opts.ValueThreshold, opts.CacheMode, opts.DecodedBytes, opts.Tuning.CompactRecords, batch)
+				seed, set, opts.Shards, opts.ValueThreshold, opts.CacheMode, opts.TopologyBytes, opts.Tuning.CompactRecords, batch)
 			st, err := Open(opts)
 			require.NoError(t, err, name)
 			got := play(t, func() shard.Store { return st }, h, batch, func(i int) {

@@ -159,12 +159,12 @@ func Whole(opts *Options) (string, error) {
 
 func (s *Parts) open(name string, m manifest, create bool) (*Part, error) {
 	p := &Part{m: m, no: s.no, readers: readers{
-		name: name, opts: &s.opts, decoded: newDecoded(s.shared.Decoded(), m.Shards), idle: make(chan struct{}),
+		name: name, opts: &s.opts, topology: newTopology(s.shared.Topology(), m.Shards), idle: make(chan struct{}),
 	}}
 	var err error
 	p.Part, err = storage.OpenPart(&s.opts, s.shared, storage.Dir(s.dir(name), s.no), s.no, m.Shards, create, p.changed)
 	if err != nil {
-		p.decoded.close()
+		p.topology.close()
 		return nil, err
 	}
 	return p, nil
@@ -413,7 +413,7 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 	out := map[string][]storage.Stats{}
 	for name, p := range s.graphs {
 		st := p.Stats()
-		st.Topology = p.decoded.counts(p.no)
+		st.Topology = p.topology.counts(p.no)
 		out[name] = []storage.Stats{st}
 	}
 	return out
@@ -447,13 +447,13 @@ func (p *Part) close() error {
 	p.shut()
 	p.mu.Unlock()
 	<-p.idle
-	p.decoded.close()
+	p.topology.close()
 	return p.Part.Close()
 }
 
 // changed makes what is decoded follow a batch.
 func (p *Part) changed(version uint64, c *storage.Touched) {
-	lists, columns := p.decoded.lists[p.no], p.decoded.columns[p.no]
+	lists, columns := p.topology.lists[p.no], p.topology.columns[p.no]
 	for i, l := range c.Lists {
 		block := l.Local / cache.ListBlock
 		if i > 0 && c.Lists[i-1].Type == l.Type && c.Lists[i-1].Dir == l.Dir && c.Lists[i-1].Local/cache.ListBlock == block {

@@ -7,9 +7,9 @@ import (
 
 // readers counts the transactions that read a graph, or a part of one, and has what they share.
 type readers struct {
-	name    string // of the graph
-	opts    *Options
-	decoded *decoded // the topology cache, which learns of every commit before a snapshot shows it
+	name     string // of the graph
+	opts     *Options
+	topology *topology // the topology cache, which learns of every commit before a snapshot shows it
 
 	mu      sync.Mutex
 	open    int // transactions

@@ -216,11 +216,11 @@ func (r *Replicas) Stats() map[string][]storage.Stats {
 	return out
 }
 
-// DecodedStats returns what the cache of decoded lists and columns has done.
-func (r *Replicas) DecodedStats() storage.DecodedStats { return r.shared.Decoded().Stats() }
+// TopologyStats returns what the cache of decoded lists and columns has done.
+func (r *Replicas) TopologyStats() storage.TopologyStats { return r.shared.Topology().Stats() }
 
-// SetDecodedBytes changes the memory for decoded lists and columns.
-func (r *Replicas) SetDecodedBytes(n int64) { r.shared.Decoded().SetBudget(int(n)) }
+// SetTopologyBytes changes the memory for decoded lists and columns.
+func (r *Replicas) SetTopologyBytes(n int64) { r.shared.Topology().SetBudget(int(n)) }
 
 // Expired tells of no deletions: the leader makes them.
 func (r *Replicas) Expired() map[string][2]uint64 { return nil }

@@ -14,7 +14,7 @@ func (g *Graph) Stats() []storage.Stats {
 	for i, s := range g.shards {
 		if !g.elsewhere(i) {
 			st := s.Stats()
-			st.Topology = g.decoded.counts(i)
+			st.Topology = g.topology.counts(i)
 			out = append(out, st)
 		}
 	}
@@ -43,6 +43,6 @@ func (s *Store) Expired() map[string][2]uint64 {
 	return out
 }
 
-// SetDecodedBytes changes the memory for decoded lists and columns; what is above it is given back as soon as no reader
+// SetTopologyBytes changes the memory for decoded lists and columns; what is above it is given back as soon as no reader
 // holds it.
-func (s *Store) SetDecodedBytes(n int64) { s.shared.Decoded().SetBudget(int(n)) }
+func (s *Store) SetTopologyBytes(n int64) { s.shared.Topology().SetBudget(int(n)) }

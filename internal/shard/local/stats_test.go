@@ -54,7 +54,7 @@ func TestCachesByShard(t *testing.T) {
 		return [3]storage.Stats(out)
 	}
 	for no, ids := range ids {
-		before, whole := all(), s.DecodedStats()
+		before, whole := all(), s.TopologyStats()
 		tx, err := g.Begin(ctx, shard.Read)
 		require.NoError(t, err)
 		for range 3 {
@@ -71,7 +71,7 @@ func TestCachesByShard(t *testing.T) {
 				require.Equal(t, before[i].Graph.BlockRead, after[i].Graph.BlockRead, "shard %d beside %d", i, no)
 			}
 		}
-		sum := s.DecodedStats().Counts
+		sum := s.TopologyStats().Counts
 		sum.Hits -= whole.Hits
 		sum.Misses -= whole.Misses
 		sum.Stale -= whole.Stale
@@ -85,7 +85,7 @@ func TestCachesByShard(t *testing.T) {
 		require.Less(t, after[no].Graph.BlockFound, after[no].Graph.BlockRead)
 	}
 
-	whole := s.DecodedStats().Counts
+	whole := s.TopologyStats().Counts
 	require.NoError(t, s.DropGraph(ctx, "g"))
-	require.Equal(t, whole, s.DecodedStats().Counts)
+	require.Equal(t, whole, s.TopologyStats().Counts)
 }

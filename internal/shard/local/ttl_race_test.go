@@ -311,9 +311,9 @@ func TestMetamorphicTTL(t *testing.T) {
 			opts.FS, opts.Logger, opts.Clock = vfs.NewMem(), quiet(), clock.now
 			opts.CacheMode = storage.CacheMode(set % 2)
 			opts.Tuning.ExpireBatch = 1 + rng.IntN(9)
-			opts.DecodedBytes = []int64{-1, 1 << 20, 64 << 20}[rng.IntN(3)]
+			opts.TopologyBytes = []int64{-1, 1 << 20, 64 << 20}[rng.IntN(3)]
 			opts.Tuning.CompactRecords = []int{-1, 1, 50, 1000}[rng.IntN(4)]
-			name := fmt.Sprintf("seed %d, set %d: %d shards, %d decoded, compactions at %d, expires by %d", seed, set, opts.Shards, opts.DecodedBytes, opts.Tuning.CompactRecords, opts.Tuning.ExpireBatch)
+			name := fmt.Sprintf("seed %d, set %d: %d shards, %d decoded, compactions at %d, expires by %d", seed, set, opts.Shards, opts.TopologyBytes, opts.Tuning.CompactRecords, opts.Tuning.ExpireBatch)
 			st, err := Open(opts)
 			require.NoError(t, err, name)
 			for _, kind := range []string{"LABEL S", "RELATIONSHIP TYPE U"} {

@@ -31,8 +31,8 @@ type Tx struct {
 	id    storage.CommitID
 	done  func() // gives back a snapshot that is not the graph's; or nil
 
-	*write  // of a writer; a reader's is empty and never changed
-	decoded decodedReads
+	*write   // of a writer; a reader's is empty and never changed
+	topology topologyReads
 
 	mu     sync.Mutex
 	counts *graph.Counts // of a writer, until the next change
@@ -192,7 +192,7 @@ func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []grap
 		}
 		return tx.large(ctx, pending, out)
 	}
-	missing, err := tx.decodedProperties(ids, props, out, &pending)
+	missing, err := tx.cachedProperties(ids, props, out, &pending)
 	if err != nil {
 		return err
 	}
@@ -338,7 +338,7 @@ func (tx *Tx) discard() {
 
 // end returns what the transaction holds but the writer's lock.
 func (tx *Tx) end() {
-	tx.closeDecoded()
+	tx.closeTopology()
 	switch {
 	case tx.snap == nil:
 	case tx.done != nil:

@@ -66,7 +66,7 @@ func (tx *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []gr
 	at := tx.edgeOrder(edges)
 	if !tx.plain {
 		var err error
-		if at, err = tx.decodedEdges(edges, at, props, out[:len(props)]); err != nil {
+		if at, err = tx.cachedEdges(edges, at, props, out[:len(props)]); err != nil {
 			return err
 		}
 	}
@@ -90,8 +90,8 @@ func (tx *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []gr
 	})
 }
 
-// decodedEdges fills in the properties that stand beside decoded lists, and gives the places that are left in at.
-func (tx *Tx) decodedEdges(edges []graph.Edge, at []int32, props []graph.PropID, out [][]graph.Value) ([]int32, error) {
+// cachedEdges fills in the properties that stand beside decoded lists, and gives the places that are left in at.
+func (tx *Tx) cachedEdges(edges []graph.Edge, at []int32, props []graph.PropID, out [][]graph.Value) ([]int32, error) {
 	views := tx.openLists(true)
 	defer views.close()
 	rest := at[:0]
@@ -110,7 +110,7 @@ func (tx *Tx) decodedEdges(edges []graph.Edge, at []int32, props []graph.PropID,
 		for _, i := range at[k : k+n] {
 			known := false
 			if hit {
-				if known, err = tx.decodedEdge(&cur, &edges[i], int(i), out); err != nil {
+				if known, err = tx.cachedEdge(&cur, &edges[i], int(i), out); err != nil {
 					return nil, err
 				}
 			}
@@ -123,13 +123,13 @@ func (tx *Tx) decodedEdges(edges []graph.Edge, at []int32, props []graph.PropID,
 	return rest, nil
 }
 
-// decodedEdge fills out[p][i] with the properties of an edge, if the block at hand shows it as it is.
-func (tx *Tx) decodedEdge(cur *cache.Cursor, e *graph.Edge, i int, out [][]graph.Value) (ok bool, err error) {
+// cachedEdge fills out[p][i] with the properties of an edge, if the block at hand shows it as it is.
+func (tx *Tx) cachedEdge(cur *cache.Cursor, e *graph.Edge, i int, out [][]graph.Value) (ok bool, err error) {
 	list, ok := cur.List(e.Src)
 	if !ok {
 		return false, nil
 	}
-	far, ok := tx.on.decoded.lists[e.Src.Shard()].IDs().Pack(e.Dst)
+	far, ok := tx.on.topology.lists[e.Src.Shard()].IDs().Pack(e.Dst)
 	if !ok {
 		return false, nil
 	}

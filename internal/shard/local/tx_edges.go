@@ -277,7 +277,7 @@ func (x *expansion) put() {
 func (x *expansion) list(ctx context.Context, no int, id graph.VertexID, l *list) error {
 	if l.hit {
 		if d, ok := l.cur.List(id); ok {
-			return x.decoded(no, id, l, d)
+			return x.cached(no, id, l, d)
 		}
 	}
 	ls, err := l.stored(x.tx.views[no])
@@ -332,12 +332,12 @@ func (x *expansion) passes(i int) bool {
 	return true
 }
 
-// decoded appends the edges of a decoded list.
-func (x *expansion) decoded(no int, id graph.VertexID, l *list, d cache.List) error {
+// cached appends the edges of a cached list.
+func (x *expansion) cached(no int, id graph.VertexID, l *list, d cache.List) error {
 	if !l.want.NoLoops && !x.req.Loops {
 		return x.slice(no, l, d, 0, len(d.Targets))
 	}
-	own, _ := x.tx.on.decoded.lists[no].IDs().Pack(id)
+	own, _ := x.tx.on.topology.lists[no].IDs().Pack(id)
 	lo, hi := cache.Find(d.Targets, own)
 	if x.req.Loops {
 		if l.want.NoLoops {
@@ -358,7 +358,7 @@ func (x *expansion) slice(no int, l *list, d cache.List, lo, hi int) error {
 		return x.passing(no, l, d, lo, hi)
 	}
 	from, out := len(x.out.Targets), &x.out
-	out.Targets = x.tx.on.decoded.lists[no].IDs().AppendTo(out.Targets, d.Targets[lo:hi])
+	out.Targets = x.tx.on.topology.lists[no].IDs().AppendTo(out.Targets, d.Targets[lo:hi])
 	if l.want.IDs {
 		// An edge's id has the shard of its source.
 		for i, e := range d.Edges[lo:hi] {
@@ -398,7 +398,7 @@ func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err erro
 		return nil
 	}
 	from, out := len(x.out.Targets), &x.out
-	out.Targets = x.tx.on.decoded.lists[no].IDs().AppendPlaces(out.Targets, d.Targets[lo:hi], x.pass)
+	out.Targets = x.tx.on.topology.lists[no].IDs().AppendPlaces(out.Targets, d.Targets[lo:hi], x.pass)
 	if l.want.IDs {
 		for i, at := range x.pass {
 			s := no
@@ -524,7 +524,7 @@ func (tx *Tx) degrees(ctx context.Context, v *storage.View, views *listViews, id
 			}
 		}
 		if l.hit {
-			if n, ok := tx.decodedDegree(v.No(), l, id); ok {
+			if n, ok := tx.cachedDegree(v.No(), l, id); ok {
 				out[i] += n
 				continue
 			}
@@ -542,8 +542,8 @@ func (tx *Tx) degrees(ctx context.Context, v *storage.View, views *listViews, id
 	return nil
 }
 
-// decodedDegree is the length of a decoded list, without loops if the request is for both directions.
-func (tx *Tx) decodedDegree(no int, l *list, id graph.VertexID) (n int, ok bool) {
+// cachedDegree is the length of a decoded list, without loops if the request is for both directions.
+func (tx *Tx) cachedDegree(no int, l *list, id graph.VertexID) (n int, ok bool) {
 	if !l.want.NoLoops {
 		return l.cur.Degree(id)
 	}
@@ -551,7 +551,7 @@ func (tx *Tx) decodedDegree(no int, l *list, id graph.VertexID) (n int, ok bool)
 	if !ok {
 		return 0, false
 	}
-	own, _ := tx.on.decoded.lists[no].IDs().Pack(id)
+	own, _ := tx.on.topology.lists[no].IDs().Pack(id)
 	lo, hi := cache.Find(d.Targets, own)
 	return len(d.Targets) - (hi - lo), true
 }

@@ -383,7 +383,7 @@ func TestWire(t *testing.T) {
 }
 
 // TestSeekNext looks a vertex up together with its edges, which then take no request of their own, if they are what was
-// foretold.
+// prefetched.
 func TestSeekNext(t *testing.T) {
 	const n = 300
 	whole, spread := open(t, 3)
@@ -392,7 +392,7 @@ func TestSeekNext(t *testing.T) {
 	for _, w := range []*world{one, many} {
 		require.NoError(t, w.g.CreateIndex(ctx, graph.Index{Name: "num", Label: "V", Props: []string{"num"}, Unique: true, Indexed: true}))
 	}
-	foretold := func(most int) shard.Expand {
+	prefetched := func(most int) shard.Expand {
 		return shard.Expand{
 			Types: []graph.TypeID{one.a}, Dir: graph.Both, Edges: true, Props: []graph.PropID{one.num, one.text}, MaxEdges: most,
 			Where: []shard.EdgeRange{{Prop: one.num, In: graph.Interval{Lo: graph.IntValue(20)}}},
@@ -421,12 +421,12 @@ func TestSeekNext(t *testing.T) {
 						if wired, ok := tx.(shard.Wired); ok {
 							wired.Wire(&wire)
 						}
-						next := foretold(most)
+						next := prefetched(most)
 						res := shard.Found{Next: &next}
 						indexes := w.g.Indexes()
 						require.NoError(t, tx.Seek(ctx, indexes[len(indexes)-1].ID, []graph.Value{graph.IntValue(int64(i))}, &res))
 						require.Equal(t, w.ids[i:i+1], res.IDs)
-						req := foretold(most)
+						req := prefetched(most)
 						c.change(&req)
 						if most == 0 && c.requests == 1 && known == 0 { // what comes along is for no other vertex
 							other, _ := w.expand(t, tx, req, []int{i + 1})
@@ -482,7 +482,7 @@ func TestProperties(t *testing.T) {
 }
 
 // TestSeekBeyond looks a vertex up together with two hops from it: then the shard that has the vertex is not asked again for
-// the second, if that is what was foretold.
+// the second, if that is what was prefetched.
 func TestSeekBeyond(t *testing.T) {
 	const n = 300
 	whole, spread := open(t, 3)
@@ -496,12 +496,12 @@ func TestSeekBeyond(t *testing.T) {
 	columns := second
 	columns.Edges, columns.Props = true, []graph.PropID{one.num, one.text}
 	for _, c := range []struct {
-		name     string
-		foretold shard.Expand
-		asked    func(req *shard.Expand)
-		less     int  // sources
-		step     bool // instead of an Expand
-		known    bool
+		name       string
+		prefetched shard.Expand
+		asked      func(req *shard.Expand)
+		less       int  // sources
+		step       bool // instead of an Expand
+		known      bool
 	}{
 		{"as a set", second, func(*shard.Expand) {}, 0, false, true},
 		{"as columns", columns, func(*shard.Expand) {}, 0, false, true},
@@ -523,7 +523,7 @@ func TestSeekBeyond(t *testing.T) {
 						wired.Wire(&wire)
 					}
 					var set graph.VertexSet
-					next, beyond := first, c.foretold
+					next, beyond := first, c.prefetched
 					if !beyond.Edges {
 						beyond.Into = &set
 					}
@@ -552,7 +552,7 @@ func TestSeekBeyond(t *testing.T) {
 						}
 					}
 					before := wire.Requests.Load()
-					req := c.foretold
+					req := c.prefetched
 					c.asked(&req)
 					switch {
 					case c.step:

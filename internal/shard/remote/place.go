@@ -18,7 +18,7 @@ type placed struct {
 	no    int
 	store interface {
 		Stats() map[string][]storage.Stats
-		DecodedStats() storage.DecodedStats
+		TopologyStats() storage.TopologyStats
 	}
 	// kept is of a process that keeps several shards of a graph.
 	kept func(no int) (*local.Parts, error)
@@ -40,7 +40,7 @@ func (p *placed) Shape(_ context.Context, r *pb.ShapeRequest) (*pb.ShapeResponse
 		all = parts.Stats
 	}
 	for _, s := range all()[r.GetGraph()] {
-		b, err := json.Marshal(storage.Shape{Stats: s, Decoded: p.store.DecodedStats()})
+		b, err := json.Marshal(storage.Shape{Stats: s, Cache: p.store.TopologyStats()})
 		return &pb.ShapeResponse{Shape: b}, toStatus(err)
 	}
 	return &pb.ShapeResponse{}, nil

@@ -168,8 +168,8 @@ func (s *Store) Close() error {
 // Stats returns the shapes of this process's shards: it has none.
 func (s *Store) Stats() map[string][]storage.Stats { return nil }
 
-// DecodedStats tells of this process's cache: it has none.
-func (s *Store) DecodedStats() storage.DecodedStats { return storage.DecodedStats{} }
+// TopologyStats tells of this process's cache: it has none.
+func (s *Store) TopologyStats() storage.TopologyStats { return storage.TopologyStats{} }
 
 // Expired tells of no deletions: the leader makes them.
 func (s *Store) Expired() map[string][2]uint64 { return nil }

@@ -27,8 +27,8 @@ type Tx struct {
 	wrote      atomic.Bool
 	asked      atomic.Bool              // something was read
 	duplicates bool                     // what was written breaks a unique constraint so far
-	next       atomic.Pointer[foretold] // of the last Seek
-	beyond     atomic.Pointer[foretold] // of the last Expand that was foretold
+	next       atomic.Pointer[prefetch] // of the last Seek
+	beyond     atomic.Pointer[prefetch] // of the last prefetched Expand
 
 	wire *graph.Wire // counts what is read; nil: not counted
 

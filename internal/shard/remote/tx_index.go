@@ -44,7 +44,7 @@ func (tx *Tx) everywhere() []place {
 
 // lookup calls f with the owners of each tuple of values, and gives how many there were before each and at the end. next, if not nil,
 // is asked for as well.
-func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next *foretold, offsets []int, f func(o graph.IndexOwner)) ([]int, error) {
+func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next *prefetch, offsets []int, f func(o graph.IndexOwner)) ([]int, error) {
 	if err := tx.check(ctx); err != nil {
 		return offsets, err
 	}
@@ -101,7 +101,7 @@ type sought struct {
 }
 
 // seek looks n tuples up. One of a unique index is asked for where it was found last, and only if it is not there, elsewhere.
-func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int, next *foretold) ([]sought, error) {
+func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int, next *prefetch) ([]sought, error) {
 	places := tx.everywhere()
 	if !ix.GetUnique() || n != 1 || len(places) == 1 {
 		return tx.seekAt(ctx, places, ix, tuples, n, next)
@@ -123,7 +123,7 @@ func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int, next
 }
 
 // seekAt looks n tuples up in places side by side.
-func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples []byte, n int, next *foretold) ([]sought, error) {
+func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples []byte, n int, next *prefetch) ([]sought, error) {
 	answers := make([]sought, len(places))
 	first, second := next.requests()
 	err := askFirst(ctx, tx, pb.ReadService_Seek_FullMethodName, places, second != nil, func(i int) proto.Message {
@@ -152,9 +152,9 @@ func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value,
 		return err
 	}
 	res.IDs = res.IDs[:0]
-	var next *foretold
+	var next *prefetch
 	if len(vals) == int(ix.GetWidth()) {
-		if next, err = tx.foretell(res.Next, res.Beyond); err != nil {
+		if next, err = tx.prefetch(res.Next, res.Beyond); err != nil {
 			return err
 		}
 	}

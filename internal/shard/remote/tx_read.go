@@ -513,16 +513,16 @@ func (x *expanding) request(most int) *pb.ExpandRequest {
 	}
 }
 
-// foretold is an Expand that is asked for along with another request, which tells the vertices that it begins with.
-type foretold struct {
+// prefetch is an Expand that travels with another request, whose answer gives its sources.
+type prefetch struct {
 	r       *pb.ExpandRequest
 	sources []graph.VertexID
 	a       *pb.ExpandResponse // nil: there is none
-	beyond  *foretold          // begins with those of the far ends that are in the shard of the sources, or nil
+	beyond  *prefetch          // begins with those of the far ends that are in the shard of the sources, or nil
 }
 
-// foretell returns what is to be asked for along with a look-up, and what along with that, nil if nothing is.
-func (tx *Tx) foretell(next, beyond *shard.Expand) (*foretold, error) {
+// prefetch returns the Expand that travels with a look-up, and the one that travels with it; nil without any.
+func (tx *Tx) prefetch(next, beyond *shard.Expand) (*prefetch, error) {
 	if next == nil || !tx.clean() {
 		return nil, nil
 	}
@@ -530,12 +530,12 @@ func (tx *Tx) foretell(next, beyond *shard.Expand) (*foretold, error) {
 	if x == nil || err != nil {
 		return nil, err
 	}
-	f := &foretold{r: x.request(x.most())}
-	f.beyond, err = tx.foretell(beyond, nil)
+	f := &prefetch{r: x.request(x.most())}
+	f.beyond, err = tx.prefetch(beyond, nil)
 	return f, err
 }
 
-func (f *foretold) requests() (next, beyond *pb.ExpandRequest) {
+func (f *prefetch) requests() (next, beyond *pb.ExpandRequest) {
 	if f == nil {
 		return nil, nil
 	}
@@ -546,7 +546,7 @@ func (f *foretold) requests() (next, beyond *pb.ExpandRequest) {
 }
 
 // take takes an answer in.
-func (f *foretold) take(found []graph.IndexOwner, a *pb.SeekResponse) error {
+func (f *prefetch) take(found []graph.IndexOwner, a *pb.SeekResponse) error {
 	if f == nil || len(found) != 1 || a.GetNext().GetDone() != 1 || a.GetBeyond() != nil && f.beyond == nil {
 		return errCodec
 	}
@@ -558,7 +558,7 @@ func (f *foretold) take(found []graph.IndexOwner, a *pb.SeekResponse) error {
 }
 
 // answers returns the answer to a request for the edges of some sources, if that is what was asked for.
-func (f *foretold) answers(r *pb.ExpandRequest, sources []graph.VertexID) *pb.ExpandResponse {
+func (f *prefetch) answers(r *pb.ExpandRequest, sources []graph.VertexID) *pb.ExpandResponse {
 	if f == nil || f.a == nil || !slices.Equal(sources, f.sources) || !proto.Equal(f.r, r) {
 		return nil
 	}

@@ -25,7 +25,7 @@ func TestOfflineMemory(t *testing.T) {
 	for _, text := range []bool{false, true} {
 		t.Run(fmt.Sprint("text=", text), func(t *testing.T) {
 			f, err := local.OpenOffline(local.Options{
-				Dir: t.TempDir(), MemtableBytes: 1 << 20, CacheBytes: 1 << 20, DecodedBytes: -1,
+				Dir: t.TempDir(), MemtableBytes: 1 << 20, CacheBytes: 1 << 20, TopologyBytes: -1,
 				Tuning: local.Tuning{CompactRecords: -1},
 			}, "default", local.OfflineOptions{Memory: memory})
 			require.NoError(t, err)

@@ -15,15 +15,15 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// decoded is what the process holds decoded of a graph's shards.
-type decoded struct {
+// topology is the topology cache of a graph's shards.
+type topology struct {
 	lists   []*cache.Lists
 	columns []*cache.Columns
 	keys    *cache.Keys
 }
 
-func newDecoded(c *cache.Cache, shards int) *decoded {
-	d := &decoded{keys: c.NewKeys()}
+func newTopology(c *cache.Cache, shards int) *topology {
+	d := &topology{keys: c.NewKeys()}
 	for no := range shards {
 		d.lists = append(d.lists, c.NewLists(cache.NewIDs(shards)))
 		d.columns = append(d.columns, c.NewColumns(no))
@@ -32,13 +32,13 @@ func newDecoded(c *cache.Cache, shards int) *decoded {
 }
 
 // counts returns what readers of a shard have found.
-func (d *decoded) counts(no int) cache.Counts {
+func (d *topology) counts(no int) cache.Counts {
 	c := d.lists[no].Counts()
 	c.Add(d.columns[no].Counts())
 	return c
 }
 
-func (d *decoded) close() {
+func (d *topology) close() {
 	for no := range d.lists {
 		d.lists[no].Close()
 		d.columns[no].Close()
@@ -46,7 +46,7 @@ func (d *decoded) close() {
 }
 
 // note tells of what writers have committed under a sequence, before a reader can see it.
-func (d *decoded) note(seq uint64, ws []*storage.Writer) {
+func (d *topology) note(seq uint64, ws []*storage.Writer) {
 	for _, w := range ws {
 		ch, no := w.Changes(), w.No()
 		noteEdges(seq, d.lists[no], ch.Edges)
@@ -319,8 +319,8 @@ func (s *source) ReadVectors(prop graph.PropID, first uint64, b *cache.VectorBui
 // vectorRows is how many vertices' lists are decoded at a time for a block of vectors.
 const vectorRows = 64
 
-// decodedReads is the part of a transaction that reads what is decoded.
-type decodedReads struct {
+// topologyReads is the part of a transaction that reads what is decoded.
+type topologyReads struct {
 	columns []cache.ColumnView // open from the first use to the end of the transaction
 	// lists keeps the values of edges that were handed out, which lie in the memory of decoded lists, until then.
 	lists   cache.ListView
@@ -332,7 +332,7 @@ type decodedReads struct {
 
 // touch brings what a writer has changed in a shard up to date and gives it. The caller holds tx.mu.
 func (tx *Tx) touch(no int) *cache.Touched {
-	d := &tx.decoded
+	d := &tx.topology
 	if d.touched == nil {
 		d.touched = make([]cache.Touched, len(tx.ws))
 		d.edges, d.props, d.ranges = make([]int, len(tx.ws)), make([]int, len(tx.ws)), make([]int, len(tx.ws))
@@ -374,11 +374,11 @@ func (tx *Tx) openLists(values bool) *listViews {
 	}
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
-	if d := &tx.decoded; values && !d.holding {
-		tx.on.decoded.lists[0].Open(&d.lists, 0, 0, nil, nil)
+	if d := &tx.topology; values && !d.holding {
+		tx.on.topology.lists[0].Open(&d.lists, 0, 0, nil, nil)
 		d.holding = true
 	}
-	for no, l := range tx.on.decoded.lists {
+	for no, l := range tx.on.topology.lists {
 		if lv.refs[no] = nil; tx.mode == shard.Read && tx.views[no] == nil {
 			continue
 		}
@@ -411,12 +411,12 @@ func (lv *listViews) close() {
 func (tx *Tx) openColumns() []cache.ColumnView {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
-	d := &tx.decoded
+	d := &tx.topology
 	first := d.columns == nil
 	if first {
 		d.columns = make([]cache.ColumnView, len(tx.views))
 	}
-	for no, c := range tx.on.decoded.columns {
+	for no, c := range tx.on.topology.columns {
 		switch {
 		case tx.mode != shard.Read:
 			t := tx.touch(no)
@@ -446,20 +446,20 @@ func (tx *Tx) Pass() {
 // Meter implements shard.Metered.
 func (tx *Tx) Meter(r *graph.Reads) {
 	tx.reads = r
-	for no := range tx.decoded.columns {
-		tx.decoded.columns[no].Count(r)
+	for no := range tx.topology.columns {
+		tx.topology.columns[no].Count(r)
 	}
 }
 
-// closeDecoded ends the views that last as long as the transaction.
-func (tx *Tx) closeDecoded() {
-	for no := range tx.decoded.columns {
-		tx.decoded.columns[no].Close()
+// closeTopology ends the views that last as long as the transaction.
+func (tx *Tx) closeTopology() {
+	for no := range tx.topology.columns {
+		tx.topology.columns[no].Close()
 	}
-	tx.decoded.columns = nil
-	if tx.decoded.holding {
-		tx.decoded.lists.Close()
-		tx.decoded.holding = false
+	tx.topology.columns = nil
+	if tx.topology.holding {
+		tx.topology.lists.Close()
+		tx.topology.holding = false
 	}
 }
 
@@ -475,9 +475,9 @@ func (tx *Tx) decode(b []byte) (graph.Value, error) {
 	return v, nil
 }
 
-// decodedProperties fills in what is decoded and gives, for each property, the rows that must be read, in the order of
+// cachedProperties fills in what is decoded and gives, for each property, the rows that must be read, in the order of
 // their vertices; nil if there are none. It appends large values to pending.
-func (tx *Tx) decodedProperties(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value, pending *[]storage.Pending) (missing [][]int32, err error) {
+func (tx *Tx) cachedProperties(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value, pending *[]storage.Pending) (missing [][]int32, err error) {
 	var rest []int
 	var opaque []cache.Cell
 	for p, prop := range props {
@@ -533,7 +533,7 @@ func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok 
 		if err != nil || !ok || loose {
 			return false
 		}
-		id, ok := tx.on.decoded.keys.Get(tx.snap.seq, d.ID, key)
+		id, ok := tx.on.topology.keys.Get(tx.snap.seq, d.ID, key)
 		if !ok {
 			return false
 		}
@@ -556,7 +556,7 @@ func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
 		}
 		key, ok, loose, err := storage.AppendTuple(buf[:0], vals[k*width:(k+1)*width])
 		if err == nil && ok && !loose {
-			tx.on.decoded.keys.Put(tx.snap.seq, d.ID, key, res.IDs[res.Offsets[k]])
+			tx.on.topology.keys.Put(tx.snap.seq, d.ID, key, res.IDs[res.Offsets[k]])
 		}
 	}
 }
