@@ -17,6 +17,7 @@ const module = "github.com/hopgate/hopgate/"
 // imports only packages that stand on an earlier line.
 const layers = `
 internal/alloctest
+internal/faultnet
 internal/graph/temporal
 internal/graph
 internal/graph/spatial
@@ -96,6 +97,7 @@ var onlyIn = map[string]string{
 	"gocloud.dev":                                    "internal/bucket internal/backup cmd/graphctl",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",
+	module + "internal/faultnet":                     "nothing but tests",
 	module + "api/gen":                               "internal/server internal/shard/remote cmd/graphctl",
 }
 
