@@ -74,19 +74,23 @@ func startClusterIn(t *testing.T, dirs []string, gateways int, more ...string) (
 	for i := range addresses {
 		addresses[i] = freeAddress(t)
 	}
-	list := strings.Join(addresses, ",")
+	return startNamed(t, dirs, addresses, gateways, func(int) []string { return addresses }, more...)
+}
+
+// startNamed is startClusterIn with the addresses of the shards, and those by which each process, the gateways last, reaches them.
+func startNamed(t *testing.T, dirs, addresses []string, gateways int, names func(no int) []string, more ...string) (ss, gs []*process) {
 	for i, a := range addresses {
 		admin := freeAddress(t)
 		ss = append(ss, &process{t: t, grpc: a, admin: admin, args: append([]string{
-			"shard", "--data-dir", dirs[i], "--shard-ordinal", strconv.Itoa(i), "--shard-addresses", list, "--grpc", a, "--admin", admin,
-			"--memory", "256MiB",
+			"shard", "--data-dir", dirs[i], "--shard-ordinal", strconv.Itoa(i), "--shard-addresses", strings.Join(names(i), ","), "--grpc", a,
+			"--admin", admin, "--memory", "256MiB",
 		}, more...)})
 	}
-	for range gateways {
+	for i := range gateways {
 		p := &process{t: t, http: freeAddress(t), grpc: freeAddress(t)}
 		p.args = append([]string{
-			"gateway", "--shard-addresses", list, "--http", p.http, "--grpc", p.grpc, "--admin", "127.0.0.1:0", "--memory", "256MiB",
-			"--query-timeout", "5m", // a machine may stand still for some time
+			"gateway", "--shard-addresses", strings.Join(names(len(dirs)+i), ","), "--http", p.http, "--grpc", p.grpc, "--admin", "127.0.0.1:0",
+			"--memory", "256MiB", "--query-timeout", "5m", // a machine may stand still for some time
 		}, more...)
 		if slices.Contains(more, "--tls-cert") {
 			p.http = "https://" + p.http

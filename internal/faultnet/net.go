@@ -141,7 +141,7 @@ func (n *Net) relay(c *net.TCPConn, from, to int) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = c.Close(); _ = d.Close() })()
 	var there sync.WaitGroup
 	var sent error
