@@ -164,7 +164,7 @@ func TestHostileRows(t *testing.T) {
 			h.check(t, rep, o.RejectsDir)
 		})
 	}
-	opts := disk.Options{Logger: slog.New(slog.DiscardHandler), CacheBytes: 32 << 20, DecodedBytes: 32 << 20}
+	opts := disk.Options{Logger: slog.New(slog.DiscardHandler), CacheBytes: 32 << 20, TopologyBytes: 32 << 20}
 	run("online", func(t *testing.T, p *Plan, o Options) (*Report, error) {
 		opts.Dir = t.TempDir()
 		store, err := disk.Open(opts)

@@ -25,7 +25,7 @@ import (
 
 func offlineOptions(dir string, shards int) disk.Options {
 	return disk.Options{
-		Dir: dir, Shards: shards, Logger: slog.New(slog.DiscardHandler), ValueThreshold: 64, DecodedBytes: -1,
+		Dir: dir, Shards: shards, Logger: slog.New(slog.DiscardHandler), ValueThreshold: 64, TopologyBytes: -1,
 		Tuning: disk.Tuning{CompactRecords: -1, SegmentBytes: 256, PlaceBlock: 16},
 	}
 }
