@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -23,6 +24,26 @@ var apocFunctions = []Function{
 		Result:    Any,
 		Signature: "apoc.any.property(thing :: MAP | NODE | RELATIONSHIP, key :: STRING) :: ANY", Description: "A property, as thing[key].",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) { return Index(args[0], args[1]) },
+	},
+	{
+		Name: "apoc.coll.flatten", MinArgs: 1, MaxArgs: 2, Deterministic: true,
+		Args: []Kinds{List, Boolean}, Result: List | Null,
+		Signature:   "apoc.coll.flatten(coll :: LIST<ANY> [, recursive :: BOOLEAN]) :: LIST<ANY>",
+		Description: "The list with the elements of the lists in it in their place, one level deep or, if recursive, at all levels.",
+		Eval: onListOf("apoc.coll.flatten", func(c *Context, l, args []graph.Value) (graph.Value, error) {
+			depth := 1
+			if len(args) > 0 && args[0].Kind() == graph.Bool && args[0].Bool() {
+				depth = math.MaxInt
+			}
+			out, err := flatten(c, []graph.Value{}, l, depth)
+			return graph.ListValue(out), err
+		}),
+	},
+	{
+		Name: "apoc.coll.toSet", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{List}, Result: List | Null,
+		Signature: "apoc.coll.toSet(coll :: LIST<ANY>) :: LIST<ANY>", Description: "The elements without those that equal one before them.",
+		Eval: onListOf("apoc.coll.toSet", distinctOf),
 	},
 	{
 		Name: "apoc.date.convertFormat", MinArgs: 2, MaxArgs: 3, Deterministic: true,

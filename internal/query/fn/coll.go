@@ -12,22 +12,7 @@ var collFunctions = []Function{
 		Name: "coll.distinct", MinArgs: 1, MaxArgs: 1, Deterministic: true,
 		Args: []Kinds{List}, Result: List | Null,
 		Signature: "coll.distinct(list :: LIST<ANY>) :: LIST<ANY>", Description: "The elements without those that equal one before them.",
-		Eval: onListOf("coll.distinct", func(c *Context, l, _ []graph.Value) (graph.Value, error) {
-			seen := map[uint64][]graph.Value{}
-			out := make([]graph.Value, 0, len(l))
-			for i, v := range l {
-				if i&0xfff == 0xfff {
-					if err := c.alive(); err != nil {
-						return null, err
-					}
-				}
-				h := Hash(v)
-				if !slices.ContainsFunc(seen[h], func(o graph.Value) bool { return Equivalent(v, o) }) {
-					seen[h], out = append(seen[h], v), append(out, v)
-				}
-			}
-			return graph.ListValue(out), nil
-		}),
+		Eval: onListOf("coll.distinct", distinctOf),
 	},
 	{
 		Name: "coll.flatten", MinArgs: 1, MaxArgs: 2, Deterministic: true,
@@ -106,6 +91,24 @@ var collFunctions = []Function{
 			return graph.ListValue(l), sortValues(c, l)
 		}),
 	},
+}
+
+// distinctOf returns the elements of a list without those that equal one before them.
+func distinctOf(c *Context, l, _ []graph.Value) (graph.Value, error) {
+	seen := map[uint64][]graph.Value{}
+	out := make([]graph.Value, 0, len(l))
+	for i, v := range l {
+		if i&0xfff == 0xfff {
+			if err := c.alive(); err != nil {
+				return null, err
+			}
+		}
+		h := Hash(v)
+		if !slices.ContainsFunc(seen[h], func(o graph.Value) bool { return Equivalent(v, o) }) {
+			seen[h], out = append(seen[h], v), append(out, v)
+		}
+	}
+	return graph.ListValue(out), nil
 }
 
 // onList makes a function of a list and further arguments that returns null for a null list.

@@ -132,32 +132,45 @@ func addLabels(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []graph.Value{c.Args[0]}
-	if c.Args[0].Kind() == graph.List {
-		list = c.Args[0].List()
+	vs, err := vertexIDs(name, "nodes", c.Args[0])
+	if err != nil {
+		return nil, err
 	}
-	ids := make([]graph.Value, len(list))
-	for i, n := range list {
-		switch n.Kind() {
-		case graph.VertexKind:
-			ids[i] = graph.IntValue(int64(n.Vertex()))
-		case graph.Int:
-			ids[i] = n
-		case graph.String:
-			v, ok := fn.ParseVertexElementID(n.Str())
-			if !ok {
-				return nil, badArgument(name, "nodes", "nodes or their ids", n)
-			}
-			ids[i] = graph.IntValue(int64(v))
-		default:
-			return nil, badArgument(name, "nodes", "nodes or their ids", n)
-		}
+	ids := make([]graph.Value, len(vs))
+	for i, v := range vs {
+		ids[i] = graph.IntValue(int64(v))
 	}
 	set := ""
 	if labels != "" {
 		set = " SET n" + labels
 	}
 	return c.Statement(ctx, "UNWIND $ids AS id MATCH (n) WHERE id(n) = id"+set+" RETURN n", map[string]graph.Value{"ids": graph.ListValue(ids)})
+}
+
+// vertexIDs returns the vertices of an argument: a node, its id or its element id, or a list of these.
+func vertexIDs(procedure, argument string, v graph.Value) ([]graph.VertexID, error) {
+	list := []graph.Value{v}
+	if v.Kind() == graph.List {
+		list = v.List()
+	}
+	ids := make([]graph.VertexID, len(list))
+	for i, n := range list {
+		switch n.Kind() {
+		case graph.VertexKind:
+			ids[i] = n.Vertex()
+			continue
+		case graph.Int:
+			ids[i] = graph.VertexID(n.Int())
+			continue
+		case graph.String:
+			var ok bool
+			if ids[i], ok = fn.ParseVertexElementID(n.Str()); ok {
+				continue
+			}
+		}
+		return nil, badArgument(procedure, argument, "nodes or their ids", n)
+	}
+	return ids, nil
 }
 
 func sleep(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {

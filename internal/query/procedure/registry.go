@@ -45,6 +45,7 @@ func New(host Host) *Registry {
 	r.addTransactions()
 	r.addMeta()
 	r.addMerge()
+	r.addSubgraphs()
 	r.addAlgorithms()
 	r.addVectors()
 	r.addFullText()
