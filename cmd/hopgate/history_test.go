@@ -119,6 +119,7 @@ const (
 	allKeys                = 2000   // that are there
 	accounts, balance      = 5, 100 // of the bank
 	longestCall            = 20 * time.Second
+	shortCall              = time.Second // of impatient clients, at most
 )
 
 // history is what clients of gateways do and observe.
@@ -156,7 +157,11 @@ func newHistory(t *testing.T, gateways []string) *history {
 
 // ask runs a statement at a gateway, or a step of an explicit transaction. An error is errUnknown, or says that nothing happened.
 func (h *history) ask(gateway int, method, path, statement string, params map[string]any) (*reply, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), longestCall)
+	limit := longestCall
+	if rand.IntN(3) == 0 {
+		limit = rand.N(shortCall)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	r, err := call(ctx, method, "http://"+h.gateways[gateway]+"/db/default/query/v2"+path, statement, params)
 	var a answered

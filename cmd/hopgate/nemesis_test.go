@@ -24,7 +24,10 @@ type nemesis struct {
 	h   *history
 }
 
-const nemesisProcesses, nemesisGateways = 3, 2
+const (
+	nemesisProcesses, nemesisGateways = 3, 2
+	stopped, longStopped              = 500 * time.Millisecond, 2500 * time.Millisecond
+)
 
 // leader returns the number of the process that leads the replicas of a shard.
 func (n *nemesis) leader(shard int) int { return slices.Index(n.ss, leaderOf(n.t, n.ss, shard)) }
@@ -68,19 +71,23 @@ func (n *nemesis) kill(victims ...int) {
 	}
 }
 
-// stop stops a process for a time.
-func (n *nemesis) stop(victim int) {
+// stop stops a process for a time of at least least.
+func (n *nemesis) stop(victim int, least time.Duration) {
 	p := n.ss[victim].cmd.Process
 	require.NoError(n.t, p.Signal(syscall.SIGSTOP))
-	time.Sleep(n.between(500*time.Millisecond, 3*time.Second))
+	time.Sleep(n.between(least, least+2*time.Second))
 	require.NoError(n.t, p.Signal(syscall.SIGCONT))
 }
 
-// block holds up what is sent between nodes for a time.
-func (n *nemesis) block(blocks func(from, to int) bool) {
-	n.net.Block(blocks)
+// part loses what is sent between nodes, or refuses to send it, for a time.
+func (n *nemesis) part(where func(from, to int) bool) {
+	if n.rng.IntN(2) == 0 {
+		n.net.Block(where)
+	} else {
+		n.net.Cut(where)
+	}
 	time.Sleep(n.between(1500*time.Millisecond, 4*time.Second))
-	n.net.Block(nil)
+	n.net.Heal()
 }
 
 // faults is what happens to a cluster.
@@ -91,9 +98,15 @@ var faults = []struct {
 	{"kill the leader of the cluster", func(n *nemesis) { n.kill(n.leader(0)) }},
 	{"cut the leader of the cluster off, with a gateway", func(n *nemesis) {
 		away := []int{n.leader(0), nemesisProcesses + n.rng.IntN(nemesisGateways)}
-		n.block(func(from, to int) bool { return slices.Contains(away, from) != slices.Contains(away, to) })
+		n.part(func(from, to int) bool { return slices.Contains(away, from) != slices.Contains(away, to) })
 	}},
-	{"stop the leader of the cluster", func(n *nemesis) { n.stop(n.leader(0)) }},
+	{"stop the leader of the cluster", func(n *nemesis) { n.stop(n.leader(0), stopped) }},
+	{"stop the leader of the cluster, which one gateway sees go away", func(n *nemesis) {
+		away, gateway := n.leader(0), nemesisProcesses+n.rng.IntN(nemesisGateways)
+		n.net.Cut(func(from, to int) bool { return from == gateway && to == away })
+		n.stop(away, longStopped) // others have elected another one meanwhile
+		n.net.Heal()
+	}},
 	{"kill the leader of a shard", func(n *nemesis) { n.kill(n.leader(1 + n.rng.IntN(2))) }},
 	{"kill two", func(n *nemesis) {
 		alive := n.rng.IntN(nemesisProcesses)
@@ -101,29 +114,33 @@ var faults = []struct {
 	}},
 	{"let a leader send nothing", func(n *nemesis) {
 		away := n.leader(n.rng.IntN(nemesisProcesses))
-		n.block(func(from, to int) bool { return from == away })
+		n.part(func(from, to int) bool { return from == away })
 	}},
 	{"kill all", func(n *nemesis) { n.kill(0, 1, 2) }},
 	{"cut links at random", func(n *nemesis) {
 		for range 10 + n.rng.IntN(10) {
 			which := n.rng.Uint64()
-			n.net.Block(func(from, to int) bool { return which>>(from*(nemesisProcesses+nemesisGateways)+to)&1 == 1 })
+			set := n.net.Block
+			if n.rng.IntN(2) == 0 {
+				set = n.net.Cut
+			}
+			set(func(from, to int) bool { return which>>(from*(nemesisProcesses+nemesisGateways)+to)&1 == 1 })
 			time.Sleep(n.between(20*time.Millisecond, 300*time.Millisecond))
 		}
-		n.net.Block(nil)
+		n.net.Heal()
 	}},
 	{"kill one that follows", func(n *nemesis) { n.kill((n.leader(0) + 1 + n.rng.IntN(2)) % nemesisProcesses) }},
 	{"let a leader receive nothing", func(n *nemesis) {
 		away := n.leader(n.rng.IntN(nemesisProcesses))
-		n.block(func(from, to int) bool { return to == away && from < nemesisProcesses })
+		n.part(func(from, to int) bool { return to == away && from < nemesisProcesses })
 	}},
-	{"stop one that follows", func(n *nemesis) { n.stop((n.leader(0) + 1 + n.rng.IntN(2)) % nemesisProcesses) }},
+	{"stop one that follows", func(n *nemesis) { n.stop((n.leader(0)+1+n.rng.IntN(2))%nemesisProcesses, stopped) }},
 	{"let each process send to one other only", func(n *nemesis) {
-		n.block(func(from, to int) bool { return from < nemesisProcesses && to == (from+1)%nemesisProcesses })
+		n.part(func(from, to int) bool { return from < nemesisProcesses && to == (from+1)%nemesisProcesses })
 	}},
 	{"cut the leader of the cluster off from its gateways", func(n *nemesis) {
 		away := n.leader(0)
-		n.block(func(from, to int) bool {
+		n.part(func(from, to int) bool {
 			return from == away && to >= nemesisProcesses || to == away && from >= nemesisProcesses
 		})
 	}},

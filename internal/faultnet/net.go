@@ -20,9 +20,20 @@ type Net struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	blocked [][]bool      // by sender and receiver of bytes
-	changed chan struct{} // closed when blocked changes
+	ways    [][]way       // by sender and receiver of bytes
+	changed chan struct{} // closed when ways change
 }
+
+// way is what happens to bytes on their way.
+type way int
+
+const (
+	open way = iota
+	blocked
+	cut
+)
+
+var errCut = errors.New("the connection is cut")
 
 // New returns a network of nodes that listen at targets, "" for one that only calls others. Every byte takes delay to arrive.
 func New(targets []string, delay time.Duration) (_ *Net, err error) {
@@ -35,7 +46,7 @@ func New(targets []string, delay time.Duration) (_ *Net, err error) {
 	}()
 	for range targets {
 		n.links = append(n.links, make([]net.Listener, len(targets)))
-		n.blocked = append(n.blocked, make([]bool, len(targets)))
+		n.ways = append(n.ways, make([]way, len(targets)))
 	}
 	for from := range targets {
 		for to, target := range targets {
@@ -70,14 +81,26 @@ func (n *Net) Addresses(from, count int) []string {
 	return out
 }
 
-// Block holds up what goes from one node to another, in connections of either, for as long as blocks returns true for them. A nil
-// blocks heals the network.
-func (n *Net) Block(blocks func(from, to int) bool) {
+// Block holds up what goes from one node to another, in connections of either, where blocks returns true, as a network does that loses
+// packets. It replaces what was blocked and cut before.
+func (n *Net) Block(blocks func(from, to int) bool) { n.set(blocks, blocked) }
+
+// Cut resets the connections between two nodes, and refuses new ones, where cuts returns true for one of their directions, as a
+// firewall does. It replaces what was blocked and cut before.
+func (n *Net) Cut(cuts func(from, to int) bool) { n.set(cuts, cut) }
+
+// Heal ends what Block and Cut do.
+func (n *Net) Heal() { n.set(func(int, int) bool { return false }, open) }
+
+func (n *Net) set(where func(from, to int) bool, w way) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for from := range n.blocked {
-		for to := range n.blocked[from] {
-			n.blocked[from][to] = blocks != nil && from != to && blocks(from, to)
+	for from := range n.ways {
+		for to := range n.ways[from] {
+			n.ways[from][to] = open
+			if from != to && where(from, to) {
+				n.ways[from][to] = w
+			}
 		}
 	}
 	close(n.changed)
@@ -97,19 +120,44 @@ func (n *Net) Close() {
 	n.running.Wait()
 }
 
-// pass waits until bytes may go from one node to another.
+// pass waits until bytes may go from one node to another, or returns why they never will.
 func (n *Net) pass(ctx context.Context, from, to int) error {
 	for {
-		n.mu.Lock()
-		blocked, changed := n.blocked[from][to], n.changed
-		n.mu.Unlock()
-		if !blocked {
+		w, changed := n.look(from, to)
+		switch w {
+		case open:
 			return ctx.Err()
+		case cut:
+			return errCut
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+	}
+}
+
+// look returns what happens to bytes from one node to another until changed is closed.
+func (n *Net) look(from, to int) (w way, changed <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ways[from][to], n.changed
+}
+
+// watch calls f when a direction between two nodes is cut, unless ctx ends.
+func (n *Net) watch(ctx context.Context, a, b int, f func()) {
+	for {
+		there, changed := n.look(a, b)
+		back, _ := n.look(b, a)
+		if there == cut || back == cut {
+			f()
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -142,7 +190,13 @@ func (n *Net) relay(c *net.TCPConn, from, to int) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = c.Close(); _ = d.Close() })()
+	defer context.AfterFunc(ctx, func() {
+		for _, end := range []*net.TCPConn{c, d.(*net.TCPConn)} {
+			_ = end.SetLinger(0) // it is reset
+			_ = end.Close()
+		}
+	})()
+	n.running.Go(func() { n.watch(ctx, from, to, cancel) })
 	var there sync.WaitGroup
 	var sent error
 	there.Go(func() {

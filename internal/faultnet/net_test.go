@@ -69,9 +69,41 @@ func TestBlock(t *testing.T) {
 		require.EqualValues(t, 3, <-receive(other), "another node's connection")
 		require.Empty(t, held)
 		require.Empty(t, begun)
-		n.Block(nil)
+		n.Heal()
 		require.EqualValues(t, 2, <-held)
 		require.EqualValues(t, 4, <-begun)
+	}
+}
+
+// A cut ends the connections between two nodes, whichever way it is, and refuses others until the network heals.
+func TestCut(t *testing.T) {
+	n, err := faultnet.New([]string{echo(t), "", ""}, 0)
+	require.NoError(t, err)
+	t.Cleanup(n.Close)
+	call := func(node int) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", n.Address(node, 0))
+		if err != nil {
+			return nil, err
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err = c.Write([]byte{1}); err == nil {
+			_, err = io.ReadFull(c, make([]byte, 1))
+		}
+		return c, err
+	}
+	for _, way := range [][2]int{{1, 0}, {0, 1}} {
+		c, err := call(1)
+		require.NoError(t, err)
+		n.Cut(func(from, to int) bool { return from == way[0] && to == way[1] })
+		_, err = io.ReadAll(c)
+		require.Error(t, err)
+		_, err = call(1)
+		require.Error(t, err)
+		_, err = call(2)
+		require.NoError(t, err)
+		n.Heal()
+		_, err = call(1)
+		require.NoError(t, err)
 	}
 }
 
