@@ -33,15 +33,6 @@ func newGateway() *cobra.Command {
 	return cmd
 }
 
-// shardAddresses returns the addresses of the shard processes, in order.
-func shardAddresses(c *config.Config) []string {
-	var out []string
-	for a := range strings.SplitSeq(c.ShardAddresses, ",") {
-		out = append(out, strings.TrimSpace(a))
-	}
-	return out
-}
-
 // openRemote opens graphs whose shards are in other processes.
 func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
 	if strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix) {
@@ -58,13 +49,13 @@ func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, e
 		}
 		return store, nil
 	}
-	addresses := shardAddresses(c)
+	addresses := addressList(c.ShardAddresses)
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	if c.Replication > 1 {
-		store, err := remote.OpenReplicas(addresses, c.Replication, remote.Secure(secure)...)
+		store, err := remote.OpenReplicas(addresses, c.Replication, -1, remote.Secure(secure)...)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("replication: %w", err)}
 		}
@@ -79,7 +70,7 @@ func mutual(c *config.Config, addresses []string, log *slog.Logger) (*access.Mut
 	for i, a := range addresses {
 		var err error
 		if names[i], _, err = net.SplitHostPort(a); err != nil {
-			return nil, fmt.Errorf("shard-addresses: %w", err)
+			return nil, fmt.Errorf("addresses of the processes: %w", err)
 		}
 	}
 	return access.NewMutual(access.MutualFiles{Cert: c.TLSCert, Key: c.TLSKey, CA: c.ShardCA}, names, log)

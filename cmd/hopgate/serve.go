@@ -53,14 +53,20 @@ const largeShare = 256
 
 func newServe() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Run gateway and shards in one process", Args: cobra.NoArgs,
+		Use: "serve", Short: "Run gateway and shards in one process, or in several that keep replicas", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(cmd.Flags(), os.Environ())
 			if err != nil {
 				return usageError{err}
 			}
-			if c.ShardAddresses != "" || c.ShardCA != "" {
-				return usageError{errors.New("shard-addresses and shard-ca: are for hopgate gateway and hopgate shard")}
+			if c.ShardAddresses != "" {
+				return usageError{errors.New("shard-addresses: is for hopgate gateway and hopgate shard")}
+			}
+			if err := checkMember(&c); err != nil {
+				return usageError{err}
+			}
+			if c.Join != "" {
+				return serve(cmd.Context(), &c, openMember)
 			}
 			return serve(cmd.Context(), &c, openLocal)
 		},
@@ -191,7 +197,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		if evidenceDir != "" {
 			g.keep = (&evidence{dir: evidenceDir, running: engine.Running}).keep
 		}
-		if s, ok := store.(*local.Store); ok {
+		if s, ok := store.(interface{ SetTopologyBytes(n int64) }); ok {
 			g.resize = s.SetTopologyBytes
 		} else {
 			g.cache, g.garbage = 0, memory.Total/gatewayGarbagePart // the caches are in the shards
@@ -225,10 +231,15 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 			return err
 		}
 	}
+	var failed <-chan error
+	var caughtUp func() error
+	if m, ok := store.(*member); ok {
+		failed, caughtUp = m.failed, m.p.Ready
+	}
 	srv := server.New(engine, load, store, registry, server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
 		Profiles: profiles, Tuning: tuning, Auth: auth, Web: web, Rates: rates, Audit: audit, Console: pages, TLS: secure, AdminTLS: adminTLS,
-		BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
+		Ready: caughtUp, BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
 			Agent: c.BoltAgent, Advertise: c.BoltAdvertise, Gateways: c.BoltGateways, MaxConnections: c.BoltMaxConns, TxIdle: c.BoltTxIdle,
 			PlainToo: c.BoltTLS == "optional", Web: boltWeb,
 		},
@@ -241,6 +252,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	if err == nil {
 		select {
 		case err = <-srv.Failed():
+		case err = <-failed:
 		case <-ctx.Done():
 			log.Info("draining", slog.Duration("timeout", c.DrainTimeout))
 		}
@@ -301,8 +313,8 @@ func keepSlowLog(ctx context.Context, engine *query.Engine, path string, log *sl
 func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *query.Engine, addrs server.Addresses) error {
 	err := engine.Probe(ctx)
 	pause := backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: time.Second}
-	// A gateway that waits for its shards is live but not ready.
-	for ; err != nil && c.ShardAddresses != "" && ctx.Err() == nil; err = engine.Probe(ctx) {
+	// A process that waits for others is live but not ready.
+	for ; err != nil && (c.ShardAddresses != "" || c.Join != "") && ctx.Err() == nil; err = engine.Probe(ctx) {
 		log.Warn("waiting for the shards", slog.Any("error", err))
 		select {
 		case <-ctx.Done():

@@ -40,7 +40,7 @@ func newShard() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			addresses := shardAddresses(&c)
+			addresses := addressList(c.ShardAddresses)
 			switch {
 			case c.ShardAddresses == "":
 				return usageError{errNoAddresses}

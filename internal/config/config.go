@@ -52,6 +52,9 @@ type Config struct {
 	ShardOrdinal   int           // the shard that a process of a cluster serves
 	Replication    int           // processes that keep each shard, through a Raft log; 0: one, without a log
 	ShardAddresses string        // comma-separated processes of a cluster's shards, in order, or SRV records
+	Replicas       int           // processes of serve that keep each shard; 0: one process keeps all
+	Join           string        // comma-separated addresses of all processes of serve, in order; "": one process
+	Peer           string        // the address of this process among them; "": the only one of this machine
 	ShardCA        string        // PEM file of the authority for the certificates of a cluster's processes; "": plain connections
 	DrainTimeout   time.Duration // time for running queries on shutdown
 	ReadyFile      string        // file that receives the addresses once all listeners accept
@@ -139,7 +142,10 @@ func (c *Config) settings() []setting {
 		{"shard-ordinal", "for hopgate shard: number of the shard, from 0", (*whole)(&c.ShardOrdinal)},
 		{"replication", "for hopgate shard and gateway: number of processes that keep each shard: 3, 5 or 7, of which fewer than half may fail; 1 keeps one copy of shards other than 0 with a Raft log, 0 one copy without", (*whole)(&c.Replication)},
 		{"shard-addresses", "for hopgate shard and gateway: comma-separated gRPC addresses of the shards in order; for a gateway also srv:NAME or srv://DNS-SERVER/NAME for SRV records", (*text)(&c.ShardAddresses)},
-		{"shard-ca", "for hopgate shard and gateway: PEM file of the authority that signs the certificates (tls-cert) of gateways and shards; empty uses plain connections", (*text)(&c.ShardCA)},
+		{"replicas", "for hopgate serve with join: number of processes that keep each shard: 3, 5 or 7, of which fewer than half may fail", (*whole)(&c.Replicas)},
+		{"join", "for hopgate serve: comma-separated addresses at which the processes that keep replicas reach each other, the same list for each; empty runs one process without replicas", (*text)(&c.Join)},
+		{"peer", "for hopgate serve with join: the address in it that is this process's, which it listens at; empty finds the only one that is an address of this machine", (*text)(&c.Peer)},
+		{"shard-ca", "for processes of several (shard-addresses, join): PEM file of the authority that signs their certificates (tls-cert); empty uses plain connections", (*text)(&c.ShardCA)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
 		{"ready-file", "file that receives the addresses as JSON once all listeners accept", (*text)(&c.ReadyFile)},
 		{"query-timeout", "default time limit of a statement, fetch or traversal; 0 is none", (*duration)(&c.QueryTimeout)},

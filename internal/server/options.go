@@ -25,6 +25,8 @@ type Options struct {
 	TxIdle time.Duration
 	// TestProcedures enables PUT /v1/test/procedures.
 	TestProcedures bool
+	// Ready returns why the process must not get requests although it answers a query, or nil; default nil, no reason.
+	Ready func() error
 	// Console is the page that browsers get from GET /; default nil, no console.
 	Console *console.Console
 	// Config is the effective configuration with secrets masked; DebugInfo returns it.

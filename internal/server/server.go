@@ -66,7 +66,14 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		memory: request.NewMemory(opt.LargeBytes, opt.QueueTimeout),
 	}
 	s.drained, s.drain = context.WithCancel(context.Background())
-	s.health.Probe = e.Probe
+	s.health.Probe = func(ctx context.Context) error {
+		if opt.Ready != nil {
+			if err := opt.Ready(); err != nil {
+				return err
+			}
+		}
+		return e.Probe(ctx)
+	}
 	monitor := request.NewMonitor(registry, e.Watch(), opt.Logger)
 	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // such as errors of broken connections
 	s.handler = httpapi.New(e, monitor, registry, httpapi.Options{

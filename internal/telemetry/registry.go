@@ -20,6 +20,9 @@ func NewRegistry(e *query.Engine, l *loader.Loader, s Storage) *prometheus.Regis
 	if s != nil {
 		r.MustRegister(newStorage(s))
 	}
+	if rs, ok := s.(Replicas); ok {
+		r.MustRegister(newReplicas(rs))
+	}
 	if h, ok := s.(Hedger); ok {
 		r.MustRegister(newHedges(h)...)
 	}

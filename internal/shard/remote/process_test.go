@@ -99,7 +99,7 @@ func (c *replicated) kill(i int) {
 }
 
 func (c *replicated) gateway() *remote.Store {
-	g, err := remote.OpenReplicas(c.addresses, 3, grpc.WithContextDialer(c.dial))
+	g, err := remote.OpenReplicas(c.addresses, 3, -1, grpc.WithContextDialer(c.dial))
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() { require.NoError(c.t, g.Close()) })
 	return g

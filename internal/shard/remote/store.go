@@ -25,6 +25,7 @@ type Store struct {
 	finder    *finder  // or nil
 	more      []grpc.DialOption
 	replicas  int // how many processes keep each shard; 0: one does, which has the shard's number
+	near      int // the process to prefer for reads, -1 if none
 	leader    caller
 	lead      pb.LeadServiceClient // over leader
 	maintain  pb.MaintainServiceClient
@@ -48,12 +49,13 @@ func Open(addresses []string, more ...grpc.DialOption) (*Store, error) {
 	return (&Store{addresses: addresses, more: more}).open()
 }
 
-// OpenReplicas returns a store of the processes at addresses, in their order, that keep replicas copies of each shard.
-func OpenReplicas(addresses []string, replicas int, more ...grpc.DialOption) (*Store, error) {
+// OpenReplicas returns a store of the processes at addresses, in their order, that keep replicas copies of each shard. It prefers to read
+// from the process with the number near; -1 is none.
+func OpenReplicas(addresses []string, replicas, near int, more ...grpc.DialOption) (*Store, error) {
 	if len(addresses) < replicas {
 		return nil, fmt.Errorf("%d processes cannot keep %d replicas of a shard", len(addresses), replicas)
 	}
-	return (&Store{addresses: addresses, replicas: replicas, more: failFast(more)}).open()
+	return (&Store{addresses: addresses, replicas: replicas, near: near, more: failFast(more)}).open()
 }
 
 // Discover makes a store of the processes that SRV records name; see ServicePrefix.
@@ -99,12 +101,16 @@ func (s *Store) reachReplicas() error {
 	return nil
 }
 
-// spreads returns the callers that read the shards of a graph. Each prefers one of the processes that keep its shard, chosen at random.
+// spreads returns the callers that read the shards of a graph. Each prefers one of the processes that keep its shard: the near one, or
+// one chosen at random.
 func (s *Store) spreads(shards int) (reads []caller) {
 	layout := shard.Layout{Processes: len(s.addresses), Shards: shards, Replicas: s.replicas}
 	for no := range shards {
 		keepers := layout.Keepers(no)
-		first := rand.IntN(len(keepers))
+		first := slices.Index(keepers, s.near)
+		if first < 0 {
+			first = rand.IntN(len(keepers))
+		}
 		var order, other spread
 		for i := range keepers {
 			order.keepers = append(order.keepers, s.kept[keepers[(first+i)%len(keepers)]])
