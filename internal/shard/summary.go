@@ -33,6 +33,28 @@ type Sink interface {
 	Values(ctx context.Context, n int, props [][]graph.Value) error
 }
 
+// BlockReader is a Tx that holds properties of vertices decoded in this process, block by block.
+type BlockReader interface {
+	// Blocks returns the number of blocks of vertices. It reports false where much would have to be decoded first.
+	Blocks(ctx context.Context, req *ReadBlocks) (n int, ok bool, err error)
+	// ReadBlocks passes the vertices of blocks lo … hi-1 to sink, in the order of a scan. Many goroutines may call it.
+	ReadBlocks(ctx context.Context, req *ReadBlocks, lo, hi int, sink CellSink) error
+}
+
+// ReadBlocks asks for properties of the vertices with a label that meet conditions.
+type ReadBlocks struct {
+	Label graph.LabelID // 0: of all vertices
+	Props []graph.PropID
+	Where []EdgeRange
+}
+
+// CellSink takes the vertices of a ReadBlocks.
+type CellSink interface {
+	// Cells takes the vertices at some places of a block, which are ascending. props are the cells of the block by property. They
+	// are valid during the call, but texts until the transaction ends.
+	Cells(ctx context.Context, block int, places []uint32, props []graph.Cells) error
+}
+
 // PairCounter is a Tx that counts edges by numbers of their ends in this process.
 type PairCounter interface {
 	// PairsHere reports whether CountPairs can be called.

@@ -143,6 +143,7 @@ var operators = []Request{
 	{Operator: "Drain", Statement: again + "CALL { WITH x CREATE (m:M {k: x}) DELETE m }"},
 	{Operator: "CountStore", Statement: "MATCH (n:D) WITH count(*) AS c " + again + "RETURN sum(c + x)"},
 	{Operator: "BlockAggregate", Statement: "MATCH ()-[r:U]->() WITH max(r.k) AS c " + again + "RETURN sum(c + x)"},
+	{Operator: "BlockAggregate", What: "of groups", Statement: "MATCH (a:D) WITH a.k AS k, count(*) AS c " + again + "RETURN sum(c + x)"},
 	{Operator: "EdgeGroups", Statement: "MATCH (a:D)-[:W]->(b:D) WITH a.k AS k, b.k AS l, count(*) AS c " + again + "RETURN sum(c + x)"},
 	{Operator: "MultiplicityCount", Statement: again + "MATCH (a:D)-[:W]->(b)-[:U]->(c) RETURN count(*)"},
 	{Operator: "PathMultiplicity", Statement: again + "MATCH (a:D)-[:W]->(b)-[:U]->(c) RETURN a.k, count(*)"},

@@ -266,9 +266,11 @@ func (*CountStore) rows(e *estimator, _ float64) float64 {
 
 // BlockAggregate returns the row of Input, which aggregates all edges of Type, or all vertices, that satisfy Where. It comes
 // from decoded blocks of properties and their statistics where the shards hold these; otherwise Input runs. The counters tell
-// whether the labels hold for all.
+// whether the labels hold for all. With Keys, which are properties of the vertices, it returns the rows of Input, one for each group,
+// and tests the labels itself.
 type BlockAggregate struct {
 	Input  Node
+	Keys   []Item
 	Aggs   []Agg
 	Of     Col        // the edge or the vertex
 	Labels *LabelExpr // of the vertex, or of the edge's end in the direction Dir; FromLabels of its other end
@@ -287,7 +289,11 @@ func (n *BlockAggregate) describe(f *formatter) (name, args string) {
 	if n.Type != "" {
 		return "EdgeBlockAggregation", "[" + f.col(n.Of) + ":" + n.Type + "]"
 	}
-	return "VertexBlockAggregation", f.vertex(n.Of, n.Labels)
+	by := ""
+	if len(n.Keys) > 0 {
+		by = " BY " + f.items(n.Keys)
+	}
+	return "VertexBlockAggregation", f.vertex(n.Of, n.Labels) + by
 }
 
 func (*BlockAggregate) rows(_ *estimator, in float64) float64 { return in }
@@ -299,10 +305,18 @@ func (n *BlockAggregate) takes(g *Agg) bool {
 	default:
 		return false
 	}
-	if _, ok := n.Prop(g); len(g.Args) > 0 && !ok {
+	if _, ok := n.Prop(g); len(g.Args) > 0 && !ok && (len(n.Keys) == 0 || !n.CountsRows(g)) {
 		return false
 	}
 	return !g.Distinct
+}
+
+// CountsRows reports whether an aggregate counts rows.
+func (n *BlockAggregate) CountsRows(g *Agg) bool {
+	return g.countsRows(func(e Expr) bool {
+		ref, ok := e.(*ColRef)
+		return ok && ref.Col == n.Of
+	})
 }
 
 // Prop returns the name of the property that an aggregate reads, if it reads one.
@@ -310,7 +324,12 @@ func (n *BlockAggregate) Prop(g *Agg) (key string, ok bool) {
 	if len(g.Args) != 1 {
 		return "", false
 	}
-	p, ok := g.Args[0].(*Prop)
+	return n.propOf(g.Args[0])
+}
+
+// propOf returns the name of the property that an expression is, if it is one.
+func (n *BlockAggregate) propOf(e Expr) (key string, ok bool) {
+	p, ok := e.(*Prop)
 	if !ok {
 		return "", false
 	}

@@ -108,7 +108,7 @@ var (
 		},
 		{
 			name:  "BlockAggregate",
-			why:   "Counts, extremes, sums and means of a property of all edges of a type, or of all vertices, need no rows: blocks of decoded values and their least and greatest value, number and sum give them, and a comparison with a constant skips blocks. Wrong with other conditions, and with a label that some of them may lack.",
+			why:   "Counts, extremes, sums and means of a property of all edges of a type, or of all vertices, need no rows: blocks of decoded values and their least and greatest value, number and sum give them, and a comparison with a constant skips blocks. For groups of vertices, texts of a block have codes. Wrong with other conditions, and with a label that some of them may lack.",
 			apply: blockAggregate,
 		},
 	}
@@ -449,10 +449,10 @@ func countStore(_ *optimizer, n Node) Node {
 // blockAggregate is the rule BlockAggregate.
 func blockAggregate(o *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
-	if !ok || len(a.Keys) > 0 || a.Times != nil || o.q.Writes {
+	if !ok || a.Times != nil || o.q.Writes {
 		return nil
 	}
-	b := &BlockAggregate{Input: a, Aggs: a.Aggs}
+	b := &BlockAggregate{Input: a, Keys: a.Keys, Aggs: a.Aggs}
 	var preds []Expr
 	in := a.Input
 	if f, ok := in.(*Filter); ok {
@@ -460,7 +460,7 @@ func blockAggregate(o *optimizer, n Node) Node {
 			preds, in = f.Preds, f.Input
 		}
 	}
-	if x, ok := in.(*Expand); ok && x.Dir != graph.Both && !x.Into && len(x.DistinctFrom) == 0 && len(x.Types) == 1 {
+	if x, ok := in.(*Expand); ok && len(a.Keys) == 0 && x.Dir != graph.Both && !x.Into && len(x.DistinctFrom) == 0 && len(x.Types) == 1 {
 		b.Of, b.Labels, b.Type, b.Dir = x.Edge, x.Labels, x.Types[0], x.Dir
 		preds, in = x.Where, x.Input
 	}
@@ -483,7 +483,12 @@ func blockAggregate(o *optimizer, n Node) Node {
 		}
 		b.Where = append(b.Where, r)
 	}
-	if len(preds) == 0 && !slices.ContainsFunc(a.Aggs, func(g Agg) bool { return len(g.Args) > 0 }) || !b.All(o.counts) {
+	for _, k := range a.Keys {
+		if _, ok := b.propOf(k.Expr); !ok || b.Labels != nil && b.Labels.Op != LabelName {
+			return nil
+		}
+	}
+	if len(a.Keys) == 0 && (len(preds) == 0 && !slices.ContainsFunc(a.Aggs, func(g Agg) bool { return len(g.Args) > 0 }) || !b.All(o.counts)) {
 		return nil
 	}
 	for i := range a.Aggs {

@@ -27,9 +27,10 @@ type blockWorld struct {
 	t      *testing.T
 	r      *rand.Rand
 	g      shard.Graph
-	values [3][]string // by property, as openCypher writes them
+	values [4][]string // by property, as openCypher writes them
 	edges  int         // ever made
 	direct int         // answers by blocks
+	groups int         // of them those with groups of vertices
 }
 
 // blockValues are values of properties: of kinds with an order and sums, and of kinds without.
@@ -43,6 +44,7 @@ var blockValues = [][]string{
 	{"date('2020-01-02')", "date('1999-12-31')", "null"},
 	{"localtime('10:00')", "localtime('09:59:59')"},
 	{"'b'", "'a'", "''", "null"},
+	{"'b'", "'a'", "''"},
 	{"1", "'a'", "[1, 2]", "true", "0.0/0.0", "null", "date('2020-01-02')"},
 	{"duration('P1D')", "duration('PT5S')"},
 }
@@ -58,16 +60,20 @@ func (w *blockWorld) run(tx shard.Tx, text string, disable ...string) (out strin
 	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: w.g.Indexes(), Disable: disable})
 	p, err := exec.Compile(q, exec.Options{BatchSize: 16})
 	require.NoError(w.t, err, text)
-	rows, err := p.Run(context.Background(), w.g, tx, exec.Env{})
+	env := exec.Env{}
+	if len(disable) == 0 && w.r.IntN(2) == 0 { // processors are idle
+		env.Slot = &idle{left: 3}
+	}
+	rows, err := p.Run(context.Background(), w.g, tx, env)
 	if err != nil {
-		return err.Error(), false
+		return graph.AsError(err).Type, false // of several values that are wrong, any may be named
 	}
 	defer rows.Close()
 	var lines []string
 	for {
 		b, err := rows.Next(context.Background())
 		if err != nil {
-			return err.Error(), false
+			return graph.AsError(err).Type, false // of several values that are wrong, any may be named
 		}
 		if b == nil {
 			break
@@ -76,7 +82,7 @@ func (w *blockWorld) run(tx shard.Tx, text string, disable ...string) (out strin
 			line := ""
 			for k := range b.Cols {
 				v := b.Cols[k].Value(i)
-				if v.Kind() == graph.Float && v.Float() == math.Trunc(v.Float()) && math.Abs(v.Float()) < 1e9 && strings.Contains(text, "b") {
+				if v.Kind() == graph.Float && v.Float() == math.Trunc(v.Float()) && math.Abs(v.Float()) < 1e9 && k < strings.Count(text, " AS g") {
 					v = graph.IntValue(int64(v.Float())) // any of equivalent keys may stand for a group
 				}
 				line += fmt.Sprintf("%s %s, ", v.Kind(), show(caseValue(v)))
@@ -101,7 +107,9 @@ func (w *blockWorld) run(tx shard.Tx, text string, disable ...string) (out strin
 // change returns a statement that changes the graph, often an extreme.
 func (w *blockWorld) change(vertices int) string {
 	id := w.r.IntN(vertices)
-	switch w.r.IntN(9) {
+	switch w.r.IntN(10) {
+	case 9:
+		return fmt.Sprintf("MATCH (n {id: %d}) SET n.z = %s", id, w.value(3))
 	case 0:
 		w.edges++
 		return fmt.Sprintf("MATCH (a {id: %d}), (b {id: %d}) CREATE (a)-[:T {id: %d, p: %s, q: %s}]->(b)", id, w.r.IntN(vertices), w.edges, w.value(0), w.value(1))
@@ -124,16 +132,33 @@ func (w *blockWorld) change(vertices int) string {
 }
 
 // groups returns a statement that counts edges by properties of their ends.
-func (w *blockWorld) groups() string {
+func (w *blockWorld) edgeGroups() string {
 	text := "MATCH " + w.pick("(a)-[r:T]->(b)", "(a:A)-[r:T]->(b:A)", "(a)<-[r:T]-(b)", "(a:B)<-[r:T]-(b)", "(a:A)-[r:T]->(b:B)")
 	var keys []string
 	for i := range 1 + w.r.IntN(3) {
-		keys = append(keys, fmt.Sprintf("%s.%s AS k%d", w.pick("a", "b"), w.pick("x", "y", "y", "none"), i))
+		keys = append(keys, fmt.Sprintf("%s.%s AS g%d", w.pick("a", "b"), w.pick("x", "y", "y", "none"), i))
 	}
 	if w.r.IntN(4) == 0 {
 		return text + " WITH DISTINCT " + strings.Join(keys, ", ") + " RETURN count(*) AS n"
 	}
 	return text + " RETURN " + strings.Join(keys, ", ") + w.pick(", count(*) AS n", ", count(r) AS n", ", count(b) AS n, count(*) AS m")
+}
+
+// vertexGroups returns a statement that aggregates vertices by properties.
+func (w *blockWorld) vertexGroups() string {
+	text := "MATCH " + w.pick("(a:A)", "(a:A)", "(a:B)", "(a)")
+	if w.r.IntN(3) == 0 {
+		text += " WHERE a." + w.pick("x", "y", "id") + w.pick(" > ", " <= ", " = ") + w.pick("0", "1", "42", "1000000")
+	}
+	text += " RETURN "
+	for i := range 1 + w.r.IntN(3) {
+		text += fmt.Sprintf("a.%s AS g%d, ", w.pick("x", "y", "y", "z", "z", "none"), i)
+	}
+	text += w.pick("count(*)", "count(a)") + " AS n"
+	for i := range w.r.IntN(4) {
+		text += fmt.Sprintf(", %s(a.%s) AS k%d", w.pick("min", "max", "count", "sum", "avg"), w.pick("x", "y", "id", "id", "z"), i)
+	}
+	return text
 }
 
 // ask returns a statement that aggregates, over edges or vertices.
@@ -166,7 +191,7 @@ func (w *blockWorld) ask() string {
 // TestBlockAggregates compares aggregates by blocks with those of rows, bit by bit, while extremes change and disappear, kinds mix
 // and labels are added, also in transactions with changes of their own.
 func TestBlockAggregates(t *testing.T) {
-	direct, seeds := 0, 24
+	direct, groups, seeds := 0, 0, 24
 	if testing.Short() {
 		seeds = 6
 	}
@@ -199,21 +224,27 @@ func TestBlockAggregates(t *testing.T) {
 			require.NoError(t, tx.Commit(ctx))
 		}
 		write(
-			fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:A {id: i, x: %s})", vertices-1, list(2)),
+			fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:A {id: i, x: %s, z: %s})", vertices-1, list(2), list(3)),
 			fmt.Sprintf("UNWIND range(0, %d) AS i MATCH (a {id: i * %d %% %d}), (b {id: i * 7 %% %d}) CREATE (a)-[:T {id: i, p: %s, q: %s}]->(b)",
 				w.edges-1, 1+vertices/w.edges*r.IntN(2), vertices, vertices, list(0), list(1)),
 		)
 		compare := func(tx shard.Tx) {
-			for range 6 {
+			for range 9 {
 				text := w.ask()
-				if w.r.IntN(2) == 0 {
-					text = w.groups()
+				switch w.r.IntN(3) {
+				case 0:
+					text = w.edgeGroups()
+				case 1:
+					text = w.vertexGroups()
 				}
 				want, _ := w.run(tx, text, "BlockAggregate", "EdgeGroups")
 				got, byBlocks := w.run(tx, text)
 				require.Equal(t, want, got, "seed %d: %s, by blocks: %t", seed, text, byBlocks)
 				if byBlocks {
 					w.direct++
+					if strings.Contains(text, "a.") && !strings.Contains(text, "r:T") {
+						w.groups++
+					}
 				}
 			}
 		}
@@ -235,8 +266,9 @@ func TestBlockAggregates(t *testing.T) {
 			compare(old)
 			old.Rollback()
 		}
-		direct += w.direct
+		direct, groups = direct+w.direct, groups+w.groups
 		require.NoError(t, s.Close())
 	}
 	require.Greater(t, direct, 20*seeds)
+	require.Greater(t, groups, 10*seeds)
 }

@@ -5,9 +5,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // TestParallel runs statements whose rows several goroutines produce: they return the rows of one goroutine in its order, or fail
@@ -147,5 +150,47 @@ func TestParallelGroups(t *testing.T) {
 		slices.Sort(got)
 		require.Equal(t, want, got, statement)
 		require.Zero(t, spill.Used())
+	}
+}
+
+// TestParallelBlockGroups runs aggregations of vertices that several goroutines read in blocks: they return the rows of one
+// goroutine in its order, or fail with its error.
+func TestParallelBlockGroups(t *testing.T) {
+	store, err := local.Open(local.Options{Dir: "data", FS: vfs.NewMem(), Shards: 3})
+	require.NoError(t, err)
+	defer store.Close()
+	g, err := store.Graph(query.DefaultGraph)
+	require.NoError(t, err)
+	e := &engine{setting: setting{shards: 3, batch: 64}, g: g}
+	for _, s := range []string{
+		"UNWIND range(0, 29999) AS i CREATE (:P {i: i, s: 'name ' + i * 7 % 60, t: i * 5 % 3, f: i / 8.0, large: 9223372036854775807 - i})",
+		"MATCH (a:P) WHERE a.i % 4096 = 7 SET a.m = a.i, a:Q REMOVE a.t",
+		"MATCH (a:P) WHERE a.i = 20000 SET a.m = 'm'",
+	} {
+		_, err := e.run(s, nil)
+		require.NoError(t, err)
+	}
+	run := func(statement string, beside bool) string {
+		e.parallel = beside
+		a, err := e.run(statement, nil)
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(a.rows)
+	}
+	for _, statement := range []string{
+		"MATCH (a:P) RETURN a.s AS s, count(*), sum(a.i), min(a.i), max(a.i), avg(a.i), count(a.s)",
+		"MATCH (a:P) WHERE a.i > 1000 RETURN a.s AS s, a.t AS t, count(a.t), min(a.t), sum(a.i)",
+		"MATCH (a:P) RETURN a.t AS t, a.s AS s, max(a.m), count(a)",
+		"MATCH (a:Q) RETURN a.t AS t, a.s AS s, max(a.m), count(a)",
+		"MATCH (a) RETURN a.s AS s, sum(a.f), max(a.m), min(a.s), avg(a.large)",
+		"MATCH (a:P) RETURN a.t AS t, a.i AS i, count(*)",
+		"MATCH (a:P) RETURN a.s AS s, sum(a.large)",
+		"MATCH (a:P) RETURN a.s AS s, sum(a.m)",
+	} {
+		want := run(statement, false)
+		for range 3 {
+			require.Equal(t, want, run(statement, true), statement)
+		}
 	}
 }

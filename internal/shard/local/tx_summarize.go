@@ -334,3 +334,224 @@ func (x *summarizer) pass(ctx context.Context, n int, vals [][]graph.Value) erro
 	}
 	return nil
 }
+
+// labelsPerVertex is how many vertices there may be for each one with the label of a request; else a scan of the label is faster.
+const labelsPerVertex = 64
+
+// Blocks implements shard.BlockReader. It decodes the labels of all vertices where they are not.
+func (tx *Tx) Blocks(ctx context.Context, req *shard.ReadBlocks) (n int, ok bool, err error) {
+	if err := tx.check(ctx); err != nil {
+		return 0, false, err
+	}
+	if tx.plain || slices.Contains(tx.views, nil) {
+		return 0, false, nil
+	}
+	counts := tx.Counts()
+	if req.Label != 0 && counts.ByLabel[tx.g.LabelName(req.Label)] < counts.Vertices/labelsPerVertex {
+		return 0, false, nil
+	}
+	views, all := tx.openColumns(), tx.Statistics().Props
+	holds := func(p graph.PropID, all uint64) bool {
+		held := 0
+		for no := range views {
+			held += views[no].Held(p)
+		}
+		return pays(held, all)
+	}
+	for _, p := range req.Props {
+		if !holds(p, all[graph.PropOf{Prop: tx.g.PropName(p)}]) {
+			return 0, false, nil
+		}
+	}
+	for _, w := range req.Where {
+		if !holds(w.Prop, all[graph.PropOf{Prop: tx.g.PropName(w.Prop)}]) {
+			return 0, false, nil
+		}
+	}
+	decoded := holds(cache.LabelProp, counts.Vertices)
+	for no := range views {
+		blocks := (tx.next(no) + cache.ColumnBlock - 1) / cache.ColumnBlock
+		n += int(blocks)
+		for b := uint64(0); b < blocks && !decoded; b++ {
+			if err := storage.Alive(ctx); err != nil {
+				return 0, false, err
+			}
+			if _, _, _, err := views[no].Block([]graph.PropID{cache.LabelProp}, b, nil, nil); err != nil {
+				return 0, false, err
+			}
+		}
+	}
+	return n, decoded || holds(cache.LabelProp, counts.Vertices), nil
+}
+
+// blockReader is what one ReadBlocks needs.
+type blockReader struct {
+	tx     *Tx
+	req    *shard.ReadBlocks
+	sink   shard.CellSink
+	props  []graph.PropID // those of the request, of its conditions, and the labels
+	has    []int8         // by label set: 1 if it has the label, -1 if not, 0 if not known
+	cols   []*cache.Column
+	pieces []cache.Piece
+	places []uint32
+	cells  []graph.Cells
+	ids    []graph.VertexID
+	sets   []graph.LabelSet
+	vals   [][]graph.Value
+}
+
+// ReadBlocks implements shard.BlockReader. It reads the vertices that have changed since a block was decoded by the requests
+// that others make.
+func (tx *Tx) ReadBlocks(ctx context.Context, req *shard.ReadBlocks, lo, hi int, sink shard.CellSink) error {
+	if err := tx.check(ctx); err != nil {
+		return err
+	}
+	x := &blockReader{tx: tx, req: req, sink: sink, props: slices.Clone(req.Props), cells: make([]graph.Cells, len(req.Props))}
+	for _, w := range req.Where {
+		x.props = append(x.props, w.Prop)
+	}
+	x.vals = shard.Columns(len(x.props), cache.ColumnBlock)
+	x.props = append(x.props, cache.LabelProp)
+	views := tx.openColumns()
+	first := 0 // block of the shard
+	for no := range views {
+		blocks := int((tx.next(no) + cache.ColumnBlock - 1) / cache.ColumnBlock)
+		for b := max(lo, first); b < min(hi, first+blocks); b++ {
+			if err := storage.Alive(ctx); err != nil {
+				return err
+			}
+			if err := x.block(ctx, &views[no], no, uint64(b-first), b); err != nil {
+				return err
+			}
+		}
+		first += blocks
+	}
+	return nil
+}
+
+// block passes on a block of a shard, which is number at among all.
+func (x *blockReader) block(ctx context.Context, view *cache.ColumnView, no int, block uint64, at int) (err error) {
+	ok := false
+	x.cols, x.pieces, ok, err = view.Block(x.props, block, x.cols[:0], x.pieces[:0])
+	if err != nil {
+		return err
+	}
+	first := block * cache.ColumnBlock
+	if !ok {
+		x.pieces = append(x.pieces[:0], cache.Piece{First: first, N: min(cache.ColumnBlock, x.tx.next(no)-first)})
+	}
+	for _, p := range x.pieces {
+		switch {
+		case p.N > 0:
+			err = x.stored(ctx, no, p.First, int(p.N), at)
+		default:
+			err = x.decoded(ctx, p.Lo, p.Hi, at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decoded passes on those of the vertices lo … hi-1 of a block that have the label and meet the conditions.
+func (x *blockReader) decoded(ctx context.Context, lo, hi uint32, at int) error {
+	last := len(x.props) - 1
+	for i := range x.req.Where {
+		if sum := x.cols[len(x.req.Props)+i].Summary(); sum.Misses(&x.req.Where[i].In) {
+			return nil
+		}
+	}
+	x.places = x.places[:0]
+	switch sum := x.cols[last].Summary(); {
+	case sum.Count == 0:
+		return nil
+	case sum.Count == cache.ColumnBlock && sum.Min.Int() == sum.Max.Int():
+		if !x.labelled(graph.LabelSet(sum.Min.Int())) {
+			return nil
+		}
+		for i := range hi - lo {
+			x.places = append(x.places, i)
+		}
+	default:
+		sets := &graph.Cells{}
+		if err := x.cols[last].Cells(sets, lo, hi, nil); err != nil {
+			return err
+		}
+		for i := range hi - lo {
+			if sets.Has(i) && x.labelled(graph.LabelSet(sets.Int(i))) {
+				x.places = append(x.places, i)
+			}
+		}
+	}
+	for i := range x.req.Where {
+		var err error
+		if x.places, err = x.cols[len(x.req.Props)+i].Within(x.places, lo, &x.req.Where[i].In, x.tx.decode); err != nil {
+			return err
+		}
+	}
+	if len(x.places) == 0 {
+		return nil
+	}
+	for p := range x.req.Props {
+		if err := x.cols[p].Cells(&x.cells[p], lo, hi, x.tx.decode); err != nil {
+			return err
+		}
+	}
+	return x.sink.Cells(ctx, at, x.places, x.cells)
+}
+
+// labelled reports whether a set of labels has the label of the request.
+func (x *blockReader) labelled(set graph.LabelSet) bool {
+	if x.req.Label == 0 {
+		return set != 0
+	}
+	for int(set) >= len(x.has) {
+		x.has = append(x.has, 0)
+	}
+	if x.has[set] == 0 {
+		x.has[set] = -1
+		if slices.Contains(x.tx.g.Labels(set), x.req.Label) {
+			x.has[set] = 1
+		}
+	}
+	return x.has[set] > 0
+}
+
+// stored passes on those of n vertices from a local id on that have the label and meet the conditions.
+func (x *blockReader) stored(ctx context.Context, no int, first uint64, n, at int) error {
+	x.ids = x.ids[:0]
+	for i := range n {
+		x.ids = append(x.ids, graph.MakeVertexID(no, first+uint64(i)))
+	}
+	x.sets = slices.Grow(x.sets[:0], n)[:n]
+	if err := x.tx.LabelSets(ctx, x.ids, x.sets); err != nil {
+		return err
+	}
+	if err := x.tx.properties(ctx, x.ids, x.props[:len(x.props)-1], x.vals); err != nil {
+		return err
+	}
+	x.places = x.places[:0]
+	for i := range n {
+		if x.labelled(x.sets[i]) && x.meets(i) {
+			x.places = append(x.places, uint32(i))
+		}
+	}
+	if len(x.places) == 0 {
+		return nil
+	}
+	for p := range x.cells {
+		x.cells[p] = graph.Cells{Vals: x.vals[p][:n]}
+	}
+	return x.sink.Cells(ctx, at, x.places, x.cells)
+}
+
+// meets reports whether a stored vertex meets the conditions.
+func (x *blockReader) meets(i int) bool {
+	for k := range x.req.Where {
+		if !x.req.Where[k].In.Holds(x.vals[len(x.req.Props)+k][i]) {
+			return false
+		}
+	}
+	return true
+}

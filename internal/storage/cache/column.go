@@ -20,6 +20,7 @@ const (
 	formWide               // 64-bit numbers
 	formBool               // bits
 	formText               // offsets and bytes
+	formCoded              // codes, and offsets and bytes of the texts that they stand for
 	formMixed              // offsets and tagged bytes
 )
 
@@ -37,7 +38,8 @@ type Column struct {
 	present []uint64        // bitmap of the cells that are not null; nil: all
 	narrow  []uint32
 	wide    []uint64 // also the bits of formBool
-	offsets []uint32 // one more than cells
+	codes   []uint16
+	offsets []uint32 // one more than cells, or than codes of formCoded
 	bytes   []byte
 
 	count           uint32 // cells that are not null
@@ -63,7 +65,9 @@ func (c *Column) Value(i uint32, decode Decode) (graph.Value, error) {
 	case formBool:
 		return graph.BoolValue(c.wide[i>>6]>>(i&63)&1 != 0), nil
 	case formText:
-		return c.text(i), nil
+		return c.word(i), nil
+	case formCoded:
+		return c.word(uint32(c.codes[i])), nil
 	}
 	return c.mixed(i, decode)
 }
@@ -235,7 +239,8 @@ func number(kind graph.ValueKind, n uint64) graph.Value {
 	}
 }
 
-func (c *Column) text(i uint32) graph.Value {
+// word returns the text at place i of offsets.
+func (c *Column) word(i uint32) graph.Value {
 	b := c.bytes[c.offsets[i]:c.offsets[i+1]]
 	return graph.StringValue(unsafe.String(unsafe.SliceData(b), len(b)))
 }
@@ -280,12 +285,14 @@ type ColumnBuilder struct {
 	offsets []uint32
 	bytes   []byte
 	over    bool // more bytes than offsets can tell
+	coder   textCoder
 }
 
 // reset makes the builder ready for another column.
 func (b *ColumnBuilder) reset() {
 	*b = ColumnBuilder{
 		present: b.present[:0], wide: b.wide[:0], bits: b.bits[:0], offsets: b.offsets[:0], bytes: b.bytes[:0],
+		coder: b.coder,
 	}
 }
 
@@ -465,6 +472,9 @@ func (b *ColumnBuilder) finish(n int) {
 	if b.form == formWide && b.kind != graph.Float && uint64(b.hi)-uint64(b.lo) <= math.MaxUint32 {
 		b.form = formNarrow
 	}
+	if b.form == formText && b.coder.encode(b) {
+		b.form = formCoded
+	}
 	if b.form == formBool {
 		b.bits = append(b.bits[:0], make([]uint64, (n+63)/64)...)
 		for i, w := range b.wide {
@@ -489,6 +499,8 @@ func (b *ColumnBuilder) size() int {
 		n += sizeOf[uint64](b.n)
 	case formBool:
 		n += sizeOf[uint64](len(b.bits))
+	case formCoded:
+		n += sizeOf[uint16](b.n) + sizeOf[uint32](len(b.coder.offsets)) + sizeOf[byte](len(b.coder.bytes))
 	default:
 		n += sizeOf[uint32](b.n+1) + sizeOf[byte](len(b.bytes))
 	}
@@ -519,6 +531,13 @@ func (b *ColumnBuilder) put(mem []byte) (Column, []byte) {
 	case formBool:
 		c.wide, mem = carve[uint64](mem, len(b.bits))
 		copy(c.wide, b.bits)
+	case formCoded:
+		c.codes, mem = carve[uint16](mem, b.n)
+		copy(c.codes, b.coder.codes)
+		c.offsets, mem = carve[uint32](mem, len(b.coder.offsets))
+		copy(c.offsets, b.coder.offsets)
+		c.bytes, mem = carve[byte](mem, len(b.coder.bytes))
+		copy(c.bytes, b.coder.bytes)
 	default:
 		c.offsets, mem = carve[uint32](mem, b.n+1)
 		copy(c.offsets, b.offsets)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -25,7 +26,8 @@ func TestColumn(t *testing.T) {
 		{"dates", []graph.Value{graph.DateValue(temporal.Date(-3)), graph.DateValue(temporal.Date(19000))}, formNarrow},
 		{"times", []graph.Value{graph.LocalTimeValue(temporal.LocalTime(5)), graph.LocalTimeValue(temporal.LocalTime(1 << 40))}, formWide},
 		{"bools", []graph.Value{graph.BoolValue(true), graph.BoolValue(false)}, formBool},
-		{"texts", []graph.Value{graph.StringValue(""), graph.StringValue("Zoë")}, formText},
+		{"texts", []graph.Value{graph.StringValue(""), graph.StringValue("Zoë")}, formCoded},
+		{"distinct texts", nil, formText},
 		{"lists", []graph.Value{list, list}, formMixed},
 		{"numbers", []graph.Value{graph.IntValue(7), graph.FloatValue(7)}, formMixed},
 		{"text then number", []graph.Value{graph.StringValue("x"), graph.StringValue(""), graph.IntValue(1)}, formMixed},
@@ -40,9 +42,14 @@ func TestColumn(t *testing.T) {
 					for range rnd.IntN(nulls + 1) {
 						want = append(want, graph.Value{})
 					}
+					if tc.values == nil {
+						want = append(want, graph.StringValue(strconv.Itoa(i)))
+						continue
+					}
 					want = append(want, tc.values[i%len(tc.values)])
 				}
 				var b ColumnBuilder
+				var cells graph.Cells
 				for range 2 {
 					b.reset()
 					for i, v := range want {
@@ -81,6 +88,14 @@ func TestColumn(t *testing.T) {
 					for i, v := range got[1:] {
 						if w, _ := col.Value(uint32(lo+i), decodeList); !sameValue(v, w) {
 							t.Fatalf("cell %d of %d … %d differs", i, lo, hi)
+						}
+					}
+					if err := col.Cells(&cells, uint32(lo), uint32(hi), decodeList); err != nil {
+						t.Fatal(err)
+					}
+					for i := range uint32(hi - lo) {
+						if v := cells.Value(i); !sameValue(v, got[1+i]) || cells.Ints() && cells.Has(i) && magnitude(v.Int()) > cells.Most {
+							t.Fatalf("cell %d of %d … %d is %v", i, lo, hi, v)
 						}
 					}
 					checkWithin(t, rnd, &col, uint32(lo), uint32(hi), tc.values)

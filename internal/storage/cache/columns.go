@@ -329,7 +329,12 @@ func fillFast(c *Column, ids []graph.VertexID, out []graph.Value, first int, opa
 		return
 	case c.present == nil && c.form == formText:
 		for i, id := range ids {
-			out[i] = c.text(uint32(id % ColumnBlock))
+			out[i] = c.word(uint32(id % ColumnBlock))
+		}
+		return
+	case c.present == nil && c.form == formCoded:
+		for i, id := range ids {
+			out[i] = c.word(uint32(c.codes[id%ColumnBlock]))
 		}
 		return
 	}
@@ -347,7 +352,9 @@ func fillFast(c *Column, ids []graph.VertexID, out []graph.Value, first int, opa
 		case formBool:
 			out[i] = graph.BoolValue(c.wide[at>>6]>>(at&63)&1 != 0)
 		case formText:
-			out[i] = c.text(at)
+			out[i] = c.word(at)
+		case formCoded:
+			out[i] = c.word(uint32(c.codes[at]))
 		default:
 			if enc := c.opaque(at); enc != nil {
 				*opaque = append(*opaque, Cell{first + i, enc})

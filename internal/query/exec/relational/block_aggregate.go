@@ -40,6 +40,9 @@ func BlockAggregate(c *compile.Compiler, n *plan.BlockAggregate, need plan.ColSe
 	in := c.Compile(n.Input, need)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: in.Cols}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		if len(n.Keys) > 0 {
+			return newBlockGroups(r, n, kids[0], in.Cols)
+		}
 		a := &blockAggregate{Input: runtime.Input{In: kids[0]}, r: r, frame: r.Frame, node: n}
 		for _, g := range n.Aggs {
 			if need.Has(g.Col) {

@@ -29,11 +29,12 @@ const (
 	requestSummarize
 	requestCompare
 	requestCountPairs
+	requestReadBlocks
 	NumRequests
 )
 
 var requestNames = [NumRequests]string{
-	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "search_text", "apply", "summarize", "compare", "count_pairs",
+	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "search_text", "apply", "summarize", "compare", "count_pairs", "read_blocks",
 }
 
 // tallyTx counts the requests to shards. In a profiled run, it charges each request and its answer to the running stage.
@@ -219,6 +220,21 @@ func (r *Run) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Si
 	}
 	r.Tally.count(requestSummarize)
 	return s.Summarize(ctx, req, sink)
+}
+
+// Blocks returns the number of blocks of vertices, as shard.BlockReader says. It reports false if the transaction has none.
+func (r *Run) Blocks(ctx context.Context, req *shard.ReadBlocks) (n int, ok bool, err error) {
+	b, ok := r.Tally.Tx.(shard.BlockReader)
+	if !ok {
+		return 0, false, nil
+	}
+	return b.Blocks(ctx, req)
+}
+
+// ReadBlocks reads some of these blocks.
+func (r *Run) ReadBlocks(ctx context.Context, req *shard.ReadBlocks, lo, hi int, sink shard.CellSink) error {
+	r.Tally.count(requestReadBlocks)
+	return r.Tally.Tx.(shard.BlockReader).ReadBlocks(ctx, req, lo, hi, sink)
 }
 
 // CountsPairs reports whether the transaction counts edges by numbers of their ends.
