@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 )
 
 // The settings of all groups. Ticks are TickInterval apart.
@@ -94,7 +95,9 @@ type Group struct {
 	lease     lease
 	// transferred end once the replica leads no more, or once raft has given the transfer up.
 	transferred []func(error)
-	fault       error
+	// proven is a snapshot of which the log has the last entry, which is therefore committed.
+	proven Snapshot
+	fault  error
 }
 
 type proposal struct {
@@ -126,8 +129,20 @@ type GroupOptions struct {
 	// Logs are cut once they have CutEntries entries, default 16,384, or CutBytes bytes, default 64 MiB, that all members have.
 	CutEntries uint64
 	CutBytes   int
-	Logger     *slog.Logger
+	// Behind is called when the next entry of this replica has been cut off the leader's log. It does not wait. The caller gets a
+	// snapshot with at least an index and has the replica opened again with it, see Log.Install. The leader asks again until then.
+	Behind func(leader, index uint64)
+	Logger *slog.Logger
 }
+
+// keepCuts bounds the log that the leader keeps for a member that is away, in multiples of CutBytes: 1 GiB by default, some minutes
+// of writing at full speed or a day of writing at 12 KB/s, and less than the state of most shards that are worth replicas. Half of it
+// stays when it is cut, for members that are only slow. While a member is seeded, which needs the entries since its snapshot, the
+// leader keeps seedingCuts.
+const (
+	keepCuts    = 16
+	seedingCuts = 64
+)
 
 // OpenGroup opens a replica. Its state has to be one that it had before, or empty if its log is.
 func OpenGroup(o GroupOptions) (*Group, error) {
@@ -163,7 +178,7 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 	g.proposer = binary.BigEndian.Uint64(nonce[:])
 	err := g.do(func() (err error) {
 		g.node, err = raft.NewRawNode(&raft.Config{
-			ID: o.Replica, ElectionTick: ElectionTicks, HeartbeatTick: heartbeatTicks, Storage: groupStorage{g.log, o.Members}, Applied: g.applied,
+			ID: o.Replica, ElectionTick: ElectionTicks, HeartbeatTick: heartbeatTicks, Storage: groupStorage{g.log, g}, Applied: g.applied,
 			MaxSizePerMsg: uint64(o.MessageBytes), MaxInflightMsgs: inflightCount, MaxInflightBytes: inflightBytes, MaxUncommittedEntriesSize: uncommittedBytes,
 			CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, Logger: raftLogger{o.Logger},
 		})
@@ -178,20 +193,15 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 	return g, nil
 }
 
-// groupStorage is what raft reads of a replica. Members never need a snapshot, as no log is cut before all of them have what is cut.
+// groupStorage is what raft reads of a replica.
 type groupStorage struct {
 	*Log
-	members []uint64
+	g *Group
 }
 
 // InitialState implements raft.Storage.
 func (s groupStorage) InitialState() (*pb.HardState, *pb.ConfState, error) {
-	return s.hard, &pb.ConfState{Voters: slices.Clone(s.members), AutoLeave: new(false)}, nil
-}
-
-// Snapshot implements raft.Storage.
-func (s groupStorage) Snapshot() (*pb.Snapshot, error) {
-	return nil, raft.ErrSnapshotTemporarilyUnavailable
+	return s.hard, s.g.conf(), nil
 }
 
 // do runs f unless the replica has stopped; an error, or a panic of raft, which finds its invariants broken, stops it.
@@ -246,6 +256,7 @@ func (g *Group) Tick() error {
 			g.endTransfers(ErrNoTransfer)
 		}
 		g.renew()
+		g.askAgain()
 		return g.proposeCut()
 	})
 }
@@ -265,6 +276,9 @@ func (g *Group) Step(m *pb.Message) error {
 		// were cut off long ago.
 		if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetIndex() == 0 && m.GetTerm() == g.node.BasicStatus().GetTerm() {
 			return nil
+		}
+		if m.GetType() == pb.MsgSnap {
+			m = g.catchUp(m)
 		}
 		if err := g.node.Step(m); err != nil && !errors.Is(err, raft.ErrProposalDropped) && !errors.Is(err, raft.ErrStepLocalMsg) {
 			return err
@@ -301,7 +315,7 @@ func (g *Group) propose(data [][]byte) bool {
 	return err == nil && !dropped
 }
 
-// proposeCut lets logs be cut off up to the last entry that all members have.
+// proposeCut lets logs be cut off up to the last entry that all members have, or further once the log has outgrown its bound.
 func (g *Group) proposeCut() error {
 	from := max(g.log.first-1, g.cut, g.cutAsked) + g.o.CutEntries
 	if g.grown >= g.o.CutBytes {
@@ -310,9 +324,15 @@ func (g *Group) proposeCut() error {
 	if g.log.last < from {
 		return nil
 	}
-	all := g.applied
+	all, bound := g.applied, uint64(g.o.CutBytes)*keepCuts
 	for _, p := range g.node.Status().Progress {
 		all = min(all, p.Match)
+		if p.State == tracker.StateSnapshot {
+			bound = uint64(g.o.CutBytes) * seedingCuts
+		}
+	}
+	if all < from && g.log.size() > bound {
+		all = min(g.applied, g.log.before(bound/2))
 	}
 	if all < from {
 		return nil
@@ -610,7 +630,11 @@ type GroupStatus struct {
 	Leader                uint64 // 0 if it knows none
 	Term, Commit, Applied uint64
 	FirstIndex, LastIndex uint64 // of the log
+	LogBytes              uint64 // about the bytes of the log's entries
 	Proposals, Reads      int    // under way
+	// Of seeds: how many were installed since the process started, and the size in bytes of one that arrives, with what is there of it.
+	Seeds                  uint64
+	SeedBytes, SeededBytes uint64
 }
 
 // Status says how the replica stands.
@@ -621,7 +645,7 @@ func (g *Group) Status() GroupStatus {
 	}
 	return GroupStatus{
 		Leads: g.leads, Leader: s.Lead, Term: s.GetTerm(), Commit: s.GetCommit(), Applied: g.applied,
-		FirstIndex: g.log.first, LastIndex: g.log.last, Proposals: len(g.pending), Reads: len(g.reads) + len(g.confirmed),
+		FirstIndex: g.log.first, LastIndex: g.log.last, LogBytes: g.log.size(), Proposals: len(g.pending), Reads: len(g.reads) + len(g.confirmed),
 	}
 }
 

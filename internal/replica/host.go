@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -26,7 +27,9 @@ type Host struct {
 type HostOptions struct {
 	Store *LogStore
 	// Send passes messages of a group on to other processes, see GroupOptions. It may be nil if all groups have one member.
-	Send     func(group uint32, messages []*pb.Message)
+	Send func(group uint32, messages []*pb.Message)
+	// Behind is called when a replica has to be seeded, by Install; see GroupOptions.
+	Behind   func(group uint32, leader, index uint64)
 	CutBytes int          // see GroupOptions
 	Logger   *slog.Logger // default slog.Default()
 }
@@ -36,7 +39,10 @@ type hosted struct {
 	tasks chan func(g *Group)
 	stop  chan struct{}
 
-	g *Group // its goroutine's alone, but for Leased
+	// g is its goroutine's alone, but for Leased. It changes when the replica is seeded.
+	g    atomic.Pointer[Group]
+	open func(l *Log, state State) (*Group, error)
+	log  func() (*Log, error)
 
 	mu      sync.Mutex
 	status  GroupStatus
@@ -74,20 +80,30 @@ func (h *Host) Start(group uint32, replica uint64, members []uint64, state State
 	case h.groups[group] != nil:
 		return fmt.Errorf("replica: group %d runs already", group)
 	}
-	l, err := h.o.Store.Log(group, replica)
+	start := time.Now()
+	r := &hosted{tasks: make(chan func(g *Group), hostedTasks), stop: make(chan struct{}), changed: make(chan struct{})}
+	r.log = func() (*Log, error) { return h.o.Store.Log(group, replica) }
+	r.open = func(l *Log, state State) (*Group, error) {
+		return OpenGroup(GroupOptions{
+			Group: group, Replica: replica, Members: slices.Clone(members), Log: l, State: state, CutBytes: h.o.CutBytes, Logger: h.o.Logger,
+			Send: func(messages []*pb.Message) {
+				if h.o.Send != nil {
+					h.o.Send(group, messages)
+				}
+			},
+			Behind: func(leader, index uint64) {
+				if h.o.Behind != nil {
+					h.o.Behind(group, leader, index)
+				}
+			},
+			Clock: func() time.Duration { return time.Since(start) },
+		})
+	}
+	l, err := r.log()
 	if err != nil {
 		return err
 	}
-	start := time.Now()
-	g, err := OpenGroup(GroupOptions{
-		Group: group, Replica: replica, Members: slices.Clone(members), Log: l, State: state, CutBytes: h.o.CutBytes, Logger: h.o.Logger,
-		Send: func(messages []*pb.Message) {
-			if h.o.Send != nil {
-				h.o.Send(group, messages)
-			}
-		},
-		Clock: func() time.Duration { return time.Since(start) },
-	})
+	g, err := r.open(l, state)
 	if err != nil {
 		return err
 	}
@@ -96,7 +112,7 @@ func (h *Host) Start(group uint32, replica uint64, members []uint64, state State
 			return err
 		}
 	}
-	r := &hosted{tasks: make(chan func(g *Group), hostedTasks), stop: make(chan struct{}), g: g, changed: make(chan struct{})}
+	r.g.Store(g)
 	r.publish(nil)
 	h.groups[group] = r
 	h.running.Go(func() { r.run(h.o.Logger.With(slog.Uint64("group", uint64(group)))) })
@@ -105,15 +121,15 @@ func (h *Host) Start(group uint32, replica uint64, members []uint64, state State
 
 // run passes time and tasks on to a replica until it is stopped.
 func (r *hosted) run(log *slog.Logger) {
-	g := r.g
 	ticker := time.NewTicker(TickInterval)
 	defer ticker.Stop()
 	defer func() {
-		g.Close()
+		r.g.Load().Close()
 		r.publish(nil)
 		close(r.changed)
 	}()
 	for {
+		g := r.g.Load()
 		err := g.Process()
 		if r.publish(err) {
 			log.Error("replica failed", slog.Any("error", err))
@@ -123,7 +139,7 @@ func (r *hosted) run(log *slog.Logger) {
 			f(g)
 			// Proposals that wait share a write of the log.
 			for range len(r.tasks) {
-				(<-r.tasks)(g)
+				(<-r.tasks)(r.g.Load())
 			}
 		case <-ticker.C:
 			// A fault has been stored by Process, or will be.
@@ -136,7 +152,7 @@ func (r *hosted) run(log *slog.Logger) {
 
 // publish makes the replica's status and its fault, if any, known, and reports whether the fault is new.
 func (r *hosted) publish(fault error) (failed bool) {
-	s := r.g.Status()
+	s := r.g.Load().Status()
 	role := Role{Term: s.Term, Leader: s.Leader, Leads: s.Leads}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +219,7 @@ func (h *Host) Read(ctx context.Context, group uint32) error {
 // leads the group. A leader may be without a lease for a while: Confirm asks a quorum.
 func (h *Host) Leased(group uint32, term uint64) bool {
 	r, err := h.find(group)
-	return err == nil && term != 0 && r.g.Leased() == term
+	return err == nil && term != 0 && r.g.Load().Leased() == term
 }
 
 // Confirm returns once a quorum has confirmed that the process's replica of a group leads in a term; see Group.Confirm.
@@ -215,6 +231,79 @@ func (h *Host) Confirm(ctx context.Context, group uint32, term uint64) error {
 // no more; see Group.Transfer.
 func (h *Host) Transfer(ctx context.Context, group uint32, to uint64) error {
 	return h.do(ctx, group, func(g *Group, done func(error)) { g.Transfer(to, done) })
+}
+
+// Snapshot has the state of a group's replica copied, which stays as it is meanwhile, and names what the copy has. It fails if the
+// replica has not applied the entry with an index yet.
+func (h *Host) Snapshot(ctx context.Context, group uint32, index uint64, copy func() error) (Snapshot, error) {
+	taken := make(chan Snapshot, 1)
+	err := h.within(ctx, group, func(_ *hosted, g *Group) error {
+		at, err := g.Snapshot()
+		switch {
+		case err != nil:
+			return err
+		case at.Index < index:
+			return fmt.Errorf("replica: this replica has entry %d of group %d, and entry %d is asked for", at.Index, group, index)
+		}
+		taken <- at
+		return copy()
+	})
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return <-taken, nil
+}
+
+// ErrNotBehind says that a replica has no need of a snapshot.
+var ErrNotBehind = errors.New("replica: the replica has what the snapshot has")
+
+// Install seeds a group's replica, or fails with ErrNotBehind. While the replica is closed, install replaces its state and has its
+// log continue behind the snapshot, see InstallSeed, and returns the new state. After an error of install the replica stays closed.
+func (h *Host) Install(ctx context.Context, group uint32, s Snapshot, install func(l *Log) (State, error)) error {
+	return h.within(ctx, group, func(r *hosted, g *Group) error {
+		if !g.Lacks(s) {
+			return ErrNotBehind
+		}
+		g.Close()
+		err := r.reopen(install)
+		r.publish(err)
+		return err
+	})
+}
+
+// within runs f on the goroutine of a group's replica, unless ctx ends before f begins.
+func (h *Host) within(ctx context.Context, group uint32, f func(r *hosted, g *Group) error) error {
+	r, err := h.find(group)
+	if err != nil {
+		return err
+	}
+	return h.do(context.WithoutCancel(ctx), group, func(g *Group, done func(error)) {
+		err := ctx.Err()
+		if err == nil {
+			err = g.fault
+		}
+		if err == nil {
+			err = f(r, g)
+		}
+		done(err)
+	})
+}
+
+// reopen opens the replica with another state.
+func (r *hosted) reopen(install func(l *Log) (State, error)) error {
+	l, err := r.log()
+	if err != nil {
+		return err
+	}
+	state, err := install(l)
+	if err != nil {
+		return err
+	}
+	g, err := r.open(l, state)
+	if err == nil {
+		r.g.Store(g)
+	}
+	return err
 }
 
 // Role returns who leads a group, and a channel that is closed when that changes. A replica that has failed leads no more, and knows

@@ -32,7 +32,17 @@ type Log struct {
 
 	tail      []*pb.Entry // the entries up to last, or none
 	tailBytes int
+
+	bytes uint64     // about the bytes of all entries since the log was opened
+	cut   uint64     // how many of them were cut off
+	marks []sizeMark // in the order of their indexes
 }
+
+// sizeMark says how many bytes the entries up to an index have, of those that the log has counted.
+type sizeMark struct{ index, bytes uint64 }
+
+// markBytes is the least distance of the marks: the size of a log is known to this.
+const markBytes = 16 << 10
 
 // termRun starts a run: entries from index on have the term.
 type termRun struct{ index, term uint64 }
@@ -134,6 +144,10 @@ func (l *Log) extend(e *pb.Entry) {
 	if e.GetTerm() != l.lastTerm() {
 		l.terms = append(l.terms, termRun{e.GetIndex(), e.GetTerm()})
 	}
+	l.bytes += uint64(len(e.GetData())) + entryOverhead
+	if l.bytes-l.marked() >= markBytes {
+		l.marks = append(l.marks, sizeMark{l.last, l.bytes})
+	}
 	l.tail = append(l.tail, e)
 	l.tailBytes += len(e.GetData())
 	drop := 0
@@ -155,6 +169,30 @@ func (l *Log) truncate(from uint64) {
 		l.tailBytes -= len(l.tail[n-1].GetData())
 		l.tail = l.tail[:n-1]
 	}
+	for n := len(l.marks); n > 0 && l.marks[n-1].index >= from; n-- {
+		l.marks = l.marks[:n-1]
+		l.bytes = l.marked()
+	}
+}
+
+// marked is how many bytes the entries up to the last mark have.
+func (l *Log) marked() uint64 {
+	if n := len(l.marks); n > 0 {
+		return l.marks[n-1].bytes
+	}
+	return l.cut
+}
+
+// size is about the bytes of the log's entries.
+func (l *Log) size() uint64 { return l.bytes - l.cut }
+
+// before returns the last known index that at least so many bytes of entries follow; it is that before the first entry if none is.
+func (l *Log) before(bytes uint64) uint64 {
+	at := sort.Search(len(l.marks), func(i int) bool { return l.bytes-l.marks[i].bytes < bytes })
+	if at == 0 {
+		return l.first - 1
+	}
+	return l.marks[at-1].index
 }
 
 // Append writes a hard state, unless it is nil, and entries. The entries must continue the log or replace its tail: they replace
@@ -242,6 +280,10 @@ func (l *Log) Compact(index uint64) error {
 		l.tailBytes -= len(l.tail[0].GetData())
 		l.tail = l.tail[1:]
 	}
+	for len(l.marks) > 0 && l.marks[0].index <= index {
+		l.cut = l.marks[0].bytes
+		l.marks = l.marks[1:]
+	}
 	return nil
 }
 
@@ -265,6 +307,7 @@ func (l *Log) Reset(hard *pb.HardState, index, term uint64) error {
 	}
 	l.first, l.last = index+1, index
 	l.terms, l.tail, l.tailBytes = []termRun{{index, term}}, nil, 0
+	l.marks, l.cut = nil, l.bytes
 	return nil
 }
 

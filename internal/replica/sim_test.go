@@ -15,6 +15,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -36,9 +37,11 @@ type chain struct {
 
 var chainKey, crcTable = []byte("applied"), crc64.MakeTable(crc64.ECMA)
 
+func stateDir(group uint32) string { return "state" + strconv.Itoa(int(group)) }
+
 func openChain(n *simNode, group uint32) *chain {
 	s := n.sim
-	db, err := pebble.Open("state"+strconv.Itoa(int(group)), &pebble.Options{FS: n.fs, DisableWAL: true, MemTableSize: 256 << 10, FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLogger{}})
+	db, err := pebble.Open(stateDir(group), &pebble.Options{FS: n.fs, DisableWAL: true, MemTableSize: 256 << 10, FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLogger{}})
 	require.NoError(s.t, err)
 	c := &chain{db: db, node: n, life: n.life, sim: s, group: group, seen: map[uint64]bool{}}
 	c.applied, c.digest = c.read(&pebble.IterOptions{})
@@ -119,8 +122,9 @@ type simulation struct {
 	next   uint64
 	trace  uint64
 	// the known history of each group
-	known []history
-	count map[string]int
+	known  []history
+	behind []seeding
+	count  map[string]int
 }
 
 // history records the outcome of a group's commands.
@@ -163,37 +167,98 @@ func (n *simNode) clock() time.Duration { return time.Duration(float64(n.sim.now
 func (n *simNode) start() {
 	s := n.sim
 	n.life++
-	life := n.life
 	var err error
 	n.store, err = OpenLogStore(LogStoreOptions{Dir: "log", FS: n.fs, MemtableBytes: 256 << 10})
 	require.NoError(s.t, err)
-	n.groups, n.states, n.cut = nil, nil, make([]uint64, s.groups)
+	n.groups, n.states, n.cut = make([]*Group, s.groups), make([]*chain, s.groups), make([]uint64, s.groups)
 	n.tick = n.clock()
 	for g := range s.groups {
-		l, err := s.nodes[n.id].store.Log(g, uint64(n.id)+1)
-		require.NoError(s.t, err)
-		st := openChain(n, g)
-		var members []uint64
-		for i := range s.nodes {
-			members = append(members, uint64(i)+1)
-		}
-		group, err := OpenGroup(GroupOptions{
-			Group: g, Replica: uint64(n.id) + 1, Members: members, Log: l, State: st, Clock: n.clock, CutEntries: 20, MessageBytes: simMessage, Logger: slog.New(slog.DiscardHandler),
-			Send: func(ms []*pb.Message) {
-				if n.life != life {
-					return
-				}
-				s.send(g, n.id, ms)
-				if !s.calm && s.rng.IntN(400) == 0 {
-					// Power fails now: nothing that the process does from here on survives.
-					n.left = n.fs.CrashClone(vfs.CrashCloneCfg{})
-					n.life++
-				}
-			},
-		})
-		require.NoError(s.t, err)
-		n.groups, n.states = append(n.groups, group), append(n.states, st)
+		n.open(g, n.fs)
 	}
+}
+
+// open opens a replica, after it has installed a seed that is prepared.
+func (n *simNode) open(g uint32, fs vfs.FS) {
+	s, life := n.sim, n.life
+	l, err := n.store.Log(g, uint64(n.id)+1)
+	require.NoError(s.t, err)
+	require.NoError(s.t, InstallSeed(fs, stateDir(g), l))
+	st := openChain(n, g)
+	var members []uint64
+	for i := range s.nodes {
+		members = append(members, uint64(i)+1)
+	}
+	group, err := OpenGroup(GroupOptions{
+		Group: g, Replica: uint64(n.id) + 1, Members: members, Log: l, State: st, Clock: n.clock, CutEntries: 20, CutBytes: 2 << 10, MessageBytes: simMessage, Logger: slog.New(slog.DiscardHandler),
+		Send: func(ms []*pb.Message) {
+			if n.life != life {
+				return
+			}
+			s.send(g, n.id, ms)
+			if !s.calm && s.rng.IntN(400) == 0 {
+				n.fail()
+			}
+		},
+		Behind: func(_, index uint64) {
+			if n.life == life {
+				s.behind = append(s.behind, seeding{n, life, g, index})
+			}
+		},
+	})
+	require.NoError(s.t, err)
+	n.groups[g], n.states[g], n.cut[g] = group, st, l.first-1
+}
+
+// fail makes the power fail now: nothing that the process does from here on survives.
+func (n *simNode) fail() {
+	n.left = n.fs.CrashClone(vfs.CrashCloneCfg{})
+	n.life++
+}
+
+// seeding is a replica that has to be seeded, with an entry at least.
+type seeding struct {
+	node  *simNode
+	life  int
+	group uint32
+	index uint64
+}
+
+// seed seeds a replica from any other one. The power may fail in between.
+func (s *simulation) seed(to seeding) {
+	n, g := to.node, to.group
+	from := s.nodes[s.rng.IntN(len(s.nodes))]
+	if n.life != to.life || from.store == nil || from == n || from.groups[g].applied < to.index {
+		return // the leader asks again
+	}
+	at, err := from.groups[g].Snapshot()
+	require.NoError(s.t, err)
+	from.states[g].flush()
+	require.NoError(s.t, from.fs.RemoveAll("copy"))
+	require.NoError(s.t, from.states[g].db.Checkpoint("copy"))
+	dir := SeedDir(stateDir(g))
+	crash := -1
+	if !s.calm && s.rng.IntN(3) == 0 {
+		crash = s.rng.IntN(30)
+	}
+	fs := errorfs.Wrap(n.fs, errorfs.InjectorFunc(func(errorfs.Op) error {
+		if crash--; crash == 0 {
+			n.fail()
+			s.count["crashes while seeding"]++
+		}
+		return nil
+	}))
+	require.NoError(s.t, fs.RemoveAll(dir))
+	_, err = vfs.Clone(from.fs, fs, "copy", dir, vfs.CloneSync)
+	require.NoError(s.t, err)
+	if !n.groups[g].Lacks(at) {
+		s.count["seeds in vain"]++
+		return
+	}
+	require.NoError(s.t, PrepareSeed(fs, stateDir(g), at))
+	n.groups[g].Close()
+	require.NoError(s.t, n.states[g].db.Close())
+	n.open(g, fs)
+	s.count["seeds"]++
 }
 
 // stop ends the node's process; crash also discards its unsynced writes.
@@ -205,6 +270,9 @@ func (n *simNode) stop(crash bool) {
 		n.fs = n.fs.CrashClone(vfs.CrashCloneCfg{})
 	}
 	n.up = n.sim.now + time.Duration(n.sim.rng.IntN(3000)>>(2*n.sim.rng.IntN(3)))*time.Millisecond
+	if n.sim.rng.IntN(2) == 0 {
+		n.up += 6 * time.Second // the others cut what it lacks
+	}
 	n.sim.count["stops"]++
 	for _, st := range n.states {
 		require.NoError(n.sim.t, st.db.Close())
@@ -254,8 +322,11 @@ func (s *simulation) propose(n *simNode, group uint32) {
 	s.next++
 	number, life := s.next, n.life
 	size := s.rng.IntN(50)
-	if s.rng.IntN(8) == 0 {
+	switch {
+	case s.rng.IntN(8) == 0:
 		size = s.rng.IntN(5 * simMessage)
+	case s.rng.IntN(16) == 0:
+		size = s.rng.IntN(24 * simMessage)
 	}
 	command := append(binary.BigEndian.AppendUint64(nil, number), make([]byte, size)...)
 	h := &s.known[group]
@@ -292,7 +363,7 @@ func (s *simulation) read(n *simNode, group uint32) {
 			return
 		}
 		if err != nil {
-			require.ErrorIs(s.t, err, ErrNoQuorum)
+			require.True(s.t, errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrStopped), "%v", err) // it is seeded
 			return
 		}
 		s.count["reads"]++
@@ -357,6 +428,11 @@ func (s *simulation) step() {
 	}
 	if !s.calm {
 		s.fault()
+	}
+	behind := s.behind
+	s.behind = nil
+	for _, b := range behind {
+		s.seed(b)
 	}
 	var due []message
 	s.queue = slices.DeleteFunc(s.queue, func(m message) bool {
@@ -510,7 +586,7 @@ func simulate(t *testing.T, seed uint64, steps int) *simulation {
 // clocks, and leadership transfers. All replicas apply the same commands in the same order, exactly once. No acknowledged
 // command is lost and no rejected one applied. Reads and lease holders see all previously acknowledged commands.
 func TestSimulation(t *testing.T) {
-	first, n := uint64(0), seeds(4)
+	first, n := uint64(0), seeds(16)
 	if testing.Short() {
 		n = 2
 	}
@@ -527,10 +603,10 @@ func TestSimulation(t *testing.T) {
 			t.Logf("trace %x, %v", s.trace, s.count)
 		})
 	}
-	if n != 4 {
+	if n != 16 {
 		return
 	}
-	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "confirmed", "unconfirmed", "stops", "transfers", "cuts"} {
+	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "confirmed", "unconfirmed", "stops", "transfers", "cuts", "seeds", "crashes while seeding"} {
 		require.Positive(t, total[what], "no seed has "+what)
 	}
 }

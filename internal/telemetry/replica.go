@@ -42,6 +42,10 @@ func newReplicas(s Replicas) *replicaCollector {
 	add(prometheus.CounterValue, "committed_entries_total", "Index of the last entry that a quorum has.", func(s *replica.GroupStatus) float64 { return float64(s.Commit) })
 	add(prometheus.CounterValue, "applied_entries_total", "Index of the last entry that the replica has applied.", func(s *replica.GroupStatus) float64 { return float64(s.Applied) })
 	add(prometheus.GaugeValue, "log_entries", "Entries in the log of the replica.", func(s *replica.GroupStatus) float64 { return float64(s.LastIndex + 1 - s.FirstIndex) })
+	add(prometheus.GaugeValue, "log_bytes", "Bytes of the entries in the log of the replica, about.", func(s *replica.GroupStatus) float64 { return float64(s.LogBytes) })
+	add(prometheus.CounterValue, "seeds_total", "Times that the replica was seeded with the state of another one.", func(s *replica.GroupStatus) float64 { return float64(s.Seeds) })
+	add(prometheus.GaugeValue, "seed_bytes", "Size of the state that the replica is being seeded with, 0 if it is not.", func(s *replica.GroupStatus) float64 { return float64(s.SeedBytes) })
+	add(prometheus.GaugeValue, "seeded_bytes", "Bytes of the seed that have arrived.", func(s *replica.GroupStatus) float64 { return float64(s.SeededBytes) })
 	add(prometheus.GaugeValue, "pending_proposals", "Changes that were proposed and are not applied yet.", func(s *replica.GroupStatus) float64 { return float64(s.Proposals) })
 	return c
 }

@@ -47,7 +47,7 @@ type Part struct {
 func OpenParts(opts Options, no int) (_ *Parts, err error) {
 	var log *replicated
 	if opts.Replicas > 0 {
-		if log, err = openLog(&opts, nil); err != nil {
+		if log, err = openLog(&opts, nil, nil); err != nil {
 			return nil, err
 		}
 	}

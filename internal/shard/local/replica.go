@@ -39,8 +39,9 @@ type replicated struct {
 	ended    error // of the log store
 }
 
-// openLog opens the log of a directory. send passes messages on to other processes; nil if there are none.
-func openLog(opts *Options, send func(group uint32, messages []*replica.Message)) (*replicated, error) {
+// openLog opens the log of a directory. send passes messages on to other processes and behind asks for a seed, see replica.HostOptions;
+// both are nil if there are no other processes.
+func openLog(opts *Options, send func(group uint32, messages []*replica.Message), behind func(group uint32, leader, index uint64)) (*replicated, error) {
 	opts.EnsureDefaults()
 	dir := opts.FS.PathJoin(opts.Dir, logName)
 	if err := storage.MakeDir(opts.FS, dir); err != nil {
@@ -51,7 +52,7 @@ func openLog(opts *Options, send func(group uint32, messages []*replica.Message)
 	if r.logs, err = replica.OpenLogStore(replica.LogStoreOptions{Dir: dir, FS: opts.FS, MemtableBytes: logMemtable, Logger: opts.Logger}); err != nil {
 		return nil, err
 	}
-	r.host = replica.NewHost(replica.HostOptions{Store: r.logs, Send: send, CutBytes: opts.Tuning.LogBytes, Logger: opts.Logger})
+	r.host = replica.NewHost(replica.HostOptions{Store: r.logs, Send: send, Behind: behind, CutBytes: opts.Tuning.LogBytes, Logger: opts.Logger})
 	return r, nil
 }
 

@@ -303,7 +303,7 @@ func FuzzCommand(f *testing.F) {
 func TestReplicasDirectory(t *testing.T) {
 	layout := shard.Layout{Processes: 3, Shards: 3, Replicas: 3}
 	open := func(fs vfs.FS, l shard.Layout, process int) error {
-		r, err := OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, l, process, func(uint32, []*replica.Message) {})
+		r, err := OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, l, process, Network{Send: func(uint32, []*replica.Message) {}})
 		if err == nil {
 			require.NoError(t, r.Close())
 		}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -38,10 +40,11 @@ const (
 
 // Replicas is a data directory with replicas of the shards of graphs:
 //
-//	LOCK              held while a process has the directory open
-//	log/              the logs of all replicas
-//	replicas/LAYOUT   the layout, and which of its processes this is
-//	replicas/0002/    the shards with number 2; see Parts
+//	LOCK                 held while a process has the directory open
+//	log/                 the logs of all replicas
+//	replicas/LAYOUT      the layout, and which of its processes this is
+//	replicas/0002/       the shards with number 2; see Parts
+//	replicas/0002.seed/  another state of them, while it arrives
 type Replicas struct {
 	layout  shard.Layout
 	process int
@@ -49,7 +52,20 @@ type Replicas struct {
 	shared  *storage.Shared
 	lock    io.Closer
 	log     *replicated
-	parts   map[int]*Parts
+	network Network
+
+	mu    sync.Mutex
+	parts map[int]*Parts
+
+	seeds seedings
+}
+
+// Network reaches the other processes of a cluster.
+type Network struct {
+	// Send passes messages on. It does not wait, and may lose them.
+	Send func(group uint32, messages []*replica.Message)
+	// Seed has a process copy its shards with a number, with a log entry at least.
+	Seed func(ctx context.Context, process, no int, index uint64) (SeedCopy, error)
 }
 
 // layoutRecord is the content of LAYOUT.
@@ -58,9 +74,8 @@ type layoutRecord struct {
 	Process int `json:"process"`
 }
 
-// OpenReplicas opens the data directory of a process of a cluster, making it if it is not there, and starts its replicas. send passes
-// messages on to other processes: it does not wait, and may lose them.
-func OpenReplicas(opts Options, layout shard.Layout, process int, send func(group uint32, messages []*replica.Message)) (_ *Replicas, err error) {
+// OpenReplicas opens the data directory of a process of a cluster, making it if it is not there, and starts its replicas.
+func OpenReplicas(opts Options, layout shard.Layout, process int, network Network) (_ *Replicas, err error) {
 	opts.EnsureDefaults()
 	opts.Shards, opts.Replicas = layout.Shards, layout.Replicas
 	if err := opts.Validate(); err != nil {
@@ -72,7 +87,8 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, send func(grou
 	if err := storage.MakeDir(opts.FS, opts.FS.PathJoin(opts.Dir, replicasDir)); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	r := &Replicas{layout: layout, process: process, opts: opts, parts: map[int]*Parts{}}
+	r := &Replicas{layout: layout, process: process, opts: opts, network: network, parts: map[int]*Parts{}}
+	r.seeds.init(layout)
 	if r.lock, err = lockDir(&opts); err != nil {
 		return nil, err
 	}
@@ -95,26 +111,43 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, send func(grou
 	if err := dropCheckpoints(opts.FS, opts.Dir); err != nil {
 		return nil, fmt.Errorf("remove an old checkpoint: %w", err)
 	}
-	if r.log, err = openLog(&opts, send); err != nil {
+	if r.log, err = openLog(&opts, network.Send, r.behind); err != nil {
 		return nil, err
 	}
 	for no := range layout.Shards {
 		if !slices.Contains(layout.Keepers(no), process) {
 			continue
 		}
-		o := opts
-		o.Dir = opts.FS.PathJoin(opts.Dir, replicasDir, fmt.Sprintf("%04d", no))
-		if r.parts[no], err = openParts(o, no, r.log, Member(process), r.shared); err != nil {
+		l, err := r.log.logs.Log(uint32(no), Member(process))
+		if err != nil {
+			return nil, err
+		}
+		if r.parts[no], err = r.open(no, l); err != nil {
 			delete(r.parts, no)
 			return nil, err
 		}
 	}
-	for no, p := range r.parts {
+	for no, p := range r.all() {
 		if err := p.start(Member(process), members(layout, no)); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
+}
+
+// dir is the directory of the shards with a number.
+func (r *Replicas) dir(no int) string {
+	return r.opts.FS.PathJoin(r.opts.Dir, replicasDir, fmt.Sprintf("%04d", no))
+}
+
+// open opens the shards with a number, whose log is l, after it has installed a seed that is prepared.
+func (r *Replicas) open(no int, l *replica.Log) (*Parts, error) {
+	if err := replica.InstallSeed(r.opts.FS, r.dir(no), l); err != nil {
+		return nil, fmt.Errorf("seed shard %d: %w", no, err)
+	}
+	o := r.opts
+	o.Dir = r.dir(no)
+	return openParts(o, no, r.log, Member(r.process), r.shared)
 }
 
 // checkLayout compares the layout with that which the directory was made with.
@@ -173,18 +206,29 @@ func (r *Replicas) Process() int { return r.process }
 func (r *Replicas) Host() *replica.Host { return r.log.host }
 
 // Parts returns the shards with a number, nil if this process keeps none.
-func (r *Replicas) Parts(no int) *Parts { return r.parts[no] }
+func (r *Replicas) Parts(no int) *Parts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.parts[no]
+}
+
+// all returns the shards by their number.
+func (r *Replicas) all() map[int]*Parts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.parts)
+}
 
 // Lead opens the graphs of the cluster for its leader, which reaches all shards through opts.Peers.
 func (r *Replicas) Lead(ctx context.Context, peers storage.Peers) (*Store, error) {
 	opts := r.opts
 	opts.Peers = peers
-	return openLeading(ctx, opts, r.shared, r.parts[0].Held())
+	return openLeading(ctx, opts, r.shared, r.Parts(0).Held())
 }
 
 // Writable says why one of the shards cannot be written to, or nil.
 func (r *Replicas) Writable() error {
-	for _, p := range r.parts {
+	for _, p := range r.all() {
 		if err := p.Writable(); err != nil {
 			return err
 		}
@@ -195,7 +239,7 @@ func (r *Replicas) Writable() error {
 // CopiedFile opens a file of a copy of any of the shards.
 func (r *Replicas) CopiedFile(id uint64, path string) (f io.ReadCloser, err error) {
 	err = notFound("there is no copy %x", id)
-	for _, p := range r.parts {
+	for _, p := range r.all() {
 		if f, err = p.CopiedFile(id, path); err == nil {
 			return f, nil
 		}
@@ -207,7 +251,7 @@ func (r *Replicas) CopiedFile(id uint64, path string) (f io.ReadCloser, err erro
 func (r *Replicas) Stats() map[string][]storage.Stats {
 	out := map[string][]storage.Stats{}
 	for no := range r.layout.Shards {
-		if p := r.parts[no]; p != nil {
+		if p := r.Parts(no); p != nil {
 			for name, s := range p.Stats() {
 				out[name] = append(out[name], s...)
 			}
@@ -225,16 +269,15 @@ func (r *Replicas) SetTopologyBytes(n int64) { r.shared.Topology().SetBudget(int
 // Expired tells of no deletions: the leader makes them.
 func (r *Replicas) Expired() map[string][2]uint64 { return nil }
 
-// Replicas returns the status of the replicas, by their groups.
-func (r *Replicas) Replicas() map[uint32]replica.GroupStatus { return r.log.host.Status() }
-
 // Close stops the replicas and closes all shards, which must no longer be in use, and frees the directory.
 func (r *Replicas) Close() error {
 	var errs []error
+	r.seeds.end()
 	if r.log != nil {
 		errs = append(errs, r.log.close())
 	}
-	for _, p := range r.parts {
+	r.seeds.running.Wait()
+	for _, p := range r.all() {
 		errs = append(errs, p.Close())
 	}
 	r.shared.Close()

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 
 	"google.golang.org/grpc"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -50,11 +52,16 @@ func (c *copier) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.CopyRes
 		}
 	}()
 	for step := first; ; {
+		answer := &pb.CopyResponse{}
 		switch s := step.GetStep().(type) {
 		case *pb.CopyRequest_Flush:
 			err = parts.Flush(ctx, partOf(s.Flush))
 		case *pb.CopyRequest_Take:
 			err = parts.Take(ctx, made, partOf(s.Take.GetGraph()), s.Take.GetEpoch(), s.Take.GetVersion())
+		case *pb.CopyRequest_Seed:
+			var at replica.Snapshot
+			at, err = parts.Seed(ctx, made, s.Seed.GetIndex())
+			answer.Seed = &pb.Seeded{Index: at.Index, Term: at.Term}
 		case *pb.CopyRequest_List:
 			var files []shard.CheckpointFile
 			if files, err = parts.List(ctx, made); err == nil {
@@ -71,7 +78,7 @@ func (c *copier) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.CopyRes
 			return toStatus(err)
 		}
 		if _, listed := step.GetStep().(*pb.CopyRequest_List); !listed {
-			if err := stream.Send(&pb.CopyResponse{}); err != nil {
+			if err := stream.Send(answer); err != nil {
 				return err
 			}
 		}
@@ -201,6 +208,7 @@ type peerCopy struct {
 	c      pb.CopyServiceClient
 	cancel context.CancelFunc
 	stream grpc.BidiStreamingClient[pb.CopyRequest, pb.CopyResponse]
+	at     replica.Snapshot // of a seed
 }
 
 // Copy implements storage.Peers.
@@ -211,8 +219,31 @@ func (p *Peers) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy, 
 	return copyAt(ctx, fmt.Sprintf("shard %d", no), p.conns[no], no, id, p.epoch.Load())
 }
 
+// seed has another process copy its shards for a replica of this one; see local.Network.
+func (p *Process) seed(ctx context.Context, process, no int, index uint64) (local.SeedCopy, error) {
+	w, err := beginCopy(ctx, fmt.Sprintf("process %d", process), p.conns[process], no, rand.Uint64(), 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.tell(&pb.CopyRequest{Step: &pb.CopyRequest_Seed{Seed: &pb.Seed{Index: index}}}); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// Snapshot implements local.SeedCopy.
+func (w *peerCopy) Snapshot() replica.Snapshot { return w.at }
+
 // copyAt begins a copy of shards at another process.
 func copyAt(ctx context.Context, who string, conn *grpc.ClientConn, no int, id, epoch uint64) (storage.PeerCopy, error) {
+	w, err := beginCopy(ctx, who, conn, no, id, epoch)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func beginCopy(ctx context.Context, who string, conn *grpc.ClientConn, no int, id, epoch uint64) (*peerCopy, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &peerCopy{ctx: ctx, who: who, id: id, epoch: epoch, c: pb.NewCopyServiceClient(conn), cancel: cancel}
 	var err error
@@ -239,6 +270,9 @@ func (w *peerCopy) step(r *pb.CopyRequest) (files []shard.CheckpointFile, err er
 		}
 		if files, err = decodeFiles(files, a.GetFiles()); err != nil {
 			return nil, err
+		}
+		if s := a.GetSeed(); s != nil {
+			w.at = replica.Snapshot{Index: s.GetIndex(), Term: s.GetTerm()}
 		}
 		more = a.GetMore()
 	}

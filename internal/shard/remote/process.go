@@ -63,7 +63,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 		p.hints[i].Store(int64(layout.Keepers(i)[0]))
 	}
 	p.transport = newTransport(p.conns)
-	if p.replicas, err = local.OpenReplicas(opts, layout, no, p.transport.send); err != nil {
+	if p.replicas, err = local.OpenReplicas(opts, layout, no, local.Network{Send: p.transport.send, Seed: p.seed}); err != nil {
 		return nil, err
 	}
 	p.serveCalls()

@@ -27,6 +27,7 @@ import (
 type replicated struct {
 	t         *testing.T
 	layout    shard.Layout
+	tuning    local.Tuning
 	addresses []string
 
 	mu        sync.Mutex
@@ -37,8 +38,12 @@ type replicated struct {
 }
 
 func newReplicated(t *testing.T, processes, shards int) *replicated {
+	return newReplicatedTuned(t, processes, shards, local.Tuning{PlaceBlock: 16})
+}
+
+func newReplicatedTuned(t *testing.T, processes, shards int, tuning local.Tuning) *replicated {
 	c := &replicated{
-		t: t, layout: shard.Layout{Processes: processes, Shards: shards, Replicas: 3}, fs: make([]*vfs.MemFS, processes),
+		t: t, tuning: tuning, layout: shard.Layout{Processes: processes, Shards: shards, Replicas: 3}, fs: make([]*vfs.MemFS, processes),
 		listeners: make([]*bufconn.Listener, processes), servers: make([]*grpc.Server, processes), processes: make([]*remote.Process, processes),
 	}
 	for i := range processes {
@@ -75,7 +80,7 @@ func (c *replicated) dial(ctx context.Context, address string) (net.Conn, error)
 
 func (c *replicated) start(i int) {
 	p, err := remote.NewProcess(local.Options{
-		Dir: "data", FS: c.fs[i], Logger: slog.New(slog.DiscardHandler), Tuning: local.Tuning{PlaceBlock: 16},
+		Dir: "data", FS: c.fs[i], Logger: slog.New(slog.DiscardHandler), Tuning: c.tuning,
 	}, c.layout, i, c.addresses, grpc.WithContextDialer(c.dial))
 	require.NoError(c.t, err)
 	s, l := grpc.NewServer(remote.ServerOptions(nil)...), bufconn.Listen(1<<20)

@@ -232,6 +232,7 @@ type CopyRequest struct {
 	//	*CopyRequest_Flush
 	//	*CopyRequest_Take
 	//	*CopyRequest_List
+	//	*CopyRequest_Seed
 	Step isCopyRequest_Step `protobuf_oneof:"step"`
 	// shard is said along with begin.
 	Shard         uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
@@ -312,6 +313,15 @@ func (x *CopyRequest) GetList() bool {
 	return false
 }
 
+func (x *CopyRequest) GetSeed() *Seed {
+	if x != nil {
+		if x, ok := x.Step.(*CopyRequest_Seed); ok {
+			return x.Seed
+		}
+	}
+	return nil
+}
+
 func (x *CopyRequest) GetShard() uint32 {
 	if x != nil {
 		return x.Shard
@@ -342,6 +352,11 @@ type CopyRequest_List struct {
 	List bool `protobuf:"varint,4,opt,name=list,proto3,oneof"`
 }
 
+type CopyRequest_Seed struct {
+	// seed takes all shards, in place of flush and take, for a replica that cannot follow the log.
+	Seed *Seed `protobuf:"bytes,6,opt,name=seed,proto3,oneof"`
+}
+
 func (*CopyRequest_Begin) isCopyRequest_Step() {}
 
 func (*CopyRequest_Flush) isCopyRequest_Step() {}
@@ -349,6 +364,8 @@ func (*CopyRequest_Flush) isCopyRequest_Step() {}
 func (*CopyRequest_Take) isCopyRequest_Step() {}
 
 func (*CopyRequest_List) isCopyRequest_Step() {}
+
+func (*CopyRequest_Seed) isCopyRequest_Step() {}
 
 type Take struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -410,18 +427,66 @@ func (x *Take) GetVersion() uint64 {
 	return 0
 }
 
+// Seed asks for the state that a replica has after its last log entry.
+type Seed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// index is of the entry that the state must have at least.
+	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Seed) Reset() {
+	*x = Seed{}
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Seed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Seed) ProtoMessage() {}
+
+func (x *Seed) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Seed.ProtoReflect.Descriptor instead.
+func (*Seed) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Seed) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
 type CopyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Files []*CopiedFile          `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
 	// more files follow.
-	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	// seed answers seed.
+	Seed          *Seeded `protobuf:"bytes,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CopyResponse) Reset() {
 	*x = CopyResponse{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[5]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +498,7 @@ func (x *CopyResponse) String() string {
 func (*CopyResponse) ProtoMessage() {}
 
 func (x *CopyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[5]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +511,7 @@ func (x *CopyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResponse.ProtoReflect.Descriptor instead.
 func (*CopyResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CopyResponse) GetFiles() []*CopiedFile {
@@ -463,6 +528,66 @@ func (x *CopyResponse) GetMore() bool {
 	return false
 }
 
+func (x *CopyResponse) GetSeed() *Seeded {
+	if x != nil {
+		return x.Seed
+	}
+	return nil
+}
+
+// Seeded names the state that was taken: the log entry after which it is.
+type Seeded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Seeded) Reset() {
+	*x = Seeded{}
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Seeded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Seeded) ProtoMessage() {}
+
+func (x *Seeded) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Seeded.ProtoReflect.Descriptor instead.
+func (*Seeded) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Seeded) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Seeded) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
 type CheckFilesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         *PartOf                `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
@@ -473,7 +598,7 @@ type CheckFilesRequest struct {
 
 func (x *CheckFilesRequest) Reset() {
 	*x = CheckFilesRequest{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[6]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +610,7 @@ func (x *CheckFilesRequest) String() string {
 func (*CheckFilesRequest) ProtoMessage() {}
 
 func (x *CheckFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[6]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +623,7 @@ func (x *CheckFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFilesRequest.ProtoReflect.Descriptor instead.
 func (*CheckFilesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CheckFilesRequest) GetGraph() *PartOf {
@@ -526,7 +651,7 @@ type CheckFilesResponse struct {
 
 func (x *CheckFilesResponse) Reset() {
 	*x = CheckFilesResponse{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[7]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +663,7 @@ func (x *CheckFilesResponse) String() string {
 func (*CheckFilesResponse) ProtoMessage() {}
 
 func (x *CheckFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[7]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +676,7 @@ func (x *CheckFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFilesResponse.ProtoReflect.Descriptor instead.
 func (*CheckFilesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CheckFilesResponse) GetFiles() uint64 {
@@ -585,7 +710,7 @@ type BadFile struct {
 
 func (x *BadFile) Reset() {
 	*x = BadFile{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[8]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -597,7 +722,7 @@ func (x *BadFile) String() string {
 func (*BadFile) ProtoMessage() {}
 
 func (x *BadFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[8]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -610,7 +735,7 @@ func (x *BadFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BadFile.ProtoReflect.Descriptor instead.
 func (*BadFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BadFile) GetFile() string {
@@ -637,7 +762,7 @@ type FileRequest struct {
 
 func (x *FileRequest) Reset() {
 	*x = FileRequest{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +774,7 @@ func (x *FileRequest) String() string {
 func (*FileRequest) ProtoMessage() {}
 
 func (x *FileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +787,7 @@ func (x *FileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileRequest.ProtoReflect.Descriptor instead.
 func (*FileRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FileRequest) GetCopy() uint64 {
@@ -688,7 +813,7 @@ type FileResponse struct {
 
 func (x *FileResponse) Reset() {
 	*x = FileResponse{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +825,7 @@ func (x *FileResponse) String() string {
 func (*FileResponse) ProtoMessage() {}
 
 func (x *FileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +838,7 @@ func (x *FileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileResponse.ProtoReflect.Descriptor instead.
 func (*FileResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FileResponse) GetData() []byte {
@@ -733,7 +858,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +870,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +883,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -787,7 +912,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +924,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +937,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CheckResponse) GetStage() string {
@@ -851,7 +976,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +988,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +1001,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CheckReport) GetVertices() uint64 {
@@ -941,7 +1066,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1078,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1091,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -1023,21 +1148,28 @@ const file_hopgate_shard_v1_maintain_proto_rawDesc = "" +
 	"CopiedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xb9\x01\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xe7\x01\n" +
 	"\vCopyRequest\x12\x16\n" +
 	"\x05begin\x18\x01 \x01(\x06H\x00R\x05begin\x120\n" +
 	"\x05flush\x18\x02 \x01(\v2\x18.hopgate.shard.v1.PartOfH\x00R\x05flush\x12,\n" +
 	"\x04take\x18\x03 \x01(\v2\x16.hopgate.shard.v1.TakeH\x00R\x04take\x12\x14\n" +
-	"\x04list\x18\x04 \x01(\bH\x00R\x04list\x12\x14\n" +
+	"\x04list\x18\x04 \x01(\bH\x00R\x04list\x12,\n" +
+	"\x04seed\x18\x06 \x01(\v2\x16.hopgate.shard.v1.SeedH\x00R\x04seed\x12\x14\n" +
 	"\x05shard\x18\x05 \x01(\rR\x05shardB\x06\n" +
 	"\x04step\"f\n" +
 	"\x04Take\x12.\n" +
 	"\x05graph\x18\x01 \x01(\v2\x18.hopgate.shard.v1.PartOfR\x05graph\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x04R\aversion\"V\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\"\x1c\n" +
+	"\x04Seed\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\"\x84\x01\n" +
 	"\fCopyResponse\x122\n" +
 	"\x05files\x18\x01 \x03(\v2\x1c.hopgate.shard.v1.CopiedFileR\x05files\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"Y\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12,\n" +
+	"\x04seed\x18\x03 \x01(\v2\x18.hopgate.shard.v1.SeededR\x04seed\"2\n" +
+	"\x06Seeded\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"Y\n" +
 	"\x11CheckFilesRequest\x12.\n" +
 	"\x05graph\x18\x01 \x01(\v2\x18.hopgate.shard.v1.PartOfR\x05graph\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\"m\n" +
@@ -1099,52 +1231,56 @@ func file_hopgate_shard_v1_maintain_proto_rawDescGZIP() []byte {
 	return file_hopgate_shard_v1_maintain_proto_rawDescData
 }
 
-var file_hopgate_shard_v1_maintain_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_hopgate_shard_v1_maintain_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_hopgate_shard_v1_maintain_proto_goTypes = []any{
 	(*CheckpointRequest)(nil),     // 0: hopgate.shard.v1.CheckpointRequest
 	(*CheckpointResponse)(nil),    // 1: hopgate.shard.v1.CheckpointResponse
 	(*CopiedFile)(nil),            // 2: hopgate.shard.v1.CopiedFile
 	(*CopyRequest)(nil),           // 3: hopgate.shard.v1.CopyRequest
 	(*Take)(nil),                  // 4: hopgate.shard.v1.Take
-	(*CopyResponse)(nil),          // 5: hopgate.shard.v1.CopyResponse
-	(*CheckFilesRequest)(nil),     // 6: hopgate.shard.v1.CheckFilesRequest
-	(*CheckFilesResponse)(nil),    // 7: hopgate.shard.v1.CheckFilesResponse
-	(*BadFile)(nil),               // 8: hopgate.shard.v1.BadFile
-	(*FileRequest)(nil),           // 9: hopgate.shard.v1.FileRequest
-	(*FileResponse)(nil),          // 10: hopgate.shard.v1.FileResponse
-	(*CheckRequest)(nil),          // 11: hopgate.shard.v1.CheckRequest
-	(*CheckResponse)(nil),         // 12: hopgate.shard.v1.CheckResponse
-	(*CheckReport)(nil),           // 13: hopgate.shard.v1.CheckReport
-	(*CheckFinding)(nil),          // 14: hopgate.shard.v1.CheckFinding
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*PartOf)(nil),                // 16: hopgate.shard.v1.PartOf
+	(*Seed)(nil),                  // 5: hopgate.shard.v1.Seed
+	(*CopyResponse)(nil),          // 6: hopgate.shard.v1.CopyResponse
+	(*Seeded)(nil),                // 7: hopgate.shard.v1.Seeded
+	(*CheckFilesRequest)(nil),     // 8: hopgate.shard.v1.CheckFilesRequest
+	(*CheckFilesResponse)(nil),    // 9: hopgate.shard.v1.CheckFilesResponse
+	(*BadFile)(nil),               // 10: hopgate.shard.v1.BadFile
+	(*FileRequest)(nil),           // 11: hopgate.shard.v1.FileRequest
+	(*FileResponse)(nil),          // 12: hopgate.shard.v1.FileResponse
+	(*CheckRequest)(nil),          // 13: hopgate.shard.v1.CheckRequest
+	(*CheckResponse)(nil),         // 14: hopgate.shard.v1.CheckResponse
+	(*CheckReport)(nil),           // 15: hopgate.shard.v1.CheckReport
+	(*CheckFinding)(nil),          // 16: hopgate.shard.v1.CheckFinding
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*PartOf)(nil),                // 18: hopgate.shard.v1.PartOf
 }
 var file_hopgate_shard_v1_maintain_proto_depIdxs = []int32{
 	2,  // 0: hopgate.shard.v1.CheckpointResponse.files:type_name -> hopgate.shard.v1.CopiedFile
-	15, // 1: hopgate.shard.v1.CheckpointResponse.taken:type_name -> google.protobuf.Timestamp
-	16, // 2: hopgate.shard.v1.CopyRequest.flush:type_name -> hopgate.shard.v1.PartOf
+	17, // 1: hopgate.shard.v1.CheckpointResponse.taken:type_name -> google.protobuf.Timestamp
+	18, // 2: hopgate.shard.v1.CopyRequest.flush:type_name -> hopgate.shard.v1.PartOf
 	4,  // 3: hopgate.shard.v1.CopyRequest.take:type_name -> hopgate.shard.v1.Take
-	16, // 4: hopgate.shard.v1.Take.graph:type_name -> hopgate.shard.v1.PartOf
-	2,  // 5: hopgate.shard.v1.CopyResponse.files:type_name -> hopgate.shard.v1.CopiedFile
-	16, // 6: hopgate.shard.v1.CheckFilesRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	8,  // 7: hopgate.shard.v1.CheckFilesResponse.bad:type_name -> hopgate.shard.v1.BadFile
-	13, // 8: hopgate.shard.v1.CheckResponse.report:type_name -> hopgate.shard.v1.CheckReport
-	14, // 9: hopgate.shard.v1.CheckReport.findings:type_name -> hopgate.shard.v1.CheckFinding
-	0,  // 10: hopgate.shard.v1.MaintainService.Checkpoint:input_type -> hopgate.shard.v1.CheckpointRequest
-	11, // 11: hopgate.shard.v1.MaintainService.Check:input_type -> hopgate.shard.v1.CheckRequest
-	3,  // 12: hopgate.shard.v1.CopyService.Copy:input_type -> hopgate.shard.v1.CopyRequest
-	6,  // 13: hopgate.shard.v1.CopyService.CheckFiles:input_type -> hopgate.shard.v1.CheckFilesRequest
-	9,  // 14: hopgate.shard.v1.CopyService.File:input_type -> hopgate.shard.v1.FileRequest
-	1,  // 15: hopgate.shard.v1.MaintainService.Checkpoint:output_type -> hopgate.shard.v1.CheckpointResponse
-	12, // 16: hopgate.shard.v1.MaintainService.Check:output_type -> hopgate.shard.v1.CheckResponse
-	5,  // 17: hopgate.shard.v1.CopyService.Copy:output_type -> hopgate.shard.v1.CopyResponse
-	7,  // 18: hopgate.shard.v1.CopyService.CheckFiles:output_type -> hopgate.shard.v1.CheckFilesResponse
-	10, // 19: hopgate.shard.v1.CopyService.File:output_type -> hopgate.shard.v1.FileResponse
-	15, // [15:20] is the sub-list for method output_type
-	10, // [10:15] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	5,  // 4: hopgate.shard.v1.CopyRequest.seed:type_name -> hopgate.shard.v1.Seed
+	18, // 5: hopgate.shard.v1.Take.graph:type_name -> hopgate.shard.v1.PartOf
+	2,  // 6: hopgate.shard.v1.CopyResponse.files:type_name -> hopgate.shard.v1.CopiedFile
+	7,  // 7: hopgate.shard.v1.CopyResponse.seed:type_name -> hopgate.shard.v1.Seeded
+	18, // 8: hopgate.shard.v1.CheckFilesRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	10, // 9: hopgate.shard.v1.CheckFilesResponse.bad:type_name -> hopgate.shard.v1.BadFile
+	15, // 10: hopgate.shard.v1.CheckResponse.report:type_name -> hopgate.shard.v1.CheckReport
+	16, // 11: hopgate.shard.v1.CheckReport.findings:type_name -> hopgate.shard.v1.CheckFinding
+	0,  // 12: hopgate.shard.v1.MaintainService.Checkpoint:input_type -> hopgate.shard.v1.CheckpointRequest
+	13, // 13: hopgate.shard.v1.MaintainService.Check:input_type -> hopgate.shard.v1.CheckRequest
+	3,  // 14: hopgate.shard.v1.CopyService.Copy:input_type -> hopgate.shard.v1.CopyRequest
+	8,  // 15: hopgate.shard.v1.CopyService.CheckFiles:input_type -> hopgate.shard.v1.CheckFilesRequest
+	11, // 16: hopgate.shard.v1.CopyService.File:input_type -> hopgate.shard.v1.FileRequest
+	1,  // 17: hopgate.shard.v1.MaintainService.Checkpoint:output_type -> hopgate.shard.v1.CheckpointResponse
+	14, // 18: hopgate.shard.v1.MaintainService.Check:output_type -> hopgate.shard.v1.CheckResponse
+	6,  // 19: hopgate.shard.v1.CopyService.Copy:output_type -> hopgate.shard.v1.CopyResponse
+	9,  // 20: hopgate.shard.v1.CopyService.CheckFiles:output_type -> hopgate.shard.v1.CheckFilesResponse
+	12, // 21: hopgate.shard.v1.CopyService.File:output_type -> hopgate.shard.v1.FileResponse
+	17, // [17:22] is the sub-list for method output_type
+	12, // [12:17] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_maintain_proto_init() }
@@ -1158,6 +1294,7 @@ func file_hopgate_shard_v1_maintain_proto_init() {
 		(*CopyRequest_Flush)(nil),
 		(*CopyRequest_Take)(nil),
 		(*CopyRequest_List)(nil),
+		(*CopyRequest_Seed)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1165,7 +1302,7 @@ func file_hopgate_shard_v1_maintain_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_maintain_proto_rawDesc), len(file_hopgate_shard_v1_maintain_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -1,0 +1,299 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// SeedCopy is the state of another replica: a copy of its files, which lasts until Close.
+type SeedCopy interface {
+	// Snapshot names the state.
+	Snapshot() replica.Snapshot
+	Files() ([]storage.CopiedFile, error)
+	Open(path string) (io.ReadCloser, error)
+	Close() error
+}
+
+// Seed copies all shards for another replica. It fails if the log entry with an index was not applied here yet.
+func (s *Parts) Seed(ctx context.Context, c *Checkpoint, index uint64) (replica.Snapshot, error) {
+	if s.log == nil {
+		return replica.Snapshot{}, misuse("a shard without replicas seeds no other")
+	}
+	// Most of the data is written before the replica waits for the rest.
+	for _, p := range s.all() {
+		if p.enter() != nil {
+			continue // it is being dropped
+		}
+		err := p.Flush(ctx)
+		p.leave()
+		if err != nil {
+			return replica.Snapshot{}, err
+		}
+	}
+	return s.log.host.Snapshot(ctx, uint32(s.no), index, func() error {
+		fs := s.opts.FS
+		if err := fs.MkdirAll(fs.PathJoin(c.dir, "graphs"), 0o755); err != nil {
+			return err
+		}
+		for _, p := range s.all() {
+			dir := c.graphDir(p.name)
+			if err := fs.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			if err := p.Checkpoint(p.Epoch(), storage.Dir(dir, s.no)); err != nil {
+				return fmt.Errorf("copy graph %s: %w", p.name, err)
+			}
+			if err := writeManifest(fs, dir, p.m); err != nil {
+				return err
+			}
+			c.graphs = append(c.graphs, p.name)
+		}
+		return nil
+	})
+}
+
+// seedings are the replicas of a process that are being seeded.
+type seedings struct {
+	ctx     context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+	shards  []seeding
+}
+
+// seeding is how far the seeding of a replica is.
+type seeding struct {
+	on          atomic.Bool
+	size, there atomic.Uint64 // bytes of the seed
+	done        atomic.Uint64 // seeds that were installed
+}
+
+func (s *seedings) init(layout shard.Layout) {
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.shards = make([]seeding, layout.Shards)
+}
+
+// behind seeds a replica, unless it is being seeded; see replica.GroupOptions.
+func (r *Replicas) behind(group uint32, leader, index uint64) {
+	if !r.seeds.shards[group].on.CompareAndSwap(false, true) {
+		return
+	}
+	r.seeds.running.Go(func() {
+		s := &r.seeds.shards[group]
+		defer s.on.Store(false)
+		log := r.opts.Logger.With(slog.Uint64("shard", uint64(group)))
+		log.Info("the replica is seeded: its next log entry is in no log any more", slog.Uint64("entry", index))
+		err := r.seed(r.seeds.ctx, int(group), Process(leader), index)
+		switch {
+		case err == nil:
+			s.done.Add(1)
+			log.Info("the replica is seeded", slog.Uint64("bytes", s.size.Load()))
+		case errors.Is(err, replica.ErrNotBehind), r.seeds.ctx.Err() != nil:
+		default:
+			log.Warn("the replica is not seeded yet", slog.Any("error", err))
+		}
+	})
+}
+
+// seed replaces a replica's state by that of another one, of the leader last, which has enough to do.
+func (r *Replicas) seed(ctx context.Context, no, leader int, index uint64) error {
+	var errs []error
+	sources := slices.DeleteFunc(r.layout.Keepers(no), func(p int) bool { return p == r.process || p == leader })
+	for _, from := range append(sources, leader) {
+		at, err := r.fetch(ctx, from, no, index)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("process %d: %w", from, err))
+			continue
+		}
+		return r.log.host.Install(ctx, uint32(no), at, func(l *replica.Log) (replica.State, error) {
+			fs, dir := r.opts.FS, r.dir(no)
+			if err := replica.PrepareSeed(fs, dir, at); err != nil {
+				return nil, err
+			}
+			old := r.Parts(no)
+			if err := old.Close(); err != nil {
+				return nil, err
+			}
+			p, err := r.open(no, l)
+			if err != nil {
+				return nil, err
+			}
+			r.mu.Lock()
+			r.parts[no] = p
+			r.mu.Unlock()
+			return partsState{p}, nil
+		})
+	}
+	return errors.Join(errs...)
+}
+
+// fetch puts the state of another process's replica together in the seed's directory. It takes over the files that are there already,
+// of an attempt that has failed.
+func (r *Replicas) fetch(ctx context.Context, from, no int, index uint64) (at replica.Snapshot, err error) {
+	c, err := r.network.Seed(ctx, from, no, index)
+	if err != nil {
+		return at, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	files, err := c.Files()
+	if err != nil {
+		return at, err
+	}
+	fs, dir := r.opts.FS, replica.SeedDir(r.dir(no))
+	wanted := map[string]bool{}
+	s := &r.seeds.shards[no]
+	size := uint64(0)
+	for i := range files {
+		f := &files[i]
+		if f.Size < 0 || !filepath.IsLocal(f.Path) || !strings.HasPrefix(f.Path, "graphs/") {
+			return at, fmt.Errorf("a seed has the file %q", f.Path)
+		}
+		wanted[f.Path] = true
+		size += uint64(f.Size)
+	}
+	s.there.Store(0)
+	s.size.Store(size)
+	if err := errors.Join(storage.MakeDir(fs, fs.PathJoin(dir, "graphs")), keepOnly(fs, dir, "", wanted)); err != nil {
+		return at, err
+	}
+	for i := range files {
+		if err := fetchFile(ctx, fs, dir, c, &files[i]); err != nil {
+			return at, fmt.Errorf("file %s: %w", files[i].Path, err)
+		}
+		s.there.Add(uint64(files[i].Size))
+	}
+	o := r.opts
+	id := r.log.logs.ID()
+	o.Dir, o.Replica = dir, &storage.Replica{ID: hex.EncodeToString(id[:])}
+	return c.Snapshot(), errors.Join(syncDirs(fs, dir), writeReplica(&o))
+}
+
+// keepOnly removes the files below rel that are not wanted.
+func keepOnly(fs vfs.FS, dir, rel string, wanted map[string]bool) error {
+	return eachFile(fs, dir, rel, func(path string) error {
+		if wanted[path] {
+			return nil
+		}
+		return fs.Remove(fs.PathJoin(dir, path))
+	}, nil)
+}
+
+// syncDirs makes the names of files durable.
+func syncDirs(fs vfs.FS, dir string) error {
+	return eachFile(fs, dir, "", nil, func(path string) error { return storage.SyncDir(fs, fs.PathJoin(dir, path)) })
+}
+
+// eachFile calls file with each file below rel and after it dir with each directory; both may be nil.
+func eachFile(fs vfs.FS, root, rel string, file, dir func(path string) error) error {
+	names, err := fs.List(fs.PathJoin(root, rel))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := name
+		if rel != "" {
+			path = rel + "/" + name
+		}
+		info, err := fs.Stat(fs.PathJoin(root, path))
+		switch {
+		case err != nil:
+		case info.IsDir():
+			err = eachFile(fs, root, path, file, dir)
+		case file != nil:
+			err = file(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if dir == nil {
+		return nil
+	}
+	return dir(rel)
+}
+
+// fetchFile reads a file of a copy, unless it is there.
+func fetchFile(ctx context.Context, fs vfs.FS, dir string, c SeedCopy, f *storage.CopiedFile) error {
+	name := fs.PathJoin(dir, f.Path)
+	if there, err := fs.Open(name, vfs.SequentialReadsOption); err == nil {
+		err := readSum(ctx, there, io.Discard, f)
+		if err == nil {
+			err = there.Sync()
+		}
+		if errors.Join(err, there.Close()) == nil {
+			return nil
+		}
+	}
+	if err := fs.MkdirAll(fs.PathDir(name), 0o755); err != nil {
+		return err
+	}
+	from, err := c.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	to, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return errors.Join(err, from.Close())
+	}
+	err = readSum(ctx, from, to, f)
+	if err == nil {
+		err = to.Sync()
+	}
+	return errors.Join(err, to.Close(), from.Close())
+}
+
+// readSum copies what a file is to have, and compares its size and checksum.
+func readSum(ctx context.Context, from io.Reader, to io.Writer, f *storage.CopiedFile) error {
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(h, to), &aliveReader{ctx, io.LimitReader(from, f.Size+1)})
+	if err != nil {
+		return err
+	}
+	if n != f.Size || [sha256.Size]byte(h.Sum(nil)) != f.SHA256 {
+		return fmt.Errorf("%d bytes with another checksum than the %d bytes that were copied", n, f.Size)
+	}
+	return nil
+}
+
+// aliveReader reads until its context ends.
+type aliveReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (r *aliveReader) Read(p []byte) (int, error) {
+	if err := storage.Alive(r.ctx); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// Replicas returns the status of the replicas, by their groups.
+func (r *Replicas) Replicas() map[uint32]replica.GroupStatus {
+	out := r.log.host.Status()
+	for group, st := range out {
+		s := &r.seeds.shards[group]
+		st.Seeds = s.done.Load()
+		if s.on.Load() {
+			st.SeedBytes, st.SeededBytes = s.size.Load(), s.there.Load()
+		}
+		out[group] = st
+	}
+	return out
+}
