@@ -374,8 +374,9 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
 	env.Committed = mode == shard.Read
+	var schema schemaChange
 	if p.calls {
-		env.Statement = e.statement(res.q, g, func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
+		env.Statement = e.statement(res.q, g, &schema, res, func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
 			in, err := e.prepareWith(ctx, g, text, params)
 			if err == nil && in.version != p.version {
 				err = graph.ConflictError("the schema changed while the statement ran", nil)
@@ -413,7 +414,14 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	rows.Close()
 	trace.enter("commit")
 	res.q.cpu.suspend()
-	err = tx.Commit(ctx)
+	if schema.commands == nil {
+		err = tx.Commit(ctx)
+	} else if res.counters.ContainsUpdates() {
+		err = graph.ForbiddenInTransaction(changesBoth)
+	} else {
+		tx.Rollback() // it has only read, and a drop waits for readers
+		err = schema.run(ctx, e, g, res.q)
+	}
 	trace.enter("encode")
 	return err
 }

@@ -88,14 +88,20 @@ type TestProcedure = procedure.Table
 func (e *Engine) SetTestProcedures(ts []TestProcedure) error { return e.procs.SetTables(ts) }
 
 // statement returns the function that runs statements for procedures: in the transaction of the calling statement, with plans
-// that only use indexes of the transaction's snapshot.
-func (e *Engine) statement(q *Running, g shard.Graph, prepare func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error)) func(
+// that only use indexes of the transaction's snapshot. Commands are checked and added to those that run at the commit.
+func (e *Engine) statement(
+	q *Running, g shard.Graph, schema *schemaChange, res *Result, prepare func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error),
+) func(
 	ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value,
 ) ([][]graph.Value, exec.Counters, error) {
 	return func(ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value) ([][]graph.Value, exec.Counters, error) {
 		p, err := prepare(ctx, text, params)
 		if err != nil {
 			return nil, exec.Counters{}, err
+		}
+		if p.command != nil {
+			q.action = "schema"
+			return nil, exec.Counters{}, schema.add(e, g, p, params, res)
 		}
 		rows, err := p.exec.Run(ctx, g, tx, e.env(q, p.bind(params), false))
 		if err != nil {

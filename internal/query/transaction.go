@@ -208,7 +208,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		res.explain()
 		res.leave(nil)
 		return res, nil
-	case p.writes() && t.schema.commands != nil:
+	case p.writes() && t.schema.commands != nil && !p.calls:
 		return nil, graph.ForbiddenInTransaction("a change of data after a command")
 	}
 	if err := q.cpu.beginPlan(ctx, p.exec); err != nil {
@@ -218,7 +218,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	env := t.e.env(q, req.Params, p.prefix == "PROFILE")
 	env.Budget.Retained = t.listing.held.Bytes()
 	if p.calls {
-		env.Statement = t.e.statement(q, t.g, t.prepare)
+		env.Statement = t.e.statement(q, t.g, &t.schema, res, t.prepare)
 	}
 	rows, err := p.exec.Run(ctx, t.g, t.tx, env)
 	if err != nil {
@@ -235,6 +235,9 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		q.trace.pull(began)
 		if err == nil && p.writes() {
 			err = t.tx.CheckUnique(ctx)
+		}
+		if err == nil && t.schema.commands != nil && t.changes(rows) {
+			err = graph.ForbiddenInTransaction(changesBoth)
 		}
 		if err != nil {
 			rows.Close()
@@ -312,6 +315,12 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	}
 	t.end(fmt.Errorf("its commit failed: %w", err))
 	return err
+}
+
+// changes reports whether the transaction, or the statement at hand, has changed data.
+func (t *Transaction) changes(rows *exec.Rows) bool {
+	before, now := t.Counters(), rows.Counters()
+	return before.ContainsUpdates() || now.ContainsUpdates()
 }
 
 // commit commits the data or runs the commands.

@@ -18,6 +18,9 @@ type schemaChange struct {
 	graphs   map[string]bool // created or dropped by the commands, by name
 }
 
+// changesBoth says what a transaction may not contain.
+const changesBoth = "a change of data and one of the schema"
+
 type boundCommand struct {
 	p      *prepared
 	params map[string]graph.Value

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 const forbiddenInTx = "Neo.ClientError.Transaction.ForbiddenDueToTransactionType"
@@ -124,5 +126,73 @@ func TestSystemUpdates(t *testing.T) {
 			require.Equal(t, c.updates, res.Summary().SystemUpdates, c.statement)
 			res.Close()
 		}
+	})
+}
+
+// apoc.schema.assert in a transaction takes effect at the commit, and not beside changes of data.
+func TestTransactionAssert(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		indexes := func() []string {
+			return must(t, e, "SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name ORDER BY name")
+		}
+		must(t, e, "CREATE INDEX old FOR (n:A) ON (n.k)")
+		tx := begin(t, e, TxOptions{})
+		require.Equal(t, []string{"['A', 'k', ['k'], false, 'DROPPED']", "['B', 'k', ['k'], true, 'CREATED']"}, tx.must(t, "CALL apoc.schema.assert({}, {B: ['k']})"))
+		require.Equal(t, []string{"['old']"}, indexes(), "nothing has changed before the commit")
+		require.NoError(t, tx.Commit(context.Background()))
+		require.Equal(t, []string{"['constraint_B_k']"}, indexes())
+
+		for _, statements := range [][]string{
+			{"CREATE (:A)", "CALL apoc.schema.assert({}, {})"},
+			{"CALL apoc.schema.assert({}, {})", "CREATE (:A)"},
+			{"CALL apoc.schema.assert({}, {})", "CALL apoc.merge.node(['A'], {k: 1})"},
+			{"CREATE (:A) WITH 1 AS x CALL apoc.schema.assert({}, {}) YIELD action RETURN action"},
+		} {
+			tx := begin(t, e, TxOptions{})
+			for i, s := range statements {
+				_, err := rowsOf(tx.Run(context.Background(), Request{Statement: s}))
+				if i < len(statements)-1 {
+					require.NoError(t, err, s)
+				} else {
+					require.Equal(t, forbiddenInTx, graph.AsError(err).Code, s)
+				}
+			}
+			tx.Rollback()
+		}
+		require.Equal(t, []string{"['constraint_B_k']"}, indexes())
+		require.Equal(t, []string{"[0]"}, must(t, e, "MATCH (n) RETURN count(n)"))
+		_, err := rowsOf(e.Query(context.Background(), Request{Statement: "CALL apoc.schema.assert({}, {})", ReadOnly: true}))
+		require.Error(t, err)
+	})
+}
+
+// TestAssert makes schemas what the arguments of apoc.schema.assert say.
+func TestAssert(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		for _, s := range []string{
+			"CREATE INDEX gone FOR (n:A) ON (n.x)", "CREATE CONSTRAINT kept FOR (n:A) REQUIRE n.y IS UNIQUE",
+			"CREATE CONSTRAINT must FOR (n:C) REQUIRE n.y IS NOT NULL", "CREATE INDEX rel FOR ()-[r:R]-() ON (r.x)",
+		} {
+			must(t, e, s)
+		}
+		const rows = " YIELD label, key, keys, unique, action RETURN * ORDER BY label, keys"
+		require.Equal(t, []string{
+			"['KEPT', 'x', ['x'], 'A', false]", "['CREATED', 'x', ['x', 'y'], 'A', false]", "['KEPT', 'y', ['y'], 'A', true]",
+			"['CREATED', 'z', ['z'], 'A', false]", "['KEPT', 'y', ['y'], 'C', false]", "['KEPT', 'x', ['x'], 'R', false]",
+		}, must(t, e, "CALL apoc.schema.assert({A: ['z', ['x', 'y'], 'z']}, {A: ['y']}, false)"+rows))
+		require.Equal(t, []string{
+			"['DROPPED', 'x', ['x'], 'A', false]", "['DROPPED', 'x', ['x', 'y'], 'A', false]", "['KEPT', 'y', ['y'], 'A', true]",
+			"['KEPT', 'z', ['z'], 'A', false]", "['CREATED', 'id', ['id'], 'B', true]", "['DROPPED', 'y', ['y'], 'C', false]", "['DROPPED', 'x', ['x'], 'R', false]",
+		}, must(t, e, "CALL apoc.schema.assert({A: ['z']}, {A: ['y'], B: ['id']})"+rows))
+		require.Equal(t, []string{"['constraint_B_id']", "['index_A_z']", "['kept']"}, must(t, e, "SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name ORDER BY name"))
+		for _, bad := range []string{"{A: 'z'}, {}", "{}, {A: [1]}", "1, {}", "{A: [[]]}, {}", "{}, {}, null"} {
+			_, err := e.rows(Request{Statement: "CALL apoc.schema.assert(" + bad + ")"})
+			require.Equal(t, "InvalidArgumentType", graph.AsError(err).Detail, bad)
+		}
+		_, err := e.rows(Request{Statement: "CREATE (:A {y: 1}) WITH 1 AS one CALL apoc.schema.assert({}, {}) YIELD action RETURN action"})
+		require.Equal(t, forbiddenInTx, graph.AsError(err).Code)
+		require.Equal(t, []string{"[0]"}, must(t, e, "MATCH (n) RETURN count(n)"))
+		require.Len(t, must(t, e, "CALL apoc.schema.assert(null, null)"), 3)
+		require.Empty(t, must(t, e, "SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name"))
 	})
 }

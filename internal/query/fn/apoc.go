@@ -40,6 +40,12 @@ var apocFunctions = []Function{
 		}),
 	},
 	{
+		Name: "apoc.coll.sort", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{List}, Result: List | Null,
+		Signature: "apoc.coll.sort(coll :: LIST<ANY>) :: LIST<ANY>", Description: "The elements in the order of ORDER BY.",
+		Eval: onListOf("apoc.coll.sort", sorted),
+	},
+	{
 		Name: "apoc.coll.toSet", MinArgs: 1, MaxArgs: 1, Deterministic: true,
 		Args: []Kinds{List}, Result: List | Null,
 		Signature: "apoc.coll.toSet(coll :: LIST<ANY>) :: LIST<ANY>", Description: "The elements without those that equal one before them.",

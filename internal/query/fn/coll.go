@@ -86,11 +86,14 @@ var collFunctions = []Function{
 		Name: "coll.sort", MinArgs: 1, MaxArgs: 1, Deterministic: true,
 		Args: []Kinds{List}, Result: List | Null,
 		Signature: "coll.sort(list :: LIST<ANY>) :: LIST<ANY>", Description: "The elements in the order of ORDER BY.",
-		Eval: onListOf("coll.sort", func(c *Context, l, _ []graph.Value) (graph.Value, error) {
-			l = slices.Clone(l)
-			return graph.ListValue(l), sortValues(c, l)
-		}),
+		Eval: onListOf("coll.sort", sorted),
 	},
+}
+
+// sorted returns the elements of a list in the order of values.
+func sorted(c *Context, l, _ []graph.Value) (graph.Value, error) {
+	l = slices.Clone(l)
+	return graph.ListValue(l), sortValues(c, l)
 }
 
 // distinctOf returns the elements of a list without those that equal one before them.

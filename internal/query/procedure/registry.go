@@ -46,6 +46,7 @@ func New(host Host) *Registry {
 	r.addMeta()
 	r.addMerge()
 	r.addSubgraphs()
+	r.addAssert()
 	r.addAlgorithms()
 	r.addVectors()
 	r.addFullText()
