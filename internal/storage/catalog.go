@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -74,19 +75,19 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 	db := first.graph.live()
 	err := scan(db, keys.Name, func(k, v []byte) error {
 		if len(k) != 6 || k[1] > nameNextIndex {
-			return corrupt("name", k, errRecord)
+			return corrupt("name", k, codec.ErrRecord)
 		}
 		id := binary.BigEndian.Uint32(k[2:])
 		switch kind := k[1]; kind {
 		case nameNextIndex:
-			n, rest := uvarint(v)
+			n, rest := codec.Uvarint(v)
 			if rest == nil {
-				return corrupt("name", k, errRecord)
+				return corrupt("name", k, codec.ErrRecord)
 			}
 			st.nextIx = uint32(n)
 		case nameSet:
 			if int(id) != len(st.labels) || len(v)%4 != 0 {
-				return corrupt("label set", k, errRecord)
+				return corrupt("label set", k, codec.ErrRecord)
 			}
 			st.sets[string(v)] = graph.LabelSet(id)
 			var ls []graph.LabelID
@@ -97,7 +98,7 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 		default:
 			n := &st.names[kind]
 			if int(id) != len(n.all) {
-				return corrupt("name", k, errRecord)
+				return corrupt("name", k, codec.ErrRecord)
 			}
 			n.ids[string(v)] = id
 			n.all = append(n.all, string(v))
@@ -109,7 +110,7 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 	}
 	err = scan(db, keys.Presence, func(k, _ []byte) error {
 		if len(k) != 9 {
-			return corrupt("presence", k, errRecord)
+			return corrupt("presence", k, codec.ErrRecord)
 		}
 		st.present[presence{graph.LabelSet(binary.BigEndian.Uint32(k[1:])), graph.PropID(binary.BigEndian.Uint32(k[5:]))}] = struct{}{}
 		return nil
@@ -120,7 +121,7 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 	err = scan(db, keys.IndexDef, func(k, v []byte) error {
 		ix, err := parseIndex(v)
 		if err != nil || len(k) != 5 {
-			return corrupt("index definition", k, errRecord)
+			return corrupt("index definition", k, codec.ErrRecord)
 		}
 		ix.ID = graph.IndexID(binary.BigEndian.Uint32(k[1:]))
 		if v[0]&indexDropped != 0 {
@@ -479,27 +480,27 @@ const vectorForm = "%d %s %t %d %d"
 func parseVectorOptions(text string) (v graph.VectorOptions, err error) {
 	var name string
 	if _, err := fmt.Sscanf(text, vectorForm, &v.Dimensions, &name, &v.Quantized, &v.M, &v.EfConstruction); err != nil {
-		return v, errRecord
+		return v, codec.ErrRecord
 	}
 	var ok bool
 	if v.Similarity, ok = graph.ParseSimilarity(name); !ok || v.Dimensions < 0 {
-		return v, errRecord
+		return v, codec.ErrRecord
 	}
 	return v, nil
 }
 
 func parseIndex(b []byte) (ix graph.Index, err error) {
 	if len(b) == 0 {
-		return ix, errRecord
+		return ix, codec.ErrRecord
 	}
 	flags := b[0]
 	ix.Unique, ix.Required = flags&indexUnique != 0, flags&indexRequired != 0
 	ix.Indexed, ix.Online = flags&indexIndexed != 0, flags&indexOnline != 0
 	var parts []string
 	for b = b[1:]; len(b) > 0; {
-		n, rest := uvarint(b)
+		n, rest := codec.Uvarint(b)
 		if rest == nil || n > uint64(len(rest)) {
-			return ix, errRecord
+			return ix, codec.ErrRecord
 		}
 		parts = append(parts, string(rest[:n]))
 		b = rest[n:]
@@ -507,7 +508,7 @@ func parseIndex(b []byte) (ix graph.Index, err error) {
 	if flags&indexKind != 0 && len(parts) > 0 {
 		kind, ok := graph.ParseIndexKind(parts[0])
 		if !ok {
-			return ix, errRecord
+			return ix, codec.ErrRecord
 		}
 		ix.Kind, parts = kind, parts[1:]
 	}
@@ -526,7 +527,7 @@ func parseIndex(b []byte) (ix graph.Index, err error) {
 	if flags&indexTTL != 0 && len(parts) > 0 {
 		ttl, err := strconv.ParseInt(parts[0], 10, 64)
 		if err != nil || ttl <= 0 {
-			return ix, errRecord
+			return ix, codec.ErrRecord
 		}
 		ix.TTL, parts = time.Duration(ttl), parts[1:]
 	}
@@ -534,7 +535,7 @@ func parseIndex(b []byte) (ix graph.Index, err error) {
 		ix.Failure, parts = parts[0], parts[1:]
 	}
 	if len(parts) < 3 {
-		return ix, errRecord
+		return ix, codec.ErrRecord
 	}
 	ix.Name, ix.Label, ix.Type, ix.Props = parts[0], parts[1], parts[2], slices.Clip(parts[3:])
 	return ix, nil

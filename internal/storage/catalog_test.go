@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 )
 
 // The definition of an index is read back as it was written, and one without a kind, as earlier programs wrote it, is of a range index.
@@ -32,7 +33,7 @@ func TestIndexDefinition(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, graph.Index{Name: "i", Label: "L", Props: []string{"p"}, Indexed: true, Online: true}, got)
 	_, err = parseIndex([]byte("\x8c\x05SHAPE\x01i\x01L\x00\x01p"))
-	require.ErrorIs(t, err, errRecord, "a kind of a later program")
+	require.ErrorIs(t, err, codec.ErrRecord, "a kind of a later program")
 	_, err = parseIndex([]byte("\x88\x06VECTOR\x123 dot true 16 100 \x01i\x01L\x00\x01p"))
-	require.ErrorIs(t, err, errRecord, "a similarity of a later program")
+	require.ErrorIs(t, err, codec.ErrRecord, "a similarity of a later program")
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 )
 
 // The kinds of faults that a check finds.
@@ -251,7 +252,7 @@ type shardCheck struct {
 	bars    Degrees         // likewise
 	next    next
 	sets    gridSets
-	list    merged
+	list    codec.Merged
 	runs    [][]byte
 	// groups are the lists in groups of the walk over edges.
 	groups groupLists

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -58,9 +59,9 @@ func (s *shardCheck) marks() error {
 	}
 	lower, upper := keys.Bounds(keys.IndexMark)
 	return s.scan(lower, upper, func(k, v []byte) error {
-		from, rest := uvarint(v)
+		from, rest := codec.Uvarint(v)
 		if len(k) != 5 || rest == nil || len(rest) > 0 {
-			s.malformed(k, errRecord)
+			s.malformed(k, codec.ErrRecord)
 			return nil
 		}
 		id := graph.IndexID(binary.BigEndian.Uint32(k[1:]))
@@ -94,7 +95,7 @@ func (s *shardCheck) texts() error {
 	lower, upper := keys.Bounds(keys.TextChange)
 	return s.scan(lower, upper, func(k, v []byte) error {
 		if len(k) != keys.EntrySize && len(k) != keys.EntrySize+8 {
-			s.malformed(k, errRecord)
+			s.malformed(k, codec.ErrRecord)
 			return nil
 		}
 		id := graph.IndexID(binary.BigEndian.Uint32(k[1:]))
@@ -103,13 +104,13 @@ func (s *shardCheck) texts() error {
 			return nil
 		}
 		if len(k) == keys.EntrySize {
-			if _, rest := uvarint(v); rest == nil || len(rest) > 0 {
-				s.malformed(k, errRecord)
+			if _, rest := codec.Uvarint(v); rest == nil || len(rest) > 0 {
+				s.malformed(k, codec.ErrRecord)
 			}
 			return nil
 		}
 		if _, err := s.v.owner(k, v); err != nil {
-			s.malformed(k, errRecord)
+			s.malformed(k, codec.ErrRecord)
 			return nil //nolint:nilerr // noted
 		}
 		s.beyond(keys.MetaNextText, &s.next.text, binary.BigEndian.Uint64(k[keys.EntrySize:]), "the change of a text")

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -57,7 +58,7 @@ func (c *checker) edgeDiffers(items []string) {
 	}
 	name := fmt.Sprintf("edge %d of the type %s from %d to %d", uint64(e.ID), c.cat.TypeName(e.Type), uint64(e.Src), uint64(e.Dst))
 	var body []byte
-	state, out, in := deltaDeleted, false, false
+	state, out, in := codec.DeltaDeleted, false, false
 	for _, item := range items {
 		d := c.balance.left[item]
 		if d.n > 0 {
@@ -79,22 +80,22 @@ func (c *checker) edgeDiffers(items []string) {
 		c.out.add(FaultDangling, nil, "%s: there is no such shard", name)
 	case out && !in:
 		// What a delta record deletes is packed.
-		state = deltaInserted
+		state = codec.DeltaInserted
 		if c.deleted(e) {
-			state = deltaUpdated
+			state = codec.DeltaUpdated
 		}
 		fix.Value, change.What = append([]byte{state}, body...), EdgeAdded
 		c.out.add(FaultMirror, []Fix{fix}, "%s is missing in the list of its target", name)
 	case out:
 		if state == 0 {
-			state = deltaUpdated
+			state = codec.DeltaUpdated
 		}
 		fix.Value, change.What = append([]byte{state}, body...), EdgeChanged
 		c.out.add(FaultMirror, []Fix{fix}, "%s has other properties in the list of its target", name)
 	default:
 		change.What = EdgeRemoved
-		if fix.Delete = state == deltaInserted; !fix.Delete {
-			fix.Value = []byte{deltaDeleted}
+		if fix.Delete = state == codec.DeltaInserted; !fix.Delete {
+			fix.Value = []byte{codec.DeltaDeleted}
 		}
 		c.out.add(FaultMirror, []Fix{fix}, "%s is missing in the list of its source", name)
 	}
@@ -105,7 +106,7 @@ func (c *checker) deleted(e graph.Edge) bool {
 	key := keys.AppendDeltaOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
 	b, ok, err := get(c.views[e.Dst.Shard()].graph, key, nil)
 	c.fail(err)
-	return ok && len(b) > 0 && b[0] == deltaDeleted
+	return ok && len(b) > 0 && b[0] == codec.DeltaDeleted
 }
 
 func (c *checker) memberDiffers(item string) {

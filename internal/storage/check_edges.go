@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -45,7 +46,7 @@ func (s *shardCheck) edges() (err error) {
 	// The prefixes of lists in the two spaces differ in their first byte alone.
 	at := func(it iterator, size ...int) []byte {
 		for it.Valid() && !slices.Contains(size, len(it.Key())) {
-			s.malformed(it.Key(), errRecord)
+			s.malformed(it.Key(), codec.ErrRecord)
 			it.Next()
 		}
 		if !it.Valid() {
@@ -86,7 +87,7 @@ func (s *shardCheck) edges() (err error) {
 type groupLists struct {
 	it     iterator
 	prefix []byte // of the keys of the chunk's groups
-	x      groupIndex
+	x      codec.GroupIndex
 	i      int    // of x.at: the list at hand
 	list   []byte // its key but for the keyspace
 }
@@ -94,16 +95,16 @@ type groupLists struct {
 // grouped returns the list at hand of those in groups, nil after the last.
 func (s *shardCheck) grouped() ([]byte, error) {
 	g := &s.groups
-	for g.i == len(g.x.at) {
+	for g.i == len(g.x.At) {
 		if !g.it.Valid() {
 			return nil, nil
 		}
 		if len(g.it.Key()) != keys.GroupSize {
-			s.malformed(g.it.Key(), errRecord)
+			s.malformed(g.it.Key(), codec.ErrRecord)
 			g.it.Next()
 			continue
 		}
-		g.x.reset()
+		g.x.Reset()
 		g.i = 0
 		g.prefix = append(g.prefix[:0], g.it.Key()[:keys.ListSize]...)
 		for ; g.it.Valid() && len(g.it.Key()) == keys.GroupSize && bytes.HasPrefix(g.it.Key(), g.prefix); g.it.Next() {
@@ -114,14 +115,14 @@ func (s *shardCheck) grouped() ([]byte, error) {
 			if err != nil {
 				return nil, s.damage("graph", err)
 			}
-			if err := g.x.add(slices.Clone(v)); err != nil {
+			if err := g.x.Add(slices.Clone(v)); err != nil {
 				s.malformed(g.it.Key(), err)
 			}
 		}
-		g.x.index()
+		g.x.Index()
 	}
 	_, _, first := keys.List(g.prefix)
-	place, _ := g.x.lists(g.i)
+	place, _ := g.x.Lists(g.i)
 	g.list = keys.AppendLocal(append(g.list[:0], g.prefix[1:keys.ListSize-keys.LocalSize]...), first+place)
 	return g.list, nil
 }
@@ -131,7 +132,7 @@ func (s *shardCheck) grouped() ([]byte, error) {
 func (s *shardCheck) checkList(first []byte, packed, delta iterator) error {
 	t, dir, local := keys.List(first)
 	m := &s.list
-	m.reset()
+	m.Reset()
 	s.runs = s.runs[:0]
 	whole := true
 	bad := func(key []byte, err error) {
@@ -152,17 +153,17 @@ func (s *shardCheck) checkList(first []byte, packed, delta iterator) error {
 			s.runs = append(s.runs, slices.Clone(v))
 		case len(k) == keys.DeltaOneSize && k[keys.ListSize] == keys.DeltaOne:
 			n, e := keys.Pair(k[keys.ListSize+1:])
-			if err := m.addOne(n, e, v); err != nil {
+			if err := m.AddOne(n, e, v); err != nil {
 				bad(k, err)
 			}
 		default:
-			bad(k, errDelta)
+			bad(k, codec.ErrDelta)
 		}
 	}
-	if g := &s.groups; g.i < len(g.x.at) && bytes.Equal(g.list, first[1:]) {
-		_, n := g.x.lists(g.i)
+	if g := &s.groups; g.i < len(g.x.At) && bytes.Equal(g.list, first[1:]) {
+		_, n := g.x.Lists(g.i)
 		for ; n > 0; g.i, n = g.i+1, n-1 {
-			run, err := g.x.run(g.i)
+			run, err := g.x.Run(g.i)
 			if err != nil {
 				bad(g.prefix, err)
 				continue
@@ -181,27 +182,27 @@ func (s *shardCheck) checkList(first []byte, packed, delta iterator) error {
 		if err != nil {
 			return s.damage("graph", err)
 		}
-		n := len(m.segs)
-		if err := m.addSegment(v); err != nil {
+		n := len(m.Segs)
+		if err := m.AddSegment(v); err != nil {
 			bad(k, err)
 			continue
 		}
-		seg := &m.segs[n]
-		if sum += seg.n; len(k) == keys.ListSize {
-			total, firstValue = seg.total, slices.Clone(v)
-		} else if nb, e := keys.Pair(k[keys.ListSize:]); seg.n > 0 && (row{neighbour: m.nbrs[0], edge: m.ids[0]}).compare(row{neighbour: nb, edge: e}) < 0 {
+		seg := &m.Segs[n]
+		if sum += seg.N; len(k) == keys.ListSize {
+			total, firstValue = seg.Total, slices.Clone(v)
+		} else if nb, e := keys.Pair(k[keys.ListSize:]); seg.N > 0 && (codec.Row{Neighbour: m.Neighbours[0], Edge: m.IDs[0]}).Compare(codec.Row{Neighbour: nb, Edge: e}) < 0 {
 			s.note(FaultList, nil, "%s: a segment begins before its key", s.listName(t, dir, local))
 		}
-		if !slices.IsSorted(m.nbrs) {
+		if !slices.IsSorted(m.Neighbours) {
 			s.note(FaultList, nil, "%s: a segment is not in order", s.listName(t, dir, local))
 		}
 	}
 	for _, b := range s.runs {
-		if err := m.addSegment(b); err != nil {
+		if err := m.AddSegment(b); err != nil {
 			bad(first, err)
 		}
 	}
-	m.sort()
+	m.Sort()
 	if s.first {
 		resize(s.bars, t, dir, 0, sum)
 	}
@@ -228,8 +229,8 @@ func (s *shardCheck) checkTotal(first, value []byte, total, sum int) {
 	t, dir, local := keys.List(first)
 	var fixes []Fix
 	if value != nil {
-		n, rest := uvarint(value)
-		_, rest = uvarint(rest)
+		n, rest := codec.Uvarint(value)
+		_, rest = codec.Uvarint(rest)
 		fixed := binary.AppendUvarint(binary.AppendUvarint(nil, n), uint64(sum))
 		fixes = []Fix{{Shard: s.no, Key: first, Value: append(fixed, rest...)}}
 	}
@@ -237,64 +238,64 @@ func (s *shardCheck) checkTotal(first, value []byte, total, sum int) {
 }
 
 // checkOverrides checks that the delta edges that change or delete a packed one do so.
-func (s *shardCheck) checkOverrides(first []byte, m *merged) {
-	if !s.first || len(m.dropped) == len(m.over) {
+func (s *shardCheck) checkOverrides(first []byte, m *codec.Merged) {
+	if !s.first || len(m.Dropped) == len(m.Over) {
 		return
 	}
 	t, dir, local := keys.List(first)
-	slices.SortFunc(m.dropped, row.compare)
-	for _, o := range m.over {
-		if _, ok := slices.BinarySearchFunc(m.dropped, o, row.compare); ok {
+	slices.SortFunc(m.Dropped, codec.Row.Compare)
+	for _, o := range m.Over {
+		if _, ok := slices.BinarySearchFunc(m.Dropped, o, codec.Row.Compare); ok {
 			continue
 		}
-		key := keys.AppendDeltaOne(nil, t, dir, local, o.neighbour, o.edge)
+		key := keys.AppendDeltaOne(nil, t, dir, local, o.Neighbour, o.Edge)
 		fix := Fix{Shard: s.no, Key: key, Delete: true}
-		if i, ok := slices.BinarySearchFunc(m.rows, o, row.compare); ok {
-			fix = Fix{Shard: s.no, Key: key, Value: append([]byte{deltaInserted}, m.one(m.rows[i])...)}
+		if i, ok := slices.BinarySearchFunc(m.Rows, o, codec.Row.Compare); ok {
+			fix = Fix{Shard: s.no, Key: key, Value: append([]byte{codec.DeltaInserted}, m.One(m.Rows[i])...)}
 		}
-		s.note(FaultList, []Fix{fix}, "%s: a delta record changes edge %d, which is not packed", s.listName(t, dir, local), uint64(o.edge))
+		s.note(FaultList, []Fix{fix}, "%s: a delta record changes edge %d, which is not packed", s.listName(t, dir, local), uint64(o.Edge))
 	}
 }
 
 // enterList enters the edges of a list.
-func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64, m *merged) error {
+func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64, m *codec.Merged) error {
 	set, err := s.set(local)
 	if err != nil {
 		return err
 	}
 	own := graph.MakeVertexID(s.no, local)
-	if set == 0 && len(m.rows) > 0 {
-		s.note(FaultDangling, nil, "%s: it has %d edges, but there is no such vertex", s.listName(t, dir, local), len(m.rows))
+	if set == 0 && len(m.Rows) > 0 {
+		s.note(FaultDangling, nil, "%s: it has %d edges, but there is no such vertex", s.listName(t, dir, local), len(m.Rows))
 	}
 	labels := s.cat.Labels(set)
 	if dir == graph.Out {
-		s.counts[Count{Kind: CountEdges}] += int64(len(m.rows))
-		s.counts[Count{Kind: CountType, Type: t}] += int64(len(m.rows))
+		s.counts[Count{Kind: CountEdges}] += int64(len(m.Rows))
+		s.counts[Count{Kind: CountType, Type: t}] += int64(len(m.Rows))
 		for _, l := range labels {
-			s.counts[Count{Kind: CountSrc, Label: l, Type: t}] += int64(len(m.rows))
+			s.counts[Count{Kind: CountSrc, Label: l, Type: t}] += int64(len(m.Rows))
 		}
 	} else {
 		for _, l := range labels {
-			s.counts[Count{Kind: CountDst, Label: l, Type: t}] += int64(len(m.rows))
+			s.counts[Count{Kind: CountDst, Label: l, Type: t}] += int64(len(m.Rows))
 		}
 	}
-	props, err := m.props()
+	props, err := m.Props()
 	if err != nil {
 		s.malformed(keys.AppendList(nil, t, dir, local), err)
 		return nil
 	}
 	var body, cell []byte
-	var prev row
+	var prev codec.Row
 	have := make([]int64, len(props))
-	for i, r := range m.rows {
-		if i > 0 && r.compare(prev) == 0 {
-			s.note(FaultList, nil, "%s: edge %d stands twice", s.listName(t, dir, local), uint64(r.edge))
+	for i, r := range m.Rows {
+		if i > 0 && r.Compare(prev) == 0 {
+			s.note(FaultList, nil, "%s: edge %d stands twice", s.listName(t, dir, local), uint64(r.Edge))
 		}
 		prev = r
 		body = body[:0]
 		for k, prop := range props {
 			cell = cell[:0]
-			if cell, err = m.appendCell(cell, r, prop); err != nil {
+			if cell, err = m.AppendCell(cell, r, prop); err != nil {
 				s.malformed(keys.AppendList(nil, t, dir, local), err)
 				return nil
 			}
@@ -307,14 +308,14 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 				s.refer(cell, true)
 			}
 		}
-		e := graph.Edge{ID: r.edge, Type: t, Src: own, Dst: r.neighbour}
+		e := graph.Edge{ID: r.Edge, Type: t, Src: own, Dst: r.Neighbour}
 		side, aux := expected, body
 		if dir == graph.In {
-			e.Src, e.Dst, side = r.neighbour, own, found
+			e.Src, e.Dst, side = r.Neighbour, own, found
 			aux = []byte{stateOf(m, r)}
 		} else {
-			if r.edge.Shard() == s.no {
-				s.beyond(keys.MetaNextEdge, &s.next.edge, r.edge.Local(), "edge")
+			if r.Edge.Shard() == s.no {
+				s.beyond(keys.MetaNextEdge, &s.next.edge, r.Edge.Local(), "edge")
 			}
 			if err := s.indexedEdge(e, body); err != nil {
 				return err
@@ -328,13 +329,13 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 				s.counts[Count{Kind: CountEdgeProp, Type: t, Prop: prop}] += have[k]
 			}
 		}
-		for _, r := range m.dropped {
+		for _, r := range m.Dropped {
 			for _, prop := range props {
-				var c column
-				if ok, err := m.segs[r.from].column(prop, &c); err != nil || !ok {
+				var c codec.Column
+				if ok, err := m.Segs[r.From].Column(prop, &c); err != nil || !ok {
 					continue
 				}
-				if cell, err = c.appendCell(cell[:0], int(r.at)); err == nil {
+				if cell, err = c.AppendCell(cell[:0], int(r.At)); err == nil {
 					s.refer(cell, false)
 				}
 			}
@@ -344,16 +345,16 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 }
 
 // stateOf is how an edge of a list is stored: packed, which is 0, or a state of delta edges.
-func stateOf(m *merged, r row) byte {
-	if r.from >= 0 {
+func stateOf(m *codec.Merged, r codec.Row) byte {
+	if r.From >= 0 {
 		return 0
 	}
-	for _, o := range m.over {
-		if o.compare(r) == 0 {
-			return deltaUpdated
+	for _, o := range m.Over {
+		if o.Compare(r) == 0 {
+			return codec.DeltaUpdated
 		}
 	}
-	return deltaInserted
+	return codec.DeltaInserted
 }
 
 // edge enters an edge as one of its lists has it.
@@ -381,7 +382,7 @@ func (s *shardCheck) indexedEdge(e graph.Edge, body []byte) error {
 		vals := make([]graph.Value, len(ix.Props))
 		ok := true
 		for p, prop := range ix.Props {
-			cell, err := propCell(body, prop)
+			cell, err := codec.PropCell(body, prop)
 			if err != nil {
 				return nil //nolint:nilerr // noted before
 			}

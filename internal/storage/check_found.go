@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -25,17 +26,17 @@ func (s *shardCheck) members() error {
 	}
 	defer func() { _ = delta.Close() }()
 	delta.First()
-	var m members
+	var m codec.Members
 	// take applies the delta memberships of a bitmap and enters the whole.
 	take := func(label graph.LabelID, chunk uint32) error {
 		for ; delta.Valid(); delta.Next() {
 			k := delta.Key()
 			if len(k) != keys.DeltaLSize {
-				s.malformed(k, errDelta)
+				s.malformed(k, codec.ErrDelta)
 				continue
 			}
 			l, local := graph.LabelID(binary.BigEndian.Uint32(k[1:])), keys.Local(k[5:])
-			if l != label || uint32(local>>memberBits) != chunk {
+			if l != label || uint32(local>>codec.MemberBits) != chunk {
 				break
 			}
 			v, err := delta.ValueAndErr()
@@ -43,15 +44,15 @@ func (s *shardCheck) members() error {
 				return s.damage("graph", err)
 			}
 			if len(v) != 1 || v[0] > 1 {
-				s.malformed(k, errDelta)
+				s.malformed(k, codec.ErrDelta)
 				continue
 			}
-			i := local & (memberRows - 1)
+			i := local & (codec.MemberRows - 1)
 			m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(v[0])<<(i%64)
 		}
 		for w, word := range m {
 			for ; word != 0; word &= word - 1 {
-				local := uint64(chunk)<<memberBits + uint64(w)*64 + uint64(bits.TrailingZeros64(word))
+				local := uint64(chunk)<<codec.MemberBits + uint64(w)*64 + uint64(bits.TrailingZeros64(word))
 				s.member(found, label, local, nil)
 			}
 		}
@@ -60,20 +61,20 @@ func (s *shardCheck) members() error {
 	// before reports whether the next delta membership lies in a bitmap before this one, which is then not packed.
 	before := func(label graph.LabelID, chunk uint32, all bool) (l graph.LabelID, c uint32, ok bool) {
 		for delta.Valid() && len(delta.Key()) != keys.DeltaLSize {
-			s.malformed(delta.Key(), errDelta)
+			s.malformed(delta.Key(), codec.ErrDelta)
 			delta.Next()
 		}
 		if !delta.Valid() {
 			return 0, 0, false
 		}
 		k := delta.Key()
-		l, c = graph.LabelID(binary.BigEndian.Uint32(k[1:])), uint32(keys.Local(k[5:])>>memberBits)
+		l, c = graph.LabelID(binary.BigEndian.Uint32(k[1:])), uint32(keys.Local(k[5:])>>codec.MemberBits)
 		return l, c, all || l < label || l == label && c < chunk
 	}
 	lower, upper = keys.Bounds(keys.Member)
 	err = s.scan(lower, upper, func(k, v []byte) error {
 		if len(k) != keys.MemberSize {
-			s.malformed(k, errBitmap)
+			s.malformed(k, codec.ErrBitmap)
 			return nil
 		}
 		label, chunk := graph.LabelID(binary.BigEndian.Uint32(k[1:])), binary.BigEndian.Uint32(k[5:])
@@ -82,12 +83,12 @@ func (s *shardCheck) members() error {
 			if !ok {
 				break
 			}
-			m = members{}
+			m = codec.Members{}
 			if err := take(l, c); err != nil {
 				return err
 			}
 		}
-		if err := parseMembers(v, &m); err != nil {
+		if err := codec.ParseMembers(v, &m); err != nil {
 			s.malformed(k, err)
 		}
 		return take(label, chunk)
@@ -100,7 +101,7 @@ func (s *shardCheck) members() error {
 		if !ok {
 			return s.damage("graph", delta.Error())
 		}
-		m = members{}
+		m = codec.Members{}
 		if err := take(l, c); err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (s *shardCheck) entries() error {
 	lower, upper := keys.Bounds(keys.Entry)
 	return s.scan(lower, upper, func(k, v []byte) error {
 		if len(k) < keys.EntrySize {
-			s.malformed(k, errRecord)
+			s.malformed(k, codec.ErrRecord)
 			return nil
 		}
 		id := graph.IndexID(binary.BigEndian.Uint32(k[1:]))
@@ -147,7 +148,7 @@ func (s *shardCheck) counters() error {
 	stored, err := readCounters(s.v.graph)
 	if err != nil {
 		var e *graph.Error
-		if errors.As(err, &e) && e.Kind == graph.KindCorrupt && errors.Is(err, errRecord) {
+		if errors.As(err, &e) && e.Kind == graph.KindCorrupt && errors.Is(err, codec.ErrRecord) {
 			s.note(FaultRecord, nil, "shard %d: %v", s.no, err)
 			return nil
 		}
@@ -200,12 +201,12 @@ func (s *shardCheck) values() error {
 	lower, upper := keys.Bounds(keys.Garbage)
 	err := s.scan(lower, upper, func(k, _ []byte) error {
 		if len(k) != 9 {
-			s.malformed(k, errRecord)
+			s.malformed(k, codec.ErrRecord)
 			return nil
 		}
 		id := graph.EdgeID(binary.BigEndian.Uint64(k[1:]))
 		if id.Shard() != s.no || id.Local() > maxLargeID {
-			s.malformed(k, errRecord)
+			s.malformed(k, codec.ErrRecord)
 			return nil
 		}
 		setBit(&l.garbage, id.Local())
@@ -243,12 +244,12 @@ func (s *shardCheck) values() error {
 
 func (s *shardCheck) largeValue(k, v []byte, next uint64) error {
 	if len(k) != 8 {
-		s.malformed(k, errRecord)
+		s.malformed(k, codec.ErrRecord)
 		return nil
 	}
 	id := graph.EdgeID(binary.BigEndian.Uint64(k))
 	if id.Shard() != s.no || id.Local() > maxLargeID {
-		s.malformed(k, errRecord)
+		s.malformed(k, codec.ErrRecord)
 		return nil
 	}
 	l := &s.large[s.no]

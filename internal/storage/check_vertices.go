@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -47,7 +48,7 @@ func (s *shardCheck) properties() ([]graph.PropID, error) {
 	}
 	for ok := it.First(); ok; {
 		if len(it.Key()) != keys.ChunkSize {
-			s.malformed(it.Key(), errRecord)
+			s.malformed(it.Key(), codec.ErrRecord)
 			ok = it.Next()
 			continue
 		}
@@ -61,9 +62,9 @@ func (s *shardCheck) properties() ([]graph.PropID, error) {
 	seen := map[graph.PropID]bool{}
 	lower, upper = keys.Bounds(keys.DeltaProp)
 	err = s.scan(lower, upper, func(k, v []byte) error {
-		err := eachProp(v, func(p graph.PropID, _ []byte) error { seen[p] = true; return nil })
+		err := codec.EachProp(v, func(p graph.PropID, _ []byte) error { seen[p] = true; return nil })
 		if err != nil || len(k) != keys.DeltaVSize {
-			s.malformed(k, errDelta)
+			s.malformed(k, codec.ErrDelta)
 		}
 		return nil
 	})
@@ -76,7 +77,7 @@ func (s *shardCheck) properties() ([]graph.PropID, error) {
 
 // fill reads the cells of a property in the grid cell that begins at base, without what is delta.
 func (s *shardCheck) fill(it iterator, p graph.PropID, base uint64, out *gridCells) error {
-	var col column
+	var col codec.Column
 	for ok := it.SeekGE(keys.AppendChunk(s.key[:0], p, base)); ok; ok = it.Next() {
 		k := it.Key()
 		if len(k) != keys.ChunkSize {
@@ -90,21 +91,21 @@ func (s *shardCheck) fill(it iterator, p graph.PropID, base uint64, out *gridCel
 		if err != nil {
 			return s.damage("graph", err)
 		}
-		if err := col.parse(v); err != nil || col.n == 0 || uint64(col.n) > last+1 {
-			s.malformed(k, errColumn)
+		if err := col.Parse(v); err != nil || col.N == 0 || uint64(col.N) > last+1 {
+			s.malformed(k, codec.ErrColumn)
 			continue
 		}
-		first := last + 1 - uint64(col.n)
+		first := last + 1 - uint64(col.N)
 		if first >= base+gridRows {
 			break
 		}
-		for i := range col.n {
+		for i := range col.N {
 			local := first + uint64(i)
 			if local < base || local >= base+gridRows {
 				continue
 			}
 			start := len(out.buf)
-			if out.buf, err = col.appendCell(out.buf, i); err != nil {
+			if out.buf, err = col.AppendCell(out.buf, i); err != nil {
 				s.malformed(k, err)
 				break
 			}
@@ -156,7 +157,7 @@ func (s *shardCheck) set(local uint64) (graph.LabelSet, error) {
 			return 0, err
 		}
 		err := s.eachDelta(g.delta, base, func(local uint64, body []byte) error {
-			cell, err := propCell(body, labelSetProp)
+			cell, err := codec.PropCell(body, labelSetProp)
 			if err == nil && cell != nil {
 				g.cells.at[local-base] = slices.Clone(cell)
 			}
@@ -264,7 +265,7 @@ func (s *shardCheck) vertices() (err error) {
 				return err
 			}
 			for local, body := range bodies {
-				cell, err := propCell(body, p)
+				cell, err := codec.PropCell(body, p)
 				if err != nil || cell == nil {
 					continue
 				}

@@ -2,8 +2,6 @@ package storage
 
 import (
 	"errors"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // Checkpoint makes a copy of the shard in a directory that does not exist yet, of hard links where they can be, with all
@@ -22,14 +20,3 @@ const (
 	graphDir  = "graph"
 	valuesDir = "values"
 )
-
-func (in *instance) checkpoint(dir string) error {
-	if err := in.writable(); err != nil {
-		return err
-	}
-	err := in.guard(func() error { return in.db.Checkpoint(dir, pebble.WithFlushedWAL()) })
-	if err != nil {
-		return fault("copy "+in.name, err)
-	}
-	return nil
-}

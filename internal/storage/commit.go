@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -323,16 +324,16 @@ func Recover(shards []*Shard) (intents uint64, err error) {
 	var found [][]byte
 	err = scan(shards[0].graph.live(), keys.Intent, func(k, v []byte) error {
 		if len(k) != 9 {
-			return corrupt("intent", k, errRecord)
+			return corrupt("intent", k, codec.ErrRecord)
 		}
 		found = append(found, append([]byte(nil), k...))
 		number := binary.BigEndian.Uint64(k[1:])
 		intents = max(intents, number)
 		for len(v) > 0 {
-			no, rest := uvarint(v)
-			size, rest := uvarint(rest)
+			no, rest := codec.Uvarint(v)
+			size, rest := codec.Uvarint(rest)
 			if rest == nil || size > uint64(len(rest)) || no >= uint64(len(shards)) {
-				return corrupt("intent", k, errRecord)
+				return corrupt("intent", k, codec.ErrRecord)
 			}
 			if applied[no] < number {
 				if shards[0].opts.ReadOnly {

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -21,10 +22,10 @@ type compactor struct {
 	s      *Shard
 	r      *reader
 	b      *pebble.Batch
-	packer packer
+	packer codec.Packer
 	taken  int
 	buf    []byte
-	cells  cells
+	cells  codec.Cells
 	row    []byte
 	// from is where the next compaction goes on in each keyspace of delta records, if not at its start: a walk over the tombstones
 	// of what was compacted before would take as long as compacting it.
@@ -167,7 +168,7 @@ func (f *compactor) compactEdges(ctx context.Context, limit int) error {
 			return err
 		}
 		if len(c.key()) < keys.DeltaRunSize {
-			return corrupt("delta edges", c.key(), errDelta)
+			return corrupt("delta edges", c.key(), codec.ErrDelta)
 		}
 		t, dir, local := keys.List(c.key())
 		list = append(list[:0], c.key()[:keys.ListSize]...)
@@ -216,25 +217,25 @@ const partial = 8
 func (f *compactor) compactList(l *listCursor, local uint64) error {
 	t, dir := l.t, l.dir
 	m := &f.r.merged
-	m.reset()
+	m.Reset()
 	if err := l.mergeDelta(f.r, local, m); err != nil {
 		return err
 	}
-	change := m.change()
+	change := m.DegreeChange()
 	old, split := 0, false
 	first := keys.AppendList(nil, t, dir, local)
 	err := l.segments(f.r, local, func(k, v []byte) error {
 		if len(k) == keys.ListSize {
-			var s segment
-			if err := s.parse(v); err != nil {
+			var s codec.Segment
+			if err := s.Parse(v); err != nil {
 				return corrupt("edge list", k, err)
 			}
-			old, split = s.total, s.total != s.n
+			old, split = s.Total, s.Total != s.N
 		}
-		if split && old > partial*(len(m.rows)+len(m.over)) {
+		if split && old > partial*(len(m.Rows)+len(m.Over)) {
 			return errStop
 		}
-		if err := m.addSegment(v); err != nil {
+		if err := m.AddSegment(v); err != nil {
 			return corrupt("edge list", k, err)
 		}
 		if len(k) > keys.ListSize {
@@ -249,29 +250,29 @@ func (f *compactor) compactList(l *listCursor, local uint64) error {
 	if err != nil {
 		return err
 	}
-	m.sort()
-	if len(m.rows) != old+change {
-		return corrupt("edge list", first, errSegment)
+	m.Sort()
+	if len(m.Rows) != old+change {
+		return corrupt("edge list", first, codec.ErrSegment)
 	}
 	if dir == graph.Out {
 		if err := f.dropReplaced(m); err != nil {
 			return err
 		}
 	}
-	if len(m.rows) == 0 {
+	if len(m.Rows) == 0 {
 		return f.b.Delete(first, nil)
 	}
-	return f.putSegments(first, m, m.rows, len(m.rows))
+	return f.putSegments(first, m, m.Rows, len(m.Rows))
 }
 
 // putSegments writes rows under a segment's key, and, if they are too many, under further keys. total is the size of
 // the list if this is its first segment.
-func (f *compactor) putSegments(key []byte, m *merged, rows []row, total int) error {
-	props, err := m.props()
+func (f *compactor) putSegments(key []byte, m *codec.Merged, rows []codec.Row, total int) error {
+	props, err := m.Props()
 	if err != nil {
 		return err
 	}
-	if f.buf, err = f.packer.appendSegment(f.buf[:0], m, rows, props, total); err != nil {
+	if f.buf, err = f.packer.AppendSegment(f.buf[:0], m, rows, props, total); err != nil {
 		return err
 	}
 	limit := f.s.opts.Tuning.SegmentBytes
@@ -283,9 +284,9 @@ func (f *compactor) putSegments(key []byte, m *merged, rows []row, total int) er
 		part := rows[i*len(rows)/parts : (i+1)*len(rows)/parts]
 		at := key
 		if i > 0 {
-			at, total = keys.AppendPair(slices.Clone(key[:keys.ListSize]), part[0].neighbour, part[0].edge), 0
+			at, total = keys.AppendPair(slices.Clone(key[:keys.ListSize]), part[0].Neighbour, part[0].Edge), 0
 		}
-		if f.buf, err = f.packer.appendSegment(f.buf[:0], m, part, props, total); err != nil {
+		if f.buf, err = f.packer.AppendSegment(f.buf[:0], m, part, props, total); err != nil {
 			return err
 		}
 		if err := f.b.Set(at, f.buf, nil); err != nil {
@@ -296,59 +297,59 @@ func (f *compactor) putSegments(key []byte, m *merged, rows []row, total int) er
 }
 
 // compactSegments compacts the delta records, which are merged in m, into those segments of a long list that they fall in.
-func (f *compactor) compactSegments(l *listCursor, m *merged, t graph.TypeID, dir graph.Direction, local uint64, total int) error {
-	m.sort()
-	delta := slices.Clone(m.rows)
-	slices.SortFunc(m.over, row.compare)
-	over := m.over
+func (f *compactor) compactSegments(l *listCursor, m *codec.Merged, t graph.TypeID, dir graph.Direction, local uint64, total int) error {
+	m.Sort()
+	delta := slices.Clone(m.Rows)
+	slices.SortFunc(m.Over, codec.Row.Compare)
+	over := m.Over
 	first := keys.AppendList(nil, t, dir, local)
 	c := l.packed
 	c.set = false
 	firstDone := false
 	for len(delta) > 0 || len(over) > 0 {
-		next := row{}
+		next := codec.Row{}
 		switch {
-		case len(over) == 0 || len(delta) > 0 && delta[0].compare(over[0]) < 0:
+		case len(over) == 0 || len(delta) > 0 && delta[0].Compare(over[0]) < 0:
 			next = delta[0]
 		default:
 			next = over[0]
 		}
-		at := keys.AppendPair(slices.Clone(first), next.neighbour, next.edge)
+		at := keys.AppendPair(slices.Clone(first), next.Neighbour, next.Edge)
 		if !c.it.SeekLT(append(at, 0)) || !bytes.HasPrefix(c.it.Key(), first) {
-			return cmp.Or(c.err(), corrupt("edge list", at, errSegment))
+			return cmp.Or(c.err(), corrupt("edge list", at, codec.ErrSegment))
 		}
 		key := slices.Clone(c.it.Key())
 		b, err := c.it.ValueAndErr()
 		if err != nil {
 			return err
 		}
-		m.rows = m.rows[:0]
-		if err := m.addSegment(b); err != nil {
+		m.Rows = m.Rows[:0]
+		if err := m.AddSegment(b); err != nil {
 			return corrupt("edge list", key, err)
 		}
-		end := func(rs []row) int { return len(rs) }
+		end := func(rs []codec.Row) int { return len(rs) }
 		if c.it.Next() && bytes.HasPrefix(c.it.Key(), first) {
 			n, e := keys.Pair(c.it.Key()[keys.ListSize:])
-			limit := row{neighbour: n, edge: e}
-			end = func(rs []row) int { i, _ := slices.BinarySearchFunc(rs, limit, row.compare); return i }
+			limit := codec.Row{Neighbour: n, Edge: e}
+			end = func(rs []codec.Row) int { i, _ := slices.BinarySearchFunc(rs, limit, codec.Row.Compare); return i }
 		}
 		if err := c.err(); err != nil {
 			return err
 		}
 		n := end(delta)
-		m.rows = append(m.rows, delta[:n]...)
+		m.Rows = append(m.Rows, delta[:n]...)
 		delta, over = delta[n:], over[end(over):]
-		m.sort()
+		m.Sort()
 		isFirst := len(key) == keys.ListSize
 		inKey := 0
 		if isFirst {
 			firstDone, inKey = true, total
 		}
-		if len(m.rows) == 0 && !isFirst {
+		if len(m.Rows) == 0 && !isFirst {
 			if err := f.b.Delete(key, nil); err != nil {
 				return err
 			}
-		} else if err := f.putSegments(key, m, m.rows, inKey); err != nil {
+		} else if err := f.putSegments(key, m, m.Rows, inKey); err != nil {
 			return err
 		}
 		if dir == graph.Out {
@@ -356,39 +357,39 @@ func (f *compactor) compactSegments(l *listCursor, m *merged, t graph.TypeID, di
 				return err
 			}
 		}
-		m.dropped = m.dropped[:0]
+		m.Dropped = m.Dropped[:0]
 	}
 	if firstDone {
 		return nil
 	}
 	if !c.it.SeekGE(first) || !bytes.Equal(c.it.Key(), first) {
-		return cmp.Or(c.err(), corrupt("edge list", first, errSegment))
+		return cmp.Or(c.err(), corrupt("edge list", first, codec.ErrSegment))
 	}
 	b, err := c.it.ValueAndErr()
 	if err != nil {
 		return err
 	}
-	n, rest := uvarint(b)
-	_, rest = uvarint(rest)
+	n, rest := codec.Uvarint(b)
+	_, rest = codec.Uvarint(rest)
 	if rest == nil {
-		return corrupt("edge list", first, errSegment)
+		return corrupt("edge list", first, codec.ErrSegment)
 	}
 	f.buf = binary.AppendUvarint(binary.AppendUvarint(f.buf[:0], n), uint64(total))
 	return f.b.Set(first, append(f.buf, rest...), nil)
 }
 
 // dropReplaced marks the large values of packed edges that a delta record overrides and does not keep.
-func (f *compactor) dropReplaced(m *merged) error {
-	for _, old := range m.dropped {
+func (f *compactor) dropReplaced(m *codec.Merged) error {
+	for _, old := range m.Dropped {
 		var now []byte
-		if i, ok := slices.BinarySearchFunc(m.rows, old, row.compare); ok {
-			now = m.one(m.rows[i])
+		if i, ok := slices.BinarySearchFunc(m.Rows, old, codec.Row.Compare); ok {
+			now = m.One(m.Rows[i])
 		}
-		err := f.r.segmentProps(&m.segs[old.from], int(old.at), func(p graph.PropID, cell []byte) error {
+		err := f.r.segmentProps(&m.Segs[old.From], int(old.At), func(p graph.PropID, cell []byte) error {
 			if cell[0] != keys.KindRef {
 				return nil
 			}
-			kept, err := propCell(now, p)
+			kept, err := codec.PropCell(now, p)
 			if err != nil || bytes.Equal(kept, cell) {
 				return err
 			}
@@ -439,7 +440,7 @@ func (f *compactor) compactProps(ctx context.Context, limit int) error {
 			if err != nil {
 				return err
 			}
-			err = eachProp(slices.Clone(v), func(p graph.PropID, cell []byte) error {
+			err = codec.EachProp(slices.Clone(v), func(p graph.PropID, cell []byte) error {
 				delta = append(delta, deltaCell{p, keys.Local(k[1:]), cell})
 				return nil
 			})
@@ -479,9 +480,9 @@ func (f *compactor) compactColumn(p graph.PropID, grid uint64, delta []deltaCell
 		return err
 	}
 	cs := &f.cells
-	cs.reset()
+	cs.Reset()
 	put := func(until uint64, cell func(local uint64) ([]byte, error)) error {
-		for local := base + uint64(cs.len()); local < until; local++ {
+		for local := base + uint64(cs.Len()); local < until; local++ {
 			old, err := cell(local)
 			if err != nil {
 				return err
@@ -495,18 +496,18 @@ func (f *compactor) compactColumn(p graph.PropID, grid uint64, delta []deltaCell
 					}
 				}
 				if now[0] != byte(graph.Null) {
-					cs.buf = append(cs.buf, now...)
+					cs.Buf = append(cs.Buf, now...)
 				}
 			} else {
-				cs.buf = append(cs.buf, old...)
+				cs.Buf = append(cs.Buf, old...)
 			}
-			cs.close()
+			cs.Close()
 		}
 		return nil
 	}
 	none := func(uint64) ([]byte, error) { return nil, nil }
 	for {
-		local := base + uint64(cs.len())
+		local := base + uint64(cs.Len())
 		if local == base+gridRows {
 			break
 		}
@@ -521,13 +522,13 @@ func (f *compactor) compactColumn(p graph.PropID, grid uint64, delta []deltaCell
 			break
 		}
 		if first < local || last >= base+gridRows {
-			return corrupt("column chunk", c.key(), errColumn)
+			return corrupt("column chunk", c.key(), codec.ErrColumn)
 		}
 		if err := put(first, none); err != nil {
 			return err
 		}
 		err = put(last+1, func(local uint64) ([]byte, error) {
-			f.row, err = f.r.col.appendCell(f.row[:0], int(local-first))
+			f.row, err = f.r.col.AppendCell(f.row[:0], int(local-first))
 			return f.row, err
 		})
 		if err != nil {
@@ -542,33 +543,33 @@ func (f *compactor) compactColumn(p graph.PropID, grid uint64, delta []deltaCell
 
 // putChunks writes cells, from the first vertex on, as chunks. What follows the last value is left out: it may belong to
 // vertices that are still to come.
-func (f *compactor) putChunks(p graph.PropID, first uint64, cs *cells) (err error) {
-	n := cs.len()
-	for n > 0 && len(cs.at(n-1)) == 0 {
+func (f *compactor) putChunks(p graph.PropID, first uint64, cs *codec.Cells) (err error) {
+	n := cs.Len()
+	for n > 0 && len(cs.At(n-1)) == 0 {
 		n--
 	}
-	cs.end = cs.end[:n]
+	cs.End = cs.End[:n]
 	f.buf, err = packChunks(f.buf, p, first, cs, f.s.opts.Tuning.ChunkBytes, func(k, v []byte) error { return f.b.Set(k, v, nil) })
 	return err
 }
 
 // packChunks calls put with cells, from the first vertex on, as one chunk, or halves them until the chunks are small
 // enough. There are no chunks without a value. buf is memory to use, and to use again.
-func packChunks(buf []byte, p graph.PropID, first uint64, cs *cells, limit int, put func(k, v []byte) error) ([]byte, error) {
-	if len(cs.buf) == 0 {
+func packChunks(buf []byte, p graph.PropID, first uint64, cs *codec.Cells, limit int, put func(k, v []byte) error) ([]byte, error) {
+	if len(cs.Buf) == 0 {
 		return buf, nil
 	}
-	n := cs.len()
+	n := cs.Len()
 	buf = keys.AppendChunk(buf[:0], p, first+uint64(n)-1)
 	size := len(buf)
-	buf = appendColumn(buf, cs)
+	buf = codec.AppendColumn(buf, cs)
 	if len(buf)-size <= limit || n == 1 {
 		return buf, put(buf[:size], buf[size:])
 	}
 	for _, at := range [...][2]int{{0, n / 2}, {n / 2, n}} {
-		var half cells
+		var half codec.Cells
 		for i := at[0]; i < at[1]; i++ {
-			half.add(cs.at(i))
+			half.Add(cs.At(i))
 		}
 		var err error
 		if buf, err = packChunks(buf, p, first+uint64(at[0]), &half, limit, put); err != nil {
@@ -595,40 +596,40 @@ func (f *compactor) compactLabels(ctx context.Context, limit int) error {
 			return err
 		}
 		label := graph.LabelID(binary.BigEndian.Uint32(c.key()[1:]))
-		chunk := uint32(keys.Local(c.key()[5:]) >> memberBits)
+		chunk := uint32(keys.Local(c.key()[5:]) >> codec.MemberBits)
 		prefix := slices.Clone(c.key()[:5])
 		key := keys.AppendMember(nil, label, chunk)
-		*m = members{}
+		*m = codec.Members{}
 		if packed.seek(key) && bytes.Equal(packed.key(), key) {
 			b, err := packed.value()
 			if err != nil {
 				return err
 			}
-			if err := parseMembers(b, m); err != nil {
+			if err := codec.ParseMembers(b, m); err != nil {
 				return corrupt("bitmap", key, err)
 			}
 		} else if err := packed.err(); err != nil {
 			return err
 		}
-		for ; ok && bytes.HasPrefix(c.key(), prefix) && uint32(keys.Local(c.key()[5:])>>memberBits) == chunk; ok = c.next() {
+		for ; ok && bytes.HasPrefix(c.key(), prefix) && uint32(keys.Local(c.key()[5:])>>codec.MemberBits) == chunk; ok = c.next() {
 			v, err := c.value()
 			if err != nil {
 				return err
 			}
 			if len(v) != 1 || v[0] > 1 {
-				return corrupt("delta membership", c.key(), errDelta)
+				return corrupt("delta membership", c.key(), codec.ErrDelta)
 			}
-			i := keys.Local(c.key()[5:]) & (memberRows - 1)
+			i := keys.Local(c.key()[5:]) & (codec.MemberRows - 1)
 			m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(v[0])<<(i%64)
 			f.take(c)
 		}
 		if err := c.err(); err != nil {
 			return err
 		}
-		if *m == (members{}) {
+		if *m == (codec.Members{}) {
 			err = f.b.Delete(key, nil)
 		} else {
-			f.buf = appendMembers(f.buf[:0], m)
+			f.buf = codec.AppendMembers(f.buf[:0], m)
 			err = f.b.Set(key, f.buf, nil)
 		}
 		if err != nil {

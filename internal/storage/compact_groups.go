@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -119,7 +120,7 @@ func (f *compactor) compactGroups(ctx context.Context, limit int) (all bool, err
 	all = !ok || from == nil || bytes.Compare(c.key(), from) < 0
 	for ; ok && f.taken < limit; ok = c.ok {
 		if len(c.key()) != keys.GroupSize {
-			return false, corrupt("delta edges", c.key(), errDelta)
+			return false, corrupt("delta edges", c.key(), codec.ErrDelta)
 		}
 		t, dir, local := keys.List(c.key())
 		prefix := slices.Clone(c.key()[:keys.ListSize])
@@ -128,7 +129,7 @@ func (f *compactor) compactGroups(ctx context.Context, limit int) (all bool, err
 			if err != nil {
 				return false, err
 			}
-			n, _ := uvarint(v)
+			n, _ := codec.Uvarint(v)
 			f.groups = append(f.groups, c.key()...)
 			f.taken += max(1, int(n))
 		}
@@ -160,8 +161,8 @@ func (f *compactor) compactChunk(ctx context.Context, t graph.TypeID, dir graph.
 		return err
 	}
 	var lists []uint64
-	for i := 0; i < len(l.groups.index.at); {
-		place, n := l.groups.index.lists(i)
+	for i := 0; i < len(l.groups.index.At); {
+		place, n := l.groups.index.Lists(i)
 		lists = append(lists, first+place)
 		i += n
 	}
@@ -171,7 +172,7 @@ func (f *compactor) compactChunk(ctx context.Context, t graph.TypeID, dir graph.
 	ok := l.delta.seek(lower)
 	for ; ok && bytes.Compare(l.delta.key(), upper) < 0; ok = l.delta.next() {
 		if len(l.delta.key()) < keys.DeltaRunSize {
-			return corrupt("delta edges", l.delta.key(), errDelta)
+			return corrupt("delta edges", l.delta.key(), codec.ErrDelta)
 		}
 		_, _, local := keys.List(l.delta.key())
 		if own == 0 || lists[len(lists)-1] != local {
@@ -220,7 +221,7 @@ func (f *compactor) compactDense(ctx context.Context, limit int) error {
 			return err
 		}
 		if len(c.key()) < keys.DeltaRunSize {
-			return corrupt("delta edges", c.key(), errDelta)
+			return corrupt("delta edges", c.key(), codec.ErrDelta)
 		}
 		t, dir, local := keys.List(c.key())
 		last := local | (1<<keys.GroupBits - 1)

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -82,7 +83,7 @@ func readDegrees(r pebble.Reader) (Degrees, error) {
 func parseDegree(k, v []byte) (d Degree, n int64, err error) {
 	n, size := binary.Varint(v)
 	if len(k) != 7 || size <= 0 {
-		return d, 0, errRecord
+		return d, 0, codec.ErrRecord
 	}
 	return Degree{graph.TypeID(binary.BigEndian.Uint32(k[1:])), graph.Direction(k[5]), k[6]}, n, nil
 }
@@ -95,10 +96,10 @@ func (s *Shard) countDegrees(r pebble.Reader) error {
 		if len(k) != keys.ListSize {
 			return nil
 		}
-		_, rest := uvarint(v)
-		total, rest := uvarint(rest)
+		_, rest := codec.Uvarint(v)
+		total, rest := codec.Uvarint(rest)
 		if rest == nil {
-			return corrupt("edge list", k, errRecord)
+			return corrupt("edge list", k, codec.ErrRecord)
 		}
 		t, dir, _ := keys.List(k)
 		resize(d, t, dir, 0, int(total))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -56,7 +57,7 @@ func (l *listCursor) hasOwn(r *reader, local uint64) (bool, error) {
 	}
 	k := l.delta.key()
 	if len(k) < keys.DeltaRunSize {
-		return false, corrupt("delta edges", k, errDelta)
+		return false, corrupt("delta edges", k, codec.ErrDelta)
 	}
 	_, _, l.nextDelta = keys.List(k)
 	return l.nextDelta == local, nil
@@ -82,24 +83,24 @@ func (l *listCursor) segments(r *reader, local uint64, f func(key, value []byte)
 }
 
 // merge puts the vertex's whole list together in r.merged.
-func (l *listCursor) merge(r *reader, local uint64) (*merged, error) {
+func (l *listCursor) merge(r *reader, local uint64) (*codec.Merged, error) {
 	m := &r.merged
-	m.reset()
+	m.Reset()
 	if err := l.mergeDelta(r, local, m); err != nil {
 		return nil, err
 	}
 	err := l.segments(r, local, func(k, v []byte) error {
-		if err := m.addSegment(v); err != nil {
+		if err := m.AddSegment(v); err != nil {
 			return corrupt("edge list", k, err)
 		}
 		return nil
 	})
-	m.sort()
+	m.Sort()
 	return m, err
 }
 
 // mergeDelta adds the delta records of a vertex's list: first the single edges, which override, then the runs.
-func (l *listCursor) mergeDelta(r *reader, local uint64, m *merged) error {
+func (l *listCursor) mergeDelta(r *reader, local uint64, m *codec.Merged) error {
 	if err := l.groups.find(l.t, l.dir, local); err != nil {
 		return err
 	}
@@ -120,11 +121,11 @@ func (l *listCursor) mergeDelta(r *reader, local uint64, m *merged) error {
 			runs = append(runs, slices.Clone(v))
 		case rest[0] == keys.DeltaOne && len(k) == keys.DeltaOneSize:
 			n, e := keys.Pair(rest[1:])
-			if err := m.addOne(n, e, v); err != nil {
+			if err := m.AddOne(n, e, v); err != nil {
 				return corrupt("delta edge", k, err)
 			}
 		default:
-			return corrupt("delta edges", k, errDelta)
+			return corrupt("delta edges", k, codec.ErrDelta)
 		}
 	}
 	if own {
@@ -134,12 +135,12 @@ func (l *listCursor) mergeDelta(r *reader, local uint64, m *merged) error {
 		}
 	}
 	for _, b := range runs {
-		if err := m.addSegment(b); err != nil {
+		if err := m.AddSegment(b); err != nil {
 			return corrupt("delta edges", r.key, err)
 		}
 	}
 	return l.groups.runs(func(b []byte) error {
-		if err := m.addSegment(b); err != nil {
+		if err := m.AddSegment(b); err != nil {
 			return corrupt("delta edges", keys.AppendGroups(nil, l.t, l.dir, local), err)
 		}
 		return nil
@@ -219,12 +220,12 @@ func (ls *Lists) append(id graph.VertexID, want Want, out *Edges, pending *[]Pen
 // appendSegment appends the edges of a segment that nothing overrides.
 func (r *reader) appendSegment(b []byte, id graph.VertexID, want Want, out *Edges, pending *[]Pending) error {
 	s := &r.seg
-	if err := s.parse(b); err != nil {
+	if err := s.Parse(b); err != nil {
 		return err
 	}
 	start := len(out.Targets)
 	var err error
-	if out.Targets, err = s.appendNeighbours(out.Targets); err != nil {
+	if out.Targets, err = s.AppendNeighbours(out.Targets); err != nil {
 		return err
 	}
 	skip := -1
@@ -234,23 +235,23 @@ func (r *reader) appendSegment(b []byte, id graph.VertexID, want Want, out *Edge
 		}
 	}
 	if want.IDs {
-		if out.IDs, err = s.appendIDs(out.IDs, out.Targets[start:]); err != nil {
+		if out.IDs, err = s.AppendIDs(out.IDs, out.Targets[start:]); err != nil {
 			return err
 		}
 	}
 	for p, prop := range want.Props {
 		c := &r.col
-		ok, err := s.column(prop, c)
+		ok, err := s.Column(prop, c)
 		if err != nil {
 			return err
 		}
 		at := len(out.Props[p])
-		out.Props[p] = append(out.Props[p], make([]graph.Value, s.n)...)
+		out.Props[p] = append(out.Props[p], make([]graph.Value, s.N)...)
 		if !ok {
 			continue
 		}
-		for i := range s.n {
-			val, ref, isRef, err := c.value(i, &r.arena)
+		for i := range s.N {
+			val, ref, isRef, err := c.Value(i, &r.arena)
 			if err != nil {
 				return err
 			}
@@ -297,13 +298,13 @@ func (ls *Lists) appendMerged(id graph.VertexID, want Want, out *Edges, pending 
 	if err != nil {
 		return err
 	}
-	for _, row := range m.rows {
-		if want.NoLoops && row.neighbour == id {
+	for _, row := range m.Rows {
+		if want.NoLoops && row.Neighbour == id {
 			continue
 		}
-		out.Targets = append(out.Targets, row.neighbour)
+		out.Targets = append(out.Targets, row.Neighbour)
 		if want.IDs {
-			out.IDs = append(out.IDs, row.edge)
+			out.IDs = append(out.IDs, row.Edge)
 		}
 		for p, prop := range want.Props {
 			val, ref, isRef, err := ls.r.rowValue(m, row, prop)
@@ -320,12 +321,12 @@ func (ls *Lists) appendMerged(id graph.VertexID, want Want, out *Edges, pending 
 }
 
 // rowValue reads a property of a row of a merged list.
-func (r *reader) rowValue(m *merged, row row, p graph.PropID) (v graph.Value, ref keys.Ref, isRef bool, err error) {
-	r.key, err = m.appendCell(r.key[:0], row, p)
+func (r *reader) rowValue(m *codec.Merged, row codec.Row, p graph.PropID) (v graph.Value, ref keys.Ref, isRef bool, err error) {
+	r.key, err = m.AppendCell(r.key[:0], row, p)
 	if err != nil || len(r.key) == 0 {
 		return v, ref, false, err
 	}
-	return readCell(r.key, &r.arena)
+	return codec.ReadCell(r.key, &r.arena)
 }
 
 // Mark adds the far ends of a vertex's edges to a set.
@@ -351,16 +352,16 @@ func (ls *Lists) mark(local uint64, out *graph.VertexSet) error {
 		if err != nil {
 			return err
 		}
-		for _, row := range m.rows {
-			out.Add(row.neighbour)
+		for _, row := range m.Rows {
+			out.Add(row.Neighbour)
 		}
 		return nil
 	}
-	nbrs := r.merged.nbrs[:0]
+	nbrs := r.merged.Neighbours[:0]
 	err = l.segments(r, local, func(k, v []byte) error {
-		err := r.seg.parse(v)
+		err := r.seg.Parse(v)
 		if err == nil {
-			nbrs, err = r.seg.appendNeighbours(nbrs[:0])
+			nbrs, err = r.seg.AppendNeighbours(nbrs[:0])
 		}
 		if err != nil {
 			return corrupt("edge list", k, err)
@@ -370,7 +371,7 @@ func (ls *Lists) mark(local uint64, out *graph.VertexSet) error {
 		}
 		return nil
 	})
-	r.merged.nbrs = nbrs
+	r.merged.Neighbours = nbrs
 	return err
 }
 
@@ -393,12 +394,12 @@ func (ls *Lists) degree(id graph.VertexID, withLoops bool) (n, loops int, err er
 		if err != nil {
 			return 0, 0, err
 		}
-		for _, row := range m.rows {
-			if row.neighbour == id {
+		for _, row := range m.Rows {
+			if row.Neighbour == id {
 				loops++
 			}
 		}
-		return len(m.rows), loops, nil
+		return len(m.Rows), loops, nil
 	}
 	delta, err := l.hasDelta(r, id.Local())
 	if err != nil {
@@ -406,11 +407,11 @@ func (ls *Lists) degree(id graph.VertexID, withLoops bool) (n, loops int, err er
 	}
 	if delta {
 		m := &r.merged
-		m.reset()
+		m.Reset()
 		if err := l.mergeDelta(r, id.Local(), m); err != nil {
 			return 0, 0, err
 		}
-		n = m.change()
+		n = m.DegreeChange()
 	}
 	r.key = keys.AppendList(r.key[:0], l.t, l.dir, id.Local())
 	if !l.packed.seek(r.key) {
@@ -421,67 +422,52 @@ func (ls *Lists) degree(id graph.VertexID, withLoops bool) (n, loops int, err er
 		if err != nil {
 			return 0, 0, err
 		}
-		if err := r.seg.parse(v); err != nil {
+		if err := r.seg.Parse(v); err != nil {
 			return 0, 0, corrupt("edge list", k, err)
 		}
-		n += r.seg.total
+		n += r.seg.Total
 	}
 	return n, 0, nil
-}
-
-// change is by how many edges the delta records alone, which are merged, change the degree.
-func (m *merged) change() int {
-	inserted := 0
-	for _, row := range m.rows {
-		if row.from < 0 {
-			inserted++
-		}
-	}
-	n := inserted - len(m.over)
-	for i := range m.segs {
-		n += m.segs[i].n
-	}
-	return n
 }
 
 // Find reads one edge of a vertex's list; ok is false if it is not there. f is called with the cell of each of its
 // properties, in ascending order; it may be nil. delta is the state of its delta record, 0 if there is none.
 func (ls *Lists) find(local uint64, neighbour graph.VertexID, edge graph.EdgeID, f func(p graph.PropID, cell []byte) error) (ok bool, delta byte, err error) {
 	r, l := ls.r, &ls.l
-	want := row{neighbour: neighbour, edge: edge}
+	want := codec.Row{Neighbour: neighbour, Edge: edge}
 	hasDelta, err := l.hasDelta(r, local)
 	if err != nil {
 		return false, 0, err
 	}
 	if hasDelta {
 		m := &r.merged
-		m.reset()
+		m.Reset()
 		if err := l.mergeDelta(r, local, m); err != nil {
 			return false, 0, err
 		}
-		for _, o := range m.over {
-			if o.compare(want) == 0 {
-				delta = deltaDeleted
+		for _, o := range m.Over {
+			if o.Compare(want) == 0 {
+				delta = codec.DeltaDeleted
 			}
 		}
-		for _, row := range m.rows {
-			if row.compare(want) != 0 {
+		for _, row := range m.Rows {
+			if row.Compare(want) != 0 {
 				continue
 			}
-			if row.from >= 0 {
-				return true, 0, r.segmentProps(&m.segs[row.from], int(row.at), f)
+			if row.From >= 0 {
+				return true, 0, r.segmentProps(&m.Segs[row.From], int(row.At), f)
 			}
-			if delta == deltaDeleted {
-				delta = deltaUpdated
+			if delta == codec.DeltaDeleted {
+				delta = codec.DeltaUpdated
 			} else {
-				delta = deltaInserted
+				delta = codec.DeltaInserted
 			}
 			if f == nil {
 				return true, delta, nil
 			}
-			return true, delta, eachProp(m.one(row), f)
+			return true, delta, codec.EachProp(m.One(row), f)
 		}
-		if delta == deltaDeleted {
+		if delta == codec.DeltaDeleted {
 			return false, delta, nil
 		}
 	}
@@ -489,8 +475,8 @@ func (ls *Lists) find(local uint64, neighbour graph.VertexID, edge graph.EdgeID,
 	if err != nil || seg == nil {
 		return false, 0, err
 	}
-	nbrs, err := seg.appendNeighbours(r.merged.nbrs[:0])
-	r.merged.nbrs = nbrs
+	nbrs, err := seg.AppendNeighbours(r.merged.Neighbours[:0])
+	r.merged.Neighbours = nbrs
 	if err != nil {
 		return false, 0, err
 	}
@@ -498,8 +484,8 @@ func (ls *Lists) find(local uint64, neighbour graph.VertexID, edge graph.EdgeID,
 	if !ok {
 		return false, 0, nil
 	}
-	ids, err := seg.appendIDs(r.merged.ids[:0], nbrs)
-	r.merged.ids = ids
+	ids, err := seg.AppendIDs(r.merged.IDs[:0], nbrs)
+	r.merged.IDs = ids
 	if err != nil {
 		return false, 0, err
 	}
@@ -512,7 +498,7 @@ func (ls *Lists) find(local uint64, neighbour graph.VertexID, edge graph.EdgeID,
 }
 
 // locate opens the packed segment that an edge must lie in, nil if there is none.
-func (l *listCursor) locate(r *reader, local uint64, neighbour graph.VertexID, edge graph.EdgeID) (*segment, error) {
+func (l *listCursor) locate(r *reader, local uint64, neighbour graph.VertexID, edge graph.EdgeID) (*codec.Segment, error) {
 	r.key = keys.AppendSegment(r.key[:0], l.t, l.dir, local, neighbour, edge)
 	list := r.key[:keys.ListSize]
 	if !l.packed.seek(list) {
@@ -527,10 +513,10 @@ func (l *listCursor) locate(r *reader, local uint64, neighbour graph.VertexID, e
 	if err != nil {
 		return nil, err
 	}
-	if err := r.seg.parse(v); err != nil {
+	if err := r.seg.Parse(v); err != nil {
 		return nil, corrupt("edge list", l.packed.key(), err)
 	}
-	if r.seg.total == r.seg.n {
+	if r.seg.Total == r.seg.N {
 		return &r.seg, nil
 	}
 	if !l.packed.seekLT(append(r.key, 0)) || !bytes.HasPrefix(l.packed.key(), list) {
@@ -539,25 +525,25 @@ func (l *listCursor) locate(r *reader, local uint64, neighbour graph.VertexID, e
 	if best, err = l.packed.value(); err != nil {
 		return nil, err
 	}
-	if err := r.seg.parse(best); err != nil {
+	if err := r.seg.Parse(best); err != nil {
 		return nil, corrupt("edge list", l.packed.key(), err)
 	}
 	return &r.seg, nil
 }
 
 // segmentProps calls f with the properties of one edge of a segment.
-func (r *reader) segmentProps(s *segment, i int, f func(p graph.PropID, cell []byte) error) error {
+func (r *reader) segmentProps(s *codec.Segment, i int, f func(p graph.PropID, cell []byte) error) error {
 	if f == nil {
 		return nil
 	}
-	return s.each(func(p graph.PropID, b []byte) error {
-		if err := r.col.parse(b); err != nil {
+	return s.Each(func(p graph.PropID, b []byte) error {
+		if err := r.col.Parse(b); err != nil {
 			return err
 		}
-		if r.col.n != s.n {
-			return errSegment
+		if r.col.N != s.N {
+			return codec.ErrSegment
 		}
-		cell, err := r.col.appendCell(nil, i)
+		cell, err := r.col.AppendCell(nil, i)
 		if err != nil || len(cell) == 0 {
 			return err
 		}
@@ -572,7 +558,7 @@ func (ls *Lists) Edge(ctx context.Context, local uint64, neighbour graph.VertexI
 		return false, err
 	}
 	ok, _, err = ls.find(local, neighbour, edge, func(p graph.PropID, cell []byte) error {
-		v, ref, isRef, err := readCell(cell, &ls.r.arena)
+		v, ref, isRef, err := codec.ReadCell(cell, &ls.r.arena)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -38,7 +39,7 @@ func appendOwner(dst []byte, o Owner) []byte {
 
 func (v *View) owner(key, b []byte) (Owner, error) {
 	if len(b) != ownerVertex && len(b) != ownerEdge {
-		return Owner{}, corrupt("index entry", key, errRecord)
+		return Owner{}, corrupt("index entry", key, codec.ErrRecord)
 	}
 	o := Owner{Vertex: graph.MakeVertexID(v.shard.no, keys.Local(b))}
 	if len(b) == ownerEdge {

@@ -1,22 +1,13 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
-)
-
-// What stored bytes can be wrong with; corrupt adds the place.
-var (
-	errColumn  = errors.New("malformed column")
-	errSegment = errors.New("malformed edge list")
-	errDelta   = errors.New("malformed delta record")
-	errBitmap  = errors.New("malformed bitmap")
-	errRecord  = errors.New("malformed record")
-	errNoValue = errors.New("a large value is missing")
 )
 
 // corrupt says that a stored record fails its checks.
@@ -51,4 +42,24 @@ func unavailable(msg string, err error) error {
 		Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "StorageError",
 		Phase: graph.PhaseRuntime, Detail: "Unavailable", Msg: msg, Err: err,
 	}
+}
+
+// Alive reports whether the request may go on.
+func Alive(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return graph.DeadlineError(err)
+	}
+	return nil
+}
+
+// fault classifies a fault of a read: damage found by Pebble's checks is KindCorrupt.
+func fault(op string, err error) error {
+	var e *graph.Error
+	switch {
+	case errors.As(err, &e):
+		return err
+	case pebble.IsCorruptionError(err):
+		return damaged(op, err)
+	}
+	return unavailable("storage: "+op, err)
 }

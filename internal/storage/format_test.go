@@ -19,7 +19,7 @@ func TestFormatVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	reopen := func(version uint64, readOnly bool) (now uint64, err error) {
-		in, err := openInstance(o, nil, "data/0/graph", false, false, nil)
+		in, err := openInstance(o.instance(nil), "data/0/graph", false, false, nil)
 		require.NoError(t, err)
 		record := formatRecord(0, 1)
 		_, size := binary.Uvarint(record)

@@ -54,12 +54,12 @@ type instance struct {
 }
 
 // openInstance opens the store in dir, making it if create is set.
-func openInstance(o *Options, sh *Shared, dir string, values, create bool, closing <-chan struct{}) (*instance, error) {
+func openInstance(o *instanceOptions, dir string, values, create bool, closing <-chan struct{}) (*instance, error) {
 	in := &instance{shares: values, closing: closing}
 	in.init(dir, o.Logger)
-	p := pebbleOptions(o, sh, values)
+	p := pebbleOptions(o, values)
 	in.opts = p
-	if o.Replica != nil {
+	if o.Logged {
 		p.DisableWAL = true
 		in.logged = &entryLog{}
 	}
@@ -266,10 +266,10 @@ func (in *instance) Fatalf(format string, args ...any) {
 }
 
 // probeSeparation asserts that large values are really separated with the options as they are.
-func probeSeparation(o *Options) error {
+func probeSeparation(o *instanceOptions) error {
 	probe := *o
 	probe.FS, probe.ReadOnly, probe.CacheMode = vfs.NewMem(), false, CacheBlocks
-	in, err := openInstance(&probe, nil, "probe", true, true, nil)
+	in, err := openInstance(&probe, "probe", true, true, nil)
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func probeSeparation(o *Options) error {
 var probed sync.Map // of value thresholds
 
 // assertSeparation probes once for each threshold.
-func assertSeparation(o *Options) error {
+func assertSeparation(o *instanceOptions) error {
 	if _, ok := probed.Load(o.ValueThreshold); ok {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -17,7 +18,7 @@ type Bulk struct {
 	w       *Writer
 	first   uint64     // the first local id that is new
 	records [4]records // by when they are made: as rows come, label bitmaps, edge lists of sources and of targets
-	members map[memberChunk]*members
+	members map[memberChunk]*codec.Members
 	open    []*gridCell
 	lists   []bulkLists
 	changed Ranges
@@ -59,20 +60,12 @@ type VertexRange struct {
 type ListRange struct {
 	Type  graph.TypeID
 	Dir   graph.Direction
-	Edges []ListEdge
-}
-
-// ListEdge is an edge in a list.
-type ListEdge struct {
-	Vertex    uint64 // local id of the list's vertex
-	Neighbour graph.VertexID
-	Edge      graph.EdgeID
-	Row       int32 // of the property columns
+	Edges []codec.ListEdge
 }
 
 // NewBulk begins to collect beside a writer.
 func (w *Writer) NewBulk() *Bulk {
-	b := &Bulk{w: w, first: w.NextVertex(), members: map[memberChunk]*members{}}
+	b := &Bulk{w: w, first: w.NextVertex(), members: map[memberChunk]*codec.Members{}}
 	w.bulk, w.ranges = b, &b.changed
 	return b
 }
@@ -116,30 +109,30 @@ func (r *records) sort() {
 // BulkColumn is a property of new vertices or edges, one encoded value a row; an empty one is null.
 type BulkColumn struct {
 	Prop  graph.PropID
-	cells cells
+	cells codec.Cells
 	// Values is how many rows are not null.
 	Values int
 }
 
 // NewBulkColumn makes a column of about n rows.
 func NewBulkColumn(p graph.PropID, n int) BulkColumn {
-	return BulkColumn{Prop: p, cells: cells{buf: make([]byte, 0, 6*n), end: make([]uint32, 0, n)}}
+	return BulkColumn{Prop: p, cells: codec.Cells{Buf: make([]byte, 0, 6*n), End: make([]uint32, 0, n)}}
 }
 
 // Add appends a row. A large value goes to the writer's shard.
 func (c *BulkColumn) Add(w *Writer, v graph.Value) (err error) {
 	if !v.IsNull() {
-		if c.cells.buf, err = w.appendStored(c.cells.buf, v); err != nil {
+		if c.cells.Buf, err = w.appendStored(c.cells.Buf, v); err != nil {
 			return err
 		}
 		c.Values++
 	}
-	c.cells.close()
+	c.cells.Close()
 	return nil
 }
 
 // Skip appends a row that is null.
-func (c *BulkColumn) Skip() { c.cells.close() }
+func (c *BulkColumn) Skip() { c.cells.Close() }
 
 // Column makes a column of values; large ones go to this shard.
 func (b *Bulk) Column(p graph.PropID, values []graph.Value) (BulkColumn, error) {
@@ -196,7 +189,7 @@ func (b *Bulk) labelSets(first uint64, n int, set graph.LabelSet) error {
 		r.buf = keys.AppendChunk(r.buf, labelSetProp, local+uint64(rows)-1)
 		r.value()
 		r.buf = binary.AppendUvarint(r.buf, uint64(rows))
-		r.buf = append(r.buf, encInts, byte(graph.Int))
+		r.buf = append(r.buf, codec.EncInts, byte(graph.Int))
 		r.buf = binary.AppendVarint(r.buf, int64(set))
 		r.buf = append(r.buf, 0)
 		r.end()
@@ -208,7 +201,7 @@ func (b *Bulk) labelSets(first uint64, n int, set graph.LabelSet) error {
 func (b *Bulk) columns(first uint64, n int, col *BulkColumn) error {
 	return eachCell(first, n, func(local uint64, at, rows int) error {
 		if rows < gridRows {
-			return b.fill(col.Prop, local, rows, func(i int) []byte { return col.cells.at(at + i) })
+			return b.fill(col.Prop, local, rows, func(i int) []byte { return col.cells.At(at + i) })
 		}
 		b.chunk(col.Prop, local, &col.cells, at, rows)
 		return nil
@@ -233,16 +226,16 @@ func eachCell(first uint64, n int, f func(local uint64, at, rows int) error) err
 // is stored from there on nothing counts, as those vertices are new.
 func (b *Bulk) fill(p graph.PropID, local uint64, n int, value func(i int) []byte) error {
 	c := b.cell(p, local)
-	if c.cells.len() == 0 && c.base < b.first {
+	if c.cells.Len() == 0 && c.base < b.first {
 		if err := b.readCell(c, b.first); err != nil {
 			return fault("read properties", err)
 		}
 	}
-	for c.base+uint64(c.cells.len()) < local {
-		c.cells.close()
+	for c.base+uint64(c.cells.Len()) < local {
+		c.cells.Close()
 	}
 	for i := range n {
-		c.cells.add(value(i))
+		c.cells.Add(value(i))
 	}
 	return nil
 }
@@ -251,7 +244,7 @@ func (b *Bulk) fill(p graph.PropID, local uint64, n int, value func(i int) []byt
 type gridCell struct {
 	p     graph.PropID
 	base  uint64
-	cells cells
+	cells codec.Cells
 	old   [][]byte // the keys of its chunks so far
 }
 
@@ -285,20 +278,20 @@ func (b *Bulk) readCell(c *gridCell, until uint64) (err error) {
 			return nil
 		}
 		if first < local || last >= c.base+gridRows {
-			return corrupt("column chunk", cur.key(), errColumn)
+			return corrupt("column chunk", cur.key(), codec.ErrColumn)
 		}
 		c.old = append(c.old, slices.Clone(cur.key()))
-		for c.base+uint64(c.cells.len()) < min(first, until) {
-			c.cells.close()
+		for c.base+uint64(c.cells.Len()) < min(first, until) {
+			c.cells.Close()
 		}
 		for local = first; local <= last; local++ {
 			if local >= until {
 				continue
 			}
-			if c.cells.buf, err = r.col.appendCell(c.cells.buf, int(local-first)); err != nil {
+			if c.cells.Buf, err = r.col.AppendCell(c.cells.Buf, int(local-first)); err != nil {
 				return corrupt("column chunk", cur.key(), err)
 			}
-			c.cells.close()
+			c.cells.Close()
 		}
 	}
 	return nil
@@ -309,7 +302,7 @@ func (b *Bulk) closeCells() {
 	r := &b.records[0]
 	for _, c := range b.open {
 		from := len(r.refs)
-		b.chunk(c.p, c.base, &c.cells, 0, c.cells.len())
+		b.chunk(c.p, c.base, &c.cells, 0, c.cells.Len())
 		for _, k := range c.old {
 			kept := slices.ContainsFunc(r.refs[from:], func(ref recordRef) bool { return bytes.Equal(r.keyOf(ref), k) })
 			if !kept {
@@ -322,12 +315,12 @@ func (b *Bulk) closeCells() {
 
 // chunk writes n cells from cell at on, of the vertices from local id first on, as a chunk, or as several of half the
 // size if it is too large. Chunks without a value are not written.
-func (b *Bulk) chunk(p graph.PropID, first uint64, cs *cells, at, n int) {
+func (b *Bulk) chunk(p graph.PropID, first uint64, cs *codec.Cells, at, n int) {
 	start := uint32(0)
 	if at > 0 {
-		start = cs.end[at-1]
+		start = cs.End[at-1]
 	}
-	size := int(cs.end[at+n-1] - start)
+	size := int(cs.End[at+n-1] - start)
 	if size == 0 {
 		return
 	}
@@ -336,43 +329,43 @@ func (b *Bulk) chunk(p graph.PropID, first uint64, cs *cells, at, n int) {
 		b.chunk(p, first+uint64(n/2), cs, at+n/2, n-n/2)
 		return
 	}
-	part := cells{buf: cs.buf[start : int(start)+size], end: cs.end[at : at+n]}
+	part := codec.Cells{Buf: cs.Buf[start : int(start)+size], End: cs.End[at : at+n]}
 	if start > 0 {
-		part.end = make([]uint32, n)
+		part.End = make([]uint32, n)
 		for i := range n {
-			part.end[i] = cs.end[at+i] - start
+			part.End[i] = cs.End[at+i] - start
 		}
 	}
 	r := &b.records[0]
 	r.add()
 	r.buf = keys.AppendChunk(r.buf, p, first+uint64(n)-1)
 	r.value()
-	r.buf = appendColumn(r.buf, &part)
+	r.buf = codec.AppendColumn(r.buf, &part)
 	r.end()
 }
 
 // addMembers puts n vertices into a label's bitmaps.
 func (b *Bulk) addMembers(l graph.LabelID, first uint64, n int) error {
 	for n > 0 {
-		chunk := memberChunk{l, uint32(first >> memberBits)}
+		chunk := memberChunk{l, uint32(first >> codec.MemberBits)}
 		m := b.members[chunk]
 		if m == nil {
-			m = new(members)
+			m = new(codec.Members)
 			key := keys.AppendMember(nil, l, chunk.chunk)
 			v, ok, err := b.w.record(key, nil)
 			if err != nil {
 				return fault("read a label", err)
 			}
 			if ok {
-				if err := parseMembers(v, m); err != nil {
+				if err := codec.ParseMembers(v, m); err != nil {
 					return corrupt("bitmap", key, err)
 				}
 			}
 			b.members[chunk] = m
 		}
-		at := int(first & (memberRows - 1))
-		k := min(n, memberRows-at)
-		setRange(m, at, at+k-1)
+		at := int(first & (codec.MemberRows - 1))
+		k := min(n, codec.MemberRows-at)
+		codec.SetRange(m, at, at+k-1)
 		first, n = first+uint64(k), n-k
 	}
 	return nil
@@ -485,7 +478,7 @@ func (b *Bulk) finish() error {
 		r.add()
 		r.buf = keys.AppendMember(r.buf, chunk.label, chunk.chunk)
 		r.value()
-		r.buf = appendMembers(r.buf, m)
+		r.buf = codec.AppendMembers(r.buf, m)
 		r.end()
 	}
 	if err := b.packLists(); err != nil {
@@ -538,7 +531,7 @@ func (b *Bulk) size() (n, bytes int) {
 	return n, bytes
 }
 
-func compareEdges(a, b ListEdge) int {
+func compareEdges(a, b codec.ListEdge) int {
 	if c := cmp.Compare(a.Neighbour, b.Neighbour); c != 0 {
 		return c
 	}

@@ -2,17 +2,16 @@ package storage
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -34,9 +33,9 @@ func (v *View) Mark(stream string) (seq uint64, mark []byte, err error) {
 	if !ok {
 		return 0, nil, nil
 	}
-	seq, rest := uvarint(b)
+	seq, rest := codec.Uvarint(b)
 	if rest == nil {
-		return 0, nil, corrupt("load mark", key, errRecord)
+		return 0, nil, corrupt("load mark", key, codec.ErrRecord)
 	}
 	return seq, rest, nil
 }
@@ -150,48 +149,6 @@ func (w *Writer) writeTables() (paths []string, err error) {
 		err = until(nil)
 	}
 	return t.paths, t.finish(err)
-}
-
-// tableOptions are those of the tables that the store writes itself to a level.
-func (in *instance) tableOptions(level int) sstable.WriterOptions {
-	return in.opts.MakeWriterOptions(level, in.db.TableFormat())
-}
-
-// ingest moves tables in. Like apply it survives what Pebble does at faults.
-func (in *instance) ingest(paths ...string) error {
-	if err := in.writable(); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				in.wedged.Store(true)
-				err := fmt.Errorf("%v", r)
-				in.fail(err)
-				done <- err
-			}
-		}()
-		done <- in.db.Ingest(context.Background(), paths)
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			in.fail(err)
-			return in.fault
-		}
-		in.applied.Add(1)
-		return nil
-	case <-in.failed:
-		return in.fault
-	}
-}
-
-// ingestSplitting moves tables in, each to the lowest level at which none lies over it; one that lies around it is split.
-func (in *instance) ingestSplitting(paths []string) error {
-	in.splits.Store(true)
-	defer in.splits.Store(false)
-	return in.ingest(paths...)
 }
 
 // No is the number of the view's shard.

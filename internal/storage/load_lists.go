@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -17,20 +18,20 @@ import (
 type bulkLists struct {
 	t     graph.TypeID
 	dir   graph.Direction
-	edges []ListEdge
+	edges []codec.ListEdge
 	cols  []BulkColumn
 }
 
 // Edges puts new edges, sorted by SortEdges, into the lists of one type and direction; their rows count the rows of the
 // columns. It owns edges from now on. Between spills it is called once for a type and direction.
-func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []ListEdge, cols []BulkColumn) {
+func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []codec.ListEdge, cols []BulkColumn) {
 	// Readers of a segment rely on the order of its properties.
 	slices.SortFunc(cols, func(x, y BulkColumn) int { return cmp.Compare(x.Prop, y.Prop) })
 	if dir == graph.Out {
 		for i := range cols {
 			n := 0
 			for j := range edges {
-				if len(cols[i].cells.at(int(edges[j].Row))) > 0 {
+				if len(cols[i].cells.At(int(edges[j].Row))) > 0 {
 					n++
 				}
 			}
@@ -145,41 +146,41 @@ func (p *bulkPacker) pack(l *bulkLists) error {
 }
 
 // appendRun appends edges of one list as a segment.
-func (p *bulkPacker) appendRun(edges []ListEdge, cols []BulkColumn) {
+func (p *bulkPacker) appendRun(edges []codec.ListEdge, cols []BulkColumn) {
 	p.r.buf = appendListSegment(p.r.buf, edges, cols, len(edges), &p.scratch)
 }
 
 // packScratch is memory that packing a list uses.
 type packScratch struct {
-	edges ends
-	cells cells
+	edges codec.Ends
+	cells codec.Cells
 	col   []byte
 }
 
 // appendListSegment appends edges of one list, whose rows count the rows of the columns, as a segment.
-func appendListSegment(dst []byte, edges []ListEdge, cols []BulkColumn, total int, s *packScratch) []byte {
-	s.edges.set(edges)
-	dst = appendTopology(dst, &s.edges, total)
-	return s.appendColumns(dst, cols, func(c *BulkColumn) *cells {
-		s.cells.reset()
+func appendListSegment(dst []byte, edges []codec.ListEdge, cols []BulkColumn, total int, s *packScratch) []byte {
+	s.edges.Set(edges)
+	dst = codec.AppendTopology(dst, &s.edges, total)
+	return s.appendColumns(dst, cols, func(c *BulkColumn) *codec.Cells {
+		s.cells.Reset()
 		for j := range edges {
-			s.cells.add(c.cells.at(int(edges[j].Row)))
+			s.cells.Add(c.cells.At(int(edges[j].Row)))
 		}
 		return &s.cells
 	})
 }
 
 // appendColumns appends the property columns of a segment, whose rows of a column rows gives.
-func (s *packScratch) appendColumns(dst []byte, cols []BulkColumn, rows func(*BulkColumn) *cells) []byte {
+func (s *packScratch) appendColumns(dst []byte, cols []BulkColumn, rows func(*BulkColumn) *codec.Cells) []byte {
 	n, at := 0, len(dst)
 	dst = append(dst, 0)
 	for i := range cols {
 		cs := rows(&cols[i])
-		if len(cs.buf) == 0 {
+		if len(cs.Buf) == 0 {
 			continue
 		}
 		n++
-		s.col = appendColumn(s.col[:0], cs)
+		s.col = codec.AppendColumn(s.col[:0], cs)
 		dst = binary.AppendUvarint(dst, uint64(cols[i].Prop))
 		dst = binary.AppendUvarint(dst, uint64(len(s.col)))
 		dst = append(dst, s.col...)
@@ -237,7 +238,7 @@ func (p *prober) close() {
 
 // SortEdges sorts by vertex, neighbour and edge: by vertex with a radix sort, as there are many, and then each list.
 // It may use other memory than that of edges.
-func SortEdges(edges []ListEdge) []ListEdge {
+func SortEdges(edges []codec.ListEdge) []codec.ListEdge {
 	edges = radixSort(edges)
 	for i := 0; i < len(edges); {
 		n := 1
@@ -255,7 +256,7 @@ func SortEdges(edges []ListEdge) []ListEdge {
 const radixBits = 11
 
 // radixSort sorts by vertex.
-func radixSort(edges []ListEdge) []ListEdge {
+func radixSort(edges []codec.ListEdge) []codec.ListEdge {
 	least, most, sorted := uint64(math.MaxUint64), uint64(0), true
 	for i := range edges {
 		v := edges[i].Vertex
@@ -265,7 +266,7 @@ func radixSort(edges []ListEdge) []ListEdge {
 	if sorted {
 		return edges
 	}
-	from, to := edges, make([]ListEdge, len(edges))
+	from, to := edges, make([]codec.ListEdge, len(edges))
 	for shift := 0; shift < bits.Len64(most-least); shift += radixBits {
 		var at [1 << radixBits]int
 		for i := range from {

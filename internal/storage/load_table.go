@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
@@ -12,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -29,9 +29,6 @@ type ListTable struct {
 	Resized map[Degree]int64
 }
 
-// lowestLevel is the level of Pebble's that nothing lies below.
-const lowestLevel = 6
-
 // NewListTable begins a table.
 func (s *Shard) NewListTable(path string, t graph.TypeID, dir graph.Direction) (*ListTable, error) {
 	f, err := s.opts.FS.Create(path, vfs.WriteCategoryUnspecified)
@@ -48,7 +45,7 @@ func (l *ListTable) Put(local uint64, neighbours []graph.VertexID, ids []graph.E
 	n := len(ids)
 	resize(l.Resized, l.t, l.dir, 0, n)
 	l.key = keys.AppendList(l.key[:0], l.t, l.dir, local)
-	e := ends{neighbours, ids}
+	e := codec.Ends{Neighbours: neighbours, IDs: ids}
 	l.value = l.appendSegment(l.value[:0], &e, cols, 0, n)
 	most := l.s.opts.Tuning.SegmentBytes
 	if len(l.value) <= most || n < 2 {
@@ -61,7 +58,7 @@ func (l *ListTable) Put(local uint64, neighbours []graph.VertexID, ids []graph.E
 			l.key = keys.AppendPair(l.key[:keys.ListSize], neighbours[from], ids[from])
 			total = 0
 		}
-		l.value = l.appendSegment(l.value[:0], &ends{neighbours[from:to], ids[from:to]}, cols, from, total)
+		l.value = l.appendSegment(l.value[:0], &codec.Ends{Neighbours: neighbours[from:to], IDs: ids[from:to]}, cols, from, total)
 		if err := l.set(); err != nil {
 			return err
 		}
@@ -70,17 +67,17 @@ func (l *ListTable) Put(local uint64, neighbours []graph.VertexID, ids []graph.E
 }
 
 // appendSegment appends edges, the first of which has the row first of the columns.
-func (l *ListTable) appendSegment(dst []byte, e *ends, cols []BulkColumn, first, total int) []byte {
-	dst = appendTopology(dst, e, total)
-	return l.scratch.appendColumns(dst, cols, func(c *BulkColumn) *cells {
-		n := len(e.ids)
+func (l *ListTable) appendSegment(dst []byte, e *codec.Ends, cols []BulkColumn, first, total int) []byte {
+	dst = codec.AppendTopology(dst, e, total)
+	return l.scratch.appendColumns(dst, cols, func(c *BulkColumn) *codec.Cells {
+		n := len(e.IDs)
 		if n == c.Rows() {
 			return &c.cells
 		}
 		part := &l.scratch.cells
-		part.reset()
+		part.Reset()
 		for i := range n {
-			part.add(c.cells.at(first + i))
+			part.Add(c.cells.At(first + i))
 		}
 		return part
 	})
@@ -103,16 +100,16 @@ func (l *ListTable) Close() error {
 
 // AddCell appends a row that is encoded already.
 func (c *BulkColumn) AddCell(cell []byte) {
-	c.cells.add(cell)
+	c.cells.Add(cell)
 	c.Values++
 }
 
 // Rows is the number of rows so far.
-func (c *BulkColumn) Rows() int { return c.cells.len() }
+func (c *BulkColumn) Rows() int { return c.cells.Len() }
 
 // Reset takes all rows out.
 func (c *BulkColumn) Reset() {
-	c.cells.reset()
+	c.cells.Reset()
 	c.Values = 0
 }
 
@@ -129,28 +126,6 @@ func (s *Shard) TakeIn(ctx context.Context, paths []string) error {
 	}
 	s.version++
 	return s.disk.graph.ingestSplitting(paths)
-}
-
-// restPoll is how often the compactions are looked at that are waited for.
-const restPoll = 5 * time.Millisecond
-
-// rest waits until no compaction runs.
-func (in *instance) rest(ctx context.Context) error {
-	for {
-		running := true
-		err := in.guard(func() error {
-			running = in.db.Metrics().Compact.NumInProgress > 0
-			return nil
-		})
-		if err != nil || !running {
-			return err
-		}
-		select {
-		case <-time.After(restPoll):
-		case <-ctx.Done():
-			return graph.DeadlineError(ctx.Err())
-		}
-	}
 }
 
 // ReserveEdges returns out n consecutive local edge ids, of which it returns the first.

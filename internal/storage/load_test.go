@@ -11,13 +11,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 )
 
 // bulkModel is what a shard should hold.
 type bulkModel struct {
 	sets  []graph.LabelSet
 	props []map[graph.PropID]string
-	lists [2]map[uint64][]ListEdge // by direction; Row is the edge's property
+	lists [2]map[uint64][]codec.ListEdge // by direction; Row is the edge's property
 	edge  graph.EdgeID
 }
 
@@ -43,7 +44,7 @@ func TestBulk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := &bulkModel{lists: [2]map[uint64][]ListEdge{{}, {}}}
+			m := &bulkModel{lists: [2]map[uint64][]codec.ListEdge{{}, {}}}
 			for round := range 12 {
 				w := s.NewWriter()
 				if rnd.IntN(2) == 0 {
@@ -175,13 +176,13 @@ func (m *bulkModel) vertices(t *testing.T, rnd *rand.Rand, b *Bulk) {
 func (m *bulkModel) edges(t *testing.T, rnd *rand.Rand, b *Bulk) {
 	n := rnd.IntN(300)
 	vals := make([]graph.Value, n)
-	var lists [2][]ListEdge
+	var lists [2][]codec.ListEdge
 	for i := range n {
 		src, dst := rnd.Uint64N(uint64(len(m.sets))), rnd.Uint64N(1+rnd.Uint64N(uint64(len(m.sets))))
 		m.edge++
 		vals[i] = graph.IntValue(int64(m.edge))
-		lists[0] = append(lists[0], ListEdge{src, graph.VertexID(dst), m.edge, int32(i)})
-		lists[1] = append(lists[1], ListEdge{dst, graph.VertexID(src), m.edge, int32(i)})
+		lists[0] = append(lists[0], codec.ListEdge{Vertex: src, Neighbour: graph.VertexID(dst), Edge: m.edge, Row: int32(i)})
+		lists[1] = append(lists[1], codec.ListEdge{Vertex: dst, Neighbour: graph.VertexID(src), Edge: m.edge, Row: int32(i)})
 	}
 	col, err := b.Column(7, vals)
 	if err != nil {

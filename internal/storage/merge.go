@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -41,17 +42,17 @@ type merge struct {
 	sets   []graph.LabelSet
 	props  []MergeProp
 	cells  []MergeCell // beside props, of one vertex
-	bodies cells       // delta records
+	bodies codec.Cells // delta records
 	// by property
 	cols  []mergeColumn
-	texts arena // of the changes
-	cell  cells // a column of a grid cell that is being put together
+	texts codec.Arena // of the changes
+	cell  codec.Cells // a column of a grid cell that is being put together
 	buf   []byte
 }
 
 // mergeColumn is a property of a part of the vertices, or of a grid cell.
 type mergeColumn struct {
-	old, next cells
+	old, next codec.Cells
 	chunks    [][]byte // keys of the chunks of the grid cell
 }
 
@@ -109,18 +110,18 @@ func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCel
 		return fault("read properties", err)
 	}
 	for i, id := range m.ids {
-		body := m.bodies.at(i)
+		body := m.bodies.At(i)
 		for k, p := range m.props {
 			m.cells[k] = MergeCell{}
 			if !p.Reads {
 				continue
 			}
-			delta, err := propCell(body, p.ID)
+			delta, err := codec.PropCell(body, p.ID)
 			switch {
 			case err != nil:
 				return corrupt("delta properties", m.w.key, err)
 			case delta == nil:
-				m.cells[k].Old = m.cols[k].old.at(i)
+				m.cells[k].Old = m.cols[k].old.At(i)
 			case deltaOf(delta) == deltaValue:
 				m.cells[k].Old = delta
 			}
@@ -139,19 +140,19 @@ func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCel
 func (m *merge) read(ctx context.Context) (err error) {
 	r := m.w.get()
 	defer m.w.put(r, &err)
-	m.bodies.reset()
+	m.bodies.Reset()
 	err = r.deltaProps(ctx, m.ids, nil, func(i int, body []byte) error {
-		for m.bodies.len() < i {
-			m.bodies.close()
+		for m.bodies.Len() < i {
+			m.bodies.Close()
 		}
-		m.bodies.add(body)
+		m.bodies.Add(body)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for m.bodies.len() < len(m.ids) {
-		m.bodies.close()
+	for m.bodies.Len() < len(m.ids) {
+		m.bodies.Close()
 	}
 	for k, p := range m.props {
 		if p.Reads {
@@ -164,8 +165,8 @@ func (m *merge) read(ctx context.Context) (err error) {
 }
 
 // columnCells reads what the chunks of a property have of vertices in ascending order.
-func (r *reader) columnCells(ctx context.Context, ids []graph.VertexID, prop graph.PropID, out *cells) error {
-	out.reset()
+func (r *reader) columnCells(ctx context.Context, ids []graph.VertexID, prop graph.PropID, out *codec.Cells) error {
+	out.Reset()
 	c, err := r.cursor(keys.Column)
 	if err != nil {
 		return err
@@ -185,20 +186,20 @@ func (r *reader) columnCells(ctx context.Context, ids []graph.VertexID, prop gra
 			}
 		}
 		if local >= first {
-			if out.buf, err = r.col.appendCell(out.buf, int(local-first)); err != nil {
+			if out.Buf, err = r.col.AppendCell(out.Buf, int(local-first)); err != nil {
 				return corrupt("column chunk", c.key(), err)
 			}
 		}
-		out.close()
+		out.Close()
 	}
-	for out.len() < len(ids) {
-		out.close()
+	for out.Len() < len(ids) {
+		out.Close()
 	}
 	return nil
 }
 
 // setCells is setProps for cells of a Merge.
-func (w *Writer) setCells(id graph.VertexID, set graph.LabelSet, props []MergeProp, cells []MergeCell, old []byte, texts *arena) (err error) {
+func (w *Writer) setCells(id graph.VertexID, set graph.LabelSet, props []MergeProp, cells []MergeCell, old []byte, texts *codec.Arena) (err error) {
 	buf, rest, some := w.buf[:0], old, false
 	for k, p := range props {
 		if len(cells[k].New) == 0 {
@@ -232,14 +233,14 @@ func (w *Writer) setCells(id graph.VertexID, set graph.LabelSet, props []MergePr
 }
 
 // noteCell notes a changed property. Values that no cache keeps as they are need no notice.
-func (w *Writer) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts *arena) error {
+func (w *Writer) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts *codec.Arena) error {
 	c := PropChange{Vertex: id, Prop: p}
 	switch kind := graph.ValueKind(cell[0]); {
 	case !cache.Simple(kind) || len(cell) >= w.shard.opts.ValueThreshold:
 		c.Untold = true
 	default:
 		if kind == graph.String {
-			cell = texts.bytes(cell)
+			cell = texts.Bytes(cell)
 		}
 		var err error
 		if c.Value, _, _, _, err = keys.Cell(cell); err != nil {
@@ -274,7 +275,7 @@ func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error
 		for k := range m.props {
 			m.cells[k] = MergeCell{}
 			if m.props[k].Reads {
-				m.cells[k].Old = m.cols[k].old.at(at)
+				m.cells[k].Old = m.cols[k].old.At(at)
 			}
 		}
 		if err := change(i, m.cells); err != nil {
@@ -283,18 +284,18 @@ func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error
 		for k, p := range m.props {
 			c := &m.cols[k]
 			if now := m.cells[k].New; len(now) > 0 {
-				old := c.old.at(at)
+				old := c.old.At(at)
 				if len(old) == 0 {
 					w.countProp(m.sets[i], p.ID, 1)
 				} else if err := w.drop(old); err != nil {
 					return false, err
 				}
-				c.next.buf = w.storeCell(c.next.buf, now)
+				c.next.Buf = w.storeCell(c.next.Buf, now)
 				if err := w.noteCell(id, p.ID, now, &m.texts); err != nil {
 					return false, err
 				}
 			}
-			c.next.close()
+			c.next.Close()
 		}
 	}
 	if err := m.dropDelta(base); err != nil {
@@ -319,7 +320,7 @@ func (m *merge) readGrid(base uint64) (size int, err error) {
 		}
 		size += n
 	}
-	m.bodies.reset()
+	m.bodies.Reset()
 	c, err := r.cursor(keys.DeltaProp)
 	if err != nil {
 		return 0, err
@@ -328,7 +329,7 @@ func (m *merge) readGrid(base uint64) (size int, err error) {
 	for ok := c.seek(m.buf); ok; ok = c.next() {
 		k := c.key()
 		if len(k) != keys.DeltaVSize {
-			return 0, corrupt("delta properties", k, errDelta)
+			return 0, corrupt("delta properties", k, codec.ErrDelta)
 		}
 		at := keys.Local(k[1:]) - base
 		if at >= gridRows {
@@ -338,10 +339,10 @@ func (m *merge) readGrid(base uint64) (size int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		for uint64(m.bodies.len()) < at {
-			m.bodies.close()
+		for uint64(m.bodies.Len()) < at {
+			m.bodies.Close()
 		}
-		m.bodies.add(b)
+		m.bodies.Add(b)
 	}
 	return size, c.err()
 }
@@ -349,15 +350,15 @@ func (m *merge) readGrid(base uint64) (size int, err error) {
 // takeDelta puts the values of delta records into a column of a grid cell.
 func (m *merge) takeDelta(k int) error {
 	c := &m.cols[k]
-	c.next.reset()
-	if m.bodies.len() == 0 {
+	c.next.Reset()
+	if m.bodies.Len() == 0 {
 		return nil
 	}
-	m.cell.reset()
+	m.cell.Reset()
 	for at := range gridRows {
-		cell := c.old.at(at)
-		if at < m.bodies.len() {
-			delta, err := propCell(m.bodies.at(at), m.props[k].ID)
+		cell := c.old.At(at)
+		if at < m.bodies.Len() {
+			delta, err := codec.PropCell(m.bodies.At(at), m.props[k].ID)
 			if err != nil {
 				return corrupt("delta properties", m.buf, err)
 			}
@@ -372,7 +373,7 @@ func (m *merge) takeDelta(k int) error {
 				}
 			}
 		}
-		m.cell.add(cell)
+		m.cell.Add(cell)
 	}
 	c.old, m.cell = m.cell, c.old
 	return nil
@@ -380,10 +381,10 @@ func (m *merge) takeDelta(k int) error {
 
 // dropDelta takes the properties, which are in the chunks now, out of the delta records of a grid cell.
 func (m *merge) dropDelta(base uint64) error {
-	for at := range m.bodies.len() {
-		body := m.bodies.at(at)
+	for at := range m.bodies.Len() {
+		body := m.bodies.At(at)
 		m.buf = m.buf[:0]
-		err := eachProp(body, func(p graph.PropID, cell []byte) error {
+		err := codec.EachProp(body, func(p graph.PropID, cell []byte) error {
 			if !slices.ContainsFunc(m.props, func(q MergeProp) bool { return q.ID == p }) {
 				m.buf = append(binary.AppendUvarint(m.buf, uint64(p)), cell...)
 			}
@@ -403,22 +404,22 @@ func (m *merge) dropDelta(base uint64) error {
 // putGrid writes the chunks of a column of a grid cell.
 func (m *merge) putGrid(k int, base uint64) error {
 	c, p, w := &m.cols[k], m.props[k].ID, m.w
-	m.cell.reset()
+	m.cell.Reset()
 	full, i := 0, 0 // up to the last value
 	for at := range gridRows {
-		cell := c.old.at(at)
+		cell := c.old.At(at)
 		if i < len(m.ids) && m.ids[i].Local() == base+uint64(at) {
-			if now := c.next.at(i); len(now) > 0 {
+			if now := c.next.At(i); len(now) > 0 {
 				cell = now
 			}
 			i++
 		}
-		if m.cell.add(cell); len(cell) > 0 {
+		if m.cell.Add(cell); len(cell) > 0 {
 			full = at + 1
 		}
 	}
 	// What follows may belong to vertices that are still to come.
-	m.cell.end = m.cell.end[:full]
+	m.cell.End = m.cell.End[:full]
 	var err error
 	m.buf, err = packChunks(m.buf, p, base, &m.cell, w.shard.opts.Tuning.ChunkBytes, func(key, v []byte) error {
 		w.over.put(key, v, false)
@@ -442,7 +443,7 @@ func (r *reader) gridCells(p graph.PropID, base uint64, col *mergeColumn) (size 
 		return 0, err
 	}
 	out := &col.old
-	out.reset()
+	out.Reset()
 	col.chunks = col.chunks[:0]
 	for local := base; local < base+gridRows; {
 		first, last, ok, err := r.chunkAt(c, p, local)
@@ -453,22 +454,22 @@ func (r *reader) gridCells(p graph.PropID, base uint64, col *mergeColumn) (size 
 			break
 		}
 		if first < local || last >= base+gridRows {
-			return 0, corrupt("column chunk", c.key(), errColumn)
+			return 0, corrupt("column chunk", c.key(), codec.ErrColumn)
 		}
 		col.chunks = append(col.chunks, slices.Clone(c.key()))
-		for base+uint64(out.len()) < first {
-			out.close()
+		for base+uint64(out.Len()) < first {
+			out.Close()
 		}
-		for ; base+uint64(out.len()) <= last; out.close() {
-			if out.buf, err = r.col.appendCell(out.buf, int(base+uint64(out.len())-first)); err != nil {
+		for ; base+uint64(out.Len()) <= last; out.Close() {
+			if out.Buf, err = r.col.AppendCell(out.Buf, int(base+uint64(out.Len())-first)); err != nil {
 				return 0, corrupt("column chunk", c.key(), err)
 			}
 		}
 		local = last + 1
 	}
-	size = len(out.buf)
-	for out.len() < gridRows {
-		out.close()
+	size = len(out.Buf)
+	for out.Len() < gridRows {
+		out.Close()
 	}
 	return size, nil
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
-	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/storage/cache"
@@ -205,57 +203,14 @@ func (s *Shared) Close() {
 	s.topology.Close()
 }
 
-// Texts of 1 KB take 0.63 times the space by zstd, which large values are compressed by, that they take by MinLZ. The graph store, which
-// is packed already, would become 0.91 times as large; a hop that must read blocks would wait for it.
-
-// The sizes of blocks, in bytes. Large blocks make long runs of lists and chunks cheap and keep the table index small;
-// the values instance holds references alone.
-const (
-	graphBlock  = 16 << 10
-	valuesBlock = 4 << 10
-)
-
-// pebbleOptions makes the options of one instance.
-func pebbleOptions(o *Options, sh *Shared, values bool) *pebble.Options {
-	p := &pebble.Options{
-		FS:                          o.FS,
-		FormatMajorVersion:          pebble.FormatNewest,
-		MemTableSize:                uint64(o.MemtableBytes),
-		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       20, // half as many sublevels: tables of loads would be written again and again
-		L0StopWritesThreshold:       1000,
-		LBaseMaxBytes:               64 << 20,
-		ReadOnly:                    o.ReadOnly,
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
-		Cleaner:                     keepNoLogs{},
+// instance returns how a store is opened. Without sh it gets caches of its own.
+func (o *Options) instance(sh *Shared) *instanceOptions {
+	i := &instanceOptions{
+		FS: o.FS, Logger: o.Logger, ReadOnly: o.ReadOnly, CacheMode: o.CacheMode, MemtableBytes: o.MemtableBytes, ValueThreshold: o.ValueThreshold,
+		Logged: o.Replica != nil,
 	}
 	if sh != nil {
-		p.Cache, p.FileCache = sh.cache, sh.files
+		i.Cache, i.Files = sh.cache, sh.files
 	}
-	p.Experimental.EnableColumnarBlocks = func() bool { return true }
-	p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
-		return pebble.ValueSeparationPolicy{
-			Enabled: values, MinimumSize: min(o.ValueThreshold, 1<<10), MaxBlobReferenceDepth: 10,
-			RewriteMinimumAge: 0, TargetGarbageRatio: rewriteRatio,
-		}
-	}
-	block := graphBlock
-	if values {
-		block = valuesBlock
-	}
-	p.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
-		if values {
-			return pebble.UniformDBCompressionSettings(sstable.FastCompression)
-		}
-		return pebble.UniformDBCompressionSettings(sstable.FastestCompression)
-	})
-	for i := range p.Levels {
-		p.Levels[i].BlockSize = block
-		p.Levels[i].IndexBlockSize = 64 << 10
-		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-	}
-	// Pebble does not look at the filters of the lowest level.
-	p.Levels[lowestLevel].FilterPolicy = pebble.NoFilterPolicy
-	p.EnsureDefaults()
-	return p
+	return i
 }

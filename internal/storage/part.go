@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -81,7 +82,7 @@ func OpenPart(o *Options, sh *Shared, dir string, no, shards int, create bool, c
 	}
 	if err == nil && ok {
 		if len(b) != 16 {
-			err = corrupt("version", keys.MetaKey(keys.MetaVersion), errRecord)
+			err = corrupt("version", keys.MetaKey(keys.MetaVersion), codec.ErrRecord)
 		} else {
 			p.epoch, p.version = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 		}
@@ -322,12 +323,12 @@ func (c *Touched) read(b *pebble.Batch) error {
 			}
 		case space == keys.DeltaGroup && len(key) == keys.GroupSize && kind == pebble.InternalKeyKindSet:
 			t, dir, first := keys.List(key)
-			var g group
-			if err := g.parse(value); err != nil {
+			var g codec.Group
+			if err := g.Parse(value); err != nil {
 				return corrupt("delta edges", key, err)
 			}
-			for i := range g.n {
-				c.Lists = append(c.Lists, TouchedList{t, dir, first + g.vertex(i)})
+			for i := range g.N {
+				c.Lists = append(c.Lists, TouchedList{t, dir, first + g.Vertex(i)})
 			}
 		case space == keys.Column && len(key) == keys.ChunkSize:
 			p, last := keys.Chunk(key)
@@ -336,7 +337,7 @@ func (c *Touched) read(b *pebble.Batch) error {
 			}
 		case space == keys.DeltaProp && len(key) == keys.DeltaVSize:
 			local := keys.Local(key[1:])
-			err := eachProp(value, func(p graph.PropID, _ []byte) error {
+			err := codec.EachProp(value, func(p graph.PropID, _ []byte) error {
 				c.Columns = append(c.Columns, TouchedColumn{p, local, local})
 				return nil
 			})

@@ -350,26 +350,13 @@ func (r *peerReader) Close() error {
 	return nil
 }
 
-// iterator is what is asked of a pebble.Iterator.
-type iterator interface {
-	Valid() bool
-	First() bool
-	Next() bool
-	Prev() bool
-	SeekGE(key []byte) bool
-	SeekLT(key []byte) bool
-	Key() []byte
-	ValueAndErr() ([]byte, error)
-	Error() error
-	Close() error
-}
-
-// newIter opens an iterator.
-func newIter(r pebble.Reader, o *pebble.IterOptions) (iterator, error) {
-	if p, ok := r.(*peerReader); ok {
-		return &peerIterator{r: p, lower: o.LowerBound, upper: o.UpperBound}, nil
+// iterate implements iterable.
+func (r *peerReader) iterate(o *pebble.IterOptions) iterator {
+	it := &peerIterator{r: r}
+	if o != nil {
+		it.lower, it.upper = o.LowerBound, o.UpperBound
 	}
-	return r.NewIter(o)
+	return it
 }
 
 // The sizes of what a peerIterator asks for: from a seek on twice as much each time.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -70,7 +71,7 @@ func (w *Writer) readPacked(p graph.PropID, local uint64, c *packedChunk) (err e
 	if c.none = first > local; c.none {
 		first, last = local, first-1
 	} else {
-		c.nulls = append(c.nulls[:0], r.col.nulls...)
+		c.nulls = append(c.nulls[:0], r.col.Nulls...)
 	}
 	c.first, c.last = first, last
 	return nil
@@ -95,7 +96,7 @@ func (w *Writer) had(local uint64, p graph.PropID, delta int) (bool, error) {
 // delta record.
 func (w *Writer) moveProps(id graph.VertexID, old, set graph.LabelSet, props []graph.PropID, record []byte) error {
 	for _, p := range props {
-		cell, err := propCell(record, p)
+		cell, err := codec.PropCell(record, p)
 		if err != nil {
 			return corrupt("delta properties", w.key, err)
 		}

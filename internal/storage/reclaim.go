@@ -24,11 +24,10 @@ import (
 // looks for such files only after a flush or compaction, so that a store without writers would keep its garbage
 // without step 3.
 
-// reclaimRatio is how many bytes of deleted values there may be for each that lives; rewriteRatio is the part of all blob
-// files that may be garbage before Pebble rewrites some. Together they keep the disk use below twice the live bytes.
+// reclaimRatio is how many bytes of deleted values there may be for each that lives. With the ratio from which Pebble rewrites blob
+// files it keeps the disk use below twice the live bytes.
 const (
 	reclaimRatio = 0.25
-	rewriteRatio = 0.25
 	levelRatio   = 0.2
 )
 
@@ -179,30 +178,6 @@ func (s *Shard) compactIdle(r *reclaimer) error {
 	return in.compact(r.ctx)
 }
 
-// flushLog writes the memtables to tables if the log is longer than most bytes.
-func (in *instance) flushLog(ctx context.Context, most uint64) error {
-	long := false
-	err := in.guard(func() error {
-		long = in.db.Metrics().WAL.Size > most
-		return nil
-	})
-	if err != nil || !long {
-		return err
-	}
-	return in.flush(ctx)
-}
-
-// compact moves all records to the lowest level, without those that are deleted, whereupon Pebble looks for blob files to
-// rewrite.
-func (in *instance) compact(ctx context.Context) error {
-	if err := in.flush(ctx); err != nil {
-		return err
-	}
-	return in.guard(func() error {
-		return in.db.Compact(ctx, []byte{0}, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, false)
-	})
-}
-
 // compactGarbage deletes large values that nothing refers to. They are gone for good before the marks are.
 func (f *compactor) compactGarbage(ctx context.Context, limit int) error {
 	if err := Alive(ctx); err != nil {
@@ -252,12 +227,3 @@ func (f *compactor) compactGarbage(ctx context.Context, limit int) error {
 	}
 	return wait()
 }
-
-// keepNoLogs makes Pebble delete the logs that it would keep to write over, up to five of the size of a memtable: a logFile is
-// as fast in a new file. Pebble does so if its cleaner is marked as an ArchiveCleaner is.
-type keepNoLogs struct {
-	pebble.DeleteCleaner
-	archive
-}
-
-type archive struct{ pebble.ArchiveCleaner }

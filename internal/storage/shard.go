@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -110,7 +111,8 @@ func newShard(o *Options, no int) *Shard {
 }
 
 func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) (_ *Shard, err error) {
-	if err := assertSeparation(o); err != nil {
+	open := o.instance(sh)
+	if err := assertSeparation(open); err != nil {
 		return nil, err
 	}
 	s := newShard(o, no)
@@ -127,11 +129,11 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 		}
 	}
 	s.disk = &disk{}
-	if s.disk.graph, err = openInstance(o, sh, o.FS.PathJoin(dir, graphDir), false, create, s.closing); err != nil {
+	if s.disk.graph, err = openInstance(open, o.FS.PathJoin(dir, graphDir), false, create, s.closing); err != nil {
 		return nil, err
 	}
 	s.graph = s.disk.graph
-	if s.disk.values, err = openInstance(o, sh, o.FS.PathJoin(dir, valuesDir), true, create, s.closing); err != nil {
+	if s.disk.values, err = openInstance(open, o.FS.PathJoin(dir, valuesDir), true, create, s.closing); err != nil {
 		return nil, err
 	}
 	s.values = s.disk.values
@@ -297,7 +299,7 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 	}
 	n, size := binary.Uvarint(b)
 	if size <= 0 {
-		return 0, corrupt("number", key, errRecord)
+		return 0, corrupt("number", key, codec.ErrRecord)
 	}
 	return n, nil
 }
@@ -379,4 +381,9 @@ func Dir(graphDir string, no int) string { return path.Join(graphDir, fmt.Sprint
 func (s *Shard) Flush(ctx context.Context) error {
 	s.closeRetired() // what they alone show need not be written
 	return errors.Join(s.graph.flush(ctx), s.values.flush(ctx))
+}
+
+// disk has the stores of a shard that this process keeps itself, for what only they can do: ingest tables, compact and copy.
+type disk struct {
+	graph, values *instance
 }

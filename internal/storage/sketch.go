@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -68,7 +69,7 @@ func readSketches(r pebble.Reader) (map[graph.IndexID]*Sketch, error) {
 	err := scan(r, keys.Sketch, func(k, v []byte) error {
 		s := new(Sketch)
 		if len(k) != 5 || len(v) != len(s) {
-			return corrupt("sketch", k, errRecord)
+			return corrupt("sketch", k, codec.ErrRecord)
 		}
 		copy(s[:], v)
 		m[graph.IndexID(uint32(k[1])<<24|uint32(k[2])<<16|uint32(k[3])<<8|uint32(k[4]))] = s

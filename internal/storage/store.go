@@ -31,8 +31,3 @@ type store interface {
 	stats() InstanceStats
 	close() error
 }
-
-// disk has the stores of a shard that this process keeps itself, for what only they can do: ingest tables, compact and copy.
-type disk struct {
-	graph, values *instance
-}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -81,7 +82,7 @@ func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before u
 			}
 		}
 		if len(k) != keys.EntrySize+8 {
-			return corrupt("change of a text", k, errRecord)
+			return corrupt("change of a text", k, codec.ErrRecord)
 		}
 		o, err := v.owner(k, b)
 		if err != nil {
@@ -148,7 +149,7 @@ func appendTextOptions(o *graph.TextOptions) string {
 
 func parseTextOptions(text string) (o graph.TextOptions, err error) {
 	if json.Unmarshal([]byte(text), &o) != nil {
-		return o, errRecord
+		return o, codec.ErrRecord
 	}
 	return o, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -53,12 +54,12 @@ func (v *View) Properties(ctx context.Context, ids []graph.VertexID, at Order, p
 		}
 	}
 	err = r.deltaProps(ctx, ids, at, func(i int, body []byte) error {
-		return eachProp(body, func(q graph.PropID, cell []byte) error {
+		return codec.EachProp(body, func(q graph.PropID, cell []byte) error {
 			for p, prop := range props {
 				if prop != q {
 					continue
 				}
-				val, ref, isRef, err := readCell(cell, &r.arena)
+				val, ref, isRef, err := codec.ReadCell(cell, &r.arena)
 				if err != nil {
 					return err
 				}
@@ -103,13 +104,13 @@ func (r *reader) chunkAt(c *cursor, p graph.PropID, local uint64) (first, last u
 	if err != nil {
 		return 0, 0, false, err
 	}
-	if err := r.col.parse(b); err != nil {
+	if err := r.col.Parse(b); err != nil {
 		return 0, 0, false, corrupt("column chunk", k, err)
 	}
-	if r.col.n == 0 || uint64(r.col.n) > last+1 {
-		return 0, 0, false, corrupt("column chunk", k, errColumn)
+	if r.col.N == 0 || uint64(r.col.N) > last+1 {
+		return 0, 0, false, corrupt("column chunk", k, codec.ErrColumn)
 	}
-	return last + 1 - uint64(r.col.n), last, true, nil
+	return last + 1 - uint64(r.col.N), last, true, nil
 }
 
 func (r *reader) columnValues(ctx context.Context, ids []graph.VertexID, at Order, p int, prop graph.PropID, out []graph.Value, pending *[]Pending) error {
@@ -135,7 +136,7 @@ func (r *reader) columnValues(ctx context.Context, ids []graph.VertexID, at Orde
 		if local < first {
 			continue
 		}
-		val, ref, isRef, err := r.col.value(int(local-first), &r.arena)
+		val, ref, isRef, err := r.col.Value(int(local-first), &r.arena)
 		if err != nil {
 			return corrupt("column chunk", c.key(), err)
 		}
@@ -166,7 +167,7 @@ func (r *reader) deltaProps(ctx context.Context, ids []graph.VertexID, at Order,
 				return c.err()
 			}
 			if len(c.key()) != keys.DeltaVSize {
-				return corrupt("delta properties", c.key(), errDelta)
+				return corrupt("delta properties", c.key(), codec.ErrDelta)
 			}
 			next, known = keys.Local(c.key()[1:]), true
 		}
@@ -211,17 +212,17 @@ func (r *reader) labelSets(ctx context.Context, ids []graph.VertexID, at Order, 
 			if first, last, open, err = r.chunkAt(c, labelSetProp, local); err != nil {
 				return err
 			}
-			if open && (r.col.enc != encInts || r.col.kind != graph.Int) {
-				return corrupt("label sets", c.key(), errColumn)
+			if open && (r.col.Enc != codec.EncInts || r.col.Kind != graph.Int) {
+				return corrupt("label sets", c.key(), codec.ErrColumn)
 			}
 			ended = !open
 		}
-		if at := int(local - first); !ended && local >= first && !r.col.null(at) {
-			out[i] = graph.LabelSet(r.col.least + int64(fixed(r.col.body, at, r.col.width)))
+		if at := int(local - first); !ended && local >= first && !r.col.Null(at) {
+			out[i] = graph.LabelSet(r.col.Least + int64(codec.Fixed(r.col.Body, at, r.col.Width)))
 		}
 	}
 	return r.deltaProps(ctx, ids, at, func(i int, body []byte) error {
-		cell, err := propCell(body, labelSetProp)
+		cell, err := codec.PropCell(body, labelSetProp)
 		if err != nil || cell == nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -47,12 +48,12 @@ type reader struct {
 	v       *View
 	cursors map[slot]*cursor
 	groups  map[slot]*groupCursor // what they have found stays so, as nothing is written to a snapshot
-	arena   arena
+	arena   codec.Arena
 	key     []byte
-	col     column
-	seg     segment
-	merged  merged
-	bitmap  [memberWords]uint64
+	col     codec.Column
+	seg     codec.Segment
+	merged  codec.Merged
+	bitmap  [codec.MemberWords]uint64
 	held    held // what bitmap is
 	tick    uint
 	epoch   uint64 // the shard's readerEpoch when the reader began
@@ -256,14 +257,6 @@ func (r *reader) alive(ctx context.Context) error {
 	return Alive(ctx)
 }
 
-// Alive reports whether the request may go on.
-func Alive(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return graph.DeadlineError(err)
-	}
-	return nil
-}
-
 // record reads one record; ok is false if there is none. It may use the memory of buf.
 func (v *View) record(key, buf []byte) (value []byte, ok bool, err error) {
 	if v.over != nil {
@@ -293,7 +286,7 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 func largeValue(ref keys.Ref, cell []byte) (graph.Value, error) {
 	val, _, isRef, rest, err := keys.Cell(cell)
 	if err != nil || isRef || len(rest) > 0 {
-		return graph.Value{}, corrupt("large value", keys.AppendValueKey(nil, ref.ID), errRecord)
+		return graph.Value{}, corrupt("large value", keys.AppendValueKey(nil, ref.ID), codec.ErrRecord)
 	}
 	return val, nil
 }
@@ -304,7 +297,7 @@ const walkFrom = 8
 // LargeValues puts large values, in the order of their refs, where they belong. One iterator reads many.
 func (v *View) LargeValues(pending []Pending, out [][]graph.Value) (err error) {
 	var it iterator
-	var mem arena
+	var mem codec.Arena
 	var key [8]byte
 	defer func() {
 		if it == nil {
@@ -343,7 +336,7 @@ func (v *View) largeFault(k []byte, err error) error {
 }
 
 // walk moves an iterator over large values to a key, which is likely to be the next one, and copies the cell there.
-func (v *View) walk(it iterator, k []byte, ref keys.Ref, next bool, mem *arena) ([]byte, error) {
+func (v *View) walk(it iterator, k []byte, ref keys.Ref, next bool, mem *codec.Arena) ([]byte, error) {
 	if !next || !it.Valid() || !it.Next() || !bytes.Equal(it.Key(), k) {
 		if !it.SeekGE(k) || !bytes.Equal(it.Key(), k) {
 			if err := it.Error(); err != nil {
@@ -357,9 +350,9 @@ func (v *View) walk(it iterator, k []byte, ref keys.Ref, next bool, mem *arena) 
 		return nil, v.largeFault(k, err)
 	}
 	if uint64(len(b)) != ref.Size {
-		return nil, corrupt("large value", k, errRecord)
+		return nil, corrupt("large value", k, codec.ErrRecord)
 	}
-	return mem.bytes(b), nil
+	return mem.Bytes(b), nil
 }
 
 // largeCell reads the cell of a large value. It may use the memory of buf.
@@ -380,7 +373,7 @@ func (v *View) largeCell(ref keys.Ref, buf []byte) ([]byte, error) {
 		}
 	}
 	if uint64(len(cell)) != ref.Size {
-		return nil, corrupt("large value", keys.AppendValueKey(nil, ref.ID), errRecord)
+		return nil, corrupt("large value", keys.AppendValueKey(nil, ref.ID), codec.ErrRecord)
 	}
 	return cell, nil
 }
@@ -405,14 +398,5 @@ func (v *View) Vector(ref keys.Ref, i int, b *cache.VectorBuilder) error {
 // cellMemory has memory for cells that are decoded at once.
 var cellMemory = sync.Pool{New: func() any { return new([]byte) }}
 
-// fault classifies a fault of a read: damage found by Pebble's checks is KindCorrupt.
-func fault(op string, err error) error {
-	var e *graph.Error
-	switch {
-	case errors.As(err, &e):
-		return err
-	case pebble.IsCorruptionError(err):
-		return damaged(op, err)
-	}
-	return unavailable("storage: "+op, err)
-}
+// errNoValue says that a large value is missing to which a record refers.
+var errNoValue = errors.New("a large value is missing")

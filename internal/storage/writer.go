@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -36,7 +37,7 @@ type Writer struct {
 	ones     []listChunk
 	packed   map[graph.PropID]*packedChunk
 	key, buf []byte
-	cells    cells
+	cells    codec.Cells
 	packer   *listPacker // or nil
 }
 
@@ -339,9 +340,9 @@ func (w *Writer) deltaRecord(id graph.VertexID) ([]byte, error) {
 // the record said of p.
 func (w *Writer) copyBefore(dst, rest []byte, p graph.PropID) (_, _ []byte, delta int, err error) {
 	for len(rest) > 0 {
-		q, cell := uvarint(rest)
+		q, cell := codec.Uvarint(rest)
 		if cell == nil {
-			return dst, rest, 0, corrupt("delta properties", w.key, errDelta)
+			return dst, rest, 0, corrupt("delta properties", w.key, codec.ErrDelta)
 		}
 		if graph.PropID(q) > p {
 			break
@@ -432,7 +433,7 @@ func end(e graph.Edge, dir graph.Direction) (vertex, neighbour graph.VertexID) {
 
 // AddEdge puts a new edge into the list of its source (Out) or target (In).
 func (w *Writer) AddEdge(e graph.Edge, dir graph.Direction, body []byte) {
-	w.putDelta(e, dir, deltaInserted, body, EdgeAdded)
+	w.putDelta(e, dir, codec.DeltaInserted, body, EdgeAdded)
 }
 
 func (w *Writer) putDelta(e graph.Edge, dir graph.Direction, state byte, body []byte, what EdgeEvent) {
@@ -499,7 +500,7 @@ func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte
 	}
 	if state == 0 {
 		// What is packed is dropped when the list is compacted.
-		w.putDelta(e, graph.Out, deltaUpdated, body, EdgeChanged)
+		w.putDelta(e, graph.Out, codec.DeltaUpdated, body, EdgeChanged)
 		return body, true, nil
 	}
 	for _, cell := range replaced {
@@ -518,7 +519,7 @@ func (w *Writer) MirrorEdge(e graph.Edge, body []byte) error {
 		return err
 	}
 	if state == 0 {
-		state = deltaUpdated
+		state = codec.DeltaUpdated
 	}
 	w.putDelta(e, graph.In, state, body, EdgeChanged)
 	return nil
@@ -570,8 +571,8 @@ func (w *Writer) RemoveEdge(e graph.Edge, dir graph.Direction) (ok bool, err err
 			}
 		}
 	}
-	if state != deltaInserted {
-		w.putDelta(e, dir, deltaDeleted, nil, EdgeRemoved)
+	if state != codec.DeltaInserted {
+		w.putDelta(e, dir, codec.DeltaDeleted, nil, EdgeRemoved)
 		return true, nil
 	}
 	w.changes.Edges = append(w.changes.Edges, EdgeChange{v, n, e.ID, e.Type, dir, EdgeRemoved})

@@ -5,47 +5,48 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // listPacker packs new edges of lists.
 type listPacker struct {
-	packer         packer
-	m              merged
+	packer         codec.Packer
+	m              codec.Merged
 	vertices, ends []byte
 	to             []int
 	runs, buf      []byte
 }
 
 // append appends edges of one list, sorted, as a segment.
-func (p *listPacker) append(dst []byte, edges []ListEdge, bodies [][]byte) ([]byte, error) {
+func (p *listPacker) append(dst []byte, edges []codec.ListEdge, bodies [][]byte) ([]byte, error) {
 	some := false
 	for i := range edges {
 		some = some || len(bodies[edges[i].Row]) > 0
 	}
 	if !some {
-		p.packer.edges.set(edges)
-		return append(appendTopology(dst, &p.packer.edges, 0), 0), nil
+		p.packer.Edges.Set(edges)
+		return append(codec.AppendTopology(dst, &p.packer.Edges, 0), 0), nil
 	}
 	m := &p.m
-	m.reset()
+	m.Reset()
 	for i := range edges {
 		e := &edges[i]
-		p.buf = append(append(p.buf[:0], deltaInserted), bodies[e.Row]...)
-		if err := m.addOne(e.Neighbour, e.Edge, p.buf); err != nil {
+		p.buf = append(append(p.buf[:0], codec.DeltaInserted), bodies[e.Row]...)
+		if err := m.AddOne(e.Neighbour, e.Edge, p.buf); err != nil {
 			return dst, err
 		}
 	}
-	props, err := m.props()
+	props, err := m.Props()
 	if err != nil {
 		return dst, err
 	}
-	return p.packer.appendSegment(dst, m, m.rows, props, 0)
+	return p.packer.AppendSegment(dst, m, m.Rows, props, 0)
 }
 
 // AddEdges puts new edges, sorted by SortEdges, into the lists of one type and direction; bodies are the properties of
 // their rows, from EdgeBody.
-func (w *Writer) AddEdges(t graph.TypeID, dir graph.Direction, edges []ListEdge, bodies [][]byte) error {
+func (w *Writer) AddEdges(t graph.TypeID, dir graph.Direction, edges []codec.ListEdge, bodies [][]byte) error {
 	for len(edges) > 0 {
 		chunk := edges[0].Vertex >> keys.GroupBits
 		n := 1
@@ -55,7 +56,7 @@ func (w *Writer) AddEdges(t graph.TypeID, dir graph.Direction, edges []ListEdge,
 		if n < w.shard.opts.Tuning.PackEdges {
 			for i := range n {
 				e := &edges[i]
-				w.putDelta(listEdge(w.shard.no, t, dir, e), dir, deltaInserted, bodies[e.Row], EdgeAdded)
+				w.putDelta(listEdge(w.shard.no, t, dir, e), dir, codec.DeltaInserted, bodies[e.Row], EdgeAdded)
 			}
 		} else if err := w.addGroup(t, dir, edges[:n], bodies); err != nil {
 			return err
@@ -65,7 +66,7 @@ func (w *Writer) AddEdges(t graph.TypeID, dir graph.Direction, edges []ListEdge,
 	return nil
 }
 
-func listEdge(no int, t graph.TypeID, dir graph.Direction, e *ListEdge) graph.Edge {
+func listEdge(no int, t graph.TypeID, dir graph.Direction, e *codec.ListEdge) graph.Edge {
 	edge := graph.Edge{ID: e.Edge, Type: t, Src: graph.MakeVertexID(no, e.Vertex), Dst: e.Neighbour}
 	if dir == graph.In {
 		edge.Src, edge.Dst = edge.Dst, edge.Src
@@ -74,7 +75,7 @@ func listEdge(no int, t graph.TypeID, dir graph.Direction, e *ListEdge) graph.Ed
 }
 
 // addGroup writes edges of lists of one chunk as a group.
-func (w *Writer) addGroup(t graph.TypeID, dir graph.Direction, edges []ListEdge, bodies [][]byte) (err error) {
+func (w *Writer) addGroup(t graph.TypeID, dir graph.Direction, edges []codec.ListEdge, bodies [][]byte) (err error) {
 	if w.packer == nil {
 		w.packer = new(listPacker)
 	}
@@ -99,9 +100,9 @@ func (w *Writer) addGroup(t graph.TypeID, dir graph.Direction, edges []ListEdge,
 		p.to = append(p.to, len(p.runs))
 		rest = rest[n:]
 	}
-	width := widthOf(uint64(len(p.runs)))
+	width := codec.WidthOf(uint64(len(p.runs)))
 	for _, to := range p.to {
-		p.ends = appendFixed(p.ends, uint64(to), width)
+		p.ends = codec.AppendFixed(p.ends, uint64(to), width)
 	}
 	w.key = keys.AppendGroup(w.key[:0], t, dir, edges[0].Vertex, first)
 	w.buf = binary.AppendUvarint(w.buf[:0], uint64(len(p.to)))

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -80,7 +81,7 @@ func (w *Writer) packVertices(r *reader, local uint64, set graph.LabelSet, rows 
 	}
 	cell, _ := keys.AppendCell(w.buf[:0], graph.IntValue(int64(set)))
 	for range rows {
-		cs.add(cell)
+		cs.Add(cell)
 	}
 	if err := w.putChunks(labelSetProp, base, cs); err != nil {
 		return err
@@ -90,16 +91,16 @@ func (w *Writer) packVertices(r *reader, local uint64, set graph.LabelSet, rows 
 		if base, cs, err = w.startChunk(r, id, local, len(rows)); err != nil {
 			return err
 		}
-		before := len(cs.buf)
+		before := len(cs.Buf)
 		for _, props := range rows {
 			if v := props[p].Value; !v.IsNull() {
-				if cs.buf, err = w.appendStored(cs.buf, v); err != nil {
+				if cs.Buf, err = w.appendStored(cs.Buf, v); err != nil {
 					return err
 				}
 			}
-			cs.close()
+			cs.Close()
 		}
-		if len(cs.buf) > before {
+		if len(cs.Buf) > before {
 			changed.Props = append(changed.Props, id)
 		}
 		if err := w.putChunks(id, base, cs); err != nil {
@@ -112,9 +113,9 @@ func (w *Writer) packVertices(r *reader, local uint64, set graph.LabelSet, rows 
 
 // startChunk begins a chunk in which n vertices from a local id on come next: if they are the last of their cell, with
 // the values before them in the cell, whose chunks it replaces. base is the local id of its first row.
-func (w *Writer) startChunk(r *reader, p graph.PropID, local uint64, n int) (base uint64, cs *cells, err error) {
+func (w *Writer) startChunk(r *reader, p graph.PropID, local uint64, n int) (base uint64, cs *codec.Cells, err error) {
 	cs = &w.cells
-	cs.reset()
+	cs.Reset()
 	base = local &^ (gridRows - 1)
 	if base == local || local+uint64(n) < base+gridRows {
 		return local, cs, nil
@@ -123,25 +124,25 @@ func (w *Writer) startChunk(r *reader, p graph.PropID, local uint64, n int) (bas
 	if err != nil {
 		return 0, nil, fault("read properties", err)
 	}
-	for at := base; at < local; at = base + uint64(cs.len()) {
+	for at := base; at < local; at = base + uint64(cs.Len()) {
 		first, last, ok, err := r.chunkAt(c, p, at)
 		if err != nil {
 			return 0, nil, fault("read properties", err)
 		}
 		if ok && first < at {
-			return 0, nil, corrupt("column chunk", c.key(), errColumn)
+			return 0, nil, corrupt("column chunk", c.key(), codec.ErrColumn)
 		}
 		if !ok || first >= local {
 			first, last = local, local-1
 		}
-		for base+uint64(cs.len()) < first {
-			cs.close()
+		for base+uint64(cs.Len()) < first {
+			cs.Close()
 		}
-		for i := 0; base+uint64(cs.len()) <= last; i++ {
-			if cs.buf, err = r.col.appendCell(cs.buf, i); err != nil {
+		for i := 0; base+uint64(cs.Len()) <= last; i++ {
+			if cs.Buf, err = r.col.AppendCell(cs.Buf, i); err != nil {
 				return 0, nil, corrupt("column chunk", c.key(), err)
 			}
-			cs.close()
+			cs.Close()
 		}
 		if first < local {
 			w.over.put(c.key(), nil, true)
@@ -151,7 +152,7 @@ func (w *Writer) startChunk(r *reader, p graph.PropID, local uint64, n int) (bas
 }
 
 // putChunks writes cells, from the first vertex on, as chunks.
-func (w *Writer) putChunks(p graph.PropID, first uint64, cs *cells) (err error) {
+func (w *Writer) putChunks(p graph.PropID, first uint64, cs *codec.Cells) (err error) {
 	w.buf, err = packChunks(w.buf[:0], p, first, cs, w.shard.opts.Tuning.ChunkBytes, func(k, v []byte) error {
 		w.over.put(k, v, false)
 		return nil
@@ -165,9 +166,9 @@ const mostMembers = 1 << 10
 // addMembers puts n new vertices into a label's bitmaps, or, where those are large, makes them delta members.
 func (w *Writer) addMembers(r *reader, l graph.LabelID, first uint64, n int) error {
 	for n > 0 {
-		at := int(first & (memberRows - 1))
-		k := min(n, memberRows-at)
-		w.key = keys.AppendMember(w.key[:0], l, uint32(first>>memberBits))
+		at := int(first & (codec.MemberRows - 1))
+		k := min(n, codec.MemberRows-at)
+		w.key = keys.AppendMember(w.key[:0], l, uint32(first>>codec.MemberBits))
 		b, ok, err := w.record(w.key, w.buf[:0])
 		if err != nil {
 			return fault("read a label", err)
@@ -177,19 +178,19 @@ func (w *Writer) addMembers(r *reader, l graph.LabelID, first uint64, n int) err
 			for i := range k {
 				w.member(l, graph.MakeVertexID(w.shard.no, first+uint64(i)), true)
 			}
-		case len(b) >= 5 && b[0] == bitmapRuns && int(binary.LittleEndian.Uint16(b[len(b)-2:]))+1 == at:
+		case len(b) >= 5 && b[0] == codec.BitmapRuns && int(binary.LittleEndian.Uint16(b[len(b)-2:]))+1 == at:
 			binary.LittleEndian.PutUint16(b[len(b)-2:], uint16(at+k-1))
 			w.over.put(w.key, b, false)
 		default:
 			r.held.ok = false
-			r.bitmap = members{}
+			r.bitmap = codec.Members{}
 			if ok {
-				if err := parseMembers(b, &r.bitmap); err != nil {
+				if err := codec.ParseMembers(b, &r.bitmap); err != nil {
 					return corrupt("bitmap", w.key, err)
 				}
 			}
-			setRange(&r.bitmap, at, at+k-1)
-			w.buf = appendMembers(w.buf[:0], &r.bitmap)
+			codec.SetRange(&r.bitmap, at, at+k-1)
+			w.buf = codec.AppendMembers(w.buf[:0], &r.bitmap)
 			w.over.put(w.key, w.buf, false)
 		}
 		first, n = first+uint64(k), n-k

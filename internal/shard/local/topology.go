@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -177,7 +178,7 @@ func noteLists(seq uint64, l *cache.Lists, rs []storage.ListRange) {
 	for _, r := range rs {
 		for edges := r.Edges; len(edges) > 0; {
 			block := edges[0].Vertex / cache.ListBlock
-			n, _ := slices.BinarySearchFunc(edges, (block+1)*cache.ListBlock, func(e storage.ListEdge, v uint64) int {
+			n, _ := slices.BinarySearchFunc(edges, (block+1)*cache.ListBlock, func(e codec.ListEdge, v uint64) int {
 				return cmp.Compare(e.Vertex, v)
 			})
 			if l.Watched(r.Type, r.Dir, block) {

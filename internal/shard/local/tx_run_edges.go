@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -21,7 +22,7 @@ func edgesAlike(ms []shard.Mutation) int {
 
 // edgeRun is memory for edges that are created together.
 type edgeRun struct {
-	ends   [][]storage.ListEdge // by shard
+	ends   [][]codec.ListEdge // by shard
 	bodies [][]byte
 }
 
@@ -105,7 +106,7 @@ func (tx *Tx) addEdges(run *edgeRun, ms []shard.Mutation, t graph.TypeID, dir gr
 			at, far = far, at
 		}
 		ends := &run.ends[at.Shard()]
-		*ends = append(*ends, storage.ListEdge{Vertex: at.Local(), Neighbour: far, Edge: e.ID, Row: int32(i)})
+		*ends = append(*ends, codec.ListEdge{Vertex: at.Local(), Neighbour: far, Edge: e.ID, Row: int32(i)})
 	}
 	for no, w := range tx.ws {
 		if len(run.ends[no]) == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -408,11 +409,11 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 			}
 		}
 	}
-	var lists [2][][]storage.ListEdge
+	var lists [2][][]codec.ListEdge
 	for dir := range lists {
-		lists[dir] = make([][]storage.ListEdge, len(ws))
+		lists[dir] = make([][]codec.ListEdge, len(ws))
 		if len(ws) == 1 {
-			lists[dir][0] = make([]storage.ListEdge, 0, len(e.rows))
+			lists[dir][0] = make([]codec.ListEdge, 0, len(e.rows))
 		}
 	}
 	n := 0
@@ -428,11 +429,11 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 		}
 		from, to := r.src.Shard(), r.dst.Shard()
 		id := ws[from].NewEdge()
-		lists[0][from] = append(lists[0][from], storage.ListEdge{Vertex: r.src.Local(), Neighbour: r.dst, Edge: id, Row: int32(i)})
-		lists[1][to] = append(lists[1][to], storage.ListEdge{Vertex: r.dst.Local(), Neighbour: r.src, Edge: id, Row: int32(i)})
+		lists[0][from] = append(lists[0][from], codec.ListEdge{Vertex: r.src.Local(), Neighbour: r.dst, Edge: id, Row: int32(i)})
+		lists[1][to] = append(lists[1][to], codec.ListEdge{Vertex: r.dst.Local(), Neighbour: r.src, Edge: id, Row: int32(i)})
 	}
 	b.l.AppliedEdges += n
-	sorted := func(shards [][]storage.ListEdge) {
+	sorted := func(shards [][]codec.ListEdge) {
 		for no := range shards {
 			shards[no] = storage.SortEdges(shards[no])
 		}
@@ -456,7 +457,7 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 }
 
 // countEdges counts new edges by the labels of the vertices whose lists they are in.
-func (b *Batch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []storage.ListEdge) error {
+func (b *Batch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []codec.ListEdge) error {
 	var ids []graph.VertexID
 	for i := range edges {
 		if i == 0 || edges[i].Vertex != edges[i-1].Vertex {

@@ -1,4 +1,4 @@
-package storage
+package codec
 
 import (
 	"encoding/binary"
@@ -26,7 +26,7 @@ import (
 // slope is about how many ids there are from one source to the next; an id's distance is how far it is from
 // slope × source in the source's shard.
 type topology struct {
-	n, total   int
+	N, Total   int
 	neighbours []byte
 	way        byte
 	least      uint64
@@ -34,42 +34,42 @@ type topology struct {
 }
 
 const (
-	idsFollow byte = 9
-	idsAlong  byte = 10
+	IDsFollow byte = 9
+	IDsAlong  byte = 10
 )
 
 // parse opens a topology, whose bytes it shares, checks its sizes and gives what follows.
 func (t *topology) parse(b []byte) ([]byte, error) {
-	n, b := uvarint(b)
-	total, b := uvarint(b)
-	size, b := uvarint(b)
+	n, b := Uvarint(b)
+	total, b := Uvarint(b)
+	size, b := Uvarint(b)
 	if b == nil || n > uint64(len(b)) || size > uint64(len(b)) {
-		return nil, errSegment
+		return nil, ErrSegment
 	}
-	*t = topology{n: int(n), total: int(total), neighbours: b[:size]}
-	if b = b[size:]; len(b) == 0 || b[0] > idsAlong {
-		return nil, errSegment
+	*t = topology{N: int(n), Total: int(total), neighbours: b[:size]}
+	if b = b[size:]; len(b) == 0 || b[0] > IDsAlong {
+		return nil, ErrSegment
 	}
 	t.way = b[0]
-	if t.least, b = uvarint(b[1:]); b == nil {
-		return nil, errSegment
+	if t.least, b = Uvarint(b[1:]); b == nil {
+		return nil, ErrSegment
 	}
 	size = n * uint64(t.way)
 	switch t.way {
-	case idsFollow:
+	case IDsFollow:
 		size = 0
-	case idsAlong:
-		size, b = uvarint(b)
+	case IDsAlong:
+		size, b = Uvarint(b)
 	}
 	if b == nil || size > uint64(len(b)) {
-		return nil, errSegment
+		return nil, ErrSegment
 	}
 	t.ids = b[:size]
 	return b[size:], nil
 }
 
-// uvarint reads a number and gives what is left, nil if there was none.
-func uvarint(b []byte) (uint64, []byte) {
+// Uvarint reads a number and gives what is left, nil if there was none.
+func Uvarint(b []byte) (uint64, []byte) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), b[1:]
 	}
@@ -80,17 +80,17 @@ func uvarint(b []byte) (uint64, []byte) {
 	return v, b[n:]
 }
 
-// appendNeighbours appends the neighbours.
-func (t *topology) appendNeighbours(dst []graph.VertexID) ([]graph.VertexID, error) {
+// AppendNeighbours appends the neighbours.
+func (t *topology) AppendNeighbours(dst []graph.VertexID) ([]graph.VertexID, error) {
 	b, id := t.neighbours, uint64(0)
-	for range t.n {
+	for range t.N {
 		if len(b) > 0 && b[0] < 0x80 {
 			id += uint64(b[0])
 			b = b[1:]
 		} else {
 			d, n := binary.Uvarint(b)
 			if n <= 0 {
-				return dst, errSegment
+				return dst, ErrSegment
 			}
 			id += d
 			b = b[n:]
@@ -100,15 +100,15 @@ func (t *topology) appendNeighbours(dst []graph.VertexID) ([]graph.VertexID, err
 	return dst, nil
 }
 
-// appendIDs appends the edge ids; neighbours are those that appendNeighbours gives.
-func (t *topology) appendIDs(dst []graph.EdgeID, neighbours []graph.VertexID) ([]graph.EdgeID, error) {
-	dst = slices.Grow(dst, t.n)
+// AppendIDs appends the edge ids; neighbours are those that appendNeighbours gives.
+func (t *topology) AppendIDs(dst []graph.EdgeID, neighbours []graph.VertexID) ([]graph.EdgeID, error) {
+	dst = slices.Grow(dst, t.N)
 	switch t.way {
-	case idsFollow:
-		for i := range t.n {
+	case IDsFollow:
+		for i := range t.N {
 			dst = append(dst, graph.EdgeID(t.least+uint64(i)))
 		}
-	case idsAlong:
+	case IDsAlong:
 		b, distance := t.ids, uint64(0)
 		for _, v := range neighbours {
 			var z uint64
@@ -120,7 +120,7 @@ func (t *topology) appendIDs(dst []graph.EdgeID, neighbours []graph.VertexID) ([
 			default:
 				var n int
 				if z, n = binary.Uvarint(b); n <= 0 {
-					return dst, errSegment
+					return dst, ErrSegment
 				}
 				b = b[n:]
 			}
@@ -128,8 +128,8 @@ func (t *topology) appendIDs(dst []graph.EdgeID, neighbours []graph.VertexID) ([
 			dst = append(dst, graph.EdgeID(along(v, t.least)+distance))
 		}
 	default:
-		for i := range t.n {
-			dst = append(dst, graph.EdgeID(t.least+fixed(t.ids, i, int(t.way))))
+		for i := range t.N {
+			dst = append(dst, graph.EdgeID(t.least+Fixed(t.ids, i, int(t.way))))
 		}
 	}
 	return dst, nil
@@ -140,38 +140,38 @@ func along(v graph.VertexID, slope uint64) uint64 {
 	return uint64(v)&^(1<<graph.LocalBits-1) + v.Local()*slope
 }
 
-// ends are the far ends and ids of edges, sorted.
-type ends struct {
-	neighbours []graph.VertexID
-	ids        []graph.EdgeID
+// Ends are the far ends and ids of edges, sorted.
+type Ends struct {
+	Neighbours []graph.VertexID
+	IDs        []graph.EdgeID
 }
 
-func (e *ends) reset() { e.neighbours, e.ids = e.neighbours[:0], e.ids[:0] }
+func (e *Ends) reset() { e.Neighbours, e.IDs = e.Neighbours[:0], e.IDs[:0] }
 
-func (e *ends) add(v graph.VertexID, id graph.EdgeID) {
-	e.neighbours, e.ids = append(e.neighbours, v), append(e.ids, id)
+func (e *Ends) add(v graph.VertexID, id graph.EdgeID) {
+	e.Neighbours, e.IDs = append(e.Neighbours, v), append(e.IDs, id)
 }
 
-// set takes the ends of edges.
-func (e *ends) set(edges []ListEdge) {
+// Set takes the ends of edges.
+func (e *Ends) Set(edges []ListEdge) {
 	e.reset()
 	for i := range edges {
 		e.add(edges[i].Neighbour, edges[i].Edge)
 	}
 }
 
-// appendTopology appends edges; total is how many their list has if this is its first segment, else 0.
-func appendTopology(dst []byte, e *ends, total int) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(e.ids)))
+// AppendTopology appends edges; total is how many their list has if this is its first segment, else 0.
+func AppendTopology(dst []byte, e *Ends, total int) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(e.IDs)))
 	dst = binary.AppendUvarint(dst, uint64(total))
 	last, size := uint64(0), 0
-	for _, v := range e.neighbours {
+	for _, v := range e.Neighbours {
 		size += uvarintSize(uint64(v) - last)
 		last = uint64(v)
 	}
 	dst = binary.AppendUvarint(dst, uint64(size))
 	last = 0
-	for _, v := range e.neighbours {
+	for _, v := range e.Neighbours {
 		dst = binary.AppendUvarint(dst, uint64(v)-last)
 		last = uint64(v)
 	}
@@ -179,49 +179,49 @@ func appendTopology(dst []byte, e *ends, total int) []byte {
 }
 
 // appendIDs appends the edge ids in the way that takes least.
-func (e *ends) appendIDs(dst []byte) []byte {
-	least, most, follow := uint64(math.MaxUint64), uint64(0), len(e.ids) > 1
-	for i, id := range e.ids {
+func (e *Ends) appendIDs(dst []byte) []byte {
+	least, most, follow := uint64(math.MaxUint64), uint64(0), len(e.IDs) > 1
+	for i, id := range e.IDs {
 		least, most = min(least, uint64(id)), max(most, uint64(id))
-		follow = follow && id == e.ids[0]+graph.EdgeID(i)
+		follow = follow && id == e.IDs[0]+graph.EdgeID(i)
 	}
 	if follow {
-		return binary.AppendUvarint(append(dst, idsFollow), least)
+		return binary.AppendUvarint(append(dst, IDsFollow), least)
 	}
-	if len(e.ids) == 0 {
+	if len(e.IDs) == 0 {
 		least = 0
 	}
-	width := widthOf(max(most, least) - least)
+	width := WidthOf(max(most, least) - least)
 	if slope := e.slope(); slope > 0 && width > 1 {
-		if size := e.sizeAlong(slope); uvarintSize(slope)+uvarintSize(uint64(size))+size < uvarintSize(least)+len(e.ids)*width {
+		if size := e.sizeAlong(slope); uvarintSize(slope)+uvarintSize(uint64(size))+size < uvarintSize(least)+len(e.IDs)*width {
 			return e.appendAlong(dst, slope, size)
 		}
 	}
 	dst = binary.AppendUvarint(append(dst, byte(width)), least)
-	for _, id := range e.ids {
-		dst = appendFixed(dst, uint64(id)-least, width)
+	for _, id := range e.IDs {
+		dst = AppendFixed(dst, uint64(id)-least, width)
 	}
 	return dst
 }
 
 // slope is by how much ids rise from one neighbour to the next where they do; 0 if they never do.
-func (e *ends) slope() uint64 {
+func (e *Ends) slope() uint64 {
 	var run, rise uint64
-	for i := 1; i < len(e.ids); i++ {
-		v, w := e.neighbours[i-1], e.neighbours[i]
-		if v.Shard() == w.Shard() && e.ids[i-1].Shard() == e.ids[i].Shard() && e.ids[i-1] < e.ids[i] {
+	for i := 1; i < len(e.IDs); i++ {
+		v, w := e.Neighbours[i-1], e.Neighbours[i]
+		if v.Shard() == w.Shard() && e.IDs[i-1].Shard() == e.IDs[i].Shard() && e.IDs[i-1] < e.IDs[i] {
 			run += uint64(w - v)
-			rise += uint64(e.ids[i] - e.ids[i-1])
+			rise += uint64(e.IDs[i] - e.IDs[i-1])
 		}
 	}
 	return rise / max(run, 1)
 }
 
 // sizeAlong is how many bytes the differences of appendAlong take.
-func (e *ends) sizeAlong(slope uint64) int {
+func (e *Ends) sizeAlong(slope uint64) int {
 	size, distance := 0, uint64(0)
-	for i, id := range e.ids {
-		d := uint64(id) - along(e.neighbours[i], slope)
+	for i, id := range e.IDs {
+		d := uint64(id) - along(e.Neighbours[i], slope)
 		size += uvarintSize(zigzag(d - distance))
 		distance = d
 	}
@@ -229,12 +229,12 @@ func (e *ends) sizeAlong(slope uint64) int {
 }
 
 // appendAlong appends the edge ids as idsAlong; size is what sizeAlong gives.
-func (e *ends) appendAlong(dst []byte, slope uint64, size int) []byte {
-	dst = binary.AppendUvarint(append(dst, idsAlong), slope)
+func (e *Ends) appendAlong(dst []byte, slope uint64, size int) []byte {
+	dst = binary.AppendUvarint(append(dst, IDsAlong), slope)
 	dst = binary.AppendUvarint(dst, uint64(size))
 	distance := uint64(0)
-	for i, id := range e.ids {
-		d := uint64(id) - along(e.neighbours[i], slope)
+	for i, id := range e.IDs {
+		d := uint64(id) - along(e.Neighbours[i], slope)
 		dst = binary.AppendUvarint(dst, zigzag(d-distance))
 		distance = d
 	}
@@ -246,3 +246,11 @@ func zigzag(d uint64) uint64 { return d<<1 ^ -(d >> 63) }
 
 // uvarintSize is how many bytes v takes.
 func uvarintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+
+// ListEdge is an edge in a list.
+type ListEdge struct {
+	Vertex    uint64 // local id of the list's vertex
+	Neighbour graph.VertexID
+	Edge      graph.EdgeID
+	Row       int32 // of the property columns
+}

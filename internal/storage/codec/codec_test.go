@@ -1,8 +1,7 @@
-package storage
+package codec
 
 import (
 	"encoding/hex"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -16,8 +15,8 @@ import (
 )
 
 // randomCells makes rows that suit one of the encodings.
-func randomCells(r *rand.Rand) *cells {
-	var cs cells
+func randomCells(r *rand.Rand) *Cells {
+	var cs Cells
 	kind := r.IntN(8)
 	for range r.IntN(70) {
 		var v graph.Value
@@ -40,19 +39,19 @@ func randomCells(r *rand.Rand) *cells {
 			v = []graph.Value{graph.IntValue(1), graph.StringValue("x"), graph.DurationValue(temporal.Duration{Days: 1})}[r.IntN(3)]
 		}
 		if r.IntN(5) > 0 {
-			cs.buf, _ = keys.AppendCell(cs.buf, v)
+			cs.Buf, _ = keys.AppendCell(cs.Buf, v)
 		}
 		if kind == 7 && r.IntN(5) == 0 {
-			cs.buf = keys.AppendRef(cs.buf[:endOf(&cs)], keys.Ref{ID: r.Uint64(), Size: 5})
+			cs.Buf = keys.AppendRef(cs.Buf[:endOf(&cs)], keys.Ref{ID: r.Uint64(), Size: 5})
 		}
-		cs.close()
+		cs.Close()
 	}
 	return &cs
 }
 
-func endOf(cs *cells) int {
-	if n := cs.len(); n > 0 {
-		return int(cs.end[n-1])
+func endOf(cs *Cells) int {
+	if n := cs.Len(); n > 0 {
+		return int(cs.End[n-1])
 	}
 	return 0
 }
@@ -61,17 +60,17 @@ func TestColumnRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
 		cs := randomCells(r)
-		var c column
-		require.NoError(t, c.parse(appendColumn(nil, cs)))
-		require.Equal(t, cs.len(), c.n)
-		var a arena
-		for i := range c.n {
-			got, err := c.appendCell(nil, i)
+		var c Column
+		require.NoError(t, c.Parse(AppendColumn(nil, cs)))
+		require.Equal(t, cs.Len(), c.N)
+		var a Arena
+		for i := range c.N {
+			got, err := c.AppendCell(nil, i)
 			require.NoError(t, err)
-			require.Equal(t, string(cs.at(i)), string(got))
-			v, ref, isRef, err := c.value(i, &a)
+			require.Equal(t, string(cs.At(i)), string(got))
+			v, ref, isRef, err := c.Value(i, &a)
 			require.NoError(t, err)
-			if len(cs.at(i)) == 0 {
+			if len(cs.At(i)) == 0 {
 				require.True(t, v.IsNull() && !isRef)
 				continue
 			}
@@ -79,7 +78,7 @@ func TestColumnRoundTrip(t *testing.T) {
 			if !isRef {
 				again, _ = keys.AppendCell(nil, v)
 			}
-			require.Equal(t, string(cs.at(i)), string(again))
+			require.Equal(t, string(cs.At(i)), string(again))
 		}
 	}
 }
@@ -87,14 +86,14 @@ func TestColumnRoundTrip(t *testing.T) {
 // A change of these sizes and bytes breaks stored data.
 func TestColumnPinned(t *testing.T) {
 	column := func(vs ...graph.Value) []byte {
-		var cs cells
+		var cs Cells
 		for _, v := range vs {
 			if !v.IsNull() {
-				cs.buf, _ = keys.AppendCell(cs.buf, v)
+				cs.Buf, _ = keys.AppendCell(cs.Buf, v)
 			}
-			cs.close()
+			cs.Close()
 		}
-		return appendColumn(nil, &cs)
+		return AppendColumn(nil, &cs)
 	}
 	i, s, null := graph.IntValue, graph.StringValue, graph.Value{}
 	for _, c := range []struct {
@@ -118,39 +117,39 @@ func TestColumnPinned(t *testing.T) {
 func FuzzColumn(f *testing.F) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 30 {
-		f.Add(appendColumn(nil, randomCells(r)))
+		f.Add(AppendColumn(nil, randomCells(r)))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var c column
-		if c.parse(b) != nil || c.n > 1<<16 {
+		var c Column
+		if c.Parse(b) != nil || c.N > 1<<16 {
 			return
 		}
-		var a arena
-		for i := range c.n {
-			_, _, _, _ = c.value(i, &a)
-			_, _ = c.appendCell(nil, i)
+		var a Arena
+		for i := range c.N {
+			_, _, _, _ = c.Value(i, &a)
+			_, _ = c.AppendCell(nil, i)
 		}
 	})
 }
 
-func randomRows(r *rand.Rand, n int) []row {
-	rows := make([]row, n)
+func randomRows(r *rand.Rand, n int) []Row {
+	rows := make([]Row, n)
 	for i := range rows {
-		rows[i] = row{neighbour: graph.MakeVertexID(r.IntN(2), uint64(r.IntN(1000))), edge: graph.MakeEdgeID(r.IntN(2), r.Uint64N(1<<r.IntN(40)))}
+		rows[i] = Row{Neighbour: graph.MakeVertexID(r.IntN(2), uint64(r.IntN(1000))), Edge: graph.MakeEdgeID(r.IntN(2), r.Uint64N(1<<r.IntN(40)))}
 	}
-	slices.SortFunc(rows, row.compare)
-	return slices.CompactFunc(rows, func(a, b row) bool { return a.compare(b) == 0 })
+	slices.SortFunc(rows, Row.Compare)
+	return slices.CompactFunc(rows, func(a, b Row) bool { return a.Compare(b) == 0 })
 }
 
 func TestSegmentRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 1000 {
-		var m merged
+		var m Merged
 		rows := randomRows(r, r.IntN(60))
 		props := []graph.PropID{1, 2, 300}
-		want := map[row][3]string{}
+		want := map[Row][3]string{}
 		for i := range rows {
-			body := []byte{deltaInserted}
+			body := []byte{DeltaInserted}
 			var cs [3]string
 			for p, id := range props {
 				if r.IntN(2) == 0 {
@@ -160,23 +159,23 @@ func TestSegmentRoundTrip(t *testing.T) {
 				}
 			}
 			want[rows[i]] = cs
-			require.NoError(t, m.addOne(rows[i].neighbour, rows[i].edge, body))
+			require.NoError(t, m.AddOne(rows[i].Neighbour, rows[i].Edge, body))
 		}
-		m.sort()
-		names, err := m.props()
+		m.Sort()
+		names, err := m.Props()
 		require.NoError(t, err)
-		var p packer
-		b, err := p.appendSegment(nil, &m, m.rows, names, 77)
+		var p Packer
+		b, err := p.AppendSegment(nil, &m, m.Rows, names, 77)
 		require.NoError(t, err)
 
-		var back merged
-		require.NoError(t, back.addSegment(b))
-		require.Len(t, back.rows, len(rows))
-		require.Equal(t, 77, back.segs[0].total)
-		for i, got := range back.rows {
-			require.Zero(t, got.compare(rows[i]))
+		var back Merged
+		require.NoError(t, back.AddSegment(b))
+		require.Len(t, back.Rows, len(rows))
+		require.Equal(t, 77, back.Segs[0].Total)
+		for i, got := range back.Rows {
+			require.Zero(t, got.Compare(rows[i]))
 			for p, id := range props {
-				cell, err := back.appendCell(nil, got, id)
+				cell, err := back.AppendCell(nil, got, id)
 				require.NoError(t, err)
 				require.Equal(t, want[rows[i]][p], string(cell))
 			}
@@ -193,38 +192,38 @@ func appendUvarint(b []byte, v uint64) []byte {
 
 // A change of these bytes breaks stored data.
 func TestSegmentPinned(t *testing.T) {
-	var m merged
-	require.NoError(t, m.addOne(5, 1000, []byte{deltaInserted}))
-	require.NoError(t, m.addOne(300, 1001, []byte{deltaInserted, 4, 2, 14}))
-	var p packer
-	b, err := p.appendSegment(nil, &m, m.rows, []graph.PropID{4}, 2)
+	var m Merged
+	require.NoError(t, m.AddOne(5, 1000, []byte{DeltaInserted}))
+	require.NoError(t, m.AddOne(300, 1001, []byte{DeltaInserted, 4, 2, 14}))
+	var p Packer
+	b, err := p.AppendSegment(nil, &m, m.Rows, []graph.PropID{4}, 2)
 	require.NoError(t, err)
 	require.Equal(t, "0202"+"03"+"05a702"+"09"+"e807"+"01"+"04"+"06"+"02810102"+"0e00", hex.EncodeToString(b))
 	// Neighbours that lie near each other take a byte each, and edge ids that were given out source by source none in
 	// out lists and few in in lists.
-	rows := make([]row, 36)
+	rows := make([]Row, 36)
 	for i := range rows {
-		rows[i] = row{neighbour: graph.VertexID(50_000 + 100*i), edge: graph.EdgeID(1_000_000 + i)}
+		rows[i] = Row{Neighbour: graph.VertexID(50_000 + 100*i), Edge: graph.EdgeID(1_000_000 + i)}
 	}
-	b, err = p.appendSegment(nil, &m, rows, nil, 36)
+	b, err = p.AppendSegment(nil, &m, rows, nil, 36)
 	require.NoError(t, err)
 	require.Len(t, b, 46)
 	for i := range rows {
-		rows[i].edge = graph.EdgeID(1_000_000 + 3700*i + i%7)
+		rows[i].Edge = graph.EdgeID(1_000_000 + 3700*i + i%7)
 	}
-	b, err = p.appendSegment(nil, &m, rows, nil, 36)
+	b, err = p.AppendSegment(nil, &m, rows, nil, 36)
 	require.NoError(t, err)
 	require.Len(t, b, 83)
-	var ids ends
+	var ids Ends
 	for i, id := range []graph.EdgeID{110_003, 147_040, 221_024, 740_901} {
 		ids.add([]graph.VertexID{3000, 4000, 6000, 20000}[i], id)
 	}
-	require.Equal(t, "0404"+"08"+"b817"+"e807"+"d00f"+"b06d"+"0a"+"25"+"06"+"c90f"+"4a"+"1f"+"aa1d"+"00", hex.EncodeToString(append(appendTopology(nil, &ids, 4), 0)))
+	require.Equal(t, "0404"+"08"+"b817"+"e807"+"d00f"+"b06d"+"0a"+"25"+"06"+"c90f"+"4a"+"1f"+"aa1d"+"00", hex.EncodeToString(append(AppendTopology(nil, &ids, 4), 0)))
 	ids.reset()
 	ids.add(3, 1000)
 	ids.add(4, 300)
 	ids.add(6, 301)
-	require.Equal(t, "0300"+"03"+"030102"+"02"+"ac02"+"bc0200000100", hex.EncodeToString(appendTopology(nil, &ids, 0)))
+	require.Equal(t, "0300"+"03"+"030102"+"02"+"ac02"+"bc0200000100", hex.EncodeToString(AppendTopology(nil, &ids, 0)))
 }
 
 // TestTopologyRoundTrip packs edges whose ids follow each other, rise with the neighbours or do neither, over one shard
@@ -233,7 +232,7 @@ func TestTopologyRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	ways := map[byte]int{}
 	for range 4000 {
-		var e ends
+		var e Ends
 		kind, shards, local, id := r.IntN(4), 1+r.IntN(3), uint64(0), r.Uint64N(1<<30)
 		for range r.IntN(80) {
 			local += r.Uint64N(1 << r.IntN(20))
@@ -248,50 +247,50 @@ func TestTopologyRoundTrip(t *testing.T) {
 				e.add(v, graph.EdgeID(r.Uint64()))
 			}
 		}
-		slices.Sort(e.neighbours)
+		slices.Sort(e.Neighbours)
 		if kind == 2 {
-			slices.Sort(e.ids)
+			slices.Sort(e.IDs)
 		}
-		b := append(appendTopology(nil, &e, 5), "rest"...)
+		b := append(AppendTopology(nil, &e, 5), "rest"...)
 		var back topology
 		rest, err := back.parse(b)
 		require.NoError(t, err)
 		require.Equal(t, "rest", string(rest))
 		ways[back.way]++
-		require.Equal(t, 5, back.total)
-		neighbours, err := back.appendNeighbours([]graph.VertexID{})
+		require.Equal(t, 5, back.Total)
+		neighbours, err := back.AppendNeighbours([]graph.VertexID{})
 		require.NoError(t, err)
-		ids, err := back.appendIDs([]graph.EdgeID{}, neighbours)
+		ids, err := back.AppendIDs([]graph.EdgeID{}, neighbours)
 		require.NoError(t, err)
-		require.Equal(t, append([]graph.VertexID{}, e.neighbours...), neighbours)
-		require.Equal(t, append([]graph.EdgeID{}, e.ids...), ids)
+		require.Equal(t, append([]graph.VertexID{}, e.Neighbours...), neighbours)
+		require.Equal(t, append([]graph.EdgeID{}, e.IDs...), ids)
 		for n := range len(b) - len("rest") {
 			if _, err := back.parse(b[:n]); err != nil {
-				require.ErrorIs(t, err, errSegment)
+				require.ErrorIs(t, err, ErrSegment)
 			}
 		}
 	}
-	for _, way := range []byte{8, idsFollow, idsAlong} {
+	for _, way := range []byte{8, IDsFollow, IDsAlong} {
 		require.Greater(t, ways[way], 100, ways)
 	}
 }
 
 func FuzzSegment(f *testing.F) {
 	f.Add([]byte{2, 2, 3, 5, 0xa7, 2, 1, 0xe8, 7, 0, 1, 1, 4, 6, 2, 0x81, 1, 2, 0x0e, 0})
-	f.Add([]byte{2, 2, 3, 5, 0xa7, 2, idsFollow, 0xe8, 7, 1, 4, 6, 2, 0x81, 1, 2, 0x0e, 0})
-	f.Add([]byte{3, 3, 3, 3, 1, 2, idsAlong, 37, 3, 6, 1, 4, 0})
+	f.Add([]byte{2, 2, 3, 5, 0xa7, 2, IDsFollow, 0xe8, 7, 1, 4, 6, 2, 0x81, 1, 2, 0x0e, 0})
+	f.Add([]byte{3, 3, 3, 3, 1, 2, IDsAlong, 37, 3, 6, 1, 4, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var m merged
-		if m.addSegment(b) != nil {
+		var m Merged
+		if m.AddSegment(b) != nil {
 			return
 		}
-		ps, err := m.props()
+		ps, err := m.Props()
 		if err != nil {
 			return
 		}
-		for _, r := range m.rows {
+		for _, r := range m.Rows {
 			for _, p := range ps {
-				_, _ = m.appendCell(nil, r, p)
+				_, _ = m.AppendCell(nil, r, p)
 			}
 		}
 	})
@@ -300,8 +299,8 @@ func FuzzSegment(f *testing.F) {
 func FuzzDelta(f *testing.F) {
 	f.Add([]byte{4, 2, 14, 5, 4, 1, 'x'})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_ = eachProp(b, func(p graph.PropID, cell []byte) error {
-			_, err := propCell(b, p)
+		_ = EachProp(b, func(p graph.PropID, cell []byte) error {
+			_, err := PropCell(b, p)
 			return err
 		})
 	})
@@ -310,16 +309,16 @@ func FuzzDelta(f *testing.F) {
 func FuzzGroup(f *testing.F) {
 	f.Add([]byte{2, 1, 5, 0, 9, 1, 3, 7, 1, 0, 1, 1, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var x groupIndex
-		if x.add(b) != nil {
+		var x GroupIndex
+		if x.Add(b) != nil {
 			return
 		}
-		x.index()
+		x.Index()
 		g := &x.groups[0]
-		for i := range g.n {
-			require.Equal(t, i, g.find(g.vertex(i)))
-			one, err := g.run(i)
-			two, err2 := x.run(i)
+		for i := range g.N {
+			require.Equal(t, i, g.Find(g.Vertex(i)))
+			one, err := g.Run(i)
+			two, err2 := x.Run(i)
 			require.Equal(t, err, err2)
 			require.Equal(t, one, two)
 		}
@@ -328,57 +327,40 @@ func FuzzGroup(f *testing.F) {
 
 func TestMembersRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	var m, back members
+	var m, back Members
 	for range 200 {
-		m = members{}
+		m = Members{}
 		switch r.IntN(3) {
 		case 0:
 			for range r.IntN(2000) {
-				setRange(&m, 0, 0)
-				i := r.IntN(memberRows)
-				setRange(&m, i, i)
+				SetRange(&m, 0, 0)
+				i := r.IntN(MemberRows)
+				SetRange(&m, i, i)
 			}
 		case 1:
 			for range r.IntN(20) {
-				i := r.IntN(memberRows)
-				setRange(&m, i, i+r.IntN(memberRows-i))
+				i := r.IntN(MemberRows)
+				SetRange(&m, i, i+r.IntN(MemberRows-i))
 			}
 		default:
 			for i := range m {
 				m[i] = r.Uint64()
 			}
 		}
-		b := appendMembers(nil, &m)
-		require.LessOrEqual(t, len(b), 1+memberRows/8)
-		require.NoError(t, parseMembers(b, &back))
+		b := AppendMembers(nil, &m)
+		require.LessOrEqual(t, len(b), 1+MemberRows/8)
+		require.NoError(t, ParseMembers(b, &back))
 		require.True(t, m == back)
 	}
-	setRange(&m, 0, memberRows-1)
-	require.Equal(t, "030000ffff", hex.EncodeToString(appendMembers(nil, &m)))
+	SetRange(&m, 0, MemberRows-1)
+	require.Equal(t, "030000ffff", hex.EncodeToString(AppendMembers(nil, &m)))
 }
 
 func FuzzMembers(f *testing.F) {
 	f.Add([]byte{3, 0, 0, 0xff, 0xff})
 	f.Add([]byte{2, 1, 0, 9, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var m members
-		_ = parseMembers(b, &m)
+		var m Members
+		_ = ParseMembers(b, &m)
 	})
-}
-
-func TestSketch(t *testing.T) {
-	for _, n := range []int{0, 1, 10, 1000, 50_000} {
-		var a, b Sketch
-		for i := range n {
-			k, _ := keys.AppendOrdered(nil, graph.IntValue(int64(i)))
-			if i%2 == 0 {
-				a.add(k)
-			} else {
-				b.add(k)
-			}
-			a.add(slices.Clip(k))
-		}
-		a.Merge(&b)
-		require.InDelta(t, n, a.Estimate(), math.Max(1, 0.1*float64(n)), "%d", n)
-	}
 }

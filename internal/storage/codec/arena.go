@@ -1,19 +1,19 @@
-package storage
+package codec
 
 import (
 	"unsafe"
 )
 
-// arena returns out memory for the strings that reads hand out. The garbage collector frees a block when nothing points
+// Arena returns out memory for the strings that reads hand out. The garbage collector frees a block when nothing points
 // into it any more. The zero value is ready. It is not safe for concurrent use.
-type arena struct {
+type Arena struct {
 	free []byte
 }
 
 const arenaBlock = 32 << 10
 
-// bytes copies b.
-func (a *arena) bytes(b []byte) []byte {
+// Bytes copies b.
+func (a *Arena) Bytes(b []byte) []byte {
 	if len(b) > len(a.free) {
 		if len(b) > arenaBlock/4 {
 			return append([]byte(nil), b...)
@@ -27,10 +27,10 @@ func (a *arena) bytes(b []byte) []byte {
 }
 
 // text copies b to a string.
-func (a *arena) text(b []byte) string {
+func (a *Arena) text(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
-	c := a.bytes(b)
+	c := a.Bytes(b)
 	return unsafe.String(unsafe.SliceData(c), len(c))
 }

@@ -1,4 +1,4 @@
-package storage
+package codec
 
 import (
 	"encoding/binary"
@@ -11,23 +11,23 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// cells is a list of encoded property values, see package keys; an empty cell is no value.
-type cells struct {
-	buf  []byte
-	end  []uint32
+// Cells is a list of encoded property values, see package keys; an empty cell is no value.
+type Cells struct {
+	Buf  []byte
+	End  []uint32
 	ints []int64 // scratch memory of appendInts
 }
 
-func (c *cells) reset()       { c.buf, c.end = c.buf[:0], c.end[:0] }
-func (c *cells) len() int     { return len(c.end) }
-func (c *cells) add(b []byte) { c.buf = append(c.buf, b...); c.close() }
-func (c *cells) close()       { c.end = append(c.end, uint32(len(c.buf))) }
-func (c *cells) at(i int) []byte {
+func (c *Cells) Reset()       { c.Buf, c.End = c.Buf[:0], c.End[:0] }
+func (c *Cells) Len() int     { return len(c.End) }
+func (c *Cells) Add(b []byte) { c.Buf = append(c.Buf, b...); c.Close() }
+func (c *Cells) Close()       { c.End = append(c.End, uint32(len(c.Buf))) }
+func (c *Cells) At(i int) []byte {
 	start := uint32(0)
 	if i > 0 {
-		start = c.end[i-1]
+		start = c.End[i-1]
 	}
-	return c.buf[start:c.end[i]]
+	return c.Buf[start:c.End[i]]
 }
 
 // A column is a list of values of one property, each of which can be read without the others. It is stored as
@@ -48,7 +48,7 @@ func (c *cells) at(i int) []byte {
 //
 // Numbers of fixed width are little-endian. The encodings are stored.
 const (
-	encInts   byte = 1
+	EncInts   byte = 1
 	encFloats byte = 2
 	encBools  byte = 3
 	encTexts  byte = 4
@@ -61,14 +61,14 @@ const (
 // maxWords bounds a dictionary.
 const maxWords = 64
 
-// appendColumn appends the rows as a column in the encoding that suits them.
-func appendColumn(dst []byte, rows *cells) []byte {
-	n := rows.len()
+// AppendColumn appends the rows as a column in the encoding that suits them.
+func AppendColumn(dst []byte, rows *Cells) []byte {
+	n := rows.Len()
 	dst = binary.AppendUvarint(dst, uint64(n))
 	kind, nulls := byte(0), 0
 	mixed := false
 	for i := range n {
-		c := rows.at(i)
+		c := rows.At(i)
 		switch {
 		case len(c) == 0:
 			nulls++
@@ -82,7 +82,7 @@ func appendColumn(dst []byte, rows *cells) []byte {
 	if !mixed {
 		switch graph.ValueKind(kind) {
 		case graph.Int, graph.Date, graph.LocalTime:
-			enc = encInts
+			enc = EncInts
 		case graph.Float:
 			enc = encFloats
 		case graph.Bool:
@@ -96,14 +96,14 @@ func appendColumn(dst []byte, rows *cells) []byte {
 		dst = append(dst, enc)
 	} else {
 		dst = append(dst, enc|nullsBit)
-		dst = appendBitmap(dst, n, func(i int) bool { return len(rows.at(i)) == 0 })
+		dst = appendBitmap(dst, n, func(i int) bool { return len(rows.At(i)) == 0 })
 	}
 	switch enc {
-	case encInts:
+	case EncInts:
 		return appendInts(dst, kind, rows)
 	case encFloats:
 		for i := range n {
-			if c := rows.at(i); len(c) > 0 {
+			if c := rows.At(i); len(c) > 0 {
 				dst = append(dst, c[1:9]...)
 			} else {
 				dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -111,15 +111,15 @@ func appendColumn(dst []byte, rows *cells) []byte {
 		}
 		return dst
 	case encBools:
-		return appendBitmap(dst, n, func(i int) bool { c := rows.at(i); return len(c) > 0 && c[1] == 1 })
+		return appendBitmap(dst, n, func(i int) bool { c := rows.At(i); return len(c) > 0 && c[1] == 1 })
 	case encTexts:
 		return appendTexts(dst, encAt, rows)
 	}
-	dst, width := appendWidth(dst, len(rows.buf))
+	dst, width := appendWidth(dst, len(rows.Buf))
 	for i := range n {
-		dst = appendFixed(dst, uint64(rows.end[i]), width)
+		dst = AppendFixed(dst, uint64(rows.End[i]), width)
 	}
-	return append(dst, rows.buf...)
+	return append(dst, rows.Buf...)
 }
 
 func appendBitmap(dst []byte, n int, set func(int) bool) []byte {
@@ -133,41 +133,41 @@ func appendBitmap(dst []byte, n int, set func(int) bool) []byte {
 	return dst
 }
 
-func appendInts(dst []byte, kind byte, rows *cells) []byte {
+func appendInts(dst []byte, kind byte, rows *Cells) []byte {
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	ints, at := rows.ints[:0], uint32(0)
-	for _, end := range rows.end {
+	for _, end := range rows.End {
 		v := int64(0)
 		if at < end {
-			v, _ = binary.Varint(rows.buf[at+1:])
+			v, _ = binary.Varint(rows.Buf[at+1:])
 			least, most = min(least, v), max(most, v)
 		}
 		ints = append(ints, v)
 		at = end
 	}
 	rows.ints = ints
-	width := widthOf(uint64(most) - uint64(least))
+	width := WidthOf(uint64(most) - uint64(least))
 	dst = binary.AppendVarint(append(dst, kind), least)
 	dst = append(dst, byte(width))
 	at = 0
-	for i, end := range rows.end {
+	for i, end := range rows.End {
 		d := uint64(0)
 		if at < end {
 			d = uint64(ints[i]) - uint64(least)
 		}
-		dst = appendFixed(dst, d, width)
+		dst = AppendFixed(dst, d, width)
 		at = end
 	}
 	return dst
 }
 
 // appendTexts changes the encoding, which stands at encAt, when a dictionary is smaller.
-func appendTexts(dst []byte, encAt int, rows *cells) []byte {
-	n, total := rows.len(), 0
+func appendTexts(dst []byte, encAt int, rows *Cells) []byte {
+	n, total := rows.Len(), 0
 	words, size := map[string]byte{}, 0
 	var order []string
 	for i := range n {
-		s := textOf(rows.at(i))
+		s := textOf(rows.At(i))
 		total += len(s)
 		if words == nil {
 			continue
@@ -194,18 +194,18 @@ func appendTexts(dst []byte, encAt int, rows *cells) []byte {
 			dst = append(dst, w...)
 		}
 		for i := range n {
-			dst = append(dst, words[textOf(rows.at(i))])
+			dst = append(dst, words[textOf(rows.At(i))])
 		}
 		return dst
 	}
 	dst, width := appendWidth(dst, total)
 	end := 0
 	for i := range n {
-		end += len(textOf(rows.at(i)))
-		dst = appendFixed(dst, uint64(end), width)
+		end += len(textOf(rows.At(i)))
+		dst = AppendFixed(dst, uint64(end), width)
 	}
 	for i := range n {
-		dst = append(dst, textOf(rows.at(i))...)
+		dst = append(dst, textOf(rows.At(i))...)
 	}
 	return dst
 }
@@ -227,16 +227,16 @@ func appendWidth(dst []byte, total int) ([]byte, int) {
 	return append(dst, 4), 4
 }
 
-// widthOf is the number of bytes, 0 to 8, that hold v.
-func widthOf(v uint64) int { return (bits.Len64(v) + 7) / 8 }
+// WidthOf is the number of bytes, 0 to 8, that hold v.
+func WidthOf(v uint64) int { return (bits.Len64(v) + 7) / 8 }
 
-// appendFixed appends the low width bytes of v.
-func appendFixed(dst []byte, v uint64, width int) []byte {
+// AppendFixed appends the low width bytes of v.
+func AppendFixed(dst []byte, v uint64, width int) []byte {
 	return binary.LittleEndian.AppendUint64(dst, v)[:len(dst)+width]
 }
 
-// fixed reads number i of a list of numbers of width bytes.
-func fixed(b []byte, i, width int) uint64 {
+// Fixed reads number i of a list of numbers of width bytes.
+func Fixed(b []byte, i, width int) uint64 {
 	i *= width
 	if i+8 <= len(b) {
 		return binary.LittleEndian.Uint64(b[i:]) & (1<<(8*width) - 1)
@@ -248,76 +248,76 @@ func fixed(b []byte, i, width int) uint64 {
 	return v
 }
 
-// column reads a stored column, whose bytes it shares.
-type column struct {
-	n     int
-	enc   byte
-	kind  graph.ValueKind // of ints
-	width int             // of ints and offsets, in bytes
-	least int64
-	nulls []byte // bitmap, or nil
-	body  []byte // ints, floats, bools, or offsets; of a dictionary the word numbers
+// Column reads a stored column, whose bytes it shares.
+type Column struct {
+	N     int
+	Enc   byte
+	Kind  graph.ValueKind // of ints
+	Width int             // of ints and offsets, in bytes
+	Least int64
+	Nulls []byte // bitmap, or nil
+	Body  []byte // ints, floats, bools, or offsets; of a dictionary the word numbers
 	words []byte // of a dictionary, the words' end offsets
 	data  []byte // texts, words or cells
 }
 
-// parse opens a column and checks its sizes.
-func (c *column) parse(b []byte) error {
+// Parse opens a column and checks its sizes.
+func (c *Column) Parse(b []byte) error {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > 1<<30 || len(b) <= size {
-		return errColumn
+		return ErrColumn
 	}
-	*c = column{n: int(n), enc: b[size] &^ nullsBit}
+	*c = Column{N: int(n), Enc: b[size] &^ nullsBit}
 	hasNulls := b[size]&nullsBit != 0
 	b = b[size+1:]
 	if hasNulls {
-		if c.nulls, b = split(b, (c.n+7)/8); c.nulls == nil {
-			return errColumn
+		if c.Nulls, b = split(b, (c.N+7)/8); c.Nulls == nil {
+			return ErrColumn
 		}
 	}
-	switch c.enc {
-	case encInts:
+	switch c.Enc {
+	case EncInts:
 		if len(b) == 0 {
-			return errColumn
+			return ErrColumn
 		}
-		c.kind = graph.ValueKind(b[0])
+		c.Kind = graph.ValueKind(b[0])
 		least, size := binary.Varint(b[1:])
-		if size <= 0 || len(b) < size+2 || !(c.kind == graph.Int || c.kind == graph.Date || c.kind == graph.LocalTime) {
-			return errColumn
+		if size <= 0 || len(b) < size+2 || !(c.Kind == graph.Int || c.Kind == graph.Date || c.Kind == graph.LocalTime) {
+			return ErrColumn
 		}
-		c.least, c.width, c.body = least, int(b[size+1]), b[size+2:]
-		if c.width > 8 || len(c.body) < c.n*c.width {
-			return errColumn
+		c.Least, c.Width, c.Body = least, int(b[size+1]), b[size+2:]
+		if c.Width > 8 || len(c.Body) < c.N*c.Width {
+			return ErrColumn
 		}
 	case encFloats:
-		if c.body = b; len(b) < 8*c.n {
-			return errColumn
+		if c.Body = b; len(b) < 8*c.N {
+			return ErrColumn
 		}
 	case encBools:
-		if c.body = b; len(b) < (c.n+7)/8 {
-			return errColumn
+		if c.Body = b; len(b) < (c.N+7)/8 {
+			return ErrColumn
 		}
 	case encTexts, encMixed:
 		if len(b) == 0 || b[0] != 2 && b[0] != 4 {
-			return errColumn
+			return ErrColumn
 		}
-		c.width = int(b[0])
-		if c.body, c.data = split(b[1:], c.n*c.width); c.body == nil {
-			return errColumn
+		c.Width = int(b[0])
+		if c.Body, c.data = split(b[1:], c.N*c.Width); c.Body == nil {
+			return ErrColumn
 		}
 	case encDict:
 		if len(b) == 0 {
-			return errColumn
+			return ErrColumn
 		}
 		if c.words, b = split(b[1:], 2*int(b[0])); len(c.words) == 0 {
-			return errColumn
+			return ErrColumn
 		}
 		size := int(binary.LittleEndian.Uint16(c.words[len(c.words)-2:]))
-		if c.data, c.body = split(b, size); c.data == nil || len(c.body) < c.n {
-			return errColumn
+		if c.data, c.Body = split(b, size); c.data == nil || len(c.Body) < c.N {
+			return ErrColumn
 		}
 	default:
-		return errColumn
+		return ErrColumn
 	}
 	return nil
 }
@@ -330,61 +330,61 @@ func split(b []byte, n int) (head, tail []byte) {
 	return b[:n:n], b[n:]
 }
 
-// null reports whether row i has no value.
-func (c *column) null(i int) bool { return c.nulls != nil && c.nulls[i/8]>>(i%8)&1 != 0 }
+// Null reports whether row i has no value.
+func (c *Column) Null(i int) bool { return c.Nulls != nil && c.Nulls[i/8]>>(i%8)&1 != 0 }
 
 // span is the part of data that belongs to row i of texts, mixed or dict.
-func (c *column) span(i int) ([]byte, error) {
-	ends, width := c.body, c.width
-	if c.enc == encDict {
-		i, ends, width = int(c.body[i]), c.words, 2
+func (c *Column) span(i int) ([]byte, error) {
+	ends, width := c.Body, c.Width
+	if c.Enc == encDict {
+		i, ends, width = int(c.Body[i]), c.words, 2
 		if 2*i >= len(ends) {
-			return nil, errColumn
+			return nil, ErrColumn
 		}
 	}
 	start := uint64(0)
 	if i > 0 {
-		start = fixed(ends, i-1, width)
+		start = Fixed(ends, i-1, width)
 	}
-	end := fixed(ends, i, width)
+	end := Fixed(ends, i, width)
 	if start > end || end > uint64(len(c.data)) {
-		return nil, errColumn
+		return nil, ErrColumn
 	}
 	return c.data[start:end], nil
 }
 
-// value reads row i, which must be less than n. A string is copied to the arena.
-func (c *column) value(i int, a *arena) (v graph.Value, ref keys.Ref, isRef bool, err error) {
-	if c.null(i) {
+// Value reads row i, which must be less than n. A string is copied to the arena.
+func (c *Column) Value(i int, a *Arena) (v graph.Value, ref keys.Ref, isRef bool, err error) {
+	if c.Null(i) {
 		return v, ref, false, nil
 	}
-	switch c.enc {
-	case encInts:
-		return intOf(c.kind, c.least+int64(fixed(c.body, i, c.width))), ref, false, nil
+	switch c.Enc {
+	case EncInts:
+		return intOf(c.Kind, c.Least+int64(Fixed(c.Body, i, c.Width))), ref, false, nil
 	case encFloats:
-		return graph.FloatValue(math.Float64frombits(binary.LittleEndian.Uint64(c.body[8*i:]))), ref, false, nil
+		return graph.FloatValue(math.Float64frombits(binary.LittleEndian.Uint64(c.Body[8*i:]))), ref, false, nil
 	case encBools:
-		return graph.BoolValue(c.body[i/8]>>(i%8)&1 != 0), ref, false, nil
+		return graph.BoolValue(c.Body[i/8]>>(i%8)&1 != 0), ref, false, nil
 	}
 	b, err := c.span(i)
 	if err != nil {
 		return v, ref, false, err
 	}
-	if c.enc != encMixed {
+	if c.Enc != encMixed {
 		return graph.StringValue(a.text(b)), ref, false, nil
 	}
 	if len(b) == 0 {
 		return v, ref, false, nil
 	}
-	return readCell(b, a)
+	return ReadCell(b, a)
 }
 
-// readCell decodes a cell whose bytes do not last.
-func readCell(b []byte, a *arena) (v graph.Value, ref keys.Ref, isRef bool, err error) {
+// ReadCell decodes a cell whose bytes do not last.
+func ReadCell(b []byte, a *Arena) (v graph.Value, ref keys.Ref, isRef bool, err error) {
 	if len(b) > 0 {
 		switch graph.ValueKind(b[0]) {
 		case graph.String, graph.List, graph.Bytes:
-			b = a.bytes(b)
+			b = a.Bytes(b)
 		}
 	}
 	v, ref, isRef, _, err = keys.Cell(b)
@@ -401,24 +401,24 @@ func intOf(kind graph.ValueKind, i int64) graph.Value {
 	return graph.IntValue(i)
 }
 
-// appendCell appends row i as a cell.
-func (c *column) appendCell(dst []byte, i int) ([]byte, error) {
-	if c.null(i) {
+// AppendCell appends row i as a cell.
+func (c *Column) AppendCell(dst []byte, i int) ([]byte, error) {
+	if c.Null(i) {
 		return dst, nil
 	}
-	switch c.enc {
-	case encInts:
-		return binary.AppendVarint(append(dst, byte(c.kind)), c.least+int64(fixed(c.body, i, c.width))), nil
+	switch c.Enc {
+	case EncInts:
+		return binary.AppendVarint(append(dst, byte(c.Kind)), c.Least+int64(Fixed(c.Body, i, c.Width))), nil
 	case encFloats:
-		return append(append(dst, byte(graph.Float)), c.body[8*i:8*i+8]...), nil
+		return append(append(dst, byte(graph.Float)), c.Body[8*i:8*i+8]...), nil
 	case encBools:
-		return append(dst, byte(graph.Bool), c.body[i/8]>>(i%8)&1), nil
+		return append(dst, byte(graph.Bool), c.Body[i/8]>>(i%8)&1), nil
 	}
 	b, err := c.span(i)
 	if err != nil {
 		return dst, err
 	}
-	if c.enc != encMixed {
+	if c.Enc != encMixed {
 		dst = binary.AppendUvarint(append(dst, byte(graph.String)), uint64(len(b)))
 	}
 	return append(dst, b...), nil

@@ -1,0 +1,139 @@
+package storage
+
+import (
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+)
+
+// InstanceStats is the shape of one Pebble store. Sizes are in bytes.
+type InstanceStats struct {
+	Levels    []LevelStats // from the top
+	DiskBytes uint64       // of all files
+	// ReadAmplification is how many tables a look-up may have to see.
+	ReadAmplification int
+
+	Memtables     int64
+	MemtableBytes uint64
+
+	LogBytes                 uint64 // live
+	LogIn                    uint64 // logical bytes of all commits
+	LogWritten               uint64
+	Ingested                 uint64 // bytes of tables that came in beside the log
+	Flushed, Compacted       uint64 // bytes written, separated values included
+	Flushes, Compactions     int64
+	CompactionsRunning       int64
+	CompactionDebt           uint64
+	CompactionTime           time.Duration
+	SeparatedFiles           uint64
+	SeparatedBytes           uint64 // of the files of separated values
+	SeparatedLive            uint64 // bytes of separated values, beside those in memtables, that have not been deleted
+	SeparatedDead            uint64 // bytes of those that have been, and that have not been reclaimed
+	Replaced                 uint64 // bytes of tables that compactions have replaced and iterators keep
+	Snapshots                int
+	BlockRead                uint64 // bytes of blocks that readers, compactions not among them, have asked for
+	BlockFound               uint64 // of these, bytes of those that the block cache had
+	BlockHits, BlockMisses   int64  // of the block cache that all stores of the process share
+	BlockBytes               int64
+	FilterHits, FilterMisses int64
+	Stalls                   int64         // times that commits had to wait for flushes or compactions
+	StallTime                time.Duration // of those that are over
+}
+
+// LevelStats is the shape of one level.
+type LevelStats struct {
+	Tables    int64
+	Bytes     int64
+	Sublevels int // tables that a look-up may have to see: of level 0 several, of another that holds something one
+}
+
+// WriteAmplification is bytes written for each byte that came in, or 0 before anything did.
+func (s *InstanceStats) WriteAmplification() float64 {
+	in := s.LogIn + s.Ingested
+	if in == 0 {
+		return 0
+	}
+	return float64(s.LogWritten+s.Ingested+s.Flushed+s.Compacted) / float64(in)
+}
+
+// DeepLevels is the number of levels that hold something.
+func (s *InstanceStats) DeepLevels() int {
+	n := 0
+	for _, l := range s.Levels {
+		if l.Tables > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// statsWait is how long to wait for new numbers.
+const statsWait = time.Second
+
+// stats implements store. It gives the numbers of the last time if there are no new ones soon: Pebble gives none while its manifest cannot
+// be written.
+func (in *instance) stats() InstanceStats {
+	done := make(chan struct{})
+	if in.measuring.CompareAndSwap(false, true) {
+		go func() {
+			defer close(done)
+			err := in.guard(func() error {
+				s := in.measure()
+				in.measured.Store(&s)
+				return nil
+			})
+			in.measuring.Store(err != nil)
+		}()
+	} else {
+		close(done)
+	}
+	timer := time.NewTimer(statsWait)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	if s := in.measured.Load(); s != nil {
+		return *s
+	}
+	return InstanceStats{}
+}
+
+func (in *instance) measure() InstanceStats {
+	m := in.db.Metrics()
+	s := InstanceStats{
+		// Pebble (v2.1.7) leaves out the blob files that were there when the store was opened.
+		DiskBytes: m.DiskSpaceUsage() - m.BlobFiles.Local.LiveSize + m.BlobFiles.LiveSize, ReadAmplification: m.ReadAmp(),
+		Memtables: m.MemTable.Count, MemtableBytes: m.MemTable.Size,
+		LogBytes: m.WAL.Size, LogIn: m.WAL.BytesIn, LogWritten: m.WAL.BytesWritten,
+		Flushes: m.Flush.Count, Compactions: m.Compact.Count, CompactionsRunning: m.Compact.NumInProgress,
+		CompactionDebt: m.Compact.EstimatedDebt, CompactionTime: m.Compact.Duration,
+		SeparatedFiles: m.BlobFiles.LiveCount, SeparatedBytes: m.BlobFiles.LiveSize, SeparatedLive: m.BlobFiles.ReferencedValueSize,
+		Replaced: m.Table.ZombieSize, Snapshots: m.Snapshots.Count,
+		BlockHits: m.BlockCache.Hits, BlockMisses: m.BlockCache.Misses, BlockBytes: m.BlockCache.Size,
+		FilterHits: m.Filter.Hits, FilterMisses: m.Filter.Misses,
+		Stalls: in.stalls.Load(), StallTime: time.Duration(in.stalled.Load()),
+	}
+	if in.logged != nil {
+		s.LogIn = in.logged.bytes.Load()
+	}
+	// What was deleted is referred to until a compaction takes the deletion and the reference out.
+	deleted := in.deleted.Load() + m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
+	s.SeparatedLive -= min(deleted, s.SeparatedLive)
+	s.SeparatedDead = deleted + m.BlobFiles.ValueSize - min(m.BlobFiles.ValueSize, m.BlobFiles.ReferencedValueSize)
+	s.SeparatedDead += m.BlobFiles.ObsoleteSize + m.BlobFiles.ZombieSize
+	for _, c := range m.CategoryStats {
+		if c.Category.QoSLevel() == block.LatencySensitiveQoSLevel {
+			s.BlockRead += c.CategoryStats.BlockBytes
+			s.BlockFound += c.CategoryStats.BlockBytesInCache
+		}
+	}
+	for i := range m.Levels {
+		l := &m.Levels[i]
+		s.Levels = append(s.Levels, LevelStats{Tables: l.TablesCount, Bytes: l.TablesSize, Sublevels: int(l.Sublevels)})
+		s.Ingested += l.TableBytesIngested
+		s.Flushed += l.TableBytesFlushed + l.BlobBytesFlushed
+		s.Compacted += l.TableBytesCompacted + l.BlobBytesCompacted
+	}
+	return s
+}

@@ -1,0 +1,136 @@
+package storage
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/codec"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Scan appends vertices with the label, 0 for all, whose local ids are at or after from, in ascending order, until dst
+// is full or there are no more; then done is true.
+func (v *View) Scan(ctx context.Context, label graph.LabelID, from uint64, dst []graph.VertexID) (ids []graph.VertexID, done bool, err error) {
+	r := v.get()
+	defer v.put(r, &err)
+	for {
+		if err := Alive(ctx); err != nil {
+			return dst, false, err
+		}
+		chunk, ok, err := r.heldMembers(label, from)
+		if err != nil {
+			return dst, false, fault("scan a label", err)
+		}
+		if !ok {
+			return dst, true, nil
+		}
+		base := uint64(chunk) << codec.MemberBits
+		i := 0
+		if from > base {
+			i = int(from - base)
+		}
+		for i = codec.NextBit(&r.bitmap, i, true); i < codec.MemberRows; i = codec.NextBit(&r.bitmap, i+1, true) {
+			if len(dst) == cap(dst) {
+				return dst, false, nil
+			}
+			dst = append(dst, graph.MakeVertexID(v.shard.no, base+uint64(i)))
+		}
+		from = base + codec.MemberRows
+	}
+}
+
+// held names the members that lie in a reader's bitmap, so that a scan that goes on within a chunk does not read all of
+// its delta memberships again.
+type held struct {
+	label   graph.LabelID
+	chunk   uint32
+	changes uint64 // of the overlay
+	ok      bool
+}
+
+// heldMembers is members into the reader's bitmap.
+func (r *reader) heldMembers(label graph.LabelID, from uint64) (chunk uint32, ok bool, err error) {
+	changes := uint64(0)
+	if r.v.over != nil {
+		changes = r.v.over.changes
+	}
+	if h := r.held; h == (held{label, uint32(from >> codec.MemberBits), changes, true}) {
+		return h.chunk, true, nil
+	}
+	r.held.ok = false
+	chunk, ok, err = r.members(label, from, &r.bitmap)
+	r.held = held{label, chunk, changes, ok && err == nil}
+	return chunk, ok, err
+}
+
+// members reads the first chunk with a record at or after that of a local id; ok is false if there is none.
+func (r *reader) members(label graph.LabelID, from uint64, m *codec.Members) (chunk uint32, ok bool, err error) {
+	packed, err := r.cursor(keys.Member)
+	if err != nil {
+		return 0, false, err
+	}
+	delta, err := r.cursor(keys.DeltaLabel)
+	if err != nil {
+		return 0, false, err
+	}
+	chunk = uint32(from >> codec.MemberBits)
+	r.key = keys.AppendMember(r.key[:0], label, chunk)
+	prefix := r.key[:5]
+	hasPacked := packed.seek(r.key) && string(packed.key()[:5]) == string(prefix)
+	if !hasPacked {
+		if err := packed.err(); err != nil {
+			return 0, false, err
+		}
+	}
+	first := ^uint32(0)
+	if hasPacked {
+		if len(packed.key()) != keys.MemberSize {
+			return 0, false, corrupt("bitmap", packed.key(), codec.ErrBitmap)
+		}
+		first = binary.BigEndian.Uint32(packed.key()[5:])
+	}
+	r.key = keys.AppendDeltaMember(r.key[:0], label, uint64(chunk)<<codec.MemberBits)
+	inLabel := func() bool { return delta.ok && string(delta.key()[:5]) == string(r.key[:5]) }
+	delta.seek(r.key)
+	if inLabel() {
+		first = min(first, uint32(keys.Local(delta.key()[5:])>>codec.MemberBits))
+	} else if err := delta.err(); err != nil {
+		return 0, false, err
+	}
+	if first == ^uint32(0) {
+		return 0, false, nil
+	}
+	if hasPacked && binary.BigEndian.Uint32(packed.key()[5:]) == first {
+		b, err := packed.value()
+		if err != nil {
+			return 0, false, err
+		}
+		if err := codec.ParseMembers(b, m); err != nil {
+			return 0, false, corrupt("bitmap", packed.key(), err)
+		}
+	} else {
+		*m = codec.Members{}
+	}
+	for inLabel() {
+		local := keys.Local(delta.key()[5:])
+		if uint32(local>>codec.MemberBits) != first {
+			break
+		}
+		b, err := delta.value()
+		if err != nil {
+			return 0, false, err
+		}
+		if len(b) != 1 || b[0] > 1 {
+			return 0, false, corrupt("delta membership", delta.key(), codec.ErrDelta)
+		}
+		i := local & (codec.MemberRows - 1)
+		m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(b[0])<<(i%64)
+		if !delta.next() {
+			if err := delta.err(); err != nil {
+				return 0, false, err
+			}
+		}
+	}
+	return first, true, nil
+}
