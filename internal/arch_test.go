@@ -26,6 +26,8 @@ internal/access
 internal/search
 internal/storage/keys
 internal/storage/cache
+internal/storage/codec
+internal/storage/kv
 internal/storage
 internal/replica
 internal/shard

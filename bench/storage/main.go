@@ -15,7 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 func main() {
@@ -58,7 +58,7 @@ func run(w io.Writer, o options) (err error) {
 	// The block cache holds an eighth of the texts.
 	cache := max(1<<20, int64(len(d.comments))*(30<<10)/8)
 	fmt.Fprintf(w, "%d people, %d edges, %d comments; block cache %d MiB\n", len(d.people), len(d.knows), len(d.comments), cache>>20)
-	for _, mode := range []storage.CacheMode{storage.CacheBlocks, storage.CachePages, storage.CacheDirect} {
+	for _, mode := range []kv.CacheMode{kv.CacheBlocks, kv.CachePages, kv.CacheDirect} {
 		var columns []map[string]cell
 		var sizes []uint64
 		for li, l := range layouts {
@@ -84,7 +84,7 @@ func measure(l layout, s setup, d *data, limit time.Duration) (_ map[string]cell
 		if err := os.Mkdir(s.dir, 0o755); err != nil {
 			return nil, 0, err
 		}
-		filled, err := l.open(setup{s.dir, s.threshold, storage.CacheBlocks, s.cache}, d, true)
+		filled, err := l.open(setup{s.dir, s.threshold, kv.CacheBlocks, s.cache}, d, true)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -172,7 +172,7 @@ func steps(n int) func(s store, d *data, rng *rand.Rand) error {
 
 // table prints one cache mode: the times of each layout and threshold, and their change relative to the same layout without separation and
 // to the naive layout without separation.
-func table(w io.Writer, mode storage.CacheMode, columns []map[string]cell, sizes []uint64) error {
+func table(w io.Writer, mode kv.CacheMode, columns []map[string]cell, sizes []uint64) error {
 	fmt.Fprintf(w, "\ncache mode %s\n\n", mode)
 	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	fmt.Fprint(tw, "|\t")

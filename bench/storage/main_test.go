@@ -10,12 +10,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // TestRun prints a table for each cache mode of a tiny network.
 func TestRun(t *testing.T) {
-	if _, err := storage.NewDirectFS(vfs.Default, t.TempDir()); err != nil {
+	if _, err := kv.NewDirectFS(vfs.Default, t.TempDir()); err != nil {
 		t.Skip(err)
 	}
 	var out bytes.Buffer
@@ -30,7 +30,7 @@ func TestLayouts(t *testing.T) {
 	d := newData(0.01)
 	var stores []store
 	for i, l := range layouts {
-		s, err := l.open(setup{filepath.Join(t.TempDir(), string(rune('a'+i))), 100, storage.CacheBlocks, 1 << 20}, d, true)
+		s, err := l.open(setup{filepath.Join(t.TempDir(), string(rune('a'+i))), 100, kv.CacheBlocks, 1 << 20}, d, true)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, s.close()) }()
 		stores = append(stores, s)

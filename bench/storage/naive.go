@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // naive is a Pebble store with a key for every vertex record and for every edge record in each direction, like the layout of NebulaGraph
@@ -42,15 +42,15 @@ func openNaive(s setup, d *data, fill bool) (store, error) {
 		FormatMajorVersion: pebble.FormatNewest, MemTableSize: 16 << 20, LBaseMaxBytes: 64 << 20, L0CompactionThreshold: 2,
 		FS: vfs.Default, Logger: silent{},
 	}
-	if s.mode == storage.CacheDirect {
-		fs, err := storage.NewDirectFS(p.FS, s.dir)
+	if s.mode == kv.CacheDirect {
+		fs, err := kv.NewDirectFS(p.FS, s.dir)
 		if err != nil {
 			return nil, err
 		}
 		p.FS = fs
 	}
 	size := s.cache
-	if s.mode == storage.CachePages {
+	if s.mode == kv.CachePages {
 		size = 1 << 20
 	}
 	cache := pebble.NewCache(size)

@@ -1,6 +1,8 @@
 package main
 
-import "github.com/hopgate/hopgate/internal/storage"
+import (
+	"github.com/hopgate/hopgate/internal/storage/kv"
+)
 
 // store is one layout of the data on disk. People and comments have the numbers of data.
 type store interface {
@@ -25,7 +27,7 @@ type store interface {
 type setup struct {
 	dir       string
 	threshold int // size in bytes from which values are stored separately
-	mode      storage.CacheMode
+	mode      kv.CacheMode
 	cache     int64 // bytes of blocks
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Config is the configuration of a server. Setting x is the key x of the YAML file, the flag --x and the environment variable HOPGATE_X,
@@ -317,7 +317,7 @@ func (c *Config) Validate() error {
 	if c.ValueThreshold < 16 {
 		bad("value-threshold: must be at least 16 bytes, is %d", c.ValueThreshold)
 	}
-	if _, err := storage.ParseCacheMode(c.CacheMode); err != nil {
+	if _, err := kv.ParseCacheMode(c.CacheMode); err != nil {
 		bad("cache-mode: %w", err)
 	}
 	if c.TopologyCache != "" {

@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/access"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Budget is the division of Memory, in bytes.
 type Budget struct {
 	Total      int64
-	CacheMode  storage.CacheMode
+	CacheMode  kv.CacheMode
 	BlockCache int64 // Pebble's blocks; 0 disables the cache
 	Topology   int64 // the topology cache; negative disables it
 	Memtable   int64 // one memtable, of which each shard has several
@@ -37,8 +37,8 @@ func (c *Config) Split() Budget {
 	if c.BlockCache > 0 {
 		b.BlockCache = int64(c.BlockCache)
 	}
-	b.CacheMode, _ = storage.ParseCacheMode(c.CacheMode) // Validate has parsed it
-	if b.CacheMode == storage.CachePages {
+	b.CacheMode, _ = kv.ParseCacheMode(c.CacheMode) // Validate has parsed it
+	if b.CacheMode == kv.CachePages {
 		b.BlockCache = 0
 	}
 	if c.TopologyCache != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Catalog is the names of a graph, kept in its first shard. A name gets its number at once, in a small synced batch of
@@ -72,22 +73,22 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 	for i := range st.names {
 		st.names[i] = names{ids: map[string]uint32{}, all: []string{""}}
 	}
-	db := first.graph.live()
-	err := scan(db, keys.Name, func(k, v []byte) error {
+	db := first.graph.Live()
+	err := kv.Scan(db, keys.Name, func(k, v []byte) error {
 		if len(k) != 6 || k[1] > nameNextIndex {
-			return corrupt("name", k, codec.ErrRecord)
+			return kv.Corrupt("name", k, codec.ErrRecord)
 		}
 		id := binary.BigEndian.Uint32(k[2:])
 		switch kind := k[1]; kind {
 		case nameNextIndex:
 			n, rest := codec.Uvarint(v)
 			if rest == nil {
-				return corrupt("name", k, codec.ErrRecord)
+				return kv.Corrupt("name", k, codec.ErrRecord)
 			}
 			st.nextIx = uint32(n)
 		case nameSet:
 			if int(id) != len(st.labels) || len(v)%4 != 0 {
-				return corrupt("label set", k, codec.ErrRecord)
+				return kv.Corrupt("label set", k, codec.ErrRecord)
 			}
 			st.sets[string(v)] = graph.LabelSet(id)
 			var ls []graph.LabelID
@@ -98,7 +99,7 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 		default:
 			n := &st.names[kind]
 			if int(id) != len(n.all) {
-				return corrupt("name", k, codec.ErrRecord)
+				return kv.Corrupt("name", k, codec.ErrRecord)
 			}
 			n.ids[string(v)] = id
 			n.all = append(n.all, string(v))
@@ -108,9 +109,9 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = scan(db, keys.Presence, func(k, _ []byte) error {
+	err = kv.Scan(db, keys.Presence, func(k, _ []byte) error {
 		if len(k) != 9 {
-			return corrupt("presence", k, codec.ErrRecord)
+			return kv.Corrupt("presence", k, codec.ErrRecord)
 		}
 		st.present[presence{graph.LabelSet(binary.BigEndian.Uint32(k[1:])), graph.PropID(binary.BigEndian.Uint32(k[5:]))}] = struct{}{}
 		return nil
@@ -118,10 +119,10 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = scan(db, keys.IndexDef, func(k, v []byte) error {
+	err = kv.Scan(db, keys.IndexDef, func(k, v []byte) error {
 		ix, err := parseIndex(v)
 		if err != nil || len(k) != 5 {
-			return corrupt("index definition", k, codec.ErrRecord)
+			return kv.Corrupt("index definition", k, codec.ErrRecord)
 		}
 		ix.ID = graph.IndexID(binary.BigEndian.Uint32(k[1:]))
 		if v[0]&indexDropped != 0 {
@@ -419,7 +420,7 @@ func indexMarkKey(id graph.IndexID) []byte {
 
 // IndexMark returns the vertex from which the building of an index goes on.
 func (c *Catalog) IndexMark(id graph.IndexID) (graph.VertexID, error) {
-	n, err := readNumber(c.shard.graph.live(), indexMarkKey(id))
+	n, err := readNumber(c.shard.graph.Live(), indexMarkKey(id))
 	return graph.VertexID(n), err
 }
 

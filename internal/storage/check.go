@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // The kinds of faults that a check finds.
@@ -176,7 +177,7 @@ func Check(ctx context.Context, views []*View, cat *Catalog, indexes []CheckInde
 // fail remembers the fault of a look-up, which ends the check.
 func (c *checker) fail(err error) {
 	if err != nil && c.failed == nil {
-		c.failed = fault("check", err)
+		c.failed = kv.Fault("check", err)
 	}
 }
 
@@ -273,7 +274,7 @@ func (s *shardCheck) stage(name string) {
 func (s *shardCheck) alive() error {
 	if s.read++; s.read > 0xffff {
 		s.stage("")
-		return Alive(s.ctx)
+		return kv.Alive(s.ctx)
 	}
 	return nil
 }
@@ -292,7 +293,7 @@ func (s *shardCheck) malformed(key []byte, err error) {
 
 // scan walks a range of the graph instance. f may keep nothing.
 func (s *shardCheck) scan(lower, upper []byte, f func(k, v []byte) error) error {
-	err := scanRange(s.v.graph, lower, upper, func(k, v []byte) error {
+	err := kv.ScanRange(s.v.graph, lower, upper, func(k, v []byte) error {
 		if err := s.alive(); err != nil {
 			return err
 		}
@@ -306,12 +307,12 @@ func (s *shardCheck) damage(store string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault(fmt.Sprintf("check shard %d, store %s", s.no, store), err)
+	return kv.Fault(fmt.Sprintf("check shard %d, store %s", s.no, store), err)
 }
 
 // iter opens an iterator over a range.
-func (s *shardCheck) iter(lower, upper []byte) (iterator, error) {
-	it, err := newIter(s.v.graph, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+func (s *shardCheck) iter(lower, upper []byte) (kv.Iterator, error) {
+	it, err := kv.NewIter(s.v.graph, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return nil, s.damage("graph", err)
 	}

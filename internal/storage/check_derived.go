@@ -6,6 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // checkDegrees compares the degree histograms with the packed lists that were counted.
@@ -66,7 +67,7 @@ func (s *shardCheck) marks() error {
 		}
 		id := graph.IndexID(binary.BigEndian.Uint32(k[1:]))
 		fix := []Fix{{Shard: s.no, Key: append([]byte(nil), k...), Delete: true}}
-		_, ok, err := get(s.v.graph, indexKey(id), nil)
+		_, ok, err := kv.Get(s.v.graph, indexKey(id), nil)
 		if err != nil {
 			return err
 		}

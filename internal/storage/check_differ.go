@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // differences notes what the last pass has left over.
@@ -104,7 +105,7 @@ func (c *checker) edgeDiffers(items []string) {
 // deleted reports whether a delta record deletes the edge from the list of its target.
 func (c *checker) deleted(e graph.Edge) bool {
 	key := keys.AppendDeltaOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
-	b, ok, err := get(c.views[e.Dst.Shard()].graph, key, nil)
+	b, ok, err := kv.Get(c.views[e.Dst.Shard()].graph, key, nil)
 	c.fail(err)
 	return ok && len(b) > 0 && b[0] == codec.DeltaDeleted
 }
@@ -180,7 +181,7 @@ func shardOf(item string, size int) int { return int(binary.BigEndian.Uint32([]b
 func (c *checker) taken(ident string) bool {
 	key := []byte(ident[5:])
 	for _, v := range c.views {
-		_, ok, err := get(v.graph, key, nil)
+		_, ok, err := kv.Get(v.graph, key, nil)
 		c.fail(err)
 		if ok {
 			return true

@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // edges checks the edge lists: packed and delta records side by side, one list after the other.
@@ -44,7 +45,7 @@ func (s *shardCheck) edges() (err error) {
 	groups.First()
 	s.groups = groupLists{it: groups}
 	// The prefixes of lists in the two spaces differ in their first byte alone.
-	at := func(it iterator, size ...int) []byte {
+	at := func(it kv.Iterator, size ...int) []byte {
 		for it.Valid() && !slices.Contains(size, len(it.Key())) {
 			s.malformed(it.Key(), codec.ErrRecord)
 			it.Next()
@@ -85,7 +86,7 @@ func (s *shardCheck) edges() (err error) {
 
 // groupLists goes through the lists that have runs in groups, one chunk after the other.
 type groupLists struct {
-	it     iterator
+	it     kv.Iterator
 	prefix []byte // of the keys of the chunk's groups
 	x      codec.GroupIndex
 	i      int    // of x.at: the list at hand
@@ -129,7 +130,7 @@ func (s *shardCheck) grouped() ([]byte, error) {
 
 // checkList puts a list together, whose first segment has the key first, and checks it. The iterators stand on its
 // records, and behind them afterwards.
-func (s *shardCheck) checkList(first []byte, packed, delta iterator) error {
+func (s *shardCheck) checkList(first []byte, packed, delta kv.Iterator) error {
 	t, dir, local := keys.List(first)
 	m := &s.list
 	m.Reset()

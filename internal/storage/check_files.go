@@ -4,6 +4,8 @@ import (
 	"context"
 	"path"
 	"slices"
+
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // CheckFiles reads every block of the tables and blob files of a shard's copy, see Shard.Checkpoint, from disk, and calls
@@ -19,7 +21,7 @@ func CheckFiles(ctx context.Context, o *Options, dir string, bad func(file strin
 		slices.Sort(names)
 		blobs, faults := false, false
 		for _, name := range names {
-			if err := Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return files, bytes, err
 			}
 			ext := path.Ext(name)
@@ -35,18 +37,18 @@ func CheckFiles(ctx context.Context, o *Options, dir string, bad func(file strin
 				blobs = true
 				continue
 			}
-			if err := CheckTable(ctx, fs, fs.PathJoin(at, name)); err != nil {
+			if err := kv.CheckTable(ctx, fs, fs.PathJoin(at, name)); err != nil {
 				faults = true
 				bad(path.Join(store, name), err)
 			}
 		}
 		// Blocks of blob files are found through the tables that refer to them.
 		if blobs && !faults {
-			if err := readAll(ctx, o.instance(nil), at); err != nil {
-				if !isDamage(err) {
+			if err := kv.ReadAll(ctx, o.instance(nil), at); err != nil {
+				if !kv.IsDamage(err) {
 					return files, bytes, err
 				}
-				bad(store, locate(err))
+				bad(store, kv.Locate(err))
 			}
 		}
 	}

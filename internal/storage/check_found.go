@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -222,7 +223,7 @@ func (s *shardCheck) values() error {
 	if err != nil {
 		return s.damage("graph", err)
 	}
-	it, err := newIter(s.v.values, &pebble.IterOptions{LowerBound: appliedEnd})
+	it, err := kv.NewIter(s.v.values, &pebble.IterOptions{LowerBound: kv.AppliedEnd})
 	if err != nil {
 		return s.damage("values", err)
 	}
@@ -233,7 +234,7 @@ func (s *shardCheck) values() error {
 		}
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return largeFault(s.v.shard.values, it.Key(), err)
+			return kv.LargeFault(s.v.shard.values, it.Key(), err)
 		}
 		if err := s.largeValue(it.Key(), v, next); err != nil {
 			return err

@@ -9,13 +9,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Repair applies, in one synced batch, those fixes whose record is still what was's view of the shard shows, and gives
 // them. The caller must be the only one who may write, and calls Reload afterwards.
 func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
 	for _, f := range fixes {
-		now, there, err := get(s.graph.live(), f.Key, nil)
+		now, there, err := kv.Get(s.graph.Live(), f.Key, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -27,7 +28,7 @@ func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
 			n, _ := binary.Uvarint(now)
 			f.Value = binary.AppendUvarint(nil, max(n, f.Raise))
 		default:
-			then, ok, err := get(was.graph, f.Key, nil)
+			then, ok, err := kv.Get(was.graph, f.Key, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -55,15 +56,15 @@ func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
 
 // Reload makes the shard's memory follow what is stored. The caller must be the only one who may write.
 func (s *Shard) Reload() error {
-	counters, err := readCounters(s.graph.live())
+	counters, err := readCounters(s.graph.Live())
 	if err != nil {
 		return err
 	}
-	sketches, err := readSketches(s.graph.live())
+	sketches, err := readSketches(s.graph.Live())
 	if err != nil {
 		return err
 	}
-	degrees, err := readDegrees(s.graph.live())
+	degrees, err := readDegrees(s.graph.Live())
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (s *Shard) Reload() error {
 	s.version++
 	s.deltaCount++ // some fixes are delta records
 	for what, p := range s.next.records() {
-		n, err := readNumber(s.graph.live(), keys.MetaKey(what))
+		n, err := readNumber(s.graph.Live(), keys.MetaKey(what))
 		if err != nil {
 			return err
 		}

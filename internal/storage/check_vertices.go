@@ -6,6 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // nextIDs reads the ids that are given out next.
@@ -76,7 +77,7 @@ func (s *shardCheck) properties() ([]graph.PropID, error) {
 }
 
 // fill reads the cells of a property in the grid cell that begins at base, without what is delta.
-func (s *shardCheck) fill(it iterator, p graph.PropID, base uint64, out *gridCells) error {
+func (s *shardCheck) fill(it kv.Iterator, p graph.PropID, base uint64, out *gridCells) error {
 	var col codec.Column
 	for ok := it.SeekGE(keys.AppendChunk(s.key[:0], p, base)); ok; ok = it.Next() {
 		k := it.Key()
@@ -123,8 +124,8 @@ type gridSets struct {
 	known bool
 	sets  [gridRows]graph.LabelSet
 	cells gridCells
-	cols  iterator
-	delta iterator
+	cols  kv.Iterator
+	delta kv.Iterator
 }
 
 func (s *shardCheck) openSets() (err error) {
@@ -187,7 +188,7 @@ func setOf(cell []byte) graph.LabelSet {
 }
 
 // eachDelta calls f with the delta records of a grid cell.
-func (s *shardCheck) eachDelta(it iterator, base uint64, f func(local uint64, body []byte) error) error {
+func (s *shardCheck) eachDelta(it kv.Iterator, base uint64, f func(local uint64, body []byte) error) error {
 	for ok := it.SeekGE(keys.AppendDeltaProps(s.key[:0], base)); ok; ok = it.Next() {
 		if len(it.Key()) != keys.DeltaVSize {
 			continue
@@ -417,9 +418,9 @@ func (s *shardCheck) value(cell []byte) (graph.Value, error) {
 		return graph.Value{}, nil
 	}
 	key := keys.AppendValueKey(nil, ref.ID)
-	b, ok, err := get(s.views[no].values, key, nil)
+	b, ok, err := kv.Get(s.views[no].values, key, nil)
 	if err != nil {
-		return graph.Value{}, largeFault(s.views[no].shard.values, key, err)
+		return graph.Value{}, kv.LargeFault(s.views[no].shard.values, key, err)
 	}
 	if !ok {
 		return graph.Value{}, nil

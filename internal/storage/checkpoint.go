@@ -10,8 +10,8 @@ import (
 func (s *Shard) Checkpoint(dir string) error {
 	fs := s.opts.FS
 	return errors.Join(
-		s.disk.graph.checkpoint(fs.PathJoin(dir, graphDir)),
-		s.disk.values.checkpoint(fs.PathJoin(dir, valuesDir)),
+		s.disk.graph.Checkpoint(fs.PathJoin(dir, graphDir)),
+		s.disk.values.Checkpoint(fs.PathJoin(dir, valuesDir)),
 	)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // A commit of one shard is one batch. A commit of several is
@@ -102,12 +103,12 @@ func together(ws []*Writer, f func(i int) error) error {
 	errs := make([]error, len(ws))
 	var others sync.WaitGroup
 	for i, w := range ws {
-		if w.shard.graph.durable() && len(ws) > 1 {
+		if w.shard.graph.Durable() && len(ws) > 1 {
 			others.Go(func() { errs[i] = f(i) })
 		}
 	}
 	for i, w := range ws {
-		if !w.shard.graph.durable() || len(ws) == 1 {
+		if !w.shard.graph.Durable() || len(ws) == 1 {
 			errs[i] = f(i)
 		}
 	}
@@ -143,7 +144,7 @@ func syncBefore(ws, touched []*Writer) error {
 
 // startSync begins to make durable all that was applied; wait gives the end.
 func (s *Shard) startSync() (wait func() error, err error) {
-	b := s.graph.newBatch()
+	b := s.graph.NewBatch()
 	if err := b.LogData([]byte{0}, nil); err != nil {
 		return nil, err
 	}
@@ -153,14 +154,14 @@ func (s *Shard) startSync() (wait func() error, err error) {
 
 // apply puts a batch into the graph instance and counts it; see instance.apply.
 func (s *Shard) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error) {
-	end, err := s.graph.apply(b, sync, snap)
+	end, err := s.graph.Apply(b, sync, snap)
 	if err != nil {
 		return nil, err
 	}
 	s.applied++
 	s.version++
 	n := s.applied
-	if s.graph.durable() {
+	if s.graph.Durable() {
 		s.synced.Store(n)
 		return end, nil
 	}
@@ -200,7 +201,7 @@ func (w *Writer) applyLarge() (wait func() error, err error) {
 	if len(w.over.large) == 0 {
 		return func() error { return nil }, nil
 	}
-	b := w.shard.values.newBatch()
+	b := w.shard.values.NewBatch()
 	var key []byte
 	for i, cell := range w.over.large {
 		key = keys.AppendValueKey(key[:0], w.over.firstLarge+uint64(i))
@@ -208,7 +209,7 @@ func (w *Writer) applyLarge() (wait func() error, err error) {
 			return nil, err
 		}
 	}
-	return w.shard.values.apply(b, true, false)
+	return w.shard.values.Apply(b, true, false)
 }
 
 // apply puts the graph's batch in and makes the shard's memory follow.
@@ -263,11 +264,11 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 		record = append(record, repr...)
 	}
 	key := append([]byte{byte(keys.Intent)}, number...)
-	b := first.graph.newBatch()
+	b := first.graph.NewBatch()
 	if err := errors.Join(first.dropEnded(b), b.Set(key, record, nil)); err != nil {
 		return nil, err
 	}
-	wait, err := first.graph.apply(b, true, false)
+	wait, err := first.graph.Apply(b, true, false)
 	if err != nil {
 		return nil, err
 	}
@@ -275,15 +276,15 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 		return nil, err
 	}
 	return func() error {
-		if first.graph.durable() {
+		if first.graph.Durable() {
 			first.noteEnded(key)
 			return nil
 		}
-		b := first.graph.newBatch()
+		b := first.graph.NewBatch()
 		if err := b.Delete(key, nil); err != nil {
 			return err
 		}
-		wait, err := first.graph.apply(b, false, false)
+		wait, err := first.graph.Apply(b, false, false)
 		if err != nil {
 			return err
 		}
@@ -316,15 +317,15 @@ func (s *Shard) dropEnded(b *pebble.Batch) error {
 func Recover(shards []*Shard) (intents uint64, err error) {
 	applied := make([]uint64, len(shards))
 	for i, s := range shards {
-		if applied[i], err = readNumber(s.graph.live(), keys.MetaKey(keys.MetaIntent)); err != nil {
+		if applied[i], err = readNumber(s.graph.Live(), keys.MetaKey(keys.MetaIntent)); err != nil {
 			return 0, err
 		}
 		intents = max(intents, applied[i])
 	}
 	var found [][]byte
-	err = scan(shards[0].graph.live(), keys.Intent, func(k, v []byte) error {
+	err = kv.Scan(shards[0].graph.Live(), keys.Intent, func(k, v []byte) error {
 		if len(k) != 9 {
-			return corrupt("intent", k, codec.ErrRecord)
+			return kv.Corrupt("intent", k, codec.ErrRecord)
 		}
 		found = append(found, append([]byte(nil), k...))
 		number := binary.BigEndian.Uint64(k[1:])
@@ -333,11 +334,11 @@ func Recover(shards []*Shard) (intents uint64, err error) {
 			no, rest := codec.Uvarint(v)
 			size, rest := codec.Uvarint(rest)
 			if rest == nil || size > uint64(len(rest)) || no >= uint64(len(shards)) {
-				return corrupt("intent", k, codec.ErrRecord)
+				return kv.Corrupt("intent", k, codec.ErrRecord)
 			}
 			if applied[no] < number {
 				if shards[0].opts.ReadOnly {
-					return unavailable("storage: a commit must be carried out; open the graph for writing once", nil)
+					return kv.Unavailable("storage: a commit must be carried out; open the graph for writing once", nil)
 				}
 				if err := shards[no].redo(rest[:size]); err != nil {
 					return err
@@ -372,11 +373,11 @@ func Recover(shards []*Shard) (intents uint64, err error) {
 }
 
 func (s *Shard) redo(repr []byte) error {
-	b := s.graph.newBatch()
+	b := s.graph.NewBatch()
 	if err := b.SetRepr(append([]byte(nil), repr...)); err != nil {
 		return err
 	}
-	wait, err := s.graph.apply(b, true, false)
+	wait, err := s.graph.Apply(b, true, false)
 	if err != nil {
 		return err
 	}
@@ -385,11 +386,11 @@ func (s *Shard) redo(repr []byte) error {
 
 // put writes a small batch, synced, outside of transactions.
 func (s *Shard) put(f func(b *pebble.Batch) error) error {
-	b := s.graph.newBatch()
+	b := s.graph.NewBatch()
 	if err := f(b); err != nil {
 		return errors.Join(err, b.Close())
 	}
-	wait, err := s.graph.apply(b, true, false)
+	wait, err := s.graph.Apply(b, true, false)
 	if err != nil {
 		return err
 	}

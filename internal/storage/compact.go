@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // compactor puts delta records into the packed ones: edges into their lists, properties into column chunks, memberships
@@ -81,7 +82,7 @@ func (f *compactor) end(c *cursor, space keys.Space) error {
 }
 
 func (s *Shard) newCompactor(r *reader) *compactor {
-	f := &compactor{s: s, r: r, b: s.graph.newBatch(), resized: map[Degree]int64{}, from: maps.Clone(s.compactFrom)}
+	f := &compactor{s: s, r: r, b: s.graph.NewBatch(), resized: map[Degree]int64{}, from: maps.Clone(s.compactFrom)}
 	if f.from == nil {
 		f.from = map[keys.Space][]byte{}
 	}
@@ -105,7 +106,7 @@ func (s *Shard) CompactDeltas(ctx context.Context, limit int, chunks bool) (n in
 			break
 		}
 		if err := compact(ctx, limit); err != nil {
-			return 0, errors.Join(fault("compact", err), f.b.Close())
+			return 0, errors.Join(kv.Fault("compact", err), f.b.Close())
 		}
 	}
 	if f.taken == 0 && f.left {
@@ -164,11 +165,11 @@ func (f *compactor) compactEdges(ctx context.Context, limit int) error {
 	}
 	var list []byte
 	for ok := f.begin(c, keys.DeltaEdge); ok && f.taken < limit; ok = c.ok {
-		if err := Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return err
 		}
 		if len(c.key()) < keys.DeltaRunSize {
-			return corrupt("delta edges", c.key(), codec.ErrDelta)
+			return kv.Corrupt("delta edges", c.key(), codec.ErrDelta)
 		}
 		t, dir, local := keys.List(c.key())
 		list = append(list[:0], c.key()[:keys.ListSize]...)
@@ -228,7 +229,7 @@ func (f *compactor) compactList(l *listCursor, local uint64) error {
 		if len(k) == keys.ListSize {
 			var s codec.Segment
 			if err := s.Parse(v); err != nil {
-				return corrupt("edge list", k, err)
+				return kv.Corrupt("edge list", k, err)
 			}
 			old, split = s.Total, s.Total != s.N
 		}
@@ -236,7 +237,7 @@ func (f *compactor) compactList(l *listCursor, local uint64) error {
 			return errStop
 		}
 		if err := m.AddSegment(v); err != nil {
-			return corrupt("edge list", k, err)
+			return kv.Corrupt("edge list", k, err)
 		}
 		if len(k) > keys.ListSize {
 			return f.b.Delete(k, nil)
@@ -252,7 +253,7 @@ func (f *compactor) compactList(l *listCursor, local uint64) error {
 	}
 	m.Sort()
 	if len(m.Rows) != old+change {
-		return corrupt("edge list", first, codec.ErrSegment)
+		return kv.Corrupt("edge list", first, codec.ErrSegment)
 	}
 	if dir == graph.Out {
 		if err := f.dropReplaced(m); err != nil {
@@ -316,7 +317,7 @@ func (f *compactor) compactSegments(l *listCursor, m *codec.Merged, t graph.Type
 		}
 		at := keys.AppendPair(slices.Clone(first), next.Neighbour, next.Edge)
 		if !c.it.SeekLT(append(at, 0)) || !bytes.HasPrefix(c.it.Key(), first) {
-			return cmp.Or(c.err(), corrupt("edge list", at, codec.ErrSegment))
+			return cmp.Or(c.err(), kv.Corrupt("edge list", at, codec.ErrSegment))
 		}
 		key := slices.Clone(c.it.Key())
 		b, err := c.it.ValueAndErr()
@@ -325,7 +326,7 @@ func (f *compactor) compactSegments(l *listCursor, m *codec.Merged, t graph.Type
 		}
 		m.Rows = m.Rows[:0]
 		if err := m.AddSegment(b); err != nil {
-			return corrupt("edge list", key, err)
+			return kv.Corrupt("edge list", key, err)
 		}
 		end := func(rs []codec.Row) int { return len(rs) }
 		if c.it.Next() && bytes.HasPrefix(c.it.Key(), first) {
@@ -363,7 +364,7 @@ func (f *compactor) compactSegments(l *listCursor, m *codec.Merged, t graph.Type
 		return nil
 	}
 	if !c.it.SeekGE(first) || !bytes.Equal(c.it.Key(), first) {
-		return cmp.Or(c.err(), corrupt("edge list", first, codec.ErrSegment))
+		return cmp.Or(c.err(), kv.Corrupt("edge list", first, codec.ErrSegment))
 	}
 	b, err := c.it.ValueAndErr()
 	if err != nil {
@@ -372,7 +373,7 @@ func (f *compactor) compactSegments(l *listCursor, m *codec.Merged, t graph.Type
 	n, rest := codec.Uvarint(b)
 	_, rest = codec.Uvarint(rest)
 	if rest == nil {
-		return corrupt("edge list", first, codec.ErrSegment)
+		return kv.Corrupt("edge list", first, codec.ErrSegment)
 	}
 	f.buf = binary.AppendUvarint(binary.AppendUvarint(f.buf[:0], n), uint64(total))
 	return f.b.Set(first, append(f.buf, rest...), nil)
@@ -429,7 +430,7 @@ func (f *compactor) compactProps(ctx context.Context, limit int) error {
 	}
 	ok := f.begin(c, keys.DeltaProp)
 	for ok && f.taken < limit {
-		if err := Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return err
 		}
 		var delta []deltaCell
@@ -445,7 +446,7 @@ func (f *compactor) compactProps(ctx context.Context, limit int) error {
 				return nil
 			})
 			if err != nil {
-				return corrupt("delta properties", k, err)
+				return kv.Corrupt("delta properties", k, err)
 			}
 			f.take(c)
 		}
@@ -522,7 +523,7 @@ func (f *compactor) compactColumn(p graph.PropID, grid uint64, delta []deltaCell
 			break
 		}
 		if first < local || last >= base+gridRows {
-			return corrupt("column chunk", c.key(), codec.ErrColumn)
+			return kv.Corrupt("column chunk", c.key(), codec.ErrColumn)
 		}
 		if err := put(first, none); err != nil {
 			return err
@@ -592,7 +593,7 @@ func (f *compactor) compactLabels(ctx context.Context, limit int) error {
 	m := &f.r.bitmap
 	ok := f.begin(c, keys.DeltaLabel)
 	for ok && f.taken < limit {
-		if err := Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return err
 		}
 		label := graph.LabelID(binary.BigEndian.Uint32(c.key()[1:]))
@@ -606,7 +607,7 @@ func (f *compactor) compactLabels(ctx context.Context, limit int) error {
 				return err
 			}
 			if err := codec.ParseMembers(b, m); err != nil {
-				return corrupt("bitmap", key, err)
+				return kv.Corrupt("bitmap", key, err)
 			}
 		} else if err := packed.err(); err != nil {
 			return err
@@ -617,7 +618,7 @@ func (f *compactor) compactLabels(ctx context.Context, limit int) error {
 				return err
 			}
 			if len(v) != 1 || v[0] > 1 {
-				return corrupt("delta membership", c.key(), codec.ErrDelta)
+				return kv.Corrupt("delta membership", c.key(), codec.ErrDelta)
 			}
 			i := keys.Local(c.key()[5:]) & (codec.MemberRows - 1)
 			m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(v[0])<<(i%64)

@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // listChunk is a chunk of lists of one type and direction.
@@ -85,16 +86,16 @@ func (f *compactor) deleteGroups() error {
 	}
 	first, last := f.groups[:keys.GroupSize], f.groups[len(f.groups)-keys.GroupSize:]
 	end := append(slices.Clone(last), 0)
-	it, err := newIter(f.s.graph.live(), &pebble.IterOptions{LowerBound: first, UpperBound: end})
+	it, err := kv.NewIter(f.s.graph.Live(), &pebble.IterOptions{LowerBound: first, UpperBound: end})
 	if err != nil {
-		return fault("compact", err)
+		return kv.Fault("compact", err)
 	}
 	n := 0
 	for ok := it.First(); ok; ok = it.Next() {
 		n++
 	}
 	if err := it.Close(); err != nil {
-		return fault("compact", err)
+		return kv.Fault("compact", err)
 	}
 	if n*keys.GroupSize == len(f.groups) {
 		return f.b.DeleteRange(first, end, nil)
@@ -120,7 +121,7 @@ func (f *compactor) compactGroups(ctx context.Context, limit int) (all bool, err
 	all = !ok || from == nil || bytes.Compare(c.key(), from) < 0
 	for ; ok && f.taken < limit; ok = c.ok {
 		if len(c.key()) != keys.GroupSize {
-			return false, corrupt("delta edges", c.key(), codec.ErrDelta)
+			return false, kv.Corrupt("delta edges", c.key(), codec.ErrDelta)
 		}
 		t, dir, local := keys.List(c.key())
 		prefix := slices.Clone(c.key()[:keys.ListSize])
@@ -172,7 +173,7 @@ func (f *compactor) compactChunk(ctx context.Context, t graph.TypeID, dir graph.
 	ok := l.delta.seek(lower)
 	for ; ok && bytes.Compare(l.delta.key(), upper) < 0; ok = l.delta.next() {
 		if len(l.delta.key()) < keys.DeltaRunSize {
-			return corrupt("delta edges", l.delta.key(), codec.ErrDelta)
+			return kv.Corrupt("delta edges", l.delta.key(), codec.ErrDelta)
 		}
 		_, _, local := keys.List(l.delta.key())
 		if own == 0 || lists[len(lists)-1] != local {
@@ -193,7 +194,7 @@ func (f *compactor) compactChunk(ctx context.Context, t graph.TypeID, dir graph.
 	}
 	for i, local := range lists {
 		if i&0xff == 0 {
-			if err := Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return err
 			}
 		}
@@ -217,11 +218,11 @@ func (f *compactor) compactDense(ctx context.Context, limit int) error {
 		return err
 	}
 	for ok := c.seek([]byte{byte(keys.DeltaEdge)}); ok && f.taken < limit; {
-		if err := Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return err
 		}
 		if len(c.key()) < keys.DeltaRunSize {
-			return corrupt("delta edges", c.key(), codec.ErrDelta)
+			return kv.Corrupt("delta edges", c.key(), codec.ErrDelta)
 		}
 		t, dir, local := keys.List(c.key())
 		last := local | (1<<keys.GroupBits - 1)
@@ -274,7 +275,7 @@ func (f *compactor) compactRuns(ctx context.Context, t graph.TypeID, dir graph.D
 	}
 	for i, local := range lists {
 		if i&0xff == 0 {
-			if err := Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return err
 			}
 		}
@@ -334,7 +335,7 @@ func (x *Compaction) Run(ctx context.Context, limit int) error {
 		err = x.f.compactDense(ctx, limit)
 	}
 	if err != nil {
-		return fault("compact", err)
+		return kv.Fault("compact", err)
 	}
 	return nil
 }

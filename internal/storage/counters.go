@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Count names one of a shard's counters. An edge is counted where its source lies; CountDst counts it once more where
@@ -92,10 +93,10 @@ func parseCount(k []byte) Count {
 
 func readCounters(r pebble.Reader) (Counters, error) {
 	cs := Counters{}
-	err := scan(r, keys.Counter, func(k, v []byte) error {
+	err := kv.Scan(r, keys.Counter, func(k, v []byte) error {
 		n, size := binary.Varint(v)
 		if len(k) != 10 || size <= 0 {
-			return corrupt("counter", k, codec.ErrRecord)
+			return kv.Corrupt("counter", k, codec.ErrRecord)
 		}
 		cs = append(cs, Counter{parseCount(k), n})
 		return nil

@@ -1,11 +1,15 @@
 package storage
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/hopgate/hopgate/internal/storage/kv"
+)
 
 // cursor walks a range of keys, best forwards: a seek to where it stands already costs a comparison, one to the next
 // key a step. In a writer's view it merges what is stored with what the writer has changed.
 type cursor struct {
-	it iterator
+	it kv.Iterator
 	// The cursor stands on the first key at or after floor, or there is none if ok is false.
 	floor []byte
 	set   bool

@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Degree names a bar of a degree histogram: the packed edge lists of one type and direction that have from 2^Power to
@@ -69,10 +70,10 @@ func resize(delta map[Degree]int64, t graph.TypeID, dir graph.Direction, old, no
 
 func readDegrees(r pebble.Reader) (Degrees, error) {
 	d := Degrees{}
-	err := scan(r, keys.Degree, func(k, v []byte) error {
+	err := kv.Scan(r, keys.Degree, func(k, v []byte) error {
 		bar, n, err := parseDegree(k, v)
 		if err != nil {
-			return corrupt("degree histogram", k, err)
+			return kv.Corrupt("degree histogram", k, err)
 		}
 		d[bar] = n
 		return nil
@@ -92,14 +93,14 @@ func parseDegree(k, v []byte) (d Degree, n int64, err error) {
 // lists become would make bars less than nothing.
 func (s *Shard) countDegrees(r pebble.Reader) error {
 	d := Degrees{}
-	err := scan(r, keys.Adjacency, func(k, v []byte) error {
+	err := kv.Scan(r, keys.Adjacency, func(k, v []byte) error {
 		if len(k) != keys.ListSize {
 			return nil
 		}
 		_, rest := codec.Uvarint(v)
 		total, rest := codec.Uvarint(rest)
 		if rest == nil {
-			return corrupt("edge list", k, codec.ErrRecord)
+			return kv.Corrupt("edge list", k, codec.ErrRecord)
 		}
 		t, dir, _ := keys.List(k)
 		resize(d, t, dir, 0, int(total))

@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // listCursor walks the edge lists of one type and direction, packed and delta side by side.
@@ -57,7 +58,7 @@ func (l *listCursor) hasOwn(r *reader, local uint64) (bool, error) {
 	}
 	k := l.delta.key()
 	if len(k) < keys.DeltaRunSize {
-		return false, corrupt("delta edges", k, codec.ErrDelta)
+		return false, kv.Corrupt("delta edges", k, codec.ErrDelta)
 	}
 	_, _, l.nextDelta = keys.List(k)
 	return l.nextDelta == local, nil
@@ -91,7 +92,7 @@ func (l *listCursor) merge(r *reader, local uint64) (*codec.Merged, error) {
 	}
 	err := l.segments(r, local, func(k, v []byte) error {
 		if err := m.AddSegment(v); err != nil {
-			return corrupt("edge list", k, err)
+			return kv.Corrupt("edge list", k, err)
 		}
 		return nil
 	})
@@ -122,10 +123,10 @@ func (l *listCursor) mergeDelta(r *reader, local uint64, m *codec.Merged) error 
 		case rest[0] == keys.DeltaOne && len(k) == keys.DeltaOneSize:
 			n, e := keys.Pair(rest[1:])
 			if err := m.AddOne(n, e, v); err != nil {
-				return corrupt("delta edge", k, err)
+				return kv.Corrupt("delta edge", k, err)
 			}
 		default:
-			return corrupt("delta edges", k, codec.ErrDelta)
+			return kv.Corrupt("delta edges", k, codec.ErrDelta)
 		}
 	}
 	if own {
@@ -136,12 +137,12 @@ func (l *listCursor) mergeDelta(r *reader, local uint64, m *codec.Merged) error 
 	}
 	for _, b := range runs {
 		if err := m.AddSegment(b); err != nil {
-			return corrupt("delta edges", r.key, err)
+			return kv.Corrupt("delta edges", r.key, err)
 		}
 	}
 	return l.groups.runs(func(b []byte) error {
 		if err := m.AddSegment(b); err != nil {
-			return corrupt("delta edges", keys.AppendGroups(nil, l.t, l.dir, local), err)
+			return kv.Corrupt("delta edges", keys.AppendGroups(nil, l.t, l.dir, local), err)
 		}
 		return nil
 	})
@@ -177,7 +178,7 @@ func (v *View) Lists(t graph.TypeID, dir graph.Direction) (*Lists, error) {
 	l, err := r.listCursor(t, dir)
 	if err != nil {
 		v.put(r, &err)
-		return nil, fault("open edge lists", err)
+		return nil, kv.Fault("open edge lists", err)
 	}
 	return &Lists{r: r, l: l}, nil
 }
@@ -194,7 +195,7 @@ func (ls *Lists) Append(ctx context.Context, id graph.VertexID, want Want, out *
 		return err
 	}
 	if err := ls.append(id, want, out, pending); err != nil {
-		ls.err = fault("read edges", err)
+		ls.err = kv.Fault("read edges", err)
 		return ls.err
 	}
 	return nil
@@ -211,7 +212,7 @@ func (ls *Lists) append(id graph.VertexID, want Want, out *Edges, pending *[]Pen
 	}
 	return l.segments(r, id.Local(), func(k, v []byte) error {
 		if err := r.appendSegment(v, id, want, out, pending); err != nil {
-			return corrupt("edge list", k, err)
+			return kv.Corrupt("edge list", k, err)
 		}
 		return nil
 	})
@@ -335,7 +336,7 @@ func (ls *Lists) Mark(ctx context.Context, local uint64, out *graph.VertexSet) e
 		return err
 	}
 	if err := ls.mark(local, out); err != nil {
-		ls.err = fault("read edges", err)
+		ls.err = kv.Fault("read edges", err)
 		return ls.err
 	}
 	return nil
@@ -364,7 +365,7 @@ func (ls *Lists) mark(local uint64, out *graph.VertexSet) error {
 			nbrs, err = r.seg.AppendNeighbours(nbrs[:0])
 		}
 		if err != nil {
-			return corrupt("edge list", k, err)
+			return kv.Corrupt("edge list", k, err)
 		}
 		for _, n := range nbrs {
 			out.Add(n)
@@ -381,7 +382,7 @@ func (ls *Lists) Degree(ctx context.Context, id graph.VertexID, withLoops bool) 
 		return 0, 0, err
 	}
 	if n, loops, err = ls.degree(id, withLoops); err != nil {
-		ls.err = fault("read degrees", err)
+		ls.err = kv.Fault("read degrees", err)
 	}
 	return n, loops, ls.err
 }
@@ -423,7 +424,7 @@ func (ls *Lists) degree(id graph.VertexID, withLoops bool) (n, loops int, err er
 			return 0, 0, err
 		}
 		if err := r.seg.Parse(v); err != nil {
-			return 0, 0, corrupt("edge list", k, err)
+			return 0, 0, kv.Corrupt("edge list", k, err)
 		}
 		n += r.seg.Total
 	}
@@ -514,7 +515,7 @@ func (l *listCursor) locate(r *reader, local uint64, neighbour graph.VertexID, e
 		return nil, err
 	}
 	if err := r.seg.Parse(v); err != nil {
-		return nil, corrupt("edge list", l.packed.key(), err)
+		return nil, kv.Corrupt("edge list", l.packed.key(), err)
 	}
 	if r.seg.Total == r.seg.N {
 		return &r.seg, nil
@@ -526,7 +527,7 @@ func (l *listCursor) locate(r *reader, local uint64, neighbour graph.VertexID, e
 		return nil, err
 	}
 	if err := r.seg.Parse(best); err != nil {
-		return nil, corrupt("edge list", l.packed.key(), err)
+		return nil, kv.Corrupt("edge list", l.packed.key(), err)
 	}
 	return &r.seg, nil
 }
@@ -565,7 +566,7 @@ func (ls *Lists) Edge(ctx context.Context, local uint64, neighbour graph.VertexI
 		return f(p, v, ref, isRef)
 	})
 	if err != nil {
-		ls.err = fault("read an edge", err)
+		ls.err = kv.Fault("read an edge", err)
 	}
 	return ok, ls.err
 }

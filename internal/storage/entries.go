@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // An index's entries are
@@ -39,7 +40,7 @@ func appendOwner(dst []byte, o Owner) []byte {
 
 func (v *View) owner(key, b []byte) (Owner, error) {
 	if len(b) != ownerVertex && len(b) != ownerEdge {
-		return Owner{}, corrupt("index entry", key, codec.ErrRecord)
+		return Owner{}, kv.Corrupt("index entry", key, codec.ErrRecord)
 	}
 	o := Owner{Vertex: graph.MakeVertexID(v.shard.no, keys.Local(b))}
 	if len(b) == ownerEdge {
@@ -115,7 +116,7 @@ func (v *View) Lookup(ix graph.IndexID, tuple []byte) (o Owner, ok bool, err err
 	var buf [ownerEdge]byte
 	b, ok, err := v.record(key, buf[:])
 	if err != nil {
-		return o, false, fault("look up in an index", err)
+		return o, false, kv.Fault("look up in an index", err)
 	}
 	if !ok {
 		return o, false, nil
@@ -130,7 +131,7 @@ func (v *View) Seek(ctx context.Context, ix graph.IndexID, tuples [][]byte, f fu
 	defer v.put(r, &err)
 	c, err := r.cursor(keys.Entry)
 	if err != nil {
-		return fault("seek in an index", err)
+		return kv.Fault("seek in an index", err)
 	}
 	var key []byte
 	for k, t := range tuples {
@@ -142,7 +143,7 @@ func (v *View) Seek(ctx context.Context, ix graph.IndexID, tuples [][]byte, f fu
 			// No tuple is a prefix of another, so what follows this one can only be the owner.
 			b, err := c.value()
 			if err != nil {
-				return fault("seek in an index", err)
+				return kv.Fault("seek in an index", err)
 			}
 			o, err := v.owner(c.key(), b)
 			if err != nil {
@@ -151,7 +152,7 @@ func (v *View) Seek(ctx context.Context, ix graph.IndexID, tuples [][]byte, f fu
 			f(k, o)
 		}
 		if err := c.err(); err != nil {
-			return fault("seek in an index", err)
+			return kv.Fault("seek in an index", err)
 		}
 	}
 	return nil
@@ -164,7 +165,7 @@ func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, 
 	defer v.put(r, &err)
 	c, err := r.cursor(keys.Entry)
 	if err != nil {
-		return fault("walk an index", err)
+		return kv.Fault("walk an index", err)
 	}
 	index := keys.AppendEntry(nil, ix)
 	from, seek, step := append(slices.Clip(index), lower...), c.seek, c.next
@@ -188,7 +189,7 @@ func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, 
 		}
 		b, err := c.value()
 		if err != nil {
-			return fault("walk an index", err)
+			return kv.Fault("walk an index", err)
 		}
 		o, err := v.owner(k, b)
 		if err != nil {
@@ -199,7 +200,7 @@ func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, 
 		}
 	}
 	if err := c.err(); err != nil {
-		return fault("walk an index", err)
+		return kv.Fault("walk an index", err)
 	}
 	return nil
 }

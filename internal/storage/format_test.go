@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // TestFormatVersion opens shards of other versions: what is older, but read, becomes the newest when it may be written.
@@ -19,20 +20,20 @@ func TestFormatVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	reopen := func(version uint64, readOnly bool) (now uint64, err error) {
-		in, err := openInstance(o.instance(nil), "data/0/graph", false, false, nil)
+		in, err := kv.Open(o.instance(nil), "data/0/graph", false, false, nil)
 		require.NoError(t, err)
 		record := formatRecord(0, 1)
 		_, size := binary.Uvarint(record)
 		record = append(binary.AppendUvarint(nil, version), record[size:]...)
-		require.NoError(t, in.db.Set(keys.MetaKey(keys.MetaFormat), record, pebble.Sync))
-		require.NoError(t, in.close())
+		require.NoError(t, in.DB.Set(keys.MetaKey(keys.MetaFormat), record, pebble.Sync))
+		require.NoError(t, in.Close())
 		o.ReadOnly = readOnly
 		defer func() { o.ReadOnly = false }()
 		s, err := OpenShard(o, nil, "data/0", 0, 1)
 		if err != nil {
 			return 0, err
 		}
-		record, ok, err := get(s.graph.live(), keys.MetaKey(keys.MetaFormat), nil)
+		record, ok, err := kv.Get(s.graph.Live(), keys.MetaKey(keys.MetaFormat), nil)
 		require.NoError(t, err)
 		require.True(t, ok)
 		now, _ = binary.Uvarint(record)

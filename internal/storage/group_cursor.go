@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // groupCursor finds the runs of lists in the groups of their type and direction. One list's are looked for in each group
@@ -75,12 +76,12 @@ func (g *groupCursor) walk(t graph.TypeID, dir graph.Direction, local uint64) er
 	return g.each(t, dir, local, func(k, v []byte) error {
 		var one codec.Group
 		if err := one.Parse(v); err != nil {
-			return corrupt("delta edges", k, err)
+			return kv.Corrupt("delta edges", k, err)
 		}
 		if i := one.Find(local & (1<<keys.GroupBits - 1)); i >= 0 {
 			run, err := one.Run(i)
 			if err != nil {
-				return corrupt("delta edges", k, err)
+				return kv.Corrupt("delta edges", k, err)
 			}
 			g.add(run)
 		}
@@ -94,7 +95,7 @@ func (g *groupCursor) fill(t graph.TypeID, dir graph.Direction, local uint64) er
 	g.known, g.chunk = false, local>>keys.GroupBits
 	err := g.each(t, dir, local, func(k, v []byte) error {
 		if err := g.index.Add(slices.Clone(v)); err != nil {
-			return corrupt("delta edges", k, err)
+			return kv.Corrupt("delta edges", k, err)
 		}
 		return nil
 	})
@@ -114,7 +115,7 @@ func (g *groupCursor) look(local uint64) error {
 	for ; n > 0; i, n = i+1, n-1 {
 		run, err := g.index.Run(i)
 		if err != nil {
-			return corrupt("delta edges", g.prefix, err)
+			return kv.Corrupt("delta edges", g.prefix, err)
 		}
 		g.add(run)
 	}
@@ -132,7 +133,7 @@ func (g *groupCursor) each(t graph.TypeID, dir graph.Direction, local uint64, f 
 		g.noneFrom, g.noneTo = local>>keys.GroupBits, math.MaxUint64
 		if ok {
 			if len(g.c.key()) != keys.GroupSize {
-				return corrupt("delta edges", g.c.key(), codec.ErrDelta)
+				return kv.Corrupt("delta edges", g.c.key(), codec.ErrDelta)
 			}
 			_, _, next := keys.List(g.c.key())
 			g.noneTo = next >> keys.GroupBits
@@ -146,7 +147,7 @@ func (g *groupCursor) each(t graph.TypeID, dir graph.Direction, local uint64, f 
 			return err
 		}
 		if len(k) != keys.GroupSize {
-			return corrupt("delta edges", k, codec.ErrDelta)
+			return kv.Corrupt("delta edges", k, codec.ErrDelta)
 		}
 		if err := f(k, v); err != nil {
 			return err

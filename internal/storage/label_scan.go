@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Scan appends vertices with the label, 0 for all, whose local ids are at or after from, in ascending order, until dst
@@ -15,12 +16,12 @@ func (v *View) Scan(ctx context.Context, label graph.LabelID, from uint64, dst [
 	r := v.get()
 	defer v.put(r, &err)
 	for {
-		if err := Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return dst, false, err
 		}
 		chunk, ok, err := r.heldMembers(label, from)
 		if err != nil {
-			return dst, false, fault("scan a label", err)
+			return dst, false, kv.Fault("scan a label", err)
 		}
 		if !ok {
 			return dst, true, nil
@@ -86,7 +87,7 @@ func (r *reader) members(label graph.LabelID, from uint64, m *codec.Members) (ch
 	first := ^uint32(0)
 	if hasPacked {
 		if len(packed.key()) != keys.MemberSize {
-			return 0, false, corrupt("bitmap", packed.key(), codec.ErrBitmap)
+			return 0, false, kv.Corrupt("bitmap", packed.key(), codec.ErrBitmap)
 		}
 		first = binary.BigEndian.Uint32(packed.key()[5:])
 	}
@@ -107,7 +108,7 @@ func (r *reader) members(label graph.LabelID, from uint64, m *codec.Members) (ch
 			return 0, false, err
 		}
 		if err := codec.ParseMembers(b, m); err != nil {
-			return 0, false, corrupt("bitmap", packed.key(), err)
+			return 0, false, kv.Corrupt("bitmap", packed.key(), err)
 		}
 	} else {
 		*m = codec.Members{}
@@ -122,7 +123,7 @@ func (r *reader) members(label graph.LabelID, from uint64, m *codec.Members) (ch
 			return 0, false, err
 		}
 		if len(b) != 1 || b[0] > 1 {
-			return 0, false, corrupt("delta membership", delta.key(), codec.ErrDelta)
+			return 0, false, kv.Corrupt("delta membership", delta.key(), codec.ErrDelta)
 		}
 		i := local & (codec.MemberRows - 1)
 		m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(b[0])<<(i%64)

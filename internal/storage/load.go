@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Bulk collects many new vertices and edges for a shard in their packed form. It stands beside a Writer, with which it
@@ -228,7 +229,7 @@ func (b *Bulk) fill(p graph.PropID, local uint64, n int, value func(i int) []byt
 	c := b.cell(p, local)
 	if c.cells.Len() == 0 && c.base < b.first {
 		if err := b.readCell(c, b.first); err != nil {
-			return fault("read properties", err)
+			return kv.Fault("read properties", err)
 		}
 	}
 	for c.base+uint64(c.cells.Len()) < local {
@@ -278,7 +279,7 @@ func (b *Bulk) readCell(c *gridCell, until uint64) (err error) {
 			return nil
 		}
 		if first < local || last >= c.base+gridRows {
-			return corrupt("column chunk", cur.key(), codec.ErrColumn)
+			return kv.Corrupt("column chunk", cur.key(), codec.ErrColumn)
 		}
 		c.old = append(c.old, slices.Clone(cur.key()))
 		for c.base+uint64(c.cells.Len()) < min(first, until) {
@@ -289,7 +290,7 @@ func (b *Bulk) readCell(c *gridCell, until uint64) (err error) {
 				continue
 			}
 			if c.cells.Buf, err = r.col.AppendCell(c.cells.Buf, int(local-first)); err != nil {
-				return corrupt("column chunk", cur.key(), err)
+				return kv.Corrupt("column chunk", cur.key(), err)
 			}
 			c.cells.Close()
 		}
@@ -354,11 +355,11 @@ func (b *Bulk) addMembers(l graph.LabelID, first uint64, n int) error {
 			key := keys.AppendMember(nil, l, chunk.chunk)
 			v, ok, err := b.w.record(key, nil)
 			if err != nil {
-				return fault("read a label", err)
+				return kv.Fault("read a label", err)
 			}
 			if ok {
 				if err := codec.ParseMembers(v, m); err != nil {
-					return corrupt("bitmap", key, err)
+					return kv.Corrupt("bitmap", key, err)
 				}
 			}
 			b.members[chunk] = m

@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // SetMark stores how far a stream of load batches has come: the number of its last batch and what the batch said.
@@ -28,14 +29,14 @@ func (v *View) Mark(stream string) (seq uint64, mark []byte, err error) {
 	key := markKey(stream)
 	b, ok, err := v.record(key, nil)
 	if err != nil {
-		return 0, nil, fault("read a load mark", err)
+		return 0, nil, kv.Fault("read a load mark", err)
 	}
 	if !ok {
 		return 0, nil, nil
 	}
 	seq, rest := codec.Uvarint(b)
 	if rest == nil {
-		return 0, nil, corrupt("load mark", key, codec.ErrRecord)
+		return 0, nil, kv.Corrupt("load mark", key, codec.ErrRecord)
 	}
 	return seq, rest, nil
 }
@@ -71,7 +72,7 @@ func (w *Writer) ingest() error {
 	if err != nil {
 		return err
 	}
-	if err := w.shard.disk.graph.ingestSplitting(paths); err != nil {
+	if err := w.shard.disk.graph.IngestSplitting(paths); err != nil {
 		return err
 	}
 	return w.batch.Close()
@@ -166,7 +167,7 @@ func (v *View) ListsEmpty(t graph.TypeID, dir graph.Direction) (empty bool, err 
 			return false, nil
 		}
 		if err := c.err(); err != nil {
-			ls.err = fault("read edges", err)
+			ls.err = kv.Fault("read edges", err)
 			return false, ls.err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // bulkLists is the new edges of one call of Bulk.Edges.
@@ -64,7 +65,7 @@ func (b *Bulk) packLists() error {
 	for dir := range packed {
 		p := &packed[dir]
 		if p.err != nil {
-			return fault("load edges", p.err)
+			return kv.Fault("load edges", p.err)
 		}
 		w.Resize(p.resized)
 		w.deltaCount += p.runs

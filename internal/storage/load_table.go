@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // ListTable writes whole edge lists of one type and direction, in the order of their vertices, as a sorted table of its
@@ -33,9 +34,9 @@ type ListTable struct {
 func (s *Shard) NewListTable(path string, t graph.TypeID, dir graph.Direction) (*ListTable, error) {
 	f, err := s.opts.FS.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return nil, unavailable("storage: make a table", err)
+		return nil, kv.Unavailable("storage: make a table", err)
 	}
-	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.disk.graph.tableOptions(lowestLevel))
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.disk.graph.TableOptions(kv.LowestLevel))
 	return &ListTable{s: s, t: t, dir: dir, w: w, Resized: map[Degree]int64{}}, nil
 }
 
@@ -85,7 +86,7 @@ func (l *ListTable) appendSegment(dst []byte, e *codec.Ends, cols []BulkColumn, 
 
 func (l *ListTable) set() error {
 	if err := l.w.Set(l.key, l.value); err != nil {
-		return unavailable("storage: write a table", err)
+		return kv.Unavailable("storage: write a table", err)
 	}
 	return nil
 }
@@ -93,7 +94,7 @@ func (l *ListTable) set() error {
 // Close ends the table, which is synced.
 func (l *ListTable) Close() error {
 	if err := l.w.Close(); err != nil {
-		return unavailable("storage: write a table", err)
+		return kv.Unavailable("storage: write a table", err)
 	}
 	return nil
 }
@@ -121,11 +122,11 @@ func (s *Shard) TakeIn(ctx context.Context, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	if err := s.disk.graph.rest(ctx); err != nil {
+	if err := s.disk.graph.Rest(ctx); err != nil {
 		return err
 	}
 	s.version++
-	return s.disk.graph.ingestSplitting(paths)
+	return s.disk.graph.IngestSplitting(paths)
 }
 
 // ReserveEdges returns out n consecutive local edge ids, of which it returns the first.
@@ -152,7 +153,7 @@ func (s *Shard) PutLarge(cells [][]byte) error {
 	if len(cells) == 0 {
 		return nil
 	}
-	b := s.values.newBatch()
+	b := s.values.NewBatch()
 	var key []byte
 	for i, cell := range cells {
 		key = keys.AppendValueKey(key[:0], s.NextLarge()+uint64(i))
@@ -160,7 +161,7 @@ func (s *Shard) PutLarge(cells [][]byte) error {
 			return err
 		}
 	}
-	wait, err := s.values.apply(b, true, false)
+	wait, err := s.values.Apply(b, true, false)
 	if err != nil {
 		return err
 	}
@@ -179,12 +180,12 @@ func (s *Shard) Compact(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, in := range []*instance{s.disk.graph, s.disk.values} {
-		err := in.guard(func() error {
-			return in.db.Compact(ctx, []byte{0}, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, true)
+	for _, in := range []*kv.Instance{s.disk.graph, s.disk.values} {
+		err := in.Guard(func() error {
+			return in.DB.Compact(ctx, []byte{0}, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, true)
 		})
 		if err != nil {
-			errs = append(errs, unavailable("storage: compact "+in.name, err))
+			errs = append(errs, kv.Unavailable("storage: compact "+in.Name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -58,13 +58,13 @@ func TestTakeIn(t *testing.T) {
 			}
 		}
 	}
-	compacted := s.disk.graph.measure().Compacted
+	compacted := s.disk.graph.Measure().Compacted
 	require.NoError(t, s.TakeIn(t.Context(), paths))
 	w := s.NewWriter()
 	w.Count(Count{Kind: CountEdges}, 2*n)
 	commit(w)
 	require.NoError(t, s.Compact(t.Context()))
-	stats := s.disk.graph.measure() // Stats gives older numbers if they take long
+	stats := s.disk.graph.Measure() // Stats gives older numbers if they take long
 	require.Equal(t, 1, stats.DeepLevels())
 	lowest := stats.Levels[len(stats.Levels)-1]
 	require.GreaterOrEqual(t, lowest.Tables, int64(len(paths)+2))

@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // MergeProp is a property that Merge changes.
@@ -84,7 +85,7 @@ func (w *Writer) Merge(ctx context.Context, ids []graph.VertexID, sets []graph.L
 		}
 		m.ids, m.sets = ids[from:to], sets[from:to]
 		part := func(i int, cells []MergeCell) error { return change(from+i, cells) }
-		if err := Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return err
 		}
 		done := false
@@ -107,7 +108,7 @@ func (w *Writer) Merge(ctx context.Context, ids []graph.VertexID, sets []graph.L
 // records writes the changes of a part as delta records.
 func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCell) error) error {
 	if err := m.read(ctx); err != nil {
-		return fault("read properties", err)
+		return kv.Fault("read properties", err)
 	}
 	for i, id := range m.ids {
 		body := m.bodies.At(i)
@@ -119,7 +120,7 @@ func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCel
 			delta, err := codec.PropCell(body, p.ID)
 			switch {
 			case err != nil:
-				return corrupt("delta properties", m.w.key, err)
+				return kv.Corrupt("delta properties", m.w.key, err)
 			case delta == nil:
 				m.cells[k].Old = m.cols[k].old.At(i)
 			case deltaOf(delta) == deltaValue:
@@ -187,7 +188,7 @@ func (r *reader) columnCells(ctx context.Context, ids []graph.VertexID, prop gra
 		}
 		if local >= first {
 			if out.Buf, err = r.col.AppendCell(out.Buf, int(local-first)); err != nil {
-				return corrupt("column chunk", c.key(), err)
+				return kv.Corrupt("column chunk", c.key(), err)
 			}
 		}
 		out.Close()
@@ -244,7 +245,7 @@ func (w *Writer) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts 
 		}
 		var err error
 		if c.Value, _, _, _, err = keys.Cell(cell); err != nil {
-			return corrupt("properties", keys.AppendDeltaProps(nil, id.Local()), err)
+			return kv.Corrupt("properties", keys.AppendDeltaProps(nil, id.Local()), err)
 		}
 	}
 	w.changes.Props = append(w.changes.Props, c)
@@ -260,7 +261,7 @@ func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error
 	}
 	size, err := m.readGrid(base)
 	if err != nil {
-		return false, fault("read properties", err)
+		return false, kv.Fault("read properties", err)
 	}
 	if size > denseBytes*len(m.ids) {
 		return false, nil
@@ -329,7 +330,7 @@ func (m *merge) readGrid(base uint64) (size int, err error) {
 	for ok := c.seek(m.buf); ok; ok = c.next() {
 		k := c.key()
 		if len(k) != keys.DeltaVSize {
-			return 0, corrupt("delta properties", k, codec.ErrDelta)
+			return 0, kv.Corrupt("delta properties", k, codec.ErrDelta)
 		}
 		at := keys.Local(k[1:]) - base
 		if at >= gridRows {
@@ -360,7 +361,7 @@ func (m *merge) takeDelta(k int) error {
 		if at < m.bodies.Len() {
 			delta, err := codec.PropCell(m.bodies.At(at), m.props[k].ID)
 			if err != nil {
-				return corrupt("delta properties", m.buf, err)
+				return kv.Corrupt("delta properties", m.buf, err)
 			}
 			if delta != nil {
 				if !bytes.Equal(cell, delta) {
@@ -391,7 +392,7 @@ func (m *merge) dropDelta(base uint64) error {
 			return nil
 		})
 		if err != nil {
-			return corrupt("delta properties", m.buf, err)
+			return kv.Corrupt("delta properties", m.buf, err)
 		}
 		if len(m.buf) != len(body) {
 			m.w.key = keys.AppendDeltaProps(m.w.key[:0], base+uint64(at))
@@ -454,7 +455,7 @@ func (r *reader) gridCells(p graph.PropID, base uint64, col *mergeColumn) (size 
 			break
 		}
 		if first < local || last >= base+gridRows {
-			return 0, corrupt("column chunk", c.key(), codec.ErrColumn)
+			return 0, kv.Corrupt("column chunk", c.key(), codec.ErrColumn)
 		}
 		col.chunks = append(col.chunks, slices.Clone(c.key()))
 		for base+uint64(out.Len()) < first {
@@ -462,7 +463,7 @@ func (r *reader) gridCells(p graph.PropID, base uint64, col *mergeColumn) (size 
 		}
 		for ; base+uint64(out.Len()) <= last; out.Close() {
 			if out.Buf, err = r.col.AppendCell(out.Buf, int(base+uint64(out.Len())-first)); err != nil {
-				return 0, corrupt("column chunk", c.key(), err)
+				return 0, kv.Corrupt("column chunk", c.key(), err)
 			}
 		}
 		local = last + 1

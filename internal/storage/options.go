@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Options say how shards are stored.
@@ -24,7 +25,7 @@ type Options struct {
 	// default 1 KiB.
 	ValueThreshold int
 	// CacheMode says what keeps blocks that were read; default CacheBlocks.
-	CacheMode CacheMode
+	CacheMode kv.CacheMode
 	// CacheBytes is the size of the block cache that all shards share; default 128 MiB. The mode CachePages has none.
 	CacheBytes int64
 	// TopologyBytes is the memory for decoded neighbour lists and property columns, off the Go heap, which all shards
@@ -183,8 +184,8 @@ type Shared struct {
 // NewShared makes the caches. The owner closes it after all its shards.
 func NewShared(o *Options) *Shared {
 	size := o.CacheBytes
-	if o.CacheMode == CachePages {
-		size = pagesCacheBytes
+	if o.CacheMode == kv.CachePages {
+		size = kv.PagesCacheBytes
 	}
 	c := pebble.NewCache(size)
 	return &Shared{cache: c, files: pebble.NewFileCache(4, 4096), topology: cache.New(cache.Options{Budget: int(o.TopologyBytes)}), texts: newTextRoom(o.TextBytes)}
@@ -204,8 +205,8 @@ func (s *Shared) Close() {
 }
 
 // instance returns how a store is opened. Without sh it gets caches of its own.
-func (o *Options) instance(sh *Shared) *instanceOptions {
-	i := &instanceOptions{
+func (o *Options) instance(sh *Shared) *kv.Options {
+	i := &kv.Options{
 		FS: o.FS, Logger: o.Logger, ReadOnly: o.ReadOnly, CacheMode: o.CacheMode, MemtableBytes: o.MemtableBytes, ValueThreshold: o.ValueThreshold,
 		Logged: o.Replica != nil,
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // CommitID names a commit, so that a client that loses the answer can ask for the outcome: a UUIDv7 (RFC 9562, section 5.7),
@@ -51,7 +52,7 @@ func (s *Shard) purgeOutcomes() error {
 	}
 	from := s.purged.Load()
 	s.purged.Store(now - window) // first, so that no outcome is taken for absent whose record goes now
-	b := s.graph.newBatch()
+	b := s.graph.NewBatch()
 	err := errors.Join(
 		b.DeleteRange(outcomeBound(from), outcomeBound(now-window), nil),
 		b.Set(keys.MetaKey(keys.MetaPurged), binary.AppendUvarint(nil, now-window), nil),
@@ -78,9 +79,9 @@ func FindOutcome(shards []*Shard, id CommitID) (Outcome, error) {
 		if err := s.Writable(); err != nil {
 			return OutcomeUnknown, err
 		}
-		_, ok, err := get(s.graph.live(), key, nil)
+		_, ok, err := kv.Get(s.graph.Live(), key, nil)
 		if err != nil {
-			return OutcomeUnknown, fault("look up a commit", err)
+			return OutcomeUnknown, kv.Fault("look up a commit", err)
 		}
 		if ok {
 			return OutcomeCommitted, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Part is a shard that this process keeps for a writer in another one, which knows it as a Peer. The writer numbers the
@@ -27,7 +28,7 @@ type Part struct {
 
 	mu             sync.Mutex
 	epoch, version uint64
-	values         valuesNumber
+	values         kv.ValuesNumber
 	views          map[uint64]*partView
 	orphans        []orphan      // in the order of their times
 	moved          chan struct{} // closed by the next version; nil if nothing waits for it
@@ -76,19 +77,19 @@ func OpenPart(o *Options, sh *Shared, dir string, no, shards int, create bool, c
 		return nil, err
 	}
 	p := &Part{s: s, changed: changed, views: map[uint64]*partView{}}
-	b, ok, err := get(s.graph.live(), keys.MetaKey(keys.MetaVersion), nil)
+	b, ok, err := kv.Get(s.graph.Live(), keys.MetaKey(keys.MetaVersion), nil)
 	if err == nil && o.Replica != nil && o.Replica.New {
 		err = p.StartAt(context.Background(), 0) // it comes from elsewhere, such as a backup
 	}
 	if err == nil && ok {
 		if len(b) != 16 {
-			err = corrupt("version", keys.MetaKey(keys.MetaVersion), codec.ErrRecord)
+			err = kv.Corrupt("version", keys.MetaKey(keys.MetaVersion), codec.ErrRecord)
 		} else {
 			p.epoch, p.version = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 		}
 	}
-	if l := s.disk.values.logged; err == nil && l != nil {
-		p.values = l.values
+	if l := s.disk.values.Logged; err == nil && l != nil {
+		p.values = l.Values
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -105,8 +106,8 @@ func (p *Part) Stats() Stats { return p.s.Stats() }
 
 // Unused reports whether nothing was ever written to the part.
 func (p *Part) Unused() (bool, error) {
-	for st, lower := range map[store][]byte{p.s.graph: {byte(keys.Meta) + 1}, p.s.values: appliedEnd} {
-		err := scanRange(st.live(), lower, nil, func(_, _ []byte) error { return errStop })
+	for st, lower := range map[kv.Store][]byte{p.s.graph: {byte(keys.Meta) + 1}, p.s.values: kv.AppliedEnd} {
+		err := kv.ScanRange(st.Live(), lower, nil, func(_, _ []byte) error { return errStop })
 		if err != nil {
 			if errors.Is(err, errStop) {
 				err = nil
@@ -130,7 +131,7 @@ func (p *Part) Epoch() uint64 {
 func (p *Part) Attach(entry, epoch uint64) (version uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.s.disk.graph.has(entry) {
+	if p.s.disk.graph.Has(entry) {
 		return p.version, nil
 	}
 	switch {
@@ -146,7 +147,7 @@ func (p *Part) Attach(entry, epoch uint64) (version uint64, err error) {
 		}
 	}
 	if p.s.opts.Replica != nil {
-		if err := p.s.values.flush(context.Background()); err != nil {
+		if err := p.s.values.Flush(context.Background()); err != nil {
 			return 0, err
 		}
 	}
@@ -242,7 +243,7 @@ func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 	if c.Store == ValuesStore {
 		in = p.s.disk.values
 	}
-	if in.has(entry) {
+	if in.Has(entry) {
 		return nil
 	}
 	if epoch != p.epoch {
@@ -254,7 +255,7 @@ func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 			p.letGo(v)
 		}
 	}
-	if c.Store == GraphStore && c.Version == p.version || c.Store == ValuesStore && p.values.has(epoch, c.Version) {
+	if c.Store == GraphStore && c.Version == p.version || c.Store == ValuesStore && p.values.Has(epoch, c.Version) {
 		return nil
 	}
 	if c.Store == GraphStore && c.Version != p.version+1 {
@@ -269,7 +270,7 @@ func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 	default:
 		p.letGo(p.version)
 	}
-	b := in.newBatch()
+	b := in.NewBatch()
 	if err := b.SetRepr(append([]byte(nil), c.Batch...)); err != nil {
 		return err
 	}
@@ -284,10 +285,10 @@ func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 			return errors.Join(err, b.Close())
 		}
 	} else {
-		p.values = valuesNumber{epoch, c.Version}
-		in.number(p.values)
+		p.values = kv.ValuesNumber{Epoch: epoch, Number: c.Version}
+		in.Number(p.values)
 	}
-	wait, err := in.apply(b, true, false)
+	wait, err := in.Apply(b, true, false)
 	if err == nil {
 		err = wait()
 	}
@@ -325,7 +326,7 @@ func (c *Touched) read(b *pebble.Batch) error {
 			t, dir, first := keys.List(key)
 			var g codec.Group
 			if err := g.Parse(value); err != nil {
-				return corrupt("delta edges", key, err)
+				return kv.Corrupt("delta edges", key, err)
 			}
 			for i := range g.N {
 				c.Lists = append(c.Lists, TouchedList{t, dir, first + g.Vertex(i)})
@@ -342,7 +343,7 @@ func (c *Touched) read(b *pebble.Batch) error {
 				return nil
 			})
 			if err != nil {
-				return corrupt("delta properties", key, err)
+				return kv.Corrupt("delta properties", key, err)
 			}
 		}
 	}
@@ -419,9 +420,9 @@ func (p *Part) reader(epoch uint64, store Store, version, least uint64) (r pebbl
 			return nil, nil, ErrAhead
 		}
 		if store == ValuesStore {
-			return p.s.values.live(), func() {}, nil
+			return p.s.values.Live(), func() {}, nil
 		}
-		return p.s.graph.live(), func() {}, nil
+		return p.s.graph.Live(), func() {}, nil
 	}
 	v, _, done, err := p.View(epoch, version)
 	if err != nil {
@@ -440,7 +441,7 @@ func (p *Part) Get(epoch uint64, store Store, version, least uint64, key []byte)
 		return nil, false, err
 	}
 	defer done()
-	return get(r, key, nil)
+	return kv.Get(r, key, nil)
 }
 
 // GetAll returns the values of keys, nil for those that there are not; see Get.
@@ -452,7 +453,7 @@ func (p *Part) GetAll(epoch uint64, store Store, version, least uint64, keys [][
 	defer done()
 	values := make([][]byte, len(keys))
 	for i, key := range keys {
-		v, ok, err := get(r, key, nil)
+		v, ok, err := kv.Get(r, key, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // TestPartOrphans reads the states of a writer after another one has attached itself: its held states and its last one can be
@@ -30,7 +31,7 @@ func TestPartOrphans(t *testing.T) {
 		return version
 	}
 	apply := func(epoch, version uint64, keep bool, gone ...uint64) {
-		b := p.s.graph.newBatch()
+		b := p.s.graph.NewBatch()
 		require.NoError(t, b.Set(key, []byte(strconv.FormatUint(version, 10)), nil))
 		require.NoError(t, p.Apply(0, epoch, &Changed{Version: version, Batch: b.Repr(), Keep: keep, Gone: gone}))
 		require.NoError(t, b.Close())
@@ -86,7 +87,7 @@ func TestPartOrphans(t *testing.T) {
 	require.NotContains(t, p.views, first+2)
 	fails(ErrGone, 3, first)
 	fails(ErrGone, 3, first+2)
-	got, ok, err := get(v.graph, key, nil)
+	got, ok, err := kv.Get(v.graph, key, nil)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, strconv.FormatUint(first, 10), string(got))

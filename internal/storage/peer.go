@@ -14,6 +14,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Peer is a shard that another process keeps as a Part. Its methods try again until the other process has answered, or
@@ -138,65 +139,65 @@ func OpenPeer(o *Options, p Peer, name string, no int, version uint64) (*Shard, 
 	versions := &peerVersions{peer: p, version: version, refs: map[uint64]int{}}
 	open := func(which Store) *peerStore {
 		st := &peerStore{versions: versions, which: which, batches: db}
-		st.init(name, o.Logger)
+		st.Init(name, o.Logger)
 		return st
 	}
 	s.graph, s.values = open(GraphStore), open(ValuesStore)
 	return s, nil
 }
 
-// peerStore implements store for one store of a shard that another process keeps as a Part.
+// peerStore implements kv.Store for one store of a shard that another process keeps as a Part.
 type peerStore struct {
-	health
+	kv.Health
 	versions *peerVersions
 	which    Store
 	batches  *pebble.DB // which makes batches, and holds nothing
 }
 
-func (p *peerStore) newBatch() *pebble.Batch { return p.batches.NewBatch() }
+func (p *peerStore) NewBatch() *pebble.Batch { return p.batches.NewBatch() }
 
-func (p *peerStore) live() pebble.Reader { return &peerReader{p: p.versions, store: p.which} }
+func (p *peerStore) Live() pebble.Reader { return &peerReader{p: p.versions, store: p.which} }
 
-func (p *peerStore) snapshot() (pebble.Reader, error) {
+func (p *peerStore) Snapshot() (pebble.Reader, error) {
 	return &peerReader{p: p.versions, store: p.which, version: p.versions.acquire()}, nil
 }
 
-func (p *peerStore) apply(b *pebble.Batch, sync, _ bool) (wait func() error, err error) {
-	if err := p.writable(); err != nil {
+func (p *peerStore) Apply(b *pebble.Batch, sync, _ bool) (wait func() error, err error) {
+	if err := p.Writable(); err != nil {
 		return nil, err
 	}
 	// The compactor alone asks for no sync: what can be read stays the same.
 	if err := p.versions.apply(p.which, b, !sync); err != nil {
-		p.fail(err)
-		return nil, p.fault
+		p.Fail(err)
+		return nil, p.Fault
 	}
 	return func() error { return nil }, nil
 }
 
-func (*peerStore) durable() bool { return true }
+func (*peerStore) Durable() bool { return true }
 
-// guard implements store: calls to another process end with it.
-func (*peerStore) guard(f func() error) error { return f() }
+// Guard implements store: calls to another process end with it.
+func (*peerStore) Guard(f func() error) error { return f() }
 
-func (*peerStore) flush(context.Context) error { return nil }
+func (*peerStore) Flush(context.Context) error { return nil }
 
-// stats implements store. The process that keeps the shard has the numbers.
-func (*peerStore) stats() InstanceStats { return InstanceStats{} }
+// Stats implements kv.Store. The process that keeps the shard has the numbers.
+func (*peerStore) Stats() kv.Stats { return kv.Stats{} }
 
-// close implements store. Both stores have one way to the other process.
-func (p *peerStore) close() error {
+// Close implements kv.Store. Both stores have one way to the other process.
+func (p *peerStore) Close() error {
 	if p.which != GraphStore {
 		return nil
 	}
 	if err := p.versions.peer.Close(); err != nil {
-		p.log.Error("leave a shard", slog.String("store", p.name), slog.Any("error", err))
+		p.Log.Error("leave a shard", slog.String("store", p.Name), slog.Any("error", err))
 	}
 	return nil
 }
 
 // scratch is a store without anything, for making batches.
 var scratch = sync.OnceValues(func() (*pebble.DB, error) {
-	return pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: quiet{}})
+	return pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: kv.Quiet{}})
 })
 
 // acquire holds the version that is there now, after a batch that is under way.
@@ -276,7 +277,10 @@ type peerReader struct {
 	keys, values [][]byte
 }
 
-var _ pebble.Reader = (*peerReader)(nil)
+var (
+	_ pebble.Reader = (*peerReader)(nil)
+	_ kv.Iterable   = (*peerReader)(nil)
+)
 
 // Get implements pebble.Reader.
 func (r *peerReader) Get(key []byte) ([]byte, io.Closer, error) {
@@ -318,7 +322,7 @@ func (v *View) Ahead(entries [][]byte) error {
 		}
 		some, err := r.p.peer.GetAll(r.store, r.version, rest[:n])
 		if err != nil {
-			return fault("look up in an index", err)
+			return kv.Fault("look up in an index", err)
 		}
 		values, rest = append(values, some...), rest[n:]
 	}
@@ -350,8 +354,8 @@ func (r *peerReader) Close() error {
 	return nil
 }
 
-// iterate implements iterable.
-func (r *peerReader) iterate(o *pebble.IterOptions) iterator {
+// Iterate implements kv.Iterable.
+func (r *peerReader) Iterate(o *pebble.IterOptions) kv.Iterator {
 	it := &peerIterator{r: r}
 	if o != nil {
 		it.lower, it.upper = o.LowerBound, o.UpperBound
@@ -388,13 +392,13 @@ func (i *peerIterator) load(from []byte, down bool) bool {
 	return len(i.run.Keys) > 0
 }
 
-// Valid implements iterator.
+// Valid implements kv.Iterator.
 func (i *peerIterator) Valid() bool { return i.run != nil && i.at < len(i.run.Keys) }
 
-// First implements iterator.
+// First implements kv.Iterator.
 func (i *peerIterator) First() bool { return i.SeekGE(i.lower) }
 
-// SeekGE implements iterator.
+// SeekGE implements kv.Iterator.
 func (i *peerIterator) SeekGE(key []byte) bool {
 	if i.run != nil && i.err == nil && !i.down && bytes.Compare(key, i.from) >= 0 {
 		n := len(i.run.Keys)
@@ -418,13 +422,13 @@ func (i *peerIterator) SeekGE(key []byte) bool {
 	return i.load(key, false)
 }
 
-// SeekLT implements iterator.
+// SeekLT implements kv.Iterator.
 func (i *peerIterator) SeekLT(key []byte) bool {
 	i.want = firstWalk
 	return i.load(key, true)
 }
 
-// Next implements iterator.
+// Next implements kv.Iterator.
 func (i *peerIterator) Next() bool {
 	if !i.Valid() {
 		return false
@@ -441,7 +445,7 @@ func (i *peerIterator) Next() bool {
 	return i.load(append(bytes.Clone(i.run.Keys[i.at-1]), 0), false)
 }
 
-// Prev implements iterator.
+// Prev implements kv.Iterator.
 func (i *peerIterator) Prev() bool {
 	if !i.Valid() {
 		return false
@@ -458,14 +462,14 @@ func (i *peerIterator) Prev() bool {
 	return i.load(i.run.Keys[i.at-1], true)
 }
 
-// Key implements iterator.
+// Key implements kv.Iterator.
 func (i *peerIterator) Key() []byte { return i.run.Keys[i.at] }
 
-// ValueAndErr implements iterator.
+// ValueAndErr implements kv.Iterator.
 func (i *peerIterator) ValueAndErr() ([]byte, error) { return i.run.Values[i.at], nil }
 
-// Error implements iterator.
+// Error implements kv.Iterator.
 func (i *peerIterator) Error() error { return i.err }
 
-// Close implements iterator.
+// Close implements kv.Iterator.
 func (i *peerIterator) Close() error { return i.err }

@@ -6,6 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // HiddenProps is the number from which on properties are not the user's: keys in id spaces and times of writing. They
@@ -47,7 +48,7 @@ func (w *Writer) hasPacked(p graph.PropID, local uint64) (has bool, err error) {
 		}
 		if err := w.readPacked(p, local, c); err != nil {
 			delete(w.packed, p)
-			return false, fault("read properties", err)
+			return false, kv.Fault("read properties", err)
 		}
 	}
 	i := local - c.first
@@ -98,7 +99,7 @@ func (w *Writer) moveProps(id graph.VertexID, old, set graph.LabelSet, props []g
 	for _, p := range props {
 		cell, err := codec.PropCell(record, p)
 		if err != nil {
-			return corrupt("delta properties", w.key, err)
+			return kv.Corrupt("delta properties", w.key, err)
 		}
 		has, err := w.had(id.Local(), p, deltaOf(cell))
 		if err != nil {

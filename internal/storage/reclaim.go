@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Large values that nothing refers to go in three steps:
@@ -71,7 +72,7 @@ func (s *Shard) startReclaiming() {
 		return
 	}
 	s.reclaimer.running.Go(s.reclaimLoop)
-	if s.values.stats().SeparatedFiles > 0 {
+	if s.values.Stats().SeparatedFiles > 0 {
 		s.kickReclaimer()
 	}
 }
@@ -103,7 +104,7 @@ func (s *Shard) reclaimLoop() {
 			return
 		case <-idle.C:
 			if err := s.compactIdle(r); err != nil && r.ctx.Err() == nil {
-				s.opts.Logger.Error("compact an idle store", slog.String("store", s.graph.label()), slog.Any("error", err))
+				s.opts.Logger.Error("compact an idle store", slog.String("store", s.graph.Label()), slog.Any("error", err))
 			}
 			continue
 		case <-r.kick:
@@ -111,11 +112,11 @@ func (s *Shard) reclaimLoop() {
 		s.closeRetired() // which would keep what is dead
 		for s.reclaimable() {
 			began := time.Now()
-			before := s.values.stats().SeparatedDead
-			if err := s.disk.values.compact(r.ctx); err != nil && r.ctx.Err() == nil {
-				s.opts.Logger.Error("reclaim large values", slog.String("store", s.values.label()), slog.Any("error", err))
+			before := s.values.Stats().SeparatedDead
+			if err := s.disk.values.Compact(r.ctx); err != nil && r.ctx.Err() == nil {
+				s.opts.Logger.Error("reclaim large values", slog.String("store", s.values.Label()), slog.Any("error", err))
 			}
-			if s.values.stats().SeparatedDead < before/2 {
+			if s.values.Stats().SeparatedDead < before/2 {
 				rest = s.opts.Tuning.ReclaimRest
 			} else {
 				rest = min(2*rest, maxRest)
@@ -134,9 +135,9 @@ func (s *Shard) reclaimLoop() {
 // reclaimable reports whether deleted values weigh enough to be reclaimed. Numbers from before the last deletion would not
 // do: nothing else may come that makes the reclaimer look again.
 func (s *Shard) reclaimable() bool {
-	var st InstanceStats
-	err := s.values.guard(func() error {
-		st = s.disk.values.measure()
+	var st kv.Stats
+	err := s.values.Guard(func() error {
+		st = s.disk.values.Measure()
 		return nil
 	})
 	return err == nil && st.SeparatedDead > uint64(s.opts.Tuning.ReclaimBytes) && float64(st.SeparatedDead) > reclaimRatio*float64(st.SeparatedLive)
@@ -146,9 +147,9 @@ func (s *Shard) reclaimable() bool {
 // enough of it is above the lowest level. It also flushes long logs, and lets go of tables that compactions have replaced.
 func (s *Shard) compactIdle(r *reclaimer) error {
 	in := s.disk.graph
-	var st InstanceStats
-	err := in.guard(func() error {
-		st = in.measure()
+	var st kv.Stats
+	err := in.Guard(func() error {
+		st = in.Measure()
 		return nil
 	})
 	written := st.LogIn + st.Ingested
@@ -160,8 +161,8 @@ func (s *Shard) compactIdle(r *reclaimer) error {
 	if st.Replaced > 0 {
 		s.releaseReaders()
 	}
-	for _, in := range []*instance{s.disk.graph, s.disk.values} {
-		if err := in.flushLog(r.ctx, idleLog); err != nil {
+	for _, in := range []*kv.Instance{s.disk.graph, s.disk.values} {
+		if err := in.FlushLog(r.ctx, idleLog); err != nil {
 			return err
 		}
 	}
@@ -169,27 +170,27 @@ func (s *Shard) compactIdle(r *reclaimer) error {
 	for _, l := range st.Levels {
 		all += uint64(l.Bytes)
 	}
-	upper := all - uint64(st.Levels[lowestLevel].Bytes)
+	upper := all - uint64(st.Levels[kv.LowestLevel].Bytes)
 	if written == r.compacted || upper < uint64(s.opts.Tuning.ReclaimBytes) || float64(upper) < levelRatio*float64(all) {
 		return nil
 	}
 	r.compacted = written
 	s.closeRetired()
-	return in.compact(r.ctx)
+	return in.Compact(r.ctx)
 }
 
 // compactGarbage deletes large values that nothing refers to. They are gone for good before the marks are.
 func (f *compactor) compactGarbage(ctx context.Context, limit int) error {
-	if err := Alive(ctx); err != nil {
+	if err := kv.Alive(ctx); err != nil {
 		return err
 	}
-	b := f.s.values.newBatch()
-	it, err := newIter(f.s.values.live(), &pebble.IterOptions{})
+	b := f.s.values.NewBatch()
+	it, err := kv.NewIter(f.s.values.Live(), &pebble.IterOptions{})
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
 	var bytes uint64
-	err = scan(f.r.v.graph, keys.Garbage, func(k, _ []byte) error {
+	err = kv.Scan(f.r.v.graph, keys.Garbage, func(k, _ []byte) error {
 		if f.taken >= limit {
 			return errStop
 		}
@@ -217,12 +218,12 @@ func (f *compactor) compactGarbage(ctx context.Context, limit int) error {
 	if err := f.s.put(func(b *pebble.Batch) error { return b.LogData([]byte("garbage"), nil) }); err != nil {
 		return err
 	}
-	wait, err := f.s.values.apply(b, true, false)
+	wait, err := f.s.values.Apply(b, true, false)
 	if err != nil {
 		return err
 	}
 	if d := f.s.disk; d != nil {
-		d.values.deleted.Add(bytes)
+		d.values.Deleted.Add(bytes)
 		f.s.kickReclaimer()
 	}
 	return wait()

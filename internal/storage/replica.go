@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // A part that is the state of a replica has stores without write-ahead logs: the log of the replica holds their batches. Each batch
@@ -22,14 +24,16 @@ type Replica struct {
 }
 
 // stores are the part's stores.
-func (p *Part) stores() [2]*instance { return [2]*instance{p.s.disk.graph, p.s.disk.values} }
+func (p *Part) stores() [2]*kv.Instance {
+	return [2]*kv.Instance{p.s.disk.graph, p.s.disk.values}
+}
 
 // Applied is the index of the last log entry that has changed the part.
 func (p *Part) Applied() (index uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, in := range p.stores() {
-		index = max(index, in.logged.applied)
+		index = max(index, in.Logged.Applied)
 	}
 	return index
 }
@@ -40,14 +44,14 @@ func (p *Part) Durable() (index uint64, ok bool, err error) {
 	defer p.mu.Unlock()
 	for _, in := range p.stores() {
 		var durable uint64
-		err := in.guard(func() (err error) {
-			durable, _, err = readEntryIndex(in.db, &pebble.IterOptions{OnlyReadGuaranteedDurable: true})
+		err := in.Guard(func() (err error) {
+			durable, _, err = kv.ReadEntryIndex(in.DB, &pebble.IterOptions{OnlyReadGuaranteedDurable: true})
 			return err
 		})
 		if err != nil {
 			return 0, false, err
 		}
-		if durable < in.logged.applied && (!ok || durable < index) {
+		if durable < in.Logged.Applied && (!ok || durable < index) {
 			index, ok = durable, true
 		}
 	}
@@ -58,9 +62,9 @@ func (p *Part) Durable() (index uint64, ok bool, err error) {
 // not make, or not before that entry.
 func (p *Part) StartAt(ctx context.Context, index uint64) error {
 	for _, in := range p.stores() {
-		in.logged.entry = index
-		b := in.newBatch()
-		if _, err := in.apply(b, false, false); err != nil {
+		in.Logged.Entry = index
+		b := in.NewBatch()
+		if _, err := in.Apply(b, false, false); err != nil {
 			return err
 		}
 	}

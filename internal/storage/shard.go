@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // FormatVersion is the version of the layout, docs/format.md, and OldestFormat the oldest one that is read. A shard that
@@ -35,8 +36,8 @@ const (
 type Shard struct {
 	no     int
 	opts   *Options
-	graph  store
-	values store
+	graph  kv.Store
+	values kv.Store
 	disk   *disk // nil if another process keeps the shard
 	// closing is closed when the shard begins to close.
 	closing chan struct{}
@@ -112,7 +113,7 @@ func newShard(o *Options, no int) *Shard {
 
 func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) (_ *Shard, err error) {
 	open := o.instance(sh)
-	if err := assertSeparation(open); err != nil {
+	if err := kv.AssertSeparation(open); err != nil {
 		return nil, err
 	}
 	s := newShard(o, no)
@@ -129,20 +130,20 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 		}
 	}
 	s.disk = &disk{}
-	if s.disk.graph, err = openInstance(open, o.FS.PathJoin(dir, graphDir), false, create, s.closing); err != nil {
+	if s.disk.graph, err = kv.Open(open, o.FS.PathJoin(dir, graphDir), false, create, s.closing); err != nil {
 		return nil, err
 	}
 	s.graph = s.disk.graph
-	if s.disk.values, err = openInstance(open, o.FS.PathJoin(dir, valuesDir), true, create, s.closing); err != nil {
+	if s.disk.values, err = kv.Open(open, o.FS.PathJoin(dir, valuesDir), true, create, s.closing); err != nil {
 		return nil, err
 	}
 	s.values = s.disk.values
 	if create {
-		b := s.graph.newBatch()
+		b := s.graph.NewBatch()
 		if err := b.Set(keys.MetaKey(keys.MetaFormat), formatRecord(no, shards), nil); err != nil {
 			return nil, err
 		}
-		wait, err := s.graph.apply(b, true, false)
+		wait, err := s.graph.Apply(b, true, false)
 		if err != nil {
 			return nil, err
 		}
@@ -167,20 +168,20 @@ func formatRecord(no, shards int) []byte {
 }
 
 func (s *Shard) checkFormat(no, shards int) error {
-	b, ok, err := get(s.graph.live(), keys.MetaKey(keys.MetaFormat), nil)
+	b, ok, err := kv.Get(s.graph.Live(), keys.MetaKey(keys.MetaFormat), nil)
 	if err != nil {
-		return fault("read the format of "+s.graph.label(), err)
+		return kv.Fault("read the format of "+s.graph.Label(), err)
 	}
 	if !ok {
-		return fmt.Errorf("%s is not a shard: it has no format", s.graph.label())
+		return fmt.Errorf("%s is not a shard: it has no format", s.graph.Label())
 	}
 	version, n := binary.Uvarint(b)
 	if n <= 0 || version < OldestFormat || version > FormatVersion {
-		return FormatError(s.graph.label(), int(version))
+		return FormatError(s.graph.Label(), int(version))
 	}
 	record := formatRecord(no, shards)
 	if _, size := binary.Uvarint(record); string(b[n:]) != string(record[size:]) {
-		return fmt.Errorf("%s is not shard %d of %d", s.graph.label(), no, shards)
+		return fmt.Errorf("%s is not shard %d of %d", s.graph.Label(), no, shards)
 	}
 	if version == FormatVersion || s.opts.ReadOnly {
 		return nil
@@ -216,7 +217,7 @@ func SyncDir(fs vfs.FS, dir string) error {
 
 // load reads what the shard keeps in memory and throws away large values that no commit ever referred to.
 func (s *Shard) load() error {
-	db := s.graph.live()
+	db := s.graph.Live()
 	for what, p := range s.next.records() {
 		n, err := readNumber(db, keys.MetaKey(what))
 		if err != nil {
@@ -246,7 +247,7 @@ func (s *Shard) load() error {
 	s.deltaCount = 0
 	for _, space := range []keys.Space{keys.DeltaEdge, keys.DeltaGroup, keys.DeltaProp, keys.DeltaLabel, keys.Garbage} {
 		some := false
-		if err := scan(db, space, func(_, _ []byte) error { some = true; return errStop }); err != nil && !errors.Is(err, errStop) {
+		if err := kv.Scan(db, space, func(_, _ []byte) error { some = true; return errStop }); err != nil && !errors.Is(err, errStop) {
 			return err
 		}
 		if some {
@@ -270,18 +271,18 @@ var errStop = errors.New("stop")
 func (s *Shard) dropOrphans() error {
 	lower := keys.AppendValueKey(nil, s.valueID(s.next.value))
 	some := false
-	err := scanRange(s.values.live(), lower, nil, func(_, _ []byte) error { some = true; return errStop })
+	err := kv.ScanRange(s.values.Live(), lower, nil, func(_, _ []byte) error { some = true; return errStop })
 	if err != nil && !errors.Is(err, errStop) {
 		return err
 	}
 	if !some {
 		return nil
 	}
-	b := s.values.newBatch()
+	b := s.values.NewBatch()
 	if err := b.DeleteRange(lower, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, nil); err != nil {
 		return err
 	}
-	wait, err := s.values.apply(b, true, false)
+	wait, err := s.values.Apply(b, true, false)
 	if err != nil {
 		return err
 	}
@@ -293,13 +294,13 @@ func (s *Shard) valueID(n uint64) uint64 { return uint64(graph.MakeEdgeID(s.no, 
 
 // readNumber reads a record that is one number, 0 if it is not there.
 func readNumber(r pebble.Reader, key []byte) (uint64, error) {
-	b, ok, err := get(r, key, nil)
+	b, ok, err := kv.Get(r, key, nil)
 	if err != nil || !ok {
 		return 0, err
 	}
 	n, size := binary.Uvarint(b)
 	if size <= 0 {
-		return 0, corrupt("number", key, codec.ErrRecord)
+		return 0, kv.Corrupt("number", key, codec.ErrRecord)
 	}
 	return n, nil
 }
@@ -310,9 +311,9 @@ func (s *Shard) Close() error {
 	close(s.closing)
 	s.closers.Wait()
 	var errs []error
-	for _, st := range []store{s.graph, s.values} {
+	for _, st := range []kv.Store{s.graph, s.values} {
 		if st != nil { // opening has come so far
-			errs = append(errs, st.close())
+			errs = append(errs, st.Close())
 		}
 	}
 	return errors.Join(errs...)
@@ -320,21 +321,21 @@ func (s *Shard) Close() error {
 
 // Writable says why the shard cannot be written to, or nil.
 func (s *Shard) Writable() error {
-	if err := s.graph.writable(); err != nil {
+	if err := s.graph.Writable(); err != nil {
 		return err
 	}
-	return s.values.writable()
+	return s.values.Writable()
 }
 
 // Snapshot returns a view of the shard as it is. The caller ensures that no commit is half applied.
 func (s *Shard) Snapshot() (*View, error) {
-	g, err := s.graph.snapshot()
+	g, err := s.graph.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.values.snapshot()
+	v, err := s.values.Snapshot()
 	if err != nil {
-		return nil, errors.Join(err, s.graph.guard(g.Close))
+		return nil, errors.Join(err, s.graph.Guard(g.Close))
 	}
 	return s.newView(g, v), nil
 }
@@ -380,10 +381,10 @@ func Dir(graphDir string, no int) string { return path.Join(graphDir, fmt.Sprint
 // Flush writes the memtables of both stores to tables.
 func (s *Shard) Flush(ctx context.Context) error {
 	s.closeRetired() // what they alone show need not be written
-	return errors.Join(s.graph.flush(ctx), s.values.flush(ctx))
+	return errors.Join(s.graph.Flush(ctx), s.values.Flush(ctx))
 }
 
 // disk has the stores of a shard that this process keeps itself, for what only they can do: ingest tables, compact and copy.
 type disk struct {
-	graph, values *instance
+	graph, values *kv.Instance
 }

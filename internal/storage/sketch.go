@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Sketch estimates the number of distinct values of an index (HyperLogLog, 1,024 registers, about 3% off). What is
@@ -66,10 +67,10 @@ func sketchKey(ix graph.IndexID) []byte { return keys.AppendNumbered(nil, keys.S
 
 func readSketches(r pebble.Reader) (map[graph.IndexID]*Sketch, error) {
 	m := map[graph.IndexID]*Sketch{}
-	err := scan(r, keys.Sketch, func(k, v []byte) error {
+	err := kv.Scan(r, keys.Sketch, func(k, v []byte) error {
 		s := new(Sketch)
 		if len(k) != 5 || len(v) != len(s) {
-			return corrupt("sketch", k, codec.ErrRecord)
+			return kv.Corrupt("sketch", k, codec.ErrRecord)
 		}
 		copy(s[:], v)
 		m[graph.IndexID(uint32(k[1])<<24|uint32(k[2])<<16|uint32(k[3])<<8|uint32(k[4]))] = s

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // spillPart is how many bytes of one bucket are written at once, if memory allows.
@@ -41,7 +43,7 @@ type extent struct {
 func NewSpill(fs vfs.FS, path string, n int) (*Spill, error) {
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return nil, unavailable("storage: make a file to sort in", err)
+		return nil, kv.Unavailable("storage: make a file to sort in", err)
 	}
 	return &Spill{fs: fs, path: path, f: f, buckets: make([]spillBucket, n)}, nil
 }
@@ -101,7 +103,7 @@ func (s *Spill) inTurn(bucket int) []extent {
 
 func (s *Spill) read(x extent, into []byte) error {
 	if _, err := s.f.ReadAt(into, x.at); err != nil {
-		return unavailable("storage: read a file to sort in", err)
+		return kv.Unavailable("storage: read a file to sort in", err)
 	}
 	return nil
 }
@@ -173,7 +175,7 @@ func (b *SpillBuffer) flush(bucket int) error {
 	b.held -= len(part)
 	b.parts[bucket] = part[:0]
 	if _, err := s.f.WriteAt(part, x.at); err != nil {
-		return unavailable("storage: write a file to sort in", err)
+		return kv.Unavailable("storage: write a file to sort in", err)
 	}
 	return nil
 }

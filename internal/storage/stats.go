@@ -2,13 +2,14 @@ package storage
 
 import (
 	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Stats is the shape of one shard's stores and what they have done since they were opened. Counters are of this process.
 type Stats struct {
 	Shard int
 	// Graph is the store of topology and small properties, Values that of large values.
-	Graph, Values InstanceStats
+	Graph, Values kv.Stats
 	// Topology is what readers of the shard have found decoded since the graph was opened.
 	Topology cache.Counts
 	// Failed says that a store takes no more writes until it is opened again.
@@ -26,5 +27,5 @@ type TopologyStats = cache.Stats
 
 // Stats returns the shard's shape. It may be called at any time before Close.
 func (s *Shard) Stats() Stats {
-	return Stats{Shard: s.no, Graph: s.graph.stats(), Values: s.values.stats(), Failed: s.Writable() != nil}
+	return Stats{Shard: s.no, Graph: s.graph.Stats(), Values: s.values.Stats(), Failed: s.Writable() != nil}
 }

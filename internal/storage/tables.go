@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // A class is the records that begin with the same prefix: the lists of one type and direction, packed or delta, a column, an
@@ -78,7 +79,7 @@ type tables struct {
 const tablePrefix, tableSuffix = "load-", ".sst"
 
 // tableDir is where tables are before a store takes them in.
-func (s *Shard) tableDir() string { return s.opts.FS.PathDir(s.graph.label()) }
+func (s *Shard) tableDir() string { return s.opts.FS.PathDir(s.graph.Label()) }
 
 // dropTables removes tables that a crash has left before the store took them in.
 func (s *Shard) dropTables() {
@@ -90,7 +91,7 @@ func (s *Shard) dropTables() {
 		}
 	}
 	if err != nil {
-		s.opts.Logger.Warn("remove tables that a crash has left", slog.String("store", s.graph.label()), slog.Any("error", err))
+		s.opts.Logger.Warn("remove tables that a crash has left", slog.String("store", s.graph.Label()), slog.Any("error", err))
 	}
 }
 
@@ -119,7 +120,7 @@ func (t *tables) begin() {
 	}
 	t.paths = append(t.paths, path)
 	// Options for the lowest level would hide deletions, if the table came to lie above it.
-	t.w = sstable.NewWriter(objstorageprovider.NewFileWritable(f), t.s.disk.graph.tableOptions(0))
+	t.w = sstable.NewWriter(objstorageprovider.NewFileWritable(f), t.s.disk.graph.TableOptions(0))
 }
 
 // end ends the last table, which is synced.
@@ -160,7 +161,7 @@ func (t *tables) finish(err error) error {
 	for _, path := range t.paths {
 		err = errors.Join(err, removeIfThere(t.s.opts.FS, path))
 	}
-	return unavailable("storage: write tables", err)
+	return kv.Unavailable("storage: write tables", err)
 }
 
 // ingestCompacted puts the batch of a compaction in as tables. Lists that were empty so far go to the lowest level as they are.
@@ -221,5 +222,5 @@ func (s *Shard) ingestCompacted(b *pebble.Batch) error {
 		}
 	}
 	s.version++
-	return s.disk.graph.ingestSplitting(t.paths)
+	return s.disk.graph.IngestSplitting(t.paths)
 }

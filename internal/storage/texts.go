@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // A full-text index has no entries here. Each commit stores, in its own batch, which vertices and edges the index must read again:
@@ -75,14 +76,14 @@ func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before u
 		return nil
 	}
 	n := 0
-	err := scanRange(v.graph, textKey(nil, ix, from), textKey(nil, ix, before), func(k, b []byte) error {
+	err := kv.ScanRange(v.graph, textKey(nil, ix, from), textKey(nil, ix, before), func(k, b []byte) error {
 		if n++; n&0xfff == 0 {
-			if err := Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return err
 			}
 		}
 		if len(k) != keys.EntrySize+8 {
-			return corrupt("change of a text", k, codec.ErrRecord)
+			return kv.Corrupt("change of a text", k, codec.ErrRecord)
 		}
 		o, err := v.owner(k, b)
 		if err != nil {
@@ -96,7 +97,7 @@ func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before u
 	if err == nil || errors.Is(err, errStop) {
 		return nil
 	}
-	return fault("read the changes of texts", err)
+	return kv.Fault("read the changes of texts", err)
 }
 
 // TextTrim is the number before which the changes for an index were deleted.
@@ -109,7 +110,7 @@ func (v *View) TextTrim(ix graph.IndexID) (uint64, error) {
 func (s *Shard) TrimTexts(ix graph.IndexID, before uint64) error {
 	before = min(before, s.oldestText())
 	head := keys.AppendNumbered(nil, keys.TextChange, uint32(ix))
-	done, err := readNumber(s.graph.live(), head)
+	done, err := readNumber(s.graph.Live(), head)
 	if err != nil || before <= done {
 		return err
 	}

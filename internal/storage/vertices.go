@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Column chunks hold one property of up to 512 vertices whose local ids are consecutive: those of a grid cell, or of a
@@ -50,7 +51,7 @@ func (v *View) Properties(ctx context.Context, ids []graph.VertexID, at Order, p
 	defer v.put(r, &err)
 	for p, prop := range props {
 		if err := r.columnValues(ctx, ids, at, p, prop, out[p], pending); err != nil {
-			return fault("read properties", err)
+			return kv.Fault("read properties", err)
 		}
 	}
 	err = r.deltaProps(ctx, ids, at, func(i int, body []byte) error {
@@ -73,7 +74,7 @@ func (v *View) Properties(ctx context.Context, ids []graph.VertexID, at Order, p
 		})
 	})
 	if err != nil {
-		return fault("read properties", err)
+		return kv.Fault("read properties", err)
 	}
 	return nil
 }
@@ -105,10 +106,10 @@ func (r *reader) chunkAt(c *cursor, p graph.PropID, local uint64) (first, last u
 		return 0, 0, false, err
 	}
 	if err := r.col.Parse(b); err != nil {
-		return 0, 0, false, corrupt("column chunk", k, err)
+		return 0, 0, false, kv.Corrupt("column chunk", k, err)
 	}
 	if r.col.N == 0 || uint64(r.col.N) > last+1 {
-		return 0, 0, false, corrupt("column chunk", k, codec.ErrColumn)
+		return 0, 0, false, kv.Corrupt("column chunk", k, codec.ErrColumn)
 	}
 	return last + 1 - uint64(r.col.N), last, true, nil
 }
@@ -138,7 +139,7 @@ func (r *reader) columnValues(ctx context.Context, ids []graph.VertexID, at Orde
 		}
 		val, ref, isRef, err := r.col.Value(int(local-first), &r.arena)
 		if err != nil {
-			return corrupt("column chunk", c.key(), err)
+			return kv.Corrupt("column chunk", c.key(), err)
 		}
 		out[i] = val
 		if isRef {
@@ -167,7 +168,7 @@ func (r *reader) deltaProps(ctx context.Context, ids []graph.VertexID, at Order,
 				return c.err()
 			}
 			if len(c.key()) != keys.DeltaVSize {
-				return corrupt("delta properties", c.key(), codec.ErrDelta)
+				return kv.Corrupt("delta properties", c.key(), codec.ErrDelta)
 			}
 			next, known = keys.Local(c.key()[1:]), true
 		}
@@ -179,7 +180,7 @@ func (r *reader) deltaProps(ctx context.Context, ids []graph.VertexID, at Order,
 			return err
 		}
 		if err := f(i, b); err != nil {
-			return corrupt("delta properties", c.key(), err)
+			return kv.Corrupt("delta properties", c.key(), err)
 		}
 	}
 	return nil
@@ -190,7 +191,7 @@ func (v *View) LabelSets(ctx context.Context, ids []graph.VertexID, at Order, ou
 	r := v.get()
 	defer v.put(r, &err)
 	if err := r.labelSets(ctx, ids, at, out); err != nil {
-		return fault("read label sets", err)
+		return kv.Fault("read label sets", err)
 	}
 	return nil
 }
@@ -213,7 +214,7 @@ func (r *reader) labelSets(ctx context.Context, ids []graph.VertexID, at Order, 
 				return err
 			}
 			if open && (r.col.Enc != codec.EncInts || r.col.Kind != graph.Int) {
-				return corrupt("label sets", c.key(), codec.ErrColumn)
+				return kv.Corrupt("label sets", c.key(), codec.ErrColumn)
 			}
 			ended = !open
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // View reads one state of a shard: a snapshot, or what a transaction sees that has written. Its methods may run side
@@ -186,7 +187,7 @@ func (s *Shard) closeRetired() {
 		return
 	}
 	slices.Reverse(views) // so that but one is the oldest when it ends
-	err := s.graph.guard(func() (err error) {
+	err := s.graph.Guard(func() (err error) {
 		for _, v := range views {
 			err = errors.Join(err, v.graph.Close())
 		}
@@ -196,7 +197,7 @@ func (s *Shard) closeRetired() {
 		err = errors.Join(err, v.values.Close())
 	}
 	if err != nil && s.Writable() == nil {
-		s.opts.Logger.Error("close a snapshot", slog.String("store", s.graph.label()), slog.Any("error", err))
+		s.opts.Logger.Error("close a snapshot", slog.String("store", s.graph.Label()), slog.Any("error", err))
 	}
 }
 
@@ -240,7 +241,7 @@ func (r *reader) groupCursor(t graph.TypeID, dir graph.Direction) (*groupCursor,
 }
 
 func (r *reader) open(s slot, lower, upper []byte) (*cursor, error) {
-	it, err := newIter(r.v.graph, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	it, err := kv.NewIter(r.v.graph, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +255,7 @@ func (r *reader) alive(ctx context.Context) error {
 	if r.tick++; r.tick&0xfff != 0 {
 		return nil
 	}
-	return Alive(ctx)
+	return kv.Alive(ctx)
 }
 
 // record reads one record; ok is false if there is none. It may use the memory of buf.
@@ -265,7 +266,7 @@ func (v *View) record(key, buf []byte) (value []byte, ok bool, err error) {
 			return node.value, !node.deleted, nil
 		}
 	}
-	return get(v.graph, key, buf[:0])
+	return kv.Get(v.graph, key, buf[:0])
 }
 
 // Pending is a value that a read has left null because it is large: property P of row I of the answer.
@@ -286,7 +287,7 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 func largeValue(ref keys.Ref, cell []byte) (graph.Value, error) {
 	val, _, isRef, rest, err := keys.Cell(cell)
 	if err != nil || isRef || len(rest) > 0 {
-		return graph.Value{}, corrupt("large value", keys.AppendValueKey(nil, ref.ID), codec.ErrRecord)
+		return graph.Value{}, kv.Corrupt("large value", keys.AppendValueKey(nil, ref.ID), codec.ErrRecord)
 	}
 	return val, nil
 }
@@ -296,7 +297,7 @@ const walkFrom = 8
 
 // LargeValues puts large values, in the order of their refs, where they belong. One iterator reads many.
 func (v *View) LargeValues(pending []Pending, out [][]graph.Value) (err error) {
-	var it iterator
+	var it kv.Iterator
 	var mem codec.Arena
 	var key [8]byte
 	defer func() {
@@ -304,7 +305,7 @@ func (v *View) LargeValues(pending []Pending, out [][]graph.Value) (err error) {
 			return
 		}
 		if e := it.Close(); err == nil && e != nil {
-			err = fault("read large values", e)
+			err = kv.Fault("read large values", e)
 		}
 	}()
 	for i, p := range pending {
@@ -315,7 +316,7 @@ func (v *View) LargeValues(pending []Pending, out [][]graph.Value) (err error) {
 		default:
 			k := keys.AppendValueKey(key[:0], p.Ref.ID)
 			if it == nil {
-				if it, err = newIter(v.values, nil); err != nil {
+				if it, err = kv.NewIter(v.values, nil); err != nil {
 					return v.largeFault(k, err)
 				}
 			}
@@ -332,17 +333,17 @@ func (v *View) LargeValues(pending []Pending, out [][]graph.Value) (err error) {
 }
 
 func (v *View) largeFault(k []byte, err error) error {
-	return largeFault(v.shard.values, k, damaged(fmt.Sprintf("read the record at key %x", k), err))
+	return kv.LargeFault(v.shard.values, k, kv.Damaged(fmt.Sprintf("read the record at key %x", k), err))
 }
 
 // walk moves an iterator over large values to a key, which is likely to be the next one, and copies the cell there.
-func (v *View) walk(it iterator, k []byte, ref keys.Ref, next bool, mem *codec.Arena) ([]byte, error) {
+func (v *View) walk(it kv.Iterator, k []byte, ref keys.Ref, next bool, mem *codec.Arena) ([]byte, error) {
 	if !next || !it.Valid() || !it.Next() || !bytes.Equal(it.Key(), k) {
 		if !it.SeekGE(k) || !bytes.Equal(it.Key(), k) {
 			if err := it.Error(); err != nil {
 				return nil, v.largeFault(k, err)
 			}
-			return nil, corrupt("large value", k, errNoValue)
+			return nil, kv.Corrupt("large value", k, errNoValue)
 		}
 	}
 	b, err := it.ValueAndErr()
@@ -350,7 +351,7 @@ func (v *View) walk(it iterator, k []byte, ref keys.Ref, next bool, mem *codec.A
 		return nil, v.largeFault(k, err)
 	}
 	if uint64(len(b)) != ref.Size {
-		return nil, corrupt("large value", k, codec.ErrRecord)
+		return nil, kv.Corrupt("large value", k, codec.ErrRecord)
 	}
 	return mem.Bytes(b), nil
 }
@@ -365,15 +366,15 @@ func (v *View) largeCell(ref keys.Ref, buf []byte) ([]byte, error) {
 		k := keys.AppendValueKey(key[:0], ref.ID)
 		var ok bool
 		var err error
-		if cell, ok, err = get(v.values, k, buf[:0]); err != nil {
-			return nil, largeFault(v.shard.values, k, err)
+		if cell, ok, err = kv.Get(v.values, k, buf[:0]); err != nil {
+			return nil, kv.LargeFault(v.shard.values, k, err)
 		}
 		if !ok {
-			return nil, corrupt("large value", k, errNoValue)
+			return nil, kv.Corrupt("large value", k, errNoValue)
 		}
 	}
 	if uint64(len(cell)) != ref.Size {
-		return nil, corrupt("large value", keys.AppendValueKey(nil, ref.ID), codec.ErrRecord)
+		return nil, kv.Corrupt("large value", keys.AppendValueKey(nil, ref.ID), codec.ErrRecord)
 	}
 	return cell, nil
 }

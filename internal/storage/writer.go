@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Writer collects changes to a shard and reads through them. It is used by one goroutine but for its View's reads, and
@@ -97,7 +98,7 @@ type PropChange struct {
 
 // NewWriter begins a set of changes to the shard as it is. The caller must be the only one who may write.
 func (s *Shard) NewWriter() *Writer {
-	return s.newWriter(s.graph.live(), s.values.live(), s.state())
+	return s.newWriter(s.graph.Live(), s.values.Live(), s.state())
 }
 
 // NewWriterAt begins a set of changes to what a snapshot shows. The snapshot must be open until the writer's end.
@@ -328,7 +329,7 @@ func (w *Writer) deltaRecord(id graph.VertexID) ([]byte, error) {
 	w.key = keys.AppendDeltaProps(w.key[:0], id.Local())
 	b, ok, err := w.record(w.key, nil)
 	if err != nil {
-		return nil, fault("read properties", err)
+		return nil, kv.Fault("read properties", err)
 	}
 	if !ok {
 		return nil, nil
@@ -342,14 +343,14 @@ func (w *Writer) copyBefore(dst, rest []byte, p graph.PropID) (_, _ []byte, delt
 	for len(rest) > 0 {
 		q, cell := codec.Uvarint(rest)
 		if cell == nil {
-			return dst, rest, 0, corrupt("delta properties", w.key, codec.ErrDelta)
+			return dst, rest, 0, kv.Corrupt("delta properties", w.key, codec.ErrDelta)
 		}
 		if graph.PropID(q) > p {
 			break
 		}
 		next, err := keys.SkipCell(cell)
 		if err != nil {
-			return dst, rest, 0, corrupt("delta properties", w.key, err)
+			return dst, rest, 0, kv.Corrupt("delta properties", w.key, err)
 		}
 		if graph.PropID(q) == p {
 			if err := w.drop(cell); err != nil {
@@ -489,7 +490,7 @@ func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte
 		return nil
 	})
 	if err != nil {
-		ls.err = fault("change an edge", err)
+		ls.err = kv.Fault("change an edge", err)
 		return nil, false, ls.err
 	}
 	if !ok {
@@ -534,7 +535,7 @@ func (w *Writer) state(e graph.Edge, dir graph.Direction) (state byte, ok bool, 
 	v, n := end(e, dir)
 	ok, state, err = ls.find(v.Local(), n, e.ID, nil)
 	if err != nil {
-		ls.err = fault("find an edge", err)
+		ls.err = kv.Fault("find an edge", err)
 	}
 	return state, ok, ls.err
 }
@@ -558,7 +559,7 @@ func (w *Writer) RemoveEdge(e graph.Edge, dir graph.Direction) (ok bool, err err
 		return nil
 	})
 	if err != nil {
-		ls.err = fault("delete an edge", err)
+		ls.err = kv.Fault("delete an edge", err)
 		return false, ls.err
 	}
 	if !ok {
@@ -591,7 +592,7 @@ func (w *Writer) prepare(alone bool) error {
 		}
 	}
 	w.setTable(alone)
-	w.batch = s.graph.newBatch()
+	w.batch = s.graph.NewBatch()
 	if !w.table {
 		if err := w.over.appendTo(w.batch); err != nil {
 			return err

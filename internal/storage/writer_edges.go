@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // listPacker packs new edges of lists.
@@ -94,7 +95,7 @@ func (w *Writer) addGroup(t graph.TypeID, dir graph.Direction, edges []codec.Lis
 			n++
 		}
 		if p.runs, err = p.append(p.runs, rest[:n], bodies); err != nil {
-			return corrupt("delta edges", nil, err)
+			return kv.Corrupt("delta edges", nil, err)
 		}
 		p.vertices = binary.LittleEndian.AppendUint16(p.vertices, uint16(rest[0].Vertex))
 		p.to = append(p.to, len(p.runs))

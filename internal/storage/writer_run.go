@@ -6,6 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // PutVertices writes new vertices with consecutive local ids, all with these labels; rows are their properties, the same
@@ -23,7 +24,7 @@ func (w *Writer) PutVertices(first graph.VertexID, set graph.LabelSet, labels []
 			vacant, err = r.vacant(part[0][p].ID, local, n)
 		}
 		if err != nil {
-			return fault("read properties", err)
+			return kv.Fault("read properties", err)
 		}
 		if vacant {
 			return w.packVertices(r, local, set, part)
@@ -122,15 +123,15 @@ func (w *Writer) startChunk(r *reader, p graph.PropID, local uint64, n int) (bas
 	}
 	c, err := r.cursor(keys.Column)
 	if err != nil {
-		return 0, nil, fault("read properties", err)
+		return 0, nil, kv.Fault("read properties", err)
 	}
 	for at := base; at < local; at = base + uint64(cs.Len()) {
 		first, last, ok, err := r.chunkAt(c, p, at)
 		if err != nil {
-			return 0, nil, fault("read properties", err)
+			return 0, nil, kv.Fault("read properties", err)
 		}
 		if ok && first < at {
-			return 0, nil, corrupt("column chunk", c.key(), codec.ErrColumn)
+			return 0, nil, kv.Corrupt("column chunk", c.key(), codec.ErrColumn)
 		}
 		if !ok || first >= local {
 			first, last = local, local-1
@@ -140,7 +141,7 @@ func (w *Writer) startChunk(r *reader, p graph.PropID, local uint64, n int) (bas
 		}
 		for i := 0; base+uint64(cs.Len()) <= last; i++ {
 			if cs.Buf, err = r.col.AppendCell(cs.Buf, i); err != nil {
-				return 0, nil, corrupt("column chunk", c.key(), err)
+				return 0, nil, kv.Corrupt("column chunk", c.key(), err)
 			}
 			cs.Close()
 		}
@@ -171,7 +172,7 @@ func (w *Writer) addMembers(r *reader, l graph.LabelID, first uint64, n int) err
 		w.key = keys.AppendMember(w.key[:0], l, uint32(first>>codec.MemberBits))
 		b, ok, err := w.record(w.key, w.buf[:0])
 		if err != nil {
-			return fault("read a label", err)
+			return kv.Fault("read a label", err)
 		}
 		switch {
 		case len(b) > mostMembers:
@@ -186,7 +187,7 @@ func (w *Writer) addMembers(r *reader, l graph.LabelID, first uint64, n int) err
 			r.bitmap = codec.Members{}
 			if ok {
 				if err := codec.ParseMembers(b, &r.bitmap); err != nil {
-					return corrupt("bitmap", w.key, err)
+					return kv.Corrupt("bitmap", w.key, err)
 				}
 			}
 			codec.SetRange(&r.bitmap, at, at+k-1)

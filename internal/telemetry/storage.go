@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Storage is the source of a store's metrics.
@@ -39,7 +40,7 @@ func Shapes(ctx context.Context, s Storage, graph string) ([]storage.Shape, erro
 }
 
 // StoreStats is the shape of one store of a shard.
-type StoreStats = storage.InstanceStats
+type StoreStats = kv.Stats
 
 // storageCollector publishes the shapes of shards. A shard has two stores: graph, for topology and small properties, and values, for large
 // values.
@@ -59,7 +60,7 @@ type storageCollector struct {
 type storeMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	get  func(s *storage.InstanceStats) float64
+	get  func(s *kv.Stats) float64
 }
 
 // cacheMetric is one figure of the topology cache.
@@ -76,36 +77,36 @@ func newStorage(s Storage) *storageCollector {
 		c.scraped = append(c.scraped, d)
 		return d
 	}
-	add := func(kind prometheus.ValueType, name, help string, get func(s *storage.InstanceStats) float64) {
+	add := func(kind prometheus.ValueType, name, help string, get func(s *kv.Stats) float64) {
 		c.store = append(c.store, storeMetric{desc("storage_"+name, help, "graph", "shard", "store"), kind, get})
 	}
 	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
-	add(gauge, "disk_bytes", "Bytes of all files.", func(s *storage.InstanceStats) float64 { return float64(s.DiskBytes) })
-	add(gauge, "read_amplification", "Tables that a look-up may have to read.", func(s *storage.InstanceStats) float64 { return float64(s.ReadAmplification) })
-	add(gauge, "write_amplification", "Bytes written per incoming byte, since the start.", (*storage.InstanceStats).WriteAmplification)
-	add(gauge, "memtables", "Memtables.", func(s *storage.InstanceStats) float64 { return float64(s.Memtables) })
-	add(gauge, "memtable_bytes", "Bytes of memtables.", func(s *storage.InstanceStats) float64 { return float64(s.MemtableBytes) })
-	add(gauge, "wal_bytes", "Live bytes of the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.LogBytes) })
-	add(counter, "commit_bytes_total", "Bytes of commits, before the write-ahead log's own.", func(s *storage.InstanceStats) float64 { return float64(s.LogIn) })
-	add(counter, "wal_written_bytes_total", "Bytes written to the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.LogWritten) })
-	add(counter, "ingested_bytes_total", "Bytes of ingested tables, which bypass the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.Ingested) })
-	add(counter, "flushes_total", "Flushes of memtables.", func(s *storage.InstanceStats) float64 { return float64(s.Flushes) })
-	add(counter, "flushed_bytes_total", "Bytes written by flushes.", func(s *storage.InstanceStats) float64 { return float64(s.Flushed) })
-	add(counter, "compactions_total", "Compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Compactions) })
-	add(counter, "compacted_bytes_total", "Bytes written by compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Compacted) })
-	add(counter, "compaction_seconds_total", "Time of compactions.", func(s *storage.InstanceStats) float64 { return s.CompactionTime.Seconds() })
-	add(gauge, "compactions_running", "Running compactions.", func(s *storage.InstanceStats) float64 { return float64(s.CompactionsRunning) })
-	add(gauge, "compaction_debt_bytes", "Bytes waiting for compaction.", func(s *storage.InstanceStats) float64 { return float64(s.CompactionDebt) })
-	add(gauge, "separated_file_bytes", "Bytes of the files of separated values.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedBytes) })
-	add(gauge, "separated_live_bytes", "Bytes of separated values in use.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedLive) })
-	add(gauge, "separated_dead_bytes", "Bytes of separated values to be reclaimed.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedDead) })
-	add(gauge, "snapshots", "Open snapshots.", func(s *storage.InstanceStats) float64 { return float64(s.Snapshots) })
-	add(counter, "block_read_bytes_total", "Bytes of blocks that readers requested.", func(s *storage.InstanceStats) float64 { return float64(s.BlockRead) })
-	add(counter, "block_found_bytes_total", "Bytes of requested blocks that were in the block cache.", func(s *storage.InstanceStats) float64 { return float64(s.BlockFound) })
-	add(counter, "filter_hits_total", "Look-ups avoided by a Bloom filter.", func(s *storage.InstanceStats) float64 { return float64(s.FilterHits) })
-	add(counter, "filter_misses_total", "Look-ups that a Bloom filter did not avoid.", func(s *storage.InstanceStats) float64 { return float64(s.FilterMisses) })
-	add(counter, "stalls_total", "Commits that had to wait for flushes or compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Stalls) })
-	add(counter, "stall_seconds_total", "Time that commits have waited for flushes or compactions.", func(s *storage.InstanceStats) float64 { return s.StallTime.Seconds() })
+	add(gauge, "disk_bytes", "Bytes of all files.", func(s *kv.Stats) float64 { return float64(s.DiskBytes) })
+	add(gauge, "read_amplification", "Tables that a look-up may have to read.", func(s *kv.Stats) float64 { return float64(s.ReadAmplification) })
+	add(gauge, "write_amplification", "Bytes written per incoming byte, since the start.", (*kv.Stats).WriteAmplification)
+	add(gauge, "memtables", "Memtables.", func(s *kv.Stats) float64 { return float64(s.Memtables) })
+	add(gauge, "memtable_bytes", "Bytes of memtables.", func(s *kv.Stats) float64 { return float64(s.MemtableBytes) })
+	add(gauge, "wal_bytes", "Live bytes of the write-ahead log.", func(s *kv.Stats) float64 { return float64(s.LogBytes) })
+	add(counter, "commit_bytes_total", "Bytes of commits, before the write-ahead log's own.", func(s *kv.Stats) float64 { return float64(s.LogIn) })
+	add(counter, "wal_written_bytes_total", "Bytes written to the write-ahead log.", func(s *kv.Stats) float64 { return float64(s.LogWritten) })
+	add(counter, "ingested_bytes_total", "Bytes of ingested tables, which bypass the write-ahead log.", func(s *kv.Stats) float64 { return float64(s.Ingested) })
+	add(counter, "flushes_total", "Flushes of memtables.", func(s *kv.Stats) float64 { return float64(s.Flushes) })
+	add(counter, "flushed_bytes_total", "Bytes written by flushes.", func(s *kv.Stats) float64 { return float64(s.Flushed) })
+	add(counter, "compactions_total", "Compactions.", func(s *kv.Stats) float64 { return float64(s.Compactions) })
+	add(counter, "compacted_bytes_total", "Bytes written by compactions.", func(s *kv.Stats) float64 { return float64(s.Compacted) })
+	add(counter, "compaction_seconds_total", "Time of compactions.", func(s *kv.Stats) float64 { return s.CompactionTime.Seconds() })
+	add(gauge, "compactions_running", "Running compactions.", func(s *kv.Stats) float64 { return float64(s.CompactionsRunning) })
+	add(gauge, "compaction_debt_bytes", "Bytes waiting for compaction.", func(s *kv.Stats) float64 { return float64(s.CompactionDebt) })
+	add(gauge, "separated_file_bytes", "Bytes of the files of separated values.", func(s *kv.Stats) float64 { return float64(s.SeparatedBytes) })
+	add(gauge, "separated_live_bytes", "Bytes of separated values in use.", func(s *kv.Stats) float64 { return float64(s.SeparatedLive) })
+	add(gauge, "separated_dead_bytes", "Bytes of separated values to be reclaimed.", func(s *kv.Stats) float64 { return float64(s.SeparatedDead) })
+	add(gauge, "snapshots", "Open snapshots.", func(s *kv.Stats) float64 { return float64(s.Snapshots) })
+	add(counter, "block_read_bytes_total", "Bytes of blocks that readers requested.", func(s *kv.Stats) float64 { return float64(s.BlockRead) })
+	add(counter, "block_found_bytes_total", "Bytes of requested blocks that were in the block cache.", func(s *kv.Stats) float64 { return float64(s.BlockFound) })
+	add(counter, "filter_hits_total", "Look-ups avoided by a Bloom filter.", func(s *kv.Stats) float64 { return float64(s.FilterHits) })
+	add(counter, "filter_misses_total", "Look-ups that a Bloom filter did not avoid.", func(s *kv.Stats) float64 { return float64(s.FilterMisses) })
+	add(counter, "stalls_total", "Commits that had to wait for flushes or compactions.", func(s *kv.Stats) float64 { return float64(s.Stalls) })
+	add(counter, "stall_seconds_total", "Time that commits have waited for flushes or compactions.", func(s *kv.Stats) float64 { return s.StallTime.Seconds() })
 	c.levels[0] = desc("storage_level_tables", "Tables of a level.", "graph", "shard", "store", "level")
 	c.levels[1] = desc("storage_level_bytes", "Bytes of a level's tables.", "graph", "shard", "store", "level")
 	c.levels[2] = desc("storage_level_read_amplification", "Tables of a level that a look-up may have to read.", "graph", "shard", "store", "level")
@@ -152,7 +153,7 @@ func (c *storageCollector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n[i]), name)
 		}
 	}
-	var blocks *storage.InstanceStats
+	var blocks *kv.Stats
 	for name, shards := range c.s.Stats() {
 		for i := range shards {
 			sh := &shards[i]
@@ -179,7 +180,7 @@ func (c *storageCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.blocks[2], prometheus.CounterValue, float64(blocks.BlockMisses))
 }
 
-func (c *storageCollector) instance(ch chan<- prometheus.Metric, s *storage.InstanceStats, labels ...string) {
+func (c *storageCollector) instance(ch chan<- prometheus.Metric, s *kv.Stats, labels ...string) {
 	for i := range c.store {
 		m := &c.store[i]
 		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(s), labels...)

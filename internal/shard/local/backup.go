@@ -19,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // checkpointsName is the directory of checkpoints in a data directory. What is there when the store is opened was left
@@ -249,7 +250,7 @@ func (c *Checkpoint) sum(ctx context.Context, rel string, files *[]shard.Checkpo
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if err := storage.Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return err
 		}
 		at := path.Join(rel, name)
@@ -298,7 +299,7 @@ func (c *Checkpoint) sumFile(ctx context.Context, at string, info vfs.FileInfo) 
 	h.Sum(sum[:0])
 	if path.Ext(at) == ".sst" {
 		// A backup of damage would prove useless only when it is needed.
-		if err := storage.CheckTable(ctx, fs, fs.PathJoin(c.dir, at)); err != nil {
+		if err := kv.CheckTable(ctx, fs, fs.PathJoin(c.dir, at)); err != nil {
 			return sum, graph.CorruptError("backup: file "+at, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Graph is a graph over local shards. It implements shard.Graph.
@@ -286,7 +287,7 @@ func (g *Graph) lock(ctx context.Context) error {
 	if g.opts.ReadOnly {
 		return readOnly()
 	}
-	if err := storage.Alive(ctx); err != nil {
+	if err := kv.Alive(ctx); err != nil {
 		return err
 	}
 	select {
@@ -337,7 +338,7 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 
 // beginAlways is Begin for what goes on until the graph is closed: if its emptying is given up, nothing is to be missing.
 func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
-	if err := storage.Alive(ctx); err != nil {
+	if err := kv.Alive(ctx); err != nil {
 		return nil, err
 	}
 	if mode == shard.Read {

@@ -18,7 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec/exectest"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // statement is one statement of a history. If it has rows, they are the list r of its UNWIND, which may be split over
@@ -155,16 +155,16 @@ func TestMetamorphic(t *testing.T) {
 		for set := range sets / 2 {
 			opts := tiny(rng, 1+set%4)
 			opts.FS = vfs.NewMem()
-			opts.CacheMode = storage.CacheMode(set % 2)
+			opts.CacheMode = kv.CacheMode(set % 2)
 			opts.Tuning.ReclaimBytes = []int{-1, 1 << 10}[rng.IntN(2)]
 			opts.Tuning.ReclaimRest = time.Millisecond
 			opts.ValueThreshold = []int{16, 64, 200, 1 << 16}[rng.IntN(4)]
 			opts.TopologyBytes = []int64{-1, 1 << 20, 64 << 20}[rng.IntN(3)]
 			opts.Tuning.CompactRecords = []int{-1, 1, 50, 1000}[rng.IntN(4)]
 			if set == 3 {
-				opts.FS, opts.Dir, opts.CacheMode = vfs.Default, t.TempDir(), storage.CacheDirect
-				if _, err := storage.NewDirectFS(opts.FS, opts.Dir); err != nil {
-					opts.CacheMode = storage.CacheBlocks
+				opts.FS, opts.Dir, opts.CacheMode = vfs.Default, t.TempDir(), kv.CacheDirect
+				if _, err := kv.NewDirectFS(opts.FS, opts.Dir); err != nil {
+					opts.CacheMode = kv.CacheBlocks
 				}
 			}
 			batch, index := 1+rng.IntN(60), rng.IntN(len(h))

@@ -22,6 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Parts is a data directory, see Store, with one shard of each graph, which are kept for a writer in another process.
@@ -564,7 +565,7 @@ func (tx *Tx) SnapshotID() uint64 { return tx.snap.id }
 func (tx *Tx) Large(ctx context.Context, refs []shard.LargeRef) ([]graph.Value, error) {
 	out := make([]graph.Value, len(refs))
 	for i, ref := range refs {
-		if err := storage.Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return nil, err
 		}
 		var err error

@@ -19,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // SeedCopy is the state of another replica: a copy of its files, which lasts until Close.
@@ -278,7 +279,7 @@ type aliveReader struct {
 
 // Read implements io.Reader.
 func (r *aliveReader) Read(p []byte) (int, error) {
-	if err := storage.Alive(r.ctx); err != nil {
+	if err := kv.Alive(r.ctx); err != nil {
 		return 0, err
 	}
 	return r.r.Read(p)

@@ -20,7 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // lease is a vertex that one writer keeps alive: each renewal counts its property p up and makes an edge to the hub.
@@ -309,7 +309,7 @@ func TestMetamorphicTTL(t *testing.T) {
 			clock := newTestClock()
 			opts := tiny(rng, 1+set%4)
 			opts.FS, opts.Logger, opts.Clock = vfs.NewMem(), quiet(), clock.now
-			opts.CacheMode = storage.CacheMode(set % 2)
+			opts.CacheMode = kv.CacheMode(set % 2)
 			opts.Tuning.ExpireBatch = 1 + rng.IntN(9)
 			opts.TopologyBytes = []int64{-1, 1 << 20, 64 << 20}[rng.IntN(3)]
 			opts.Tuning.CompactRecords = []int{-1, 1, 50, 1000}[rng.IntN(4)]

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Tx implements shard.Tx. Reads go to the views of a snapshot, or, where it may write, to those of one writer a shard: over
@@ -43,7 +44,7 @@ func (tx *Tx) check(ctx context.Context) error {
 	if tx.ended.Load() {
 		return misuse("the transaction has ended")
 	}
-	return storage.Alive(ctx)
+	return kv.Alive(ctx)
 }
 
 // rows spreads the rows of a request over the shards.
@@ -231,7 +232,7 @@ func (tx *Tx) eachShard(ids []graph.VertexID, rows []int32, f func(v *storage.Vi
 func (tx *Tx) large(ctx context.Context, pending []storage.Pending, out [][]graph.Value) error {
 	slices.SortFunc(pending, func(a, b storage.Pending) int { return cmp.Compare(a.Ref.ID, b.Ref.ID) })
 	for len(pending) > 0 {
-		if err := storage.Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return err
 		}
 		n, no := 1, graph.EdgeID(pending[0].Ref.ID).Shard()

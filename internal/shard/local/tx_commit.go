@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Commit implements shard.Tx. Once the changes are on their way to the disk, it ignores ctx.
@@ -37,7 +38,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 
 // verify checks what must hold of the graph after the changes.
 func (tx *Tx) verify(ctx context.Context) error {
-	if err := storage.Alive(ctx); err != nil {
+	if err := kv.Alive(ctx); err != nil {
 		return err
 	}
 	if err := tx.verifyDeleted(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // list is a type and direction whose edge lists a request reads: from those that are decoded, as far as there are any,
@@ -207,7 +208,7 @@ func (x *expansion) shard(ctx context.Context, no int, sources []graph.VertexID)
 		}
 	}
 	for len(sources) > 0 {
-		if err := storage.Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return err
 		}
 		n := cache.SameBlock(sources)

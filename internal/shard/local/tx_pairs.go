@@ -5,8 +5,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // PairsHere implements shard.PairCounter.
@@ -60,7 +60,7 @@ func (tx *Tx) countStored(ctx context.Context, req *shard.Pairs, ids []graph.Ver
 	x := shard.Expand{Types: []graph.TypeID{req.Type}, Dir: req.Dir, MaxEdges: 4 * summaryRows}
 	var far shard.Neighbours
 	for len(ids) > 0 {
-		if err := storage.Alive(ctx); err != nil {
+		if err := kv.Alive(ctx); err != nil {
 			return err
 		}
 		x.Sources = ids

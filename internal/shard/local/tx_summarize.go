@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // summarizer is what one Summarize needs. It reads block by block what is decoded, and the vertices of a block that have
@@ -92,7 +93,7 @@ func (x *summarizer) edges(ctx context.Context) (bool, error) {
 		var cur cache.Cursor
 		views.views[no].Cursor(&cur, x.req.Type, x.req.Dir, want)
 		for first, next := uint64(0), tx.next(no); first < next; first += cache.ListBlock {
-			if err := storage.Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return false, err
 			}
 			if exact && !some[no][first/cache.ListBlock] {
@@ -136,7 +137,7 @@ func (x *summarizer) vertices(ctx context.Context) (bool, error) {
 	}
 	for no := range views {
 		for first, next := uint64(0), tx.next(no); first < next; first += cache.ColumnBlock {
-			if err := storage.Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return false, err
 			}
 			var ok bool
@@ -373,7 +374,7 @@ func (tx *Tx) Blocks(ctx context.Context, req *shard.ReadBlocks) (n int, ok bool
 		blocks := (tx.next(no) + cache.ColumnBlock - 1) / cache.ColumnBlock
 		n += int(blocks)
 		for b := uint64(0); b < blocks && !decoded; b++ {
-			if err := storage.Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return 0, false, err
 			}
 			if _, _, _, err := views[no].Block([]graph.PropID{cache.LabelProp}, b, nil, nil); err != nil {
@@ -417,7 +418,7 @@ func (tx *Tx) ReadBlocks(ctx context.Context, req *shard.ReadBlocks, lo, hi int,
 	for no := range views {
 		blocks := int((tx.next(no) + cache.ColumnBlock - 1) / cache.ColumnBlock)
 		for b := max(lo, first); b < min(hi, first+blocks); b++ {
-			if err := storage.Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return err
 			}
 			if err := x.block(ctx, &views[no], no, uint64(b-first), b); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // write is the part of a transaction that writes. Its maps are made when they are needed, see put.
@@ -105,7 +106,7 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 	for i, until := 0, 0; i < len(ms); i++ {
 		if i&0xff == 0xff {
-			if err := storage.Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return err
 			}
 		}

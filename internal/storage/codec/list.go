@@ -138,7 +138,7 @@ type Merged struct {
 	Rows []Row
 	Segs []Segment // the sources of rows with from >= 0
 	ones []byte    // the sources of rows with from < 0: at is where a delta edge's properties begin, -from-1 how many bytes they have
-	// over holds the edges that a single delta edge overrides or deletes, sorted.
+	// Over holds the edges that a single delta edge overrides or deletes, sorted.
 	Over       []Row
 	Dropped    []Row  // the rows of segs that over took out
 	mem        []byte // what segs point into

@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Batch is one load in progress.
@@ -124,7 +125,7 @@ func (b *Batch) alive() error {
 	if b.tick++; b.tick&0xfff != 0 {
 		return nil
 	}
-	return storage.Alive(b.ctx)
+	return kv.Alive(b.ctx)
 }
 
 func (b *Batch) refuse(edge bool, group, row int, r *reject) {

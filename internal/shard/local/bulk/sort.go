@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // sortedSum is what sorting has made, by shard.
@@ -196,7 +197,7 @@ const splitBits = 4
 // bucket writes the lists of a bucket, whose places count from vertex first and have about width bits. Edges of out lists get
 // ids from *id on.
 func (s *edgeSorter) bucket(ctx context.Context, from *storage.Spill, b int, first graph.VertexID, width uint, id *uint64) error {
-	if err := storage.Alive(ctx); err != nil {
+	if err := kv.Alive(ctx); err != nil {
 		return err
 	}
 	// A record takes its own bytes and twice its order.

@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // resolvedRows are rows whose ends are known as far as the table of keys knows them.
@@ -186,7 +187,7 @@ func (f *Sorter) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load, 
 	rare := len(refused)+len(skipped) > 0
 	for row := range srcs {
 		if row&0xfff == 0 {
-			if err := storage.Alive(ctx); err != nil {
+			if err := kv.Alive(ctx); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // newVertices are vertices of one label set and id space that are being made.
@@ -321,7 +322,7 @@ func (b *Batch) makeIn(p *newVertices, no, from, to int) error {
 	bulk := b.bulk(no)
 	cols := make([]storage.BulkColumn, 0, len(p.cols))
 	for c, prop := range p.props {
-		if err := storage.Alive(b.ctx); err != nil {
+		if err := kv.Alive(b.ctx); err != nil {
 			return err
 		}
 		col, err := bulk.Column(prop, p.cols[c][from:to])

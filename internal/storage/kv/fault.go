@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ import (
 // work has failed.
 type faultFS struct {
 	vfs.FS
-	in *instance
+	in *Instance
 }
 
 // pause is how long to wait after a fault.
@@ -52,7 +52,7 @@ func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.Fil
 }
 
 // owns reports whether a file is the store's own; a checkpoint's are not, and its caller gets their faults.
-func (fs faultFS) owns(name string) bool { return fs.PathDir(name) == fs.in.name }
+func (fs faultFS) owns(name string) bool { return fs.PathDir(name) == fs.in.Name }
 
 // ReuseForWrite implements vfs.FS; Pebble reuses logs alone.
 func (fs faultFS) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
@@ -70,7 +70,7 @@ func (fs faultFS) ReuseForWrite(old, name string, category vfs.DiskWriteCategory
 // OpenDir implements vfs.FS.
 func (fs faultFS) OpenDir(name string) (vfs.File, error) {
 	f, err := fs.FS.OpenDir(name)
-	if name != fs.in.name {
+	if name != fs.in.Name {
 		return f, err
 	}
 	return faultFile{f, fs.in, false}, err
@@ -82,7 +82,7 @@ func (fs faultFS) Unwrap() vfs.FS { return fs.FS }
 // faultFile is a file whose faults Pebble must not see.
 type faultFile struct {
 	vfs.File
-	in     *instance
+	in     *Instance
 	awaits bool // until there is room
 }
 
@@ -116,17 +116,17 @@ func (f faultFile) SyncTo(length int64) (bool, error) {
 func (f faultFile) Close() error { return f.in.stop(f.File.Close()) }
 
 // stop ends the instance's writes and this goroutine's work if there is a fault.
-func (in *instance) stop(err error) error {
+func (in *Instance) stop(err error) error {
 	if err == nil {
 		return nil
 	}
 	in.wedged.Store(true)
-	in.fail(err)
+	in.Fail(err)
 	select {}
 }
 
 // await does something that may need room on the disk until there is some.
-func (in *instance) await(op func() error) error {
+func (in *Instance) await(op func() error) error {
 	err := op()
 	for errors.Is(err, syscall.ENOSPC) {
 		in.backgroundError(err)
@@ -141,7 +141,7 @@ func (in *instance) await(op func() error) error {
 }
 
 // wait pauses; false tells that the instance is being closed.
-func (in *instance) wait() bool {
+func (in *Instance) wait() bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

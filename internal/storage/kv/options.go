@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"log/slog"
@@ -22,8 +22,8 @@ const (
 // rewriteRatio is the part of all blob files that may be garbage before Pebble rewrites some.
 const rewriteRatio = 0.25
 
-// instanceOptions says how one store is opened.
-type instanceOptions struct {
+// Options says how one store is opened.
+type Options struct {
 	FS             vfs.FS
 	Logger         *slog.Logger
 	ReadOnly       bool
@@ -38,7 +38,7 @@ type instanceOptions struct {
 }
 
 // pebbleOptions makes the options of one instance.
-func pebbleOptions(o *instanceOptions, values bool) *pebble.Options {
+func pebbleOptions(o *Options, values bool) *pebble.Options {
 	p := &pebble.Options{
 		FS:                          o.FS,
 		FormatMajorVersion:          pebble.FormatNewest,
@@ -75,7 +75,7 @@ func pebbleOptions(o *instanceOptions, values bool) *pebble.Options {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	// Pebble does not look at the filters of the lowest level.
-	p.Levels[lowestLevel].FilterPolicy = pebble.NoFilterPolicy
+	p.Levels[LowestLevel].FilterPolicy = pebble.NoFilterPolicy
 	p.EnsureDefaults()
 	return p
 }

@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"errors"
@@ -23,8 +23,8 @@ const (
 	CacheDirect
 )
 
-// pagesCacheBytes is the size of the block cache in the mode CachePages: room for the blocks that are being read.
-const pagesCacheBytes = 1 << 20
+// PagesCacheBytes is the size of the block cache in the mode CachePages: room for the blocks that are being read.
+const PagesCacheBytes = 1 << 20
 
 var cacheModes = [...]string{CacheBlocks: "block", CachePages: "page", CacheDirect: "direct"}
 

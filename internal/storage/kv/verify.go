@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"context"
@@ -31,14 +31,14 @@ func CheckTable(ctx context.Context, fs vfs.FS, name string) error {
 	return err
 }
 
-// readAll reads all values of a copied store past all caches.
-func readAll(ctx context.Context, o *instanceOptions, dir string) (err error) {
+// ReadAll reads all values of a copied store past all caches.
+func ReadAll(ctx context.Context, o *Options, dir string) (err error) {
 	only := *o
 	only.ReadOnly = true
 	p := pebbleOptions(&only, true)
 	p.ErrorIfNotExists = true
 	p.CacheSize = 1 << 20
-	p.Logger = quiet{}
+	p.Logger = Quiet{}
 	p.FS = blobFS{p.FS}
 	db, err := pebble.Open(dir, p)
 	if err != nil {
@@ -50,7 +50,7 @@ func readAll(ctx context.Context, o *instanceOptions, dir string) (err error) {
 		}
 	}()
 	n := 0
-	return scanRange(db, nil, nil, func(_, _ []byte) error {
+	return ScanRange(db, nil, nil, func(_, _ []byte) error {
 		if n++; n&0xfff == 0 {
 			return Alive(ctx)
 		}
@@ -58,11 +58,11 @@ func readAll(ctx context.Context, o *instanceOptions, dir string) (err error) {
 	})
 }
 
-// quiet is a Pebble logger that says nothing: what goes wrong is returned.
-type quiet struct{}
+// Quiet is a Pebble logger that says nothing: what goes wrong is returned.
+type Quiet struct{}
 
-func (quiet) Infof(string, ...any)  {}
-func (quiet) Errorf(string, ...any) {}
-func (quiet) Fatalf(format string, args ...any) {
+func (Quiet) Infof(string, ...any)  {}
+func (Quiet) Errorf(string, ...any) {}
+func (Quiet) Fatalf(format string, args ...any) {
 	panic(fmt.Errorf(format, args...))
 }

@@ -1,4 +1,4 @@
-package storage
+package kv
 
 // logFile is a log. What is written to it is held until a sync and then put on the disk by one write, past the page cache
 // where the file system allows that, which ends when the bytes are durable: a write and a sync of the page cache take the

@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"context"
@@ -75,8 +75,8 @@ func checkBlobs(db *pebble.DB, fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// isDamage tells damage, found by Pebble or beneath it, from other faults.
-func isDamage(err error) bool {
+// IsDamage tells damage, found by Pebble or beneath it, from other faults.
+func IsDamage(err error) bool {
 	var e *graph.Error
 	return pebble.IsCorruptionError(err) || errors.As(err, &e) && e.Kind == graph.KindCorrupt
 }

@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"fmt"
@@ -55,8 +55,8 @@ func (gs *guards) end() {
 	gs.idle = nil
 }
 
-// guard runs a call that may block forever in Pebble, or panic with Pebble's locks held, and returns its error.
-func (in *instance) guard(f func() error) error {
+// Guard runs a call that may block forever in Pebble, or panic with Pebble's locks held, and returns its error.
+func (in *Instance) Guard(f func() error) error {
 	g := in.guards.take()
 	if g == nil {
 		g = &guardian{make(chan func() error), make(chan error, 1)}
@@ -74,17 +74,17 @@ func (in *instance) guard(f func() error) error {
 	case <-in.failed:
 		// If it is not stopped, it ends with what it does.
 		close(g.do)
-		return in.fault
+		return in.Fault
 	}
 }
 
 // try runs f and makes a panic a fault of the instance.
-func (in *instance) try(f func() error) (err error) {
+func (in *Instance) try(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			in.wedged.Store(true)
 			err = fmt.Errorf("%v", r)
-			in.fail(err)
+			in.Fail(err)
 		}
 	}()
 	return f()

@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// instance is one Pebble store whose faults are errors. Pebble itself ends the process, or panics, when its log or
+// Instance is one Pebble store whose faults are errors. Pebble itself ends the process, or panics, when its log or
 // manifest cannot be written; an instance then stops: it takes no more writes, answers them with the fault, and keeps
 // serving what can be read until the process ends. Opening the directory again finds all that was acknowledged.
-type instance struct {
-	health
-	db     *pebble.DB
+type Instance struct {
+	Health
+	DB     *pebble.DB
 	shares bool      // views share snapshots; see share
-	logged *entryLog // of a replica; else nil
+	Logged *entryLog // of a replica; else nil
 
 	opts *pebble.Options
 	fs   vfs.FS // nil if the store is not sealed when it is closed
@@ -33,9 +33,9 @@ type instance struct {
 	splits atomic.Bool
 	// background is the fault of the last flush or compaction, nil after one that went well.
 	background atomic.Pointer[error]
-	// deleted are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
+	// Deleted are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
 	// flushed.
-	deleted, flushing atomic.Uint64
+	Deleted, flushing atomic.Uint64
 
 	// applied counts the batches; shared is the snapshot that was taken last by share.
 	applied atomic.Uint64
@@ -50,18 +50,18 @@ type instance struct {
 	stalls, stalled, stalledSince atomic.Int64
 
 	measuring atomic.Bool
-	measured  atomic.Pointer[InstanceStats] // of the last time
+	measured  atomic.Pointer[Stats] // of the last time
 }
 
-// openInstance opens the store in dir, making it if create is set.
-func openInstance(o *instanceOptions, dir string, values, create bool, closing <-chan struct{}) (*instance, error) {
-	in := &instance{shares: values, closing: closing}
-	in.init(dir, o.Logger)
+// Open opens the store in dir, making it if create is set.
+func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) (*Instance, error) {
+	in := &Instance{shares: values, closing: closing}
+	in.Init(dir, o.Logger)
 	p := pebbleOptions(o, values)
 	in.opts = p
 	if o.Logged {
 		p.DisableWAL = true
-		in.logged = &entryLog{}
+		in.Logged = &entryLog{}
 	}
 	p.ErrorIfNotExists = !create
 	p.ErrorIfExists = create
@@ -77,18 +77,18 @@ func openInstance(o *instanceOptions, dir string, values, create bool, closing <
 	p.EventListener = &pebble.EventListener{
 		BackgroundError: in.backgroundError,
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
-			in.log.Error("stored data fails its checks", slog.String("store", in.name), slog.String("path", i.Path), slog.Any("error", i.Details))
+			in.Log.Error("stored data fails its checks", slog.String("store", in.Name), slog.String("path", i.Path), slog.Any("error", i.Details))
 		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) {
 			in.stalls.Add(1)
 			in.stalledSince.Store(time.Now().UnixNano())
 		},
 		WriteStallEnd: func() { in.stalled.Add(time.Now().UnixNano() - in.stalledSince.Load()) },
-		FlushBegin:    func(pebble.FlushInfo) { in.flushing.Store(in.deleted.Load()) },
+		FlushBegin:    func(pebble.FlushInfo) { in.flushing.Store(in.Deleted.Load()) },
 		FlushEnd: func(i pebble.FlushInfo) {
 			if i.Err == nil {
 				in.background.Store(nil)
-				in.deleted.Add(-in.flushing.Swap(0))
+				in.Deleted.Add(-in.flushing.Swap(0))
 			}
 		},
 	}
@@ -106,14 +106,14 @@ func openInstance(o *instanceOptions, dir string, values, create bool, closing <
 	}
 	db, err := in.open(dir, p)
 	if err != nil {
-		return nil, damaged("open "+dir, fmt.Errorf("open %s: %w", dir, err))
+		return nil, Damaged("open "+dir, fmt.Errorf("open %s: %w", dir, err))
 	}
-	in.db = db
+	in.DB = db
 	if v := db.FormatMajorVersion(); v < pebble.FormatValueSeparation {
 		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), db.Close())
 	}
-	if in.logged != nil {
-		if in.logged.applied, in.logged.values, err = readEntryIndex(db, nil); err != nil {
+	if in.Logged != nil {
+		if in.Logged.Applied, in.Logged.Values, err = ReadEntryIndex(db, nil); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
@@ -125,17 +125,17 @@ func openInstance(o *instanceOptions, dir string, values, create bool, closing <
 	return in, nil
 }
 
-// newBatch implements store.
-func (in *instance) newBatch() *pebble.Batch { return in.db.NewBatch() }
+// NewBatch implements Store.
+func (in *Instance) NewBatch() *pebble.Batch { return in.DB.NewBatch() }
 
-// live implements store.
-func (in *instance) live() pebble.Reader { return in.db }
+// Live implements Store.
+func (in *Instance) Live() pebble.Reader { return in.DB }
 
-// durable implements store.
-func (*instance) durable() bool { return false }
+// Durable implements Store.
+func (*Instance) Durable() bool { return false }
 
 // open turns Pebble's panics, and its wish to end the process, into errors.
-func (in *instance) open(dir string, p *pebble.Options) (*pebble.DB, error) {
+func (in *Instance) open(dir string, p *pebble.Options) (*pebble.DB, error) {
 	type result struct {
 		db  *pebble.DB
 		err error
@@ -154,57 +154,57 @@ func (in *instance) open(dir string, p *pebble.Options) (*pebble.DB, error) {
 	case r := <-done:
 		return r.db, r.err
 	case <-in.failed:
-		return nil, in.fault
+		return nil, in.Fault
 	}
 }
 
-func (in *instance) backgroundError(err error) {
+func (in *Instance) backgroundError(err error) {
 	if errors.Is(err, pebble.ErrCancelledCompaction) {
 		return
 	}
 	if in.background.Swap(&err) == nil {
-		in.log.Error("background work failed", slog.String("store", in.name), slog.Any("error", err))
+		in.Log.Error("background work failed", slog.String("store", in.Name), slog.Any("error", err))
 	}
 }
 
-// writable implements store.
-func (in *instance) writable() error {
-	if err := in.health.writable(); err != nil {
+// Writable implements Store.
+func (in *Instance) Writable() error {
+	if err := in.Health.Writable(); err != nil {
 		return err
 	}
 	if err := in.background.Load(); err != nil {
-		return unavailable("storage: "+in.name+" cannot be written to now", *err)
+		return Unavailable("storage: "+in.Name+" cannot be written to now", *err)
 	}
 	return nil
 }
 
-// apply implements store.
-func (in *instance) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error) {
-	if err := in.writable(); err != nil {
+// Apply implements Store.
+func (in *Instance) Apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error) {
+	if err := in.Writable(); err != nil {
 		return nil, err
 	}
-	if in.logged != nil {
-		if err := in.logged.mark(b); err != nil {
+	if in.Logged != nil {
+		if err := in.Logged.mark(b); err != nil {
 			return nil, err
 		}
 		sync = false
 	}
 	var ahead *pebble.Snapshot
-	err = in.guard(func() (err error) {
+	err = in.Guard(func() (err error) {
 		if sync {
-			err = in.db.ApplyNoSyncWait(b, pebble.Sync)
+			err = in.DB.ApplyNoSyncWait(b, pebble.Sync)
 		} else {
-			err = in.db.Apply(b, pebble.NoSync)
+			err = in.DB.Apply(b, pebble.NoSync)
 		}
 		if snap && err == nil {
-			ahead = in.db.NewSnapshot()
+			ahead = in.DB.NewSnapshot()
 		}
 		return err
 	})
 	n := in.applied.Add(1)
 	if err != nil {
-		in.fail(err)
-		return nil, in.fault
+		in.Fail(err)
+		return nil, in.Fault
 	}
 	if snap {
 		if err := in.keepAhead(ahead, n); err != nil {
@@ -215,78 +215,78 @@ func (in *instance) apply(b *pebble.Batch, sync, snap bool) (wait func() error, 
 		return func() error { return b.Close() }, nil
 	}
 	return func() error {
-		if err := in.guard(b.SyncWait); err != nil {
-			in.fail(err)
-			return in.fault
+		if err := in.Guard(b.SyncWait); err != nil {
+			in.Fail(err)
+			return in.Fault
 		}
 		return b.Close()
 	}, nil
 }
 
-// close implements store. A store whose locks a fault holds stays open.
-func (in *instance) close() error {
+// Close implements Store. A store whose locks a fault holds stays open.
+func (in *Instance) Close() error {
 	defer in.guards.end()
 	if in.wedged.Load() {
 		<-in.failed // the goroutine that wedged it is about to say why
-		return in.fault
+		return in.Fault
 	}
 	if err := in.keepAhead(nil, 0); err != nil {
 		return err
 	}
-	if in.logged != nil && in.writable() == nil {
+	if in.Logged != nil && in.Writable() == nil {
 		// Otherwise the next start applies the entries once more.
-		if err := in.guard(in.db.Flush); err != nil {
-			in.log.Warn("flush a store before it closes", slog.String("store", in.name), slog.Any("error", err))
+		if err := in.Guard(in.DB.Flush); err != nil {
+			in.Log.Warn("flush a store before it closes", slog.String("store", in.Name), slog.Any("error", err))
 		}
 	}
-	if err := in.guard(in.db.Close); err != nil || in.fs == nil || in.writable() != nil {
+	if err := in.Guard(in.DB.Close); err != nil || in.fs == nil || in.Writable() != nil {
 		return err
 	}
 	// Without a seal the store opens as after a crash.
-	if err := seal(in.fs, in.name); err != nil {
-		in.log.Warn("a store is left without a seal", slog.String("store", in.name), slog.Any("error", err))
+	if err := seal(in.fs, in.Name); err != nil {
+		in.Log.Warn("a store is left without a seal", slog.String("store", in.Name), slog.Any("error", err))
 	}
 	return nil
 }
 
 // Infof implements pebble.Logger: what it says is of use to Pebble's developers alone.
-func (in *instance) Infof(string, ...any) {}
+func (in *Instance) Infof(string, ...any) {}
 
 // Errorf implements pebble.Logger.
-func (in *instance) Errorf(format string, args ...any) {
-	in.log.Error("pebble", slog.String("store", in.name), slog.String("error", fmt.Sprintf(format, args...)))
+func (in *Instance) Errorf(format string, args ...any) {
+	in.Log.Error("pebble", slog.String("store", in.Name), slog.String("error", fmt.Sprintf(format, args...)))
 }
 
 // Fatalf implements pebble.Logger. The caller's state is broken and its locks may be held, so it must not go on; the
 // process can.
-func (in *instance) Fatalf(format string, args ...any) {
+func (in *Instance) Fatalf(format string, args ...any) {
 	in.wedged.Store(true)
-	in.fail(fmt.Errorf(format, args...))
+	in.Fail(fmt.Errorf(format, args...))
 	select {}
 }
 
 // probeSeparation asserts that large values are really separated with the options as they are.
-func probeSeparation(o *instanceOptions) error {
+func probeSeparation(o *Options) error {
 	probe := *o
 	probe.FS, probe.ReadOnly, probe.CacheMode = vfs.NewMem(), false, CacheBlocks
-	in, err := openInstance(&probe, "probe", true, true, nil)
+	in, err := Open(&probe, "probe", true, true, nil)
 	if err != nil {
 		return err
 	}
-	err = in.db.Set([]byte("probe"), make([]byte, o.ValueThreshold+8), pebble.NoSync)
+	err = in.DB.Set([]byte("probe"), make([]byte, o.ValueThreshold+8), pebble.NoSync)
 	if err == nil {
-		err = in.db.Flush()
+		err = in.DB.Flush()
 	}
-	if err == nil && in.db.Metrics().BlobFiles.LiveCount == 0 {
+	if err == nil && in.DB.Metrics().BlobFiles.LiveCount == 0 {
 		err = fmt.Errorf("storage: a value of %d bytes was not separated", o.ValueThreshold)
 	}
-	return errors.Join(err, in.close())
+	return errors.Join(err, in.Close())
 }
 
 var probed sync.Map // of value thresholds
 
-// assertSeparation probes once for each threshold.
-func assertSeparation(o *instanceOptions) error {
+// AssertSeparation probes once for each threshold.
+func AssertSeparation(o *Options) error {
 	if _, ok := probed.Load(o.ValueThreshold); ok {
 		return nil
 	}
@@ -298,7 +298,7 @@ func assertSeparation(o *instanceOptions) error {
 }
 
 // keepAhead keeps a snapshot that was taken with batch n, and closes the one that was kept before and not asked for.
-func (in *instance) keepAhead(s *pebble.Snapshot, n uint64) error {
+func (in *Instance) keepAhead(s *pebble.Snapshot, n uint64) error {
 	in.aheadMu.Lock()
 	old := in.ahead
 	in.ahead, in.aheadOf = s, n
@@ -306,11 +306,11 @@ func (in *instance) keepAhead(s *pebble.Snapshot, n uint64) error {
 	if old == nil {
 		return nil
 	}
-	return in.guard(old.Close)
+	return in.Guard(old.Close)
 }
 
-// snapshot implements store.
-func (in *instance) snapshot() (pebble.Reader, error) {
+// Snapshot implements Store.
+func (in *Instance) Snapshot() (pebble.Reader, error) {
 	if in.shares {
 		return in.share()
 	}
@@ -318,7 +318,7 @@ func (in *instance) snapshot() (pebble.Reader, error) {
 }
 
 // newSnapshot returns the snapshot that came along with the last batch, or takes one.
-func (in *instance) newSnapshot() (snap *pebble.Snapshot, err error) {
+func (in *Instance) newSnapshot() (snap *pebble.Snapshot, err error) {
 	in.aheadMu.Lock()
 	if in.ahead != nil && in.aheadOf == in.applied.Load() {
 		snap, in.ahead = in.ahead, nil
@@ -328,8 +328,8 @@ func (in *instance) newSnapshot() (snap *pebble.Snapshot, err error) {
 		return snap, nil
 	}
 	var taken *pebble.Snapshot
-	err = in.guard(func() error {
-		taken = in.db.NewSnapshot()
+	err = in.Guard(func() error {
+		taken = in.DB.NewSnapshot()
 		return nil
 	})
 	if err != nil {
@@ -341,14 +341,14 @@ func (in *instance) newSnapshot() (snap *pebble.Snapshot, err error) {
 // sharedSnapshot is a snapshot that several views have, as nothing was applied between them.
 type sharedSnapshot struct {
 	*pebble.Snapshot
-	in      *instance
+	in      *Instance
 	applied uint64 // by when it was taken
 	refs    int    // under in.shareMu
 }
 
 // share takes a snapshot, or gives the last one once more if it is still open and nothing was applied since. It is for a
 // store that is written by apply alone, and the caller ensures that nothing is being applied.
-func (in *instance) share() (*sharedSnapshot, error) {
+func (in *Instance) share() (*sharedSnapshot, error) {
 	in.shareMu.Lock()
 	defer in.shareMu.Unlock()
 	applied := in.applied.Load()
@@ -373,17 +373,17 @@ func (s *sharedSnapshot) Close() error {
 	if !last {
 		return nil
 	}
-	return s.in.guard(s.Snapshot.Close)
+	return s.in.Guard(s.Snapshot.Close)
 }
 
-// flush implements store. It gives up when a flush fails; Pebble goes on trying.
-func (in *instance) flush(ctx context.Context) error {
-	if err := in.writable(); err != nil {
+// Flush implements Store. It gives up when a flush fails; Pebble goes on trying.
+func (in *Instance) Flush(ctx context.Context) error {
+	if err := in.Writable(); err != nil {
 		return err
 	}
 	var done <-chan struct{}
-	err := in.guard(func() (err error) {
-		done, err = in.db.AsyncFlush()
+	err := in.Guard(func() (err error) {
+		done, err = in.DB.AsyncFlush()
 		return err
 	})
 	if err != nil {
@@ -398,7 +398,7 @@ func (in *instance) flush(ctx context.Context) error {
 		case <-ctx.Done():
 			return Alive(ctx)
 		case <-look.C:
-			if err := in.writable(); err != nil {
+			if err := in.Writable(); err != nil {
 				return err
 			}
 		}

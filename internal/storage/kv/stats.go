@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 )
 
-// InstanceStats is the shape of one Pebble store. Sizes are in bytes.
-type InstanceStats struct {
+// Stats is the shape of one Pebble store. Sizes are in bytes.
+type Stats struct {
 	Levels    []LevelStats // from the top
 	DiskBytes uint64       // of all files
 	// ReadAmplification is how many tables a look-up may have to see.
@@ -48,7 +48,7 @@ type LevelStats struct {
 }
 
 // WriteAmplification is bytes written for each byte that came in, or 0 before anything did.
-func (s *InstanceStats) WriteAmplification() float64 {
+func (s *Stats) WriteAmplification() float64 {
 	in := s.LogIn + s.Ingested
 	if in == 0 {
 		return 0
@@ -57,7 +57,7 @@ func (s *InstanceStats) WriteAmplification() float64 {
 }
 
 // DeepLevels is the number of levels that hold something.
-func (s *InstanceStats) DeepLevels() int {
+func (s *Stats) DeepLevels() int {
 	n := 0
 	for _, l := range s.Levels {
 		if l.Tables > 0 {
@@ -70,15 +70,15 @@ func (s *InstanceStats) DeepLevels() int {
 // statsWait is how long to wait for new numbers.
 const statsWait = time.Second
 
-// stats implements store. It gives the numbers of the last time if there are no new ones soon: Pebble gives none while its manifest cannot
+// Stats implements Store. It gives the numbers of the last time if there are no new ones soon: Pebble gives none while its manifest cannot
 // be written.
-func (in *instance) stats() InstanceStats {
+func (in *Instance) Stats() Stats {
 	done := make(chan struct{})
 	if in.measuring.CompareAndSwap(false, true) {
 		go func() {
 			defer close(done)
-			err := in.guard(func() error {
-				s := in.measure()
+			err := in.Guard(func() error {
+				s := in.Measure()
 				in.measured.Store(&s)
 				return nil
 			})
@@ -96,12 +96,12 @@ func (in *instance) stats() InstanceStats {
 	if s := in.measured.Load(); s != nil {
 		return *s
 	}
-	return InstanceStats{}
+	return Stats{}
 }
 
-func (in *instance) measure() InstanceStats {
-	m := in.db.Metrics()
-	s := InstanceStats{
+func (in *Instance) Measure() Stats {
+	m := in.DB.Metrics()
+	s := Stats{
 		// Pebble (v2.1.7) leaves out the blob files that were there when the store was opened.
 		DiskBytes: m.DiskSpaceUsage() - m.BlobFiles.Local.LiveSize + m.BlobFiles.LiveSize, ReadAmplification: m.ReadAmp(),
 		Memtables: m.MemTable.Count, MemtableBytes: m.MemTable.Size,
@@ -114,11 +114,11 @@ func (in *instance) measure() InstanceStats {
 		FilterHits: m.Filter.Hits, FilterMisses: m.Filter.Misses,
 		Stalls: in.stalls.Load(), StallTime: time.Duration(in.stalled.Load()),
 	}
-	if in.logged != nil {
-		s.LogIn = in.logged.bytes.Load()
+	if in.Logged != nil {
+		s.LogIn = in.Logged.bytes.Load()
 	}
 	// What was deleted is referred to until a compaction takes the deletion and the reference out.
-	deleted := in.deleted.Load() + m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
+	deleted := in.Deleted.Load() + m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
 	s.SeparatedLive -= min(deleted, s.SeparatedLive)
 	s.SeparatedDead = deleted + m.BlobFiles.ValueSize - min(m.BlobFiles.ValueSize, m.BlobFiles.ReferencedValueSize)
 	s.SeparatedDead += m.BlobFiles.ObsoleteSize + m.BlobFiles.ZombieSize

@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"context"
@@ -10,22 +10,22 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// corrupt says that a stored record fails its checks.
-func corrupt(what string, key []byte, err error) error {
+// Corrupt says that a stored record fails its checks.
+func Corrupt(what string, key []byte, err error) error {
 	return graph.CorruptError(fmt.Sprintf("storage: %s at key %x", what, key), err)
 }
 
-// damaged makes damage that Pebble's checks have found in a read KindCorrupt; other errors stay as they are.
-func damaged(op string, err error) error {
+// Damaged makes damage that Pebble's checks have found in a read KindCorrupt; other errors stay as they are.
+func Damaged(op string, err error) error {
 	var e *graph.Error
 	if err == nil || errors.As(err, &e) || !pebble.IsCorruptionError(err) {
 		return err
 	}
-	return graph.CorruptError("storage: "+op, locate(err))
+	return graph.CorruptError("storage: "+op, Locate(err))
 }
 
-// locate adds the file and the keys that a checksum fault concerns, where Pebble knows them.
-func locate(err error) error {
+// Locate adds the file and the keys that a checksum fault concerns, where Pebble knows them.
+func Locate(err error) error {
 	info := pebble.ExtractDataCorruptionInfo(err)
 	switch {
 	case info == nil:
@@ -36,8 +36,8 @@ func locate(err error) error {
 	return fmt.Errorf("file %s, keys %x to %x: %w", info.Path, info.Bounds.Start, info.Bounds.End.Key, info.Details)
 }
 
-// unavailable says that the store cannot do this now.
-func unavailable(msg string, err error) error {
+// Unavailable says that the store cannot do this now.
+func Unavailable(msg string, err error) error {
 	return &graph.Error{
 		Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "StorageError",
 		Phase: graph.PhaseRuntime, Detail: "Unavailable", Msg: msg, Err: err,
@@ -52,14 +52,14 @@ func Alive(ctx context.Context) error {
 	return nil
 }
 
-// fault classifies a fault of a read: damage found by Pebble's checks is KindCorrupt.
-func fault(op string, err error) error {
+// Fault classifies a fault of a read: damage found by Pebble's checks is KindCorrupt.
+func Fault(op string, err error) error {
 	var e *graph.Error
 	switch {
 	case errors.As(err, &e):
 		return err
 	case pebble.IsCorruptionError(err):
-		return damaged(op, err)
+		return Damaged(op, err)
 	}
-	return unavailable("storage: "+op, err)
+	return Unavailable("storage: "+op, err)
 }

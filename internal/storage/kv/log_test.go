@@ -1,4 +1,4 @@
-package storage
+package kv
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ func TestLogFile(t *testing.T) {
 }
 
 func testLogFile(t *testing.T, fs vfs.FS, dir string) {
-	in := &instance{}
-	in.init("log", slog.New(slog.DiscardHandler))
+	in := &Instance{}
+	in.Init("log", slog.New(slog.DiscardHandler))
 	read := func(name string) []byte {
 		f, err := fs.Open(name)
 		require.NoError(t, err)

@@ -1,0 +1,55 @@
+package kv
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Health reports whether a store takes writes. The first fault that writes cannot survive ends that.
+type Health struct {
+	Name string
+	Log  *slog.Logger
+
+	failOnce sync.Once
+	failed   chan struct{} // closed at the first fault
+	Fault    error         // set before failed is closed
+}
+
+func (h *Health) Init(name string, log *slog.Logger) {
+	h.Name, h.Log, h.failed = name, log, make(chan struct{})
+}
+
+// Label implements Store.
+func (h *Health) Label() string { return h.Name }
+
+// Fail makes the store refuse writes from now on.
+func (h *Health) Fail(err error) {
+	h.failOnce.Do(func() {
+		h.Fault = Unavailable("storage: "+h.Name+" takes no more writes until it is opened again", err)
+		h.Log.Error("store failed", slog.String("store", h.Name), slog.Any("error", err))
+		close(h.failed)
+	})
+}
+
+// Writable implements Store.
+func (h *Health) Writable() error {
+	select {
+	case <-h.failed:
+		return h.Fault
+	default:
+		return nil
+	}
+}
+
+// LargeFault is the fault of reading a large value. Pebble (v2.1.7) gives the number of the blob file alone, so it names
+// the store and the key.
+func LargeFault(st Store, key []byte, err error) error {
+	op := fmt.Sprintf("read the large value at key %x of %s", key, st.Label())
+	if IsDamage(err) {
+		return graph.CorruptError("storage: "+op, err)
+	}
+	return Fault(op, err)
+}

@@ -1,0 +1,123 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// TableOptions are those of the tables that the store writes itself to a level.
+func (in *Instance) TableOptions(level int) sstable.WriterOptions {
+	return in.opts.MakeWriterOptions(level, in.DB.TableFormat())
+}
+
+// ingest moves tables in. Like apply it survives what Pebble does at faults.
+func (in *Instance) ingest(paths ...string) error {
+	if err := in.Writable(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				in.wedged.Store(true)
+				err := fmt.Errorf("%v", r)
+				in.Fail(err)
+				done <- err
+			}
+		}()
+		done <- in.DB.Ingest(context.Background(), paths)
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			in.Fail(err)
+			return in.Fault
+		}
+		in.applied.Add(1)
+		return nil
+	case <-in.failed:
+		return in.Fault
+	}
+}
+
+// IngestSplitting moves tables in, each to the lowest level at which none lies over it; one that lies around it is split.
+func (in *Instance) IngestSplitting(paths []string) error {
+	in.splits.Store(true)
+	defer in.splits.Store(false)
+	return in.ingest(paths...)
+}
+
+// LowestLevel is the level of Pebble's that nothing lies below.
+const LowestLevel = 6
+
+// restPoll is how often the compactions are looked at that are waited for.
+const restPoll = 5 * time.Millisecond
+
+// Rest waits until no compaction runs.
+func (in *Instance) Rest(ctx context.Context) error {
+	for {
+		running := true
+		err := in.Guard(func() error {
+			running = in.DB.Metrics().Compact.NumInProgress > 0
+			return nil
+		})
+		if err != nil || !running {
+			return err
+		}
+		select {
+		case <-time.After(restPoll):
+		case <-ctx.Done():
+			return graph.DeadlineError(ctx.Err())
+		}
+	}
+}
+
+// FlushLog writes the memtables to tables if the log is longer than most bytes.
+func (in *Instance) FlushLog(ctx context.Context, most uint64) error {
+	long := false
+	err := in.Guard(func() error {
+		long = in.DB.Metrics().WAL.Size > most
+		return nil
+	})
+	if err != nil || !long {
+		return err
+	}
+	return in.Flush(ctx)
+}
+
+// Compact moves all records to the lowest level, without those that are deleted, whereupon Pebble looks for blob files to
+// rewrite.
+func (in *Instance) Compact(ctx context.Context) error {
+	if err := in.Flush(ctx); err != nil {
+		return err
+	}
+	return in.Guard(func() error {
+		return in.DB.Compact(ctx, []byte{0}, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, false)
+	})
+}
+
+// keepNoLogs makes Pebble delete the logs that it would keep to write over, up to five of the size of a memtable: a logFile is
+// as fast in a new file. Pebble does so if its cleaner is marked as an ArchiveCleaner is.
+type keepNoLogs struct {
+	pebble.DeleteCleaner
+	archive
+}
+
+type archive struct{ pebble.ArchiveCleaner }
+
+func (in *Instance) Checkpoint(dir string) error {
+	if err := in.Writable(); err != nil {
+		return err
+	}
+	err := in.Guard(func() error { return in.DB.Checkpoint(dir, pebble.WithFlushedWAL()) })
+	if err != nil {
+		return Fault("copy "+in.Name, err)
+	}
+	return nil
+}
