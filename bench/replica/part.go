@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/remote"
+)
+
+// partSettings are those of a process that keeps its data in memory and takes a time for each sync.
+type partSettings struct {
+	No        int           `json:"no"`
+	Replicas  int           `json:"replicas"` // 0: one process without replicas
+	Listen    string        `json:"listen"`
+	Addresses []string      `json:"addresses"`
+	Sync      time.Duration `json:"sync"`
+}
+
+// slowFS is a file system whose syncs take a time.
+type slowFS struct {
+	vfs.FS
+	sync time.Duration
+}
+
+type slowFile struct {
+	vfs.File
+	sync time.Duration
+}
+
+// Create implements vfs.FS.
+func (fs slowFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := fs.FS.Create(name, c)
+	return slowFile{f, fs.sync}, err
+}
+
+// ReuseForWrite implements vfs.FS.
+func (fs slowFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := fs.FS.ReuseForWrite(from, to, c)
+	return slowFile{f, fs.sync}, err
+}
+
+// Sync implements vfs.File.
+func (f slowFile) Sync() error {
+	sleep(f.sync)
+	return f.File.Sync()
+}
+
+// SyncData implements vfs.File.
+func (f slowFile) SyncData() error { return f.Sync() }
+
+// sleep has the thread sleep, as a sync does, because the timers of the runtime are not exact enough.
+func sleep(d time.Duration) {
+	_ = unix.Nanosleep(&unix.Timespec{Nsec: max(0, d-wake).Nanoseconds()}, nil)
+}
+
+// wake is about how much longer than its time a thread sleeps.
+const wake = 55 * time.Microsecond
+
+// servePart serves as a process of a cluster of one shard until its standard input ends.
+func servePart(settings string) error {
+	var p partSettings
+	if err := json.Unmarshal([]byte(settings), &p); err != nil {
+		return err
+	}
+	opts := local.Options{
+		Dir: "data", FS: slowFS{vfs.NewMem(), p.Sync}, Shards: 1, Replicas: p.Replicas, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	s := grpc.NewServer(remote.ServerOptions(nil)...)
+	var store io.Closer
+	if p.Replicas > 0 {
+		process, err := remote.NewProcess(opts, shard.Layout{Processes: len(p.Addresses), Shards: 1, Replicas: p.Replicas}, p.No, p.Addresses)
+		if err != nil {
+			return err
+		}
+		process.Register(s)
+		store = process
+	} else {
+		peers, err := remote.NewPeers(p.Addresses)
+		if err != nil {
+			return err
+		}
+		opts.Peers = peers
+		leader, err := local.Open(opts)
+		if err != nil {
+			return err
+		}
+		remote.ServeLeader(s, leader, peers)
+		store = leader
+	}
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", p.Listen)
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		s.Stop()
+	}()
+	return errors.Join(s.Serve(l), store.Close())
+}
+
+// startPart starts such a process; stop ends it.
+func startPart(p *partSettings) (stop func() error, err error) {
+	settings, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(context.Background(), program, "-part", string(settings))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() error { return errors.Join(in.Close(), cmd.Wait()) }, nil
+}
