@@ -360,7 +360,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if err != nil {
 		return err
 	}
-	if p.version != g.Version() && res.reruns.n < maxReruns {
+	if p.version != g.Version() && !res.reruns.over() {
 		tx.Rollback()
 		return errStalePlan
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,7 +63,7 @@ func (h *heldItems) Send(hold func(bytes int) error) (bool, error) {
 	return true, hold(h.Held())
 }
 
-// A request that loses its snapshot runs again, unless its client has seen a row, it has committed changes, or it has lost too many.
+// A request that loses its snapshot runs again, unless its client has seen a row, it has committed changes, or it has lost snapshots for too long.
 func TestRerun(t *testing.T) {
 	ctx := context.Background()
 	store := oracle.New(1)
@@ -116,10 +117,13 @@ func TestRerun(t *testing.T) {
 	require.True(t, shard.Retriable(err), "%v", err)
 	require.NotEmpty(t, rows)
 
-	l.lose, l.from = 100, 0
+	l.lose, l.from = 15, 0
 	_, err = query("MATCH (n:N) RETURN n.i")
-	require.True(t, shard.Retriable(err), "%v", err)
-	require.Equal(t, 100-1-maxReruns, l.lose)
+	require.NoError(t, err)
+	require.Zero(t, l.lose)
+	late := reruns{n: 1, first: time.Now().Add(-rerunTime)}
+	require.False(t, late.next(ctx))
+	require.True(t, late.over())
 
 	l.lose = 1
 	tx, err := e.Begin(ctx, TxOptions{})

@@ -154,10 +154,10 @@ func (r *Result) checkedNext() (*graph.Batch, error) {
 	return b, err
 }
 
-// maxReruns bounds the reruns of a request that has returned no row: immediate at first, as after another commit, then with
-// exponential backoff, as while a process restarts.
+// rerunTime bounds the time from the first rerun of a request that has returned no row to the last. Reruns are immediate at first, as
+// after another commit, then with exponential backoff, as while a process restarts.
 const (
-	maxReruns  = 14
+	rerunTime  = 30 * time.Second
 	freeReruns = 3
 	maxBackoff = 128 * time.Millisecond
 )
@@ -179,13 +179,20 @@ func (r *Result) rerun(err error) bool {
 // reruns counts the reruns of a request and spaces them out.
 type reruns struct {
 	n     int
+	first time.Time // when the first one began
 	pause backoff.ExponentialBackOff
 }
 
+// over reports whether there must be no more reruns.
+func (r *reruns) over() bool { return r.n > 0 && time.Since(r.first) >= rerunTime }
+
 // next waits for the time of the next rerun; it returns false if there must be none.
 func (r *reruns) next(ctx context.Context) bool {
-	if r.n == maxReruns || ctx.Err() != nil {
+	if r.over() || ctx.Err() != nil {
 		return false
+	}
+	if r.n == 0 {
+		r.first = time.Now()
 	}
 	r.n++
 	if r.n <= freeReruns {
