@@ -25,3 +25,28 @@ func TestMessages(t *testing.T) {
 	_, err := ReadMessage([]byte{0xff})
 	require.Error(t, err)
 }
+
+// FuzzMessage reads any bytes as a message: what decodes encodes to a message that is equal.
+func FuzzMessage(f *testing.F) {
+	for _, m := range []*Message{
+		{Type: pb.MsgApp.Enum(), To: new(uint64(2)), Entries: []*pb.Entry{{Index: new(uint64(4)), Data: []byte("entry")}, nil}},
+		{Type: pb.MsgReadIndexResp.Enum(), Context: []byte("read"), Reject: new(true)}, {},
+	} {
+		b, err := AppendMessage(nil, m)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := ReadMessage(b)
+		if err != nil {
+			return
+		}
+		_ = Urgent(m)
+		again, err := AppendMessage(nil, m)
+		require.NoError(t, err)
+		got, err := ReadMessage(again)
+		require.NoError(t, err)
+		require.True(t, proto.Equal(m, got))
+		require.Equal(t, MessageSize(m), MessageSize(got))
+	})
+}

@@ -122,7 +122,7 @@ func (p *Process) Register(s grpc.ServiceRegistrar) {
 	pb.RegisterPlaceServiceServer(s, &placed{no: p.no, store: p.replicas, kept: p.kept})
 	pb.RegisterMaintainServiceServer(s, &maintains{p: p})
 	pb.RegisterCopyServiceServer(s, &copier{kept: p.kept, open: p.copiedFile})
-	pb.RegisterReplicaServiceServer(s, &receiver{host: p.replicas.Host()})
+	pb.RegisterReplicaServiceServer(s, &receiver{host: p.replicas.Host(), log: p.log})
 	(&lines{p.servers}).register(s)
 }
 

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/replica"
@@ -161,26 +164,42 @@ func (b *outbox) pack(next outgoing) (*pb.SendRequest, error) {
 type receiver struct {
 	pb.UnimplementedReplicaServiceServer
 	host *replica.Host
+	log  *slog.Logger
 }
 
-// Send implements the call.
+// Send implements the call. All groups share the stream, so a message that cannot be used does not end it: the log names the first one,
+// and the end of the stream answers with its error.
 func (r *receiver) Send(stream grpc.ClientStreamingServer[pb.SendRequest, pb.SendResponse]) error {
+	var refused error
 	for {
 		packet, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
+			if refused != nil {
+				return refused
+			}
 			return stream.SendAndClose(&pb.SendResponse{})
 		}
 		if err != nil {
 			return err
 		}
 		for _, p := range packet.GetMessages() {
-			m, err := replica.ReadMessage(p.GetMessage())
-			if err != nil {
-				return err
-			}
-			if err := r.host.Step(p.GetGroup(), m); err != nil {
+			err := r.step(p)
+			if errors.Is(err, replica.ErrStopped) {
 				return toStatus(err)
+			}
+			if err != nil && refused == nil {
+				refused = err
+				r.log.Warn("a message of another replica is dropped", slog.Uint64("group", uint64(p.GetGroup())), slog.Any("error", err))
 			}
 		}
 	}
+}
+
+// step passes a message on to its replica.
+func (r *receiver) step(p *pb.RaftMessage) error {
+	m, err := replica.ReadMessage(p.GetMessage())
+	if err != nil {
+		return status.Errorf(codes.InvalidArgument, "message of group %d: %v", p.GetGroup(), err)
+	}
+	return r.host.Step(p.GetGroup(), m)
 }
