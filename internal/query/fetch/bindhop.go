@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,8 +19,11 @@ func (b *binder) hops(lv *level, p *part, in plan.Node, a *array, h *hop, sc *sc
 	}
 	w := &walker{b: b, lv: lv.below(), sc: sc, h: h, to: p.src.vertex, label: p.t.label}
 	if t := b.edgeTable(a, h); t != nil {
-		if t.near != nil {
-			return nil, unsupported(t.near.n, "@near belongs to a table of vertices")
+		if t.ranked() {
+			return nil, unsupported(cmp.Or(t.n.get("@near"), t.n.get("@search")), "@near and @search belong to a table of vertices")
+		}
+		if p.t.near != nil && p.t.search != nil {
+			return nil, unsupported(t.n, "@near and @search together do not go with a table of the edge")
 		}
 		w.table = t
 	}

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -112,6 +113,9 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 	if err := b.nearest(lv, main); err != nil {
 		return nil, err
 	}
+	if err := b.checkSearch(main); err != nil {
+		return nil, err
+	}
 	main.bound.open = true
 	sc.things[t.key] = &thing{table: main.bound}
 	if sc.lv == lv && sc.main == nil {
@@ -125,15 +129,19 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 		return nil, err
 	}
 	if len(joins) == 0 {
-		s.node = b.where(lv, node, append(append(main.where, main.near...), must...))
+		if t.search == nil {
+			s.node = b.where(lv, node, append(append(main.where, main.near...), must...))
+		} else {
+			s.node = b.found(lv, main, b.where(lv, node, append(main.where, must...)))
+		}
 		return s, nil
 	}
 	if err := b.joins(lv, s, a, joins, node, must, sc); err != nil {
 		return nil, err
 	}
 	for _, p := range s.parts {
-		if p.t.near != nil {
-			return nil, unsupported(p.t.near.n, "@near does not go with joins")
+		if p.t.ranked() {
+			return nil, unsupported(cmp.Or(p.t.n.get("@near"), p.t.n.get("@search")), "@near and @search do not go with joins")
 		}
 	}
 	return s, nil
@@ -480,14 +488,14 @@ func (b *binder) orders(lv *level, s *selection, aggs *aggregation, a *array) ([
 		}
 	}
 	main := s.parts[0]
-	if main.t.near != nil && aggs == nil {
+	if main.t.ranked() && aggs == nil {
 		keys = append(keys, plan.SortKey{Expr: main.src.cols[scoreColumn], Desc: true})
 	}
 	h := main.t.hop
 	if h == nil && a != nil {
 		h = a.hop
 	}
-	if h == nil || aggs != nil || main.t.distinct || main.src.vertex == 0 || len(main.t.order) > 0 || main.t.near != nil {
+	if h == nil || aggs != nil || main.t.distinct || main.src.vertex == 0 || len(main.t.order) > 0 || main.t.ranked() {
 		return keys, nil
 	}
 	if d, ok := main.src.cols[depthColumn]; ok && h.max > 1 {

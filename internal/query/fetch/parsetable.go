@@ -12,7 +12,7 @@ import (
 // depthColumn is the distance of a vertex from the start of a hop.
 const depthColumn = "@depth"
 
-// scoreColumn is the similarity of a row of a table with @near.
+// scoreColumn is the score of a row of a table with @near or @search.
 const scoreColumn = "@score"
 
 // table reads "Label:alias": {…}.
@@ -70,9 +70,10 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 
 // finish checks conditions that involve several members.
 func (t *table) finish() error {
-	if t.near != nil {
+	if t.ranked() {
 		if m := cmp.Or(t.n.get("@order"), t.n.get("@group")); m != nil || t.distinct {
-			return illegal(cmp.Or(m, t.near.n), "the rows of @near come one by one, the most similar first: it excludes @order, @group and DISTINCT")
+			return illegal(cmp.Or(m, t.n.get("@near"), t.n.get("@search")),
+				"the rows of @near and @search come one by one, the best first: they exclude @order, @group and DISTINCT")
 		}
 	}
 	if m := t.n.get("@combine"); m != nil {
@@ -110,6 +111,8 @@ func (p *treeParser) word(t *table, m *node, depth int) error {
 		return err
 	case "@near":
 		return t.parseNear(m)
+	case "@search":
+		return t.parseSearch(m)
 	case "@having":
 		return t.parseHaving(m, false)
 	case "@having&":

@@ -55,6 +55,17 @@ func (w *world) load(text string) {
 			w.t.Fatal(err)
 		}
 	}
+	fulltext := func(name string, labels, props []string) {
+		ix := graph.Index{
+			Name: name, Label: labels[0], Props: props, Kind: graph.FullTextIndex, Indexed: true,
+			Text: graph.TextOptions{More: labels[1:], Analyzer: graph.DefaultAnalyzer},
+		}
+		if err := w.g.CreateIndex(ctx, ix); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	fulltext("words", []string{"Comment", "Moment"}, []string{"content"})
+	fulltext("names", []string{"User"}, []string{"name", "tag"})
 }
 
 var took = regexp.MustCompile(`"time":\d+`)

@@ -96,6 +96,7 @@ type table struct {
 	havings  *combination // over having
 	order    []orderKey
 	near     *near             // @near, or nil
+	search   *textSearch       // @search, or nil
 	casts    map[string]string // type by key
 	keys     map[string]expr   // @key
 	json     map[string]bool

@@ -16,8 +16,12 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/shard"
 )
+
+// procedures are those that a fetch calls.
+var procedures = procedure.New(nil)
 
 // shared is the directory of the tables and cases, beside the repository.
 const shared = "../../../../shared/apijson"
@@ -50,7 +54,7 @@ func (w *world) Run(ctx context.Context, q *plan.Query, params map[string]graph.
 	if err != nil {
 		return err
 	}
-	rows, err := p.Run(ctx, w.g, w.tx, exec.Env{Params: params})
+	rows, err := p.Run(ctx, w.g, w.tx, exec.Env{Params: params, Procs: procedures})
 	if err != nil {
 		return err
 	}

@@ -259,8 +259,8 @@ func (x *run) change(b *binder, label string, o *node, r *written, done map[stri
 		case m.kind == kNull || set(m):
 		case m.key == "@null" && isPut && m.kind == kString:
 			nulls = splitList(m.str())
-		case m.key == "@near":
-			return unsupported(m, "@near belongs to requests that read")
+		case m.key == "@near", m.key == "@search":
+			return unsupported(m, "%s belongs to requests that read", m.key)
 		case strings.HasPrefix(m.key, "@"):
 			if err := p.word(t, m, 1); err != nil {
 				return err

@@ -23,6 +23,12 @@ var vectorFunctions = []Function{
 		Eval: strict(fuseRanks),
 	},
 	{
+		Name: "cypher.fuse", MinArgs: 1, MaxArgs: 1, Deterministic: true, Internal: true, Result: List, Elem: List,
+		Signature:   "cypher.fuse(rows :: LIST<LIST<ANY>>) :: LIST<LIST<ANY>>",
+		Description: "Rows whose first two elements are scores or null, with the first replaced by the sum of 1 / (60 + rank) by each; rows with neither are left out.",
+		Eval:        fuseScores,
+	},
+	{
 		Name: "cypher.vectorProperty", MinArgs: 4, MaxArgs: 4, Deterministic: true, Internal: true, Result: List, Elem: Float,
 		Signature:   "cypher.vectorProperty(procedure :: STRING, entity :: NODE | RELATIONSHIP, key :: STRING, vector :: LIST<INTEGER | FLOAT>) :: LIST<FLOAT>",
 		Description: "The vector that a procedure sets a property of a node or relationship to.",
@@ -120,6 +126,38 @@ func fuseRanks(ctx *Context, args []graph.Value) (graph.Value, error) {
 		out[i] = graph.MapValue([]graph.MapEntry{
 			{Key: "item", Value: items[i].value}, {Key: "score", Value: graph.FloatValue(items[i].score)}, {Key: "ranks", Value: graph.ListValue(items[i].ranks)},
 		})
+	}
+	return graph.ListValue(out), nil
+}
+
+// fuseScores joins the ranks of rows by their first two elements by reciprocal rank fusion, as fuseRanks does. The scores are floats, or
+// null where a row is not ranked. Rows of equal scores rank in their order.
+func fuseScores(ctx *Context, args []graph.Value) (graph.Value, error) {
+	rows := args[0].List()
+	fused := make([]float64, len(rows))
+	order := make([]int32, 0, len(rows))
+	for by := range 2 {
+		if err := ctx.alive(); err != nil {
+			return null, err
+		}
+		order = order[:0]
+		for i := range rows {
+			if !rows[i].List()[by].IsNull() {
+				order = append(order, int32(i))
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(rows[b].List()[by].Float(), rows[a].List()[by].Float()) })
+		for rank, i := range order {
+			fused[i] += 1 / (60 + float64(rank+1))
+		}
+	}
+	out := make([]graph.Value, 0, len(rows))
+	for i := range rows {
+		if fused[i] > 0 {
+			row := slices.Clone(rows[i].List())
+			row[0] = graph.FloatValue(fused[i])
+			out = append(out, graph.ListValue(row))
+		}
 	}
 	return graph.ListValue(out), nil
 }

@@ -1,0 +1,147 @@
+package fetch
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/search"
+)
+
+// textSearch is @search: the rows that a full-text index finds, the highest score first.
+type textSearch struct {
+	n        *node
+	index    string
+	query    string
+	analyzer string // or "", the index's
+}
+
+// parseSearch reads {"index": "texts", "query": "quick AND fox"}, with an analyzer if the query is split by another one than the index.
+func (t *table) parseSearch(m *node) error {
+	if m.kind != kObject {
+		return illegal(m, "must be an object with index and query, was %s", m.what())
+	}
+	t.search = &textSearch{n: m}
+	for _, e := range m.members {
+		if e.kind != kString {
+			return illegal(e, "must be a string, was %s", e.what())
+		}
+		switch e.key {
+		case "index":
+			t.search.index = e.str()
+		case "query":
+			t.search.query = e.str()
+			if _, err := search.Parse(e.str()); err != nil {
+				return illegal(e, "%s", graph.AsError(err).Msg)
+			}
+		case "analyzer":
+			if _, err := search.FindAnalyzer(e.str()); err != nil {
+				return illegal(e, "%s", graph.AsError(err).Msg)
+			}
+			t.search.analyzer = e.str()
+		default:
+			return illegal(e, "@search has index, query and analyzer")
+		}
+	}
+	if t.search.index == "" || m.get("query") == nil {
+		return illegal(m, "@search needs an index and a query")
+	}
+	return nil
+}
+
+// ranked reports whether the rows come by a score.
+func (t *table) ranked() bool { return t.near != nil || t.search != nil }
+
+// checkSearch checks @search of the main table against the graph and the access rules.
+func (b *binder) checkSearch(p *part) error {
+	s := p.t.search
+	if s == nil {
+		return nil
+	}
+	if p.src.vertex == 0 || p.src.edge {
+		return unsupported(s.n, "@search belongs to a table of vertices")
+	}
+	at := s.n.get("index")
+	indexes := b.cat.Indexes()
+	i := slices.IndexFunc(indexes, func(ix graph.Index) bool { return ix.Name == s.index && ix.Kind == graph.FullTextIndex })
+	if i < 0 {
+		return notFound(at, "there is no full-text index %q", s.index)
+	}
+	ix := &indexes[i]
+	if ix.Type != "" || !slices.Contains(ix.Names(), p.t.label) {
+		return illegal(at, "the full-text index %s is not over the label %s", s.index, p.t.label)
+	}
+	for _, name := range ix.Props {
+		if p.src.denied[name] {
+			return fail(CodeNoRight, at, "the request may not read %q, which the full-text index %s is over", name, s.index)
+		}
+	}
+	b.fixed = true // the query is a constant of the program
+	return nil
+}
+
+// hits are the index's hits as rows of a vertex and its score, joined with each row of in.
+func (s *textSearch) hits(in plan.Node, vertex, score plan.Col) plan.Node {
+	options := &plan.Const{Value: graph.MapValue(nil)}
+	if s.analyzer != "" {
+		options.Value = graph.MapValue([]graph.MapEntry{{Key: "analyzer", Value: graph.StringValue(s.analyzer)}})
+	}
+	return &plan.CallProc{
+		Input: in, Proc: "db.index.fulltext.queryNodes",
+		Args:  []plan.Expr{&plan.Const{Value: graph.StringValue(s.index)}, &plan.Const{Value: graph.StringValue(s.query)}, options},
+		Yield: []plan.Yield{{Name: "node", Col: vertex}, {Name: "score", Col: score}},
+	}
+}
+
+// found keeps the rows of the main table that its @search finds. With @near beside it, the rows that either finds stay.
+func (b *binder) found(lv *level, p *part, node plan.Node) plan.Node {
+	s := p.t.search
+	score := lv.col("", graph.Float)
+	if p.src.cols == nil {
+		p.src.cols = map[string]plan.Expr{}
+	}
+	if m, ok := node.(*plan.Match); ok && p.t.near == nil {
+		if _, first := m.Input.(*plan.Unit); first { // the rows begin with the hits, not with all of the label
+			m.Input, m.Pattern.Vertices[0].Bound = s.hits(m.Input, p.src.vertex, score), true
+			p.src.cols[scoreColumn] = &plan.ColRef{Col: score}
+			return m
+		}
+	}
+	// The index is searched once for all rows from above.
+	hit := lv.col("", graph.VertexKind)
+	join := &plan.HashJoin{
+		Left: node, Right: s.hits(&plan.Unit{}, hit, score), LeftKeys: []plan.Col{p.src.vertex}, RightKeys: []plan.Col{hit}, Once: true,
+		RightCols: []plan.Col{hit, score},
+	}
+	if p.t.near == nil {
+		p.src.cols[scoreColumn] = &plan.ColRef{Col: score}
+		return join
+	}
+	join.Left = &plan.Argument{Cols: []plan.Col{p.src.vertex}}
+	return b.fused(lv, p, &plan.Apply{Input: node, Sub: join, Kind: plan.Optional, Cols: []plan.Col{score}}, score)
+}
+
+// fused joins the ranks of rows by @near and by @search, whose scores are null where the row is not ranked, by reciprocal rank fusion.
+func (b *binder) fused(lv *level, p *part, node plan.Node, text plan.Col) plan.Node {
+	near := p.src.cols[scoreColumn]
+	row := []plan.Expr{near, &plan.ColRef{Col: text}, &plan.ColRef{Col: p.src.vertex}}
+	depth := p.src.cols[depthColumn]
+	if depth != nil {
+		row = append(row, depth)
+	}
+	all, item := lv.col("", graph.List), lv.col("", graph.List)
+	vertex, score := lv.col(p.t.key, graph.VertexKind), lv.col(scoreColumn, graph.Float)
+	at := func(i int64) plan.Expr { return op(plan.Index, &plan.ColRef{Col: item}, intConst(i)) }
+	items := []plan.Item{{Col: vertex, Expr: at(2)}, {Col: score, Expr: at(0)}}
+	p.src.vertex = vertex
+	p.src.cols[scoreColumn] = &plan.ColRef{Col: score}
+	if depth != nil {
+		col := lv.col(depthColumn, graph.Int)
+		items = append(items, plan.Item{Col: col, Expr: at(3)})
+		p.src.cols[depthColumn] = &plan.ColRef{Col: col}
+	}
+	node = &plan.Aggregate{Input: node, Aggs: []plan.Agg{{Col: all, Func: "collect", Args: []plan.Expr{&plan.ListLit{Elems: row}}}}}
+	return &plan.Project{
+		Input: &plan.Unwind{Input: node, Out: item, List: call("cypher.fuse", &plan.ColRef{Col: all})}, Items: items,
+	}
+}
