@@ -208,3 +208,29 @@ func TestMembersKilled(t *testing.T) {
 	end()
 	w.check(t, ms)
 }
+
+// Each of three processes is stopped, as one that hangs is, while clients write and read. Writes and reads go on at the others; once it
+// goes on, it answers what it was asked, nothing that was acknowledged is lost, and no read misses an earlier write.
+func TestMembersStopped(t *testing.T) {
+	ms, _ := startMembers(t, 3)
+	var w writes
+	end := until(6, func(i int) { w.write(t, ms[i%3], ms[(i+1+i/3)%3]) })
+	leader := leaderOf(t, ms, 0)
+	victims := []*process{leader}
+	for _, p := range ms {
+		if p != leader {
+			victims = append(victims, p)
+		}
+	}
+	for _, p := range victims {
+		w.progress(t)
+		require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+		w.progress(t)
+		w.progress(t)
+		require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
+		p.awaitReady()
+	}
+	w.progress(t)
+	end()
+	w.check(t, ms)
+}

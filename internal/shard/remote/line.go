@@ -68,7 +68,8 @@ type caller interface {
 
 // line implements caller by streams that last.
 type line struct {
-	conn *grpc.ClientConn
+	conn  *grpc.ClientConn
+	pulse *pulse // or nil
 
 	mu    sync.Mutex
 	idle  []*talk // the last used last
@@ -77,10 +78,14 @@ type line struct {
 
 func newLine(c *grpc.ClientConn) *line { return &line{conn: c} }
 
+// newPulsedLine returns a line whose calls end when the process stops answering. The caller closes its pulse.
+func newPulsedLine(c *grpc.ClientConn) *line { return &line{conn: c, pulse: startPulse(c)} }
+
 // talk is a stream, which one call at a time has.
 type talk struct {
 	stream grpc.ClientStream
 	cancel context.CancelFunc
+	life   context.Context // of the process
 	since  time.Time
 	buf    []byte // of the call
 	got    piece
@@ -89,7 +94,16 @@ type talk struct {
 
 // NewStream implements grpc.ClientConnInterface.
 func (l *line) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	return l.conn.NewStream(ctx, desc, method, opts...)
+	ctx, life, cancel := l.pulse.lived(ctx)
+	stream, err := l.conn.NewStream(ctx, desc, method, opts...)
+	if err != nil {
+		cancel()
+		if life.Err() != nil {
+			err = errSilent
+		}
+		return nil, err
+	}
+	return &livedStream{stream, life}, nil
 }
 
 // Invoke implements grpc.ClientConnInterface.
@@ -226,7 +240,7 @@ func (c *underway) send(ctx context.Context) {
 	var streamCtx context.Context
 	if !c.used {
 		c.t = &talk{since: time.Now()}
-		streamCtx, c.t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		streamCtx, c.t.life, c.t.cancel = c.l.pulse.lived(context.WithoutCancel(ctx))
 	}
 	t := c.t
 	c.keep = context.AfterFunc(ctx, t.cancel)
@@ -253,12 +267,12 @@ func (c *underway) send(ctx context.Context) {
 func (c *underway) receive(ctx context.Context) (answered bool, err error) {
 	defer func() { answered = c.keep() && answered }() // or the stream is ended, however late
 	if c.err != nil {
-		return false, ended(ctx, c.err)
+		return false, c.t.ended(ctx, c.err)
 	}
 	t := c.t
 	body, received, err := receive(t.stream, &t.got, t.whole[:0])
 	if err != nil {
-		return false, ended(ctx, err)
+		return false, t.ended(ctx, err)
 	}
 	if cap(body) <= pieceBytes {
 		t.whole = body
@@ -279,10 +293,13 @@ func (c *underway) receive(ctx context.Context) (answered bool, err error) {
 	return true, err
 }
 
-// ended returns the error of a stream that has ended, which may be because of the call's own context.
-func ended(ctx context.Context, err error) error {
+// ended returns the error of a stream that has ended, which may be because of the call's own context or the process's life.
+func (t *talk) ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()
+	}
+	if t.life.Err() != nil {
+		return errSilent
 	}
 	if errors.Is(err, io.EOF) {
 		return status.Error(codes.Unavailable, "the stream has ended")

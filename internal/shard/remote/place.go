@@ -63,6 +63,11 @@ func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error
 		}
 		var b []byte
 		err := again(ctx, who, func(ctx context.Context) error {
+			if s.replicas > 0 { // another process can answer
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, pulseWithin)
+				defer cancel()
+			}
 			c := pb.NewPlaceServiceClient(conns[2*keepers[try%len(keepers)]])
 			try++
 			r, err := c.Shape(ctx, &pb.ShapeRequest{Graph: name, Shard: uint32(no)})

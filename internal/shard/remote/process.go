@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -26,7 +27,7 @@ type Process struct {
 	layout    shard.Layout
 	log       *slog.Logger
 	conns     []*grpc.ClientConn // by process, nil for this one
-	lines     []caller           // by process
+	lines     []*line            // by process
 	transport *transport
 	replicas  *local.Replicas
 	hints     []atomic.Int64 // by shard, the process that leads its replicas, for shards without a replica here
@@ -42,7 +43,7 @@ type Process struct {
 func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []string, more ...grpc.DialOption) (_ *Process, err error) {
 	opts.EnsureDefaults()
 	p := &Process{
-		no: no, layout: layout, log: opts.Logger, conns: make([]*grpc.ClientConn, len(addresses)), lines: make([]caller, len(addresses)),
+		no: no, layout: layout, log: opts.Logger, conns: make([]*grpc.ClientConn, len(addresses)), lines: make([]*line, len(addresses)),
 		hints: make([]atomic.Int64, layout.Shards), end: func() {},
 	}
 	defer func() {
@@ -54,10 +55,10 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 		if i == no {
 			continue
 		}
-		if p.conns[i], err = dial(a, failFast(more)...); err != nil {
+		if p.conns[i], err = dial(a, replicaDial(more)...); err != nil {
 			return nil, fmt.Errorf("process %d: %w", i, err)
 		}
-		p.lines[i] = newLine(p.conns[i])
+		p.lines[i] = newPulsedLine(p.conns[i])
 	}
 	for i := range p.hints {
 		p.hints[i].Store(int64(layout.Keepers(i)[0]))
@@ -75,9 +76,13 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 	return p, nil
 }
 
-// failFast returns options of connections that fail at once while the other process does not answer, as another one may.
-func failFast(more []grpc.DialOption) []grpc.DialOption {
-	return append([]grpc.DialOption{grpc.WithDefaultCallOptions(grpc.WaitForReady(false))}, more...)
+// replicaDial returns options of connections whose calls fail while the other process does not answer, as another one may: at once without
+// a connection, and in pulseWithin after it has dropped packets.
+func replicaDial(more []grpc.DialOption) []grpc.DialOption {
+	return append([]grpc.DialOption{
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(false)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: pulseWithin, PermitWithoutStream: true}),
+	}, more...)
 }
 
 // kept returns the shards with a number.
@@ -325,7 +330,10 @@ func (p *Process) Close() error {
 	if p.replicas != nil {
 		errs = append(errs, p.replicas.Close())
 	}
-	for _, c := range p.conns {
+	for i, c := range p.conns {
+		if l := p.lines[i]; l != nil {
+			l.pulse.close()
+		}
 		if c != nil {
 			errs = append(errs, c.Close())
 		}

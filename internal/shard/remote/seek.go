@@ -89,7 +89,7 @@ type spread struct {
 
 // kept is a process that keeps shards, as a gateway sees it.
 type kept struct {
-	caller
+	*line
 	down atomic.Int64 // until when, in Unix nanoseconds, it is asked last
 }
 

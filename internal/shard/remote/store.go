@@ -55,7 +55,7 @@ func OpenReplicas(addresses []string, replicas, near int, more ...grpc.DialOptio
 	if len(addresses) < replicas {
 		return nil, fmt.Errorf("%d processes cannot keep %d replicas of a shard", len(addresses), replicas)
 	}
-	return (&Store{addresses: addresses, replicas: replicas, near: near, more: failFast(more)}).open()
+	return (&Store{addresses: addresses, replicas: replicas, near: near, more: replicaDial(more)}).open()
 }
 
 // Discover makes a store of the processes that SRV records name; see ServicePrefix.
@@ -75,7 +75,7 @@ func (s *Store) open() (*Store, error) {
 	if s.replicas > 0 {
 		seeker := &seeker{}
 		for _, k := range s.kept[:s.replicas] { // which keep shard 0
-			seeker.processes = append(seeker.processes, k.caller)
+			seeker.processes = append(seeker.processes, k.line)
 		}
 		s.leader = seeker
 		s.maintain = pb.NewMaintainServiceClient(seeker)
@@ -96,7 +96,7 @@ func (s *Store) reachReplicas() error {
 		}
 		s.conns = append(s.conns, conn, nil)
 		s.copies = append(s.copies, pb.NewCopyServiceClient(conn))
-		s.kept = append(s.kept, &kept{caller: newLine(conn)})
+		s.kept = append(s.kept, &kept{line: newPulsedLine(conn)})
 	}
 	return nil
 }
@@ -160,6 +160,9 @@ func (s *Store) LostCalls() map[string]uint64 { return LostCalls() }
 // Close ends the connections.
 func (s *Store) Close() error {
 	var errs []error
+	for _, k := range s.kept {
+		k.pulse.close()
+	}
 	for _, c := range s.conns {
 		if c != nil {
 			errs = append(errs, c.Close())
