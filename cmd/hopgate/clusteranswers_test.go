@@ -27,8 +27,8 @@ type both struct {
 	asked int
 }
 
-func newBoth(t *testing.T) *both {
-	ss, gs := startCluster(t, 3, 2)
+func newBoth(t *testing.T, more ...string) *both {
+	ss, gs := startCluster(t, 3, 2, more...)
 	return &both{t: t, one: start(t, filepath.Join(t.TempDir(), "data"), "--shards", "3"), ss: ss, gs: gs}
 }
 
