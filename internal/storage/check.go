@@ -19,6 +19,7 @@ import (
 const (
 	FaultRecord     = "malformed record"
 	FaultChecksum   = "checksum"
+	FaultReplica    = "replica that differs"
 	FaultMirror     = "edge without its mirror"
 	FaultDangling   = "edge without an end"
 	FaultList       = "edge list"

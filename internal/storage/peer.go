@@ -45,6 +45,8 @@ type Peers interface {
 	Copy(ctx context.Context, no int, id uint64) (PeerCopy, error)
 	// CheckFiles verifies the files of shard no of a graph; see CheckFiles.
 	CheckFiles(ctx context.Context, g PartOf, no int, bad func(file string, err error)) (files, bytes uint64, err error)
+	// Compare compares the replicas of shard no in a version, and calls differ for each that is unlike most others.
+	Compare(ctx context.Context, g PartOf, no int, version uint64, differ func(replica string)) error
 }
 
 // PeerCopy is a copy of shards, one of a graph, that another process keeps. An error ends it.

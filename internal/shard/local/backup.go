@@ -458,3 +458,20 @@ func (s *Parts) CheckFiles(ctx context.Context, of storage.PartOf, bad func(file
 	})
 	return files, bytes, err
 }
+
+// compareWithin is how long a replica may take until it has the version in which it is compared with others.
+const compareWithin = 10 * time.Second
+
+// Digest returns the digest of a graph's shard in a version of a writer's epoch; see storage.Digest.
+func (s *Parts) Digest(ctx context.Context, of storage.PartOf, epoch, version uint64) (d storage.Digest, err error) {
+	err = s.use(of, func(p *Part) error {
+		limited, cancel := context.WithTimeout(ctx, compareWithin)
+		defer cancel()
+		if err := p.Part.Await(limited, epoch, version); err != nil {
+			return err
+		}
+		d, err = p.Part.Digest(ctx, epoch, version)
+		return err
+	})
+	return d, err
+}

@@ -33,6 +33,9 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 	if err == nil {
 		err = g.checkTexts(ctx, rep, o)
 	}
+	if err == nil {
+		err = s.compare(ctx, g, rep)
+	}
 	if err == nil && !s.opts.ReadOnly {
 		err = s.checkFiles(ctx, g, rep)
 	}
@@ -266,17 +269,41 @@ func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport
 		}
 		for _, c := range all {
 			rep.Files, rep.FileBytes = rep.Files+c.files, rep.FileBytes+c.bytes
-			if len(c.bad) == 0 {
-				continue
-			}
-			f := finding(rep, storage.FaultChecksum)
-			if f == nil {
-				f = &shard.CheckFinding{Kind: storage.FaultChecksum}
-				rep.Findings = append(rep.Findings, f)
-			}
-			f.Count += uint64(len(c.bad))
-			f.Examples = append(f.Examples, c.bad...)
+			note(rep, storage.FaultChecksum, c.bad)
 		}
 		return nil
 	})
+}
+
+// note adds faults that cannot be repaired to a report.
+func note(rep *shard.CheckReport, kind string, faults []string) {
+	if len(faults) == 0 {
+		return
+	}
+	f := finding(rep, kind)
+	if f == nil {
+		f = &shard.CheckFinding{Kind: kind}
+		rep.Findings = append(rep.Findings, f)
+	}
+	f.Count += uint64(len(faults))
+	f.Examples = append(f.Examples, faults...)
+}
+
+// compare compares the replicas of each shard that other processes keep, in the newest snapshot.
+func (s *Store) compare(ctx context.Context, g *Graph, rep *shard.CheckReport) error {
+	c := g.acquireBase()
+	defer g.releaseBase(c)
+	of := storage.PartOf{Name: g.name, ID: g.id, Shards: len(g.shards)}
+	for no, v := range c.views {
+		if !g.elsewhere(no) {
+			continue
+		}
+		var differ []string
+		err := s.opts.Peers.Compare(ctx, of, no, v.Version(), func(replica string) { differ = append(differ, fmt.Sprintf("shard %d, %s", no, replica)) })
+		if err != nil {
+			return err
+		}
+		note(rep, storage.FaultReplica, differ)
+	}
+	return nil
 }

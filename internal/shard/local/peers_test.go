@@ -123,6 +123,8 @@ func (w *writer) CheckFiles(ctx context.Context, g storage.PartOf, no int, bad f
 	return w.n.parts[no].CheckFiles(ctx, g, bad)
 }
 
+func (*writer) Compare(context.Context, storage.PartOf, int, uint64, func(string)) error { return nil }
+
 type copied struct {
 	*writer
 	parts *Parts

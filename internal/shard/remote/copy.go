@@ -130,6 +130,22 @@ func (c *copier) CheckFiles(ctx context.Context, r *pb.CheckFilesRequest) (*pb.C
 	return out, nil
 }
 
+// Digest implements the call.
+func (c *copier) Digest(ctx context.Context, r *pb.DigestRequest) (*pb.DigestResponse, error) {
+	if c.kept == nil {
+		return nil, toStatus(misuse("the leader keeps the only replica of its shard"))
+	}
+	parts, err := c.kept(int(r.GetShard()))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	d, err := parts.Digest(ctx, partOf(r.GetGraph()), r.GetEpoch(), r.GetVersion())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.DigestResponse{Sha256: d[:]}, nil
+}
+
 // File implements the call.
 func (c *copier) File(r *pb.FileRequest, stream grpc.ServerStreamingServer[pb.FileResponse]) (err error) {
 	f, err := c.open(r.GetCopy(), r.GetPath())
@@ -347,3 +363,6 @@ func (p *Peers) CheckFiles(ctx context.Context, g storage.PartOf, no int, bad fu
 	}
 	return a.GetFiles(), a.GetBytes(), nil
 }
+
+// Compare implements storage.Peers: a shard has one replica.
+func (*Peers) Compare(context.Context, storage.PartOf, int, uint64, func(string)) error { return nil }

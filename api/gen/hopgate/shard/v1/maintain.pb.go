@@ -700,6 +700,118 @@ func (x *CheckFilesResponse) GetBad() []*BadFile {
 	return nil
 }
 
+type DigestRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Graph         *PartOf                `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Shard         uint32                 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	Epoch         uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Version       uint64                 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DigestRequest) Reset() {
+	*x = DigestRequest{}
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DigestRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DigestRequest) ProtoMessage() {}
+
+func (x *DigestRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DigestRequest.ProtoReflect.Descriptor instead.
+func (*DigestRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DigestRequest) GetGraph() *PartOf {
+	if x != nil {
+		return x.Graph
+	}
+	return nil
+}
+
+func (x *DigestRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *DigestRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *DigestRequest) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type DigestResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sha256        []byte                 `protobuf:"bytes,1,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DigestResponse) Reset() {
+	*x = DigestResponse{}
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DigestResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DigestResponse) ProtoMessage() {}
+
+func (x *DigestResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DigestResponse.ProtoReflect.Descriptor instead.
+func (*DigestResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DigestResponse) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
 type BadFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
@@ -710,7 +822,7 @@ type BadFile struct {
 
 func (x *BadFile) Reset() {
 	*x = BadFile{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +834,7 @@ func (x *BadFile) String() string {
 func (*BadFile) ProtoMessage() {}
 
 func (x *BadFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +847,7 @@ func (x *BadFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BadFile.ProtoReflect.Descriptor instead.
 func (*BadFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BadFile) GetFile() string {
@@ -762,7 +874,7 @@ type FileRequest struct {
 
 func (x *FileRequest) Reset() {
 	*x = FileRequest{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +886,7 @@ func (x *FileRequest) String() string {
 func (*FileRequest) ProtoMessage() {}
 
 func (x *FileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,7 +899,7 @@ func (x *FileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileRequest.ProtoReflect.Descriptor instead.
 func (*FileRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FileRequest) GetCopy() uint64 {
@@ -813,7 +925,7 @@ type FileResponse struct {
 
 func (x *FileResponse) Reset() {
 	*x = FileResponse{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +937,7 @@ func (x *FileResponse) String() string {
 func (*FileResponse) ProtoMessage() {}
 
 func (x *FileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +950,7 @@ func (x *FileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileResponse.ProtoReflect.Descriptor instead.
 func (*FileResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FileResponse) GetData() []byte {
@@ -858,7 +970,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +982,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +995,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -912,7 +1024,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1036,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1049,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CheckResponse) GetStage() string {
@@ -976,7 +1088,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[15]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1100,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[15]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1113,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CheckReport) GetVertices() uint64 {
@@ -1066,7 +1178,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[16]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1190,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[16]
+	mi := &file_hopgate_shard_v1_maintain_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1203,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_shard_v1_maintain_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -1176,7 +1288,14 @@ const file_hopgate_shard_v1_maintain_proto_rawDesc = "" +
 	"\x12CheckFilesResponse\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\x04R\x05files\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12+\n" +
-	"\x03bad\x18\x03 \x03(\v2\x19.hopgate.shard.v1.BadFileR\x03bad\"3\n" +
+	"\x03bad\x18\x03 \x03(\v2\x19.hopgate.shard.v1.BadFileR\x03bad\"\x85\x01\n" +
+	"\rDigestRequest\x12.\n" +
+	"\x05graph\x18\x01 \x01(\v2\x18.hopgate.shard.v1.PartOfR\x05graph\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\rR\x05shard\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x04R\aversion\"(\n" +
+	"\x0eDigestResponse\x12\x16\n" +
+	"\x06sha256\x18\x01 \x01(\fR\x06sha256\"3\n" +
 	"\aBadFile\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\"5\n" +
@@ -1212,11 +1331,12 @@ const file_hopgate_shard_v1_maintain_proto_rawDesc = "" +
 	"\x0fMaintainService\x12Y\n" +
 	"\n" +
 	"Checkpoint\x12#.hopgate.shard.v1.CheckpointRequest\x1a$.hopgate.shard.v1.CheckpointResponse0\x01\x12J\n" +
-	"\x05Check\x12\x1e.hopgate.shard.v1.CheckRequest\x1a\x1f.hopgate.shard.v1.CheckResponse0\x012\xfa\x01\n" +
+	"\x05Check\x12\x1e.hopgate.shard.v1.CheckRequest\x1a\x1f.hopgate.shard.v1.CheckResponse0\x012\xc7\x02\n" +
 	"\vCopyService\x12I\n" +
 	"\x04Copy\x12\x1d.hopgate.shard.v1.CopyRequest\x1a\x1e.hopgate.shard.v1.CopyResponse(\x010\x01\x12W\n" +
 	"\n" +
-	"CheckFiles\x12#.hopgate.shard.v1.CheckFilesRequest\x1a$.hopgate.shard.v1.CheckFilesResponse\x12G\n" +
+	"CheckFiles\x12#.hopgate.shard.v1.CheckFilesRequest\x1a$.hopgate.shard.v1.CheckFilesResponse\x12K\n" +
+	"\x06Digest\x12\x1f.hopgate.shard.v1.DigestRequest\x1a .hopgate.shard.v1.DigestResponse\x12G\n" +
 	"\x04File\x12\x1d.hopgate.shard.v1.FileRequest\x1a\x1e.hopgate.shard.v1.FileResponse0\x01B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
@@ -1231,7 +1351,7 @@ func file_hopgate_shard_v1_maintain_proto_rawDescGZIP() []byte {
 	return file_hopgate_shard_v1_maintain_proto_rawDescData
 }
 
-var file_hopgate_shard_v1_maintain_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_hopgate_shard_v1_maintain_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_hopgate_shard_v1_maintain_proto_goTypes = []any{
 	(*CheckpointRequest)(nil),     // 0: hopgate.shard.v1.CheckpointRequest
 	(*CheckpointResponse)(nil),    // 1: hopgate.shard.v1.CheckpointResponse
@@ -1243,44 +1363,49 @@ var file_hopgate_shard_v1_maintain_proto_goTypes = []any{
 	(*Seeded)(nil),                // 7: hopgate.shard.v1.Seeded
 	(*CheckFilesRequest)(nil),     // 8: hopgate.shard.v1.CheckFilesRequest
 	(*CheckFilesResponse)(nil),    // 9: hopgate.shard.v1.CheckFilesResponse
-	(*BadFile)(nil),               // 10: hopgate.shard.v1.BadFile
-	(*FileRequest)(nil),           // 11: hopgate.shard.v1.FileRequest
-	(*FileResponse)(nil),          // 12: hopgate.shard.v1.FileResponse
-	(*CheckRequest)(nil),          // 13: hopgate.shard.v1.CheckRequest
-	(*CheckResponse)(nil),         // 14: hopgate.shard.v1.CheckResponse
-	(*CheckReport)(nil),           // 15: hopgate.shard.v1.CheckReport
-	(*CheckFinding)(nil),          // 16: hopgate.shard.v1.CheckFinding
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*PartOf)(nil),                // 18: hopgate.shard.v1.PartOf
+	(*DigestRequest)(nil),         // 10: hopgate.shard.v1.DigestRequest
+	(*DigestResponse)(nil),        // 11: hopgate.shard.v1.DigestResponse
+	(*BadFile)(nil),               // 12: hopgate.shard.v1.BadFile
+	(*FileRequest)(nil),           // 13: hopgate.shard.v1.FileRequest
+	(*FileResponse)(nil),          // 14: hopgate.shard.v1.FileResponse
+	(*CheckRequest)(nil),          // 15: hopgate.shard.v1.CheckRequest
+	(*CheckResponse)(nil),         // 16: hopgate.shard.v1.CheckResponse
+	(*CheckReport)(nil),           // 17: hopgate.shard.v1.CheckReport
+	(*CheckFinding)(nil),          // 18: hopgate.shard.v1.CheckFinding
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*PartOf)(nil),                // 20: hopgate.shard.v1.PartOf
 }
 var file_hopgate_shard_v1_maintain_proto_depIdxs = []int32{
 	2,  // 0: hopgate.shard.v1.CheckpointResponse.files:type_name -> hopgate.shard.v1.CopiedFile
-	17, // 1: hopgate.shard.v1.CheckpointResponse.taken:type_name -> google.protobuf.Timestamp
-	18, // 2: hopgate.shard.v1.CopyRequest.flush:type_name -> hopgate.shard.v1.PartOf
+	19, // 1: hopgate.shard.v1.CheckpointResponse.taken:type_name -> google.protobuf.Timestamp
+	20, // 2: hopgate.shard.v1.CopyRequest.flush:type_name -> hopgate.shard.v1.PartOf
 	4,  // 3: hopgate.shard.v1.CopyRequest.take:type_name -> hopgate.shard.v1.Take
 	5,  // 4: hopgate.shard.v1.CopyRequest.seed:type_name -> hopgate.shard.v1.Seed
-	18, // 5: hopgate.shard.v1.Take.graph:type_name -> hopgate.shard.v1.PartOf
+	20, // 5: hopgate.shard.v1.Take.graph:type_name -> hopgate.shard.v1.PartOf
 	2,  // 6: hopgate.shard.v1.CopyResponse.files:type_name -> hopgate.shard.v1.CopiedFile
 	7,  // 7: hopgate.shard.v1.CopyResponse.seed:type_name -> hopgate.shard.v1.Seeded
-	18, // 8: hopgate.shard.v1.CheckFilesRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	10, // 9: hopgate.shard.v1.CheckFilesResponse.bad:type_name -> hopgate.shard.v1.BadFile
-	15, // 10: hopgate.shard.v1.CheckResponse.report:type_name -> hopgate.shard.v1.CheckReport
-	16, // 11: hopgate.shard.v1.CheckReport.findings:type_name -> hopgate.shard.v1.CheckFinding
-	0,  // 12: hopgate.shard.v1.MaintainService.Checkpoint:input_type -> hopgate.shard.v1.CheckpointRequest
-	13, // 13: hopgate.shard.v1.MaintainService.Check:input_type -> hopgate.shard.v1.CheckRequest
-	3,  // 14: hopgate.shard.v1.CopyService.Copy:input_type -> hopgate.shard.v1.CopyRequest
-	8,  // 15: hopgate.shard.v1.CopyService.CheckFiles:input_type -> hopgate.shard.v1.CheckFilesRequest
-	11, // 16: hopgate.shard.v1.CopyService.File:input_type -> hopgate.shard.v1.FileRequest
-	1,  // 17: hopgate.shard.v1.MaintainService.Checkpoint:output_type -> hopgate.shard.v1.CheckpointResponse
-	14, // 18: hopgate.shard.v1.MaintainService.Check:output_type -> hopgate.shard.v1.CheckResponse
-	6,  // 19: hopgate.shard.v1.CopyService.Copy:output_type -> hopgate.shard.v1.CopyResponse
-	9,  // 20: hopgate.shard.v1.CopyService.CheckFiles:output_type -> hopgate.shard.v1.CheckFilesResponse
-	12, // 21: hopgate.shard.v1.CopyService.File:output_type -> hopgate.shard.v1.FileResponse
-	17, // [17:22] is the sub-list for method output_type
-	12, // [12:17] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	20, // 8: hopgate.shard.v1.CheckFilesRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	12, // 9: hopgate.shard.v1.CheckFilesResponse.bad:type_name -> hopgate.shard.v1.BadFile
+	20, // 10: hopgate.shard.v1.DigestRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	17, // 11: hopgate.shard.v1.CheckResponse.report:type_name -> hopgate.shard.v1.CheckReport
+	18, // 12: hopgate.shard.v1.CheckReport.findings:type_name -> hopgate.shard.v1.CheckFinding
+	0,  // 13: hopgate.shard.v1.MaintainService.Checkpoint:input_type -> hopgate.shard.v1.CheckpointRequest
+	15, // 14: hopgate.shard.v1.MaintainService.Check:input_type -> hopgate.shard.v1.CheckRequest
+	3,  // 15: hopgate.shard.v1.CopyService.Copy:input_type -> hopgate.shard.v1.CopyRequest
+	8,  // 16: hopgate.shard.v1.CopyService.CheckFiles:input_type -> hopgate.shard.v1.CheckFilesRequest
+	10, // 17: hopgate.shard.v1.CopyService.Digest:input_type -> hopgate.shard.v1.DigestRequest
+	13, // 18: hopgate.shard.v1.CopyService.File:input_type -> hopgate.shard.v1.FileRequest
+	1,  // 19: hopgate.shard.v1.MaintainService.Checkpoint:output_type -> hopgate.shard.v1.CheckpointResponse
+	16, // 20: hopgate.shard.v1.MaintainService.Check:output_type -> hopgate.shard.v1.CheckResponse
+	6,  // 21: hopgate.shard.v1.CopyService.Copy:output_type -> hopgate.shard.v1.CopyResponse
+	9,  // 22: hopgate.shard.v1.CopyService.CheckFiles:output_type -> hopgate.shard.v1.CheckFilesResponse
+	11, // 23: hopgate.shard.v1.CopyService.Digest:output_type -> hopgate.shard.v1.DigestResponse
+	14, // 24: hopgate.shard.v1.CopyService.File:output_type -> hopgate.shard.v1.FileResponse
+	19, // [19:25] is the sub-list for method output_type
+	13, // [13:19] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_maintain_proto_init() }
@@ -1302,7 +1427,7 @@ func file_hopgate_shard_v1_maintain_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_maintain_proto_rawDesc), len(file_hopgate_shard_v1_maintain_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -176,6 +176,7 @@ var MaintainService_ServiceDesc = grpc.ServiceDesc{
 const (
 	CopyService_Copy_FullMethodName       = "/hopgate.shard.v1.CopyService/Copy"
 	CopyService_CheckFiles_FullMethodName = "/hopgate.shard.v1.CopyService/CheckFiles"
+	CopyService_Digest_FullMethodName     = "/hopgate.shard.v1.CopyService/Digest"
 	CopyService_File_FullMethodName       = "/hopgate.shard.v1.CopyService/File"
 )
 
@@ -190,6 +191,8 @@ type CopyServiceClient interface {
 	Copy(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CopyRequest, CopyResponse], error)
 	// CheckFiles verifies the checksums of what is on disk.
 	CheckFiles(ctx context.Context, in *CheckFilesRequest, opts ...grpc.CallOption) (*CheckFilesResponse, error)
+	// Digest returns a digest of all records of a shard in a version, the same at each process that keeps it.
+	Digest(ctx context.Context, in *DigestRequest, opts ...grpc.CallOption) (*DigestResponse, error)
 	File(ctx context.Context, in *FileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FileResponse], error)
 }
 
@@ -218,6 +221,16 @@ func (c *copyServiceClient) CheckFiles(ctx context.Context, in *CheckFilesReques
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CheckFilesResponse)
 	err := c.cc.Invoke(ctx, CopyService_CheckFiles_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *copyServiceClient) Digest(ctx context.Context, in *DigestRequest, opts ...grpc.CallOption) (*DigestResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DigestResponse)
+	err := c.cc.Invoke(ctx, CopyService_Digest_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -254,6 +267,8 @@ type CopyServiceServer interface {
 	Copy(grpc.BidiStreamingServer[CopyRequest, CopyResponse]) error
 	// CheckFiles verifies the checksums of what is on disk.
 	CheckFiles(context.Context, *CheckFilesRequest) (*CheckFilesResponse, error)
+	// Digest returns a digest of all records of a shard in a version, the same at each process that keeps it.
+	Digest(context.Context, *DigestRequest) (*DigestResponse, error)
 	File(*FileRequest, grpc.ServerStreamingServer[FileResponse]) error
 	mustEmbedUnimplementedCopyServiceServer()
 }
@@ -270,6 +285,9 @@ func (UnimplementedCopyServiceServer) Copy(grpc.BidiStreamingServer[CopyRequest,
 }
 func (UnimplementedCopyServiceServer) CheckFiles(context.Context, *CheckFilesRequest) (*CheckFilesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckFiles not implemented")
+}
+func (UnimplementedCopyServiceServer) Digest(context.Context, *DigestRequest) (*DigestResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Digest not implemented")
 }
 func (UnimplementedCopyServiceServer) File(*FileRequest, grpc.ServerStreamingServer[FileResponse]) error {
 	return status.Error(codes.Unimplemented, "method File not implemented")
@@ -320,6 +338,24 @@ func _CopyService_CheckFiles_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CopyService_Digest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DigestRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CopyServiceServer).Digest(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CopyService_Digest_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CopyServiceServer).Digest(ctx, req.(*DigestRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CopyService_File_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(FileRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -341,6 +377,10 @@ var CopyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CheckFiles",
 			Handler:    _CopyService_CheckFiles_Handler,
+		},
+		{
+			MethodName: "Digest",
+			Handler:    _CopyService_Digest_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

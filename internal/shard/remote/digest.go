@@ -1,0 +1,54 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Compare implements storage.Peers: each process computes the digest of its replica, side by side. Those that do not answer are
+// logged. Without a majority of equal digests, all differ.
+func (g *groups) Compare(ctx context.Context, of storage.PartOf, no int, version uint64, differ func(replica string)) error {
+	keepers := g.p.layout.Keepers(no)
+	digests, errs := make([]storage.Digest, len(keepers)), make([]error, len(keepers))
+	var asked sync.WaitGroup
+	for i, to := range keepers {
+		asked.Go(func() { digests[i], errs[i] = g.digest(ctx, to, of, no, version) })
+	}
+	asked.Wait()
+	same, answers := map[storage.Digest]int{}, 0
+	for i, to := range keepers {
+		if errs[i] != nil {
+			g.p.log.Warn("a replica is not compared", slog.Int("replica", to), slog.Int("group", no), slog.Any("error", errs[i]))
+			continue
+		}
+		same[digests[i]]++
+		answers++
+	}
+	for i, to := range keepers {
+		if n := same[digests[i]]; errs[i] == nil && 2*n <= answers {
+			differ(fmt.Sprintf("process %d: version %d is that of %d of %d replicas", to, version, n, answers))
+		}
+	}
+	return ctx.Err()
+}
+
+// digest returns the digest of a process's replica.
+func (g *groups) digest(ctx context.Context, to int, of storage.PartOf, no int, version uint64) (d storage.Digest, err error) {
+	if to == g.p.no {
+		return g.p.replicas.Parts(no).Digest(ctx, of, g.epoch, version)
+	}
+	a, err := pb.NewCopyServiceClient(g.p.conns[to]).Digest(ctx, &pb.DigestRequest{Graph: toPartOf(of), Shard: uint32(no), Epoch: g.epoch, Version: version})
+	if err != nil {
+		err, _ = fromStatus(ctx, fmt.Sprintf("process %d", to), err)
+		return d, err
+	}
+	if copy(d[:], a.GetSha256()) != len(d) {
+		return d, errCodec
+	}
+	return d, nil
+}
