@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"sync/atomic"
+
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
@@ -12,6 +14,9 @@ const (
 	// listCredit is how many lists of a block readers fetch elsewhere before the block is loaded: one load costs about
 	// as much as some hundreds of fetches. When a load pushes others out it must have earned more.
 	listCredit, listCreditCrowded = 64, 8192
+	// manyLists is how many lists of one block a reader wants at once for a load to pay by itself. Other loads are spread over readers:
+	// each may load one block, and one more for so many lists that it finds elsewhere, so that none waits for all blocks of a cold cache.
+	manyLists = 1024
 	// mostListEntries is the size of an overlay from which on a segment is dropped.
 	mostListEntries = 1 << 14
 )
@@ -164,6 +169,8 @@ type ListView struct {
 	vertices uint64
 	pin      pin
 	reads    *graph.Reads
+	// elsewhere counts the lists that had to be found elsewhere, less manyLists for each load.
+	elsewhere atomic.Int64
 }
 
 // Open lets a view read at sequence seq, when so many local ids had been given out, filling the cache from src, which
@@ -171,6 +178,7 @@ type ListView struct {
 // these to the caller. Slices that come out of the view are valid until Close.
 func (l *Lists) Open(v *ListView, seq, vertices uint64, src ListSource, touched *Touched) {
 	v.lists, v.seq, v.vertices, v.src, v.touched, v.reads = l, seq, vertices, src, touched, nil
+	v.elsewhere.Store(manyLists)
 	l.cache.lists.enter(&v.pin)
 }
 
@@ -209,10 +217,19 @@ func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir 
 	}
 	n.block(seg != nil)
 	v.reads.Block(seg != nil)
-	if v.src == nil || !s.due(c, wanted, listCredit, listCreditCrowded) {
+	if v.src == nil || !s.due(c, wanted, listCredit, listCreditCrowded) || seg == nil && !v.spends(wanted) {
 		return seg, nil
 	}
 	return v.segmentSlow(s, typ, dir, block, want)
+}
+
+// spends reports whether the view may load a block from which it wants so many lists.
+func (v *ListView) spends(wanted int) bool {
+	if wanted >= manyLists || v.elsewhere.Add(int64(wanted)-manyLists) >= 0 {
+		return true
+	}
+	v.elsewhere.Add(manyLists)
+	return false
 }
 
 // segmentSlow loads a block, adds to it what is wanted and missing, or merges its overlay into it.

@@ -163,6 +163,11 @@ func BenchmarkLists(b *testing.B) {
 		l.Open(&v, 1, benchVertices, g, nil)
 		var c Cursor
 		v.Cursor(&c, 1, graph.Out, Want{})
+		for id := graph.VertexID(0); id < benchVertices; id += ListBlock {
+			if ok, err := c.Seek(id, ListBlock); !ok {
+				b.Fatal(err)
+			}
+		}
 		n := 0
 		for b.Loop() {
 			for i := 0; i < len(sources); {

@@ -203,3 +203,43 @@ func TestPack(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadsAreSpread asks for a few lists of each block: a view loads one block, and one more for each manyLists lists that it finds
+// elsewhere, and as many views as there are blocks load all. One that wants many lists of a block loads it in any case.
+func TestLoadsAreSpread(t *testing.T) {
+	const blocks = 8
+	rnd := rand.New(rand.NewPCG(2, 9))
+	g := newMirrored(rnd, New(Options{Budget: 64 << 20}), 1, blocks*ListBlock, 20000)
+	// ask wants n lists of each block and returns how many blocks are decoded.
+	ask := func(n int) (decoded int) {
+		v := g.views(1, nil)[0]
+		defer v.Close()
+		var c Cursor
+		v.Cursor(&c, 1, graph.Out, Want{})
+		for b := range uint64(blocks) {
+			if _, err := c.Seek(graph.MakeVertexID(0, b*ListBlock), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held, _, _ := v.Held(nil, 1, graph.Out, &Want{})
+		for _, ok := range held {
+			if ok {
+				decoded++
+			}
+		}
+		return decoded
+	}
+	const few = manyLists / 4
+	for loaded := 0; loaded < blocks; {
+		before := loaded
+		missing := blocks - before
+		loaded = ask(few)
+		if most := before + 1 + missing*few/manyLists; loaded <= before || loaded > most {
+			t.Fatalf("%d blocks after %d, want at most %d", loaded, before, most)
+		}
+	}
+	g = newMirrored(rnd, New(Options{Budget: 64 << 20}), 1, blocks*ListBlock, 20000)
+	if n := ask(manyLists); n != blocks {
+		t.Fatalf("%d blocks, want all", n)
+	}
+}
