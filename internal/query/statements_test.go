@@ -14,7 +14,8 @@ import (
 )
 
 // TestStatements runs the statements of testdata/statements over each store and prints the columns and the rows, sorted unless the
-// case says ordered, or the error. Arguments of a case are parameters: numbers, or else strings. Each file begins with an empty graph.
+// case says ordered, or the error; the command explain prints a plan. Arguments of a case are parameters: numbers, or else strings.
+// Each file begins with an empty graph.
 func TestStatements(t *testing.T) {
 	overStores(t, Options{ImportDir: "testdata/import"}, func(t *testing.T, e *Engine) {
 		datadriven.Walk(t, "testdata/statements", func(t *testing.T, path string) {
@@ -32,10 +33,31 @@ func TestStatements(t *testing.T) {
 						req.Params[a.Key] = graph.StringValue(a.Vals[0])
 					}
 				}
+				if d.Cmd == "explain" {
+					return e.showPlan(t, req)
+				}
 				return e.show(req, d.HasArg("ordered"))
 			})
 		})
 	})
+}
+
+// showPlan prints the operators of a statement.
+func (e *Engine) showPlan(t *testing.T, req Request) string {
+	req.Statement = "EXPLAIN " + req.Statement
+	res, err := e.Query(context.Background(), req)
+	require.NoError(t, err)
+	defer res.Close()
+	var b strings.Builder
+	var tree func(n *PlanNode, depth int)
+	tree = func(n *PlanNode, depth int) {
+		b.WriteString(strings.TrimRight(strings.Repeat("  ", depth)+n.Operator+" "+n.Args, " ") + "\n")
+		for _, c := range n.Children {
+			tree(c, depth+1)
+		}
+	}
+	tree(res.Summary().Plan, 0)
+	return b.String()
 }
 
 // show runs a statement and prints its result.

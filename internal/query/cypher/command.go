@@ -132,6 +132,11 @@ func (b *binder) commandOf(body ast.Body) Command {
 				}
 			}
 		}
+		for at, name := range c.With {
+			if slices.Contains(c.Schema.Properties, name) || slices.Contains(c.With[:at], name) {
+				b.fail(graph.SyntaxError("UnexpectedSyntax", c.Schema.Pos, "the index names the property %s twice", name))
+			}
+		}
 		i := b.index(schema)
 		i.Name, i.Kind, i.Indexed = c.Name, kind, kind != graph.VectorIndex
 		i.Text.More = more

@@ -22,7 +22,7 @@ const (
 	IndexVector
 )
 
-// CreateIndex is CREATE [kind] INDEX [name] [IF NOT EXISTS] FOR … ON … [OPTIONS map], and CREATE INDEX ON :Label(property).
+// CreateIndex is CREATE [kind] INDEX [name] [IF NOT EXISTS] FOR … ON … [WITH […]] [OPTIONS map], and CREATE INDEX ON :Label(property).
 type CreateIndex struct {
 	At
 	Name        string     // or empty: a name is generated
@@ -30,7 +30,8 @@ type CreateIndex struct {
 	Kind        IndexKind
 	IfNotExists bool
 	Schema      *Schema
-	Options     Expr // *MapLit, *Parameter or nil
+	With        []string // of a vector index: the properties that searches may have conditions on
+	Options     Expr     // *MapLit, *Parameter or nil
 }
 
 // DropIndex is DROP INDEX name [IF EXISTS], or DROP INDEX ON :Label(property), which has no name but a schema.

@@ -9,6 +9,13 @@ func (p *printer) command(b Body) {
 		p.schemaPattern(c.Schema)
 		p.put(" ON ")
 		p.indexed(c)
+		if c.With != nil {
+			with := *c.Schema
+			with.Properties = c.With
+			p.put(" WITH [")
+			p.properties(&with)
+			p.put("]")
+		}
 		p.options(c.Options)
 	case *DropIndex:
 		p.put("DROP INDEX ")

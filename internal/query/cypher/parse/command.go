@@ -219,6 +219,11 @@ func (p *parser) createIndex(at ast.At, kind ast.IndexKind) ast.Body {
 	default:
 		c.Schema.Properties = []string{p.schemaProperty(c.Schema)}
 	}
+	if kind == ast.IndexVector && p.take("WITH") {
+		p.needSign("[")
+		c.With = commas(p, func() string { return p.schemaProperty(c.Schema) })
+		p.needSign("]")
+	}
 	c.Options = p.options()
 	return c
 }
