@@ -6,9 +6,9 @@ import (
 
 // store is one layout of the data on disk. People and comments have the numbers of data.
 type store interface {
-	// step replaces an ascending set of people by the people whom they know.
+	// step replaces an ascending set of people by the people they know.
 	step(from []int) ([]int, error)
-	// names reads name and age of the people whom p knows, and returns the sum of their sizes.
+	// names reads name and age of the people p knows, and returns the sum of their sizes.
 	names(p int) (int, error)
 	// texts reads the texts of comments and returns the sum of their sizes.
 	texts(cs []int) (int, error)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// dense is the number of vertices of the dense graph, each of which has an edge to every other.
+// dense is the number of vertices of the dense graph, where each vertex has an edge to every other.
 const dense = 200
 
 const mapping = `version: 1

@@ -95,7 +95,7 @@ type Group struct {
 	lease     lease
 	// transferred end once the replica leads no more, or once raft has given the transfer up.
 	transferred []func(error)
-	// proven is a snapshot of which the log has the last entry, which is therefore committed.
+	// proven is a snapshot whose last entry is in the log, and therefore committed.
 	proven Snapshot
 	fault  error
 }
@@ -183,7 +183,7 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 			CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, Logger: raftLogger{o.Logger},
 		})
 		if err == nil && len(o.Members) == 1 {
-			err = g.node.Campaign() // there is nobody to wait for
+			err = g.node.Campaign() // no other member votes
 		}
 		return err
 	})

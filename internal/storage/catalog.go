@@ -360,14 +360,14 @@ func (c *Catalog) NewIndexID() (graph.IndexID, error) {
 	return id, err
 }
 
-func indexKey(id graph.IndexID) []byte { return keys.AppendNumbered(nil, keys.IndexDef, uint32(id)) }
+func IndexKey(id graph.IndexID) []byte { return keys.AppendNumbered(nil, keys.IndexDef, uint32(id)) }
 
 // PutIndex writes the definition of an index, new or changed.
 func (c *Catalog) PutIndex(ix graph.Index) error {
 	return c.change(func(st *catalog, b *pebble.Batch) error {
 		st.version++
 		st.put(ix)
-		return b.Set(indexKey(ix.ID), appendIndex(nil, ix), nil)
+		return b.Set(IndexKey(ix.ID), appendIndex(nil, ix), nil)
 	})
 }
 
@@ -399,7 +399,7 @@ func (c *Catalog) DropIndex(ix graph.Index) error {
 		st.dropped = append(slices.Clip(st.dropped), ix.ID)
 		record := appendIndex(nil, ix)
 		record[0] |= indexDropped
-		return b.Set(indexKey(ix.ID), record, nil)
+		return b.Set(IndexKey(ix.ID), record, nil)
 	})
 }
 
@@ -410,7 +410,7 @@ func (c *Catalog) Dropped() []graph.IndexID { return c.state.Load().dropped }
 func (c *Catalog) RemoveIndex(id graph.IndexID) error {
 	return c.change(func(st *catalog, b *pebble.Batch) error {
 		st.dropped = slices.DeleteFunc(slices.Clone(st.dropped), func(o graph.IndexID) bool { return o == id })
-		return errors.Join(b.Delete(indexKey(id), nil), b.Delete(indexMarkKey(id), nil))
+		return errors.Join(b.Delete(IndexKey(id), nil), b.Delete(indexMarkKey(id), nil))
 	})
 }
 
@@ -420,7 +420,7 @@ func indexMarkKey(id graph.IndexID) []byte {
 
 // IndexMark returns the vertex from which the building of an index goes on.
 func (c *Catalog) IndexMark(id graph.IndexID) (graph.VertexID, error) {
-	n, err := readNumber(c.shard.graph.Live(), indexMarkKey(id))
+	n, err := ReadNumber(c.shard.graph.Live(), indexMarkKey(id))
 	return graph.VertexID(n), err
 }
 
@@ -557,4 +557,10 @@ func (s *Shard) ClearIndex(id graph.IndexID) error {
 		delete(s.sketches, id)
 	}
 	return err
+}
+
+// Announced reports whether vertices with a label set may have a property.
+func (c *Catalog) Announced(set graph.LabelSet, prop graph.PropID) bool {
+	_, ok := c.state.Load().present[presence{set, prop}]
+	return ok
 }

@@ -1,7 +1,12 @@
 package storage
 
 import (
+	"context"
 	"errors"
+	"path"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // Checkpoint makes a copy of the shard in a directory that does not exist yet, of hard links where they can be, with all
@@ -20,3 +25,50 @@ const (
 	graphDir  = "graph"
 	valuesDir = "values"
 )
+
+// CheckFiles reads every block of the tables and blob files of a shard's copy, see Shard.Checkpoint, from disk, and calls
+// bad for each file whose checksums are wrong.
+func CheckFiles(ctx context.Context, o *Options, dir string, bad func(file string, err error)) (files, bytes uint64, err error) {
+	fs := o.FS
+	for _, store := range []string{graphDir, valuesDir} {
+		at := fs.PathJoin(dir, store)
+		names, err := fs.List(at)
+		if err != nil {
+			return files, bytes, err
+		}
+		slices.Sort(names)
+		blobs, faults := false, false
+		for _, name := range names {
+			if err := kv.Alive(ctx); err != nil {
+				return files, bytes, err
+			}
+			ext := path.Ext(name)
+			if ext != ".sst" && ext != ".blob" {
+				continue
+			}
+			info, err := fs.Stat(fs.PathJoin(at, name))
+			if err != nil {
+				return files, bytes, err
+			}
+			files, bytes = files+1, bytes+uint64(info.Size())
+			if ext == ".blob" {
+				blobs = true
+				continue
+			}
+			if err := kv.CheckTable(ctx, fs, fs.PathJoin(at, name)); err != nil {
+				faults = true
+				bad(path.Join(store, name), err)
+			}
+		}
+		// Blocks of blob files are found through the tables that refer to them.
+		if blobs && !faults {
+			if err := kv.ReadAll(ctx, o.instance(nil), at); err != nil {
+				if !kv.IsDamage(err) {
+					return files, bytes, err
+				}
+				bad(store, kv.Locate(err))
+			}
+		}
+	}
+	return files, bytes, nil
+}

@@ -78,7 +78,7 @@ func Commit(ws []*Writer, ids []CommitID, intents *uint64) (wait func() error, e
 		return nil, err
 	}
 	waits := make([]func() error, len(touched))
-	err = together(touched, func(i int) (err error) {
+	err = eachWriter(touched, func(i int) (err error) {
 		waits[i], err = touched[i].apply()
 		return err
 	})
@@ -97,9 +97,9 @@ func Commit(ws []*Writer, ids []CommitID, intents *uint64) (wait func() error, e
 	}, nil
 }
 
-// together calls f for each of some writers. Calls for shards of other processes, each of which takes a round trip and a sync,
+// eachWriter calls f for each of some writers. Calls for shards of other processes, each of which takes a round trip and a sync,
 // run at the same time.
-func together(ws []*Writer, f func(i int) error) error {
+func eachWriter(ws []*Writer, f func(i int) error) error {
 	errs := make([]error, len(ws))
 	var others sync.WaitGroup
 	for i, w := range ws {
@@ -182,7 +182,7 @@ func (s *Shard) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err 
 // commitLarge makes the large values durable before anything refers to them.
 func commitLarge(ws []*Writer) error {
 	waits := make([]func() error, len(ws))
-	err := together(ws, func(i int) (err error) {
+	err := eachWriter(ws, func(i int) (err error) {
 		waits[i], err = ws[i].applyLarge()
 		return err
 	})
@@ -317,7 +317,7 @@ func (s *Shard) dropEnded(b *pebble.Batch) error {
 func Recover(shards []*Shard) (intents uint64, err error) {
 	applied := make([]uint64, len(shards))
 	for i, s := range shards {
-		if applied[i], err = readNumber(s.graph.Live(), keys.MetaKey(keys.MetaIntent)); err != nil {
+		if applied[i], err = ReadNumber(s.graph.Live(), keys.MetaKey(keys.MetaIntent)); err != nil {
 			return 0, err
 		}
 		intents = max(intents, applied[i])

@@ -39,7 +39,7 @@ type compactor struct {
 	// these groups.
 	compacted []compactedChunk
 	groups    []byte
-	// skips leaves the lists of chunks alone that have groups or many other delta edges, of which left says that there were some; sparse
+	// skips leaves the lists of chunks alone that have groups or many other delta edges, and left then says that it has left some; sparse
 	// is the last chunk that has not.
 	skips, left bool
 	sparse      listChunk
@@ -244,7 +244,7 @@ func (f *compactor) compactList(l *listCursor, local uint64) error {
 		}
 		return nil
 	})
-	resize(f.resized, t, dir, old, old+change)
+	ResizeList(f.resized, t, dir, old, old+change)
 	if errors.Is(err, errStop) {
 		return f.compactSegments(l, m, t, dir, local, old+change)
 	}
@@ -509,20 +509,20 @@ func (f *compactor) compactColumn(p graph.PropID, grid uint64, delta []deltaCell
 	none := func(uint64) ([]byte, error) { return nil, nil }
 	for {
 		local := base + uint64(cs.Len())
-		if local == base+gridRows {
+		if local == base+GridRows {
 			break
 		}
 		first, last, ok, err := f.r.chunkAt(c, p, local)
 		if err != nil {
 			return err
 		}
-		if !ok || first >= base+gridRows {
-			if err := put(base+gridRows, none); err != nil {
+		if !ok || first >= base+GridRows {
+			if err := put(base+GridRows, none); err != nil {
 				return err
 			}
 			break
 		}
-		if first < local || last >= base+gridRows {
+		if first < local || last >= base+GridRows {
 			return kv.Corrupt("column chunk", c.key(), codec.ErrColumn)
 		}
 		if err := put(first, none); err != nil {

@@ -67,8 +67,8 @@ func (c Count) compare(d Count) int {
 	)
 }
 
-// appendKey appends the key of the counter's record.
-func (c Count) appendKey(dst []byte) []byte {
+// AppendKey appends the key of the counter's record.
+func (c Count) AppendKey(dst []byte) []byte {
 	a, b := uint32(c.Label), uint32(c.Type)
 	switch c.Kind {
 	case CountProp:
@@ -91,7 +91,7 @@ func parseCount(k []byte) Count {
 	return Count{Kind: kind, Label: graph.LabelID(a), Type: graph.TypeID(b)}
 }
 
-func readCounters(r pebble.Reader) (Counters, error) {
+func ReadCounters(r pebble.Reader) (Counters, error) {
 	cs := Counters{}
 	err := kv.Scan(r, keys.Counter, func(k, v []byte) error {
 		n, size := binary.Varint(v)
@@ -120,7 +120,7 @@ func (cs Counters) add(b *pebble.Batch, delta map[Count]int64) (Counters, error)
 			now = slices.Insert(now, i, Counter{Count: c})
 		}
 		now[i].N += d
-		key, value = c.appendKey(key[:0]), binary.AppendVarint(value[:0], now[i].N)
+		key, value = c.AppendKey(key[:0]), binary.AppendVarint(value[:0], now[i].N)
 		var err error
 		if now[i].N == 0 {
 			now = slices.Delete(now, i, i+1)

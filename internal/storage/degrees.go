@@ -39,9 +39,9 @@ func (ds Degrees) add(b *pebble.Batch, delta map[Degree]int64) (Degrees, error) 
 		var err error
 		if n = now[d]; n == 0 {
 			delete(now, d)
-			err = b.Delete(d.key(), nil)
+			err = b.Delete(d.Key(), nil)
 		} else {
-			err = b.Set(d.key(), binary.AppendVarint(nil, n), nil)
+			err = b.Set(d.Key(), binary.AppendVarint(nil, n), nil)
 		}
 		if err != nil {
 			return now, err
@@ -50,12 +50,12 @@ func (ds Degrees) add(b *pebble.Batch, delta map[Degree]int64) (Degrees, error) 
 	return now, nil
 }
 
-func (d Degree) key() []byte {
+func (d Degree) Key() []byte {
 	return keys.AppendNumbered(nil, keys.Degree, uint32(d.Type), byte(d.Dir), d.Power)
 }
 
-// resize counts a list that had old edges and has now.
-func resize(delta map[Degree]int64, t graph.TypeID, dir graph.Direction, old, now int) {
+// ResizeList counts a list that had old edges and has now.
+func ResizeList(delta map[Degree]int64, t graph.TypeID, dir graph.Direction, old, now int) {
 	from, to := bits.Len(uint(old)), bits.Len(uint(now))
 	if from == to {
 		return
@@ -71,7 +71,7 @@ func resize(delta map[Degree]int64, t graph.TypeID, dir graph.Direction, old, no
 func readDegrees(r pebble.Reader) (Degrees, error) {
 	d := Degrees{}
 	err := kv.Scan(r, keys.Degree, func(k, v []byte) error {
-		bar, n, err := parseDegree(k, v)
+		bar, n, err := ParseDegree(k, v)
 		if err != nil {
 			return kv.Corrupt("degree histogram", k, err)
 		}
@@ -81,7 +81,7 @@ func readDegrees(r pebble.Reader) (Degrees, error) {
 	return d, err
 }
 
-func parseDegree(k, v []byte) (d Degree, n int64, err error) {
+func ParseDegree(k, v []byte) (d Degree, n int64, err error) {
 	n, size := binary.Varint(v)
 	if len(k) != 7 || size <= 0 {
 		return d, 0, codec.ErrRecord
@@ -103,7 +103,7 @@ func (s *Shard) countDegrees(r pebble.Reader) error {
 			return kv.Corrupt("edge list", k, codec.ErrRecord)
 		}
 		t, dir, _ := keys.List(k)
-		resize(d, t, dir, 0, int(total))
+		ResizeList(d, t, dir, 0, int(total))
 		return nil
 	})
 	if err != nil || len(d) == 0 {
@@ -116,7 +116,7 @@ func (s *Shard) countDegrees(r pebble.Reader) error {
 	return s.put(func(b *pebble.Batch) error {
 		var errs []error
 		for bar, n := range d {
-			errs = append(errs, b.Set(bar.key(), binary.AppendVarint(nil, n), nil))
+			errs = append(errs, b.Set(bar.Key(), binary.AppendVarint(nil, n), nil))
 		}
 		return errors.Join(errs...)
 	})

@@ -30,7 +30,7 @@ func (p *Part) Digest(ctx context.Context, epoch, version uint64) (d Digest, err
 	if err := kv.ScanRange(v.graph, kv.AppliedEnd, nil, w.record); err != nil {
 		return d, err
 	}
-	next, err := readNumber(v.graph, keys.MetaKey(keys.MetaNextValue))
+	next, err := ReadNumber(v.graph, keys.MetaKey(keys.MetaNextValue))
 	if err != nil {
 		return d, err
 	}

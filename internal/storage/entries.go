@@ -29,7 +29,7 @@ const (
 // Owner is the vertex or edge that an index entry leads to.
 type Owner = graph.IndexOwner
 
-func appendOwner(dst []byte, o Owner) []byte {
+func AppendOwner(dst []byte, o Owner) []byte {
 	dst = keys.AppendLocal(dst, o.Vertex.Local())
 	if o.IsEdge {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(o.Dst))
@@ -38,7 +38,7 @@ func appendOwner(dst []byte, o Owner) []byte {
 	return dst
 }
 
-func (v *View) owner(key, b []byte) (Owner, error) {
+func (v *View) Owner(key, b []byte) (Owner, error) {
 	if len(b) != ownerVertex && len(b) != ownerEdge {
 		return Owner{}, kv.Corrupt("index entry", key, codec.ErrRecord)
 	}
@@ -84,7 +84,7 @@ func (w *Writer) entryKey(ix graph.IndexID, tuple []byte, plain bool, o Owner) [
 func (w *Writer) PutEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) {
 	w.entries = true
 	k := w.entryKey(ix, tuple, plain, o)
-	w.buf = appendOwner(w.buf[:0], o)
+	w.buf = AppendOwner(w.buf[:0], o)
 	w.over.put(k, w.buf, false)
 	sk := w.sketches[ix]
 	if sk == nil {
@@ -121,7 +121,7 @@ func (v *View) Lookup(ix graph.IndexID, tuple []byte) (o Owner, ok bool, err err
 	if !ok {
 		return o, false, nil
 	}
-	o, err = v.owner(key, b)
+	o, err = v.Owner(key, b)
 	return o, err == nil, err
 }
 
@@ -145,7 +145,7 @@ func (v *View) Seek(ctx context.Context, ix graph.IndexID, tuples [][]byte, f fu
 			if err != nil {
 				return kv.Fault("seek in an index", err)
 			}
-			o, err := v.owner(c.key(), b)
+			o, err := v.Owner(c.key(), b)
 			if err != nil {
 				return err
 			}
@@ -191,7 +191,7 @@ func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, 
 		if err != nil {
 			return kv.Fault("walk an index", err)
 		}
-		o, err := v.owner(k, b)
+		o, err := v.Owner(k, b)
 		if err != nil {
 			return err
 		}
@@ -255,7 +255,7 @@ func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper 
 	return slices.Clip(lower), upper, bytes.Compare(lower, upper) >= 0
 }
 
-// durationBounds is RangeBounds of durations, of which only equal ones are known to be >= or <= one another: openCypher orders
+// durationBounds is RangeBounds of durations. Only equal durations are known to be >= or <= each other: openCypher orders
 // them for ORDER BY alone.
 func durationBounds(lo, hi graph.Value, open bool) (lower, upper []byte, empty bool) {
 	if lo.IsNull() {

@@ -146,12 +146,12 @@ func (b *Bulk) Column(p graph.PropID, values []graph.Value) (BulkColumn, error) 
 	return c, nil
 }
 
-// Vertices returns out n new consecutive local ids, of which it returns the first, to vertices with these labels. The
+// Vertices reserves n new consecutive local ids for vertices with these labels and returns the first. The
 // columns have n rows each.
 func (b *Bulk) Vertices(n int, set graph.LabelSet, labels []graph.LabelID, cols []BulkColumn) (first uint64, err error) {
 	w := b.w
 	first = w.shard.nextVertex.Add(uint64(n)) - uint64(n)
-	changed := VertexRange{First: first, N: n, Props: []graph.PropID{labelSetProp}}
+	changed := VertexRange{First: first, N: n, Props: []graph.PropID{LabelSetProp}}
 	if err := b.labelSets(first, n, set); err != nil {
 		return first, err
 	}
@@ -183,11 +183,11 @@ func (b *Bulk) labelSets(first uint64, n int, set graph.LabelSet) error {
 	cell, _ := keys.AppendCell(nil, graph.IntValue(int64(set)))
 	r := &b.records[0]
 	return eachCell(first, n, func(local uint64, _, rows int) error {
-		if rows < gridRows {
-			return b.fill(labelSetProp, local, rows, func(int) []byte { return cell })
+		if rows < GridRows {
+			return b.fill(LabelSetProp, local, rows, func(int) []byte { return cell })
 		}
 		r.add()
-		r.buf = keys.AppendChunk(r.buf, labelSetProp, local+uint64(rows)-1)
+		r.buf = keys.AppendChunk(r.buf, LabelSetProp, local+uint64(rows)-1)
 		r.value()
 		r.buf = binary.AppendUvarint(r.buf, uint64(rows))
 		r.buf = append(r.buf, codec.EncInts, byte(graph.Int))
@@ -201,7 +201,7 @@ func (b *Bulk) labelSets(first uint64, n int, set graph.LabelSet) error {
 // columns writes the chunks of a property.
 func (b *Bulk) columns(first uint64, n int, col *BulkColumn) error {
 	return eachCell(first, n, func(local uint64, at, rows int) error {
-		if rows < gridRows {
+		if rows < GridRows {
 			return b.fill(col.Prop, local, rows, func(i int) []byte { return col.cells.At(at + i) })
 		}
 		b.chunk(col.Prop, local, &col.cells, at, rows)
@@ -214,7 +214,7 @@ func (b *Bulk) columns(first uint64, n int, col *BulkColumn) error {
 func eachCell(first uint64, n int, f func(local uint64, at, rows int) error) error {
 	for at := 0; at < n; {
 		local := first + uint64(at)
-		rows := min(n-at, gridRows-int(local%gridRows))
+		rows := min(n-at, GridRows-int(local%GridRows))
 		if err := f(local, at, rows); err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ type gridCell struct {
 
 // cell returns the cell of a local id.
 func (b *Bulk) cell(p graph.PropID, local uint64) *gridCell {
-	base := local / gridRows * gridRows
+	base := local / GridRows * GridRows
 	for _, c := range b.open {
 		if c.p == p && c.base == base {
 			return c
@@ -270,15 +270,15 @@ func (b *Bulk) readCell(c *gridCell, until uint64) (err error) {
 	if err != nil {
 		return err
 	}
-	for local := c.base; local < c.base+gridRows; {
+	for local := c.base; local < c.base+GridRows; {
 		first, last, ok, err := r.chunkAt(cur, c.p, local)
 		if err != nil {
 			return err
 		}
-		if !ok || first >= c.base+gridRows {
+		if !ok || first >= c.base+GridRows {
 			return nil
 		}
-		if first < local || last >= c.base+gridRows {
+		if first < local || last >= c.base+GridRows {
 			return kv.Corrupt("column chunk", cur.key(), codec.ErrColumn)
 		}
 		c.old = append(c.old, slices.Clone(cur.key()))

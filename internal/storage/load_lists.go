@@ -123,7 +123,7 @@ func (p *bulkPacker) pack(l *bulkLists) error {
 			r.value()
 			p.appendRun(edges, l.cols)
 			if r.end(); int(r.refs[len(r.refs)-1].end) <= most {
-				resize(p.resized, l.t, l.dir, 0, n)
+				ResizeList(p.resized, l.t, l.dir, 0, n)
 				continue
 			}
 			r.drop()

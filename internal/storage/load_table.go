@@ -44,7 +44,7 @@ func (s *Shard) NewListTable(path string, t graph.TypeID, dir graph.Direction) (
 // are in the order of their properties.
 func (l *ListTable) Put(local uint64, neighbours []graph.VertexID, ids []graph.EdgeID, cols []BulkColumn) error {
 	n := len(ids)
-	resize(l.Resized, l.t, l.dir, 0, n)
+	ResizeList(l.Resized, l.t, l.dir, 0, n)
 	l.key = keys.AppendList(l.key[:0], l.t, l.dir, local)
 	e := codec.Ends{Neighbours: neighbours, IDs: ids}
 	l.value = l.appendSegment(l.value[:0], &e, cols, 0, n)
@@ -67,7 +67,7 @@ func (l *ListTable) Put(local uint64, neighbours []graph.VertexID, ids []graph.E
 	return nil
 }
 
-// appendSegment appends edges, the first of which has the row first of the columns.
+// appendSegment appends edges. The first edge has the row first of the columns.
 func (l *ListTable) appendSegment(dst []byte, e *codec.Ends, cols []BulkColumn, first, total int) []byte {
 	dst = codec.AppendTopology(dst, e, total)
 	return l.scratch.appendColumns(dst, cols, func(c *BulkColumn) *codec.Cells {
@@ -129,7 +129,7 @@ func (s *Shard) TakeIn(ctx context.Context, paths []string) error {
 	return s.disk.graph.IngestSplitting(paths)
 }
 
-// ReserveEdges returns out n consecutive local edge ids, of which it returns the first.
+// ReserveEdges reserves n consecutive local edge ids and returns the first.
 func (s *Shard) ReserveEdges(n int) (first uint64) { return s.nextEdge.Add(uint64(n)) - uint64(n) }
 
 // Resize adds to the degree histograms.

@@ -238,7 +238,7 @@ func (w *Writer) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts 
 	c := PropChange{Vertex: id, Prop: p}
 	switch kind := graph.ValueKind(cell[0]); {
 	case !cache.Simple(kind) || len(cell) >= w.shard.opts.ValueThreshold:
-		c.Untold = true
+		c.Unknown = true
 	default:
 		if kind == graph.String {
 			cell = texts.Bytes(cell)
@@ -256,7 +256,7 @@ func (w *Writer) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts 
 // the chunks are large beside the changes.
 func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error) (done bool, err error) {
 	w := m.w
-	if b := w.bulk; b != nil && base+gridRows > b.first {
+	if b := w.bulk; b != nil && base+GridRows > b.first {
 		return false, nil // it holds what the cell had
 	}
 	size, err := m.readGrid(base)
@@ -333,7 +333,7 @@ func (m *merge) readGrid(base uint64) (size int, err error) {
 			return 0, kv.Corrupt("delta properties", k, codec.ErrDelta)
 		}
 		at := keys.Local(k[1:]) - base
-		if at >= gridRows {
+		if at >= GridRows {
 			break
 		}
 		b, err := c.value()
@@ -356,7 +356,7 @@ func (m *merge) takeDelta(k int) error {
 		return nil
 	}
 	m.cell.Reset()
-	for at := range gridRows {
+	for at := range GridRows {
 		cell := c.old.At(at)
 		if at < m.bodies.Len() {
 			delta, err := codec.PropCell(m.bodies.At(at), m.props[k].ID)
@@ -407,7 +407,7 @@ func (m *merge) putGrid(k int, base uint64) error {
 	c, p, w := &m.cols[k], m.props[k].ID, m.w
 	m.cell.Reset()
 	full, i := 0, 0 // up to the last value
-	for at := range gridRows {
+	for at := range GridRows {
 		cell := c.old.At(at)
 		if i < len(m.ids) && m.ids[i].Local() == base+uint64(at) {
 			if now := c.next.At(i); len(now) > 0 {
@@ -446,15 +446,15 @@ func (r *reader) gridCells(p graph.PropID, base uint64, col *mergeColumn) (size 
 	out := &col.old
 	out.Reset()
 	col.chunks = col.chunks[:0]
-	for local := base; local < base+gridRows; {
+	for local := base; local < base+GridRows; {
 		first, last, ok, err := r.chunkAt(c, p, local)
 		if err != nil {
 			return 0, err
 		}
-		if !ok || first >= base+gridRows {
+		if !ok || first >= base+GridRows {
 			break
 		}
-		if first < local || last >= base+gridRows {
+		if first < local || last >= base+GridRows {
 			return 0, kv.Corrupt("column chunk", c.key(), codec.ErrColumn)
 		}
 		col.chunks = append(col.chunks, slices.Clone(c.key()))
@@ -469,7 +469,7 @@ func (r *reader) gridCells(p graph.PropID, base uint64, col *mergeColumn) (size 
 		local = last + 1
 	}
 	size = len(out.Buf)
-	for out.Len() < gridRows {
+	for out.Len() < GridRows {
 		out.Close()
 	}
 	return size, nil

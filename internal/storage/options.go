@@ -31,7 +31,7 @@ type Options struct {
 	// TopologyBytes is the memory for decoded neighbour lists and property columns, off the Go heap, which all shards
 	// share; default 128 MiB. Negative decodes nothing ahead.
 	TopologyBytes int64
-	// MemtableBytes is how large a memtable may become, of which there are two instances a shard; default 16 MiB. A new
+	// MemtableBytes is the largest size of a memtable. A shard has two stores with memtables; default 16 MiB. A new
 	// store begins with 256 KiB.
 	MemtableBytes int
 	// TxBytes bounds what one transaction may write; default 512 MiB.
@@ -52,7 +52,7 @@ type Options struct {
 	// KeepExpired deletes nothing that has expired, and shows it, until the store is opened without it: for a load that
 	// knows vertices by their ids.
 	KeepExpired bool
-	// Logger takes what the store has to say; default slog.Default().
+	// Logger is where the store logs; default slog.Default().
 	Logger *slog.Logger
 	// Tuning holds sizes of the layout that tests make small. They may differ from one opening to the next.
 	Tuning Tuning

@@ -125,7 +125,7 @@ func (p *Part) Epoch() uint64 {
 	return p.epoch
 }
 
-// Attach makes the writer with an epoch the only one from now on, and returns the version of what is there. It refuses a writer
+// Attach makes the writer with an epoch the only one from now on, and returns the part's version. It refuses a writer
 // of an earlier epoch with ErrFenced. The states that were held for the writer before, and its last one, stay for their readers
 // for orphanAge. entry is the index of the log entry that asks for it, 0 without replicas; an entry that the part has changes nothing.
 func (p *Part) Attach(entry, epoch uint64) (version uint64, err error) {
@@ -358,7 +358,7 @@ func (p *Part) hold() (*partView, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := readNumber(v.graph, keys.MetaKey(keys.MetaNextVertex))
+	next, err := ReadNumber(v.graph, keys.MetaKey(keys.MetaNextVertex))
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
@@ -444,7 +444,7 @@ func (p *Part) Get(epoch uint64, store Store, version, least uint64, key []byte)
 	return kv.Get(r, key, nil)
 }
 
-// GetAll returns the values of keys, nil for those that there are not; see Get.
+// GetAll returns the values of keys, nil for missing ones; see Get.
 func (p *Part) GetAll(epoch uint64, store Store, version, least uint64, keys [][]byte) ([][]byte, error) {
 	r, done, err := p.reader(epoch, store, version, least)
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 type Peer interface {
 	// Apply makes changes durable; see Part.Apply.
 	Apply(c *Changed) error
-	// Get returns the value of a key as of a version, 0 for what is there now; ok is false if there is none.
+	// Get returns the value of a key as of a version, 0 for the present state; ok is false if there is none.
 	Get(store Store, version uint64, key []byte) (value []byte, ok bool, err error)
-	// GetAll returns the values of keys, nil for those that there are not; see Get.
+	// GetAll returns the values of keys, nil for missing ones; see Get.
 	GetAll(store Store, version uint64, keys [][]byte) (values [][]byte, err error)
 	// Walk returns records in a range of keys; see Part.Walk.
 	Walk(w *Walk) (*Records, error)
@@ -104,7 +104,7 @@ type Changed struct {
 // or downwards from the last one before it. Bytes is about how much is wanted.
 type Walk struct {
 	Store        Store
-	Version      uint64 // 0 for what is there now
+	Version      uint64 // 0 for the present state
 	Lower, Upper []byte // nil: no bound
 	From         []byte
 	Down         bool
@@ -269,7 +269,7 @@ func (v *View) Version() uint64 {
 	return 0
 }
 
-// peerReader reads one store of a Part as of a version, 0 for what is there now. It stands for a Pebble store, but for
+// peerReader reads one store of a Part as of a version, 0 for the present state. It stands for a Pebble store, but for
 // iterators, which are of its own: see newIter.
 type peerReader struct {
 	p       *peerVersions
@@ -299,8 +299,8 @@ func (r *peerReader) Get(key []byte) ([]byte, io.Closer, error) {
 	return v, io.NopCloser(nil), err
 }
 
-// aheadBytes is how much of keys is asked for at once.
-const aheadBytes = 1 << 20
+// prefetchBytes is how much of keys is asked for at once.
+const prefetchBytes = 1 << 20
 
 // Remote reports whether another process keeps the shard.
 func (v *View) Remote() bool {
@@ -308,9 +308,9 @@ func (v *View) Remote() bool {
 	return ok
 }
 
-// Ahead fetches what Lookup will be asked for, in few requests, if another process keeps the shard: keys, in their order, are made
+// Prefetch fetches what Lookup will be asked for, in few requests, if another process keeps the shard: keys, in their order, are made
 // by EntryKey. It is known until the next call; the view must be a writer's. What is there must not change until then.
-func (v *View) Ahead(entries [][]byte) error {
+func (v *View) Prefetch(entries [][]byte) error {
 	r, ok := v.graph.(*peerReader)
 	if !ok {
 		return nil
@@ -319,7 +319,7 @@ func (v *View) Ahead(entries [][]byte) error {
 	values := make([][]byte, 0, len(entries))
 	for rest := entries; len(rest) > 0; {
 		n, size := 0, 0
-		for ; n < len(rest) && size < aheadBytes; n++ {
+		for ; n < len(rest) && size < prefetchBytes; n++ {
 			size += len(rest[n])
 		}
 		some, err := r.p.peer.GetAll(r.store, r.version, rest[:n])
@@ -340,10 +340,10 @@ func EntryKey(ix graph.IndexID, tuple []byte) []byte {
 // errElsewhere says what cannot be done with a shard of another process.
 var errElsewhere = errors.New("storage: the shard is kept by another process")
 
-// NewIter implements pebble.Reader, for whom it has none.
+// NewIter implements pebble.Reader. It always fails: see Iterate.
 func (r *peerReader) NewIter(*pebble.IterOptions) (*pebble.Iterator, error) { return nil, errElsewhere }
 
-// NewIterWithContext implements pebble.Reader, for whom it has none.
+// NewIterWithContext implements pebble.Reader. It always fails: see Iterate.
 func (r *peerReader) NewIterWithContext(context.Context, *pebble.IterOptions) (*pebble.Iterator, error) {
 	return nil, errElsewhere
 }
@@ -370,7 +370,7 @@ const (
 	firstWalk, largestWalk = 4 << 10, 1 << 20
 )
 
-// peerIterator walks over the records of a Part, of which it has a run at a time.
+// peerIterator walks over the records of a Part and holds one run of them at a time.
 type peerIterator struct {
 	r            *peerReader
 	lower, upper []byte

@@ -15,7 +15,7 @@ const HiddenProps graph.PropID = 1 << 31
 
 // countProp counts vertices of a label set that have got a property, or, if n is negative, lost it.
 func (w *Writer) countProp(set graph.LabelSet, p graph.PropID, n int) {
-	if n != 0 && p != labelSetProp && p < HiddenProps {
+	if n != 0 && p != LabelSetProp && p < HiddenProps {
 		w.Count(Count{Kind: CountProp, Set: set, Prop: p}, int64(n))
 	}
 }
@@ -87,7 +87,7 @@ const (
 
 // had reports whether a vertex has a property, as its delta record says, or, if that is silent, its chunk.
 func (w *Writer) had(local uint64, p graph.PropID, delta int) (bool, error) {
-	if delta != deltaSilent || p == labelSetProp || p >= HiddenProps {
+	if delta != deltaSilent || p == LabelSetProp || p >= HiddenProps {
 		return delta == deltaValue, nil
 	}
 	return w.hasPacked(p, local)

@@ -21,7 +21,7 @@ import (
 //	3. when the deleted values weigh enough against those that live, the shard's reclaimer flushes the deletions and
 //	   compacts the values store, which holds references alone, so that blob files lose theirs.
 //
-// Pebble then rewrites the blob files of which enough is garbage, one after the other, and removes the old ones. It
+// Pebble then rewrites blob files with enough garbage, one after the other, and removes the old ones. It
 // looks for such files only after a flush or compaction, so that a store without writers would keep its garbage
 // without step 3.
 

@@ -32,7 +32,7 @@ const (
 //
 // Nothing refers to a large value before it is synced, and it goes only after the last reference to it.
 //
-// Reading is through a View. Writing is through Writers, of which the owner must allow one at a time to commit.
+// Reading is through a View. Writing is through Writers; the owner lets one at a time commit.
 type Shard struct {
 	no     int
 	opts   *Options
@@ -51,7 +51,7 @@ type Shard struct {
 	readerEpoch atomic.Uint64
 
 	// Only the writer uses the fields below.
-	next       next // the ids as they are stored
+	next       NextIDs // the ids as they are stored
 	counters   Counters
 	degrees    Degrees
 	sketches   map[graph.IndexID]*Sketch
@@ -82,16 +82,16 @@ type Shard struct {
 	compaction *Compaction
 }
 
-// next are ids to give out next.
-type next struct {
-	vertex, edge, value uint64
-	text                uint64 // number of the next change for a full-text index
+// NextIDs are ids to give out next.
+type NextIDs struct {
+	Vertex, Edge, value uint64
+	Text                uint64 // number of the next change for a full-text index
 }
 
-// records are the records of the ids.
-func (n *next) records() map[byte]*uint64 {
+// Records are the records of the ids.
+func (n *NextIDs) Records() map[byte]*uint64 {
 	return map[byte]*uint64{
-		keys.MetaNextVertex: &n.vertex, keys.MetaNextEdge: &n.edge, keys.MetaNextValue: &n.value, keys.MetaNextText: &n.text,
+		keys.MetaNextVertex: &n.Vertex, keys.MetaNextEdge: &n.Edge, keys.MetaNextValue: &n.value, keys.MetaNextText: &n.Text,
 	}
 }
 
@@ -218,21 +218,21 @@ func SyncDir(fs vfs.FS, dir string) error {
 // load reads what the shard keeps in memory and throws away large values that no commit ever referred to.
 func (s *Shard) load() error {
 	db := s.graph.Live()
-	for what, p := range s.next.records() {
-		n, err := readNumber(db, keys.MetaKey(what))
+	for what, p := range s.next.Records() {
+		n, err := ReadNumber(db, keys.MetaKey(what))
 		if err != nil {
 			return err
 		}
 		*p = n
 	}
-	s.nextVertex.Store(s.next.vertex)
-	s.nextEdge.Store(s.next.edge)
-	purged, err := readNumber(db, keys.MetaKey(keys.MetaPurged))
+	s.nextVertex.Store(s.next.Vertex)
+	s.nextEdge.Store(s.next.Edge)
+	purged, err := ReadNumber(db, keys.MetaKey(keys.MetaPurged))
 	if err != nil {
 		return err
 	}
 	s.purged.Store(purged)
-	if s.counters, err = readCounters(db); err != nil {
+	if s.counters, err = ReadCounters(db); err != nil {
 		return err
 	}
 	if s.degrees, err = readDegrees(db); err == nil && len(s.degrees) == 0 {
@@ -292,8 +292,8 @@ func (s *Shard) dropOrphans() error {
 // valueID makes a large value's id from its number.
 func (s *Shard) valueID(n uint64) uint64 { return uint64(graph.MakeEdgeID(s.no, n)) }
 
-// readNumber reads a record that is one number, 0 if it is not there.
-func readNumber(r pebble.Reader, key []byte) (uint64, error) {
+// ReadNumber reads a record that is one number, 0 if it is not there.
+func ReadNumber(r pebble.Reader, key []byte) (uint64, error) {
 	b, ok, err := kv.Get(r, key, nil)
 	if err != nil || !ok {
 		return 0, err

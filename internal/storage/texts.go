@@ -55,7 +55,7 @@ func (w *Writer) NotedTexts(ix graph.IndexID, f func(o Owner)) {
 func (w *Writer) storeTexts(first uint64) error {
 	for i, c := range w.texts {
 		w.key = textKey(w.key[:0], c.index, first+uint64(i))
-		w.buf = appendOwner(w.buf[:0], c.owner)
+		w.buf = AppendOwner(w.buf[:0], c.owner)
 		if err := w.batch.Set(w.key, w.buf, nil); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before u
 		if len(k) != keys.EntrySize+8 {
 			return kv.Corrupt("change of a text", k, codec.ErrRecord)
 		}
-		o, err := v.owner(k, b)
+		o, err := v.Owner(k, b)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before u
 
 // TextTrim is the number before which the changes for an index were deleted.
 func (v *View) TextTrim(ix graph.IndexID) (uint64, error) {
-	return readNumber(v.graph, keys.AppendNumbered(nil, keys.TextChange, uint32(ix)))
+	return ReadNumber(v.graph, keys.AppendNumbered(nil, keys.TextChange, uint32(ix)))
 }
 
 // TrimTexts deletes the changes for an index before a number, as far as no open view shows a state before them. The caller must be the
@@ -110,7 +110,7 @@ func (v *View) TextTrim(ix graph.IndexID) (uint64, error) {
 func (s *Shard) TrimTexts(ix graph.IndexID, before uint64) error {
 	before = min(before, s.oldestText())
 	head := keys.AppendNumbered(nil, keys.TextChange, uint32(ix))
-	done, err := readNumber(s.graph.Live(), head)
+	done, err := ReadNumber(s.graph.Live(), head)
 	if err != nil || before <= done {
 		return err
 	}

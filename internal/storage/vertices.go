@@ -18,11 +18,11 @@ import (
 //	for each property, ascending: property (uvarint), cell; the cell null says that there is none
 const (
 	gridBits = 9
-	gridRows = 1 << gridBits
+	GridRows = 1 << gridBits
 )
 
-// labelSetProp is the property number under which label sets are stored.
-const labelSetProp graph.PropID = 0
+// LabelSetProp is the property number under which label sets are stored.
+const LabelSetProp graph.PropID = 0
 
 // Order is the rows of a request that a shard is asked for, in ascending order of their ids; nil means all of them, and
 // that they are in that order.
@@ -210,7 +210,7 @@ func (r *reader) labelSets(ctx context.Context, ids []graph.VertexID, at Order, 
 			if err := r.alive(ctx); err != nil {
 				return err
 			}
-			if first, last, open, err = r.chunkAt(c, labelSetProp, local); err != nil {
+			if first, last, open, err = r.chunkAt(c, LabelSetProp, local); err != nil {
 				return err
 			}
 			if open && (r.col.Enc != codec.EncInts || r.col.Kind != graph.Int) {
@@ -223,7 +223,7 @@ func (r *reader) labelSets(ctx context.Context, ids []graph.VertexID, at Order, 
 		}
 	}
 	return r.deltaProps(ctx, ids, at, func(i int, body []byte) error {
-		cell, err := codec.PropCell(body, labelSetProp)
+		cell, err := codec.PropCell(body, LabelSetProp)
 		if err != nil || cell == nil {
 			return err
 		}

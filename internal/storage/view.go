@@ -42,7 +42,7 @@ type state struct {
 	sketches  map[graph.IndexID]*Sketch
 }
 
-func (s *Shard) state() state { return state{s.version, s.next.value, s.next.text, s.sketches} }
+func (s *Shard) state() state { return state{s.version, s.next.value, s.next.Text, s.sketches} }
 
 // reader is what one request needs: iterators, scratch memory and the memory of what it hands out.
 type reader struct {
@@ -401,3 +401,14 @@ var cellMemory = sync.Pool{New: func() any { return new([]byte) }}
 
 // errNoValue says that a large value is missing to which a record refers.
 var errNoValue = errors.New("a large value is missing")
+
+// Graph reads the records of the graph store as the view sees them, without what its writer has changed.
+func (v *View) Graph() pebble.Reader { return v.graph }
+
+// Values reads the records of the values store as the view sees them.
+func (v *View) Values() pebble.Reader { return v.values }
+
+// LargeFault is the fault of reading the large value at a key.
+func (v *View) LargeFault(key []byte, err error) error {
+	return kv.LargeFault(v.shard.values, key, err)
+}

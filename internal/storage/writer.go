@@ -19,7 +19,7 @@ import (
 type Writer struct {
 	*View
 	batch      *pebble.Batch // what is committed, once it is complete
-	stored     next          // the ids that the batch stores
+	stored     NextIDs       // the ids that the batch stores
 	counts     map[Count]int64
 	counters   Counters // the shard's, once the batch is complete
 	resized    map[Degree]int64
@@ -89,11 +89,11 @@ const (
 
 // PropChange is a vertex property that was set, or removed, which makes it null; property 0 is the label set.
 type PropChange struct {
-	Vertex graph.VertexID
-	Prop   graph.PropID
-	Value  graph.Value
-	Untold bool // the value is not told here: it lies apart, or is none that is kept decoded
-	New    bool // the vertex is one that this commit makes
+	Vertex  graph.VertexID
+	Prop    graph.PropID
+	Value   graph.Value
+	Unknown bool // the value is not given here: it is a large value, or of a kind that is not cached
+	New     bool // the vertex is one that this commit makes
 }
 
 // NewWriter begins a set of changes to the shard as it is. The caller must be the only one who may write.
@@ -233,10 +233,10 @@ func (w *Writer) PutVertex(id graph.VertexID, set graph.LabelSet, labels []graph
 
 // putRecord writes the delta record of a new vertex.
 func (w *Writer) putRecord(id graph.VertexID, set graph.LabelSet, props []graph.Property) error {
-	w.buf = append(w.buf[:0], byte(labelSetProp))
+	w.buf = append(w.buf[:0], byte(LabelSetProp))
 	w.buf, _ = keys.AppendCell(w.buf, graph.IntValue(int64(set)))
 	var err error
-	w.changes.Props = append(w.changes.Props, PropChange{id, labelSetProp, graph.IntValue(int64(set)), false, true})
+	w.changes.Props = append(w.changes.Props, PropChange{id, LabelSetProp, graph.IntValue(int64(set)), false, true})
 	for _, p := range sortedProps(props) {
 		if p.Value.IsNull() {
 			continue
@@ -374,7 +374,7 @@ func (w *Writer) SetLabels(id graph.VertexID, old, set graph.LabelSet, added, re
 	if err := w.moveProps(id, old, set, props, record); err != nil {
 		return err
 	}
-	if err := w.SetProps(id, set, []graph.Property{{ID: labelSetProp, Value: graph.IntValue(int64(set))}}); err != nil {
+	if err := w.SetProps(id, set, []graph.Property{{ID: LabelSetProp, Value: graph.IntValue(int64(set))}}); err != nil {
 		return err
 	}
 	for _, l := range added {
@@ -391,7 +391,7 @@ func (w *Writer) SetLabels(id graph.VertexID, old, set graph.LabelSet, added, re
 // DropVertex deletes a vertex with its labels, which make the set; props are all properties that it may have.
 func (w *Writer) DropVertex(id graph.VertexID, set graph.LabelSet, labels []graph.LabelID, props []graph.PropID) error {
 	gone := make([]graph.Property, 0, len(props)+1)
-	gone = append(gone, graph.Property{ID: labelSetProp})
+	gone = append(gone, graph.Property{ID: LabelSetProp})
 	for _, p := range props {
 		gone = append(gone, graph.Property{ID: p})
 	}
@@ -599,8 +599,8 @@ func (w *Writer) prepare(alone bool) error {
 		}
 	}
 	// An id that is stored here and was given out to another transaction is not lost: that one knows it.
-	w.stored = next{
-		vertex: s.nextVertex.Load(), edge: s.nextEdge.Load(), value: w.known.nextValue + uint64(len(w.over.large)), text: s.next.text + uint64(len(w.texts)),
+	w.stored = NextIDs{
+		Vertex: s.nextVertex.Load(), Edge: s.nextEdge.Load(), value: w.known.nextValue + uint64(len(w.over.large)), Text: s.next.Text + uint64(len(w.texts)),
 	}
 	put := func(what byte, old, now uint64) error {
 		if now == old {
@@ -609,14 +609,14 @@ func (w *Writer) prepare(alone bool) error {
 		return w.batch.Set(keys.MetaKey(what), binary.AppendUvarint(nil, now), nil)
 	}
 	err := errors.Join(
-		put(keys.MetaNextVertex, s.next.vertex, w.stored.vertex), put(keys.MetaNextEdge, s.next.edge, w.stored.edge),
-		put(keys.MetaNextValue, s.next.value, w.stored.value), put(keys.MetaNextText, s.next.text, w.stored.text), w.storeTexts(s.next.text),
+		put(keys.MetaNextVertex, s.next.Vertex, w.stored.Vertex), put(keys.MetaNextEdge, s.next.Edge, w.stored.Edge),
+		put(keys.MetaNextValue, s.next.value, w.stored.value), put(keys.MetaNextText, s.next.Text, w.stored.Text), w.storeTexts(s.next.Text),
 	)
 	if err != nil {
 		return err
 	}
 	// No commit after this one may use the same large values, whatever becomes of it.
-	s.next.value, s.next.text = w.stored.value, w.stored.text
+	s.next.value, s.next.Text = w.stored.value, w.stored.Text
 	if w.counters, err = s.counters.add(w.batch, w.counts); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (w *Writer) PutVertices(first graph.VertexID, set graph.LabelSet, labels []
 	defer w.put(r, &err)
 	err = eachCell(first.Local(), len(rows), func(local uint64, at, n int) error {
 		part := rows[at : at+n]
-		vacant, err := r.vacant(labelSetProp, local, n)
+		vacant, err := r.vacant(LabelSetProp, local, n)
 		for p := 0; p < len(part[0]) && vacant && err == nil; p++ {
 			vacant, err = r.vacant(part[0][p].ID, local, n)
 		}
@@ -76,7 +76,7 @@ func (r *reader) vacant(p graph.PropID, local uint64, n int) (bool, error) {
 // packVertices writes the chunks of vertices of one cell of the grid.
 func (w *Writer) packVertices(r *reader, local uint64, set graph.LabelSet, rows [][]graph.Property) error {
 	changed := VertexRange{First: local, N: len(rows), Props: make([]graph.PropID, 1, 1+len(rows[0]))}
-	base, cs, err := w.startChunk(r, labelSetProp, local, len(rows))
+	base, cs, err := w.startChunk(r, LabelSetProp, local, len(rows))
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (w *Writer) packVertices(r *reader, local uint64, set graph.LabelSet, rows 
 	for range rows {
 		cs.Add(cell)
 	}
-	if err := w.putChunks(labelSetProp, base, cs); err != nil {
+	if err := w.putChunks(LabelSetProp, base, cs); err != nil {
 		return err
 	}
 	for p := range rows[0] {
@@ -117,8 +117,8 @@ func (w *Writer) packVertices(r *reader, local uint64, set graph.LabelSet, rows 
 func (w *Writer) startChunk(r *reader, p graph.PropID, local uint64, n int) (base uint64, cs *codec.Cells, err error) {
 	cs = &w.cells
 	cs.Reset()
-	base = local &^ (gridRows - 1)
-	if base == local || local+uint64(n) < base+gridRows {
+	base = local &^ (GridRows - 1)
+	if base == local || local+uint64(n) < base+GridRows {
 		return local, cs, nil
 	}
 	c, err := r.cursor(keys.Column)

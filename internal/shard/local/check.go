@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/check"
 )
 
 // Check implements shard.Keeper. It checks the newest snapshot, so nothing waits for it. What is wrong there is repaired
@@ -81,9 +82,9 @@ func (g *Graph) checkRounds(ctx context.Context, o shard.CheckOptions) (rep *sha
 }
 
 // faults counts what a check has found: what counters follow from, and then counters.
-func faults(c *storage.CheckResult) (n [2]uint64) {
+func faults(c *check.Result) (n [2]uint64) {
 	for kind, f := range c.Findings {
-		if kind == storage.FaultCounter {
+		if kind == check.FaultCounter {
 			n[1] += f.Count
 		} else {
 			n[0] += f.Count
@@ -93,26 +94,26 @@ func faults(c *storage.CheckResult) (n [2]uint64) {
 }
 
 // check verifies a snapshot.
-func (g *Graph) check(ctx context.Context, c *snapshot, tell func(string, uint64)) (*storage.CheckResult, error) {
-	var indexes []storage.CheckIndex
+func (g *Graph) check(ctx context.Context, c *snapshot, tell func(string, uint64)) (*check.Result, error) {
+	var indexes []check.Index
 	for _, d := range g.defs.Load().ByID {
-		ix := storage.CheckIndex{Index: d.Index, Props: d.PropIDs, All: d.Bare()}
+		ix := check.Index{Index: d.Index, Props: d.PropIDs, All: d.Bare()}
 		ix.Label, _ = g.Catalog.Label(d.Index.Label)
 		ix.Type, _ = g.Catalog.Type(d.Index.Type)
 		indexes = append(indexes, ix)
 	}
-	return storage.Check(ctx, c.views, g.Catalog, indexes, tell)
+	return check.Run(ctx, c.views, g.Catalog, indexes, tell)
 }
 
 // repairBatch is how many records are repaired together.
 const repairBatch = 4096
 
 // settle says how many faults were repaired, by those that the last check has left.
-func settle(rep *shard.CheckReport, left *storage.CheckResult) {
+func settle(rep *shard.CheckReport, left *check.Result) {
 	for _, kind := range left.Kinds() {
 		f := finding(rep, kind)
 		if f == nil {
-			f = &shard.CheckFinding{Kind: kind, Repairable: storage.Repairable(kind), Examples: left.Findings[kind].Examples}
+			f = &shard.CheckFinding{Kind: kind, Repairable: check.Repairable(kind), Examples: left.Findings[kind].Examples}
 			rep.Findings = append(rep.Findings, f)
 		}
 		f.Count = max(f.Count, left.Findings[kind].Count)
@@ -127,7 +128,7 @@ func settle(rep *shard.CheckReport, left *storage.CheckResult) {
 
 // repairRound repairs what a check has found in a snapshot, counters once nothing else is wrong; some tells whether there was
 // anything to repair.
-func (g *Graph) repairRound(ctx context.Context, c *snapshot, found *storage.CheckResult) (some bool, err error) {
+func (g *Graph) repairRound(ctx context.Context, c *snapshot, found *check.Result) (some bool, err error) {
 	var fixes, counters []storage.Fix
 	for _, kind := range found.Kinds() {
 		for _, f := range found.Findings[kind].Fixes {
@@ -137,7 +138,7 @@ func (g *Graph) repairRound(ctx context.Context, c *snapshot, found *storage.Che
 				if err := g.Present(f.Announce.Set, []graph.Property{{ID: f.Announce.Prop, Value: graph.BoolValue(true)}}); err != nil {
 					return false, err
 				}
-			case kind == storage.FaultCounter:
+			case kind == check.FaultCounter:
 				counters = append(counters, f)
 			default:
 				fixes = append(fixes, f)
@@ -218,12 +219,12 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 }
 
 // report returns findings the form of the interface.
-func report(c *storage.CheckResult) *shard.CheckReport {
+func report(c *check.Result) *shard.CheckReport {
 	rep := &shard.CheckReport{Vertices: c.Vertices, Edges: c.Edges, Entries: c.Entries, LargeValues: c.Large}
 	for _, kind := range c.Kinds() {
 		f := c.Findings[kind]
 		rep.Findings = append(rep.Findings, &shard.CheckFinding{
-			Kind: kind, Count: f.Count, Repairable: storage.Repairable(kind), Examples: f.Examples,
+			Kind: kind, Count: f.Count, Repairable: check.Repairable(kind), Examples: f.Examples,
 		})
 	}
 	return rep
@@ -269,7 +270,7 @@ func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport
 		}
 		for _, c := range all {
 			rep.Files, rep.FileBytes = rep.Files+c.files, rep.FileBytes+c.bytes
-			note(rep, storage.FaultChecksum, c.bad)
+			note(rep, check.FaultChecksum, c.bad)
 		}
 		return nil
 	})
@@ -303,7 +304,7 @@ func (s *Store) compare(ctx context.Context, g *Graph, rep *shard.CheckReport) e
 		if err != nil {
 			return err
 		}
-		note(rep, storage.FaultReplica, differ)
+		note(rep, check.FaultReplica, differ)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -170,27 +171,27 @@ func checkDamage(t *testing.T, spread bool) {
 		"mirror deleted": {func(t *testing.T, l *ledger) []storage.Fix {
 			e := l.someEdge(t)
 			return []storage.Fix{{Shard: e.Dst.Shard(), Key: in(e), Value: []byte{3}}}
-		}, []string{storage.FaultMirror, storage.FaultCounter}, false},
+		}, []string{check.FaultMirror, check.FaultCounter}, false},
 		"mirror without its properties": {func(t *testing.T, l *ledger) []storage.Fix {
 			e := l.someEdge(t)
 			return []storage.Fix{{Shard: e.Dst.Shard(), Key: in(e), Value: []byte{2}}}
-		}, []string{storage.FaultMirror}, false},
+		}, []string{check.FaultMirror}, false},
 		"source deleted": {func(t *testing.T, l *ledger) []storage.Fix {
 			e := l.someEdge(t)
 			return []storage.Fix{{Shard: e.Src.Shard(), Key: out(e), Value: []byte{3}}}
-		}, []string{storage.FaultMirror, storage.FaultCounter}, false},
+		}, []string{check.FaultMirror, check.FaultCounter}, false},
 		"edge out of nowhere": {func(t *testing.T, l *ledger) []storage.Fix {
 			e := l.someEdge(t)
 			e.ID = graph.MakeEdgeID(e.Src.Shard(), 1<<30)
 			return []storage.Fix{{Shard: e.Src.Shard(), Key: out(e), Value: []byte{2}}}
-		}, []string{storage.FaultList, storage.FaultMirror, storage.FaultCounter, storage.FaultNextID}, false},
+		}, []string{check.FaultList, check.FaultMirror, check.FaultCounter, check.FaultNextID}, false},
 		"label lost": {func(t *testing.T, l *ledger) []storage.Fix {
 			v := l.someVertex(t)
 			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendDeltaMember(nil, l.label, v.Local()), Value: []byte{0}}}
-		}, []string{storage.FaultMember}, false},
+		}, []string{check.FaultMember}, false},
 		"member that is none": {func(t *testing.T, l *ledger) []storage.Fix {
 			return []storage.Fix{{Key: keys.AppendDeltaMember(nil, 0, 1<<20), Value: []byte{1}}}
-		}, []string{storage.FaultMember}, false},
+		}, []string{check.FaultMember}, false},
 		"entry lost": {func(t *testing.T, l *ledger) []storage.Fix {
 			tuple, _, _, err := storage.AppendTuple(nil, []graph.Value{graph.IntValue(7)})
 			require.NoError(t, err)
@@ -199,55 +200,55 @@ func checkDamage(t *testing.T, spread bool) {
 				fixes = append(fixes, storage.Fix{Shard: no, Key: append(keys.AppendEntry(nil, l.index), tuple...), Delete: true})
 			}
 			return fixes
-		}, []string{storage.FaultEntry}, false},
+		}, []string{check.FaultEntry}, false},
 		"entry without an owner": {func(t *testing.T, l *ledger) []storage.Fix {
 			tuple, _, _, err := storage.AppendTuple(nil, []graph.Value{graph.IntValue(1 << 40)})
 			require.NoError(t, err)
 			return []storage.Fix{{Key: append(keys.AppendEntry(nil, l.index), tuple...), Value: keys.AppendLocal(nil, 1)}}
-		}, []string{storage.FaultEntry}, false},
+		}, []string{check.FaultEntry}, false},
 		"entry of an index that is not there": {func(t *testing.T, l *ledger) []storage.Fix {
 			return []storage.Fix{{Key: append(keys.AppendEntry(nil, 99), 1), Value: keys.AppendLocal(nil, 1)}}
-		}, []string{storage.FaultEntry}, false},
+		}, []string{check.FaultEntry}, false},
 		"entry of a point lost": {func(t *testing.T, l *ledger) []storage.Fix {
 			v, key := l.somePoint(t)
 			return []storage.Fix{{Shard: v.Shard(), Key: key, Delete: true}}
-		}, []string{storage.FaultEntry}, false},
+		}, []string{check.FaultEntry}, false},
 		"entry of a point at another place": {func(t *testing.T, l *ledger) []storage.Fix {
 			v, key := l.somePoint(t)
 			key[len(key)-keys.LocalSize-2]++
 			return []storage.Fix{{Shard: v.Shard(), Key: key, Value: keys.AppendLocal(nil, v.Local())}}
-		}, []string{storage.FaultEntry}, false},
+		}, []string{check.FaultEntry}, false},
 		"counter": {func(*testing.T, *ledger) []storage.Fix {
 			return []storage.Fix{{Key: []byte{byte(keys.Counter), 'v', 0, 0, 0, 0, 0, 0, 0, 0}, Value: []byte{2}}}
-		}, []string{storage.FaultCounter}, false},
+		}, []string{check.FaultCounter}, false},
 		"next id": {func(*testing.T, *ledger) []storage.Fix {
 			return []storage.Fix{{Key: keys.MetaKey(keys.MetaNextVertex), Value: []byte{1}}}
-		}, []string{storage.FaultNextID}, false},
+		}, []string{check.FaultNextID}, false},
 		"garbage that is used": {func(*testing.T, *ledger) []storage.Fix {
 			var fixes []storage.Fix
 			for id := range uint64(500) {
 				fixes = append(fixes, storage.Fix{Key: keys.AppendGarbage(nil, id)})
 			}
 			return fixes
-		}, []string{storage.FaultGarbage}, false},
+		}, []string{check.FaultGarbage}, false},
 		"large value lost": {func(t *testing.T, l *ledger) []storage.Fix {
 			v := l.someVertex(t)
 			cell := keys.AppendRef([]byte{byte(l.text)}, keys.Ref{ID: 1 << 20, Size: 100})
 			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendDeltaProps(nil, v.Local()), Value: cell}}
-		}, []string{storage.FaultLarge}, true},
+		}, []string{check.FaultLarge}, true},
 		"two of one key": {func(t *testing.T, l *ledger) []storage.Fix {
 			v := l.someVertex(t)
 			cell, _ := keys.AppendCell([]byte{byte(l.id)}, graph.IntValue(30))
 			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendDeltaProps(nil, v.Local()), Value: cell}}
-		}, []string{storage.FaultUnique, storage.FaultEntry}, true},
+		}, []string{check.FaultUnique, check.FaultEntry}, true},
 		"malformed": {func(*testing.T, *ledger) []storage.Fix {
 			return []storage.Fix{{Key: keys.AppendChunk(nil, 1, 1<<20), Value: []byte{0xff}}}
-		}, []string{storage.FaultRecord}, true},
+		}, []string{check.FaultRecord}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
 			l := filled(t, 5, 40, 2, spread, func(o *Tuning) {
-				if slices.Contains(c.want, storage.FaultGarbage) {
+				if slices.Contains(c.want, check.FaultGarbage) {
 					o.CompactRecords = -1 // or what is marked may be taken away
 				}
 			})
@@ -273,7 +274,7 @@ func checkDamage(t *testing.T, spread bool) {
 			// Others write all the while, unless what is marked is to stay.
 			o := shard.CheckOptions{Repair: true}
 			rng, before := rand.New(rand.NewPCG(3, 4)), len(l.acked)
-			if !slices.Contains(c.want, storage.FaultGarbage) {
+			if !slices.Contains(c.want, check.FaultGarbage) {
 				before += 10
 				o.Progress = func(string, uint64) { within(t, func() error { return l.write(rng) }) }
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -267,7 +268,7 @@ func TestFlippedByte(t *testing.T) {
 			checked++
 		} else {
 			require.False(t, rep.Clean(), "%s: the check has found nothing", what)
-			require.Contains(t, fmt.Sprint(finding(rep, storage.FaultChecksum).Examples), path.Base(s.file), what)
+			require.Contains(t, fmt.Sprint(finding(rep, check.FaultChecksum).Examples), path.Base(s.file), what)
 			checked++
 		}
 		if path.Ext(s.file) == ".sst" {

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -70,8 +71,8 @@ func TestLostDegrees(t *testing.T) {
 	rep, err := l.store.Check(ctx, "default", shard.CheckOptions{Repair: true})
 	require.NoError(t, err)
 	require.Len(t, rep.Findings, 2)
-	require.EqualValues(t, 3, finding(rep, storage.FaultCounter).Repaired)
-	require.EqualValues(t, 1, finding(rep, storage.FaultMark).Repaired)
+	require.EqualValues(t, 3, finding(rep, check.FaultCounter).Repaired)
+	require.EqualValues(t, 1, finding(rep, check.FaultMark).Repaired)
 	checkClean(t, l.store, "default")
 	checkDegrees(t, l.g)
 

@@ -64,7 +64,7 @@ type Graph struct {
 	compactDone chan struct{}
 
 	expiring   chan struct{} // holds one token while somebody deletes what has expired
-	rouse      chan struct{} // tells of an earlier due time
+	rouse      chan struct{} // signals an earlier due time
 	expireDone chan struct{}
 	expired    [2]atomic.Uint64 // vertices and edges
 }
@@ -361,7 +361,7 @@ func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, err
 	return tx, nil
 }
 
-// begin opens a transaction on a snapshot, or what is there, in which nothing has expired.
+// begin opens a transaction on a snapshot, or on the present state, in which nothing has expired.
 func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 	tx := &Tx{g: g, on: &g.readers, mode: mode, write: &noWrite}
 	if mode != shard.Read {

@@ -17,7 +17,7 @@ import (
 type commits struct {
 	mu      sync.Mutex
 	waiting []*committing // the first leads
-	leads   bool          // the first was told to lead
+	leads   bool          // the first leads
 	syncing int           // how many were taken and are not yet durable
 }
 
@@ -26,18 +26,18 @@ type committing struct {
 	ctx   context.Context
 	tx    *Tx
 	bytes int
-	turn  chan turn
+	role  chan role
 	seq   uint64
 	err   error
 }
 
-// turn tells a transaction that waits what becomes of it.
-type turn uint8
+// role is the part of a waiting transaction in a group commit.
+type role uint8
 
 const (
-	turnLead  turn = iota // it leads
-	turnAlone             // it is to commit by itself
-	turnDone              // it was committed, or not, with others
+	roleLead  role = iota // it leads
+	roleAlone             // it is to commit by itself
+	roleDone              // it was committed, or not, with others
 )
 
 // What is committed together at most: so many transactions, with so many bytes of changes.
@@ -48,7 +48,7 @@ const (
 
 // commitOver commits a transaction over a snapshot, and gives the commit's number, 0 if there was nothing to commit.
 func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
-	c := &committing{ctx: ctx, tx: tx, bytes: tx.logged, turn: make(chan turn, 1)}
+	c := &committing{ctx: ctx, tx: tx, bytes: tx.logged, role: make(chan role, 1)}
 	some := false
 	for _, w := range tx.ws {
 		some = some || !w.Empty()
@@ -59,7 +59,7 @@ func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
 	}
 	g := tx.g
 	switch g.commits.await(c) {
-	case turnLead:
+	case roleLead:
 		if err := g.lock(ctx); err != nil {
 			g.commits.leave()
 			return 0, err
@@ -67,7 +67,7 @@ func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
 		group := g.commits.take()
 		g.commitGroup(group)
 		g.commits.synced(len(group))
-	case turnAlone:
+	case roleAlone:
 		if err := g.lock(ctx); err != nil {
 			return 0, err
 		}
@@ -76,33 +76,33 @@ func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
 	return c.seq, c.err
 }
 
-// await waits for a transaction's turn. If its time ends before, it is done.
-func (q *commits) await(c *committing) turn {
+// await waits for a transaction's role. If its time ends first, the role is roleDone.
+func (q *commits) await(c *committing) role {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, c)
 	q.lead()
 	q.mu.Unlock()
 	select {
-	case t := <-c.turn:
+	case t := <-c.role:
 		return t
 	case <-c.ctx.Done():
 		if !q.withdraw(c) {
-			return <-c.turn
+			return <-c.role
 		}
 		c.err = graph.DeadlineError(c.ctx.Err())
-		return turnDone
+		return roleDone
 	}
 }
 
-// lead tells the first to lead if it is time. The caller holds q.mu.
+// lead makes the first the leader if it is time. The caller holds q.mu.
 func (q *commits) lead() {
 	if n := len(q.waiting); n > 0 && !q.leads && (q.syncing == 0 || n >= q.syncing) {
 		q.leads = true
-		q.waiting[0].turn <- turnLead
+		q.waiting[0].role <- roleLead
 	}
 }
 
-// withdraw takes a transaction that does not lead out of those that wait; false if it has its turn.
+// withdraw takes a transaction that does not lead out of those that wait; false if it has a role.
 func (q *commits) withdraw(c *committing) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -121,14 +121,14 @@ func (q *commits) leave() {
 	q.drop(1)
 }
 
-// drop takes out the first n, of whom one leads. The caller holds q.mu.
+// drop takes out the first n, one of them the leader. The caller holds q.mu.
 func (q *commits) drop(n int) {
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	q.leads = false
 	q.lead()
 }
 
-// take takes out those that are committed together, of whom the first is the leader.
+// take takes out those that commit together. The first is the leader.
 func (q *commits) take() []*committing {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -162,17 +162,17 @@ func (c *committing) commitAlone() {
 	c.seq, c.err = c.tx.g.commit(ws, c.tx.ids(), nil, due{at: c.tx.due})
 }
 
-// commitGroup commits transactions, of whom the first is the caller's. The caller holds the writer's lock, which ends.
+// commitGroup commits transactions. The first is the caller's. The caller holds the writer's lock, which ends.
 func (g *Graph) commitGroup(group []*committing) {
 	lead, rest := group[0], group[1:]
 	if len(rest) == 0 {
 		lead.commitAlone()
 		return
 	}
-	live, in := g.together(group)
+	live, in := g.batch(group)
 	if live == nil {
 		for _, c := range rest {
-			c.turn <- turnAlone
+			c.role <- roleAlone
 		}
 		lead.commitAlone()
 		return
@@ -186,14 +186,14 @@ func (g *Graph) commitGroup(group []*committing) {
 		c.seq, c.err = seq, err
 	}
 	for _, c := range rest {
-		c.turn <- turnDone
+		c.role <- roleDone
 	}
 }
 
-// together applies the changes of transactions to what is there now, but of those that are in a conflict with commits
+// batch applies the changes of transactions to the present state, but of those that are in a conflict with commits
 // that they do not see, or with one before them in the group: these have their error, and the others are given. live is
 // nil if the changes cannot be made together. The caller holds the writer's lock.
-func (g *Graph) together(group []*committing) (live *Tx, in []*committing) {
+func (g *Graph) batch(group []*committing) (live *Tx, in []*committing) {
 	oldest := group[0].tx.snap.seq
 	mutations := 0
 	for _, c := range group {
@@ -233,7 +233,7 @@ func (g *Graph) together(group []*committing) (live *Tx, in []*committing) {
 // replayStep is how many mutations are applied together in a replay.
 const replayStep = 4096
 
-// replay applies mutations, under the ids that they have, to what is there now. The caller holds the writer's lock.
+// replay applies mutations, under the ids that they have, to the present state. The caller holds the writer's lock.
 func (g *Graph) replay(ctx context.Context, log []shard.Mutation, stamped graph.Value) (_ *Tx, err error) {
 	live := &Tx{g: g, on: &g.readers, mode: shard.WriteExclusive}
 	live.begin()
@@ -254,7 +254,7 @@ func (g *Graph) replay(ctx context.Context, log []shard.Mutation, stamped graph.
 	return live, nil
 }
 
-// rebase returns the writers whose commit makes the transaction's changes to what is there now. The caller holds the
+// rebase returns the writers whose commit makes the transaction's changes to the present state. The caller holds the
 // writer's lock.
 //
 // If nothing was applied since the transaction's snapshot, these are its own writers. Else what it changed must not have

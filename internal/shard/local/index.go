@@ -109,7 +109,7 @@ func (g *Graph) addIndex(ix graph.Index) (*build, error) {
 	return g.startBuild(ix.ID), nil
 }
 
-// refresh shows readers what is there now. The caller holds the writer's lock.
+// refresh shows readers the present state. The caller holds the writer's lock.
 func (g *Graph) refresh() error {
 	p, err := g.enqueue()
 	if err != nil {

@@ -330,7 +330,7 @@ func (s *Parts) discard(of storage.PartOf) error {
 	return nil
 }
 
-// Held is a graph of which a process keeps a shard.
+// Held is a graph with a shard in this process.
 type Held struct {
 	storage.PartOf
 	Dropped bool // it is being dropped
@@ -428,7 +428,7 @@ func (s *Parts) Replicas() map[uint32]replica.GroupStatus {
 	return s.log.host.Status()
 }
 
-// Expired tells of no deletions: the writer makes them.
+// Expired reports no deletions: the writer makes them.
 func (s *Parts) Expired() map[string][2]uint64 { return nil }
 
 // Close closes all shards, which must no longer be in use, and frees the directory.

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -103,7 +104,7 @@ func TestProps(t *testing.T) {
 	l.harm(t, harm...)
 	rep, err := l.store.Check(ctx, "default", shard.CheckOptions{Repair: true})
 	require.NoError(t, err)
-	require.EqualValues(t, len(harm), finding(rep, storage.FaultCounter).Repaired)
+	require.EqualValues(t, len(harm), finding(rep, check.FaultCounter).Repaired)
 	checkClean(t, l.store, "default")
 	require.Equal(t, was, propCounts(t, l.g))
 	require.NoError(t, l.store.Close())

@@ -18,7 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// members returns the ids of the replicas of a shard, each of which is one more than its process.
+// members returns the ids of the replicas of a shard. Each is one more than its process.
 func members(l shard.Layout, no int) []uint64 {
 	var out []uint64
 	for _, process := range l.Keepers(no) {
@@ -266,7 +266,7 @@ func (r *Replicas) TopologyStats() storage.TopologyStats { return r.shared.Topol
 // SetTopologyBytes changes the memory for decoded lists and columns.
 func (r *Replicas) SetTopologyBytes(n int64) { r.shared.Topology().SetBudget(int(n)) }
 
-// Expired tells of no deletions: the leader makes them.
+// Expired reports no deletions: the leader makes them.
 func (r *Replicas) Expired() map[string][2]uint64 { return nil }
 
 // Close stops the replicas and closes all shards, which must no longer be in use, and frees the directory.

@@ -308,7 +308,7 @@ func textFields(d *index.Def, vals []graph.Value) (fields []search.Field) {
 	return fields
 }
 
-// edgeDocs is textDocs for an index over edges. An owner does not say of which type it is.
+// edgeDocs is textDocs for an index over edges. An owner does not name its type.
 func (tx *Tx) edgeDocs(ctx context.Context, d *index.Def, owners []storage.Owner) (docs []search.Doc, gone []search.ID, err error) {
 	recs := make([]shard.Record, len(owners))
 	edges := make([]graph.Edge, len(owners))

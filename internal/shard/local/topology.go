@@ -46,7 +46,7 @@ func (d *topology) close() {
 	}
 }
 
-// note tells of what writers have committed under a sequence, before a reader can see it.
+// note notes the changes that writers have committed under a sequence, before a reader sees them.
 func (d *topology) note(seq uint64, ws []*storage.Writer) {
 	for _, w := range ws {
 		ch, no := w.Changes(), w.No()
@@ -101,7 +101,7 @@ func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
 		n := 0
 		for ; n < len(props) && props[n].Prop == prop && props[n].Vertex.Local()/cache.ColumnBlock == block; n++ {
 			p := &props[n]
-			simple = simple && !p.Untold && cache.Simple(p.Value.Kind())
+			simple = simple && !p.Unknown && cache.Simple(p.Value.Kind())
 			buf = append(buf, cache.ValueChange{Vertex: p.Vertex.Local(), Value: p.Value})
 		}
 		if simple {
@@ -161,7 +161,7 @@ func byProp(props []storage.PropChange) []storage.PropChange {
 // fewProps is how many properties are looked through one by one.
 const fewProps = 16
 
-// noteVertices tells of new vertices that were packed at once.
+// noteVertices notes new vertices that were packed at once.
 func noteVertices(seq uint64, c *cache.Columns, vs []storage.VertexRange) {
 	for _, v := range vs {
 		for block := v.First / cache.ColumnBlock; block*cache.ColumnBlock < v.First+uint64(v.N); block++ {
@@ -172,7 +172,7 @@ func noteVertices(seq uint64, c *cache.Columns, vs []storage.VertexRange) {
 	}
 }
 
-// noteLists tells of edges that were loaded in bulk.
+// noteLists notes edges that were loaded in bulk.
 func noteLists(seq uint64, l *cache.Lists, rs []storage.ListRange) {
 	var buf []cache.EdgeChange
 	for _, r := range rs {

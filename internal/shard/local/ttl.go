@@ -41,7 +41,7 @@ func (g *Graph) SetTTL(ctx context.Context, t graph.TTL) error {
 	return g.await(ctx, b, false)
 }
 
-// setTTL defines a TTL; it gives nil if what is there needs no new entries.
+// setTTL defines a TTL; it returns nil if the graph needs no new entries.
 func (g *Graph) setTTL(ctx context.Context, t graph.TTL) (b *build, err error) {
 	if (t.Label == "") == (t.Type == "") || t.After <= 0 {
 		return nil, invalid("a TTL is on a label or an edge type and longer than nothing")

@@ -16,7 +16,7 @@ import (
 )
 
 // Tx implements shard.Tx. Reads go to the views of a snapshot, or, where it may write, to those of one writer a shard: over
-// a snapshot, or, while it holds the writer's lock, over what is there.
+// a snapshot, or, while it holds the writer's lock, over the present state.
 type Tx struct {
 	g     *Graph // nil if the transaction reads a Part
 	on    *readers
@@ -47,7 +47,7 @@ func (tx *Tx) check(ctx context.Context) error {
 	return kv.Alive(ctx)
 }
 
-// rows spreads the rows of a request over the shards.
+// rows are the rows of a request by shard.
 type rows struct {
 	orders [][]int32
 	all    storage.Order // of the one shard
@@ -55,8 +55,8 @@ type rows struct {
 
 var rowsPool = sync.Pool{New: func() any { return new(rows) }}
 
-// spread sorts rows by the ids that they name. Rows whose shard does not exist are left out.
-func (tx *Tx) spread(ids []graph.VertexID) *rows {
+// byShard sorts rows by the ids that they name. Rows whose shard does not exist are left out.
+func (tx *Tx) byShard(ids []graph.VertexID) *rows {
 	r := rowsPool.Get().(*rows)
 	n := len(tx.views)
 	for len(r.orders) < n {
@@ -154,7 +154,7 @@ func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.L
 	}
 	clear(out[:len(ids)])
 	if tx.plain {
-		return tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+		return tx.byShard(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
 			return v.LabelSets(ctx, ids, at, out)
 		})
 	}
@@ -185,7 +185,7 @@ func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []grap
 	}
 	var pending []storage.Pending
 	if tx.plain {
-		err := tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+		err := tx.byShard(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
 			return v.Properties(ctx, ids, at, props, out, &pending)
 		})
 		if err != nil {

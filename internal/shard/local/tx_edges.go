@@ -86,7 +86,7 @@ func closeLists(ls []list) {
 	}
 }
 
-// seek moves to the block of a vertex, of which n lists are wanted.
+// seek moves to the block of a vertex for n of its lists.
 func (l *list) seek(id graph.VertexID, n int) (err error) {
 	l.hit, err = l.cur.Seek(id, n)
 	return err
@@ -493,7 +493,7 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 		views = tx.openLists(false)
 		defer views.close()
 	}
-	return tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+	return tx.byShard(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
 		defer closeLists(ls)
 		for k := range ls {
 			if err := tx.degrees(ctx, v, views, ids, at, &ls[k], out); err != nil {

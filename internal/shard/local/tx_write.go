@@ -49,7 +49,7 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// begin opens writers over the transaction's snapshot, or, if it has none, over what is there now.
+// begin opens writers over the transaction's snapshot, or, without one, over the present state.
 func (tx *Tx) begin() {
 	tx.defs = tx.g.defs.Load()
 	if tx.snap != nil {
@@ -83,7 +83,7 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if err := tx.prefetch(ctx, ms); err != nil {
 		return err
 	}
-	if err := tx.ahead(ms); err != nil {
+	if err := tx.prefetchEntries(ms); err != nil {
 		return err
 	}
 	if err := tx.applyAll(ctx, ms); err != nil {
@@ -200,9 +200,9 @@ func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 	return nil
 }
 
-// ahead fetches what other processes' shards hold of the tuples that changes put into unique indexes, which would otherwise be asked
+// prefetchEntries fetches what other processes' shards hold of the tuples that changes put into unique indexes, which would otherwise be asked
 // for one by one.
-func (tx *Tx) ahead(ms []shard.Mutation) error {
+func (tx *Tx) prefetchEntries(ms []shard.Mutation) error {
 	if !slices.ContainsFunc(tx.views, (*storage.View).Remote) {
 		return nil
 	}
@@ -236,7 +236,7 @@ func (tx *Tx) ahead(ms []shard.Mutation) error {
 	}
 	slices.SortFunc(entries, bytes.Compare)
 	for _, v := range tx.views {
-		if err := v.Ahead(entries); err != nil {
+		if err := v.Prefetch(entries); err != nil {
 			return err
 		}
 	}

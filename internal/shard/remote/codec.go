@@ -39,7 +39,7 @@ func appendIDs[T ~uint64 | ~uint32](dst []byte, ids []T) []byte {
 	return dst
 }
 
-// count reads a number of things of which each takes so many bits at least.
+// count reads a number of items that take at least so many bits each.
 func count(b []byte, least uint64) (n int, rest []byte, err error) {
 	u, size := binary.Uvarint(b)
 	if size <= 0 || u > uint64(len(b)-size)*8/least {

@@ -39,7 +39,7 @@ func TestReplicaDiffers(t *testing.T) {
 	report := check()
 	require.Len(t, report.Findings, 1)
 	f := report.Findings[0]
-	require.Equal(t, storage.FaultReplica, f.Kind)
+	require.Equal(t, check.FaultReplica, f.Kind)
 	require.EqualValues(t, 1, f.Count)
 	require.False(t, f.Repairable)
 	require.Contains(t, f.Examples[0], "shard 0, process "+string(rune('0'+victim))+":")

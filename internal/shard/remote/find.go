@@ -176,7 +176,7 @@ func (f *finder) find() error {
 	return errors.Join(fmt.Errorf("no process keeps shard %s", strings.Join(names, ", ")), failed)
 }
 
-// lookup returns the addresses by shards. The error tells of some that were of no use.
+// lookup returns the addresses by shards. The error names those that do not answer as shards.
 func (f *finder) lookup(ctx context.Context) (map[int][]resolver.Address, error) {
 	_, records, err := f.dns.LookupSRV(ctx, "", "", f.name)
 	if len(records) == 0 {

@@ -194,7 +194,7 @@ func (w *peer) GetAll(store storage.Store, version uint64, keys [][]byte) (value
 	return values, err
 }
 
-// readValues returns the values of n keys, nil for those that there are not.
+// readValues returns the values of n keys, nil for missing ones.
 func readValues(a *pb.GetAllResponse, n int) ([][]byte, error) {
 	values := make([][]byte, n)
 	for i, at := range a.GetAt() {

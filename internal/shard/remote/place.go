@@ -46,7 +46,7 @@ func (p *placed) Shape(_ context.Context, r *pb.ShapeRequest) (*pb.ShapeResponse
 	return &pb.ShapeResponse{}, nil
 }
 
-// Shapes returns the shapes of a graph's shards, of which their processes are asked.
+// Shapes asks the processes of a graph's shards for their shapes.
 func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error) {
 	g, err := s.Graph(name)
 	if err != nil {

@@ -215,7 +215,7 @@ func (p *Process) serve(ctx context.Context, term uint64, changed <-chan struct{
 			p.lead.Store(nil)
 			p.log.Info("this process leads the cluster no more", slog.Uint64("term", term))
 			l.shut()
-			// What is under way ends, since nothing of this epoch reaches the shards any more; nobody waits for it but the process's end.
+			// Work under way ends, since nothing of this epoch reaches the shards any more. Only the end of the process waits for it.
 			p.running.Go(func() {
 				if err := l.store.Close(); err != nil {
 					p.log.Warn("close the graphs that were led", slog.Any("error", err))

@@ -81,9 +81,9 @@ func (s *seekerStream) RecvMsg(m any) error {
 	return err
 }
 
-// spread makes calls that read of one shard to the processes that keep it, in an order of its own: to the first one that is not known
+// readCaller makes calls that read of one shard to the processes that keep it, in an order of its own: to the first one that is not known
 // to be down, and to the next one if that has no answer, or not the state that is read. It implements caller.
-type spread struct {
+type readCaller struct {
 	keepers []*kept
 }
 
@@ -97,7 +97,7 @@ type kept struct {
 const downFor = time.Second
 
 // start implements caller.
-func (s *spread) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+func (s *readCaller) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
 	at, now := 0, time.Now().UnixNano()
 	for at < len(s.keepers)-1 && s.keepers[at].down.Load() > now {
 		at++
@@ -134,11 +134,11 @@ func (k *kept) passes(err error) bool {
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (s *spread) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+func (s *readCaller) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
 	return s.start(ctx, method, args.(proto.Message), reply.(proto.Message), nil)()
 }
 
 // NewStream implements grpc.ClientConnInterface. Nothing that is read of a shard takes a stream.
-func (s *spread) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (s *readCaller) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 	return nil, status.Error(codes.Unimplemented, "a read takes no stream")
 }

@@ -111,7 +111,7 @@ func (s *Store) spreads(shards int) (reads []caller) {
 		if first < 0 {
 			first = rand.IntN(len(keepers))
 		}
-		var order, other spread
+		var order, other readCaller
 		for i := range keepers {
 			order.keepers = append(order.keepers, s.kept[keepers[(first+i)%len(keepers)]])
 			other.keepers = append(other.keepers, s.kept[keepers[(first+i+1)%len(keepers)]])
@@ -177,10 +177,10 @@ func (s *Store) Close() error {
 // Stats returns the shapes of this process's shards: it has none.
 func (s *Store) Stats() map[string][]storage.Stats { return nil }
 
-// TopologyStats tells of this process's cache: it has none.
+// TopologyStats is empty: a gateway has no topology cache.
 func (s *Store) TopologyStats() storage.TopologyStats { return storage.TopologyStats{} }
 
-// Expired tells of no deletions: the leader makes them.
+// Expired reports no deletions: the leader makes them.
 func (s *Store) Expired() map[string][2]uint64 { return nil }
 
 const leaderName = "the leading shard 0"

@@ -46,7 +46,7 @@ func (v *ListView) Cursor(c *Cursor, typ graph.TypeID, dir graph.Direction, want
 	c.block, c.seg = math.MaxUint64, nil
 }
 
-// Mark adds to a set what the lists of the leading ones of vs lead to, all of which are in the block that Seek has found:
+// Mark adds to a set the far ends of the lists of the leading vertices of vs that lie in the block that Seek has found:
 // up to the first list that the caller must read itself, or that comes after most edges (0: no bound). added are those
 // that the set had not held.
 func (c *Cursor) Mark(vs []graph.VertexID, most int, set *graph.VertexSet) (done, edges, added int) {

@@ -32,7 +32,7 @@
 //
 // A property that is compared with vectors has segments of its own: the lists of a block as packed 32-bit floats, beside their lengths. Their
 // overlays say which vertices have changed, and readers find those elsewhere; after a few dozen, a reader decodes the block again. A slot
-// of vectors that nobody has asked for notes no changes; the slot of the property's column does, so a load begins from its sequence.
+// of vectors without a request so far notes no changes; the slot of the property's column does, so a load begins from its sequence.
 //
 // # Memory
 //

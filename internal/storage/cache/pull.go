@@ -48,7 +48,7 @@ func Pull(views []*ListView, typ graph.TypeID, dir graph.Direction, from, out *g
 }
 
 // WorthPulling compares the edges that a step from so many vertices of a graph is likely to touch by pushing and by
-// pulling, of which the ends that are not known are candidates; degree is the mean number of edges.
+// pulling, where unknown ends are candidates; degree is the mean number of edges.
 func WorthPulling(frontier, vertices, candidates, degree float64) bool {
 	if frontier < minParallel/2 {
 		return false

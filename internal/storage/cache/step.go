@@ -201,7 +201,7 @@ func (s *stepper) pushPart(p *pusher, part *part) error {
 	return s.pushDirty(p, part, words)
 }
 
-// pushDirty pushes a block of which some lists have changed.
+// pushDirty pushes a block in which some lists have changed.
 func (s *stepper) pushDirty(p *pusher, part *part, words []uint64) error {
 	var clean [listWords]uint64
 	ids := p.view.lists.ids

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// summarize sets what Summary tells of the cells. Texts and mixed cells are only counted: few ask for more.
+// summarize fills the Summary of the cells. Texts and mixed cells are only counted: few ask for more.
 func (b *ColumnBuilder) summarize(c *Column) {
 	switch {
 	case c.form != formNarrow && c.form != formWide:

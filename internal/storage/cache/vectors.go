@@ -139,7 +139,7 @@ func (v *ColumnView) vectorBlock(t *table[vectors, vectorEntry], prop graph.Prop
 	if v.src == nil || v.passing.Load() || !s.due(c, wanted, vectorCredit, vectorCreditCrowded) {
 		return seg, nil
 	}
-	// A slot that nobody has asked for notes no changes: its column's slot does.
+	// A slot without a request so far notes no changes: its column's slot does.
 	of := v.columns.tables.at(columnIndex(prop)).at(block)
 	of.mu.Lock()
 	last := of.last

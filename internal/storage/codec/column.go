@@ -30,7 +30,7 @@ func (c *Cells) At(i int) []byte {
 	return c.Buf[start:c.End[i]]
 }
 
-// A column is a list of values of one property, each of which can be read without the others. It is stored as
+// A column is a list of values of one property. Each value can be read without the others. It is stored as
 //
 //	uvarint  number of rows
 //	byte     encoding; nullsBit is set if a bitmap of the rows without a value follows

@@ -46,7 +46,7 @@ type Instance struct {
 	ahead   *pebble.Snapshot
 	aheadOf uint64
 
-	// Pebble tells of the end of a stall before the next begins. Times are in nanoseconds.
+	// Pebble reports the end of a stall before the next begins. Times are in nanoseconds.
 	stalls, stalled, stalledSince atomic.Int64
 
 	measuring atomic.Bool

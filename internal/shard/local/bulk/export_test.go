@@ -6,7 +6,7 @@ import (
 )
 
 // Spread yields keys that no dense table holds.
-const Spread = spread
+const Spread = mix
 
 // TakeEnds returns the ends that Resolve has found, all of them, and returns the rows back.
 func TakeEnds(rows shard.SortedRows) (ends [2][]graph.VertexID, all bool) {

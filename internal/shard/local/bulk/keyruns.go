@@ -51,8 +51,8 @@ func (e *keyEntry) compare(o *keyEntry) int {
 }
 
 const (
-	// spread makes hashes of the keys of integers, and unspread keys of these.
-	spread, unspread uint64 = 0x9e3779b97f4a7c15, 0xf1de83e19937733d
+	// mix makes hashes of the keys of integers, and unmix keys of these.
+	mix, unmix uint64 = 0x9e3779b97f4a7c15, 0xf1de83e19937733d
 	// runBlock is the number of entries that are read together, and runRead how many such blocks where most are wanted.
 	runBlock, runRead = 256, 16
 	// runFan is the number of runs of a level that become one of the next.
@@ -110,7 +110,7 @@ func (t *keyTable) spillTo(to *keySpill) error {
 		n := 0
 		for _, s := range t.ints {
 			if s.key != 0 {
-				t.ints[n] = intSlot{s.key * spread, s.id}
+				t.ints[n] = intSlot{s.key * mix, s.id}
 				n++
 			}
 		}
@@ -338,7 +338,7 @@ func (s *keySeeker) add(t *keyTable, v graph.Value) {
 		} else {
 			kind := kindOthers
 			if k := intKey(s.text); k != 0 {
-				kind, e.hash[0] = kindInts, k*spread
+				kind, e.hash[0] = kindInts, k*mix
 			} else {
 				e.hash = t.hash(s.text)
 			}
@@ -371,7 +371,7 @@ func (s *keySeeker) keep(t *keyTable) {
 	for kind, order := range s.order {
 		for _, o := range order {
 			if e := &s.keys[o.at]; kind == kindInts {
-				t.addInt(e.hash[0]*unspread, e.id)
+				t.addInt(e.hash[0]*unmix, e.id)
 			} else {
 				t.addOther(e.hash, e.id)
 			}

@@ -16,7 +16,7 @@ import (
 // TestKeyRuns puts keys into tables that spill repeatedly, and compares the tables with a map, also for keys put twice, removed, or
 // sharing the first word of their hash.
 func TestKeyRuns(t *testing.T) {
-	require.Equal(t, uint64(1), func() uint64 { s := spread; return s * unspread }())
+	require.Equal(t, uint64(1), func() uint64 { s := mix; return s * unmix }())
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		spill := &keySpill{fs: vfs.NewMem(), dir: "", open: map[*keyRun]bool{}}

@@ -16,7 +16,7 @@ import (
 )
 
 // keyTable maps the ordered keys of one unique index to vertices, in memory, with open addressing: 16 bytes a slot for
-// integers, 24 for all others, of which it keeps a hash of 128 bits under seeds of its own. Nothing is ever taken out;
+// integers, 24 for all others, for which it keeps a hash of 128 bits under seeds of its own. Nothing is ever taken out;
 // a key without a vertex maps to graph.NoVertex. A table of an offline load may be on disk in part; what
 // is in memory is newer than that.
 type keyTable struct {
@@ -69,7 +69,7 @@ func (t *keyTable) bytes() int { return 16*len(t.ints) + 24*len(t.others) + 8*le
 
 // slotOf spreads keys over a table of a power of two slots.
 func slotOf(key uint64, slots int) int {
-	return int(key * spread >> (64 - uint(bits.Len(uint(slots-1)))))
+	return int(key * mix >> (64 - uint(bits.Len(uint(slots-1)))))
 }
 
 func (t *keyTable) hash(key []byte) [2]uint64 {

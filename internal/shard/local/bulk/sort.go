@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/spill"
 )
 
 // sortedSum is what sorting has made, by shard.
@@ -34,7 +35,7 @@ func newSortedSum(shards int) *sortedSum {
 }
 
 // sortType writes the lists of a type's edges in both directions. It closes the spill.
-func (f *Sorter) sortType(ctx context.Context, t graph.TypeID, out *storage.Spill, sum *sortedSum) (err error) {
+func (f *Sorter) sortType(ctx context.Context, t graph.TypeID, out *spill.File, sum *sortedSum) (err error) {
 	in, err := f.newSpill(t, graph.In)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (f *Sorter) sortType(ctx context.Context, t graph.TypeID, out *storage.Spil
 const tableBytes = 64 << 20
 
 // sortLists writes the lists of one direction: runs of buckets make a table each. mirror takes the edges for the other direction.
-func (f *Sorter) sortLists(ctx context.Context, t graph.TypeID, dir graph.Direction, from, mirror *storage.Spill, firsts []uint64, sum *sortedSum) error {
+func (f *Sorter) sortLists(ctx context.Context, t graph.TypeID, dir graph.Direction, from, mirror *spill.File, firsts []uint64, sum *sortedSum) error {
 	var tasks [][]int
 	size := int64(0)
 	for b := range from.Buckets() {
@@ -126,7 +127,7 @@ type edgeSorter struct {
 	dir    graph.Direction
 	tx     Reader
 	sum    *sortedSum
-	mirror *storage.SpillBuffer
+	mirror *spill.Buffer
 	table  *storage.ListTable
 
 	data    []byte
@@ -152,11 +153,11 @@ type placed struct {
 }
 
 // task builds a table of the lists of buckets of one shard.
-func (s *edgeSorter) task(ctx context.Context, from *storage.Spill, buckets []int, n int, firsts []uint64) (err error) {
+func (s *edgeSorter) task(ctx context.Context, from *spill.File, buckets []int, n int, firsts []uint64) (err error) {
 	f := s.f
 	no := buckets[0] / f.buckets
 	if s.mirror != nil {
-		if err := s.mirror.Turn(n); err != nil {
+		if err := s.mirror.Round(n); err != nil {
 			return err
 		}
 	}
@@ -196,7 +197,7 @@ const splitBits = 4
 
 // bucket writes the lists of a bucket, whose places count from vertex first and have about width bits. Edges of out lists get
 // ids from *id on.
-func (s *edgeSorter) bucket(ctx context.Context, from *storage.Spill, b int, first graph.VertexID, width uint, id *uint64) error {
+func (s *edgeSorter) bucket(ctx context.Context, from *spill.File, b int, first graph.VertexID, width uint, id *uint64) error {
 	if err := kv.Alive(ctx); err != nil {
 		return err
 	}
@@ -229,12 +230,12 @@ func (s *edgeSorter) bucket(ctx context.Context, from *storage.Spill, b int, fir
 }
 
 // split sorts a bucket that does not fit into memory in parts.
-func (s *edgeSorter) split(ctx context.Context, from *storage.Spill, b int, first graph.VertexID, width uint, id *uint64) (err error) {
+func (s *edgeSorter) split(ctx context.Context, from *spill.File, b int, first graph.VertexID, width uint, id *uint64) (err error) {
 	shift := uint(max(0, int(width)-splitBits))
 	fs := s.f.fs
 	const parts = 1 << splitBits
 	name := fmt.Sprintf("%d-%d-%d-%d", s.t, s.dir, first, width)
-	to, err := storage.NewSpill(fs, fs.PathJoin(s.f.dir, name), parts)
+	to, err := spill.New(fs, fs.PathJoin(s.f.dir, name), parts)
 	if err != nil {
 		return err
 	}

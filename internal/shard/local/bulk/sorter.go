@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/spill"
 )
 
 // Sorter writes the edges of an offline load in sorted order. It resolves edges to pairs of vertices, spills them to
@@ -61,8 +62,8 @@ func (f *Sorter) Close() error {
 
 // sortedType is the edges of one type that are being sorted.
 type sortedType struct {
-	spill *storage.Spill
-	buf   *storage.SpillBuffer
+	spill *spill.File
+	buf   *spill.Buffer
 }
 
 // Prepare implements shard.EdgeSorter.
@@ -137,9 +138,9 @@ func (f *Sorter) first(bucket int) graph.VertexID {
 }
 
 // newSpill returns a spill for a type and direction.
-func (f *Sorter) newSpill(t graph.TypeID, dir graph.Direction) (*storage.Spill, error) {
+func (f *Sorter) newSpill(t graph.TypeID, dir graph.Direction) (*spill.File, error) {
 	fs := f.fs
-	return storage.NewSpill(fs, fs.PathJoin(f.dir, fmt.Sprintf("%d-%d", t, dir)), f.buckets*len(f.g.Shards))
+	return spill.New(fs, fs.PathJoin(f.dir, fmt.Sprintf("%d-%d", t, dir)), f.buckets*len(f.g.Shards))
 }
 
 // sorted returns the spill of a type's edges.

@@ -22,7 +22,7 @@ type newVertices struct {
 	ids    []graph.VertexID
 	// given counts the vertices that have got ids; the others are still to be made.
 	given int
-	// plain are the label set's other indexes, none of which constrains anything.
+	// plain are the label set's other indexes, which constrain nothing.
 	plain []*index.Def
 }
 

@@ -69,7 +69,7 @@ func (x *CheckpointRequest) GetGraphs() []string {
 	return nil
 }
 
-// CheckpointResponse tells of some files; the last one tells the rest.
+// CheckpointResponse lists some files; the last one has the rest.
 type CheckpointResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// copy names the copy, at all processes.

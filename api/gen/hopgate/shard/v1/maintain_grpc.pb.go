@@ -187,7 +187,7 @@ const (
 // CopyService is what the leader, and for File gateways, ask of the process that keeps a shard; of the leader's own
 // process there is File alone.
 type CopyServiceClient interface {
-	// Copy makes a copy step by step, each of which is answered. The copy lasts as long as the stream.
+	// Copy makes a copy step by step and answers each step. The copy lasts as long as the stream.
 	Copy(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[CopyRequest, CopyResponse], error)
 	// CheckFiles verifies the checksums of what is on disk.
 	CheckFiles(ctx context.Context, in *CheckFilesRequest, opts ...grpc.CallOption) (*CheckFilesResponse, error)
@@ -263,7 +263,7 @@ type CopyService_FileClient = grpc.ServerStreamingClient[FileResponse]
 // CopyService is what the leader, and for File gateways, ask of the process that keeps a shard; of the leader's own
 // process there is File alone.
 type CopyServiceServer interface {
-	// Copy makes a copy step by step, each of which is answered. The copy lasts as long as the stream.
+	// Copy makes a copy step by step and answers each step. The copy lasts as long as the stream.
 	Copy(grpc.BidiStreamingServer[CopyRequest, CopyResponse]) error
 	// CheckFiles verifies the checksums of what is on disk.
 	CheckFiles(context.Context, *CheckFilesRequest) (*CheckFilesResponse, error)

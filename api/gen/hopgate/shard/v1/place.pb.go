@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: hopgate/shard/v1/place.proto
 
-// What a process that keeps a shard tells of itself: which shard that is, for gateways that look for it, and how it looks.
+// PlaceService identifies a process that keeps a shard for gateways that look for it and reports the shard's shape.
 
 package shardv1
 

@@ -400,7 +400,7 @@ type ReadServiceClient interface {
 	SeekRange(ctx context.Context, in *SeekRangeRequest, opts ...grpc.CallOption) (*SeekRangeResponse, error)
 	Large(ctx context.Context, in *LargeRequest, opts ...grpc.CallOption) (*LargeResponse, error)
 	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error)
-	// SearchText searches a full-text index, all of which the leader has.
+	// SearchText searches a full-text index. The leader has all of it.
 	SearchText(ctx context.Context, in *SearchTextRequest, opts ...grpc.CallOption) (*SearchTextResponse, error)
 }
 
@@ -560,7 +560,7 @@ type ReadServiceServer interface {
 	SeekRange(context.Context, *SeekRangeRequest) (*SeekRangeResponse, error)
 	Large(context.Context, *LargeRequest) (*LargeResponse, error)
 	Compare(context.Context, *CompareRequest) (*CompareResponse, error)
-	// SearchText searches a full-text index, all of which the leader has.
+	// SearchText searches a full-text index. The leader has all of it.
 	SearchText(context.Context, *SearchTextRequest) (*SearchTextResponse, error)
 	mustEmbedUnimplementedReadServiceServer()
 }

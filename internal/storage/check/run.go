@@ -1,4 +1,4 @@
-package storage
+package check
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
@@ -42,8 +43,8 @@ const (
 	maxFixes    = 1 << 20
 )
 
-// CheckResult is what a check has found.
-type CheckResult struct {
+// Result is what a check has found.
+type Result struct {
 	Vertices, Edges, Entries, Large uint64
 	Findings                        map[string]*Finding
 	fixes                           int
@@ -54,35 +55,11 @@ type Finding struct {
 	Count    uint64
 	Examples []string
 	// Fixes repair some of them.
-	Fixes []Fix
-}
-
-// Fix is a change of one record that repairs a fault of the state that was checked. It holds as long as the record is what
-// it was then and the owners have not changed; a counter and a next id are repaired whatever they have become.
-type Fix struct {
-	Shard      int
-	Key, Value []byte
-	Delete     bool
-	// Owners are the vertices and edges that the fix follows from, besides the record itself.
-	Owners []Owner
-	// Add, if it is not 0, is by how much the record, a counter, is too low.
-	Add int64
-	// Raise, if it is not 0, is what the record, a next id, must be at least.
-	Raise uint64
-	// Edge, if it is set, is what becomes of a list.
-	Edge *EdgeChange
-	// Announce, if it is set, is a label set and a property that a catalog must know instead of a record.
-	Announce *Announcement
-}
-
-// Announcement says that vertices of a label set may have a property.
-type Announcement struct {
-	Set  graph.LabelSet
-	Prop graph.PropID
+	Fixes []storage.Fix
 }
 
 // add notes a fault with what repairs it, if anything does.
-func (c *CheckResult) add(kind string, fixes []Fix, format string, args ...any) {
+func (c *Result) add(kind string, fixes []storage.Fix, format string, args ...any) {
 	f := c.Findings[kind]
 	if f == nil {
 		f = &Finding{}
@@ -99,7 +76,7 @@ func (c *CheckResult) add(kind string, fixes []Fix, format string, args ...any) 
 }
 
 // join adds what another part of the check has found.
-func (c *CheckResult) join(o *CheckResult) {
+func (c *Result) join(o *Result) {
 	c.Vertices, c.Edges, c.Entries, c.Large = c.Vertices+o.Vertices, c.Edges+o.Edges, c.Entries+o.Entries, c.Large+o.Large
 	for _, kind := range o.Kinds() {
 		from, f := o.Findings[kind], c.Findings[kind]
@@ -115,8 +92,8 @@ func (c *CheckResult) join(o *CheckResult) {
 	}
 }
 
-// CheckIndex is an index with its names resolved.
-type CheckIndex struct {
+// Index is an index with its names resolved.
+type Index struct {
 	graph.Index
 	Label graph.LabelID
 	Type  graph.TypeID
@@ -128,10 +105,10 @@ type CheckIndex struct {
 // checker checks the views of all shards of a graph, which show one state.
 type checker struct {
 	ctx     context.Context
-	views   []*View
-	cat     *Catalog
-	indexes []CheckIndex
-	out     *CheckResult
+	views   []*storage.View
+	cat     *storage.Catalog
+	indexes []Index
+	out     *Result
 	failed  error // of a look-up between passes
 
 	balance balance
@@ -147,17 +124,17 @@ type checker struct {
 // checkAtOnce is how many shards are read side by side.
 const checkAtOnce = 8
 
-// Check verifies a graph on views of all of its shards, in order, that show one state. tell may be nil.
+// Run verifies a graph on views of all of its shards, in order, that show one state. tell may be nil.
 //
 // It reads everything in the order of the keys, some shards side by side, twice for what stands in two places: a first pass
 // adds up checksums of what each place says, in as many sums as fit in little memory. Only what falls in sums that do not
 // agree is compared in further passes. So memory is bounded whatever the size of the graph. What is found is in the order of
 // the shards.
-func Check(ctx context.Context, views []*View, cat *Catalog, indexes []CheckIndex, tell func(stage string, records uint64)) (*CheckResult, error) {
+func Run(ctx context.Context, views []*storage.View, cat *storage.Catalog, indexes []Index, tell func(stage string, records uint64)) (*Result, error) {
 	if tell == nil {
 		tell = func(string, uint64) {}
 	}
-	c := &checker{ctx: ctx, views: views, cat: cat, indexes: indexes, tell: tell, out: &CheckResult{Findings: map[string]*Finding{}}, first: true}
+	c := &checker{ctx: ctx, views: views, cat: cat, indexes: indexes, tell: tell, out: &Result{Findings: map[string]*Finding{}}, first: true}
 	c.balance.init()
 	if err := c.pass(); err != nil {
 		return nil, err
@@ -225,8 +202,8 @@ func (c *checker) side(f func(s *shardCheck) error) error {
 		for i := range all {
 			no := from + i
 			all[i] = &shardCheck{
-				checker: c, ctx: ctx, v: c.views[no], no: no, out: &CheckResult{Findings: map[string]*Finding{}}, balance: c.balance.part(),
-				counts: map[Count]int64{}, bars: Degrees{},
+				checker: c, ctx: ctx, v: c.views[no], no: no, out: &Result{Findings: map[string]*Finding{}}, balance: c.balance.part(),
+				counts: map[storage.Count]int64{}, bars: storage.Degrees{},
 			}
 			g.Go(func() error { return f(all[i]) })
 		}
@@ -245,14 +222,14 @@ func (c *checker) side(f func(s *shardCheck) error) error {
 type shardCheck struct {
 	*checker
 	ctx     context.Context
-	v       *View
+	v       *storage.View
 	no      int
-	out     *CheckResult
+	out     *Result
 	balance balance
-	read    uint64          // records that are not told of yet
-	counts  map[Count]int64 // of the shard
-	bars    Degrees         // likewise
-	next    next
+	read    uint64                  // records that are not told of yet
+	counts  map[storage.Count]int64 // of the shard
+	bars    storage.Degrees         // likewise
+	next    storage.NextIDs
 	sets    gridSets
 	list    codec.Merged
 	runs    [][]byte
@@ -281,7 +258,7 @@ func (s *shardCheck) alive() error {
 }
 
 // note notes a fault that one record shows by itself; it does so once.
-func (s *shardCheck) note(kind string, fixes []Fix, format string, args ...any) {
+func (s *shardCheck) note(kind string, fixes []storage.Fix, format string, args ...any) {
 	if s.first {
 		s.out.add(kind, fixes, format, args...)
 	}
@@ -294,7 +271,7 @@ func (s *shardCheck) malformed(key []byte, err error) {
 
 // scan walks a range of the graph instance. f may keep nothing.
 func (s *shardCheck) scan(lower, upper []byte, f func(k, v []byte) error) error {
-	err := kv.ScanRange(s.v.graph, lower, upper, func(k, v []byte) error {
+	err := kv.ScanRange(s.v.Graph(), lower, upper, func(k, v []byte) error {
 		if err := s.alive(); err != nil {
 			return err
 		}
@@ -313,7 +290,7 @@ func (s *shardCheck) damage(store string, err error) error {
 
 // iter opens an iterator over a range.
 func (s *shardCheck) iter(lower, upper []byte) (kv.Iterator, error) {
-	it, err := kv.NewIter(s.v.graph, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	it, err := kv.NewIter(s.v.Graph(), &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return nil, s.damage("graph", err)
 	}
@@ -321,7 +298,7 @@ func (s *shardCheck) iter(lower, upper []byte) (kv.Iterator, error) {
 }
 
 // Kinds lists the kinds of faults that were found, in order.
-func (c *CheckResult) Kinds() []string {
+func (c *Result) Kinds() []string {
 	kinds := make([]string, 0, len(c.Findings))
 	for k := range c.Findings {
 		kinds = append(kinds, k)

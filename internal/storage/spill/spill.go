@@ -1,4 +1,4 @@
-package storage
+package spill
 
 import (
 	"cmp"
@@ -14,19 +14,19 @@ import (
 // spillPart is how many bytes of one bucket are written at once, if memory allows.
 const spillPart = 32 << 10
 
-// Spill keeps records on disk in buckets, each in the order of its turns and, within one, in that in which it came from a
-// SpillBuffer.
-type Spill struct {
+// File keeps records on disk in buckets, each in the order of its rounds and, within one, in that in which it came from a
+// Buffer.
+type File struct {
 	fs   vfs.FS
 	path string
 	f    vfs.File
 
 	mu      sync.Mutex
 	end     int64
-	buckets []spillBucket
+	buckets []bucket
 }
 
-type spillBucket struct {
+type bucket struct {
 	extents []extent
 	bytes   int64
 	records int
@@ -34,36 +34,36 @@ type spillBucket struct {
 
 // extent is a run of whole records in the file.
 type extent struct {
-	at   int64
-	n    int
-	turn int
+	at    int64
+	n     int
+	round int
 }
 
-// NewSpill makes a file for records in n buckets.
-func NewSpill(fs vfs.FS, path string, n int) (*Spill, error) {
+// New makes a file for records in n buckets.
+func New(fs vfs.FS, path string, n int) (*File, error) {
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, kv.Unavailable("storage: make a file to sort in", err)
 	}
-	return &Spill{fs: fs, path: path, f: f, buckets: make([]spillBucket, n)}, nil
+	return &File{fs: fs, path: path, f: f, buckets: make([]bucket, n)}, nil
 }
 
 // Close removes the file.
-func (s *Spill) Close() error { return errors.Join(s.f.Close(), s.fs.Remove(s.path)) }
+func (s *File) Close() error { return errors.Join(s.f.Close(), s.fs.Remove(s.path)) }
 
 // Buckets is the number of buckets.
-func (s *Spill) Buckets() int { return len(s.buckets) }
+func (s *File) Buckets() int { return len(s.buckets) }
 
 // Bytes and Records are how much is in a bucket, once all buffers are flushed.
-func (s *Spill) Bytes(bucket int) int64 { return s.buckets[bucket].bytes }
+func (s *File) Bytes(bucket int) int64 { return s.buckets[bucket].bytes }
 
 // Records is the number of records in a bucket.
-func (s *Spill) Records(bucket int) int { return s.buckets[bucket].records }
+func (s *File) Records(bucket int) int { return s.buckets[bucket].records }
 
 // Each calls f with the runs of whole records of a bucket, in order; buf is memory to read into, and what it has become
 // is returned. The bytes are valid during the call.
-func (s *Spill) Each(bucket int, buf []byte, f func(b []byte) error) ([]byte, error) {
-	for _, x := range s.inTurn(bucket) {
+func (s *File) Each(bucket int, buf []byte, f func(b []byte) error) ([]byte, error) {
+	for _, x := range s.inOrder(bucket) {
 		if cap(buf) < x.n {
 			buf = make([]byte, x.n)
 		}
@@ -78,14 +78,14 @@ func (s *Spill) Each(bucket int, buf []byte, f func(b []byte) error) ([]byte, er
 }
 
 // ReadAll returns all records of a bucket, in buf if it is large enough.
-func (s *Spill) ReadAll(bucket int, buf []byte) ([]byte, error) {
+func (s *File) ReadAll(bucket int, buf []byte) ([]byte, error) {
 	b := &s.buckets[bucket]
 	if int64(cap(buf)) < b.bytes {
 		buf = make([]byte, b.bytes)
 	}
 	buf = buf[:b.bytes]
 	at := 0
-	for _, x := range s.inTurn(bucket) {
+	for _, x := range s.inOrder(bucket) {
 		if err := s.read(x, buf[at:at+x.n]); err != nil {
 			return buf, err
 		}
@@ -94,47 +94,47 @@ func (s *Spill) ReadAll(bucket int, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// inTurn returns the runs of a bucket in the order of their turns.
-func (s *Spill) inTurn(bucket int) []extent {
+// inOrder returns the runs of a bucket in the order of their rounds.
+func (s *File) inOrder(bucket int) []extent {
 	xs := s.buckets[bucket].extents
-	slices.SortStableFunc(xs, func(x, y extent) int { return cmp.Compare(x.turn, y.turn) })
+	slices.SortStableFunc(xs, func(x, y extent) int { return cmp.Compare(x.round, y.round) })
 	return xs
 }
 
-func (s *Spill) read(x extent, into []byte) error {
+func (s *File) read(x extent, into []byte) error {
 	if _, err := s.f.ReadAt(into, x.at); err != nil {
 		return kv.Unavailable("storage: read a file to sort in", err)
 	}
 	return nil
 }
 
-// SpillBuffer collects records for a Spill. One goroutine uses it.
-type SpillBuffer struct {
-	s       *Spill
+// Buffer collects records for a File. One goroutine uses it.
+type Buffer struct {
+	s       *File
 	parts   [][]byte
 	records []int
 	held    int
 	budget  int
-	turn    int
+	round   int
 }
 
 // Buffer makes a buffer that holds up to about budget bytes.
-func (s *Spill) Buffer(budget int) *SpillBuffer {
-	return &SpillBuffer{s: s, parts: make([][]byte, len(s.buckets)), records: make([]int, len(s.buckets)), budget: budget}
+func (s *File) Buffer(budget int) *Buffer {
+	return &Buffer{s: s, parts: make([][]byte, len(s.buckets)), records: make([]int, len(s.buckets)), budget: budget}
 }
 
-// Turn ends a turn, of which one buffer has all records, and begins turn n.
-func (b *SpillBuffer) Turn(n int) error {
+// Round ends a round, whose records are all in one buffer, and begins round n.
+func (b *Buffer) Round(n int) error {
 	err := b.Flush()
-	b.turn = n
+	b.round = n
 	return err
 }
 
 // Begin returns what is held of a bucket, for a record to be appended; End takes it.
-func (b *SpillBuffer) Begin(bucket int) []byte { return b.parts[bucket] }
+func (b *Buffer) Begin(bucket int) []byte { return b.parts[bucket] }
 
 // End ends a record that was begun by Begin.
-func (b *SpillBuffer) End(bucket int, part []byte) error {
+func (b *Buffer) End(bucket int, part []byte) error {
 	b.held += len(part) - len(b.parts[bucket])
 	b.parts[bucket] = part
 	b.records[bucket]++
@@ -148,7 +148,7 @@ func (b *SpillBuffer) End(bucket int, part []byte) error {
 }
 
 // Flush writes all that is held.
-func (b *SpillBuffer) Flush() error {
+func (b *Buffer) Flush() error {
 	for i := range b.parts {
 		if err := b.flush(i); err != nil {
 			return err
@@ -157,14 +157,14 @@ func (b *SpillBuffer) Flush() error {
 	return nil
 }
 
-func (b *SpillBuffer) flush(bucket int) error {
+func (b *Buffer) flush(bucket int) error {
 	part := b.parts[bucket]
 	if len(part) == 0 {
 		return nil
 	}
 	s := b.s
 	s.mu.Lock()
-	x := extent{s.end, len(part), b.turn}
+	x := extent{s.end, len(part), b.round}
 	s.end += int64(len(part))
 	k := &s.buckets[bucket]
 	k.extents = append(k.extents, x)

@@ -1,4 +1,4 @@
-package storage
+package check
 
 import (
 	"encoding/binary"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -71,10 +72,10 @@ func (c *checker) edgeDiffers(items []string) {
 			}
 		}
 	}
-	change := &EdgeChange{Vertex: e.Dst, Neighbour: e.Src, Edge: e.ID, Type: e.Type, Dir: graph.In}
-	fix := Fix{
+	change := &storage.EdgeChange{Vertex: e.Dst, Neighbour: e.Src, Edge: e.ID, Type: e.Type, Dir: graph.In}
+	fix := storage.Fix{
 		Shard: e.Dst.Shard(), Key: keys.AppendDeltaOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID), Edge: change,
-		Owners: []Owner{{Edge: e.ID, IsEdge: true}},
+		Owners: []storage.Owner{{Edge: e.ID, IsEdge: true}},
 	}
 	switch {
 	case out && e.Dst.Shard() >= len(c.views):
@@ -85,27 +86,27 @@ func (c *checker) edgeDiffers(items []string) {
 		if c.deleted(e) {
 			state = codec.DeltaUpdated
 		}
-		fix.Value, change.What = append([]byte{state}, body...), EdgeAdded
-		c.out.add(FaultMirror, []Fix{fix}, "%s is missing in the list of its target", name)
+		fix.Value, change.What = append([]byte{state}, body...), storage.EdgeAdded
+		c.out.add(FaultMirror, []storage.Fix{fix}, "%s is missing in the list of its target", name)
 	case out:
 		if state == 0 {
 			state = codec.DeltaUpdated
 		}
-		fix.Value, change.What = append([]byte{state}, body...), EdgeChanged
-		c.out.add(FaultMirror, []Fix{fix}, "%s has other properties in the list of its target", name)
+		fix.Value, change.What = append([]byte{state}, body...), storage.EdgeChanged
+		c.out.add(FaultMirror, []storage.Fix{fix}, "%s has other properties in the list of its target", name)
 	default:
-		change.What = EdgeRemoved
+		change.What = storage.EdgeRemoved
 		if fix.Delete = state == codec.DeltaInserted; !fix.Delete {
 			fix.Value = []byte{codec.DeltaDeleted}
 		}
-		c.out.add(FaultMirror, []Fix{fix}, "%s is missing in the list of its source", name)
+		c.out.add(FaultMirror, []storage.Fix{fix}, "%s is missing in the list of its source", name)
 	}
 }
 
 // deleted reports whether a delta record deletes the edge from the list of its target.
 func (c *checker) deleted(e graph.Edge) bool {
 	key := keys.AppendDeltaOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
-	b, ok, err := kv.Get(c.views[e.Dst.Shard()].graph, key, nil)
+	b, ok, err := kv.Get(c.views[e.Dst.Shard()].Graph(), key, nil)
 	c.fail(err)
 	return ok && len(b) > 0 && b[0] == codec.DeltaDeleted
 }
@@ -117,13 +118,13 @@ func (c *checker) memberDiffers(item string) {
 	if l != 0 {
 		name += ", label " + c.cat.LabelName(l)
 	}
-	fix := Fix{Shard: id.Shard(), Key: keys.AppendDeltaMember(nil, l, id.Local()), Value: []byte{0}, Owners: []Owner{{Vertex: id}}}
+	fix := storage.Fix{Shard: id.Shard(), Key: keys.AppendDeltaMember(nil, l, id.Local()), Value: []byte{0}, Owners: []storage.Owner{{Vertex: id}}}
 	if c.balance.left[item].n > 0 {
 		fix.Value = []byte{1}
-		c.out.add(FaultMember, []Fix{fix}, "%s: it is missing among the label's vertices", name)
+		c.out.add(FaultMember, []storage.Fix{fix}, "%s: it is missing among the label's vertices", name)
 		return
 	}
-	c.out.add(FaultMember, []Fix{fix}, "%s: it is among the label's vertices without having it", name)
+	c.out.add(FaultMember, []storage.Fix{fix}, "%s: it is among the label's vertices without having it", name)
 }
 
 func (c *checker) entryDiffers(items []string) {
@@ -152,16 +153,16 @@ func (c *checker) entryDiffers(items []string) {
 		c.out.add(FaultUnique, nil, "%s: several have the values of the entry %x", name, key[keys.EntrySize:])
 		return
 	}
-	var fixes []Fix
-	var owners []Owner
+	var fixes []storage.Fix
+	var owners []storage.Owner
 	for _, item := range append(want, have...) {
-		if o, err := c.views[shardOf(item, size)].owner(key, []byte(item[size+4:])); err == nil {
+		if o, err := c.views[shardOf(item, size)].Owner(key, []byte(item[size+4:])); err == nil {
 			owners = append(owners, o)
 		}
 	}
 	for _, item := range have {
 		if len(want) == 0 || shardOf(item, size) != shardOf(want[0], size) {
-			fixes = append(fixes, Fix{Shard: shardOf(item, size), Key: key, Delete: true, Owners: owners})
+			fixes = append(fixes, storage.Fix{Shard: shardOf(item, size), Key: key, Delete: true, Owners: owners})
 		}
 	}
 	what := "it leads to what has other values"
@@ -170,7 +171,7 @@ func (c *checker) entryDiffers(items []string) {
 		if len(have) > 0 {
 			what = "it leads elsewhere"
 		}
-		fixes = append(fixes, Fix{Shard: shardOf(want[0], size), Key: key, Value: []byte(want[0][size+4:]), Owners: owners})
+		fixes = append(fixes, storage.Fix{Shard: shardOf(want[0], size), Key: key, Value: []byte(want[0][size+4:]), Owners: owners})
 	}
 	c.out.add(FaultEntry, fixes, "%s, entry %x: %s", name, key[keys.EntrySize:], what)
 }
@@ -181,7 +182,7 @@ func shardOf(item string, size int) int { return int(binary.BigEndian.Uint32([]b
 func (c *checker) taken(ident string) bool {
 	key := []byte(ident[5:])
 	for _, v := range c.views {
-		_, ok, err := kv.Get(v.graph, key, nil)
+		_, ok, err := kv.Get(v.Graph(), key, nil)
 		c.fail(err)
 		if ok {
 			return true

@@ -1,9 +1,10 @@
-package storage
+package check
 
 import (
 	"encoding/binary"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -14,10 +15,10 @@ func (s *shardCheck) checkDegrees() error {
 	if !s.first {
 		return nil
 	}
-	stored := Degrees{}
+	stored := storage.Degrees{}
 	lower, upper := keys.Bounds(keys.Degree)
 	err := s.scan(lower, upper, func(k, v []byte) error {
-		d, n, err := parseDegree(k, v)
+		d, n, err := storage.ParseDegree(k, v)
 		if err != nil {
 			s.malformed(k, err)
 			return nil
@@ -43,13 +44,13 @@ func (s *shardCheck) checkDegrees() error {
 }
 
 // degree notes that a bar of a degree histogram is stored as another number than was counted.
-func (s *shardCheck) degree(d Degree, counted, stored int64) {
-	fix := Fix{Shard: s.no, Key: d.key(), Add: counted - stored}
+func (s *shardCheck) degree(d storage.Degree, counted, stored int64) {
+	fix := storage.Fix{Shard: s.no, Key: d.Key(), Add: counted - stored}
 	way := "out"
 	if d.Dir == graph.In {
 		way = "in"
 	}
-	s.note(FaultCounter, []Fix{fix}, "shard %d, %s lists of %s with %d or more edges, below the next power of two: %d, not %d",
+	s.note(FaultCounter, []storage.Fix{fix}, "shard %d, %s lists of %s with %d or more edges, below the next power of two: %d, not %d",
 		s.no, way, s.cat.TypeName(d.Type), uint64(1)<<d.Power, counted, stored)
 }
 
@@ -66,8 +67,8 @@ func (s *shardCheck) marks() error {
 			return nil
 		}
 		id := graph.IndexID(binary.BigEndian.Uint32(k[1:]))
-		fix := []Fix{{Shard: s.no, Key: append([]byte(nil), k...), Delete: true}}
-		_, ok, err := kv.Get(s.v.graph, indexKey(id), nil)
+		fix := []storage.Fix{{Shard: s.no, Key: append([]byte(nil), k...), Delete: true}}
+		_, ok, err := kv.Get(s.v.Graph(), storage.IndexKey(id), nil)
 		if err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func (s *shardCheck) texts() error {
 		}
 		id := graph.IndexID(binary.BigEndian.Uint32(k[1:]))
 		if !known[id] {
-			s.note(FaultEntry, []Fix{{Shard: s.no, Key: append([]byte(nil), k...), Delete: true}}, "shard %d: a change for the full-text index %d, which is not there", s.no, id)
+			s.note(FaultEntry, []storage.Fix{{Shard: s.no, Key: append([]byte(nil), k...), Delete: true}}, "shard %d: a change for the full-text index %d, which is not there", s.no, id)
 			return nil
 		}
 		if len(k) == keys.EntrySize {
@@ -110,11 +111,11 @@ func (s *shardCheck) texts() error {
 			}
 			return nil
 		}
-		if _, err := s.v.owner(k, v); err != nil {
+		if _, err := s.v.Owner(k, v); err != nil {
 			s.malformed(k, codec.ErrRecord)
 			return nil //nolint:nilerr // noted
 		}
-		s.beyond(keys.MetaNextText, &s.next.text, binary.BigEndian.Uint64(k[keys.EntrySize:]), "the change of a text")
+		s.beyond(keys.MetaNextText, &s.next.Text, binary.BigEndian.Uint64(k[keys.EntrySize:]), "the change of a text")
 		return nil
 	})
 }

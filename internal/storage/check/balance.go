@@ -1,4 +1,4 @@
-package storage
+package check
 
 import (
 	"encoding/binary"

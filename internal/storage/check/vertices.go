@@ -1,9 +1,10 @@
-package storage
+package check
 
 import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -11,8 +12,8 @@ import (
 
 // nextIDs reads the ids that are given out next.
 func (s *shardCheck) nextIDs() error {
-	for what, p := range s.next.records() {
-		n, err := readNumber(s.v.graph, keys.MetaKey(what))
+	for what, p := range s.next.Records() {
+		n, err := storage.ReadNumber(s.v.Graph(), keys.MetaKey(what))
 		if err != nil {
 			return s.damage("graph", err)
 		}
@@ -26,14 +27,14 @@ func (s *shardCheck) beyond(what byte, next *uint64, local uint64, name string) 
 	if local < *next {
 		return
 	}
-	s.note(FaultNextID, []Fix{{Shard: s.no, Key: keys.MetaKey(what), Raise: local + 1}},
+	s.note(FaultNextID, []storage.Fix{{Shard: s.no, Key: keys.MetaKey(what), Raise: local + 1}},
 		"shard %d: %s %d is not below the next id %d", s.no, name, local, *next)
 	*next = local + 1
 }
 
 // gridCells are the cells of one property of a grid cell's vertices.
 type gridCells struct {
-	at  [gridRows][]byte
+	at  [storage.GridRows][]byte
 	buf []byte
 }
 
@@ -97,12 +98,12 @@ func (s *shardCheck) fill(it kv.Iterator, p graph.PropID, base uint64, out *grid
 			continue
 		}
 		first := last + 1 - uint64(col.N)
-		if first >= base+gridRows {
+		if first >= base+storage.GridRows {
 			break
 		}
 		for i := range col.N {
 			local := first + uint64(i)
-			if local < base || local >= base+gridRows {
+			if local < base || local >= base+storage.GridRows {
 				continue
 			}
 			start := len(out.buf)
@@ -122,7 +123,7 @@ func (s *shardCheck) fill(it kv.Iterator, p graph.PropID, base uint64, out *grid
 type gridSets struct {
 	base  uint64
 	known bool
-	sets  [gridRows]graph.LabelSet
+	sets  [storage.GridRows]graph.LabelSet
 	cells gridCells
 	cols  kv.Iterator
 	delta kv.Iterator
@@ -152,13 +153,13 @@ func (s *shardCheck) closeSets() error {
 // set returns the label set of a vertex, 0 if there is none.
 func (s *shardCheck) set(local uint64) (graph.LabelSet, error) {
 	g := &s.sets
-	if base := local &^ (gridRows - 1); !g.known || g.base != base {
+	if base := local &^ (storage.GridRows - 1); !g.known || g.base != base {
 		g.cells.reset()
-		if err := s.fill(g.cols, labelSetProp, base, &g.cells); err != nil {
+		if err := s.fill(g.cols, storage.LabelSetProp, base, &g.cells); err != nil {
 			return 0, err
 		}
 		err := s.eachDelta(g.delta, base, func(local uint64, body []byte) error {
-			cell, err := codec.PropCell(body, labelSetProp)
+			cell, err := codec.PropCell(body, storage.LabelSetProp)
 			if err == nil && cell != nil {
 				g.cells.at[local-base] = slices.Clone(cell)
 			}
@@ -194,7 +195,7 @@ func (s *shardCheck) eachDelta(it kv.Iterator, base uint64, f func(local uint64,
 			continue
 		}
 		local := keys.Local(it.Key()[1:])
-		if local >= base+gridRows {
+		if local >= base+storage.GridRows {
 			break
 		}
 		v, err := it.ValueAndErr()
@@ -236,7 +237,7 @@ func (s *shardCheck) vertices() (err error) {
 		return err
 	}
 	var scratch gridCells
-	for base := uint64(0); base < end; base += gridRows {
+	for base := uint64(0); base < end; base += storage.GridRows {
 		if err := s.alive(); err != nil {
 			return err
 		}
@@ -254,7 +255,7 @@ func (s *shardCheck) vertices() (err error) {
 		}
 		s.countVertices(base)
 		for _, p := range props {
-			if p == labelSetProp {
+			if p == storage.LabelSetProp {
 				continue
 			}
 			cells := &scratch
@@ -293,7 +294,7 @@ func (s *shardCheck) vertices() (err error) {
 
 // endOfVertices is above all local ids that are stored or may have been given out.
 func (s *shardCheck) endOfVertices(props []graph.PropID) (uint64, error) {
-	end := s.next.vertex
+	end := s.next.Vertex
 	for _, space := range []keys.Space{keys.Column, keys.DeltaProp} {
 		lower, upper := keys.Bounds(space)
 		it, err := s.iter(lower, upper)
@@ -328,11 +329,11 @@ func (s *shardCheck) countVertices(base uint64) {
 			continue
 		}
 		local := base + uint64(i)
-		s.beyond(keys.MetaNextVertex, &s.next.vertex, local, "vertex")
-		s.counts[Count{Kind: CountVertices}]++
+		s.beyond(keys.MetaNextVertex, &s.next.Vertex, local, "vertex")
+		s.counts[storage.Count{Kind: storage.CountVertices}]++
 		s.member(expected, 0, local, nil)
 		for _, l := range s.cat.Labels(set) {
-			s.counts[Count{Kind: CountLabel, Label: l}]++
+			s.counts[storage.Count{Kind: storage.CountLabel, Label: l}]++
 			s.member(expected, l, local, nil)
 		}
 	}
@@ -349,7 +350,6 @@ func (s *shardCheck) checkCells(base uint64, p graph.PropID, cells *gridCells) {
 	if !s.first {
 		return
 	}
-	present := s.cat.state.Load().present
 	for i, cell := range cells.at {
 		set := s.sets.sets[i]
 		if len(cell) == 0 || set == 0 {
@@ -362,9 +362,9 @@ func (s *shardCheck) checkCells(base uint64, p graph.PropID, cells *gridCells) {
 		if s.cat.PropName(p) == "" {
 			continue // of an id space
 		}
-		s.counts[Count{Kind: CountProp, Set: set, Prop: p}]++
-		if _, ok := present[presence{set, p}]; !ok {
-			s.note(FaultPresence, []Fix{{Announce: &Announcement{set, p}}}, "vertex %d, property %s",
+		s.counts[storage.Count{Kind: storage.CountProp, Set: set, Prop: p}]++
+		if !s.cat.Announced(set, p) {
+			s.note(FaultPresence, []storage.Fix{{Announce: &storage.Announcement{Set: set, Prop: p}}}, "vertex %d, property %s",
 				uint64(graph.MakeVertexID(s.no, base+uint64(i))), s.cat.PropName(p))
 		}
 	}
@@ -395,7 +395,7 @@ func (s *shardCheck) checkIndexed(base uint64, cells map[graph.PropID]*gridCells
 			if ix.Required && !ok {
 				s.note(FaultRequired, nil, "constraint %s: vertex %d lacks a property", ix.Name, uint64(id))
 			}
-			s.expectEntry(ix, vals, Owner{Vertex: id})
+			s.expectEntry(ix, vals, storage.Owner{Vertex: id})
 		}
 	}
 	return nil
@@ -418,9 +418,9 @@ func (s *shardCheck) value(cell []byte) (graph.Value, error) {
 		return graph.Value{}, nil
 	}
 	key := keys.AppendValueKey(nil, ref.ID)
-	b, ok, err := kv.Get(s.views[no].values, key, nil)
+	b, ok, err := kv.Get(s.views[no].Values(), key, nil)
 	if err != nil {
-		return graph.Value{}, kv.LargeFault(s.views[no].shard.values, key, err)
+		return graph.Value{}, s.views[no].LargeFault(key, err)
 	}
 	if !ok {
 		return graph.Value{}, nil
@@ -433,11 +433,11 @@ func (s *shardCheck) value(cell []byte) (graph.Value, error) {
 }
 
 // expectEntry enters the entry that an owner's values must have.
-func (s *shardCheck) expectEntry(ix *CheckIndex, vals []graph.Value, o Owner) {
+func (s *shardCheck) expectEntry(ix *Index, vals []graph.Value, o storage.Owner) {
 	if !ix.Indexed || !ix.Online {
 		return
 	}
-	tuple, ok, loose, err := AppendIndexed(nil, &ix.Index, vals)
+	tuple, ok, loose, err := storage.AppendIndexed(nil, &ix.Index, vals)
 	if err != nil || !ok {
 		return
 	}
@@ -446,7 +446,7 @@ func (s *shardCheck) expectEntry(ix *CheckIndex, vals []graph.Value, o Owner) {
 		key = keys.AppendLocal(key, o.Local())
 	}
 	s.ident = key
-	s.entry(expected, key, appendOwner(nil, o))
+	s.entry(expected, key, storage.AppendOwner(nil, o))
 }
 
 func (s *shardCheck) entry(side int, key, owner []byte) {

@@ -1,4 +1,4 @@
-package storage
+package check
 
 import (
 	"fmt"
@@ -6,18 +6,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // Parts of a check, put together, are what one check of all would have found, in its order.
 func TestCheckedJoin(t *testing.T) {
-	whole := &CheckResult{Findings: map[string]*Finding{}}
-	joined := &CheckResult{Findings: map[string]*Finding{}}
+	whole := &Result{Findings: map[string]*Finding{}}
+	joined := &Result{Findings: map[string]*Finding{}}
 	for no := range 4 {
-		part := &CheckResult{Findings: map[string]*Finding{}, Vertices: uint64(no)}
+		part := &Result{Findings: map[string]*Finding{}, Vertices: uint64(no)}
 		whole.Vertices += uint64(no)
 		for i := range 4 {
 			for _, kind := range []string{FaultMirror, FaultList}[:1+no%2] {
-				fix := []Fix{{Shard: no, Raise: uint64(i)}}
+				fix := []storage.Fix{{Shard: no, Raise: uint64(i)}}
 				part.add(kind, fix, "shard %d, fault %d", no, i)
 				whole.add(kind, fix, "shard %d, fault %d", no, i)
 			}

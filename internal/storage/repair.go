@@ -8,9 +8,34 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
+
+// Fix is a change of one record that repairs a fault of the state that was checked. It holds as long as the record is what
+// it was then and the owners have not changed; a counter and a next id are repaired whatever they have become.
+type Fix struct {
+	Shard      int
+	Key, Value []byte
+	Delete     bool
+	// Owners are the vertices and edges that the fix follows from, besides the record itself.
+	Owners []Owner
+	// Add, if it is not 0, is by how much the record, a counter, is too low.
+	Add int64
+	// Raise, if it is not 0, is what the record, a next id, must be at least.
+	Raise uint64
+	// Edge, if it is set, is what becomes of a list.
+	Edge *EdgeChange
+	// Announce, if it is set, is a label set and a property that a catalog must know instead of a record.
+	Announce *Announcement
+}
+
+// Announcement says that vertices of a label set may have a property.
+type Announcement struct {
+	Set  graph.LabelSet
+	Prop graph.PropID
+}
 
 // Repair applies, in one synced batch, those fixes whose record is still what was's view of the shard shows, and gives
 // them. The caller must be the only one who may write, and calls Reload afterwards.
@@ -56,7 +81,7 @@ func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
 
 // Reload makes the shard's memory follow what is stored. The caller must be the only one who may write.
 func (s *Shard) Reload() error {
-	counters, err := readCounters(s.graph.Live())
+	counters, err := ReadCounters(s.graph.Live())
 	if err != nil {
 		return err
 	}
@@ -71,15 +96,15 @@ func (s *Shard) Reload() error {
 	s.counters, s.sketches, s.degrees = counters, sketches, degrees
 	s.version++
 	s.deltaCount++ // some fixes are delta records
-	for what, p := range s.next.records() {
-		n, err := readNumber(s.graph.Live(), keys.MetaKey(what))
+	for what, p := range s.next.Records() {
+		n, err := ReadNumber(s.graph.Live(), keys.MetaKey(what))
 		if err != nil {
 			return err
 		}
 		*p = max(*p, n)
 	}
-	raise(&s.nextVertex, s.next.vertex)
-	raise(&s.nextEdge, s.next.edge)
+	raise(&s.nextVertex, s.next.Vertex)
+	raise(&s.nextEdge, s.next.Edge)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package storage
+package check
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -205,7 +206,7 @@ func (s *shardCheck) checkList(first []byte, packed, delta kv.Iterator) error {
 	}
 	m.Sort()
 	if s.first {
-		resize(s.bars, t, dir, 0, sum)
+		storage.ResizeList(s.bars, t, dir, 0, sum)
 	}
 	if whole {
 		s.checkTotal(first, firstValue, total, sum)
@@ -228,12 +229,12 @@ func (s *shardCheck) checkTotal(first, value []byte, total, sum int) {
 		return
 	}
 	t, dir, local := keys.List(first)
-	var fixes []Fix
+	var fixes []storage.Fix
 	if value != nil {
 		n, rest := codec.Uvarint(value)
 		_, rest = codec.Uvarint(rest)
 		fixed := binary.AppendUvarint(binary.AppendUvarint(nil, n), uint64(sum))
-		fixes = []Fix{{Shard: s.no, Key: first, Value: append(fixed, rest...)}}
+		fixes = []storage.Fix{{Shard: s.no, Key: first, Value: append(fixed, rest...)}}
 	}
 	s.note(FaultList, fixes, "%s: its segments hold %d edges, not %d", s.listName(t, dir, local), sum, total)
 }
@@ -250,11 +251,11 @@ func (s *shardCheck) checkOverrides(first []byte, m *codec.Merged) {
 			continue
 		}
 		key := keys.AppendDeltaOne(nil, t, dir, local, o.Neighbour, o.Edge)
-		fix := Fix{Shard: s.no, Key: key, Delete: true}
+		fix := storage.Fix{Shard: s.no, Key: key, Delete: true}
 		if i, ok := slices.BinarySearchFunc(m.Rows, o, codec.Row.Compare); ok {
-			fix = Fix{Shard: s.no, Key: key, Value: append([]byte{codec.DeltaInserted}, m.One(m.Rows[i])...)}
+			fix = storage.Fix{Shard: s.no, Key: key, Value: append([]byte{codec.DeltaInserted}, m.One(m.Rows[i])...)}
 		}
-		s.note(FaultList, []Fix{fix}, "%s: a delta record changes edge %d, which is not packed", s.listName(t, dir, local), uint64(o.Edge))
+		s.note(FaultList, []storage.Fix{fix}, "%s: a delta record changes edge %d, which is not packed", s.listName(t, dir, local), uint64(o.Edge))
 	}
 }
 
@@ -270,14 +271,14 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 	}
 	labels := s.cat.Labels(set)
 	if dir == graph.Out {
-		s.counts[Count{Kind: CountEdges}] += int64(len(m.Rows))
-		s.counts[Count{Kind: CountType, Type: t}] += int64(len(m.Rows))
+		s.counts[storage.Count{Kind: storage.CountEdges}] += int64(len(m.Rows))
+		s.counts[storage.Count{Kind: storage.CountType, Type: t}] += int64(len(m.Rows))
 		for _, l := range labels {
-			s.counts[Count{Kind: CountSrc, Label: l, Type: t}] += int64(len(m.Rows))
+			s.counts[storage.Count{Kind: storage.CountSrc, Label: l, Type: t}] += int64(len(m.Rows))
 		}
 	} else {
 		for _, l := range labels {
-			s.counts[Count{Kind: CountDst, Label: l, Type: t}] += int64(len(m.Rows))
+			s.counts[storage.Count{Kind: storage.CountDst, Label: l, Type: t}] += int64(len(m.Rows))
 		}
 	}
 	props, err := m.Props()
@@ -316,7 +317,7 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 			aux = []byte{stateOf(m, r)}
 		} else {
 			if r.Edge.Shard() == s.no {
-				s.beyond(keys.MetaNextEdge, &s.next.edge, r.Edge.Local(), "edge")
+				s.beyond(keys.MetaNextEdge, &s.next.Edge, r.Edge.Local(), "edge")
 			}
 			if err := s.indexedEdge(e, body); err != nil {
 				return err
@@ -326,8 +327,8 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 	}
 	if dir == graph.Out {
 		for k, prop := range props {
-			if have[k] > 0 && prop < HiddenProps {
-				s.counts[Count{Kind: CountEdgeProp, Type: t, Prop: prop}] += have[k]
+			if have[k] > 0 && prop < storage.HiddenProps {
+				s.counts[storage.Count{Kind: storage.CountEdgeProp, Type: t, Prop: prop}] += have[k]
 			}
 		}
 		for _, r := range m.Dropped {
@@ -395,7 +396,7 @@ func (s *shardCheck) indexedEdge(e graph.Edge, body []byte) error {
 		if ix.Required && !ok {
 			s.note(FaultRequired, nil, "constraint %s: edge %d lacks a property", ix.Name, uint64(e.ID))
 		}
-		s.expectEntry(ix, vals, Owner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true})
+		s.expectEntry(ix, vals, storage.Owner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true})
 	}
 	return nil
 }

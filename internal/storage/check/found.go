@@ -1,4 +1,4 @@
-package storage
+package check
 
 import (
 	"encoding/binary"
@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -133,7 +134,7 @@ func (s *shardCheck) entries() error {
 			s.out.Entries++
 		}
 		if !online[id] {
-			s.note(FaultEntry, []Fix{{Shard: s.no, Key: slices.Clone(k), Delete: true}}, "shard %d: an entry of index %d, which is not there", s.no, id)
+			s.note(FaultEntry, []storage.Fix{{Shard: s.no, Key: slices.Clone(k), Delete: true}}, "shard %d: an entry of index %d, which is not there", s.no, id)
 			return nil
 		}
 		s.entry(found, k, v)
@@ -146,7 +147,7 @@ func (s *shardCheck) counters() error {
 	if !s.first {
 		return nil
 	}
-	stored, err := readCounters(s.v.graph)
+	stored, err := storage.ReadCounters(s.v.Graph())
 	if err != nil {
 		var e *graph.Error
 		if errors.As(err, &e) && e.Kind == graph.KindCorrupt && errors.Is(err, codec.ErrRecord) {
@@ -155,8 +156,8 @@ func (s *shardCheck) counters() error {
 		}
 		return s.damage("graph", err)
 	}
-	s.out.Vertices += uint64(s.counts[Count{Kind: CountVertices}])
-	all := map[Count]bool{}
+	s.out.Vertices += uint64(s.counts[storage.Count{Kind: storage.CountVertices}])
+	all := map[storage.Count]bool{}
 	for _, c := range stored {
 		all[c.Count] = true
 	}
@@ -168,29 +169,29 @@ func (s *shardCheck) counters() error {
 		if n == s.counts[k] {
 			continue
 		}
-		fix := Fix{Shard: s.no, Key: k.appendKey(nil), Add: s.counts[k] - n}
-		s.note(FaultCounter, []Fix{fix}, "shard %d, %s: %d, not %d", s.no, s.countName(k), s.counts[k], n)
+		fix := storage.Fix{Shard: s.no, Key: k.AppendKey(nil), Add: s.counts[k] - n}
+		s.note(FaultCounter, []storage.Fix{fix}, "shard %d, %s: %d, not %d", s.no, s.countName(k), s.counts[k], n)
 	}
 	return nil
 }
 
-func (s *shardCheck) countName(k Count) string {
+func (s *shardCheck) countName(k storage.Count) string {
 	switch k.Kind {
-	case CountVertices:
+	case storage.CountVertices:
 		return "vertices"
-	case CountEdges:
+	case storage.CountEdges:
 		return "edges"
-	case CountLabel:
+	case storage.CountLabel:
 		return "vertices with the label " + s.cat.LabelName(k.Label)
-	case CountType:
+	case storage.CountType:
 		return "edges of the type " + s.cat.TypeName(k.Type)
-	case CountSrc:
+	case storage.CountSrc:
 		return "edges of the type " + s.cat.TypeName(k.Type) + " from the label " + s.cat.LabelName(k.Label)
-	case CountDst:
+	case storage.CountDst:
 		return "edges of the type " + s.cat.TypeName(k.Type) + " to the label " + s.cat.LabelName(k.Label)
-	case CountProp:
+	case storage.CountProp:
 		return fmt.Sprintf("vertices of the label set %d with the property %s", k.Set, s.cat.PropName(k.Prop))
-	case CountEdgeProp:
+	case storage.CountEdgeProp:
 		return "edges of the type " + s.cat.TypeName(k.Type) + " with the property " + s.cat.PropName(k.Prop)
 	}
 	return fmt.Sprintf("a counter of the kind %d", k.Kind)
@@ -212,18 +213,18 @@ func (s *shardCheck) values() error {
 		}
 		setBit(&l.garbage, id.Local())
 		if bitSet(l.visible, id.Local()) {
-			s.note(FaultGarbage, []Fix{{Shard: s.no, Key: slices.Clone(k), Delete: true}}, "large value %d is referred to", uint64(id))
+			s.note(FaultGarbage, []storage.Fix{{Shard: s.no, Key: slices.Clone(k), Delete: true}}, "large value %d is referred to", uint64(id))
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	next, err := readNumber(s.v.graph, keys.MetaKey(keys.MetaNextValue))
+	next, err := storage.ReadNumber(s.v.Graph(), keys.MetaKey(keys.MetaNextValue))
 	if err != nil {
 		return s.damage("graph", err)
 	}
-	it, err := kv.NewIter(s.v.values, &pebble.IterOptions{LowerBound: kv.AppliedEnd})
+	it, err := kv.NewIter(s.v.Values(), &pebble.IterOptions{LowerBound: kv.AppliedEnd})
 	if err != nil {
 		return s.damage("values", err)
 	}
@@ -234,7 +235,7 @@ func (s *shardCheck) values() error {
 		}
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return kv.LargeFault(s.v.shard.values, it.Key(), err)
+			return s.v.LargeFault(it.Key(), err)
 		}
 		if err := s.largeValue(it.Key(), v, next); err != nil {
 			return err
@@ -267,7 +268,7 @@ func (s *shardCheck) largeValue(k, v []byte, next uint64) error {
 	case bitSet(l.referred, id.Local()):
 		s.beyond(keys.MetaNextValue, &next, id.Local(), "large value")
 	case !bitSet(l.garbage, id.Local()) && id.Local() < next:
-		s.note(FaultUnreferred, []Fix{{Shard: s.no, Key: keys.AppendGarbage(nil, uint64(id))}}, "large value %d of %d bytes", uint64(id), len(v))
+		s.note(FaultUnreferred, []storage.Fix{{Shard: s.no, Key: keys.AppendGarbage(nil, uint64(id))}}, "large value %d of %d bytes", uint64(id), len(v))
 	}
 	return nil
 }

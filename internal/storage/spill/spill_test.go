@@ -1,4 +1,4 @@
-package storage
+package spill
 
 import (
 	"fmt"
@@ -11,15 +11,15 @@ import (
 // TestSpillTurns has two buffers take turns: a bucket gives its records in the order of the turns, not in that of the
 // writes.
 func TestSpillTurns(t *testing.T) {
-	s, err := NewSpill(vfs.NewMem(), "spill", 2)
+	s, err := New(vfs.NewMem(), "spill", 2)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	bufs := []*SpillBuffer{s.Buffer(8), s.Buffer(1 << 20)}
-	for turn := range 5 {
-		b := bufs[turn%2]
-		require.NoError(t, b.Turn(turn))
+	bufs := []*Buffer{s.Buffer(8), s.Buffer(1 << 20)}
+	for round := range 5 {
+		b := bufs[round%2]
+		require.NoError(t, b.Round(round))
 		for i := range 6 {
-			require.NoError(t, b.End(i%2, fmt.Appendf(b.Begin(i%2), "%d%d ", turn, i)))
+			require.NoError(t, b.End(i%2, fmt.Appendf(b.Begin(i%2), "%d%d ", round, i)))
 		}
 	}
 	for _, b := range bufs {
