@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -18,7 +19,7 @@ func TestReplicaDiffers(t *testing.T) {
 	c := newReplicated(t, 3, 1)
 	gateway := c.gateway()
 	fill(t, gateway, 200, 4, 1)
-	check := func() *shard.CheckReport {
+	verify := func() *shard.CheckReport {
 		var report *shard.CheckReport
 		until(t, func() (err error) {
 			report, err = gateway.Check(t.Context(), local.DefaultGraph, shard.CheckOptions{})
@@ -26,7 +27,7 @@ func TestReplicaDiffers(t *testing.T) {
 		})
 		return report
 	}
-	require.Empty(t, check().Findings)
+	require.Empty(t, verify().Findings)
 
 	victim := (c.leader(0) + 1) % 3
 	parts := c.processes[victim].Local().Parts(0)
@@ -36,7 +37,7 @@ func TestReplicaDiffers(t *testing.T) {
 	c.kill(victim)
 	flip(t, c, victim)
 	c.start(victim)
-	report := check()
+	report := verify()
 	require.Len(t, report.Findings, 1)
 	f := report.Findings[0]
 	require.Equal(t, check.FaultReplica, f.Kind)
