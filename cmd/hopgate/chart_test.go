@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -116,15 +115,14 @@ func TestChartMetrics(t *testing.T) {
 		<-time.After(20 * time.Millisecond)
 		labels = metricLabels(t, s.addrs.Admin)
 	}
-	ss, _ := startCluster(t, 1, 0)
-	g := &process{t: t, http: freeAddress(t)}
-	admin := freeAddress(t)
-	g.args = []string{"gateway", "--shard-addresses", ss[0].grpc, "--http", g.http, "--grpc", "127.0.0.1:0", "--admin", admin}
-	g.start()
-	t.Cleanup(func() { g.kill(syscall.SIGKILL) })
-	require.Eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, patience, 20*time.Millisecond)
-	for name, have := range metricLabels(t, admin) {
-		if strings.HasPrefix(name, "hopgate_gateway_") {
+	ms, _ := startMembers(t, 3)
+	lag := func() bool {
+		text, err := get("http://" + leaderOf(t, ms, 0).admin + "/metrics")
+		return err == nil && strings.Contains(text, "hopgate_replica_lag_bytes") // from the leader's first tick on
+	}
+	require.Eventually(t, lag, patience, 20*time.Millisecond)
+	for name, have := range metricLabels(t, leaderOf(t, ms, 0).admin) {
+		if strings.HasPrefix(name, "hopgate_gateway_") || strings.HasPrefix(name, "hopgate_replica_") {
 			labels[name] = have
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -198,6 +199,12 @@ func TestMembersKilled(t *testing.T) {
 		w.progress(t)
 		p.kill(syscall.SIGKILL)
 		w.progress(t)
+		lag := fmt.Sprintf(`hopgate_replica_lag_entries{process="%d",shard="0"} `, slices.Index(ms, p))
+		others := slices.DeleteFunc(slices.Clone(ms), func(o *process) bool { return o == p })
+		require.Eventually(t, func() bool { // from the leader's first tick on
+			text, err := get("http://" + leaderOf(t, others, 0).admin + "/metrics")
+			return err == nil && strings.Contains(text, lag) && !strings.Contains(text, lag+"0\n")
+		}, patience, 20*time.Millisecond)
 		p.start()
 		p.awaitReady()
 	}

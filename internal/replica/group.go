@@ -98,6 +98,8 @@ type Group struct {
 	// proven is a snapshot whose last entry is in the log, and therefore committed.
 	proven Snapshot
 	fault  error
+	wins   uint64 // see GroupStatus
+	lags   []Lag  // never changed, only replaced
 }
 
 type proposal struct {
@@ -257,6 +259,7 @@ func (g *Group) Tick() error {
 		}
 		g.renew()
 		g.askAgain()
+		g.measureLags()
 		return g.proposeCut()
 	})
 }
@@ -447,7 +450,10 @@ func (g *Group) follow() {
 	if s.GetTerm() == g.term && leads == g.leads {
 		return
 	}
-	g.term, g.leads, g.cutAsked = s.GetTerm(), leads, 0
+	g.term, g.leads, g.cutAsked, g.lags = s.GetTerm(), leads, 0, nil
+	if leads {
+		g.wins++
+	}
 	g.lease.drop()
 	g.abandon()
 	g.endTransfers(nil)
@@ -632,9 +638,29 @@ type GroupStatus struct {
 	FirstIndex, LastIndex uint64 // of the log
 	LogBytes              uint64 // about the bytes of the log's entries
 	Proposals, Reads      int    // under way
+	Wins                  uint64 // how often the replica has begun to lead since it was opened
+	Lags                  []Lag  // of the other members, as of the leader's last tick; none of a follower
 	// Of seeds: how many were installed since the process started, and the size in bytes of one that arrives, with what is there of it.
 	Seeds                  uint64
 	SeedBytes, SeededBytes uint64
+}
+
+// Lag is what a member lacks of the leader's log, as far as the leader knows.
+type Lag struct {
+	Replica        uint64
+	Entries, Bytes uint64
+}
+
+// measureLags updates what the other members lack.
+func (g *Group) measureLags() {
+	g.lags = nil
+	for id, p := range g.node.Status().Progress {
+		if id == g.o.Replica {
+			continue
+		}
+		has := min(max(p.Match, g.log.first-1), g.log.last)
+		g.lags = append(g.lags, Lag{id, g.log.last - has, g.log.after(has)})
+	}
 }
 
 // Status says how the replica stands.
@@ -646,6 +672,7 @@ func (g *Group) Status() GroupStatus {
 	return GroupStatus{
 		Leads: g.leads, Leader: s.Lead, Term: s.GetTerm(), Commit: s.GetCommit(), Applied: g.applied,
 		FirstIndex: g.log.first, LastIndex: g.log.last, LogBytes: g.log.size(), Proposals: len(g.pending), Reads: len(g.reads) + len(g.confirmed),
+		Wins: g.wins, Lags: g.lags,
 	}
 }
 

@@ -186,6 +186,22 @@ func (l *Log) marked() uint64 {
 // size is about the bytes of the log's entries.
 func (l *Log) size() uint64 { return l.bytes - l.cut }
 
+// after is about the bytes of the entries after an index: exact for the last ones, which are in memory, and else from the mark before.
+func (l *Log) after(index uint64) (bytes uint64) {
+	at := len(l.tail)
+	for ; at > 0 && l.tail[at-1].GetIndex() > index; at-- {
+		bytes += uint64(len(l.tail[at-1].GetData())) + entryOverhead
+	}
+	if at > 0 || index >= l.last {
+		return bytes
+	}
+	mark := sort.Search(len(l.marks), func(i int) bool { return l.marks[i].index > index })
+	if mark == 0 {
+		return l.size()
+	}
+	return l.bytes - l.marks[mark-1].bytes
+}
+
 // before returns the last known index that at least so many bytes of entries follow; it is that before the first entry if none is.
 func (l *Log) before(bytes uint64) uint64 {
 	at := sort.Search(len(l.marks), func(i int) bool { return l.bytes-l.marks[i].bytes < bytes })

@@ -461,3 +461,24 @@ func TestRecordFormat(t *testing.T) {
 	record = seal(nil, key, func(dst []byte) []byte { return appendNumbers(dst, 300, 2, 1) })
 	require.Equal(t, "cade52b6ac020201", hex.EncodeToString(record))
 }
+
+// The bytes after an entry are exact for the last entries, and else too high by those up to the next mark at most.
+func TestLogAfter(t *testing.T) {
+	s := openStore(t, vfs.NewMem())
+	defer func() { require.NoError(t, s.Close()) }()
+	l := openLog(t, s, 1)
+	const entries, size = 300, 64 << 10
+	for i := uint64(1); i <= entries; i++ {
+		require.NoError(t, l.Append(hardState(1, 7, i), []*pb.Entry{entry(i, 1, strings.Repeat("x", size))}, false))
+	}
+	require.Greater(t, l.tail[0].GetIndex(), uint64(2), "some entries are on disk alone")
+	for i := uint64(0); i <= entries; i++ {
+		exact := (entries - i) * (size + entryOverhead)
+		got := l.after(i)
+		require.GreaterOrEqual(t, got, exact)
+		if i+1 >= l.tail[0].GetIndex() {
+			require.Equal(t, exact, got)
+		}
+		require.LessOrEqual(t, got, exact+markBytes+size+entryOverhead)
+	}
+}

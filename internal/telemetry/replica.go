@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // Replicas is a source of the status of replicas.
@@ -18,6 +19,7 @@ type Replicas interface {
 type replicaCollector struct {
 	s       Replicas
 	metrics []replicaMetric
+	lag     [2]*prometheus.Desc // entries, bytes
 }
 
 // replicaMetric is one figure of a replica.
@@ -47,6 +49,10 @@ func newReplicas(s Replicas) *replicaCollector {
 	add(prometheus.GaugeValue, "seed_bytes", "Size of the state that the replica is being seeded with, 0 if it is not.", func(s *replica.GroupStatus) float64 { return float64(s.SeedBytes) })
 	add(prometheus.GaugeValue, "seeded_bytes", "Bytes of the seed that have arrived.", func(s *replica.GroupStatus) float64 { return float64(s.SeededBytes) })
 	add(prometheus.GaugeValue, "pending_proposals", "Changes that were proposed and are not applied yet.", func(s *replica.GroupStatus) float64 { return float64(s.Proposals) })
+	add(prometheus.CounterValue, "elections_won_total", "Times that the replica has begun to lead its group.", func(s *replica.GroupStatus) float64 { return float64(s.Wins) })
+	for i, what := range []string{"entries", "bytes"} {
+		c.lag[i] = prometheus.NewDesc("hopgate_replica_lag_"+what, "Log "+what+" of the leader that the replica of another process lacks; the leader has it.", []string{"shard", "process"}, nil)
+	}
 	return c
 }
 
@@ -55,6 +61,8 @@ func (c *replicaCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, m := range c.metrics {
 		out <- m.desc
 	}
+	out <- c.lag[0]
+	out <- c.lag[1]
 }
 
 // Collect implements prometheus.Collector.
@@ -63,6 +71,11 @@ func (c *replicaCollector) Collect(out chan<- prometheus.Metric) {
 		shard := strconv.FormatUint(uint64(group), 10)
 		for _, m := range c.metrics {
 			out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(&s), shard)
+		}
+		for _, l := range s.Lags {
+			process := strconv.Itoa(local.Process(l.Replica))
+			out <- prometheus.MustNewConstMetric(c.lag[0], prometheus.GaugeValue, float64(l.Entries), shard, process)
+			out <- prometheus.MustNewConstMetric(c.lag[1], prometheus.GaugeValue, float64(l.Bytes), shard, process)
 		}
 	}
 }
