@@ -457,7 +457,7 @@ func (r *run) settle(seq uint64) {
 	}
 }
 
-// confirm sends, after the last acknowledgement, a batch without rows: it tells the server that all refused rows are on file, so that the
+// confirm sends, after the last acknowledgement, a batch without rows: it confirms to the server that all refused rows are on file, so that the
 // server drops them.
 func (r *run) confirm(ctx context.Context, last *job) error {
 	if last == nil || r.plan.Stream == "" {

@@ -187,7 +187,7 @@ func (s *termSearcher) Min() int                   { return 0 }
 func (s *termSearcher) Size() int                  { return s.reader.Size() }
 func (s *termSearcher) DocumentMatchPoolSize() int { return 1 }
 
-// fixed gives what another searcher finds one score.
+// fixed gives all hits of another searcher one score.
 type fixed struct {
 	bleve.Searcher
 	score float64

@@ -349,7 +349,7 @@ func (c *Catalog) PropsOf(dst []graph.PropID, set graph.LabelSet) []graph.PropID
 	return dst
 }
 
-// NewIndexID returns out the number of a new index.
+// NewIndexID reserves the number of a new index.
 func (c *Catalog) NewIndexID() (graph.IndexID, error) {
 	var id graph.IndexID
 	err := c.change(func(st *catalog, b *pebble.Batch) error {

@@ -312,7 +312,7 @@ func (s *Shard) dropEnded(b *pebble.Batch) error {
 }
 
 // Recover completes the opening of a graph's shards, given in order: it carries out the intents that they were closed
-// with, reads what they keep in memory, and throws away large values that no commit refers to. It gives the number of
+// with, reads what they keep in memory, and throws away large values that no commit refers to. It returns the number of
 // the last intent.
 func Recover(shards []*Shard) (intents uint64, err error) {
 	applied := make([]uint64, len(shards))

@@ -89,7 +89,7 @@ func (s *Shard) newCompactor(r *reader) *compactor {
 	return f
 }
 
-// CompactDeltas compacts up to about limit delta records; n tells how many it was. With chunks it compacts
+// CompactDeltas compacts up to about limit delta records and returns how many. With chunks it compacts
 // those that have groups or many other delta edges too, which may take long, else it leaves them to a Compaction. The caller must be the only one who may write.
 func (s *Shard) CompactDeltas(ctx context.Context, limit int, chunks bool) (n int, err error) {
 	v, err := s.Snapshot()

@@ -340,8 +340,8 @@ func (x *Compaction) Run(ctx context.Context, limit int) error {
 	return nil
 }
 
-// End applies what Run has done, unless that is of no use as others have changed what it replaces; n is how many delta
-// records are compacted. The caller must be the only one who may write. What failed, or is not wanted, ends with Discard.
+// End applies what Run has done, unless others have changed what it replaces; n is how many delta
+// records are compacted. The caller must be the only one who may write. Discard ends a compaction that failed or is not wanted.
 func (x *Compaction) End() (n int, useful bool, err error) {
 	f := x.f
 	touched := slices.ContainsFunc(f.compacted, func(c compactedChunk) bool { return c.own && slices.Contains(x.ones, c.listChunk) })

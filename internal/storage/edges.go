@@ -183,7 +183,7 @@ func (v *View) Lists(t graph.TypeID, dir graph.Direction) (*Lists, error) {
 	return &Lists{r: r, l: l}, nil
 }
 
-// Close returns the reader back.
+// Close returns the reader to its view.
 func (ls *Lists) Close() {
 	ls.r.v.put(ls.r, &ls.err)
 }
@@ -552,7 +552,7 @@ func (r *reader) segmentProps(s *codec.Segment, i int, f func(p graph.PropID, ce
 	})
 }
 
-// Edge reads one edge of the list's vertex: ok tells whether it is there, f is called with each of its properties in
+// Edge reads one edge of the list's vertex: ok reports whether it exists, f is called with each of its properties in
 // ascending order. Large values come as references.
 func (ls *Lists) Edge(ctx context.Context, local uint64, neighbour graph.VertexID, edge graph.EdgeID, f func(p graph.PropID, v graph.Value, ref keys.Ref, isRef bool) error) (ok bool, err error) {
 	if err := ls.r.alive(ctx); err != nil {

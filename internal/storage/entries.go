@@ -20,7 +20,7 @@ import (
 //
 // where the values are ordered, see package keys, and the owner is a vertex's local id, or for an edge the source's
 // local id, the target (8 bytes) and the edge (8 bytes); local is the owner's own. A unique index keeps values that hold
-// NaN, or null after the first, like a plain one, since these equal nothing. What has no first value has no entry.
+// NaN, or null after the first, like a plain one, since these equal nothing. A tuple without a first value has no entry.
 const (
 	ownerVertex = keys.LocalSize
 	ownerEdge   = keys.LocalSize + 16
@@ -52,7 +52,7 @@ func (v *View) Owner(key, b []byte) (Owner, error) {
 }
 
 // AppendTuple appends the ordered key of a tuple of indexed values. ok is false if the first is null, so that there is no
-// entry; a range over the first value finds all others. loose tells that the tuple equals none, not even itself: a later
+// entry; a range over the first value finds all others. loose reports that the tuple equals none, not even itself: a later
 // value is null, or one holds NaN.
 func AppendTuple(dst []byte, vals []graph.Value) (key []byte, ok, loose bool, err error) {
 	for i, v := range vals {
@@ -110,7 +110,7 @@ func (w *Writer) DeleteEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner
 	w.over.put(w.entryKey(ix, tuple, plain, o), nil, true)
 }
 
-// Lookup finds the owner of a tuple in a unique index; ok is false if there is none.
+// Lookup finds the owner of a tuple in a unique index; ok is false without one.
 func (v *View) Lookup(ix graph.IndexID, tuple []byte) (o Owner, ok bool, err error) {
 	key := EntryKey(ix, tuple)
 	var buf [ownerEdge]byte
@@ -159,7 +159,7 @@ func (v *View) Seek(ctx context.Context, ix graph.IndexID, tuples [][]byte, f fu
 }
 
 // Walk walks the entries of an index whose key after the index number is in [lower, upper), upwards or down, and calls f
-// with the rest of the key, valid during the call, until f says no.
+// with the rest of the key, valid during the call, until f returns false.
 func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, down bool, f func(rest []byte, o Owner) bool) (err error) {
 	r := v.get()
 	defer v.put(r, &err)
@@ -207,7 +207,7 @@ func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, 
 
 // RangeBounds returns the bounds of an index's keys, after the index number, whose first value is in an interval: lo and
 // hi may be null, if not both, loOpen and hiOpen leave the bound itself out, and prefix asks for the strings that begin
-// with lo. empty tells that nothing can lie between them.
+// with lo. empty reports that nothing can lie between them.
 func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper []byte, empty bool) {
 	switch {
 	case lo.IsNull() && hi.IsNull():

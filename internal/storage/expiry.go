@@ -10,7 +10,7 @@ import (
 )
 
 // The entries of an index with a TTL are in the order of the times from which it counts, in nanoseconds since 1970 in 8
-// bytes, so that what is due stands first and a change of the TTL changes no entry. What has no such time has no entry.
+// bytes, so that the earliest expiry stands first and a change of the TTL changes no entry. An owner without such a time has no entry.
 
 // AppendIndexed is AppendTuple for the entries of an index, which may be one with a TTL, or one of points: these stand at their
 // places as integers, and other values have no entry.

@@ -71,7 +71,7 @@ func (w *Writer) NewBulk() *Bulk {
 	return b
 }
 
-// Ranges tells what the writer's bulk collected, nil if there is none; it is complete once the bulk is committed.
+// Ranges returns what the writer's bulk has collected, nil without a bulk; it is complete once the bulk is committed.
 func (w *Writer) Ranges() *Ranges { return w.ranges }
 
 // add begins a record: the caller appends the key to buf, calls value, appends the value and calls end.
@@ -87,7 +87,7 @@ func (r *records) end() {
 	ref.end = uint32(len(r.buf) - ref.at)
 }
 
-// drop takes the record that was begun last back.
+// drop removes the record that was begun last.
 func (r *records) drop() {
 	ref := r.refs[len(r.refs)-1]
 	r.buf, r.refs = r.buf[:ref.at], r.refs[:len(r.refs)-1]

@@ -24,7 +24,7 @@ func (w *Writer) SetMark(stream string, seq uint64, mark []byte) {
 // DropMark forgets a stream.
 func (w *Writer) DropMark(stream string) { w.over.put(markKey(stream), nil, true) }
 
-// Mark reads what SetMark stored; 0 and nil if there is nothing.
+// Mark reads what SetMark stored, or 0 and nil.
 func (v *View) Mark(stream string) (seq uint64, mark []byte, err error) {
 	key := markKey(stream)
 	b, ok, err := v.record(key, nil)

@@ -202,7 +202,7 @@ type prober struct {
 	asked, hit int
 }
 
-// empty reports whether a list has no records. Vertices come in ascending order. It may say no where it is yes.
+// empty reports whether a list has no records. Vertices come in ascending order. It may report false for an empty list.
 func (p *prober) empty(local uint64) (bool, error) {
 	if p.asked > 64 && p.hit*4 < p.asked {
 		return false, nil

@@ -16,7 +16,7 @@ type CommitID [16]byte
 // millis is the time of the id.
 func (id CommitID) millis() uint64 { return binary.BigEndian.Uint64(id[:]) >> 16 }
 
-// Outcome is what became of a commit.
+// Outcome is the result of a commit.
 type Outcome uint8
 
 // The outcomes of a commit.
@@ -70,7 +70,7 @@ func outcomeBound(millis uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{byte(keys.Outcome)}, millis<<16)
 }
 
-// FindOutcome finds out what became of a commit by its record in any of a graph's shards. It must have ended, or its process
+// FindOutcome finds the outcome of a commit by its record in any of a graph's shards. It must have ended, or its process
 // must be gone and the shards recovered since. A graph that takes no writes fails with its error, since what it has begun may
 // yet be completed.
 func FindOutcome(shards []*Shard, id CommitID) (Outcome, error) {

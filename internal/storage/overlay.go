@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// overlay is what a transaction has written to a shard and not committed: the last change of each key, in the order of
-// the keys, and the large values. It is a skip list in which nothing moves and from which nothing is taken out, so a
+// overlay holds the uncommitted writes of a transaction to a shard: the last change of each key, in the order of
+// the keys, and the large values. It is a skip list whose nodes never move and are never removed, so a
 // cursor in it stays where it is while keys are added. It may be read from many goroutines, but not beside a write.
 type overlay struct {
 	nodes   []overlayNode // the first is the head, so node 0 means none

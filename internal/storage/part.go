@@ -19,8 +19,8 @@ import (
 
 // Part is a shard that this process keeps for a writer in another one, which knows it as a Peer. The writer numbers the
 // states of the part: versions, which readers of any process may ask for as long as the writer holds them. The number is
-// in the same batch as the changes that lead to it, with the epoch of the writer: only the last writer that has attached
-// itself is listened to.
+// in the same batch as the changes that lead to it, with the epoch of the writer: the part accepts the last attached
+// writer alone.
 type Part struct {
 	s *Shard
 	// changed, if not nil, is called with what a batch changes, before its version can be read.
@@ -205,7 +205,7 @@ func (p *Part) Attached(epoch uint64) (version uint64, err error) {
 	return p.version, nil
 }
 
-// releaseOrphans returns up the hold of orphans whose time has passed. The caller holds p.mu.
+// releaseOrphans releases orphans whose time has passed. The caller holds p.mu.
 func (p *Part) releaseOrphans() {
 	if len(p.orphans) == 0 {
 		return
@@ -306,7 +306,7 @@ func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 	return nil
 }
 
-// read finds out what a batch changes.
+// read lists the changes of a batch.
 func (c *Touched) read(b *pebble.Batch) error {
 	for r := b.Reader(); ; {
 		kind, key, value, ok, err := r.Next()
@@ -349,7 +349,7 @@ func (c *Touched) read(b *pebble.Batch) error {
 	}
 }
 
-// hold returns the state that is there now. The caller holds p.mu.
+// hold returns the present state. The caller holds p.mu.
 func (p *Part) hold() (*partView, error) {
 	if v := p.views[p.version]; v != nil {
 		return v, nil
@@ -366,7 +366,7 @@ func (p *Part) hold() (*partView, error) {
 	return p.views[p.version], nil
 }
 
-// letGo returns up the writer's hold of a version. The caller holds p.mu.
+// letGo releases the writer's hold of a version. The caller holds p.mu.
 func (p *Part) letGo(version uint64) {
 	if v := p.views[version]; v != nil {
 		delete(p.views, version)
@@ -383,7 +383,7 @@ func (p *Part) unref(v *partView) {
 	}
 }
 
-// View returns the state with a version of a writer and the number of local ids that it has; done gives it back. It fails with ErrGone
+// View returns the state with a version of a writer and the number of its local ids; done releases it. It fails with ErrGone
 // or ErrAhead if the state is not held any more, or not there yet.
 func (p *Part) View(epoch, version uint64) (v *View, next uint64, done func(), err error) {
 	p.mu.Lock()

@@ -46,7 +46,7 @@ const idleLog = 1 << 20
 // maxRest bounds how long a reclaimer rests after it could give nothing back because snapshots hold on to it.
 const maxRest = time.Minute
 
-// reclaimer returns the space of deleted large values back, in a goroutine that begins with the first deletion.
+// reclaimer frees the space of deleted large values, in a goroutine that begins with the first deletion.
 type reclaimer struct {
 	kick    chan struct{}
 	ctx     context.Context // ends with the shard

@@ -70,7 +70,7 @@ func textKey(dst []byte, ix graph.IndexID, number uint64) []byte {
 // NextText is the number that the next change gets: the view shows what changes before it have made.
 func (v *View) NextText() uint64 { return v.known.nextText }
 
-// TextChanges calls f, in the order of their numbers, with the changes for an index from a number on and before another, until f says no.
+// TextChanges calls f, in the order of their numbers, with the changes for an index from a number on and before another, until f returns false.
 func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before uint64, f func(number uint64, o Owner) bool) error {
 	if from >= before {
 		return nil
@@ -163,7 +163,7 @@ type TextRoom struct {
 
 func newTextRoom(size int64) *TextRoom { return &TextRoom{size, semaphore.NewWeighted(size)} }
 
-// Take waits for some bytes, at most all that there are, until ctx ends. The caller calls give once it needs them no more.
+// Take waits for some bytes, at most all of the memory, until ctx ends. The caller calls give when it no longer needs them.
 func (r *TextRoom) Take(ctx context.Context, bytes int) (give func(), err error) {
 	n := min(int64(bytes), r.size)
 	if err := r.free.Acquire(ctx, n); err != nil {
@@ -172,7 +172,7 @@ func (r *TextRoom) Take(ctx context.Context, bytes int) (give func(), err error)
 	return func() { r.free.Release(n) }, nil
 }
 
-// ResetIndex has an index built from the beginning. After a crash in between, the caller finds the same reason to do so again.
+// ResetIndex makes an index be built from the beginning. After a crash in between, the caller finds the same reason to do so again.
 func (c *Catalog) ResetIndex(ix graph.Index) error {
 	if err := c.shard.put(func(b *pebble.Batch) error { return b.Delete(indexMarkKey(ix.ID), nil) }); err != nil {
 		return err

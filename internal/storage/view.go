@@ -161,7 +161,7 @@ func (s *Shard) releaseReaders() {
 const retirePause = 5 * time.Millisecond
 
 // retire closes a view's snapshots soon, but not at once: their end may have to wait for the manifest, and that of the
-// oldest has Pebble look for compactions.
+// oldest makes Pebble look for compactions.
 func (s *Shard) retire(v *View) {
 	s.retireMu.Lock()
 	defer s.retireMu.Unlock()

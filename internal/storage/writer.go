@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// Writer collects changes to a shard and reads through them. It is used by one goroutine but for its View's reads, and
+// Writer collects changes to a shard and reads through them. One goroutine uses it, except for its View's reads, and it
 // ends with Commit or with Discard. Any number may be at work over snapshots; of those that are committed, each must
 // have begun when the shard was as it is at the commit.
 type Writer struct {
@@ -144,20 +144,20 @@ func (w *Writer) Count(c Count, d int64) {
 	w.counts[c] += d
 }
 
-// NextVertex is the local id that NewVertex gives out next, if no other writer is faster.
+// NextVertex is the local id that NewVertex reserves next, unless another writer is faster.
 func (w *Writer) NextVertex() uint64 { return w.shard.NextVertex() }
 
-// NewVertex returns out the id of a new vertex. An id is given out once, even if the transaction does not commit.
+// NewVertex reserves the id of a new vertex. An id is used once, even if the transaction does not commit.
 func (w *Writer) NewVertex() graph.VertexID {
 	return graph.MakeVertexID(w.shard.no, w.shard.nextVertex.Add(1)-1)
 }
 
-// NewVertices returns out the ids of n new vertices, which are consecutive, and returns the first.
+// NewVertices reserves n consecutive ids for new vertices and returns the first.
 func (w *Writer) NewVertices(n int) graph.VertexID {
 	return graph.MakeVertexID(w.shard.no, w.shard.nextVertex.Add(uint64(n))-uint64(n))
 }
 
-// NewEdge returns out the id of a new edge whose source lies in this shard.
+// NewEdge reserves the id of a new edge whose source lies in this shard.
 func (w *Writer) NewEdge() graph.EdgeID {
 	return graph.MakeEdgeID(w.shard.no, w.shard.nextEdge.Add(1)-1)
 }
@@ -513,7 +513,7 @@ func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte
 	return body, true, nil
 }
 
-// MirrorEdge returns an edge's entry in the list of its target the body that SetEdgeProps gave.
+// MirrorEdge gives an edge's entry in the list of its target the body that SetEdgeProps returned.
 func (w *Writer) MirrorEdge(e graph.Edge, body []byte) error {
 	state, ok, err := w.state(e, graph.In)
 	if err != nil || !ok {

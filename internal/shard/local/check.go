@@ -126,7 +126,7 @@ func settle(rep *shard.CheckReport, left *check.Result) {
 	}
 }
 
-// repairRound repairs what a check has found in a snapshot, counters once nothing else is wrong; some tells whether there was
+// repairRound repairs what a check has found in a snapshot, counters once nothing else is wrong; some reports whether there was
 // anything to repair.
 func (g *Graph) repairRound(ctx context.Context, c *snapshot, found *check.Result) (some bool, err error) {
 	var fixes, counters []storage.Fix

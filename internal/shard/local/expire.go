@@ -131,7 +131,7 @@ func (g *Graph) expire(ctx context.Context) error {
 	}
 }
 
-// expireStep deletes some of what is due and tells whether there was anything.
+// expireStep deletes some expired owners and reports whether there were any.
 func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 	if err := g.enter(); err != nil {
 		return false, err

@@ -602,7 +602,7 @@ func (g *Graph) compactLoop() {
 // mostDeltas is how many times the delta records from which on they are compacted there may be before writers wait for it.
 const mostDeltas = 16
 
-// compactStep compacts a little in each shard and tells whether there was anything to do. Chunks with groups, or many other delta
+// compactStep compacts a little in each shard and reports whether there was work. Chunks with groups, or many other delta
 // edges, are compacted beside writers, unless these touch the same lists all the time or are faster; for the rest they wait.
 func (g *Graph) compactStep(ctx context.Context) (some bool, err error) {
 	g.compacting.Lock()

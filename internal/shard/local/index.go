@@ -36,7 +36,7 @@ func (g *Graph) await(ctx context.Context, b *build, strict bool) error {
 	return err
 }
 
-// define makes the definition of an index and has it built. It gives nil for one that needs no building.
+// define makes the definition of an index and has it built. It returns nil for one that needs no building.
 func (g *Graph) define(ctx context.Context, ix graph.Index) (*build, error) {
 	if err := g.enter(); err != nil {
 		return nil, err

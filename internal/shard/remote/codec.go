@@ -48,7 +48,7 @@ func count(b []byte, least uint64) (n int, rest []byte, err error) {
 	return int(u), b[size:], nil
 }
 
-// takeIDs appends the ids of a column to dst and gives what follows it.
+// takeIDs appends the ids of a column to dst and returns the bytes after it.
 func takeIDs[T ~uint64 | ~uint32](dst []T, b []byte) (ids []T, rest []byte, err error) {
 	n, b, err := count(b, 8)
 	if err != nil {
@@ -284,7 +284,7 @@ func appendSorted(dst []byte, vs []graph.VertexID) []byte {
 // maxWords bounds the bitmap of a shard: 2^32 vertices.
 const maxWords = 1 << 26
 
-// addSet puts the vertices of an encoded set into s, whose bitmaps have most words each at most, and gives the number of
+// addSet puts the vertices of an encoded set into s, whose bitmaps have most words each at most, and returns the number of
 // those that s had not held.
 func addSet(s *graph.VertexSet, b []byte, most uint64) (added int, err error) {
 	for no := 0; len(b) > 0; no++ {

@@ -307,7 +307,7 @@ func (t *talk) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// send sends a call or an answer, and gives the number of bytes.
+// send sends a call or an answer and returns the number of bytes.
 func send(s interface{ SendMsg(m any) error }, first *piece, body []byte) (n int, err error) {
 	p := first
 	for {

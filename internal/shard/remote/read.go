@@ -14,7 +14,7 @@ import (
 // reader answers what is asked of a snapshot.
 type reader struct {
 	pb.UnimplementedReadServiceServer
-	// open returns the transaction that reads a snapshot; done gives it back.
+	// open returns the transaction that reads a snapshot; done releases it.
 	open func(ctx context.Context, snap *pb.Snapshot) (tx shard.PartTx, done func(), err error)
 }
 

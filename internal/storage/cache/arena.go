@@ -17,7 +17,7 @@ const (
 	largeRun = 1 << 16
 )
 
-// arena returns out runs of memory from mapped regions; the mapped bytes never exceed the budget. It is not safe for
+// arena allocates runs of memory from mapped regions; the mapped bytes never exceed the budget. It is not safe for
 // concurrent use.
 type arena struct {
 	budget  int

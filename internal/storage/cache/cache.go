@@ -167,7 +167,7 @@ func (c *Cache) crowded() bool {
 }
 
 // victim takes the next segment to evict out of the ring: the first at the hand that has not been used since the hand
-// passed. It gives nil if there is none, or, unless forced, if readers hold so much that evicting more would not help.
+// passed. It returns nil if there is none, or, unless forced, if readers hold so much that evicting more would not help.
 func (c *Cache) victim(force bool) *resident {
 	held := [2]int{c.lists.waitingBytes(), c.columns.waitingBytes()}
 	c.mu.Lock()

@@ -507,7 +507,7 @@ func (b *ColumnBuilder) size() int {
 	return n
 }
 
-// put makes the column in mem and gives what is left of mem.
+// put makes the column in mem and returns the rest of mem.
 func (b *ColumnBuilder) put(mem []byte) (Column, []byte) {
 	if b.count == 0 {
 		return Column{}, mem

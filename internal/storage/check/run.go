@@ -239,7 +239,7 @@ type shardCheck struct {
 	key, item, ident []byte
 }
 
-// stage tells how far the check is.
+// stage reports the progress of the check.
 func (s *shardCheck) stage(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

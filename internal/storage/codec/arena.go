@@ -4,7 +4,7 @@ import (
 	"unsafe"
 )
 
-// Arena returns out memory for the strings that reads hand out. The garbage collector frees a block when nothing points
+// Arena allocates memory for the strings that reads return. The garbage collector frees a block when nothing points
 // into it any more. The zero value is ready. It is not safe for concurrent use.
 type Arena struct {
 	free []byte

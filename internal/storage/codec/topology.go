@@ -38,7 +38,7 @@ const (
 	IDsAlong  byte = 10
 )
 
-// parse opens a topology, whose bytes it shares, checks its sizes and gives what follows.
+// Parse opens a topology, whose bytes it shares, checks its sizes and returns the bytes after it.
 func (t *topology) parse(b []byte) ([]byte, error) {
 	n, b := Uvarint(b)
 	total, b := Uvarint(b)
@@ -68,7 +68,7 @@ func (t *topology) parse(b []byte) ([]byte, error) {
 	return b[size:], nil
 }
 
-// Uvarint reads a number and gives what is left, nil if there was none.
+// Uvarint reads a number and returns the bytes after it, nil if there is no number.
 func Uvarint(b []byte) (uint64, []byte) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), b[1:]

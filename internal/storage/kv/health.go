@@ -44,7 +44,7 @@ func (h *Health) Writable() error {
 	}
 }
 
-// LargeFault is the fault of reading a large value. Pebble (v2.1.7) gives the number of the blob file alone, so it names
+// LargeFault is the fault of reading a large value. Pebble (v2.1.7) reports the number of the blob file alone, so it names
 // the store and the key.
 func LargeFault(st Store, key []byte, err error) error {
 	op := fmt.Sprintf("read the large value at key %x of %s", key, st.Label())

@@ -147,7 +147,7 @@ func parts(n int, f func(from, to int)) {
 	others.Wait()
 }
 
-// dangling treats a row one of whose ends is not there; ok tells whether both are now.
+// dangling treats a row with a missing end; ok reports whether both ends exist afterwards.
 func (b *Batch) dangling(i, row int, srcDef, dstDef *index.Def, e *edgeRow) (ok bool, err error) {
 	group := &b.l.Edges[i]
 	for _, end := range []struct {
