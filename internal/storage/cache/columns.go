@@ -2,6 +2,7 @@ package cache
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -333,8 +334,11 @@ func fillFast(c *Column, ids []graph.VertexID, out []graph.Value, first int, opa
 		}
 		return
 	case c.present == nil && c.form == formCoded:
+		codes, offsets, words := c.codes, c.offsets, c.bytes
 		for i, id := range ids {
-			out[i] = c.word(uint32(c.codes[id%ColumnBlock]))
+			code := codes[id%ColumnBlock]
+			b := words[offsets[code]:offsets[code+1]]
+			out[i] = graph.StringValue(unsafe.String(unsafe.SliceData(b), len(b)))
 		}
 		return
 	}
