@@ -62,6 +62,9 @@ func newServe() *cobra.Command {
 			if c.ShardAddresses != "" {
 				return usageError{errors.New("shard-addresses: is for hopgate gateway and hopgate shard")}
 			}
+			if c.Replication != 0 {
+				return usageError{errors.New("replication: is for hopgate gateway and hopgate shard; hopgate serve has replicas and join")}
+			}
 			if err := checkMember(&c); err != nil {
 				return usageError{err}
 			}

@@ -95,6 +95,18 @@ would restart the pods.
 {{- join "," $addresses }}
 {{- end }}
 
+{{/* The number of processes that keep each shard; empty is one without a log. */}}
+{{- define "hopgate.replication" -}}
+{{- $n := int (get .Values.config "replication") }}
+{{- if and $n (ne .Values.mode "cluster") }}
+{{- fail (printf "config.replication: %d copies of each shard need mode: cluster" $n) }}
+{{- end }}
+{{- if gt $n (int .Values.shard.replicas) }}
+{{- fail (printf "shard.replicas: %d pods cannot keep config.replication: %d copies of each shard" (int .Values.shard.replicas) $n) }}
+{{- end }}
+{{- with $n }}{{ . }}{{ end }}
+{{- end }}
+
 {{/* The settings of a component as the server's YAML file: (dict "root" $ "component" "shard" "values" .Values.shard). */}}
 {{- define "hopgate.config" -}}
 {{- $v := .root.Values }}

@@ -176,6 +176,10 @@ metadata:
   namespace: {{ .root.Release.Namespace }}
   labels:
     {{- include "hopgate.labels" . | nindent 4 }}
+  {{- with include "hopgate.replication" .root }}
+  annotations:
+    hopgate/replication: {{ . | quote }}
+  {{- end }}
 spec:
   replicas: {{ .replicas }}
   serviceName: {{ .service }}

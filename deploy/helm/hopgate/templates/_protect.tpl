@@ -27,6 +27,14 @@
 {{- if and (eq .component "shard") (lt (int .replicas) $was) }}
 {{- fail (printf "\nshard.replicas: %d is fewer than the %d that run; the graphs of the others would be lost.\nInstall a second release with fewer shards, export the graphs here (graphctl export) and load them there, then uninstall this release." (int .replicas) $was) }}
 {{- end }}
+{{- $copies := int (dig "metadata" "annotations" "hopgate/replication" "0" $live) }}
+{{- $replication := int (include "hopgate.replication" .root) }}
+{{- if ne $copies $replication }}
+{{- fail (printf "\nconfig.replication: was %d and cannot be changed in place.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $copies) }}
+{{- end }}
+{{- if and (gt $copies 1) (ne (int .replicas) $was) }}
+{{- fail (printf "\nshard.replicas: was %d; the pods of a cluster with copies of each shard cannot become more or fewer.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $was) }}
+{{- end }}
 {{- $claims := dig "spec" "volumeClaimTemplates" list $live | default list }}
 {{- $p := .values.persistence }}
 {{- if ne (gt (len $claims) 0) $p.enabled }}
