@@ -62,7 +62,7 @@ type Command struct {
 	Result error  // reaches the proposer
 }
 
-// Group is a replica of a group of fixed members, one goroutine's. The members apply the same commands in the same order, each one
+// Group is a replica of a group, one goroutine's. The members apply the same commands in the same order, each one
 // once.
 //
 //	Propose ─► raft ─► Log ─► (a quorum) ─► State.Apply ─► done
@@ -95,6 +95,8 @@ type Group struct {
 	lease     lease
 	// transferred end once the replica leads no more, or once raft has given the transfer up.
 	transferred []func(error)
+	members     *Members  // after the last entry that was applied
+	changing    *proposal // the change of the members that is under way
 	// proven is a snapshot whose last entry is in the log, and therefore committed.
 	proven Snapshot
 	fault  error
@@ -107,19 +109,11 @@ type proposal struct {
 	done   func(error)
 }
 
-type read struct {
-	number uint64
-	term   uint64 // in which this replica has to lead; 0 means any, and any leader
-	index  uint64
-	tick   uint64 // when it began
-	done   func(error)
-}
-
 // GroupOptions describe a replica of a group.
 type GroupOptions struct {
 	Group   uint32
-	Replica uint64   // its id, which is never used again once the replica has lost its log
-	Members []uint64 // the ids of all replicas of the group
+	Replica uint64   // its id, which is never used again once the replica has lost its log; one that waits to be added is no member yet
+	Members []uint64 // the ids of the first replicas of the group; the log says if others have taken their places
 	Log     *Log
 	State   State
 	// Send passes messages on to other members. It does not wait, and may lose them. Messages and what they refer to must not change.
@@ -148,9 +142,6 @@ const (
 
 // OpenGroup opens a replica. Its state has to be one that it had before, or empty if its log is.
 func OpenGroup(o GroupOptions) (*Group, error) {
-	if !slices.Contains(o.Members, o.Replica) {
-		return nil, fmt.Errorf("replica: %d is not one of the members %d of group %d", o.Replica, o.Members, o.Group)
-	}
 	if o.MessageBytes == 0 {
 		o.MessageBytes = 1 << 20
 	}
@@ -173,6 +164,9 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 	}
 	// The log was cut where all parts of the state had what came before.
 	g := &Group{o: o, log: o.Log, restarted: o.Log.hard != nil, applied: o.Log.first - 1, term: o.Log.hard.GetTerm()}
+	if g.members = o.Log.members; g.members == nil {
+		g.members = firstMembers(o.Members)
+	}
 	var nonce [8]byte
 	if _, err := rand.Read(nonce[:]); err != nil {
 		return nil, err
@@ -182,9 +176,9 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 		g.node, err = raft.NewRawNode(&raft.Config{
 			ID: o.Replica, ElectionTick: ElectionTicks, HeartbeatTick: heartbeatTicks, Storage: groupStorage{g.log, g}, Applied: g.applied,
 			MaxSizePerMsg: uint64(o.MessageBytes), MaxInflightMsgs: inflightCount, MaxInflightBytes: inflightBytes, MaxUncommittedEntriesSize: uncommittedBytes,
-			CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, Logger: raftLogger{o.Logger},
+			CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true, Logger: raftLogger{o.Logger},
 		})
-		if err == nil && len(o.Members) == 1 {
+		if err == nil && len(g.members.conf.GetVoters()) == 1 && g.members.Has(o.Replica) {
 			err = g.node.Campaign() // no other member votes
 		}
 		return err
@@ -271,7 +265,7 @@ func (g *Group) Step(m *pb.Message) error {
 		if t := m.GetType(); g.restarted && g.ticks <= ElectionTicks && (t == pb.MsgVote || t == pb.MsgPreVote) {
 			return nil
 		}
-		if m.GetTo() != g.o.Replica || !slices.Contains(g.o.Members, m.GetFrom()) {
+		if m.GetTo() != g.o.Replica {
 			return nil
 		}
 		// A late message of this replica's, from an earlier term that it led, brings an empty answer, which tells it of the present
@@ -281,9 +275,13 @@ func (g *Group) Step(m *pb.Message) error {
 			return nil
 		}
 		if m.GetType() == pb.MsgSnap {
+			// What the log has is compared, and nothing may be on the way to it.
+			if err := g.process(); err != nil {
+				return err
+			}
 			m = g.catchUp(m)
 		}
-		if err := g.node.Step(m); err != nil && !errors.Is(err, raft.ErrProposalDropped) && !errors.Is(err, raft.ErrStepLocalMsg) {
+		if err := g.node.Step(m); err != nil && !errors.Is(err, raft.ErrProposalDropped) && !errors.Is(err, raft.ErrStepLocalMsg) && !errors.Is(err, raft.ErrStepPeerNotFound) {
 			return err
 		}
 		return nil
@@ -348,50 +346,23 @@ func (g *Group) proposeCut() error {
 	return g.fault
 }
 
-// Read calls done once the replica's state has all that was applied anywhere before the call, or with an error.
-func (g *Group) Read(done func(error)) { g.read(0, done) }
-
-// Confirm calls done once a quorum has confirmed that this replica leads in a term, or with an error. It needs no lease.
-func (g *Group) Confirm(term uint64, done func(error)) {
-	if g.fault == nil && (!g.leads || g.term != term) {
-		done(ErrNotLeader)
-		return
-	}
-	g.read(term, done)
-}
-
-func (g *Group) read(term uint64, done func(error)) {
-	if g.fault != nil {
-		done(g.fault)
-		return
-	}
-	g.number++
-	g.reads = append(g.reads, read{number: g.number, term: term, tick: g.ticks, done: done})
-	number := g.number
-	// A failure has ended all reads.
-	_ = g.do(func() error {
-		g.node.ReadIndex(g.readContext(number))
-		return nil
-	})
-}
-
-// readContext names a read of this replica since it was opened.
-func (g *Group) readContext(number uint64) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, g.proposer), number)
-}
-
 // Process does all that there is to do now: writes the log, sends messages, applies commands.
 func (g *Group) Process() error {
-	return g.do(func() error {
-		for g.node.HasReady() {
-			rd := g.node.Ready()
-			if err := g.ready(rd); err != nil {
-				return err
-			}
-			g.node.Advance(rd)
+	return g.do(g.process)
+}
+
+func (g *Group) process() error {
+	for g.node.HasReady() {
+		rd := g.node.Ready()
+		if !raft.IsEmptySnap(rd.Snapshot) {
+			return errors.New("raft has taken a snapshot without a state")
 		}
-		return nil
-	})
+		if err := g.ready(rd); err != nil {
+			return err
+		}
+		g.node.Advance(rd)
+	}
+	return nil
 }
 
 func (g *Group) ready(rd raft.Ready) error {
@@ -478,6 +449,10 @@ func (g *Group) endTransfers(err error) {
 func (g *Group) abandon() {
 	pending := g.pending
 	g.pending = nil
+	if g.changing != nil {
+		pending = append(pending, *g.changing)
+		g.changing = nil
+	}
 	for _, p := range pending {
 		p.done(ErrAmbiguous)
 	}
@@ -491,8 +466,12 @@ func (g *Group) apply(entries []*pb.Entry) error {
 	commands := make([]Command, 0, len(entries))
 	ids := make([]proposalID, 0, len(entries))
 	for _, e := range entries {
-		if e.GetType() != pb.EntryNormal {
-			return fmt.Errorf("entry %d changes the members", e.GetIndex())
+		if e.GetType() == pb.EntryConfChangeV2 {
+			g.partial = assembly{}
+			if err := g.changed(e); err != nil {
+				return err
+			}
+			continue
 		}
 		if len(e.GetData()) == 0 { // of a new leader
 			g.partial = assembly{}
@@ -545,48 +524,11 @@ func (g *Group) commandEnd(index uint64) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if data := es[0].GetData(); len(data) == 0 || data[0] != fragmentKind {
+		if data := es[0].GetData(); es[0].GetType() != pb.EntryNormal || len(data) == 0 || data[0] != fragmentKind {
 			break
 		}
 	}
 	return index, nil
-}
-
-// confirm takes the index up to which a read has to wait.
-func (g *Group) confirm(s raft.ReadState) {
-	if len(s.RequestCtx) != 16 || binary.BigEndian.Uint64(s.RequestCtx) != g.proposer {
-		return // of this replica before it was opened again
-	}
-	number := binary.BigEndian.Uint64(s.RequestCtx[8:])
-	if g.leads && g.lease.confirm(number, g.term) {
-		return
-	}
-	at := slices.IndexFunc(g.reads, func(r read) bool { return r.number == number })
-	if at < 0 {
-		return
-	}
-	r := g.reads[at]
-	r.index = s.Index
-	g.reads = slices.Delete(g.reads, at, at+1)
-	if r.term != 0 {
-		r.done(nil)
-		return
-	}
-	g.confirmed = append(g.confirmed, r)
-	g.endReads()
-}
-
-// endReads ends the reads whose entries were applied.
-func (g *Group) endReads() {
-	confirmed := g.confirmed
-	g.confirmed = nil
-	for _, r := range confirmed {
-		if r.index > g.applied {
-			g.confirmed = append(g.confirmed, r)
-			continue
-		}
-		r.done(nil)
-	}
 }
 
 // Transfer hands the lead over to another member, 0 for the one whose log ends last, and calls done once this replica leads no
@@ -603,8 +545,8 @@ func (g *Group) Transfer(to uint64, done func(error)) {
 	case !g.leads:
 		done(ErrNotLeader)
 		return
-	case !slices.Contains(g.o.Members, to):
-		done(fmt.Errorf("replica: %d is not one of the members %d of group %d", to, g.o.Members, g.o.Group))
+	case !slices.Contains(g.members.conf.GetVoters(), to):
+		done(fmt.Errorf("replica: %d is not one of the voters %d of group %d", to, g.members.Voters(), g.o.Group))
 		return
 	case to == g.o.Replica:
 		done(nil)
@@ -623,7 +565,7 @@ func (g *Group) Transfer(to uint64, done func(error)) {
 func (g *Group) nearest() uint64 {
 	to, match := g.o.Replica, uint64(0)
 	for id, p := range g.node.Status().Progress {
-		if id != g.o.Replica && p.RecentActive && (p.Match > match || p.Match == match && (to == g.o.Replica || id < to)) {
+		if id != g.o.Replica && p.RecentActive && !p.IsLearner && (p.Match > match || p.Match == match && (to == g.o.Replica || id < to)) {
 			to, match = id, p.Match
 		}
 	}
@@ -637,6 +579,8 @@ type GroupStatus struct {
 	Term, Commit, Applied uint64
 	FirstIndex, LastIndex uint64 // of the log
 	LogBytes              uint64 // about the bytes of the log's entries
+	Replica               uint64 // its id
+	Members               *Members
 	Proposals, Reads      int    // under way
 	Wins                  uint64 // how often the replica has begun to lead since it was opened
 	Lags                  []Lag  // of the other members, as of the leader's last tick; none of a follower
@@ -648,6 +592,7 @@ type GroupStatus struct {
 // Lag is what a member lacks of the leader's log, as far as the leader knows.
 type Lag struct {
 	Replica        uint64
+	Process        int // that has the replica; set by the keeper of the group
 	Entries, Bytes uint64
 }
 
@@ -659,7 +604,7 @@ func (g *Group) measureLags() {
 			continue
 		}
 		has := min(max(p.Match, g.log.first-1), g.log.last)
-		g.lags = append(g.lags, Lag{id, g.log.last - has, g.log.after(has)})
+		g.lags = append(g.lags, Lag{Replica: id, Entries: g.log.last - has, Bytes: g.log.after(has)})
 	}
 }
 
@@ -671,7 +616,7 @@ func (g *Group) Status() GroupStatus {
 	}
 	return GroupStatus{
 		Leads: g.leads, Leader: s.Lead, Term: s.GetTerm(), Commit: s.GetCommit(), Applied: g.applied,
-		FirstIndex: g.log.first, LastIndex: g.log.last, LogBytes: g.log.size(), Proposals: len(g.pending), Reads: len(g.reads) + len(g.confirmed),
+		FirstIndex: g.log.first, LastIndex: g.log.last, LogBytes: g.log.size(), Replica: g.o.Replica, Members: g.members, Proposals: len(g.pending), Reads: len(g.reads) + len(g.confirmed),
 		Wins: g.wins, Lags: g.lags,
 	}
 }

@@ -21,6 +21,8 @@ type Host struct {
 	mu     sync.Mutex
 	groups map[uint32]*hosted
 	closed bool
+
+	met sync.Map // StoreID by member, see LogStore.Meet
 }
 
 // HostOptions configure a host.
@@ -41,8 +43,12 @@ type hosted struct {
 
 	// g is its goroutine's alone, but for Leased. It changes when the replica is seeded.
 	g    atomic.Pointer[Group]
-	open func(l *Log, state State) (*Group, error)
+	open func(l *Log) (*Group, error)
 	log  func() (*Log, error)
+	// The rest is the goroutine's alone.
+	replica  uint64
+	state    State
+	admitted bool // takes part; else no time passes and no message arrives
 
 	mu      sync.Mutex
 	status  GroupStatus
@@ -70,7 +76,8 @@ func NewHost(o HostOptions) *Host {
 }
 
 // Start opens a replica of a group and runs it until the host closes. See GroupOptions. A replica that is the only member leads when
-// Start returns, and its state has all of the log.
+// Start returns, and its state has all of the log. A replica with an empty log takes part in a group of several from Admit on: it may
+// be one that has lost its log.
 func (h *Host) Start(group uint32, replica uint64, members []uint64, state State) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,11 +88,11 @@ func (h *Host) Start(group uint32, replica uint64, members []uint64, state State
 		return fmt.Errorf("replica: group %d runs already", group)
 	}
 	start := time.Now()
-	r := &hosted{tasks: make(chan func(g *Group), hostedTasks), stop: make(chan struct{}), changed: make(chan struct{})}
-	r.log = func() (*Log, error) { return h.o.Store.Log(group, replica) }
-	r.open = func(l *Log, state State) (*Group, error) {
+	r := &hosted{tasks: make(chan func(g *Group), hostedTasks), stop: make(chan struct{}), changed: make(chan struct{}), replica: replica, state: state}
+	r.log = func() (*Log, error) { return h.o.Store.Log(group, r.replica) }
+	r.open = func(l *Log) (*Group, error) {
 		return OpenGroup(GroupOptions{
-			Group: group, Replica: replica, Members: slices.Clone(members), Log: l, State: state, CutBytes: h.o.CutBytes, Logger: h.o.Logger,
+			Group: group, Replica: r.replica, Members: slices.Clone(members), Log: l, State: r.state, CutBytes: h.o.CutBytes, Logger: h.o.Logger,
 			Send: func(messages []*pb.Message) {
 				if h.o.Send != nil {
 					h.o.Send(group, messages)
@@ -103,7 +110,8 @@ func (h *Host) Start(group uint32, replica uint64, members []uint64, state State
 	if err != nil {
 		return err
 	}
-	g, err := r.open(l, state)
+	r.admitted = l.hard != nil || len(members) == 1
+	g, err := r.open(l)
 	if err != nil {
 		return err
 	}
@@ -143,7 +151,9 @@ func (r *hosted) run(log *slog.Logger) {
 			}
 		case <-ticker.C:
 			// A fault has been stored by Process, or will be.
-			_ = g.Tick()
+			if r.admitted {
+				_ = g.Tick()
+			}
 		case <-r.stop:
 			return
 		}
@@ -295,11 +305,10 @@ func (r *hosted) reopen(install func(l *Log) (State, error)) error {
 	if err != nil {
 		return err
 	}
-	state, err := install(l)
-	if err != nil {
+	if r.state, err = install(l); err != nil {
 		return err
 	}
-	g, err := r.open(l, state)
+	g, err := r.open(l)
 	if err == nil {
 		r.g.Store(g)
 	}
@@ -318,17 +327,115 @@ func (h *Host) Role(group uint32) (Role, <-chan struct{}, error) {
 	return r.role, r.changed, nil
 }
 
-// Step passes a message of another member on to a replica, or drops it if too many wait.
-func (h *Host) Step(group uint32, m *pb.Message) error {
+// Step passes a message of a member whose log is in a store on to a replica, or drops it if too many wait, or if the member has had
+// another store before.
+func (h *Host) Step(group uint32, from StoreID, m *pb.Message) error {
 	r, err := h.find(group)
 	if err != nil {
 		return err
 	}
+	if known, err := h.meet(group, m.GetFrom(), from); err != nil || known != from {
+		return err
+	}
 	select {
-	case r.tasks <- func(g *Group) { _ = g.Step(m) }: // Process returns its fault
+	case r.tasks <- func(g *Group) {
+		if r.admitted {
+			_ = g.Step(m) // Process returns its fault
+		}
+	}:
 	default:
 	}
 	return nil
+}
+
+// member is a replica of a group.
+type member struct {
+	group   uint32
+	replica uint64
+}
+
+// meet is LogStore.Meet, which it asks once for each replica.
+func (h *Host) meet(group uint32, replica uint64, from StoreID) (StoreID, error) {
+	if known, ok := h.met.Load(member{group, replica}); ok {
+		return known.(StoreID), nil
+	}
+	known, err := h.o.Store.Meet(group, replica, from)
+	if err == nil {
+		h.met.Store(member{group, replica}, known)
+		if known != from {
+			h.o.Logger.Error("a replica has lost its log, and must be replaced", slog.Uint64("group", uint64(group)), slog.Uint64("replica", replica))
+		}
+	}
+	return known, err
+}
+
+// Known returns the log store of a replica as far as this process knows it.
+func (h *Host) Known(group uint32, replica uint64) (store StoreID, ok bool, err error) {
+	r, err := h.find(group)
+	if err != nil {
+		return store, false, err
+	}
+	r.mu.Lock()
+	store, ok = r.status.Members.Store(replica)
+	r.mu.Unlock()
+	if ok {
+		return store, true, nil
+	}
+	return h.o.Store.Met(group, replica)
+}
+
+// Admit lets a group's replica, whose log is empty, take part, under an id.
+func (h *Host) Admit(ctx context.Context, group uint32, replica uint64) error {
+	return h.within(ctx, group, func(r *hosted, g *Group) error {
+		if r.admitted {
+			return nil
+		}
+		if r.replica != replica {
+			g.Close()
+			r.replica = replica
+			if err := r.reopen(func(*Log) (State, error) { return r.state, nil }); err != nil {
+				r.publish(err)
+				return err
+			}
+		}
+		r.admitted = true
+		return nil
+	})
+}
+
+// Admitted reports whether a group's replica takes part; see Start.
+func (h *Host) Admitted(ctx context.Context, group uint32) (admitted bool, err error) {
+	answer := make(chan bool, 1)
+	err = h.within(ctx, group, func(r *hosted, _ *Group) error {
+		answer <- r.admitted
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	return <-answer, nil
+}
+
+// Change changes the members of a group that this process's replica leads; see Group.Change.
+func (h *Host) Change(ctx context.Context, group uint32, c Change) error {
+	return h.do(ctx, group, func(g *Group, done func(error)) { g.Change(c, done) })
+}
+
+// Lag returns how many entries that are committed a member has not acknowledged; this process's replica leads the group.
+func (h *Host) Lag(ctx context.Context, group uint32, replica uint64) (entries uint64, err error) {
+	answer := make(chan uint64, 1)
+	err = h.within(ctx, group, func(_ *hosted, g *Group) error {
+		p, ok := g.node.Status().Progress[replica]
+		if !g.leads || !ok {
+			return ErrNotLeader
+		}
+		answer <- g.node.BasicStatus().GetCommit() - min(g.node.BasicStatus().GetCommit(), p.Match)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return <-answer, nil
 }
 
 // Err returns the fault of the log store, or of a replica, that keeps the process from taking changes, or nil.

@@ -63,7 +63,6 @@ func TestHost(t *testing.T) {
 		h := openHost(t, fs, nil)
 		require.NoError(t, h.Start(1, 7, []uint64{7}, st))
 		require.ErrorContains(t, h.Start(1, 7, []uint64{7}, st), "runs already")
-		require.ErrorContains(t, h.Start(2, 7, []uint64{8}, st), "not one of the members")
 		require.ErrorContains(t, h.Propose(ctx, 3, nil), "no replica of group 3")
 		require.ErrorIs(t, h.Propose(ctx, 1, []byte("odd")), errOdd)
 		var all sync.WaitGroup
@@ -119,13 +118,19 @@ func TestHosts(t *testing.T) {
 				require.NoError(t, err)
 				read := &pb.Message{}
 				require.NoError(t, proto.Unmarshal(b, read))
-				_ = hosts[m.GetTo()-1].Step(group, read) // which may have closed
+				_ = hosts[m.GetTo()-1].Step(group, hosts[m.GetFrom()-1].o.Store.ID(), read) // which may have closed
 			}
 		})
 		states[i] = &list{}
 	}
 	for i, h := range hosts {
 		require.NoError(t, h.Start(5, uint64(i)+1, []uint64{1, 2, 3}, states[i]))
+		admitted, err := h.Admitted(t.Context(), 5)
+		require.NoError(t, err)
+		require.False(t, admitted)
+	}
+	for i, h := range hosts {
+		require.NoError(t, h.Admit(t.Context(), 5, uint64(i)+1))
 	}
 	propose := func(command string) (leader int) {
 		leader = -1

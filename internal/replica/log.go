@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -32,6 +33,9 @@ type Log struct {
 
 	tail      []*pb.Entry // the entries up to last, or none
 	tailBytes int
+
+	members *Members    // after the entry before the first; nil for the first members
+	changes []membersAt // those after later entries, as far as the replica has applied them
 
 	bytes uint64     // about the bytes of all entries since the log was opened
 	cut   uint64     // how many of them were cut off
@@ -76,7 +80,7 @@ func (l *Log) load() (err error) {
 	}
 	if ok {
 		start := &l.terms[0]
-		if err := readNumbers(payload, &start.index, &start.term); err != nil {
+		if l.members, err = readStart(payload, &start.index, &start.term); err != nil {
 			return err
 		}
 		l.first = start.index + 1
@@ -278,9 +282,10 @@ func (l *Log) Compact(index uint64) error {
 	if err != nil {
 		return err
 	}
+	members := l.membersOf(index)
 	b := l.s.db.NewBatch()
 	err = errors.Join(
-		put(b, l.key(startKind), func(dst []byte) []byte { return appendNumbers(dst, index, term) }),
+		put(b, l.key(startKind), func(dst []byte) []byte { return members.append(appendNumbers(dst, index, term)) }),
 		b.DeleteRange(l.key(entryKind), l.entryKey(index+1), nil),
 	)
 	if err != nil {
@@ -289,7 +294,8 @@ func (l *Log) Compact(index uint64) error {
 	if err := l.s.apply(b, false); err != nil {
 		return err
 	}
-	l.first = index + 1
+	l.first, l.members = index+1, members
+	l.changes = slices.DeleteFunc(l.changes, func(c membersAt) bool { return c.index <= index })
 	run := sort.Search(len(l.terms), func(i int) bool { return l.terms[i].index > index }) - 1
 	l.terms = append([]termRun{{index, term}}, l.terms[run+1:]...)
 	for len(l.tail) > 0 && l.tail[0].GetIndex() <= index {
@@ -303,13 +309,13 @@ func (l *Log) Compact(index uint64) error {
 	return nil
 }
 
-// Reset drops all entries after a snapshot is installed: the log continues after the snapshot's index and term. Durable on
-// return.
-func (l *Log) Reset(hard *pb.HardState, index, term uint64) error {
+// Reset drops all entries after a snapshot is installed: the log continues after the snapshot's index and term, with its members.
+// Durable on return.
+func (l *Log) Reset(hard *pb.HardState, index, term uint64, members *Members) error {
 	b := l.s.db.NewBatch()
 	err := errors.Join(
 		l.append(b, hard, nil),
-		put(b, l.key(startKind), func(dst []byte) []byte { return appendNumbers(dst, index, term) }),
+		put(b, l.key(startKind), func(dst []byte) []byte { return members.append(appendNumbers(dst, index, term)) }),
 		b.DeleteRange(l.key(entryKind), l.key(endKind), nil),
 	)
 	if err != nil {
@@ -321,11 +327,14 @@ func (l *Log) Reset(hard *pb.HardState, index, term uint64) error {
 	if hard != nil {
 		l.hard = hard
 	}
-	l.first, l.last = index+1, index
+	l.first, l.last, l.members, l.changes = index+1, index, members, nil
 	l.terms, l.tail, l.tailBytes = []termRun{{index, term}}, nil, 0
 	l.marks, l.cut = nil, l.bytes
 	return nil
 }
+
+// Replica returns the id of the replica that has the log.
+func (l *Log) Replica() uint64 { return l.replica }
 
 // HardState returns the last hard state, or nil if there is none.
 func (l *Log) HardState() *pb.HardState { return l.hard }

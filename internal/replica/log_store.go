@@ -45,16 +45,18 @@ type LogStoreOptions struct {
 }
 
 // The keyspaces of a log store. A log's key is its keyspace, the group (4 bytes, big-endian), the replica (8 bytes, big-endian)
-// and a byte for the record kind; entries append their index (8 bytes).
+// and a byte for the record kind; entries append their index (8 bytes). The log store of another process's replica is at its keyspace,
+// the group and the replica.
 const (
 	storeSpace = 0x01
 	logSpace   = 0x02
+	meetSpace  = 0x03
 )
 
 // The kinds of log records, in key order.
 const (
 	hardStateKind = iota // term, vote, commit
-	startKind            // index and term of the entry before the first
+	startKind            // index and term of the entry before the first, and the members after it
 	entryKind
 	endKind // no record: the upper bound of a log
 )

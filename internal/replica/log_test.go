@@ -143,7 +143,7 @@ func TestLogCrashes(t *testing.T) {
 					}
 					m.hard = hardState(term, 0, last+5)
 					m.entries = []*pb.Entry{entry(last+5, term, "")}
-					require.NoError(t, l.Reset(m.hard, last+5, term))
+					require.NoError(t, l.Reset(m.hard, last+5, term, nil))
 					sync = true
 				case 11: // power failure or process exit
 					if rng.IntN(2) == 0 {

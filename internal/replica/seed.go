@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+	"google.golang.org/protobuf/proto"
 )
 
 // A follower whose next entry is in no log any more is seeded: it gets a copy of the state of another replica. The leader's MsgSnap
@@ -24,6 +24,8 @@ import (
 type Snapshot struct {
 	Index uint64 `json:"index"`
 	Term  uint64 `json:"term"` // of the entry
+	// Members are those after the entry, encoded; nothing for the first members of the group.
+	Members []byte `json:"members,omitempty"`
 }
 
 // Snapshot implements raft.Storage. Its data is the index of the first entry of the leader's log.
@@ -44,13 +46,11 @@ func (s groupStorage) Snapshot() (*pb.Snapshot, error) {
 // Snapshot names the present state.
 func (g *Group) Snapshot() (Snapshot, error) {
 	term, err := g.log.Term(g.applied)
-	return Snapshot{g.applied, term}, err
+	return Snapshot{g.applied, term, g.log.membersOf(g.applied).append(nil)}, err
 }
 
 // conf is the configuration in raft's form.
-func (g *Group) conf() *pb.ConfState {
-	return &pb.ConfState{Voters: slices.Clone(g.o.Members), AutoLeave: new(false)}
-}
+func (g *Group) conf() *pb.ConfState { return proto.Clone(g.members.conf).(*pb.ConfState) }
 
 // askAgain lets the leader send another MsgSnap to members that have not answered the last one by an entry that the log has.
 func (g *Group) askAgain() {
@@ -69,7 +69,7 @@ func (g *Group) askAgain() {
 func (g *Group) catchUp(m *pb.Message) *pb.Message {
 	meta := m.GetSnapshot().GetMetadata()
 	commit := g.node.BasicStatus().GetCommit()
-	at := Snapshot{meta.GetIndex(), meta.GetTerm()}
+	at := Snapshot{Index: meta.GetIndex(), Term: meta.GetTerm()}
 	switch {
 	case at.Index <= commit || g.log.has(at):
 		return m
@@ -127,7 +127,7 @@ func PrepareSeed(fs vfs.FS, dir string, s Snapshot) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return errors.Join(fs.Rename(name+".tmp", name), syncDir(fs, SeedDir(dir)))
+	return errors.Join(fs.Rename(name+".tmp", name), syncDir(fs, SeedDir(dir)), syncDir(fs, fs.PathDir(dir)))
 }
 
 // InstallSeed replaces the state in a directory by a prepared seed, if there is one, and has the log continue there. The state and
@@ -155,7 +155,11 @@ func InstallSeed(fs vfs.FS, dir string, l *Log) error {
 		if s.Term > hard.GetTerm() {
 			hard.Term, hard.Vote = new(s.Term), new(uint64)
 		}
-		if err := l.Reset(hard, s.Index, s.Term); err != nil {
+		members, err := readMembers(s.Members)
+		if err != nil {
+			return err
+		}
+		if err := l.Reset(hard, s.Index, s.Term, members); err != nil {
 			return err
 		}
 	}

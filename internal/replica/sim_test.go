@@ -124,6 +124,7 @@ type simulation struct {
 	// the known history of each group
 	known  []history
 	behind []seeding
+	lost   *simNode // whose replicas are to be replaced
 	count  map[string]int
 }
 
@@ -156,6 +157,8 @@ type simNode struct {
 	states []*chain
 	cut    []uint64 // the index up to which each log is compacted
 	life   int      // counts the starts
+	losses int      // of its disk: the ids of its replicas change
+	muted  []bool   // by group: the replica waits to be added
 	rate   float64  // of the node's clock
 	tick   time.Duration
 	up     time.Duration // when it starts again
@@ -171,6 +174,7 @@ func (n *simNode) start() {
 	n.store, err = OpenLogStore(LogStoreOptions{Dir: "log", FS: n.fs, MemtableBytes: 256 << 10})
 	require.NoError(s.t, err)
 	n.groups, n.states, n.cut = make([]*Group, s.groups), make([]*chain, s.groups), make([]uint64, s.groups)
+	n.muted = make([]bool, s.groups)
 	n.tick = n.clock()
 	for g := range s.groups {
 		n.open(g, n.fs)
@@ -180,8 +184,9 @@ func (n *simNode) start() {
 // open opens a replica, after it has installed a seed that is prepared.
 func (n *simNode) open(g uint32, fs vfs.FS) {
 	s, life := n.sim, n.life
-	l, err := n.store.Log(g, uint64(n.id)+1)
+	l, err := n.store.Log(g, n.replica())
 	require.NoError(s.t, err)
+	n.muted[g] = n.losses > 0 && l.hard == nil
 	require.NoError(s.t, InstallSeed(fs, stateDir(g), l))
 	st := openChain(n, g)
 	var members []uint64
@@ -189,7 +194,7 @@ func (n *simNode) open(g uint32, fs vfs.FS) {
 		members = append(members, uint64(i)+1)
 	}
 	group, err := OpenGroup(GroupOptions{
-		Group: g, Replica: uint64(n.id) + 1, Members: members, Log: l, State: st, Clock: n.clock, CutEntries: 20, CutBytes: 2 << 10, MessageBytes: simMessage, Logger: slog.New(slog.DiscardHandler),
+		Group: g, Replica: n.replica(), Members: members, Log: l, State: st, Clock: n.clock, CutEntries: 20, CutBytes: 2 << 10, MessageBytes: simMessage, Logger: slog.New(slog.DiscardHandler),
 		Send: func(ms []*pb.Message) {
 			if n.life != life {
 				return
@@ -207,6 +212,54 @@ func (n *simNode) open(g uint32, fs vfs.FS) {
 	})
 	require.NoError(s.t, err)
 	n.groups[g], n.states[g], n.cut[g] = group, st, l.first-1
+}
+
+// replica is the id of the node's replicas.
+func (n *simNode) replica() uint64 { return uint64(n.id + 1 + n.losses*len(n.sim.nodes)) }
+
+// lose ends the node's process and takes its disk.
+func (n *simNode) lose() {
+	n.stop(true)
+	n.fs = vfs.NewCrashableMem()
+	n.losses++
+	n.sim.lost = n
+	n.sim.count["disks lost"]++
+}
+
+// replace has the replicas of a node that has lost its disk replaced by new ones, and reports whether all are.
+func (s *simulation) replace(n *simNode) bool {
+	replaced := true
+	for g := range s.groups {
+		in := false
+		for _, other := range s.nodes {
+			if other == n || other.store == nil {
+				continue
+			}
+			l := other.groups[g]
+			in = in || l.members.Has(n.replica())
+			if !l.leads || l.changing != nil {
+				continue
+			}
+			c := Change{}
+			old := n.replica() - uint64(len(s.nodes))
+			switch p, ok := l.node.Status().Progress[n.replica()]; {
+			case !ok:
+				c = Change{Learner: n.replica(), Store: StoreID{byte(n.losses)}}
+			case p.IsLearner && p.Match+20 >= l.log.last:
+				c = Change{Promote: n.replica(), Remove: []uint64{old}}
+			default:
+				continue
+			}
+			l.Change(c, func(err error) {
+				require.True(s.t, err == nil || errors.Is(err, ErrChanging) || errors.Is(err, ErrAmbiguous) || errors.Is(err, ErrNotLeader), "%v", err)
+			})
+		}
+		if n.store != nil && in {
+			n.muted[g] = false
+		}
+		replaced = replaced && n.store != nil && slices.Contains(n.groups[g].members.Voters(), n.replica()) && !n.groups[g].members.Joint()
+	}
+	return replaced
 }
 
 // fail makes the power fail now: nothing that the process does from here on survives.
@@ -237,8 +290,8 @@ func (s *simulation) seed(to seeding) {
 	require.NoError(s.t, from.states[g].db.Checkpoint("copy"))
 	dir := SeedDir(stateDir(g))
 	crash := -1
-	if !s.calm && s.rng.IntN(3) == 0 {
-		crash = s.rng.IntN(30)
+	if !s.calm && s.rng.IntN(3) > 0 {
+		crash = s.rng.IntN(40)
 	}
 	fs := errorfs.Wrap(n.fs, errorfs.InjectorFunc(func(errorfs.Op) error {
 		if crash--; crash == 0 {
@@ -299,7 +352,7 @@ func (s *simulation) send(group uint32, from int, ms []*pb.Message) {
 			}
 		}
 		for range copies {
-			s.queue = append(s.queue, message{s.now + delay, group, from, int(m.GetTo()) - 1, b})
+			s.queue = append(s.queue, message{s.now + delay, group, from, int(m.GetTo()-1) % len(s.nodes), b})
 		}
 	}
 }
@@ -421,8 +474,10 @@ func (s *simulation) step() {
 		}
 		for n.clock() >= n.tick+TickInterval {
 			n.tick += TickInterval
-			for _, g := range n.groups {
-				require.NoError(s.t, g.Tick())
+			for i, g := range n.groups {
+				if !n.muted[i] {
+					require.NoError(s.t, g.Tick())
+				}
 			}
 		}
 	}
@@ -434,6 +489,10 @@ func (s *simulation) step() {
 	for _, b := range behind {
 		s.seed(b)
 	}
+	if s.lost != nil && s.replace(s.lost) {
+		s.lost = nil
+		s.count["replaced"]++
+	}
 	var due []message
 	s.queue = slices.DeleteFunc(s.queue, func(m message) bool {
 		if m.at <= s.now {
@@ -444,7 +503,7 @@ func (s *simulation) step() {
 	s.rng.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
 	for _, m := range due {
 		to := s.nodes[m.to]
-		if to.store == nil || s.cut[[2]int{m.from, m.to}] {
+		if to.store == nil || to.muted[m.group] || s.cut[[2]int{m.from, m.to}] {
 			continue
 		}
 		pm := &pb.Message{}
@@ -481,6 +540,8 @@ func (s *simulation) fault() {
 		return
 	}
 	switch p := s.rng.IntN(1000); {
+	case p == 0 && len(s.nodes) > 1 && s.lost == nil:
+		n.lose()
 	case p < 5:
 		n.stop(s.rng.IntN(4) > 0)
 	case p < 15:
@@ -497,7 +558,7 @@ func (s *simulation) fault() {
 		}
 	case p < 50:
 		life := n.life
-		n.groups[g].Transfer(uint64(s.rng.IntN(len(s.nodes)+1)), func(err error) {
+		n.groups[g].Transfer(uint64(s.rng.IntN(len(s.nodes)+1)), func(err error) { // to a former member at times
 			if life == n.life && err == nil {
 				s.count["transfers"]++
 			}
@@ -542,7 +603,7 @@ func simulate(t *testing.T, seed uint64, steps int) *simulation {
 	// Without faults, each group elects a leader, applies all proposals and becomes idle.
 	s.calm = true
 	clear(s.cut)
-	for range 3000 / 10 * 3 {
+	for range 3000 / 10 * 4 {
 		s.step()
 	}
 	for g := range s.groups {
@@ -606,7 +667,7 @@ func TestSimulation(t *testing.T) {
 	if n != 16 {
 		return
 	}
-	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "confirmed", "unconfirmed", "stops", "transfers", "cuts", "seeds", "crashes while seeding"} {
+	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "confirmed", "unconfirmed", "stops", "transfers", "cuts", "seeds", "crashes while seeding", "disks lost", "replaced"} {
 		require.Positive(t, total[what], "no seed has "+what)
 	}
 }

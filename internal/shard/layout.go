@@ -15,3 +15,9 @@ func (l Layout) Keepers(shard int) []int {
 	}
 	return out
 }
+
+// Replica is the id of the replicas of a process that has lost its disk so many times.
+func (l Layout) Replica(process, losses int) uint64 { return uint64(1 + process + losses*l.Processes) }
+
+// Process is the process of a replica.
+func (l Layout) Process(replica uint64) int { return int((replica - 1) % uint64(l.Processes)) }

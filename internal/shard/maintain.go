@@ -26,6 +26,31 @@ type Checkpoint interface {
 	Close() error
 }
 
+// Members is a store whose shards have replicas.
+type Members interface {
+	// Members returns how the replicas of all processes stand, in the order of the processes and shards.
+	Members(ctx context.Context) ([]Member, error)
+	// ReplaceMember makes the present disk of a process that of its replicas, in place of one that is lost, and returns how many replicas
+	// that concerned. It waits until the new ones vote.
+	ReplaceMember(ctx context.Context, process int) (replaced int, err error)
+	// TransferLead has the replica of a process lead a shard.
+	TransferLead(ctx context.Context, shard, process int) error
+}
+
+// Member is a replica.
+type Member struct {
+	Process, Shard int
+	Replica        uint64 // its id; 0 if the process does not answer
+	Role           string // leader, follower, learner, waiting or unreachable
+	Term           uint64
+	// Commit is the last entry of the log that it knows to be committed, Applied the last that it has applied.
+	Commit, Applied uint64
+	LogBytes        uint64
+	// SeedBytes is the size of the state that it is being seeded with, SeededBytes what has arrived.
+	SeedBytes, SeededBytes uint64
+	Note                   string // why it is waiting or unreachable
+}
+
 // CheckpointFile is a file of a checkpoint.
 type CheckpointFile struct {
 	Path   string // relative to the data directory, with slashes

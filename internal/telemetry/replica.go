@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopgate/hopgate/internal/replica"
-	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // Replicas is a source of the status of replicas.
@@ -73,7 +72,7 @@ func (c *replicaCollector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(&s), shard)
 		}
 		for _, l := range s.Lags {
-			process := strconv.Itoa(local.Process(l.Replica))
+			process := strconv.Itoa(l.Process)
 			out <- prometheus.MustNewConstMetric(c.lag[0], prometheus.GaugeValue, float64(l.Entries), shard, process)
 			out <- prometheus.MustNewConstMetric(c.lag[1], prometheus.GaugeValue, float64(l.Bytes), shard, process)
 		}

@@ -52,7 +52,14 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 			return nil, err
 		}
 	}
-	s, err := openParts(opts, no, log, 1, nil)
+	var l *replica.Log
+	if log != nil {
+		l, err = log.logs.Log(uint32(no), 1)
+	}
+	var s *Parts
+	if err == nil {
+		s, err = openParts(opts, no, log, l, nil)
+	}
 	if err != nil {
 		if log != nil {
 			err = errors.Join(err, log.close())
@@ -69,13 +76,11 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 	return s, nil
 }
 
-// openParts opens the shards of a replica, or without a log. Its caches are those of others unless shared is nil.
-func openParts(opts Options, no int, log *replicated, member uint64, shared *storage.Shared) (_ *Parts, err error) {
+// openParts opens the shards of a replica with a log, or without one. Its caches are those of others unless shared is nil.
+func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *storage.Shared) (_ *Parts, err error) {
 	s := &Parts{no: no, log: log, leaving: map[string]chan struct{}{}}
 	if log != nil {
-		if opts.Replica, err = log.describe(uint32(no), member); err != nil {
-			return nil, err
-		}
+		opts.Replica = log.describe(l)
 	}
 	if err := s.take(opts, shared); err != nil {
 		return nil, err

@@ -56,15 +56,16 @@ func openLog(opts *Options, send func(group uint32, messages []*replica.Message)
 	return r, nil
 }
 
-// describe says which log a replica of a group has.
-func (r *replicated) describe(group uint32, member uint64) (*storage.Replica, error) {
-	l, err := r.logs.Log(group, member)
-	if err != nil {
-		return nil, err
-	}
+// describe says which log a replica has.
+func (r *replicated) describe(l *replica.Log) *storage.Replica {
 	last, _ := l.LastIndex()
+	return &storage.Replica{ID: r.id(), New: last == 0}
+}
+
+// id names the log store.
+func (r *replicated) id() string {
 	id := r.logs.ID()
-	return &storage.Replica{ID: hex.EncodeToString(id[:]), New: last == 0}, nil
+	return hex.EncodeToString(id[:])
 }
 
 func (r *replicated) close() error {

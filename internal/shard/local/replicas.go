@@ -18,20 +18,14 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// members returns the ids of the replicas of a shard. Each is one more than its process.
+// members returns the ids of the first replicas of a shard.
 func members(l shard.Layout, no int) []uint64 {
 	var out []uint64
 	for _, process := range l.Keepers(no) {
-		out = append(out, Member(process))
+		out = append(out, l.Replica(process, 0))
 	}
 	return out
 }
-
-// Member is the id of the replicas of a process.
-func Member(process int) uint64 { return uint64(process) + 1 }
-
-// Process is the process of a replica with an id.
-func Process(member uint64) int { return int(member) - 1 }
 
 const (
 	replicasDir = "replicas"
@@ -118,7 +112,7 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 		if !slices.Contains(layout.Keepers(no), process) {
 			continue
 		}
-		l, err := r.log.logs.Log(uint32(no), Member(process))
+		l, err := r.openLog(no)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +122,11 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 		}
 	}
 	for no, p := range r.all() {
-		if err := p.start(Member(process), members(layout, no)); err != nil {
+		l, err := r.openLog(no)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.start(l.Replica(), members(layout, no)); err != nil {
 			return nil, err
 		}
 	}
@@ -147,7 +145,19 @@ func (r *Replicas) open(no int, l *replica.Log) (*Parts, error) {
 	}
 	o := r.opts
 	o.Dir = r.dir(no)
-	return openParts(o, no, r.log, Member(r.process), r.shared)
+	return openParts(o, no, r.log, l, r.shared)
+}
+
+// openLog opens the log of the process's replica of a shard: the last one that it has, or an empty one of the first replica.
+func (r *Replicas) openLog(no int) (*replica.Log, error) {
+	id, ok, err := r.log.logs.Replica(uint32(no))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		id = r.layout.Replica(r.process, 0)
+	}
+	return r.log.logs.Log(uint32(no), id)
 }
 
 // checkLayout compares the layout with that which the directory was made with.
@@ -201,6 +211,9 @@ func (r *Replicas) Layout() shard.Layout { return r.layout }
 
 // Process is the number of this process.
 func (r *Replicas) Process() int { return r.process }
+
+// StoreID names the log store.
+func (r *Replicas) StoreID() replica.StoreID { return r.log.logs.ID() }
 
 // Host runs the replicas.
 func (r *Replicas) Host() *replica.Host { return r.log.host }

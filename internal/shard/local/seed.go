@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -99,7 +98,7 @@ func (r *Replicas) behind(group uint32, leader, index uint64) {
 		defer s.on.Store(false)
 		log := r.opts.Logger.With(slog.Uint64("shard", uint64(group)))
 		log.Info("the replica is seeded: its next log entry is in no log any more", slog.Uint64("entry", index))
-		err := r.seed(r.seeds.ctx, int(group), Process(leader), index)
+		err := r.seed(r.seeds.ctx, int(group), r.layout.Process(leader), index)
 		switch {
 		case err == nil:
 			s.done.Add(1)
@@ -179,8 +178,7 @@ func (r *Replicas) fetch(ctx context.Context, from, no int, index uint64) (at re
 		s.there.Add(uint64(files[i].Size))
 	}
 	o := r.opts
-	id := r.log.logs.ID()
-	o.Dir, o.Replica = dir, &storage.Replica{ID: hex.EncodeToString(id[:])}
+	o.Dir, o.Replica = dir, &storage.Replica{ID: r.log.id()}
 	return c.Snapshot(), errors.Join(syncDirs(fs, dir), writeReplica(&o))
 }
 
@@ -285,10 +283,23 @@ func (r *aliveReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
+// lags names the processes of replicas that lack entries: those that are replaced are left out for the new ones.
+func (r *Replicas) lags(lags []replica.Lag) (out []replica.Lag) {
+	for _, l := range lags {
+		l.Process = r.layout.Process(l.Replica)
+		newer := func(o replica.Lag) bool { return o.Replica > l.Replica && r.layout.Process(o.Replica) == l.Process }
+		if !slices.ContainsFunc(lags, newer) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // Replicas returns the status of the replicas, by their groups.
 func (r *Replicas) Replicas() map[uint32]replica.GroupStatus {
 	out := r.log.host.Status()
 	for group, st := range out {
+		st.Lags = r.lags(st.Lags)
 		s := &r.seeds.shards[group]
 		st.Seeds = s.done.Load()
 		if s.on.Load() {

@@ -32,7 +32,8 @@ type Process struct {
 	replicas  *local.Replicas
 	hints     []atomic.Int64 // by shard, the process that leads its replicas, for shards without a replica here
 	lead      atomic.Pointer[lead]
-	servers   map[string]any // by service, those whose calls also travel over lines
+	waiting   []atomic.Pointer[string] // by shard, why the replica here takes no part, nil if it does
+	servers   map[string]any           // by service, those whose calls also travel over lines
 
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -44,7 +45,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 	opts.EnsureDefaults()
 	p := &Process{
 		no: no, layout: layout, log: opts.Logger, conns: make([]*grpc.ClientConn, len(addresses)), lines: make([]*line, len(addresses)),
-		hints: make([]atomic.Int64, layout.Shards), end: func() {},
+		hints: make([]atomic.Int64, layout.Shards), waiting: make([]atomic.Pointer[string], layout.Shards), end: func() {},
 	}
 	defer func() {
 		if err != nil {
@@ -67,11 +68,18 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 	if p.replicas, err = local.OpenReplicas(opts, layout, no, local.Network{Send: p.transport.send, Seed: p.seed}); err != nil {
 		return nil, err
 	}
+	own := p.replicas.StoreID()
+	p.transport.store.Store(&own)
 	p.serveCalls()
 	ctx, end := context.WithCancel(context.Background())
 	p.end = end
 	if p.replicas.Parts(0) != nil {
 		p.running.Go(func() { p.run(ctx) })
+	}
+	for no := range layout.Shards {
+		if p.replicas.Parts(no) != nil {
+			p.running.Go(func() { p.join(ctx, no) })
+		}
 	}
 	return p, nil
 }
@@ -127,7 +135,8 @@ func (p *Process) Register(s grpc.ServiceRegistrar) {
 	pb.RegisterPlaceServiceServer(s, &placed{no: p.no, store: p.replicas, kept: p.kept})
 	pb.RegisterMaintainServiceServer(s, &maintains{p: p})
 	pb.RegisterCopyServiceServer(s, &copier{kept: p.kept, open: p.copiedFile})
-	pb.RegisterReplicaServiceServer(s, &receiver{host: p.replicas.Host(), log: p.log})
+	pb.RegisterReplicaServiceServer(s, &receiver{host: p.replicas.Host(), log: p.log, layout: p.layout})
+	pb.RegisterMemberServiceServer(s, &members{p: p})
 	(&lines{p.servers}).register(s)
 }
 
@@ -140,7 +149,7 @@ func (p *Process) leaderOf(no int) int {
 	if err != nil || role.Leader == 0 {
 		return p.no // which says that it does not know
 	}
-	return local.Process(role.Leader)
+	return p.layout.Process(role.Leader)
 }
 
 // untilOther calls f once a replica here learns that another process than one leads the replicas of a shard; stop ends that.
@@ -152,7 +161,7 @@ func (p *Process) untilOther(ctx context.Context, no, to int, f func()) (stop fu
 	go func() {
 		for {
 			role, changed, err := p.replicas.Host().Role(uint32(no))
-			if err != nil || role.Leader != local.Member(to) {
+			if err != nil || role.Leader == 0 || p.layout.Process(role.Leader) != to {
 				f()
 				return
 			}
@@ -276,7 +285,7 @@ func (p *Process) notLeading(err error) error {
 	leader := -1
 	if p.replicas.Parts(0) != nil {
 		if role, _, rerr := p.replicas.Host().Role(0); rerr == nil && role.Leader != 0 && !role.Leads {
-			leader = local.Process(role.Leader)
+			leader = p.layout.Process(role.Leader)
 		}
 	}
 	return notLeading(leader, err)
@@ -303,7 +312,9 @@ func (p *Process) Ready() error {
 		return err
 	}
 	for group, s := range p.replicas.Replicas() {
-		switch {
+		switch why := p.waiting[group].Load(); {
+		case why != nil:
+			return errors.New(*why)
 		case s.Leader == 0:
 			return fmt.Errorf("the replicas of shard %d have no leader", group)
 		case s.Applied+maxLag < s.Commit:

@@ -31,12 +31,13 @@ type Store struct {
 	maintain  pb.MaintainServiceClient
 	hedges    hedges
 
-	mu     sync.Mutex
-	conns  []*grpc.ClientConn     // two for each process, the second nil with replicas
-	kept   []*kept                // by process, with replicas
-	reads  []caller               // by shard, for the ReadService
-	copies []pb.CopyServiceClient // by process
-	graphs map[string]*Graph
+	mu      sync.Mutex
+	conns   []*grpc.ClientConn       // two for each process, the second nil with replicas
+	kept    []*kept                  // by process, with replicas
+	reads   []caller                 // by shard, for the ReadService
+	copies  []pb.CopyServiceClient   // by process
+	members []pb.MemberServiceClient // by process, with replicas
+	graphs  map[string]*Graph
 }
 
 var _ shard.Store = (*Store)(nil)
@@ -96,6 +97,7 @@ func (s *Store) reachReplicas() error {
 		}
 		s.conns = append(s.conns, conn, nil)
 		s.copies = append(s.copies, pb.NewCopyServiceClient(conn))
+		s.members = append(s.members, pb.NewMemberServiceClient(conn))
 		s.kept = append(s.kept, &kept{line: newPulsedLine(conn)})
 	}
 	return nil

@@ -15,13 +15,14 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/replica"
-	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // transport carries the messages of replicas between the processes of a cluster. It loses those that come while another process does
 // not answer, or faster than they travel: Raft sends what matters again.
 type transport struct {
-	boxes   [][2]*outbox // by process, for messages that are urgent and for the others; nil for this process
+	store   atomic.Pointer[replica.StoreID] // of this process
+	boxes   [][2]*outbox                    // by process, for messages that are urgent and for the others; nil for this process
 	end     context.CancelFunc
 	running sync.WaitGroup
 }
@@ -29,6 +30,7 @@ type transport struct {
 // outbox has the messages of one stream to another process.
 type outbox struct {
 	client   pb.ReplicaServiceClient
+	store    *atomic.Pointer[replica.StoreID]
 	messages chan outgoing
 	bytes    atomic.Int64 // of the messages that wait
 }
@@ -58,7 +60,7 @@ func newTransport(conns []*grpc.ClientConn) *transport {
 			continue
 		}
 		for k := range t.boxes[i] {
-			b := &outbox{client: pb.NewReplicaServiceClient(c), messages: make(chan outgoing, outboxMessages)}
+			b := &outbox{store: &t.store, client: pb.NewReplicaServiceClient(c), messages: make(chan outgoing, outboxMessages)}
 			t.boxes[i][k] = b
 			t.running.Go(func() { b.run(ctx) })
 		}
@@ -71,11 +73,14 @@ func (t *transport) close() {
 	t.running.Wait()
 }
 
-// send takes messages of a group, see replica.HostOptions.
+// send takes messages of a group, see replica.HostOptions. It loses those that come before the log store is known, which they name.
 func (t *transport) send(group uint32, messages []*replica.Message) {
+	if t.store.Load() == nil {
+		return
+	}
 	for _, m := range messages {
-		to := local.Process(m.GetTo())
-		if to < 0 || to >= len(t.boxes) || t.boxes[to][0] == nil {
+		to := int((m.GetTo() - 1) % uint64(len(t.boxes))) // see shard.Layout
+		if t.boxes[to][0] == nil {
 			continue
 		}
 		kind := 1
@@ -128,6 +133,8 @@ func (b *outbox) stream(ctx context.Context) error {
 		}
 		packet, err := b.pack(first)
 		if err == nil && s == nil {
+			id := b.store.Load()
+			packet.Store = id[:]
 			s, err = b.client.Send(ctx)
 		}
 		if err == nil {
@@ -163,14 +170,16 @@ func (b *outbox) pack(next outgoing) (*pb.SendRequest, error) {
 // receiver answers ReplicaService.
 type receiver struct {
 	pb.UnimplementedReplicaServiceServer
-	host *replica.Host
-	log  *slog.Logger
+	host   *replica.Host
+	log    *slog.Logger
+	layout shard.Layout
 }
 
 // Send implements the call. All groups share the stream, so a message that cannot be used does not end it: the log names the first one,
 // and the end of the stream answers with its error.
 func (r *receiver) Send(stream grpc.ClientStreamingServer[pb.SendRequest, pb.SendResponse]) error {
 	var refused error
+	var from replica.StoreID
 	for {
 		packet, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -182,8 +191,14 @@ func (r *receiver) Send(stream grpc.ClientStreamingServer[pb.SendRequest, pb.Sen
 		if err != nil {
 			return err
 		}
+		if from == (replica.StoreID{}) {
+			if len(packet.GetStore()) != len(from) {
+				return status.Error(codes.InvalidArgument, "the first messages do not name the log store of their process")
+			}
+			from = replica.StoreID(packet.GetStore())
+		}
 		for _, p := range packet.GetMessages() {
-			err := r.step(p)
+			err := r.step(from, p)
 			if errors.Is(err, replica.ErrStopped) {
 				return toStatus(err)
 			}
@@ -195,11 +210,11 @@ func (r *receiver) Send(stream grpc.ClientStreamingServer[pb.SendRequest, pb.Sen
 	}
 }
 
-// step passes a message on to its replica.
-func (r *receiver) step(p *pb.RaftMessage) error {
+// step passes a message of a process with a log store on to its replica.
+func (r *receiver) step(from replica.StoreID, p *pb.RaftMessage) error {
 	m, err := replica.ReadMessage(p.GetMessage())
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "message of group %d: %v", p.GetGroup(), err)
 	}
-	return r.host.Step(p.GetGroup(), m)
+	return r.host.Step(p.GetGroup(), from, m)
 }

@@ -34,6 +34,7 @@ func TestReceiverRefuses(t *testing.T) {
 	require.NoError(t, err)
 	host := replica.NewHost(replica.HostOptions{Store: store, Send: func(uint32, []*replica.Message) {}, Logger: quiet})
 	require.NoError(t, host.Start(4, 1, []uint64{1, 2, 3}, blank{}))
+	require.NoError(t, host.Admit(t.Context(), 4, 1))
 	t.Cleanup(func() { host.Close(); require.NoError(t, store.Close()) })
 
 	listener := bufconn.Listen(1 << 20)
@@ -51,7 +52,7 @@ func TestReceiverRefuses(t *testing.T) {
 	require.NoError(t, err)
 	stream, err := pb.NewReplicaServiceClient(conn).Send(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, stream.Send(&pb.SendRequest{Messages: []*pb.RaftMessage{{Group: 4, Message: []byte{0xff}}, {Group: 9, Message: beat}, {Group: 4, Message: beat}}}))
+	require.NoError(t, stream.Send(&pb.SendRequest{Store: []byte("0123456789abcdef"), Messages: []*pb.RaftMessage{{Group: 4, Message: []byte{0xff}}, {Group: 9, Message: beat}, {Group: 4, Message: beat}}}))
 	<-changed
 	role, _, err := host.Role(4)
 	require.NoError(t, err)

@@ -23,6 +23,401 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// MembersRequest is empty.
+type MembersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersRequest) Reset() {
+	*x = MembersRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersRequest) ProtoMessage() {}
+
+func (x *MembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
+func (*MembersRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{0}
+}
+
+// MembersResponse lists replicas by process and shard.
+type MembersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Members       []*Member              `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersResponse) Reset() {
+	*x = MembersResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersResponse) ProtoMessage() {}
+
+func (x *MembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
+func (*MembersResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *MembersResponse) GetMembers() []*Member {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+// Member is a replica, or a process that does not answer.
+type Member struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process uint32                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
+	// Unset for a process that does not answer.
+	Shard *uint32 `protobuf:"varint,2,opt,name=shard,proto3,oneof" json:"shard,omitempty"`
+	// The id of the replica. A process that loses its data directory gets another one.
+	Replica uint64 `protobuf:"varint,3,opt,name=replica,proto3" json:"replica,omitempty"`
+	// leader, follower, learner (follows without a vote), waiting (takes no part) or unreachable.
+	Role string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
+	Term uint64 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`
+	// The last log entry that the replica knows to be committed.
+	Commit uint64 `protobuf:"varint,6,opt,name=commit,proto3" json:"commit,omitempty"`
+	// The last log entry that it has applied.
+	Applied  uint64 `protobuf:"varint,7,opt,name=applied,proto3" json:"applied,omitempty"`
+	LogBytes uint64 `protobuf:"varint,8,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
+	// The size of the state that the replica is being seeded with, 0 if it is not.
+	SeedBytes uint64 `protobuf:"varint,9,opt,name=seed_bytes,json=seedBytes,proto3" json:"seed_bytes,omitempty"`
+	// What has arrived of that.
+	SeededBytes uint64 `protobuf:"varint,10,opt,name=seeded_bytes,json=seededBytes,proto3" json:"seeded_bytes,omitempty"`
+	// Why the replica is waiting or unreachable.
+	Note          string `protobuf:"bytes,11,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Member) Reset() {
+	*x = Member{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Member) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Member) ProtoMessage() {}
+
+func (x *Member) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Member.ProtoReflect.Descriptor instead.
+func (*Member) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Member) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *Member) GetShard() uint32 {
+	if x != nil && x.Shard != nil {
+		return *x.Shard
+	}
+	return 0
+}
+
+func (x *Member) GetReplica() uint64 {
+	if x != nil {
+		return x.Replica
+	}
+	return 0
+}
+
+func (x *Member) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Member) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Member) GetCommit() uint64 {
+	if x != nil {
+		return x.Commit
+	}
+	return 0
+}
+
+func (x *Member) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
+}
+
+func (x *Member) GetLogBytes() uint64 {
+	if x != nil {
+		return x.LogBytes
+	}
+	return 0
+}
+
+func (x *Member) GetSeedBytes() uint64 {
+	if x != nil {
+		return x.SeedBytes
+	}
+	return 0
+}
+
+func (x *Member) GetSeededBytes() uint64 {
+	if x != nil {
+		return x.SeededBytes
+	}
+	return 0
+}
+
+func (x *Member) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+// ReplaceMemberRequest names a process by its ordinal.
+type ReplaceMemberRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       uint32                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceMemberRequest) Reset() {
+	*x = ReplaceMemberRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceMemberRequest) ProtoMessage() {}
+
+func (x *ReplaceMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceMemberRequest.ProtoReflect.Descriptor instead.
+func (*ReplaceMemberRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReplaceMemberRequest) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+// ReplaceMemberResponse reports the number of replicas that are new; 0 if the process has its data directory.
+type ReplaceMemberResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Replaced      uint32                 `protobuf:"varint,1,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceMemberResponse) Reset() {
+	*x = ReplaceMemberResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceMemberResponse) ProtoMessage() {}
+
+func (x *ReplaceMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceMemberResponse.ProtoReflect.Descriptor instead.
+func (*ReplaceMemberResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ReplaceMemberResponse) GetReplaced() uint32 {
+	if x != nil {
+		return x.Replaced
+	}
+	return 0
+}
+
+// TransferLeadRequest names a shard and the process that is to lead it.
+type TransferLeadRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Process       uint32                 `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferLeadRequest) Reset() {
+	*x = TransferLeadRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferLeadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferLeadRequest) ProtoMessage() {}
+
+func (x *TransferLeadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferLeadRequest.ProtoReflect.Descriptor instead.
+func (*TransferLeadRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TransferLeadRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *TransferLeadRequest) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+// TransferLeadResponse is empty.
+type TransferLeadResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferLeadResponse) Reset() {
+	*x = TransferLeadResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferLeadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferLeadResponse) ProtoMessage() {}
+
+func (x *TransferLeadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferLeadResponse.ProtoReflect.Descriptor instead.
+func (*TransferLeadResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
+}
+
 // SchemaRequest names a graph.
 type SchemaRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -33,7 +428,7 @@ type SchemaRequest struct {
 
 func (x *SchemaRequest) Reset() {
 	*x = SchemaRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[0]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -45,7 +440,7 @@ func (x *SchemaRequest) String() string {
 func (*SchemaRequest) ProtoMessage() {}
 
 func (x *SchemaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[0]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -58,7 +453,7 @@ func (x *SchemaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaRequest.ProtoReflect.Descriptor instead.
 func (*SchemaRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{0}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SchemaRequest) GetGraph() string {
@@ -81,7 +476,7 @@ type SchemaResponse struct {
 
 func (x *SchemaResponse) Reset() {
 	*x = SchemaResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[1]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -93,7 +488,7 @@ func (x *SchemaResponse) String() string {
 func (*SchemaResponse) ProtoMessage() {}
 
 func (x *SchemaResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[1]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -106,7 +501,7 @@ func (x *SchemaResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaResponse.ProtoReflect.Descriptor instead.
 func (*SchemaResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{1}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SchemaResponse) GetLabels() []*NameCount {
@@ -148,7 +543,7 @@ type NameCount struct {
 
 func (x *NameCount) Reset() {
 	*x = NameCount{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[2]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -160,7 +555,7 @@ func (x *NameCount) String() string {
 func (*NameCount) ProtoMessage() {}
 
 func (x *NameCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[2]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -173,7 +568,7 @@ func (x *NameCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameCount.ProtoReflect.Descriptor instead.
 func (*NameCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{2}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NameCount) GetName() string {
@@ -212,7 +607,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[3]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -224,7 +619,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[3]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -237,7 +632,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Index) GetName() string {
@@ -323,7 +718,7 @@ type FullTextOptions struct {
 
 func (x *FullTextOptions) Reset() {
 	*x = FullTextOptions{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[4]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +730,7 @@ func (x *FullTextOptions) String() string {
 func (*FullTextOptions) ProtoMessage() {}
 
 func (x *FullTextOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[4]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +743,7 @@ func (x *FullTextOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FullTextOptions.ProtoReflect.Descriptor instead.
 func (*FullTextOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FullTextOptions) GetMore() []string {
@@ -388,7 +783,7 @@ type VectorOptions struct {
 
 func (x *VectorOptions) Reset() {
 	*x = VectorOptions{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -400,7 +795,7 @@ func (x *VectorOptions) String() string {
 func (*VectorOptions) ProtoMessage() {}
 
 func (x *VectorOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -413,7 +808,7 @@ func (x *VectorOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VectorOptions.ProtoReflect.Descriptor instead.
 func (*VectorOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *VectorOptions) GetDimensions() uint32 {
@@ -461,7 +856,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +868,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +881,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StatsRequest) GetGraph() string {
@@ -515,7 +910,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +922,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +935,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StatsResponse) GetVertices() uint64 {
@@ -612,7 +1007,7 @@ type PropertyCount struct {
 
 func (x *PropertyCount) Reset() {
 	*x = PropertyCount{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -624,7 +1019,7 @@ func (x *PropertyCount) String() string {
 func (*PropertyCount) ProtoMessage() {}
 
 func (x *PropertyCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -637,7 +1032,7 @@ func (x *PropertyCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropertyCount.ProtoReflect.Descriptor instead.
 func (*PropertyCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PropertyCount) GetLabel() string {
@@ -681,7 +1076,7 @@ type DegreeHistogram struct {
 
 func (x *DegreeHistogram) Reset() {
 	*x = DegreeHistogram{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +1088,7 @@ func (x *DegreeHistogram) String() string {
 func (*DegreeHistogram) ProtoMessage() {}
 
 func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +1101,7 @@ func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreeHistogram.ProtoReflect.Descriptor instead.
 func (*DegreeHistogram) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DegreeHistogram) GetEdgeType() string {
@@ -758,7 +1153,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -770,7 +1165,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -783,7 +1178,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ShardStats) GetShard() uint32 {
@@ -900,7 +1295,7 @@ type StoreStats struct {
 
 func (x *StoreStats) Reset() {
 	*x = StoreStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +1307,7 @@ func (x *StoreStats) String() string {
 func (*StoreStats) ProtoMessage() {}
 
 func (x *StoreStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +1320,7 @@ func (x *StoreStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStats.ProtoReflect.Descriptor instead.
 func (*StoreStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StoreStats) GetName() string {
@@ -976,7 +1371,7 @@ type LevelStats struct {
 
 func (x *LevelStats) Reset() {
 	*x = LevelStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1383,7 @@ func (x *LevelStats) String() string {
 func (*LevelStats) ProtoMessage() {}
 
 func (x *LevelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1396,7 @@ func (x *LevelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LevelStats.ProtoReflect.Descriptor instead.
 func (*LevelStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LevelStats) GetFiles() uint64 {
@@ -1034,7 +1429,7 @@ type RunningQueriesRequest struct {
 
 func (x *RunningQueriesRequest) Reset() {
 	*x = RunningQueriesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1441,7 @@ func (x *RunningQueriesRequest) String() string {
 func (*RunningQueriesRequest) ProtoMessage() {}
 
 func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1454,7 @@ func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesRequest.ProtoReflect.Descriptor instead.
 func (*RunningQueriesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 // RunningQueriesResponse lists running queries, oldest first.
@@ -1072,7 +1467,7 @@ type RunningQueriesResponse struct {
 
 func (x *RunningQueriesResponse) Reset() {
 	*x = RunningQueriesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1479,7 @@ func (x *RunningQueriesResponse) String() string {
 func (*RunningQueriesResponse) ProtoMessage() {}
 
 func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1492,7 @@ func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesResponse.ProtoReflect.Descriptor instead.
 func (*RunningQueriesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RunningQueriesResponse) GetQueries() []*RunningQuery {
@@ -1128,7 +1523,7 @@ type RunningQuery struct {
 
 func (x *RunningQuery) Reset() {
 	*x = RunningQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1140,7 +1535,7 @@ func (x *RunningQuery) String() string {
 func (*RunningQuery) ProtoMessage() {}
 
 func (x *RunningQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1153,7 +1548,7 @@ func (x *RunningQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQuery.ProtoReflect.Descriptor instead.
 func (*RunningQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RunningQuery) GetId() uint64 {
@@ -1229,7 +1624,7 @@ type KillQueryRequest struct {
 
 func (x *KillQueryRequest) Reset() {
 	*x = KillQueryRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1636,7 @@ func (x *KillQueryRequest) String() string {
 func (*KillQueryRequest) ProtoMessage() {}
 
 func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1649,7 @@ func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryRequest.ProtoReflect.Descriptor instead.
 func (*KillQueryRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *KillQueryRequest) GetId() uint64 {
@@ -1274,7 +1669,7 @@ type KillQueryResponse struct {
 
 func (x *KillQueryResponse) Reset() {
 	*x = KillQueryResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1681,7 @@ func (x *KillQueryResponse) String() string {
 func (*KillQueryResponse) ProtoMessage() {}
 
 func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1694,7 @@ func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryResponse.ProtoReflect.Descriptor instead.
 func (*KillQueryResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *KillQueryResponse) GetKilled() bool {
@@ -1319,7 +1714,7 @@ type SlowLogRequest struct {
 
 func (x *SlowLogRequest) Reset() {
 	*x = SlowLogRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1726,7 @@ func (x *SlowLogRequest) String() string {
 func (*SlowLogRequest) ProtoMessage() {}
 
 func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1739,7 @@ func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogRequest.ProtoReflect.Descriptor instead.
 func (*SlowLogRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SlowLogRequest) GetLimit() uint32 {
@@ -1364,7 +1759,7 @@ type SlowLogResponse struct {
 
 func (x *SlowLogResponse) Reset() {
 	*x = SlowLogResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1771,7 @@ func (x *SlowLogResponse) String() string {
 func (*SlowLogResponse) ProtoMessage() {}
 
 func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1784,7 @@ func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogResponse.ProtoReflect.Descriptor instead.
 func (*SlowLogResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SlowLogResponse) GetQueries() []*SlowQuery {
@@ -1417,7 +1812,7 @@ type SlowQuery struct {
 
 func (x *SlowQuery) Reset() {
 	*x = SlowQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1824,7 @@ func (x *SlowQuery) String() string {
 func (*SlowQuery) ProtoMessage() {}
 
 func (x *SlowQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1837,7 @@ func (x *SlowQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowQuery.ProtoReflect.Descriptor instead.
 func (*SlowQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SlowQuery) GetGraph() string {
@@ -1517,7 +1912,7 @@ type ProfileRequest struct {
 
 func (x *ProfileRequest) Reset() {
 	*x = ProfileRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1924,7 @@ func (x *ProfileRequest) String() string {
 func (*ProfileRequest) ProtoMessage() {}
 
 func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1937,7 @@ func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileRequest.ProtoReflect.Descriptor instead.
 func (*ProfileRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ProfileRequest) GetKind() string {
@@ -1582,7 +1977,7 @@ type KeptProfilesRequest struct {
 
 func (x *KeptProfilesRequest) Reset() {
 	*x = KeptProfilesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1989,7 @@ func (x *KeptProfilesRequest) String() string {
 func (*KeptProfilesRequest) ProtoMessage() {}
 
 func (x *KeptProfilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +2002,7 @@ func (x *KeptProfilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfilesRequest.ProtoReflect.Descriptor instead.
 func (*KeptProfilesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 // KeptProfilesResponse lists profiles.
@@ -1620,7 +2015,7 @@ type KeptProfilesResponse struct {
 
 func (x *KeptProfilesResponse) Reset() {
 	*x = KeptProfilesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1632,7 +2027,7 @@ func (x *KeptProfilesResponse) String() string {
 func (*KeptProfilesResponse) ProtoMessage() {}
 
 func (x *KeptProfilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +2040,7 @@ func (x *KeptProfilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfilesResponse.ProtoReflect.Descriptor instead.
 func (*KeptProfilesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *KeptProfilesResponse) GetProfiles() []*KeptProfile {
@@ -1668,7 +2063,7 @@ type KeptProfile struct {
 
 func (x *KeptProfile) Reset() {
 	*x = KeptProfile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +2075,7 @@ func (x *KeptProfile) String() string {
 func (*KeptProfile) ProtoMessage() {}
 
 func (x *KeptProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +2088,7 @@ func (x *KeptProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfile.ProtoReflect.Descriptor instead.
 func (*KeptProfile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *KeptProfile) GetTime() *timestamppb.Timestamp {
@@ -1727,7 +2122,7 @@ type ProfileResponse struct {
 
 func (x *ProfileResponse) Reset() {
 	*x = ProfileResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +2134,7 @@ func (x *ProfileResponse) String() string {
 func (*ProfileResponse) ProtoMessage() {}
 
 func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +2147,7 @@ func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileResponse.ProtoReflect.Descriptor instead.
 func (*ProfileResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ProfileResponse) GetChunk() []byte {
@@ -1773,7 +2168,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +2180,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +2193,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TopRequest) GetInterval() *durationpb.Duration {
@@ -1821,7 +2216,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +2228,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +2241,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TopResponse) GetEnd() *timestamppb.Timestamp {
@@ -1897,7 +2292,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +2304,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2317,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Operation) GetKind() string {
@@ -2017,7 +2412,7 @@ type TraceRequest struct {
 
 func (x *TraceRequest) Reset() {
 	*x = TraceRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2029,7 +2424,7 @@ func (x *TraceRequest) String() string {
 func (*TraceRequest) ProtoMessage() {}
 
 func (x *TraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2042,7 +2437,7 @@ func (x *TraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
 func (*TraceRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TraceRequest) GetMin() *durationpb.Duration {
@@ -2089,7 +2484,7 @@ type TraceResponse struct {
 
 func (x *TraceResponse) Reset() {
 	*x = TraceResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2496,7 @@ func (x *TraceResponse) String() string {
 func (*TraceResponse) ProtoMessage() {}
 
 func (x *TraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2509,7 @@ func (x *TraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceResponse.ProtoReflect.Descriptor instead.
 func (*TraceResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TraceResponse) GetId() uint64 {
@@ -2213,7 +2608,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2225,7 +2620,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2238,7 +2633,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Stage) GetName() string {
@@ -2299,7 +2694,7 @@ type DebugInfoRequest struct {
 
 func (x *DebugInfoRequest) Reset() {
 	*x = DebugInfoRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2706,7 @@ func (x *DebugInfoRequest) String() string {
 func (*DebugInfoRequest) ProtoMessage() {}
 
 func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2719,7 @@ func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoRequest.ProtoReflect.Descriptor instead.
 func (*DebugInfoRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 // DebugInfoResponse is a piece of a file.
@@ -2339,7 +2734,7 @@ type DebugInfoResponse struct {
 
 func (x *DebugInfoResponse) Reset() {
 	*x = DebugInfoResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2351,7 +2746,7 @@ func (x *DebugInfoResponse) String() string {
 func (*DebugInfoResponse) ProtoMessage() {}
 
 func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2364,7 +2759,7 @@ func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoResponse.ProtoReflect.Descriptor instead.
 func (*DebugInfoResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DebugInfoResponse) GetFile() string {
@@ -2390,7 +2785,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2402,7 +2797,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2415,7 +2810,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 // VersionResponse is the server's version.
@@ -2430,7 +2825,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2837,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2850,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -2491,7 +2886,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2503,7 +2898,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2516,7 +2911,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -2547,7 +2942,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2559,7 +2954,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2572,7 +2967,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CheckResponse) GetWhat() isCheckResponse_What {
@@ -2627,7 +3022,7 @@ type CheckProgress struct {
 
 func (x *CheckProgress) Reset() {
 	*x = CheckProgress{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +3034,7 @@ func (x *CheckProgress) String() string {
 func (*CheckProgress) ProtoMessage() {}
 
 func (x *CheckProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +3047,7 @@ func (x *CheckProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
 func (*CheckProgress) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CheckProgress) GetStage() string {
@@ -2687,7 +3082,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +3094,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +3107,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CheckReport) GetGraph() string {
@@ -2787,7 +3182,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +3194,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +3207,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -2864,7 +3259,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2876,7 +3271,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2889,7 +3284,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *BackupRequest) GetWhat() isBackupRequest_What {
@@ -2943,7 +3338,7 @@ type BackupBegin struct {
 
 func (x *BackupBegin) Reset() {
 	*x = BackupBegin{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2955,7 +3350,7 @@ func (x *BackupBegin) String() string {
 func (*BackupBegin) ProtoMessage() {}
 
 func (x *BackupBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2968,7 +3363,7 @@ func (x *BackupBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
 func (*BackupBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *BackupBegin) GetGraphs() []string {
@@ -2988,7 +3383,7 @@ type BackupWant struct {
 
 func (x *BackupWant) Reset() {
 	*x = BackupWant{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3000,7 +3395,7 @@ func (x *BackupWant) String() string {
 func (*BackupWant) ProtoMessage() {}
 
 func (x *BackupWant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3013,7 +3408,7 @@ func (x *BackupWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
 func (*BackupWant) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *BackupWant) GetFiles() []uint32 {
@@ -3037,7 +3432,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3049,7 +3444,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3062,7 +3457,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -3123,7 +3518,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3135,7 +3530,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3148,7 +3543,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -3199,7 +3594,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3606,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3619,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -3261,7 +3656,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3668,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3681,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -3315,7 +3710,33 @@ var File_hopgate_v1_admin_proto protoreflect.FileDescriptor
 const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/admin.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16hopgate/v1/graph.proto\"%\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16hopgate/v1/graph.proto\"\x10\n" +
+	"\x0eMembersRequest\"?\n" +
+	"\x0fMembersResponse\x12,\n" +
+	"\amembers\x18\x01 \x03(\v2\x12.hopgate.v1.MemberR\amembers\"\xae\x02\n" +
+	"\x06Member\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\rR\aprocess\x12\x19\n" +
+	"\x05shard\x18\x02 \x01(\rH\x00R\x05shard\x88\x01\x01\x12\x18\n" +
+	"\areplica\x18\x03 \x01(\x04R\areplica\x12\x12\n" +
+	"\x04role\x18\x04 \x01(\tR\x04role\x12\x12\n" +
+	"\x04term\x18\x05 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06commit\x18\x06 \x01(\x04R\x06commit\x12\x18\n" +
+	"\aapplied\x18\a \x01(\x04R\aapplied\x12\x1b\n" +
+	"\tlog_bytes\x18\b \x01(\x04R\blogBytes\x12\x1d\n" +
+	"\n" +
+	"seed_bytes\x18\t \x01(\x04R\tseedBytes\x12!\n" +
+	"\fseeded_bytes\x18\n" +
+	" \x01(\x04R\vseededBytes\x12\x12\n" +
+	"\x04note\x18\v \x01(\tR\x04noteB\b\n" +
+	"\x06_shard\"0\n" +
+	"\x14ReplaceMemberRequest\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\rR\aprocess\"3\n" +
+	"\x15ReplaceMemberResponse\x12\x1a\n" +
+	"\breplaced\x18\x01 \x01(\rR\breplaced\"E\n" +
+	"\x13TransferLeadRequest\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
+	"\aprocess\x18\x02 \x01(\rR\aprocess\"\x16\n" +
+	"\x14TransferLeadResponse\"%\n" +
 	"\rSchemaRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xc2\x01\n" +
 	"\x0eSchemaResponse\x12-\n" +
@@ -3566,7 +3987,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\vBackupChunk\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last2\x9c\a\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last2\x89\t\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
@@ -3580,7 +4001,10 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x03Top\x12\x16.hopgate.v1.TopRequest\x1a\x17.hopgate.v1.TopResponse0\x01\x12>\n" +
 	"\x05Trace\x12\x18.hopgate.v1.TraceRequest\x1a\x19.hopgate.v1.TraceResponse0\x01\x12J\n" +
 	"\tDebugInfo\x12\x1c.hopgate.v1.DebugInfoRequest\x1a\x1d.hopgate.v1.DebugInfoResponse0\x01\x12B\n" +
-	"\aVersion\x12\x1a.hopgate.v1.VersionRequest\x1a\x1b.hopgate.v1.VersionResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
+	"\aVersion\x12\x1a.hopgate.v1.VersionRequest\x1a\x1b.hopgate.v1.VersionResponse\x12B\n" +
+	"\aMembers\x12\x1a.hopgate.v1.MembersRequest\x1a\x1b.hopgate.v1.MembersResponse\x12T\n" +
+	"\rReplaceMember\x12 .hopgate.v1.ReplaceMemberRequest\x1a!.hopgate.v1.ReplaceMemberResponse\x12Q\n" +
+	"\fTransferLead\x12\x1f.hopgate.v1.TransferLeadRequest\x1a .hopgate.v1.TransferLeadResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
 	file_hopgate_v1_admin_proto_rawDescOnce sync.Once
@@ -3594,138 +4018,152 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_hopgate_v1_admin_proto_goTypes = []any{
-	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
-	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
-	(*NameCount)(nil),              // 2: hopgate.v1.NameCount
-	(*Index)(nil),                  // 3: hopgate.v1.Index
-	(*FullTextOptions)(nil),        // 4: hopgate.v1.FullTextOptions
-	(*VectorOptions)(nil),          // 5: hopgate.v1.VectorOptions
-	(*StatsRequest)(nil),           // 6: hopgate.v1.StatsRequest
-	(*StatsResponse)(nil),          // 7: hopgate.v1.StatsResponse
-	(*PropertyCount)(nil),          // 8: hopgate.v1.PropertyCount
-	(*DegreeHistogram)(nil),        // 9: hopgate.v1.DegreeHistogram
-	(*ShardStats)(nil),             // 10: hopgate.v1.ShardStats
-	(*StoreStats)(nil),             // 11: hopgate.v1.StoreStats
-	(*LevelStats)(nil),             // 12: hopgate.v1.LevelStats
-	(*RunningQueriesRequest)(nil),  // 13: hopgate.v1.RunningQueriesRequest
-	(*RunningQueriesResponse)(nil), // 14: hopgate.v1.RunningQueriesResponse
-	(*RunningQuery)(nil),           // 15: hopgate.v1.RunningQuery
-	(*KillQueryRequest)(nil),       // 16: hopgate.v1.KillQueryRequest
-	(*KillQueryResponse)(nil),      // 17: hopgate.v1.KillQueryResponse
-	(*SlowLogRequest)(nil),         // 18: hopgate.v1.SlowLogRequest
-	(*SlowLogResponse)(nil),        // 19: hopgate.v1.SlowLogResponse
-	(*SlowQuery)(nil),              // 20: hopgate.v1.SlowQuery
-	(*ProfileRequest)(nil),         // 21: hopgate.v1.ProfileRequest
-	(*KeptProfilesRequest)(nil),    // 22: hopgate.v1.KeptProfilesRequest
-	(*KeptProfilesResponse)(nil),   // 23: hopgate.v1.KeptProfilesResponse
-	(*KeptProfile)(nil),            // 24: hopgate.v1.KeptProfile
-	(*ProfileResponse)(nil),        // 25: hopgate.v1.ProfileResponse
-	(*TopRequest)(nil),             // 26: hopgate.v1.TopRequest
-	(*TopResponse)(nil),            // 27: hopgate.v1.TopResponse
-	(*Operation)(nil),              // 28: hopgate.v1.Operation
-	(*TraceRequest)(nil),           // 29: hopgate.v1.TraceRequest
-	(*TraceResponse)(nil),          // 30: hopgate.v1.TraceResponse
-	(*Stage)(nil),                  // 31: hopgate.v1.Stage
-	(*DebugInfoRequest)(nil),       // 32: hopgate.v1.DebugInfoRequest
-	(*DebugInfoResponse)(nil),      // 33: hopgate.v1.DebugInfoResponse
-	(*VersionRequest)(nil),         // 34: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 35: hopgate.v1.VersionResponse
-	(*CheckRequest)(nil),           // 36: hopgate.v1.CheckRequest
-	(*CheckResponse)(nil),          // 37: hopgate.v1.CheckResponse
-	(*CheckProgress)(nil),          // 38: hopgate.v1.CheckProgress
-	(*CheckReport)(nil),            // 39: hopgate.v1.CheckReport
-	(*CheckFinding)(nil),           // 40: hopgate.v1.CheckFinding
-	(*BackupRequest)(nil),          // 41: hopgate.v1.BackupRequest
-	(*BackupBegin)(nil),            // 42: hopgate.v1.BackupBegin
-	(*BackupWant)(nil),             // 43: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 44: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 45: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 46: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 47: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 48: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
-	(*PlanNode)(nil),               // 50: hopgate.v1.PlanNode
+	(*MembersRequest)(nil),         // 0: hopgate.v1.MembersRequest
+	(*MembersResponse)(nil),        // 1: hopgate.v1.MembersResponse
+	(*Member)(nil),                 // 2: hopgate.v1.Member
+	(*ReplaceMemberRequest)(nil),   // 3: hopgate.v1.ReplaceMemberRequest
+	(*ReplaceMemberResponse)(nil),  // 4: hopgate.v1.ReplaceMemberResponse
+	(*TransferLeadRequest)(nil),    // 5: hopgate.v1.TransferLeadRequest
+	(*TransferLeadResponse)(nil),   // 6: hopgate.v1.TransferLeadResponse
+	(*SchemaRequest)(nil),          // 7: hopgate.v1.SchemaRequest
+	(*SchemaResponse)(nil),         // 8: hopgate.v1.SchemaResponse
+	(*NameCount)(nil),              // 9: hopgate.v1.NameCount
+	(*Index)(nil),                  // 10: hopgate.v1.Index
+	(*FullTextOptions)(nil),        // 11: hopgate.v1.FullTextOptions
+	(*VectorOptions)(nil),          // 12: hopgate.v1.VectorOptions
+	(*StatsRequest)(nil),           // 13: hopgate.v1.StatsRequest
+	(*StatsResponse)(nil),          // 14: hopgate.v1.StatsResponse
+	(*PropertyCount)(nil),          // 15: hopgate.v1.PropertyCount
+	(*DegreeHistogram)(nil),        // 16: hopgate.v1.DegreeHistogram
+	(*ShardStats)(nil),             // 17: hopgate.v1.ShardStats
+	(*StoreStats)(nil),             // 18: hopgate.v1.StoreStats
+	(*LevelStats)(nil),             // 19: hopgate.v1.LevelStats
+	(*RunningQueriesRequest)(nil),  // 20: hopgate.v1.RunningQueriesRequest
+	(*RunningQueriesResponse)(nil), // 21: hopgate.v1.RunningQueriesResponse
+	(*RunningQuery)(nil),           // 22: hopgate.v1.RunningQuery
+	(*KillQueryRequest)(nil),       // 23: hopgate.v1.KillQueryRequest
+	(*KillQueryResponse)(nil),      // 24: hopgate.v1.KillQueryResponse
+	(*SlowLogRequest)(nil),         // 25: hopgate.v1.SlowLogRequest
+	(*SlowLogResponse)(nil),        // 26: hopgate.v1.SlowLogResponse
+	(*SlowQuery)(nil),              // 27: hopgate.v1.SlowQuery
+	(*ProfileRequest)(nil),         // 28: hopgate.v1.ProfileRequest
+	(*KeptProfilesRequest)(nil),    // 29: hopgate.v1.KeptProfilesRequest
+	(*KeptProfilesResponse)(nil),   // 30: hopgate.v1.KeptProfilesResponse
+	(*KeptProfile)(nil),            // 31: hopgate.v1.KeptProfile
+	(*ProfileResponse)(nil),        // 32: hopgate.v1.ProfileResponse
+	(*TopRequest)(nil),             // 33: hopgate.v1.TopRequest
+	(*TopResponse)(nil),            // 34: hopgate.v1.TopResponse
+	(*Operation)(nil),              // 35: hopgate.v1.Operation
+	(*TraceRequest)(nil),           // 36: hopgate.v1.TraceRequest
+	(*TraceResponse)(nil),          // 37: hopgate.v1.TraceResponse
+	(*Stage)(nil),                  // 38: hopgate.v1.Stage
+	(*DebugInfoRequest)(nil),       // 39: hopgate.v1.DebugInfoRequest
+	(*DebugInfoResponse)(nil),      // 40: hopgate.v1.DebugInfoResponse
+	(*VersionRequest)(nil),         // 41: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 42: hopgate.v1.VersionResponse
+	(*CheckRequest)(nil),           // 43: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 44: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 45: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 46: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 47: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 48: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 49: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 50: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 51: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 52: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 53: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 54: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 55: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 56: google.protobuf.Duration
+	(*PlanNode)(nil),               // 57: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
-	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
-	2,  // 1: hopgate.v1.SchemaResponse.edge_types:type_name -> hopgate.v1.NameCount
-	3,  // 2: hopgate.v1.SchemaResponse.indexes:type_name -> hopgate.v1.Index
-	5,  // 3: hopgate.v1.Index.vector:type_name -> hopgate.v1.VectorOptions
-	4,  // 4: hopgate.v1.Index.full_text:type_name -> hopgate.v1.FullTextOptions
-	2,  // 5: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
-	2,  // 6: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
-	10, // 7: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
-	9,  // 8: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
-	2,  // 9: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
-	8,  // 10: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
-	11, // 11: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
-	12, // 12: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
-	15, // 13: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	48, // 14: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	49, // 15: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
-	20, // 16: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	48, // 17: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	49, // 18: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	50, // 19: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	49, // 20: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	48, // 21: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
-	48, // 22: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
-	24, // 23: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
-	48, // 24: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
-	49, // 25: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	48, // 26: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	49, // 27: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
-	28, // 28: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
-	49, // 29: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	49, // 30: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	49, // 31: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	48, // 32: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	49, // 33: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
-	31, // 34: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	49, // 35: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
-	31, // 36: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
-	38, // 37: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	39, // 38: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	40, // 39: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	42, // 40: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	43, // 41: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	45, // 42: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	47, // 43: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	46, // 44: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	48, // 45: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	0,  // 46: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	6,  // 47: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	13, // 48: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	16, // 49: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	18, // 50: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	21, // 51: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	22, // 52: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
-	36, // 53: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	41, // 54: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	26, // 55: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	29, // 56: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	32, // 57: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	34, // 58: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 59: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	7,  // 60: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	14, // 61: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	17, // 62: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	19, // 63: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	25, // 64: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	23, // 65: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
-	37, // 66: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	44, // 67: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	27, // 68: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	30, // 69: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	33, // 70: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	35, // 71: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	59, // [59:72] is the sub-list for method output_type
-	46, // [46:59] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	2,  // 0: hopgate.v1.MembersResponse.members:type_name -> hopgate.v1.Member
+	9,  // 1: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
+	9,  // 2: hopgate.v1.SchemaResponse.edge_types:type_name -> hopgate.v1.NameCount
+	10, // 3: hopgate.v1.SchemaResponse.indexes:type_name -> hopgate.v1.Index
+	12, // 4: hopgate.v1.Index.vector:type_name -> hopgate.v1.VectorOptions
+	11, // 5: hopgate.v1.Index.full_text:type_name -> hopgate.v1.FullTextOptions
+	9,  // 6: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
+	9,  // 7: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
+	17, // 8: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
+	16, // 9: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
+	9,  // 10: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
+	15, // 11: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
+	18, // 12: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
+	19, // 13: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
+	22, // 14: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
+	55, // 15: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	56, // 16: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	27, // 17: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
+	55, // 18: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	56, // 19: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	57, // 20: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	56, // 21: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	55, // 22: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
+	55, // 23: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
+	31, // 24: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
+	55, // 25: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
+	56, // 26: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	55, // 27: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	56, // 28: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	35, // 29: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
+	56, // 30: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	56, // 31: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	56, // 32: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	55, // 33: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	56, // 34: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	38, // 35: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
+	56, // 36: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	38, // 37: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
+	45, // 38: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	46, // 39: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	47, // 40: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	49, // 41: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	50, // 42: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	52, // 43: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	54, // 44: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	53, // 45: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	55, // 46: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	7,  // 47: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	13, // 48: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	20, // 49: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	23, // 50: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	25, // 51: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	28, // 52: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	29, // 53: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
+	43, // 54: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	48, // 55: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	33, // 56: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	36, // 57: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	39, // 58: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	41, // 59: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	0,  // 60: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
+	3,  // 61: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
+	5,  // 62: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
+	8,  // 63: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	14, // 64: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	21, // 65: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	24, // 66: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	26, // 67: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	32, // 68: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	30, // 69: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
+	44, // 70: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	51, // 71: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	34, // 72: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	37, // 73: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	40, // 74: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	42, // 75: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	1,  // 76: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
+	4,  // 77: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
+	6,  // 78: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
+	63, // [63:79] is the sub-list for method output_type
+	47, // [47:63] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -3734,15 +4172,16 @@ func file_hopgate_v1_admin_proto_init() {
 		return
 	}
 	file_hopgate_v1_graph_proto_init()
-	file_hopgate_v1_admin_proto_msgTypes[37].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[2].OneofWrappers = []any{}
+	file_hopgate_v1_admin_proto_msgTypes[44].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[41].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[48].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[44].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[51].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
@@ -3752,7 +4191,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   48,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -32,6 +32,9 @@ const (
 	AdminService_Trace_FullMethodName          = "/hopgate.v1.AdminService/Trace"
 	AdminService_DebugInfo_FullMethodName      = "/hopgate.v1.AdminService/DebugInfo"
 	AdminService_Version_FullMethodName        = "/hopgate.v1.AdminService/Version"
+	AdminService_Members_FullMethodName        = "/hopgate.v1.AdminService/Members"
+	AdminService_ReplaceMember_FullMethodName  = "/hopgate.v1.AdminService/ReplaceMember"
+	AdminService_TransferLead_FullMethodName   = "/hopgate.v1.AdminService/TransferLead"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -69,6 +72,12 @@ type AdminServiceClient interface {
 	DebugInfo(ctx context.Context, in *DebugInfoRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugInfoResponse], error)
 	// Version returns the server's version.
 	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
+	// Members lists the replicas of a cluster's shards.
+	Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersResponse, error)
+	// ReplaceMember gives a process that has lost its data directory new replicas, and returns once they vote. It can be repeated.
+	ReplaceMember(ctx context.Context, in *ReplaceMemberRequest, opts ...grpc.CallOption) (*ReplaceMemberResponse, error)
+	// TransferLead hands the lead of a shard's replicas to a process.
+	TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadResponse, error)
 }
 
 type adminServiceClient struct {
@@ -257,6 +266,36 @@ func (c *adminServiceClient) Version(ctx context.Context, in *VersionRequest, op
 	return out, nil
 }
 
+func (c *adminServiceClient) Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MembersResponse)
+	err := c.cc.Invoke(ctx, AdminService_Members_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ReplaceMember(ctx context.Context, in *ReplaceMemberRequest, opts ...grpc.CallOption) (*ReplaceMemberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReplaceMemberResponse)
+	err := c.cc.Invoke(ctx, AdminService_ReplaceMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TransferLeadResponse)
+	err := c.cc.Invoke(ctx, AdminService_TransferLead_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -292,6 +331,12 @@ type AdminServiceServer interface {
 	DebugInfo(*DebugInfoRequest, grpc.ServerStreamingServer[DebugInfoResponse]) error
 	// Version returns the server's version.
 	Version(context.Context, *VersionRequest) (*VersionResponse, error)
+	// Members lists the replicas of a cluster's shards.
+	Members(context.Context, *MembersRequest) (*MembersResponse, error)
+	// ReplaceMember gives a process that has lost its data directory new replicas, and returns once they vote. It can be repeated.
+	ReplaceMember(context.Context, *ReplaceMemberRequest) (*ReplaceMemberResponse, error)
+	// TransferLead hands the lead of a shard's replicas to a process.
+	TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -340,6 +385,15 @@ func (UnimplementedAdminServiceServer) DebugInfo(*DebugInfoRequest, grpc.ServerS
 }
 func (UnimplementedAdminServiceServer) Version(context.Context, *VersionRequest) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Version not implemented")
+}
+func (UnimplementedAdminServiceServer) Members(context.Context, *MembersRequest) (*MembersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Members not implemented")
+}
+func (UnimplementedAdminServiceServer) ReplaceMember(context.Context, *ReplaceMemberRequest) (*ReplaceMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReplaceMember not implemented")
+}
+func (UnimplementedAdminServiceServer) TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TransferLead not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -550,6 +604,60 @@ func _AdminService_Version_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_Members_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MembersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).Members(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_Members_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).Members(ctx, req.(*MembersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_ReplaceMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReplaceMemberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ReplaceMember(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ReplaceMember_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ReplaceMember(ctx, req.(*ReplaceMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_TransferLead_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TransferLeadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).TransferLead(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_TransferLead_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).TransferLead(ctx, req.(*TransferLeadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -584,6 +692,18 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Version",
 			Handler:    _AdminService_Version_Handler,
+		},
+		{
+			MethodName: "Members",
+			Handler:    _AdminService_Members_Handler,
+		},
+		{
+			MethodName: "ReplaceMember",
+			Handler:    _AdminService_ReplaceMember_Handler,
+		},
+		{
+			MethodName: "TransferLead",
+			Handler:    _AdminService_TransferLead_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -24,8 +24,10 @@ const (
 )
 
 type SendRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Messages      []*RaftMessage         `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Messages []*RaftMessage         `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	// store is the log store of the sender, 16 bytes, in the first message of a stream.
+	Store         []byte `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -67,6 +69,536 @@ func (x *SendRequest) GetMessages() []*RaftMessage {
 	return nil
 }
 
+func (x *SendRequest) GetStore() []byte {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+type IdentifyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Process       uint32                 `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IdentifyRequest) Reset() {
+	*x = IdentifyRequest{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IdentifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IdentifyRequest) ProtoMessage() {}
+
+func (x *IdentifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IdentifyRequest.ProtoReflect.Descriptor instead.
+func (*IdentifyRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *IdentifyRequest) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *IdentifyRequest) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+type IdentifyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// replica is the last id of the process's replicas.
+	Replica uint64 `protobuf:"varint,1,opt,name=replica,proto3" json:"replica,omitempty"`
+	// store is the log store of that replica, empty if it is not known.
+	Store         []byte `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IdentifyResponse) Reset() {
+	*x = IdentifyResponse{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IdentifyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IdentifyResponse) ProtoMessage() {}
+
+func (x *IdentifyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IdentifyResponse.ProtoReflect.Descriptor instead.
+func (*IdentifyResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *IdentifyResponse) GetReplica() uint64 {
+	if x != nil {
+		return x.Replica
+	}
+	return 0
+}
+
+func (x *IdentifyResponse) GetStore() []byte {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+type MembersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersRequest) Reset() {
+	*x = MembersRequest{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersRequest) ProtoMessage() {}
+
+func (x *MembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
+func (*MembersRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{3}
+}
+
+type MembersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// store is the log store of the process.
+	Store         []byte         `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
+	Members       []*MemberState `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersResponse) Reset() {
+	*x = MembersResponse{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersResponse) ProtoMessage() {}
+
+func (x *MembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
+func (*MembersResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *MembersResponse) GetStore() []byte {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+func (x *MembersResponse) GetMembers() []*MemberState {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+// MemberState is how a replica stands.
+type MemberState struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Group   uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Replica uint64                 `protobuf:"varint,2,opt,name=replica,proto3" json:"replica,omitempty"`
+	Leads   bool                   `protobuf:"varint,3,opt,name=leads,proto3" json:"leads,omitempty"`
+	// leader is the process that leads, and one more; 0 if none is known.
+	Leader      uint32   `protobuf:"varint,4,opt,name=leader,proto3" json:"leader,omitempty"`
+	Term        uint64   `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`
+	Commit      uint64   `protobuf:"varint,6,opt,name=commit,proto3" json:"commit,omitempty"`
+	Applied     uint64   `protobuf:"varint,7,opt,name=applied,proto3" json:"applied,omitempty"`
+	LogBytes    uint64   `protobuf:"varint,8,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
+	SeedBytes   uint64   `protobuf:"varint,9,opt,name=seed_bytes,json=seedBytes,proto3" json:"seed_bytes,omitempty"`
+	SeededBytes uint64   `protobuf:"varint,10,opt,name=seeded_bytes,json=seededBytes,proto3" json:"seeded_bytes,omitempty"`
+	Voters      []uint64 `protobuf:"varint,11,rep,packed,name=voters,proto3" json:"voters,omitempty"`
+	Learners    []uint64 `protobuf:"varint,12,rep,packed,name=learners,proto3" json:"learners,omitempty"`
+	// waiting says why the replica takes no part.
+	Waiting       string `protobuf:"bytes,13,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberState) Reset() {
+	*x = MemberState{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberState) ProtoMessage() {}
+
+func (x *MemberState) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberState.ProtoReflect.Descriptor instead.
+func (*MemberState) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *MemberState) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *MemberState) GetReplica() uint64 {
+	if x != nil {
+		return x.Replica
+	}
+	return 0
+}
+
+func (x *MemberState) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *MemberState) GetLeader() uint32 {
+	if x != nil {
+		return x.Leader
+	}
+	return 0
+}
+
+func (x *MemberState) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *MemberState) GetCommit() uint64 {
+	if x != nil {
+		return x.Commit
+	}
+	return 0
+}
+
+func (x *MemberState) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
+}
+
+func (x *MemberState) GetLogBytes() uint64 {
+	if x != nil {
+		return x.LogBytes
+	}
+	return 0
+}
+
+func (x *MemberState) GetSeedBytes() uint64 {
+	if x != nil {
+		return x.SeedBytes
+	}
+	return 0
+}
+
+func (x *MemberState) GetSeededBytes() uint64 {
+	if x != nil {
+		return x.SeededBytes
+	}
+	return 0
+}
+
+func (x *MemberState) GetVoters() []uint64 {
+	if x != nil {
+		return x.Voters
+	}
+	return nil
+}
+
+func (x *MemberState) GetLearners() []uint64 {
+	if x != nil {
+		return x.Learners
+	}
+	return nil
+}
+
+func (x *MemberState) GetWaiting() string {
+	if x != nil {
+		return x.Waiting
+	}
+	return ""
+}
+
+type ReplaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Process       uint32                 `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceRequest) Reset() {
+	*x = ReplaceRequest{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceRequest) ProtoMessage() {}
+
+func (x *ReplaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceRequest.ProtoReflect.Descriptor instead.
+func (*ReplaceRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ReplaceRequest) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *ReplaceRequest) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+type ReplaceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// replaced is false if the process has the disk that it had.
+	Replaced      bool `protobuf:"varint,1,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceResponse) Reset() {
+	*x = ReplaceResponse{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceResponse) ProtoMessage() {}
+
+func (x *ReplaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceResponse.ProtoReflect.Descriptor instead.
+func (*ReplaceResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ReplaceResponse) GetReplaced() bool {
+	if x != nil {
+		return x.Replaced
+	}
+	return false
+}
+
+type TransferRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Process       uint32                 `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferRequest) Reset() {
+	*x = TransferRequest{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferRequest) ProtoMessage() {}
+
+func (x *TransferRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
+func (*TransferRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *TransferRequest) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *TransferRequest) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+type TransferResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferResponse) Reset() {
+	*x = TransferResponse{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferResponse) ProtoMessage() {}
+
+func (x *TransferResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
+func (*TransferResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{9}
+}
+
 // RaftMessage is a message to the replica of a group. message is a raftpb.Message of go.etcd.io/raft/v3.
 type RaftMessage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -78,7 +610,7 @@ type RaftMessage struct {
 
 func (x *RaftMessage) Reset() {
 	*x = RaftMessage{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[1]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -90,7 +622,7 @@ func (x *RaftMessage) String() string {
 func (*RaftMessage) ProtoMessage() {}
 
 func (x *RaftMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[1]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -103,7 +635,7 @@ func (x *RaftMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaftMessage.ProtoReflect.Descriptor instead.
 func (*RaftMessage) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{1}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RaftMessage) GetGroup() uint32 {
@@ -128,7 +660,7 @@ type SendResponse struct {
 
 func (x *SendResponse) Reset() {
 	*x = SendResponse{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[2]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -140,7 +672,7 @@ func (x *SendResponse) String() string {
 func (*SendResponse) ProtoMessage() {}
 
 func (x *SendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[2]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -153,22 +685,63 @@ func (x *SendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendResponse.ProtoReflect.Descriptor instead.
 func (*SendResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{2}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{11}
 }
 
 var File_hopgate_shard_v1_replica_proto protoreflect.FileDescriptor
 
 const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\n" +
-	"\x1ehopgate/shard/v1/replica.proto\x12\x10hopgate.shard.v1\"H\n" +
+	"\x1ehopgate/shard/v1/replica.proto\x12\x10hopgate.shard.v1\"^\n" +
 	"\vSendRequest\x129\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1d.hopgate.shard.v1.RaftMessageR\bmessages\"=\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1d.hopgate.shard.v1.RaftMessageR\bmessages\x12\x14\n" +
+	"\x05store\x18\x02 \x01(\fR\x05store\"A\n" +
+	"\x0fIdentifyRequest\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
+	"\aprocess\x18\x02 \x01(\rR\aprocess\"B\n" +
+	"\x10IdentifyResponse\x12\x18\n" +
+	"\areplica\x18\x01 \x01(\x04R\areplica\x12\x14\n" +
+	"\x05store\x18\x02 \x01(\fR\x05store\"\x10\n" +
+	"\x0eMembersRequest\"`\n" +
+	"\x0fMembersResponse\x12\x14\n" +
+	"\x05store\x18\x01 \x01(\fR\x05store\x127\n" +
+	"\amembers\x18\x02 \x03(\v2\x1d.hopgate.shard.v1.MemberStateR\amembers\"\xde\x02\n" +
+	"\vMemberState\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
+	"\areplica\x18\x02 \x01(\x04R\areplica\x12\x14\n" +
+	"\x05leads\x18\x03 \x01(\bR\x05leads\x12\x16\n" +
+	"\x06leader\x18\x04 \x01(\rR\x06leader\x12\x12\n" +
+	"\x04term\x18\x05 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06commit\x18\x06 \x01(\x04R\x06commit\x12\x18\n" +
+	"\aapplied\x18\a \x01(\x04R\aapplied\x12\x1b\n" +
+	"\tlog_bytes\x18\b \x01(\x04R\blogBytes\x12\x1d\n" +
+	"\n" +
+	"seed_bytes\x18\t \x01(\x04R\tseedBytes\x12!\n" +
+	"\fseeded_bytes\x18\n" +
+	" \x01(\x04R\vseededBytes\x12\x16\n" +
+	"\x06voters\x18\v \x03(\x04R\x06voters\x12\x1a\n" +
+	"\blearners\x18\f \x03(\x04R\blearners\x12\x18\n" +
+	"\awaiting\x18\r \x01(\tR\awaiting\"@\n" +
+	"\x0eReplaceRequest\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
+	"\aprocess\x18\x02 \x01(\rR\aprocess\"-\n" +
+	"\x0fReplaceResponse\x12\x1a\n" +
+	"\breplaced\x18\x01 \x01(\bR\breplaced\"A\n" +
+	"\x0fTransferRequest\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
+	"\aprocess\x18\x02 \x01(\rR\aprocess\"\x12\n" +
+	"\x10TransferResponse\"=\n" +
 	"\vRaftMessage\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\fR\amessage\"\x0e\n" +
-	"\fSendResponse2Y\n" +
+	"\fSendResponse2\xac\x01\n" +
 	"\x0eReplicaService\x12G\n" +
-	"\x04Send\x12\x1d.hopgate.shard.v1.SendRequest\x1a\x1e.hopgate.shard.v1.SendResponse(\x01B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
+	"\x04Send\x12\x1d.hopgate.shard.v1.SendRequest\x1a\x1e.hopgate.shard.v1.SendResponse(\x01\x12Q\n" +
+	"\bIdentify\x12!.hopgate.shard.v1.IdentifyRequest\x1a\".hopgate.shard.v1.IdentifyResponse2\x82\x02\n" +
+	"\rMemberService\x12N\n" +
+	"\aMembers\x12 .hopgate.shard.v1.MembersRequest\x1a!.hopgate.shard.v1.MembersResponse\x12N\n" +
+	"\aReplace\x12 .hopgate.shard.v1.ReplaceRequest\x1a!.hopgate.shard.v1.ReplaceResponse\x12Q\n" +
+	"\bTransfer\x12!.hopgate.shard.v1.TransferRequest\x1a\".hopgate.shard.v1.TransferResponseB=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
 	file_hopgate_shard_v1_replica_proto_rawDescOnce sync.Once
@@ -182,21 +755,39 @@ func file_hopgate_shard_v1_replica_proto_rawDescGZIP() []byte {
 	return file_hopgate_shard_v1_replica_proto_rawDescData
 }
 
-var file_hopgate_shard_v1_replica_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_hopgate_shard_v1_replica_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_hopgate_shard_v1_replica_proto_goTypes = []any{
-	(*SendRequest)(nil),  // 0: hopgate.shard.v1.SendRequest
-	(*RaftMessage)(nil),  // 1: hopgate.shard.v1.RaftMessage
-	(*SendResponse)(nil), // 2: hopgate.shard.v1.SendResponse
+	(*SendRequest)(nil),      // 0: hopgate.shard.v1.SendRequest
+	(*IdentifyRequest)(nil),  // 1: hopgate.shard.v1.IdentifyRequest
+	(*IdentifyResponse)(nil), // 2: hopgate.shard.v1.IdentifyResponse
+	(*MembersRequest)(nil),   // 3: hopgate.shard.v1.MembersRequest
+	(*MembersResponse)(nil),  // 4: hopgate.shard.v1.MembersResponse
+	(*MemberState)(nil),      // 5: hopgate.shard.v1.MemberState
+	(*ReplaceRequest)(nil),   // 6: hopgate.shard.v1.ReplaceRequest
+	(*ReplaceResponse)(nil),  // 7: hopgate.shard.v1.ReplaceResponse
+	(*TransferRequest)(nil),  // 8: hopgate.shard.v1.TransferRequest
+	(*TransferResponse)(nil), // 9: hopgate.shard.v1.TransferResponse
+	(*RaftMessage)(nil),      // 10: hopgate.shard.v1.RaftMessage
+	(*SendResponse)(nil),     // 11: hopgate.shard.v1.SendResponse
 }
 var file_hopgate_shard_v1_replica_proto_depIdxs = []int32{
-	1, // 0: hopgate.shard.v1.SendRequest.messages:type_name -> hopgate.shard.v1.RaftMessage
-	0, // 1: hopgate.shard.v1.ReplicaService.Send:input_type -> hopgate.shard.v1.SendRequest
-	2, // 2: hopgate.shard.v1.ReplicaService.Send:output_type -> hopgate.shard.v1.SendResponse
-	2, // [2:3] is the sub-list for method output_type
-	1, // [1:2] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	10, // 0: hopgate.shard.v1.SendRequest.messages:type_name -> hopgate.shard.v1.RaftMessage
+	5,  // 1: hopgate.shard.v1.MembersResponse.members:type_name -> hopgate.shard.v1.MemberState
+	0,  // 2: hopgate.shard.v1.ReplicaService.Send:input_type -> hopgate.shard.v1.SendRequest
+	1,  // 3: hopgate.shard.v1.ReplicaService.Identify:input_type -> hopgate.shard.v1.IdentifyRequest
+	3,  // 4: hopgate.shard.v1.MemberService.Members:input_type -> hopgate.shard.v1.MembersRequest
+	6,  // 5: hopgate.shard.v1.MemberService.Replace:input_type -> hopgate.shard.v1.ReplaceRequest
+	8,  // 6: hopgate.shard.v1.MemberService.Transfer:input_type -> hopgate.shard.v1.TransferRequest
+	11, // 7: hopgate.shard.v1.ReplicaService.Send:output_type -> hopgate.shard.v1.SendResponse
+	2,  // 8: hopgate.shard.v1.ReplicaService.Identify:output_type -> hopgate.shard.v1.IdentifyResponse
+	4,  // 9: hopgate.shard.v1.MemberService.Members:output_type -> hopgate.shard.v1.MembersResponse
+	7,  // 10: hopgate.shard.v1.MemberService.Replace:output_type -> hopgate.shard.v1.ReplaceResponse
+	9,  // 11: hopgate.shard.v1.MemberService.Transfer:output_type -> hopgate.shard.v1.TransferResponse
+	7,  // [7:12] is the sub-list for method output_type
+	2,  // [2:7] is the sub-list for method input_type
+	2,  // [2:2] is the sub-list for extension type_name
+	2,  // [2:2] is the sub-list for extension extendee
+	0,  // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_replica_proto_init() }
@@ -210,9 +801,9 @@ func file_hopgate_shard_v1_replica_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_replica_proto_rawDesc), len(file_hopgate_shard_v1_replica_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   12,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   2,
 		},
 		GoTypes:           file_hopgate_shard_v1_replica_proto_goTypes,
 		DependencyIndexes: file_hopgate_shard_v1_replica_proto_depIdxs,

@@ -21,7 +21,8 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ReplicaService_Send_FullMethodName = "/hopgate.shard.v1.ReplicaService/Send"
+	ReplicaService_Send_FullMethodName     = "/hopgate.shard.v1.ReplicaService/Send"
+	ReplicaService_Identify_FullMethodName = "/hopgate.shard.v1.ReplicaService/Identify"
 )
 
 // ReplicaServiceClient is the client API for ReplicaService service.
@@ -32,6 +33,8 @@ const (
 type ReplicaServiceClient interface {
 	// Send carries messages of Raft. Those that keep elections and leases going have a stream of their own.
 	Send(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SendRequest, SendResponse], error)
+	// Identify tells a process whose log is empty what the others know of its replica of a group.
+	Identify(ctx context.Context, in *IdentifyRequest, opts ...grpc.CallOption) (*IdentifyResponse, error)
 }
 
 type replicaServiceClient struct {
@@ -55,6 +58,16 @@ func (c *replicaServiceClient) Send(ctx context.Context, opts ...grpc.CallOption
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplicaService_SendClient = grpc.ClientStreamingClient[SendRequest, SendResponse]
 
+func (c *replicaServiceClient) Identify(ctx context.Context, in *IdentifyRequest, opts ...grpc.CallOption) (*IdentifyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(IdentifyResponse)
+	err := c.cc.Invoke(ctx, ReplicaService_Identify_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReplicaServiceServer is the server API for ReplicaService service.
 // All implementations must embed UnimplementedReplicaServiceServer
 // for forward compatibility.
@@ -63,6 +76,8 @@ type ReplicaService_SendClient = grpc.ClientStreamingClient[SendRequest, SendRes
 type ReplicaServiceServer interface {
 	// Send carries messages of Raft. Those that keep elections and leases going have a stream of their own.
 	Send(grpc.ClientStreamingServer[SendRequest, SendResponse]) error
+	// Identify tells a process whose log is empty what the others know of its replica of a group.
+	Identify(context.Context, *IdentifyRequest) (*IdentifyResponse, error)
 	mustEmbedUnimplementedReplicaServiceServer()
 }
 
@@ -75,6 +90,9 @@ type UnimplementedReplicaServiceServer struct{}
 
 func (UnimplementedReplicaServiceServer) Send(grpc.ClientStreamingServer[SendRequest, SendResponse]) error {
 	return status.Error(codes.Unimplemented, "method Send not implemented")
+}
+func (UnimplementedReplicaServiceServer) Identify(context.Context, *IdentifyRequest) (*IdentifyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Identify not implemented")
 }
 func (UnimplementedReplicaServiceServer) mustEmbedUnimplementedReplicaServiceServer() {}
 func (UnimplementedReplicaServiceServer) testEmbeddedByValue()                        {}
@@ -104,13 +122,36 @@ func _ReplicaService_Send_Handler(srv interface{}, stream grpc.ServerStream) err
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplicaService_SendServer = grpc.ClientStreamingServer[SendRequest, SendResponse]
 
+func _ReplicaService_Identify_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(IdentifyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicaServiceServer).Identify(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReplicaService_Identify_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicaServiceServer).Identify(ctx, req.(*IdentifyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ReplicaService_ServiceDesc is the grpc.ServiceDesc for ReplicaService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var ReplicaService_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "hopgate.shard.v1.ReplicaService",
 	HandlerType: (*ReplicaServiceServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Identify",
+			Handler:    _ReplicaService_Identify_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Send",
@@ -118,5 +159,195 @@ var ReplicaService_ServiceDesc = grpc.ServiceDesc{
 			ClientStreams: true,
 		},
 	},
+	Metadata: "hopgate/shard/v1/replica.proto",
+}
+
+const (
+	MemberService_Members_FullMethodName  = "/hopgate.shard.v1.MemberService/Members"
+	MemberService_Replace_FullMethodName  = "/hopgate.shard.v1.MemberService/Replace"
+	MemberService_Transfer_FullMethodName = "/hopgate.shard.v1.MemberService/Transfer"
+)
+
+// MemberServiceClient is the client API for MemberService service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// MemberService is what gateways ask of the processes about the members of groups.
+type MemberServiceClient interface {
+	// Members tells how the replicas of the process stand.
+	Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersResponse, error)
+	// Replace makes the present disk of a process the one of its replica of a group, in place of the one that is lost. The leader of the
+	// group answers, once the new replica votes.
+	Replace(ctx context.Context, in *ReplaceRequest, opts ...grpc.CallOption) (*ReplaceResponse, error)
+	// Transfer hands the lead of a group to the replica of a process. The leader of the group answers.
+	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
+}
+
+type memberServiceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewMemberServiceClient(cc grpc.ClientConnInterface) MemberServiceClient {
+	return &memberServiceClient{cc}
+}
+
+func (c *memberServiceClient) Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MembersResponse)
+	err := c.cc.Invoke(ctx, MemberService_Members_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memberServiceClient) Replace(ctx context.Context, in *ReplaceRequest, opts ...grpc.CallOption) (*ReplaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReplaceResponse)
+	err := c.cc.Invoke(ctx, MemberService_Replace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memberServiceClient) Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TransferResponse)
+	err := c.cc.Invoke(ctx, MemberService_Transfer_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// MemberServiceServer is the server API for MemberService service.
+// All implementations must embed UnimplementedMemberServiceServer
+// for forward compatibility.
+//
+// MemberService is what gateways ask of the processes about the members of groups.
+type MemberServiceServer interface {
+	// Members tells how the replicas of the process stand.
+	Members(context.Context, *MembersRequest) (*MembersResponse, error)
+	// Replace makes the present disk of a process the one of its replica of a group, in place of the one that is lost. The leader of the
+	// group answers, once the new replica votes.
+	Replace(context.Context, *ReplaceRequest) (*ReplaceResponse, error)
+	// Transfer hands the lead of a group to the replica of a process. The leader of the group answers.
+	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
+	mustEmbedUnimplementedMemberServiceServer()
+}
+
+// UnimplementedMemberServiceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedMemberServiceServer struct{}
+
+func (UnimplementedMemberServiceServer) Members(context.Context, *MembersRequest) (*MembersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Members not implemented")
+}
+func (UnimplementedMemberServiceServer) Replace(context.Context, *ReplaceRequest) (*ReplaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Replace not implemented")
+}
+func (UnimplementedMemberServiceServer) Transfer(context.Context, *TransferRequest) (*TransferResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Transfer not implemented")
+}
+func (UnimplementedMemberServiceServer) mustEmbedUnimplementedMemberServiceServer() {}
+func (UnimplementedMemberServiceServer) testEmbeddedByValue()                       {}
+
+// UnsafeMemberServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to MemberServiceServer will
+// result in compilation errors.
+type UnsafeMemberServiceServer interface {
+	mustEmbedUnimplementedMemberServiceServer()
+}
+
+func RegisterMemberServiceServer(s grpc.ServiceRegistrar, srv MemberServiceServer) {
+	// If the following call panics, it indicates UnimplementedMemberServiceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&MemberService_ServiceDesc, srv)
+}
+
+func _MemberService_Members_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MembersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemberServiceServer).Members(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemberService_Members_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemberServiceServer).Members(ctx, req.(*MembersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemberService_Replace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReplaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemberServiceServer).Replace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemberService_Replace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemberServiceServer).Replace(ctx, req.(*ReplaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemberService_Transfer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TransferRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemberServiceServer).Transfer(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemberService_Transfer_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemberServiceServer).Transfer(ctx, req.(*TransferRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// MemberService_ServiceDesc is the grpc.ServiceDesc for MemberService service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var MemberService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "hopgate.shard.v1.MemberService",
+	HandlerType: (*MemberServiceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Members",
+			Handler:    _MemberService_Members_Handler,
+		},
+		{
+			MethodName: "Replace",
+			Handler:    _MemberService_Replace_Handler,
+		},
+		{
+			MethodName: "Transfer",
+			Handler:    _MemberService_Transfer_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
 	Metadata: "hopgate/shard/v1/replica.proto",
 }

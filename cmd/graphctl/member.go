@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+// newMember returns the commands on the replicas of a cluster.
+func newMember(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "member", Short: "Show and change the replicas of a cluster", Args: onlySubcommands,
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("member: name a command: list, replace or transfer")
+		},
+	}
+	cmd.AddCommand(
+		adminCommand(a, "list", "Show the replicas of all shards", cobra.NoArgs,
+			func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.MembersResponse, error) {
+				return c.Members(ctx, &pb.MembersRequest{})
+			}, printMembers),
+		adminCommand(a, "replace PROCESS", "Give a process that has lost its data directory new replicas", cobra.ExactArgs(1),
+			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.ReplaceMemberResponse, error) {
+				process, err := ordinal("PROCESS", args[0])
+				if err != nil {
+					return nil, err
+				}
+				return c.ReplaceMember(ctx, &pb.ReplaceMemberRequest{Process: process})
+			},
+			func(w io.Writer, r *pb.ReplaceMemberResponse) {
+				if r.GetReplaced() == 0 {
+					fmt.Fprintln(w, "nothing to replace: the process has its data directory")
+					return
+				}
+				fmt.Fprintf(w, "replaced %d replicas\n", r.GetReplaced())
+			}),
+		adminCommand(a, "transfer SHARD PROCESS", "Hand the lead of a shard's replicas to a process", cobra.ExactArgs(2),
+			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.TransferLeadResponse, error) {
+				no, err := ordinal("SHARD", args[0])
+				if err != nil {
+					return nil, err
+				}
+				process, err := ordinal("PROCESS", args[1])
+				if err != nil {
+					return nil, err
+				}
+				return c.TransferLead(ctx, &pb.TransferLeadRequest{Shard: no, Process: process})
+			},
+			func(io.Writer, *pb.TransferLeadResponse) {}),
+	)
+	return cmd
+}
+
+func ordinal(what, text string) (uint32, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0, usagef("%s %s: must be a number, see graphctl member list", what, text)
+	}
+	return uint32(n), nil
+}
+
+func printMembers(w io.Writer, r *pb.MembersResponse) {
+	fmt.Fprintln(w, "process\tshard\trole\treplica\tterm\tapplied\tbehind\tlog bytes\tnote")
+	for _, m := range r.GetMembers() {
+		note := m.GetNote()
+		if m.GetSeedBytes() > 0 {
+			note = fmt.Sprintf("seeded with %d of %d bytes", m.GetSeededBytes(), m.GetSeedBytes())
+		}
+		if m.Shard == nil {
+			fmt.Fprintf(w, "%d\t\t%s\t\t\t\t\t\t%s\n", m.GetProcess(), m.GetRole(), note)
+			continue
+		}
+		fmt.Fprintf(w, "%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", m.GetProcess(), m.GetShard(), m.GetRole(), m.GetReplica(), m.GetTerm(), m.GetApplied(),
+			m.GetCommit()-min(m.GetCommit(), m.GetApplied()), m.GetLogBytes(), note)
+	}
+}

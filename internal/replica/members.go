@@ -1,0 +1,266 @@
+package replica
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// Members are the replicas of a group after an entry of its log. They do not change; an entry that changes the members gives new ones.
+//
+// The log store has the members as of the start of each log. Those after a later entry follow from the entries between, which a
+// replica applies again when it opens.
+type Members struct {
+	conf *pb.ConfState
+	// stores are the log stores of the members that were added; those of the first members are not recorded here, see LogStore.Meet.
+	stores map[uint64]StoreID
+}
+
+func firstMembers(voters []uint64) *Members {
+	return &Members{conf: &pb.ConfState{Voters: slices.Clone(voters), AutoLeave: new(false)}}
+}
+
+// Voters returns the ids of the members that vote, in the order of their ids.
+func (m *Members) Voters() []uint64 { return slices.Sorted(slices.Values(m.conf.GetVoters())) }
+
+// Learners returns the ids of the members that follow without a vote, in the order of their ids.
+func (m *Members) Learners() []uint64 { return slices.Sorted(slices.Values(m.conf.GetLearners())) }
+
+// Joint reports whether a change of the voters goes on, during which a majority of the former ones has to agree as well.
+func (m *Members) Joint() bool { return len(m.conf.GetVotersOutgoing()) > 0 }
+
+// Has reports whether a replica is a member.
+func (m *Members) Has(id uint64) bool {
+	return slices.Contains(m.conf.GetVoters(), id) || slices.Contains(m.conf.GetLearners(), id) || slices.Contains(m.conf.GetVotersOutgoing(), id)
+}
+
+// Store returns the log store of a member that was added.
+func (m *Members) Store(id uint64) (StoreID, bool) {
+	s, ok := m.stores[id]
+	return s, ok
+}
+
+// append appends the encoded form: the size of raft's form, and that, and for each of the stores the replica and the id.
+func (m *Members) append(dst []byte) []byte {
+	if m == nil {
+		return dst
+	}
+	conf, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.conf)
+	if err != nil {
+		panic(err) // it has numbers alone
+	}
+	dst = append(binary.AppendUvarint(dst, uint64(len(conf))), conf...)
+	for _, id := range slices.Sorted(maps.Keys(m.stores)) {
+		s := m.stores[id]
+		dst = append(binary.AppendUvarint(dst, id), s[:]...)
+	}
+	return dst
+}
+
+// readMembers decodes members, nil if there are no bytes.
+func readMembers(b []byte) (*Members, error) {
+	if len(b) == 0 {
+		return nil, nil //nolint:nilnil // the first members
+	}
+	size, n := binary.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) {
+		return nil, errMembers
+	}
+	m := &Members{conf: &pb.ConfState{}}
+	if err := proto.Unmarshal(b[n:n+int(size)], m.conf); err != nil {
+		return nil, errors.Join(errMembers, err)
+	}
+	var err error
+	m.stores, err = readStores(b[n+int(size):])
+	return m, err
+}
+
+var errMembers = fmt.Errorf("%w: malformed members", ErrDamaged)
+
+func readStores(b []byte) (map[uint64]StoreID, error) {
+	stores := map[uint64]StoreID{}
+	for len(b) > 0 {
+		id, n := binary.Uvarint(b)
+		var s StoreID
+		if n <= 0 || len(b)-n < len(s) {
+			return nil, errMembers
+		}
+		stores[id] = StoreID(b[n : n+len(s)])
+		b = b[n+len(s):]
+	}
+	return stores, nil
+}
+
+// Change is a change of the members of a group: one more that learns, or one that is to vote from now on, in the place of others.
+type Change struct {
+	Learner uint64   // a new member, 0 for none
+	Store   StoreID  // its log store
+	Promote uint64   // a learner that becomes a voter, 0 for none
+	Remove  []uint64 // those that leave at the same time
+}
+
+// ErrChanging says that members cannot change now, as another change goes on, or may.
+var ErrChanging = errors.New("replica: another change of the members is not complete")
+
+// Change changes the members; done gets nil once this replica has the new ones, or an error.
+func (g *Group) Change(c Change, done func(error)) {
+	cc := &pb.ConfChangeV2{}
+	add := func(kind pb.ConfChangeType, id uint64) {
+		if id != 0 {
+			cc.Changes = append(cc.Changes, &pb.ConfChangeSingle{Type: kind.Enum(), NodeId: new(id)})
+		}
+	}
+	add(pb.ConfChangeAddLearnerNode, c.Learner)
+	add(pb.ConfChangeAddNode, c.Promote)
+	for _, id := range c.Remove {
+		add(pb.ConfChangeRemoveNode, id)
+	}
+	switch {
+	case g.fault != nil:
+		done(g.fault)
+		return
+	case !g.leads:
+		done(ErrNotLeader)
+		return
+	case g.changing != nil || g.members.Joint():
+		done(ErrChanging)
+		return
+	}
+	g.number++
+	cc.Context = g.readContext(g.number)
+	if c.Learner != 0 {
+		cc.Context = append(binary.AppendUvarint(cc.Context, c.Learner), c.Store[:]...)
+	}
+	data, err := proto.Marshal(cc)
+	if err != nil {
+		done(err)
+		return
+	}
+	m := &pb.Message{Type: pb.MsgProp.Enum(), From: new(g.o.Replica), Entries: []*pb.Entry{{Type: pb.EntryConfChangeV2.Enum(), Data: data}}}
+	dropped := false
+	err = g.do(func() error {
+		err := g.node.Step(m)
+		if dropped = errors.Is(err, raft.ErrProposalDropped); dropped {
+			return nil
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		done(err)
+	case dropped:
+		done(ErrNotLeader)
+	case m.GetEntries()[0].GetType() != pb.EntryConfChangeV2: // raft replaces a change that must not be
+		done(ErrChanging)
+	default:
+		g.changing = &proposal{g.number, done}
+	}
+}
+
+// changed applies an entry that changes the members.
+func (g *Group) changed(e *pb.Entry) error {
+	cc := &pb.ConfChangeV2{}
+	if err := proto.Unmarshal(e.GetData(), cc); err != nil {
+		return fmt.Errorf("entry %d: %w", e.GetIndex(), err)
+	}
+	next := &Members{conf: g.node.ApplyConfChange(cc), stores: maps.Clone(g.members.stores)}
+	var id []byte
+	if len(cc.GetContext()) >= 16 { // raft itself ends a joint change
+		id = cc.GetContext()[:16]
+		added, err := readStores(cc.GetContext()[16:])
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", e.GetIndex(), err)
+		}
+		if next.stores == nil {
+			next.stores = added
+		}
+		maps.Copy(next.stores, added)
+	}
+	maps.DeleteFunc(next.stores, func(id uint64, _ StoreID) bool { return !next.Has(id) })
+	g.members = next
+	g.log.changes = append(g.log.changes, membersAt{e.GetIndex(), next})
+	if p := g.changing; p != nil && bytes.Equal(id, g.readContext(p.number)) {
+		g.changing = nil
+		p.done(nil)
+	}
+	return nil
+}
+
+// membersAt are the members after an entry.
+type membersAt struct {
+	index uint64
+	*Members
+}
+
+// membersOf returns the members after an entry that was applied, nil for the first ones.
+func (l *Log) membersOf(index uint64) *Members {
+	m := l.members
+	for _, c := range l.changes {
+		if c.index <= index {
+			m = c.Members
+		}
+	}
+	return m
+}
+
+// readStart decodes the start of a log: index and term of the entry before the first, and the members after it.
+func readStart(payload []byte, index, term *uint64) (*Members, error) {
+	for _, p := range []*uint64{index, term} {
+		n, size := binary.Uvarint(payload)
+		if size <= 0 {
+			return nil, fmt.Errorf("%w: a record has too few numbers", ErrDamaged)
+		}
+		*p, payload = n, payload[size:]
+	}
+	return readMembers(payload)
+}
+
+// meetKey is the key of the log store that a member has.
+func meetKey(group uint32, replica uint64) []byte {
+	key := binary.BigEndian.AppendUint32([]byte{meetSpace}, group)
+	return binary.BigEndian.AppendUint64(key, replica)
+}
+
+// Met returns the log store of another process's replica, if it has sent a message before.
+func (s *LogStore) Met(group uint32, replica uint64) (store StoreID, ok bool, err error) {
+	payload, ok, err := s.get(meetKey(group, replica))
+	if ok && copy(store[:], payload) != len(payload) {
+		err = errMembers
+	}
+	return store, ok, err
+}
+
+// Meet returns the log store of another process's replica, and makes it this one, durably, if there was none. A process that loses its
+// disk returns with another store: it has forgotten what it has promised, and must not go on as the same replica.
+func (s *LogStore) Meet(group uint32, replica uint64, store StoreID) (StoreID, error) {
+	known, ok, err := s.Met(group, replica)
+	if ok || err != nil {
+		return known, err
+	}
+	b := s.db.NewBatch()
+	if err := put(b, meetKey(group, replica), func(dst []byte) []byte { return append(dst, store[:]...) }); err != nil {
+		return known, errors.Join(err, b.Close())
+	}
+	return store, s.apply(b, true)
+}
+
+// Replica returns the last replica of a group that the store has a log of; ok is false if there is none.
+func (s *LogStore) Replica(group uint32) (replica uint64, ok bool, err error) {
+	it, err := s.db.NewIter(nil)
+	if err != nil {
+		return 0, false, asDamage(err)
+	}
+	defer func() { err = errors.Join(err, asDamage(it.Close())) }()
+	lower := logKey(group, 0, hardStateKind)
+	if it.SeekLT(logKey(group, ^uint64(0), endKind)) && bytes.Compare(it.Key(), lower) >= 0 && len(it.Key()) >= logKeySize {
+		return binary.BigEndian.Uint64(it.Key()[logKeySize-9:]), true, it.Error()
+	}
+	return 0, false, it.Error()
+}

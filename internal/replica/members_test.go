@@ -1,0 +1,89 @@
+package replica
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// FuzzMembers decodes arbitrary bytes as members, and encodes what it has read.
+func FuzzMembers(f *testing.F) {
+	m := firstMembers([]uint64{1, 2, 3})
+	m.conf.Learners, m.stores = []uint64{4}, map[uint64]StoreID{4: {7}, 2: {8, 9}}
+	f.Add(m.append(nil))
+	f.Add(firstMembers([]uint64{1}).append(nil))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := readMembers(b)
+		if err != nil {
+			require.ErrorIs(t, err, ErrDamaged)
+			return
+		}
+		again, err := readMembers(m.append(nil))
+		require.NoError(t, err)
+		if m == nil {
+			require.Nil(t, again)
+			return
+		}
+		require.True(t, proto.Equal(m.conf, again.conf))
+		require.Equal(t, m.stores, again.stores)
+	})
+}
+
+// TestLogMembers keeps the members as of the start of a log, through cuts and a seed.
+func TestLogMembers(t *testing.T) {
+	fs := vfs.NewMem()
+	open := func() (*LogStore, *Log) {
+		s, err := OpenLogStore(LogStoreOptions{Dir: "log", FS: fs})
+		require.NoError(t, err)
+		l, err := s.Log(1, 1)
+		require.NoError(t, err)
+		return s, l
+	}
+	s, l := open()
+	_, ok, err := s.Replica(1)
+	require.NoError(t, err)
+	require.False(t, ok)
+	var entries []*pb.Entry
+	for i := range uint64(9) {
+		entries = append(entries, &pb.Entry{Index: new(i + 1), Term: new(uint64(1))})
+	}
+	require.NoError(t, l.Append(&pb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(9))}, entries, true))
+	next := &Members{conf: firstMembers([]uint64{1, 2, 6}).conf, stores: map[uint64]StoreID{6: {1}}}
+	l.changes = append(l.changes, membersAt{5, next})
+	require.NoError(t, l.Compact(4))
+	require.Nil(t, l.members)
+	require.NoError(t, l.Compact(6))
+	require.NoError(t, s.Close())
+	s, l = open()
+	require.Equal(t, []uint64{1, 2, 6}, l.members.Voters())
+	store, ok := l.members.Store(6)
+	require.True(t, ok)
+	require.Equal(t, StoreID{1}, store)
+	next = firstMembers([]uint64{1, 2, 9})
+	require.NoError(t, l.Reset(&pb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(20))}, 20, 1, next))
+	require.NoError(t, s.Close())
+	s, l = open()
+	require.Equal(t, []uint64{1, 2, 9}, l.members.Voters())
+	_, err = s.Log(1, 11)
+	require.NoError(t, err)
+	id, ok, err := s.Replica(1)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, uint64(1), id, "an empty log is none")
+
+	// The first store of another replica stays the one that it has.
+	known, err := s.Meet(1, 2, StoreID{3})
+	require.NoError(t, err)
+	require.Equal(t, StoreID{3}, known)
+	known, err = s.Meet(1, 2, StoreID{4})
+	require.NoError(t, err)
+	require.Equal(t, StoreID{3}, known)
+	_, ok, err = s.Met(2, 2)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.NoError(t, s.Close())
+}
