@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
@@ -21,10 +20,16 @@ func (p *process) graphctl(args ...string) string {
 }
 
 // A backup of a cluster taken under load contains whole transactions, including all acknowledged before it. Like the backup of a
-// single server, it restores to a cluster and to a single server.
+// single server, it restores to a cluster and to a single server. So does that of a cluster with replicas.
 func TestClusterBackup(t *testing.T) {
+	for _, replication := range []string{"0", "3"} {
+		t.Run("replication="+replication, func(t *testing.T) { clusterBackup(t, replication) })
+	}
+}
+
+func clusterBackup(t *testing.T, replication string) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	_, gs := startClusterIn(t, dirs, 2)
+	_, gs := startClusterIn(t, dirs, 2, "--replication", replication)
 	g, dest := gs[0], filepath.Join(t.TempDir(), "backups")
 	g.graphctl("query", "CREATE CONSTRAINT n FOR (n:N) REQUIRE n.i IS UNIQUE")
 	g.graphctl("query", "CREATE CONSTRAINT s FOR (s:Seed) REQUIRE s.i IS UNIQUE")
@@ -57,8 +62,10 @@ func TestClusterBackup(t *testing.T) {
 	end()
 	require.Eventually(t, func() bool { // the copies are gone at all processes
 		for _, dir := range dirs {
-			if names, err := os.ReadDir(filepath.Join(dir, "checkpoints")); err == nil && len(names) > 0 {
-				return false
+			for _, pattern := range []string{"checkpoints/*", "replicas/*/checkpoints/*"} {
+				if names, err := filepath.Glob(filepath.Join(dir, pattern)); err != nil || len(names) > 0 {
+					return false
+				}
 			}
 		}
 		return true
