@@ -213,6 +213,21 @@ async def test_workspaces(full, failures):
     assert failures == []
 
 
+async def test_own_database(statements, failures, monkeypatch):
+    monkeypatch.delenv("NEO4J_DATABASE")
+    for _ in range(2):  # the database is created, and then there
+        s = await open_storage("base")
+        try:
+            await s.upsert_node(*node("Apple"))
+            assert await s.get_all_labels() == ["Apple"]
+        finally:
+            await s.finalize()
+    assert [r["name"] for r in statements("SHOW DATABASES YIELD name WHERE name STARTS WITH 'chunk'")] == ["chunk-entity-relation"]
+    assert statements("MATCH (n) RETURN n") == []
+    statements("DROP DATABASE `chunk-entity-relation`")
+    assert failures == []
+
+
 async def test_retrieval(statements, tmp_path):
     rag = LightRAG(working_dir=str(tmp_path), graph_storage="Neo4JStorage", tokenizer=Tokenizer("bytes", Bytes()), llm_model_func=no_model,
                    embedding_func=EmbeddingFunc(embedding_dim=DIMENSIONS, func=embed_all), cosine_better_than_threshold=0.3)
