@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/bolt/packstream"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -35,6 +41,9 @@ func startMembers(t *testing.T, n int, more ...string) (ms []*process, bolts []s
 			"serve", "--replicas", fmt.Sprint(n), "--join", strings.Join(peers, ","), "--peer", peers[i], "--data-dir", t.TempDir(), "--http", p.http,
 			"--grpc", p.grpc, "--admin", p.admin, "--bolt", bolts[i], "--memory", "256MiB", "--query-timeout", "5m",
 		}, more...)
+		if slices.Contains(more, "--tls-cert") {
+			p.http = "https://" + p.http
+		}
 		ms = append(ms, p)
 	}
 	for _, p := range ms {
@@ -152,8 +161,15 @@ func (w *writes) progress(t *testing.T) {
 	require.Eventually(t, func() bool { return w.acknowledged.Load() >= want }, patience, 10*time.Millisecond)
 }
 
-// check compares what each process has with what was acknowledged.
+// check compares what each process has with what was acknowledged, and verifies the graph.
 func (w *writes) check(t *testing.T, ms []*process) {
+	w.compare(t, ms)
+	o := run(t, []string{"GRAPHCTL_ADDRESS=" + ms[0].grpc}, "graphctl", "check")
+	require.Zero(t, o.code, o.err)
+}
+
+// compare compares what each process has with what was acknowledged.
+func (w *writes) compare(t *testing.T, ms []*process) {
 	for _, p := range ms {
 		p.awaitReady()
 		for _, id := range w.done {
@@ -162,8 +178,6 @@ func (w *writes) check(t *testing.T, ms []*process) {
 			require.Contains(t, got, "[[1]]", "write %d was acknowledged", id)
 		}
 	}
-	o := run(t, []string{"GRAPHCTL_ADDRESS=" + ms[0].grpc}, "graphctl", "check")
-	require.Zero(t, o.code, o.err)
 }
 
 // Three processes of hopgate serve answer over HTTP, gRPC and Bolt. Each of them is killed while clients write and read at all: writes
@@ -240,4 +254,37 @@ func TestMembersStopped(t *testing.T) {
 	w.progress(t)
 	end()
 	w.check(t, ms)
+}
+
+// Of five processes, which speak by mutual TLS, the leader and another one are killed: writes and reads go on at the other three, and nothing
+// that was acknowledged is lost. A caller without a certificate reaches no replica.
+func TestFiveMembersTLS(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	a := newAuthority(t)
+	cert, key := a.sign(t, "members", "127.0.0.1")
+	a.trusted(t)
+	ms, _ := startMembers(t, 5, "--tls-cert", file("crt", cert), "--tls-key", file("key", key), "--shard-ca", file("ca", a.pem))
+	var w writes
+	end := until(5, func(i int) { w.write(t, ms[i], ms[(i+2)%5]) })
+	w.progress(t)
+	leader := leaderOf(t, ms, 0)
+	other := ms[(slices.Index(ms, leader)+1)%5]
+	leader.kill(syscall.SIGKILL)
+	other.kill(syscall.SIGKILL)
+	w.progress(t)
+	leader.start()
+	other.start()
+	end()
+	w.compare(t, ms)
+
+	conn, err := grpc.NewClient(ms[0].args[slices.Index(ms[0].args, "--peer")+1], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	_, err = pb.NewPlaceServiceClient(conn).Place(t.Context(), &pb.PlaceRequest{})
+	require.Equal(t, codes.Unavailable, status.Code(err))
 }
