@@ -30,7 +30,8 @@ func TestMessages(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	for _, m := range []*Message{
 		{Type: pb.MsgApp.Enum(), To: new(uint64(2)), Entries: []*pb.Entry{{Index: new(uint64(4)), Data: []byte("entry")}, nil}},
-		{Type: pb.MsgReadIndexResp.Enum(), Context: []byte("read"), Reject: new(true)}, {},
+		{Type: pb.MsgReadIndexResp.Enum(), Context: []byte("read"), Reject: new(true)},
+		{},
 	} {
 		b, err := AppendMessage(nil, m)
 		require.NoError(f, err)
