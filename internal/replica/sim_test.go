@@ -240,7 +240,7 @@ func (s *simulation) replace(n *simNode) bool {
 			if !l.leads || l.changing != nil {
 				continue
 			}
-			c := Change{}
+			var c Change
 			old := n.replica() - uint64(len(s.nodes))
 			switch p, ok := l.node.Status().Progress[n.replica()]; {
 			case !ok:

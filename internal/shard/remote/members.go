@@ -45,7 +45,7 @@ func (p *Process) join(ctx context.Context, no int) {
 		p.waiting[no].Store(&why)
 		if why != said && errors.Is(err, errLost) {
 			said = why
-			p.log.Error(why)
+			p.log.Error("a replica takes no part", slog.Int("group", no), slog.Any("error", err))
 		}
 		select {
 		case <-time.After(pause):
