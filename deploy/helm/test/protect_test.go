@@ -53,6 +53,9 @@ func TestProtect(t *testing.T) {
 		{"other access", `{}`, `{standalone: {persistence: {accessModes: [ReadWriteOncePod]}}}`, "accessModes", "--cascade=orphan"},
 		{"no volume", `{}`, `{standalone: {persistence: {enabled: false}}}`, "standalone.persistence.enabled: was true", "restore"},
 		{"a volume", `{mode: cluster, shard: {persistence: {enabled: false}}}`, `{mode: cluster}`, "shard.persistence.enabled: was false", "restore"},
+		{"replicas", `{mode: cluster}`, `{mode: cluster, config: {replication: 3}}`, "config.replication: was 0", "graphctl export"},
+		{"the same replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}}`, "", ""},
+		{"more pods with replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}, shard: {replicas: 5}}`, "shard.replicas: was 3", "second release"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := render(t, parse(t, c.after), running(t, c.before))

@@ -36,6 +36,9 @@ func TestValuesRefused(t *testing.T) {
 		{`{backup: {enabled: true}}`, "backup.destination"},
 		{`{gatewayAPI: {http: {enabled: true}}}`, "gatewayAPI.http.parentRefs"},
 		{`{tls: {enabled: true, certManager: {enabled: true}}}`, "tls.certManager.issuerRef.name"},
+		{`{config: {replication: 3}}`, "config.replication: 3 copies of each shard need mode: cluster"},
+		{`{mode: cluster, config: {replication: 5}}`, "shard.replicas: 3 pods cannot keep config.replication: 5"},
+		{`{mode: cluster, config: {replication: 2}}`, "replication"},
 	} {
 		_, err := render(t, parse(t, c.values), nil)
 		require.ErrorContains(t, err, c.want, c.values)
