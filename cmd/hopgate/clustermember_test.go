@@ -3,6 +3,7 @@ package main_test
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -46,7 +47,7 @@ func TestClusterLostDisk(t *testing.T) {
 	listed("waiting", 3)
 	progress(5)
 	replaced := make(chan outcome, 1)
-	go func() { replaced <- member("replace", fmt.Sprint(lost)) }()
+	go func() { replaced <- member("replace", strconv.Itoa(lost)) }()
 	require.Eventually(t, func() bool { return strings.Count(member("list").out, "waiting") < 3 }, patience, time.Millisecond)
 	ss[lost].kill(syscall.SIGKILL)
 	ss[lost].start()
@@ -56,9 +57,9 @@ func TestClusterLostDisk(t *testing.T) {
 		_, err := get("http://" + ss[lost].admin + "/readyz")
 		return err == nil
 	}, patience, 20*time.Millisecond)
-	o = member("replace", fmt.Sprint(lost))
+	o = member("replace", strconv.Itoa(lost))
 	require.Contains(t, o.out, "nothing to replace", o.err)
-	o = member("transfer", "0", fmt.Sprint(lost))
+	o = member("transfer", "0", strconv.Itoa(lost))
 	require.Zero(t, o.code, o.err)
 	require.Equal(t, ss[lost], leaderOf(t, ss, 0))
 	require.NotZero(t, member("replace", "7").code)
@@ -68,7 +69,7 @@ func TestClusterLostDisk(t *testing.T) {
 	listed("unreachable", 1)
 	progress(20)
 	end()
-	got, err := ask(gs[0].http, "MATCH (a:A)-[:R]->(b:B) RETURN count(DISTINCT a) >= "+fmt.Sprint(acknowledged.Load()))
+	got, err := ask(gs[0].http, "MATCH (a:A)-[:R]->(b:B) RETURN count(DISTINCT a) >= "+strconv.FormatInt(acknowledged.Load(), 10))
 	require.NoError(t, err)
 	require.Contains(t, got, "true")
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,7 +39,7 @@ func startMembers(t *testing.T, n int, more ...string) (ms []*process, bolts []s
 		p := &process{t: t, http: freeAddress(t), grpc: freeAddress(t), admin: freeAddress(t)}
 		bolts = append(bolts, freeAddress(t))
 		p.args = append([]string{
-			"serve", "--replicas", fmt.Sprint(n), "--join", strings.Join(peers, ","), "--peer", peers[i], "--data-dir", t.TempDir(), "--http", p.http,
+			"serve", "--replicas", strconv.Itoa(n), "--join", strings.Join(peers, ","), "--peer", peers[i], "--data-dir", t.TempDir(), "--http", p.http,
 			"--grpc", p.grpc, "--admin", p.admin, "--bolt", bolts[i], "--memory", "256MiB", "--query-timeout", "5m",
 		}, more...)
 		if slices.Contains(more, "--tls-cert") {

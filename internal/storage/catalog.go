@@ -360,6 +360,7 @@ func (c *Catalog) NewIndexID() (graph.IndexID, error) {
 	return id, err
 }
 
+// IndexKey is the key of the definition of an index.
 func IndexKey(id graph.IndexID) []byte { return keys.AppendNumbered(nil, keys.IndexDef, uint32(id)) }
 
 // PutIndex writes the definition of an index, new or changed.

@@ -91,6 +91,7 @@ func parseCount(k []byte) Count {
 	return Count{Kind: kind, Label: graph.LabelID(a), Type: graph.TypeID(b)}
 }
 
+// ReadCounters reads the counters of a shard.
 func ReadCounters(r pebble.Reader) (Counters, error) {
 	cs := Counters{}
 	err := kv.Scan(r, keys.Counter, func(k, v []byte) error {

@@ -50,6 +50,7 @@ func (ds Degrees) add(b *pebble.Batch, delta map[Degree]int64) (Degrees, error) 
 	return now, nil
 }
 
+// Key is the key of the bar.
 func (d Degree) Key() []byte {
 	return keys.AppendNumbered(nil, keys.Degree, uint32(d.Type), byte(d.Dir), d.Power)
 }
@@ -81,6 +82,7 @@ func readDegrees(r pebble.Reader) (Degrees, error) {
 	return d, err
 }
 
+// ParseDegree reads a bar and its count from a record.
 func ParseDegree(k, v []byte) (d Degree, n int64, err error) {
 	n, size := binary.Varint(v)
 	if len(k) != 7 || size <= 0 {

@@ -29,6 +29,7 @@ const (
 // Owner is the vertex or edge that an index entry leads to.
 type Owner = graph.IndexOwner
 
+// AppendOwner appends the stored form of an owner.
 func AppendOwner(dst []byte, o Owner) []byte {
 	dst = keys.AppendLocal(dst, o.Vertex.Local())
 	if o.IsEdge {
@@ -38,6 +39,7 @@ func AppendOwner(dst []byte, o Owner) []byte {
 	return dst
 }
 
+// Owner reads the owner in the value of an entry.
 func (v *View) Owner(key, b []byte) (Owner, error) {
 	if len(b) != ownerVertex && len(b) != ownerEdge {
 		return Owner{}, kv.Corrupt("index entry", key, codec.ErrRecord)

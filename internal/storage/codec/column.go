@@ -18,10 +18,19 @@ type Cells struct {
 	ints []int64 // scratch memory of appendInts
 }
 
-func (c *Cells) Reset()       { c.Buf, c.End = c.Buf[:0], c.End[:0] }
-func (c *Cells) Len() int     { return len(c.End) }
+// Reset removes all values.
+func (c *Cells) Reset() { c.Buf, c.End = c.Buf[:0], c.End[:0] }
+
+// Len is the number of values.
+func (c *Cells) Len() int { return len(c.End) }
+
+// Add appends a value.
 func (c *Cells) Add(b []byte) { c.Buf = append(c.Buf, b...); c.Close() }
-func (c *Cells) Close()       { c.End = append(c.End, uint32(len(c.Buf))) }
+
+// Close ends a value that was appended to Buf.
+func (c *Cells) Close() { c.End = append(c.End, uint32(len(c.Buf))) }
+
+// At is value i.
 func (c *Cells) At(i int) []byte {
 	start := uint32(0)
 	if i > 0 {

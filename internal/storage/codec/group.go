@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// A group holds the runs of edges that one commit appended to lists of one type, direction and chunk of 65,536 vertices,
+// A Group holds the runs of edges that one commit appended to lists of one type, direction and chunk of 65,536 vertices,
 // so that they need not a record each. It is stored as
 //
 //	uvarint  number of lists
@@ -77,14 +77,16 @@ type GroupIndex struct {
 	At     []uint64 // place, number of the group, number of the list; ascending
 }
 
+// PlaceBits is by how much the place in an entry of At is shifted; the number of the list has the low listBits.
 const (
 	PlaceBits = 64 - keys.GroupBits
 	listBits  = PlaceBits / 2
 )
 
+// Reset removes all groups.
 func (x *GroupIndex) Reset() { x.groups, x.At = x.groups[:0], x.At[:0] }
 
-// Add adds a group, whose bytes it shares. index follows the last one.
+// Add adds a group, whose bytes it shares. Index follows the last one.
 func (x *GroupIndex) Add(b []byte) error {
 	var g Group
 	if err := g.Parse(b); err != nil {
@@ -102,6 +104,7 @@ func (x *GroupIndex) Add(b []byte) error {
 	return nil
 }
 
+// Index sorts the entries after the last Add.
 func (x *GroupIndex) Index() { slices.Sort(x.At) }
 
 // Lists is how many entries, from i on, are of one vertex, whose place in the chunk it gives.

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// A segment is a packed run of edges of one list, sorted by neighbour and then by edge id. It is stored as
+// A Segment is a packed run of edges of one list, sorted by neighbour and then by edge id. It is stored as
 //
 //	topology, see topology.go
 //	uvarint  number of property columns, ascending by property; each: property (uvarint), size (uvarint), column
@@ -126,6 +126,7 @@ type Row struct {
 	From, At  int32
 }
 
+// Compare orders rows by neighbour and then by edge id.
 func (r Row) Compare(o Row) int {
 	if c := cmp.Compare(r.Neighbour, o.Neighbour); c != 0 {
 		return c
@@ -147,6 +148,7 @@ type Merged struct {
 	head       []Row // scratch memory of sort
 }
 
+// Reset removes all edges.
 func (m *Merged) Reset() {
 	m.Rows, m.Segs, m.ones, m.Over, m.Dropped, m.mem = m.Rows[:0], m.Segs[:0], m.ones[:0], m.Over[:0], m.Dropped[:0], m.mem[:0]
 }

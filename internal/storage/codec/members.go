@@ -23,8 +23,10 @@ const (
 	BitmapRuns byte = 3
 )
 
+// Members are the vertices of a label in a chunk of 65,536 local ids, as bits.
 type Members = [MemberWords]uint64
 
+// AppendMembers appends m in its smallest form, nothing if it is empty.
 func AppendMembers(dst []byte, m *Members) []byte {
 	n, runs := 0, 0
 	carry := uint64(0)
@@ -111,6 +113,7 @@ func ParseMembers(b []byte, m *Members) error {
 	return nil
 }
 
+// SetRange sets the bits first to last.
 func SetRange(m *Members, first, last int) {
 	lo, hi := ^uint64(0)<<(first%64), ^uint64(0)>>(63-last%64)
 	if first/64 == last/64 {

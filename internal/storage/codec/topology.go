@@ -33,6 +33,7 @@ type topology struct {
 	ids        []byte
 }
 
+// How edge ids are stored, besides a width in bytes.
 const (
 	IDsFollow byte = 9
 	IDsAlong  byte = 10

@@ -26,8 +26,11 @@ type ValuesNumber struct{ Epoch, Number uint64 }
 // Has reports whether the batch with a number was applied.
 func (v ValuesNumber) Has(epoch, number uint64) bool { return v.Epoch == epoch && number <= v.Number }
 
-// appliedKey is the key of the index, and appliedEnd the bound behind it: the key of a large value may begin with the same byte.
-var appliedKey, AppliedEnd = []byte{byte(keys.Applied)}, []byte{byte(keys.Applied), 0}
+// appliedKey is the key of the index.
+var appliedKey = []byte{byte(keys.Applied)}
+
+// AppliedEnd is the bound behind the key of the index of the last entry. The key of a large value may begin with the same byte.
+var AppliedEnd = []byte{byte(keys.Applied), 0}
 
 // mark adds the index of the entry to a batch.
 func (l *entryLog) mark(b *pebble.Batch) error {

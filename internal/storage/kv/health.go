@@ -18,6 +18,7 @@ type Health struct {
 	Fault    error         // set before failed is closed
 }
 
+// Init prepares for a store with a name.
 func (h *Health) Init(name string, log *slog.Logger) {
 	h.Name, h.Log, h.failed = name, log, make(chan struct{})
 }

@@ -42,6 +42,7 @@ func Scan(r pebble.Reader, s keys.Space, f func(k, v []byte) error) (err error) 
 	return ScanRange(r, lower, upper, f)
 }
 
+// ScanRange calls f for each record with a key in [lower, upper). Key and value are valid during the call.
 func ScanRange(r pebble.Reader, lower, upper []byte, f func(k, v []byte) error) (err error) {
 	it, err := NewIter(r, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {

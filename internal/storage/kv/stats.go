@@ -99,6 +99,7 @@ func (in *Instance) Stats() Stats {
 	return Stats{}
 }
 
+// Measure returns the shape of the store as it is now. The caller guards it.
 func (in *Instance) Measure() Stats {
 	m := in.DB.Metrics()
 	s := Stats{

@@ -111,6 +111,7 @@ type keepNoLogs struct {
 
 type archive struct{ pebble.ArchiveCleaner }
 
+// Checkpoint copies the store to a directory that does not exist yet, of hard links where it can.
 func (in *Instance) Checkpoint(dir string) error {
 	if err := in.Writable(); err != nil {
 		return err

@@ -61,8 +61,13 @@ func ReadAll(ctx context.Context, o *Options, dir string) (err error) {
 // Quiet is a Pebble logger that says nothing: what goes wrong is returned.
 type Quiet struct{}
 
-func (Quiet) Infof(string, ...any)  {}
+// Infof implements pebble.Logger.
+func (Quiet) Infof(string, ...any) {}
+
+// Errorf implements pebble.Logger.
 func (Quiet) Errorf(string, ...any) {}
+
+// Fatalf implements pebble.Logger. It panics.
 func (Quiet) Fatalf(format string, args ...any) {
 	panic(fmt.Errorf(format, args...))
 }
