@@ -584,7 +584,7 @@ type GroupStatus struct {
 	Proposals, Reads      int    // under way
 	Wins                  uint64 // how often the replica has begun to lead since it was opened
 	Lags                  []Lag  // of the other members, as of the leader's last tick; none of a follower
-	// Of seeds: how many were installed since the process started, and the size in bytes of one that arrives, with what is there of it.
+	// Of seeds: how many were installed since the process started, and the size in bytes of an arriving one, with the bytes received so far.
 	Seeds                  uint64
 	SeedBytes, SeededBytes uint64
 }
