@@ -33,6 +33,7 @@ type replicated struct {
 	mu        sync.Mutex
 	fs        []*vfs.MemFS
 	listeners []*bufconn.Listener // nil for a process that is down
+	power     []*power
 	servers   []*grpc.Server
 	processes []*remote.Process
 }
@@ -44,7 +45,7 @@ func newReplicated(t *testing.T, processes, shards int) *replicated {
 func newReplicatedTuned(t *testing.T, processes, shards int, tuning local.Tuning) *replicated {
 	c := &replicated{
 		t: t, tuning: tuning, layout: shard.Layout{Processes: processes, Shards: shards, Replicas: 3}, fs: make([]*vfs.MemFS, processes),
-		listeners: make([]*bufconn.Listener, processes), servers: make([]*grpc.Server, processes), processes: make([]*remote.Process, processes),
+		listeners: make([]*bufconn.Listener, processes), power: make([]*power, processes), servers: make([]*grpc.Server, processes), processes: make([]*remote.Process, processes),
 	}
 	for i := range processes {
 		c.addresses = append(c.addresses, "passthrough:"+strconv.Itoa(i))
@@ -79,20 +80,60 @@ func (c *replicated) dial(ctx context.Context, address string) (net.Conn, error)
 }
 
 func (c *replicated) start(i int) {
+	on := &power{}
+	dial := func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := c.dial(ctx, address)
+		return poweredConn{conn, on}, err
+	}
 	p, err := remote.NewProcess(local.Options{
 		Dir: "data", FS: c.fs[i], Logger: slog.New(slog.DiscardHandler), Tuning: c.tuning,
-	}, c.layout, i, c.addresses, grpc.WithContextDialer(c.dial))
+	}, c.layout, i, c.addresses, grpc.WithContextDialer(dial))
 	require.NoError(c.t, err)
 	s, l := grpc.NewServer(remote.ServerOptions(nil)...), bufconn.Listen(1<<20)
 	p.Register(s)
-	go func() { _ = s.Serve(l) }()
+	go func() { _ = s.Serve(poweredListener{l, on}) }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.processes[i], c.servers[i], c.listeners[i] = p, s, l
+	c.processes[i], c.servers[i], c.listeners[i], c.power[i] = p, s, l, on
 }
 
-// kill ends a process, which loses some of what it has not synced.
+// power is that of a process's machine. Once it is off, nothing that the process sends arrives.
+type power struct {
+	sync.RWMutex
+	off bool
+}
+
+type poweredConn struct {
+	net.Conn
+	on *power
+}
+
+// Write implements net.Conn.
+func (c poweredConn) Write(b []byte) (int, error) {
+	c.on.RLock()
+	defer c.on.RUnlock()
+	if c.on.off {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+type poweredListener struct {
+	net.Listener
+	on *power
+}
+
+// Accept implements net.Listener.
+func (l poweredListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return poweredConn{conn, l.on}, err
+}
+
+// kill ends a process, which loses some of what it has not synced. It acknowledges nothing that it writes after that state of its disk.
 func (c *replicated) kill(i int) {
+	c.power[i].Lock()
+	c.power[i].off = true
+	c.power[i].Unlock()
 	c.mu.Lock()
 	p, s := c.processes[i], c.servers[i]
 	left := c.fs[i].CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rand.IntN(101), RNG: rand.New(rand.NewPCG(rand.Uint64(), 1))})
