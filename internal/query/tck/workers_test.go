@@ -24,14 +24,6 @@ func TestParallel(t *testing.T) {
 		_, err := e.run(statement, nil)
 		require.NoError(t, err)
 	}
-	run := func(statement string, beside bool) string {
-		e.parallel = beside
-		a, err := e.run(statement, nil)
-		if err != nil {
-			return err.Error()
-		}
-		return fmt.Sprint(a.rows)
-	}
 	for _, statement := range []string{
 		"MATCH (a:P)-[:E]->(b)-[:E]->(c) RETURN a.i, b.i, c.i",
 		"MATCH (a:P)-[r:E]-(b)-[s:E]-(c) WHERE c.i % 3 = 0 RETURN a.i, r.w, c.i + b.i",
@@ -42,7 +34,7 @@ func TestParallel(t *testing.T) {
 		"MATCH (a:P)-[:E]->(b)-[:E]->(c) RETURN a.i, 1 / (c.i - 399) LIMIT 700",
 		"UNWIND [1, 2, 3] AS k CALL (k) { MATCH (a:P)-[:E]->(b)-[:E]->(c) WHERE c.i % 5 = k RETURN sum(a.i * c.i) AS s } RETURN k, s",
 	} {
-		require.Equal(t, run(statement, false), run(statement, true), statement)
+		require.Equal(t, e.outcome(statement, false), e.outcome(statement, true), statement)
 	}
 }
 
@@ -170,14 +162,6 @@ func TestParallelBlockGroups(t *testing.T) {
 		_, err := e.run(s, nil)
 		require.NoError(t, err)
 	}
-	run := func(statement string, beside bool) string {
-		e.parallel = beside
-		a, err := e.run(statement, nil)
-		if err != nil {
-			return err.Error()
-		}
-		return fmt.Sprint(a.rows)
-	}
 	for _, statement := range []string{
 		"MATCH (a:P) RETURN a.s AS s, count(*), sum(a.i), min(a.i), max(a.i), avg(a.i), count(a.s)",
 		"MATCH (a:P) WHERE a.i > 1000 RETURN a.s AS s, a.t AS t, count(a.t), min(a.t), sum(a.i)",
@@ -188,9 +172,19 @@ func TestParallelBlockGroups(t *testing.T) {
 		"MATCH (a:P) RETURN a.s AS s, sum(a.large)",
 		"MATCH (a:P) RETURN a.s AS s, sum(a.m)",
 	} {
-		want := run(statement, false)
+		want := e.outcome(statement, false)
 		for range 3 {
-			require.Equal(t, want, run(statement, true), statement)
+			require.Equal(t, want, e.outcome(statement, true), statement)
 		}
 	}
+}
+
+// outcome returns the rows of a statement that one goroutine runs, or several in parallel, or its error.
+func (e *engine) outcome(statement string, parallel bool) string {
+	e.parallel = parallel
+	a, err := e.run(statement, nil)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(a.rows)
 }
