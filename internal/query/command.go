@@ -58,7 +58,7 @@ func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.Creat
 		}
 		return err
 	}
-	res.schema.created(c)
+	res.changed().created(c)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropInd
 	if err := g.DropIndex(ctx, g.Indexes()[i].Name); err != nil {
 		return err
 	}
-	res.schema.dropped(c)
+	res.changed().dropped(c)
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Re
 		err = e.store.CreateGraph(ctx, c.Name)
 	}
 	if err == nil {
-		res.system++
+		res.changed().system++
 	}
 	return err
 }
@@ -188,6 +188,6 @@ func (e *Engine) dropGraph(ctx context.Context, name string, res *Result) error 
 		return err
 	}
 	e.forget(g)
-	res.system++
+	res.changed().system++
 	return nil
 }

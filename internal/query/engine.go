@@ -175,7 +175,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 			err = e.finish(ctx, q, start, 0, nil, err)
 		}
 	}()
-	r.res = Result{e: e, ctx: ctx, q: q, start: start, req: req, maxRows: req.MaxRows, limits: req.limits}
+	r.res = Result{e: e, ctx: ctx, q: q, start: start, req: req}
 	err = e.query(&r.res)
 	done = true
 	if err != nil {
@@ -374,9 +374,10 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
 	env.Committed = mode == shard.Read
-	var schema schemaChange
+	var schema *schemaChange
 	if p.calls {
-		env.Statement = e.statement(res.q, g, &schema, res, func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
+		schema = new(schemaChange)
+		env.Statement = e.statement(res.q, g, schema, res, func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
 			in, err := e.prepareWith(ctx, g, text, params)
 			if err == nil && in.version != p.version {
 				err = graph.ConflictError("the schema changed while the statement ran", nil)
@@ -387,7 +388,8 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if mode == shard.WriteExclusive {
 		env.Slot = nil
 	}
-	res.limits.apply(&env, e.timeout(cmp.Or(res.limits.Timeout, e.opt.Timeout)))
+	limits := &res.req.limits
+	limits.apply(&env, e.timeout(cmp.Or(limits.Timeout, e.opt.Timeout)))
 	rows := &res.run
 	if err := p.exec.RunInto(ctx, rows, g, tx, &env); err != nil {
 		if lost := checked(ctx, tx); lost != nil {
@@ -414,7 +416,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	rows.Close()
 	trace.enter("commit")
 	res.q.cpu.suspend()
-	if schema.commands == nil {
+	if schema == nil || schema.commands == nil {
 		err = tx.Commit(ctx)
 	} else if res.counters.ContainsUpdates() {
 		err = graph.ForbiddenInTransaction(changesBoth)

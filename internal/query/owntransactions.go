@@ -28,7 +28,8 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	if p.merges {
 		env.Slot = nil // others wait for its transactions, so it never yields
 	}
-	res.limits.apply(&env, e.timeout(res.limits.Timeout))
+	limits := &res.req.limits
+	limits.apply(&env, e.timeout(limits.Timeout))
 	env.Begin = func(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 		if mode == shard.Write && p.merges {
 			mode = shard.WriteExclusive

@@ -32,24 +32,35 @@ type Result struct {
 	batches   []*graph.Batch // buffered rows of an ended statement
 	kept      exec.Retained  // their memory
 	counters  exec.Counters
-	schema    SchemaCounters
-	system    int64 // graphs that a command has created or dropped
+	commands  *commandCounters // or nil
 	plan      *PlanNode
-	maxRows   int64
-	limits    Limits
 	reruns    reruns
-	checked   bool // see shard.Validator
 	count     int64
-	truncated bool
 	err       error
-	closed    bool
 	waits     time.Time     // the time at which it began to wait for its client; zero: it does not wait
 	waited    time.Duration // earlier waits
+	checked   bool          // see shard.Validator
+	truncated bool
+	closed    bool
 }
 
 // SchemaCounters count the changes of a command.
 type SchemaCounters struct {
 	IndexesAdded, IndexesRemoved, ConstraintsAdded, ConstraintsRemoved int64
+}
+
+// commandCounters count what the commands of a request have changed.
+type commandCounters struct {
+	SchemaCounters
+	system int64 // graphs created or dropped
+}
+
+// changed returns the counters of commands.
+func (r *Result) changed() *commandCounters {
+	if r.commands == nil {
+		r.commands = new(commandCounters)
+	}
+	return r.commands
 }
 
 // Summary describes a result after its last row.
@@ -94,8 +105,8 @@ func (r *Result) Next() (*graph.Batch, error) {
 		r.leave(nil)
 		return nil, nil
 	}
-	if r.maxRows > 0 && r.count+int64(b.N) > r.maxRows {
-		b.N = int(r.maxRows - r.count)
+	if r.req.MaxRows > 0 && r.count+int64(b.N) > r.req.MaxRows {
+		b.N = int(r.req.MaxRows - r.count)
 		r.truncated = true
 		if b.N == 0 {
 			r.leave(nil)
@@ -179,8 +190,8 @@ func (r *Result) rerun(err error) bool {
 // reruns counts the reruns of a request and spaces them out.
 type reruns struct {
 	n     int
-	first time.Time // when the first one began
-	pause backoff.ExponentialBackOff
+	first time.Time                   // when the first one began
+	pause *backoff.ExponentialBackOff // once the free ones are used up
 }
 
 // over reports whether there must be no more reruns.
@@ -199,7 +210,7 @@ func (r *reruns) next(ctx context.Context) bool {
 		return true
 	}
 	if r.n == freeReruns+1 {
-		r.pause = backoff.ExponentialBackOff{InitialInterval: time.Millisecond, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: maxBackoff}
+		r.pause = &backoff.ExponentialBackOff{InitialInterval: time.Millisecond, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: maxBackoff}
 	}
 	select {
 	case <-time.After(r.pause.NextBackOff()):
@@ -310,7 +321,10 @@ func detachRecord(r *graph.Record) *graph.Record {
 
 // Summary returns the summary after the last row.
 func (r *Result) Summary() Summary {
-	s := Summary{Counters: r.counters, Schema: r.schema, SystemUpdates: r.system, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
+	s := Summary{Counters: r.counters, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
+	if r.commands != nil {
+		s.Schema, s.SystemUpdates = r.commands.SchemaCounters, r.commands.system
+	}
 	if r.p != nil {
 		s.Notifications = r.p.notifications(r.g) // the transaction has confirmed the graph
 	}

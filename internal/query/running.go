@@ -28,21 +28,21 @@ type Running struct {
 	system   bool     // runs on the system rather than a graph
 	quiet    bool     // not counted, limited or logged
 	kind     Kind
-	trace    *trace          // nil unless requested
 	admitted bool            // it must leave the gate
+	relieved bool            // ended to free memory; guarded by registry.mu
+	idle     bool            // an explicit transaction's own entry
+	trace    *trace          // nil unless requested
 	place    place           // the place in the gate
 	labels   context.Context // profiler labels of its goroutine, or nil
 	cpu      cpuSlot
 	held     exec.Held                    // memory of the operators
 	pools    atomic.Pointer[[]*exec.Pool] // pools that count its memory besides Engine.pool
-	relieved bool                         // ended to free memory; guarded by registry.mu
 	rows     atomic.Int64
 	ctx      lazyContext             // of a request outside explicit transactions
 	cancel   context.CancelCauseFunc // of the explicit transaction, or nil
 	timer    context.CancelFunc      // or nil
 	late     *time.Timer             // applies Options.Timeout, or nil
 	tx       *Running                // of a statement in an explicit transaction: the transaction's own entry
-	idle     bool                    // an explicit transaction's own entry
 
 	metadata atomic.Pointer[graph.Value] // of the transaction; nil: none
 

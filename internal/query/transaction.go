@@ -193,7 +193,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if p.own && p.prefix != "EXPLAIN" {
 		return nil, graph.ImplicitTransactionOnly()
 	}
-	res := &Result{e: t.e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, txn: t, Columns: []string{}, g: t.g}
+	res := &Result{e: t.e, ctx: ctx, q: q, start: start, req: Request{MaxRows: req.MaxRows}, p: p, txn: t, Columns: []string{}, g: t.g}
 	switch {
 	case p.command != nil:
 		if done := t.Counters(); done.ContainsUpdates() {

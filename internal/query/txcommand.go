@@ -38,14 +38,14 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 			return err
 		}
 		s.indexes = append(s.indexes, ix)
-		res.schema.created(c)
+		res.changed().created(c)
 	case *cypher.DropIndex:
 		i, err := oldIndex(s.indexes, c, params)
 		if err != nil || i < 0 {
 			return err
 		}
 		s.indexes = slices.Delete(s.indexes, i, i+1)
-		res.schema.dropped(c)
+		res.changed().dropped(c)
 	case *cypher.AlterTTL:
 		if !c.Remove {
 			if _, err := ttlOptions(c, params); err != nil {
@@ -60,9 +60,9 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 		case there && !c.OrReplace:
 			return graph.DuplicateGraph(c.Name)
 		case there:
-			res.system++ // the replaced graph
+			res.changed().system++ // the replaced graph
 		}
-		res.system++
+		res.changed().system++
 		s.graphs[c.Name] = true
 	case *cypher.DropGraph:
 		if !s.hasGraph(e, c.Name) {
@@ -71,7 +71,7 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 			}
 			return graph.NoGraph(c.Name)
 		}
-		res.system++
+		res.changed().system++
 		s.graphs[c.Name] = false
 	}
 	s.commands = append(s.commands, boundCommand{p, params})

@@ -326,14 +326,18 @@ type topologyReads struct {
 	// lists keeps the values of edges that were handed out, which lie in the memory of decoded lists, until then.
 	lists   cache.ListView
 	holding bool // lists is open
-	// touched is, by shard, what a writer has changed, as far as it has been looked at: so many edges, properties and runs of new vertices.
+}
+
+// changeLog is, by shard, what a writer has changed, as far as it has been read: so many edges, properties and runs of new
+// vertices.
+type changeLog struct {
 	touched              []cache.Touched
 	edges, props, ranges []int
 }
 
-// touch brings what a writer has changed in a shard up to date and gives it. The caller holds tx.mu.
+// touch returns what a writer has changed in a shard. The caller holds tx.mu.
 func (tx *Tx) touch(no int) *cache.Touched {
-	d := &tx.topology
+	d := &tx.changes
 	if d.touched == nil {
 		d.touched = make([]cache.Touched, len(tx.ws))
 		d.edges, d.props, d.ranges = make([]int, len(tx.ws)), make([]int, len(tx.ws)), make([]int, len(tx.ws))

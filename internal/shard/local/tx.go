@@ -29,8 +29,7 @@ type Tx struct {
 	ended atomic.Bool
 	plain bool         // reads nothing that is decoded
 	reads *graph.Reads // what counts the reads, or nil
-	id    storage.CommitID
-	done  func() // gives back a snapshot that is not the graph's; or nil
+	done  func()       // gives back a snapshot that is not the graph's; or nil
 
 	*write   // of a writer; a reader's is empty and never changed
 	topology topologyReads

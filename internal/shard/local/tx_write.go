@@ -16,7 +16,9 @@ import (
 
 // write is the part of a transaction that writes. Its maps are made when they are needed, see put.
 type write struct {
-	ws []*storage.Writer
+	id      storage.CommitID // of the commit, or zero
+	changes changeLog        // for the views of the caches
+	ws      []*storage.Writer
 	// sets caches the label sets of vertices that were touched; deleted ones keep here what they had.
 	sets    labelSets
 	deleted map[graph.VertexID]struct{}
