@@ -13,5 +13,6 @@ func TestLevels(t *testing.T) {
 	require.Equal(t, detect(), all)
 	for best = portable; best <= all; best++ {
 		t.Run(Kernel(), TestKernelsAgree)
+		t.Run(Kernel()+"/near", TestNear)
 	}
 }
