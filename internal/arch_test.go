@@ -24,6 +24,7 @@ internal/graph/spatial
 internal/graph/vector
 internal/access
 internal/search
+internal/search/hnsw
 internal/storage/keys
 internal/storage/cache
 internal/storage/codec

@@ -1,0 +1,271 @@
+package hnsw
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
+)
+
+const (
+	// ChunkRows is how many rows a piece of memory holds.
+	ChunkRows = 1024
+	// upperRun is how many links a piece of memory for the levels above the lowest holds.
+	upperRun = 1 << 15
+	// mostLevels bounds the levels above the lowest.
+	mostLevels = 16
+	// none is no row.
+	none = math.MaxUint32
+	// stripes is how many locks guard the lists of all rows.
+	stripes = 1024
+	// longest bounds the length of a vector, so that neither the square of a distance overflows nor the inverse of a length is lost in 32 bits.
+	longest = 1e15
+)
+
+// Options set a graph up.
+type Options struct {
+	Similarity graph.Similarity
+	Dimensions int
+	// M is how many links a row gets at each level; at the lowest one it keeps twice as many.
+	M int
+	// EfConstruction is how many rows an insertion chooses its links from.
+	EfConstruction int
+	// Alloc returns memory for n bytes with any content, aligned to 64 bytes, or false if there is none.
+	Alloc func(n int) ([]byte, bool)
+}
+
+// Graph is a graph of vectors, numbered from row 0 on.
+type Graph struct {
+	o      Options
+	stride int
+	factor float64 // of the logarithm that draws a level
+
+	chunks atomic.Pointer[[]chunk]
+	uppers atomic.Pointer[[][]uint32]
+	room   int // links left in the last of uppers
+	rows   atomic.Uint32
+	entry  atomic.Uint64 // 1 + its level above, its row below; 0 in an empty graph
+	raise  sync.Mutex    // guards a change of entry
+	locks  [stripes]sync.Mutex
+}
+
+// chunk is what the graph knows of ChunkRows rows, one after the other.
+type chunk struct {
+	links   []uint32 // 2·M a row at the lowest level, ended by none
+	coords  []float32
+	lengths []float64
+	inverse []float32 // 1 / length
+	ids     []uint32
+	upper   []uint32 // the place of the row's links at the levels above, or none
+}
+
+// New returns an empty graph.
+func New(o Options) *Graph {
+	o.M = max(o.M, 2)
+	o.EfConstruction = max(o.EfConstruction, o.M)
+	g := &Graph{o: o, stride: vector.Stride(o.Dimensions), factor: 1 / math.Log(float64(o.M))}
+	g.chunks.Store(new([]chunk))
+	g.uppers.Store(new([][]uint32))
+	return g
+}
+
+// Bytes is about how much memory a graph of so many rows takes.
+func Bytes(o *Options, rows int) int {
+	m := max(o.M, 2)
+	chunks := (rows + ChunkRows - 1) / ChunkRows
+	return chunks*chunkBytes(m, vector.Stride(o.Dimensions)) + (rows*m/(m-1)/upperRun+1)*upperRun*4
+}
+
+func chunkBytes(m, stride int) int { return ChunkRows * (4*2*m + 4*stride + 8 + 4 + 4 + 4) }
+
+// Fits reports whether a vector of this length can be in a graph.
+func Fits(by graph.Similarity, length float64) bool {
+	return length < longest && (by == graph.Euclidean || length > 1/longest)
+}
+
+// Rows returns the number of rows.
+func (g *Graph) Rows() int { return int(g.rows.Load()) }
+
+// ID returns the id that a row was appended with.
+func (g *Graph) ID(row uint32) uint32 { return g.at(row).ids[row%ChunkRows] }
+
+// Score returns the similarity of a probe and a row, exactly, and the bytes of the row's vector.
+func (g *Graph) Score(probe *vector.Probe, row uint32) (score float64, ok bool, bytes int) {
+	c, i := g.at(row), int(row%ChunkRows)
+	score, ok = probe.Packed(c.coords[i*g.stride:(i+1)*g.stride], c.lengths[i])
+	return score, ok, 4 * g.stride
+}
+
+func (g *Graph) at(row uint32) *chunk { return &(*g.chunks.Load())[row/ChunkRows] }
+
+// Append adds a packed vector that Fits says can be in the graph, without links. It returns false if there is no memory. One goroutine
+// appends at a time.
+func (g *Graph) Append(id uint32, x []float32, length float64) (row uint32, ok bool) {
+	row = g.rows.Load()
+	chunks := *g.chunks.Load()
+	if int(row) == len(chunks)*ChunkRows {
+		c, ok := g.newChunk()
+		if !ok {
+			return 0, false
+		}
+		chunks = append(slices.Clip(chunks), c)
+		g.chunks.Store(&chunks)
+	}
+	c, i := &chunks[row/ChunkRows], int(row%ChunkRows)
+	place, ok := g.placeUpper(g.level(row))
+	if !ok {
+		return 0, false
+	}
+	copy(c.coords[i*g.stride:(i+1)*g.stride], x)
+	c.lengths[i], c.inverse[i], c.ids[i], c.upper[i] = length, float32(1/length), id, place
+	fill(c.links[i*2*g.o.M : (i+1)*2*g.o.M])
+	g.rows.Store(row + 1)
+	return row, true
+}
+
+func (g *Graph) newChunk() (c chunk, ok bool) {
+	mem, ok := g.o.Alloc(chunkBytes(g.o.M, g.stride))
+	if !ok {
+		return c, false
+	}
+	c.links, mem = carve[uint32](mem, ChunkRows*2*g.o.M)
+	c.coords, mem = carve[float32](mem, ChunkRows*g.stride)
+	c.lengths, mem = carve[float64](mem, ChunkRows)
+	c.inverse, mem = carve[float32](mem, ChunkRows)
+	c.ids, mem = carve[uint32](mem, ChunkRows)
+	c.upper, _ = carve[uint32](mem, ChunkRows)
+	return c, true
+}
+
+// carve cuts n elements off the front of b.
+func carve[T uint32 | float32 | float64](b []byte, n int) ([]T, []byte) {
+	s := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+	return s, b[n*int(unsafe.Sizeof(s[0])):]
+}
+
+// placeUpper makes room for the links of a row at the levels above the lowest.
+func (g *Graph) placeUpper(level int) (place uint32, ok bool) {
+	n := level * g.o.M
+	if n == 0 {
+		return none, true
+	}
+	uppers := *g.uppers.Load()
+	if n > g.room {
+		mem, ok := g.o.Alloc(4 * upperRun)
+		if !ok {
+			return 0, false
+		}
+		run, _ := carve[uint32](mem, upperRun)
+		uppers = append(slices.Clip(uppers), run)
+		g.uppers.Store(&uppers)
+		g.room = upperRun
+	}
+	at := upperRun - g.room
+	g.room -= n
+	fill(uppers[len(uppers)-1][at : at+n])
+	return uint32((len(uppers)-1)*upperRun + at), true
+}
+
+func fill(links []uint32) {
+	for i := range links {
+		atomic.StoreUint32(&links[i], none)
+	}
+}
+
+// level draws the highest level of a row from its number, so that a graph of the same rows has the same levels.
+func (g *Graph) level(row uint32) int {
+	z := uint64(row)*0x9e3779b97f4a7c15 + 0x9e3779b97f4a7c15 // splitmix64
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	u := (float64(z>>11) + 1) / (1 << 53)
+	return int(min(-math.Log(u)*g.factor, mostLevels))
+}
+
+// links returns the list of a row at a level.
+func (g *Graph) links(row uint32, level int) []uint32 {
+	c, i := g.at(row), int(row%ChunkRows)
+	if level == 0 {
+		return c.links[i*2*g.o.M : (i+1)*2*g.o.M]
+	}
+	at := int(c.upper[i]) + (level-1)*g.o.M
+	return (*g.uppers.Load())[at/upperRun][at%upperRun : at%upperRun+g.o.M]
+}
+
+// top returns the row where searches begin, and its level; ok is false in an empty graph.
+func (g *Graph) top() (row uint32, level int, ok bool) {
+	e := g.entry.Load()
+	return uint32(e), int(e>>32) - 1, e != 0
+}
+
+// Link links a row that was appended into the graph.
+func (g *Graph) Link(row uint32, s *Searcher) {
+	level := g.level(row)
+	if _, highest, ok := g.top(); !ok || level > highest {
+		g.raise.Lock()
+		defer g.raise.Unlock()
+	}
+	start, highest, ok := g.top()
+	if ok {
+		c, i := g.at(row), int(row%ChunkRows)
+		s.begin(g, c.coords[i*g.stride:(i+1)*g.stride], c.inverse[i])
+		s.descend(start, highest, level)
+		chosen := [mostLevels + 1][]uint32{}
+		s.kept = s.kept[:0]
+		for l := min(level, highest); l >= 0; l-- {
+			s.search(l, g.o.EfConstruction)
+			sortFor(row, s.best)
+			at := len(s.kept)
+			s.kept = s.choose(s.kept, s.best, g.o.M)
+			chosen[l] = s.kept[at:]
+		}
+		// Others can find the row only once its own lists are there.
+		for l := min(level, highest); l >= 0; l-- {
+			own := g.links(row, l)
+			for i, other := range chosen[l] {
+				atomic.StoreUint32(&own[i], other)
+			}
+		}
+		for l := min(level, highest); l >= 0; l-- {
+			for _, other := range chosen[l] {
+				g.linkBack(other, row, l, s)
+			}
+		}
+	}
+	if !ok || level > highest {
+		g.entry.Store(uint64(level+1)<<32 | uint64(row))
+	}
+}
+
+// linkBack adds a row to the list of another one, which gives up others if it is full.
+func (g *Graph) linkBack(of, row uint32, level int, s *Searcher) {
+	lock := &g.locks[of%stripes]
+	lock.Lock()
+	defer lock.Unlock()
+	list := g.links(of, level)
+	s.batch = s.batch[:0]
+	for i := range list {
+		other := atomic.LoadUint32(&list[i])
+		if other == none {
+			atomic.StoreUint32(&list[i], row)
+			return
+		}
+		s.batch = append(s.batch, other)
+	}
+	s.batch = append(s.batch, row)
+	c, i := g.at(of), int(of%ChunkRows)
+	s.shrunk = s.measure(s.shrunk[:0], c.coords[i*g.stride:(i+1)*g.stride], c.inverse[i], s.batch)
+	sortFor(of, s.shrunk)
+	s.batch = s.choose(s.batch[:0], s.shrunk, len(list))
+	for i := range list {
+		other := uint32(none)
+		if i < len(s.batch) {
+			other = s.batch[i]
+		}
+		atomic.StoreUint32(&list[i], other)
+	}
+}
