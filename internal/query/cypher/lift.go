@@ -11,8 +11,21 @@ import (
 // literalPrefix begins the names of parameters that replace literals.
 const literalPrefix = "literal "
 
+// literalNames are the names of the first literals, which each run of a cached plan looks up.
+var literalNames = func() (names [64]string) {
+	for i := range names {
+		names[i] = literalPrefix + strconv.Itoa(i)
+	}
+	return names
+}()
+
 // LiteralName returns the name of the parameter that replaces literal i.
-func LiteralName(i int) string { return literalPrefix + strconv.Itoa(i) }
+func LiteralName(i int) string {
+	if i < len(literalNames) {
+		return literalNames[i]
+	}
+	return literalPrefix + strconv.Itoa(i)
+}
 
 // IsLiteralName reports whether a parameter's name is a LiteralName.
 func IsLiteralName(name string) bool { return strings.HasPrefix(name, literalPrefix) }
