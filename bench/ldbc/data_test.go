@@ -55,6 +55,9 @@ func load(t testing.TB, dir string, shards int) (*query.Engine, *loader.Report) 
 	require.NoError(t, err)
 	rep, err := plan.Run(t.Context(), loader.NewLocal(loader.New(store)), loader.Options{})
 	require.NoError(t, err)
+	g, err := store.Local(query.DefaultGraph)
+	require.NoError(t, err)
+	require.NoError(t, g.Settle(t.Context()))
 	return query.New(store, query.Options{}), rep
 }
 

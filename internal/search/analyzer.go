@@ -1,8 +1,10 @@
 package search
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/blevesearch/bleve/v2/analysis"
 	"github.com/blevesearch/bleve/v2/analysis/lang/ar"
@@ -59,19 +61,33 @@ func (shortTerms) Filter(in analysis.TokenStream) analysis.TokenStream {
 	return slices.DeleteFunc(in, func(t *analysis.Token) bool { return len(t.Term) > maxTerm })
 }
 
-// Analyzers returns all analyzers in the order of their names. The slice must not be changed.
-func Analyzers() []*Analyzer { return analyzers }
+// Analyzers returns all analyzers in the order of their names. It builds them for its caller alone.
+func Analyzers() []*Analyzer {
+	all := make([]*Analyzer, len(kinds))
+	for i := range kinds {
+		all[i] = kinds[i].build()
+	}
+	return all
+}
 
-// FindAnalyzer returns an analyzer by its name.
+// FindAnalyzer returns an analyzer by its name. Its first call for a name builds the analyzer: those of all languages take 11 MB.
 func FindAnalyzer(name string) (*Analyzer, error) {
-	i, ok := slices.BinarySearchFunc(analyzers, name, func(a *Analyzer, name string) int { return strings.Compare(a.Name, name) })
+	i, ok := slices.BinarySearchFunc(kinds, name, func(k kind, name string) int { return strings.Compare(k.name, name) })
 	if !ok {
 		return nil, graph.RuntimeError("ArgumentError", "UnknownAnalyzer", "there is no analyzer %q; db.index.fulltext.listAvailableAnalyzers() lists them", name)
 	}
-	return analyzers[i], nil
+	return kinds[i].once(), nil
 }
 
-var analyzers = newAnalyzers()
+// kind is an analyzer that is built when it is needed.
+type kind struct {
+	name  string
+	build func() *Analyzer
+	once  func() *Analyzer // builds it once
+}
+
+// kinds are sorted by name.
+var kinds = newKinds()
 
 // language is an analyzer of a language, with the name of its stop words.
 type language struct{ name, of, analyzer, stops string }
@@ -101,66 +117,69 @@ var languages = []language{
 	{"turkish", "Turkish", tr.AnalyzerName, tr.StopName},
 }
 
-func newAnalyzers() []*Analyzer {
-	cache := registry.NewCache()
-	tokenizer := func(name string) analysis.Tokenizer {
-		t, err := cache.TokenizerNamed(name)
-		must(err)
-		return t
+func newKinds() []kind {
+	var all []kind
+	add := func(name string, build func() *Analyzer) {
+		all = append(all, kind{name, build, sync.OnceValue(build)})
 	}
-	filter := func(name string) analysis.TokenFilter {
+	plain := func(name, description, by string, filters ...string) {
+		add(name, func() *Analyzer { return newPlain(name, description, by, filters) })
+	}
+	plain("keyword", "The whole text is one term.", single.Name)
+	plain("simple", "Terms are runs of letters, in lower case.", letter.Name, lowercase.Name)
+	plain("standard", "Terms are words as Unicode separates them, in lower case, without English stop words.", unicode.Name, lowercase.Name, en.StopName)
+	plain(graph.DefaultAnalyzer, "Terms are words as Unicode separates them, in lower case.", unicode.Name, lowercase.Name)
+	plain("stop", "Terms are runs of letters, in lower case, without English stop words.", letter.Name, lowercase.Name, en.StopName)
+	plain("url_or_email", "Like standard-no-stop-words, but web and e-mail addresses are one term each.", web.Name, lowercase.Name)
+	plain("whitespace", "Terms are what stands between white space, as it is.", whitespace.Name)
+	for _, l := range languages {
+		add(l.name, func() *Analyzer { return newLanguage(l) })
+	}
+	slices.SortFunc(all, func(a, b kind) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// newPlain builds an analyzer from a tokenizer and filters.
+func newPlain(name, description, by string, filters []string) *Analyzer {
+	cache := registry.NewCache()
+	t, err := cache.TokenizerNamed(by)
+	must(err)
+	d := &analysis.DefaultAnalyzer{Tokenizer: t}
+	a := &Analyzer{Name: name, Description: description, split: d}
+	for _, name := range filters {
 		f, err := cache.TokenFilterNamed(name)
 		must(err)
-		return f
-	}
-	stops := func(name string) []string {
-		if name == "" {
-			return nil
+		d.TokenFilters = append(d.TokenFilters, f)
+		a.lower = a.lower || name == lowercase.Name
+		if name == en.StopName {
+			a.StopWords = stopWords(cache, name)
 		}
-		m, err := cache.TokenMapNamed(name)
-		must(err)
-		var words []string
-		for w := range m {
-			words = append(words, w)
-		}
-		slices.Sort(words)
-		return words
 	}
-	plain := func(name, description, by string, filters ...string) *Analyzer {
-		d := &analysis.DefaultAnalyzer{Tokenizer: tokenizer(by)}
-		a := &Analyzer{Name: name, Description: description, split: d}
-		for _, f := range filters {
-			d.TokenFilters = append(d.TokenFilters, filter(f))
-			a.lower = a.lower || f == lowercase.Name
-			if f == en.StopName {
-				a.StopWords = stops(en.StopName)
-			}
-		}
-		d.TokenFilters = append(d.TokenFilters, shortTerms{})
-		return a
+	d.TokenFilters = append(d.TokenFilters, shortTerms{})
+	return a
+}
+
+// newLanguage builds the analyzer of a language.
+func newLanguage(l language) *Analyzer {
+	cache := registry.NewCache()
+	named, err := cache.AnalyzerNamed(l.analyzer)
+	must(err)
+	d := *named.(*analysis.DefaultAnalyzer)
+	d.TokenFilters = append(slices.Clone(d.TokenFilters), shortTerms{})
+	a := &Analyzer{Name: l.name, Description: "Terms are stems of words, for " + l.of + ".", lower: true, split: &d}
+	if l.stops == "" {
+		a.Description = "For " + l.of + "."
+	} else {
+		a.StopWords = stopWords(cache, l.stops)
 	}
-	all := []*Analyzer{
-		plain("keyword", "The whole text is one term.", single.Name),
-		plain("simple", "Terms are runs of letters, in lower case.", letter.Name, lowercase.Name),
-		plain("standard", "Terms are words as Unicode separates them, in lower case, without English stop words.", unicode.Name, lowercase.Name, en.StopName),
-		plain(graph.DefaultAnalyzer, "Terms are words as Unicode separates them, in lower case.", unicode.Name, lowercase.Name),
-		plain("stop", "Terms are runs of letters, in lower case, without English stop words.", letter.Name, lowercase.Name, en.StopName),
-		plain("url_or_email", "Like standard-no-stop-words, but web and e-mail addresses are one term each.", web.Name, lowercase.Name),
-		plain("whitespace", "Terms are what stands between white space, as it is.", whitespace.Name),
-	}
-	for _, l := range languages {
-		named, err := cache.AnalyzerNamed(l.analyzer)
-		must(err)
-		d := *named.(*analysis.DefaultAnalyzer)
-		d.TokenFilters = append(slices.Clone(d.TokenFilters), shortTerms{})
-		description := "Terms are stems of words, for " + l.of + "."
-		if l.stops == "" {
-			description = "For " + l.of + "."
-		}
-		all = append(all, &Analyzer{Name: l.name, Description: description, StopWords: stops(l.stops), lower: true, split: &d})
-	}
-	slices.SortFunc(all, func(a, b *Analyzer) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	return a
+}
+
+// stopWords returns the words of a list in order.
+func stopWords(cache *registry.Cache, name string) []string {
+	m, err := cache.TokenMapNamed(name)
+	must(err)
+	return slices.Sorted(maps.Keys(m))
 }
 
 // must stops the program over parts of analyzers that are linked in by name.
