@@ -147,6 +147,7 @@ func newStats(a *app) *cobra.Command {
 				fmt.Fprintf(w, "  topology cache hits\t%s\n", found(sh.GetTopologyCacheHits(), wanted, fmt.Sprintf("%d blocks", wanted)))
 				fmt.Fprintf(w, "  caches of its process\t%s of blocks, %s of topology\n", size(sh.GetBlockCacheBytes()), size(sh.GetTopologyCacheBytes()))
 			}
+			printReplicas(w, s.GetMembers())
 		})
 }
 

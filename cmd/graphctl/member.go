@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -64,7 +66,45 @@ func ordinal(what, text string) (uint32, error) {
 	return uint32(n), nil
 }
 
+// committed returns the last committed entry of each shard's log that a member knows.
+func committed(members []*pb.Member) map[uint32]uint64 {
+	last := map[uint32]uint64{}
+	for _, m := range members {
+		if m.Shard != nil {
+			last[m.GetShard()] = max(last[m.GetShard()], m.GetCommit())
+		}
+	}
+	return last
+}
+
+// printReplicas prints a line for each shard: who leads it, and who is behind.
+func printReplicas(w io.Writer, members []*pb.Member) {
+	last, away := committed(members), ""
+	for _, m := range members {
+		if m.Shard == nil {
+			away += fmt.Sprintf(", process %d %s", m.GetProcess(), m.GetRole())
+		}
+	}
+	for _, no := range slices.Sorted(maps.Keys(last)) {
+		line, lead := "", "no leader"
+		for _, m := range members {
+			behind := last[no] - min(last[no], m.GetApplied())
+			switch {
+			case m.Shard == nil || m.GetShard() != no:
+			case m.GetRole() == "leader":
+				lead = fmt.Sprintf("led by process %d in term %d", m.GetProcess(), m.GetTerm())
+			case m.GetRole() == "follower":
+				line += fmt.Sprintf(", process %d %d entries behind", m.GetProcess(), behind)
+			default:
+				line += fmt.Sprintf(", process %d %s, %d entries behind", m.GetProcess(), m.GetRole(), behind)
+			}
+		}
+		fmt.Fprintf(w, "replicas of shard %d\t%s%s%s\n", no, lead, line, away)
+	}
+}
+
 func printMembers(w io.Writer, r *pb.MembersResponse) {
+	last := committed(r.GetMembers())
 	fmt.Fprintln(w, "process\tshard\trole\treplica\tterm\tapplied\tbehind\tlog bytes\tnote")
 	for _, m := range r.GetMembers() {
 		note := m.GetNote()
@@ -76,6 +116,6 @@ func printMembers(w io.Writer, r *pb.MembersResponse) {
 			continue
 		}
 		fmt.Fprintf(w, "%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", m.GetProcess(), m.GetShard(), m.GetRole(), m.GetReplica(), m.GetTerm(), m.GetApplied(),
-			m.GetCommit()-min(m.GetCommit(), m.GetApplied()), m.GetLogBytes(), note)
+			last[m.GetShard()]-min(last[m.GetShard()], m.GetApplied()), m.GetLogBytes(), note)
 	}
 }

@@ -97,6 +97,10 @@ func newTop(a *app) *cobra.Command {
 func printTopOperations(w io.Writer, res *pb.TopResponse) error {
 	fmt.Fprintf(w, "%s, %v\n", res.GetEnd().AsTime().Format(time.RFC3339), res.GetInterval().AsDuration().Round(time.Millisecond))
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	printReplicas(t, res.GetMembers())
+	if err := t.Flush(); err != nil {
+		return err
+	}
 	fmt.Fprintln(t, "CALLS\tOK\tERRORS\tRATE\tMEAN\tP99\tSHARE\tKIND\tGRAPH\tFINGERPRINT\tOPERATION")
 	for _, o := range res.GetOperations() {
 		fmt.Fprintf(t, "%d\t%d\t%d\t%.1f/s\t%v\t%v\t%.1f%%\t%s\t%s\t%s\t%s\n", o.GetCalls(), o.GetCalls()-o.GetErrors(), o.GetErrors(), o.GetRate(),

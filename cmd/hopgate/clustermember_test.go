@@ -65,8 +65,16 @@ func TestClusterLostDisk(t *testing.T) {
 	require.NotZero(t, member("replace", "7").code)
 	require.NotZero(t, member("transfer", "0", "x").code)
 
+	for _, args := range [][]string{{"stats"}, {"top", "-n", "1", "--interval", "100ms"}} {
+		o := run(t, []string{"GRAPHCTL_ADDRESS=" + gs[0].grpc}, "graphctl", args...)
+		require.Zero(t, o.code, o.err)
+		require.Regexp(t, `replicas of shard 0 +led by process 1 in term \d+, process 0 \d+ entries behind, process 2 \d+ entries behind\n`, o.out)
+	}
+
 	ss[0].kill(syscall.SIGKILL)
 	listed("unreachable", 1)
+	o = run(t, []string{"GRAPHCTL_ADDRESS=" + gs[0].grpc}, "graphctl", "top", "-n", "1", "--interval", "100ms")
+	require.Contains(t, o.out, ", process 0 unreachable\n", o.err)
 	progress(20)
 	end()
 	got, err := ask(gs[0].http, "MATCH (a:A)-[:R]->(b:B) RETURN count(DISTINCT a) >= "+strconv.FormatInt(acknowledged.Load(), 10))

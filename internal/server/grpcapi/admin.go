@@ -99,6 +99,9 @@ func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.Sta
 		}
 		out.Shards = append(out.Shards, p)
 	}
+	if out.Members, err = s.replicas(ctx); err != nil {
+		return nil, wire.GRPCError(err)
+	}
 	return out, nil
 }
 

@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"context"
+	"errors"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -30,7 +31,24 @@ func (s *adminService) Members(ctx context.Context, _ *pb.MembersRequest) (*pb.M
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
-	out := &pb.MembersResponse{}
+	return &pb.MembersResponse{Members: membersProto(all)}, nil
+}
+
+// replicas returns the members of a cluster with replicas, and none of another server.
+func (s *adminService) replicas(ctx context.Context) ([]*pb.Member, error) {
+	m, ok := s.store.(shard.Members)
+	if !ok {
+		return nil, nil
+	}
+	all, err := m.Members(ctx)
+	if failure := (*graph.Error)(nil); errors.As(err, &failure) && failure.Detail == "NoReplicas" {
+		return nil, nil
+	}
+	return membersProto(all), err
+}
+
+func membersProto(all []shard.Member) []*pb.Member {
+	var out []*pb.Member
 	for i := range all {
 		r := &all[i]
 		member := &pb.Member{
@@ -40,9 +58,9 @@ func (s *adminService) Members(ctx context.Context, _ *pb.MembersRequest) (*pb.M
 		if r.Shard >= 0 {
 			member.Shard = new(uint32(r.Shard))
 		}
-		out.Members = append(out.Members, member)
+		out = append(out, member)
 	}
-	return out, nil
+	return out
 }
 
 // ReplaceMember implements the call.

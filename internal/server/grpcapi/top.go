@@ -9,8 +9,8 @@ import (
 )
 
 // topProto converts the counts of an interval.
-func topProto(i *request.Interval) *pb.TopResponse {
-	out := &pb.TopResponse{End: timestamppb.New(i.End), Interval: durationpb.New(i.Length)}
+func topProto(i *request.Interval, members []*pb.Member) *pb.TopResponse {
+	out := &pb.TopResponse{End: timestamppb.New(i.End), Interval: durationpb.New(i.Length), Members: members}
 	for _, o := range i.Operations {
 		out.Operations = append(out.Operations, &pb.Operation{
 			Kind: o.Kind, Graph: o.Graph, Fingerprint: o.Fingerprint, Text: o.Text, Calls: o.Calls, Errors: o.Errors, Rows: uint64(o.Rows),

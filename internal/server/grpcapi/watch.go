@@ -48,7 +48,11 @@ func (s *adminService) Top(req *pb.TopRequest, stream grpc.ServerStreamingServer
 			if first && len(res.Operations) == 0 && past != nil {
 				res = past
 			}
-			if err := stream.Send(topProto(res)); err != nil {
+			members, err := s.replicas(stream.Context())
+			if err != nil {
+				return wire.GRPCError(err)
+			}
+			if err := stream.Send(topProto(res, members)); err != nil {
 				return err
 			}
 		case <-stream.Context().Done():

@@ -903,7 +903,9 @@ type StatsResponse struct {
 	// Estimated number of distinct values in each index.
 	Distinct []*NameCount `protobuf:"bytes,7,rep,name=distinct,proto3" json:"distinct,omitempty"`
 	// The number of vertices of each label, and of edges of each type, that have each property.
-	Properties    []*PropertyCount `protobuf:"bytes,8,rep,name=properties,proto3" json:"properties,omitempty"`
+	Properties []*PropertyCount `protobuf:"bytes,8,rep,name=properties,proto3" json:"properties,omitempty"`
+	// The replicas of all shards by process and shard, in a cluster with replicas.
+	Members       []*Member `protobuf:"bytes,9,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -990,6 +992,13 @@ func (x *StatsResponse) GetDistinct() []*NameCount {
 func (x *StatsResponse) GetProperties() []*PropertyCount {
 	if x != nil {
 		return x.Properties
+	}
+	return nil
+}
+
+func (x *StatsResponse) GetMembers() []*Member {
+	if x != nil {
+		return x.Members
 	}
 	return nil
 }
@@ -2209,7 +2218,9 @@ type TopResponse struct {
 	End      *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=end,proto3" json:"end,omitempty"`
 	Interval *durationpb.Duration   `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
 	// Sorted by total time, longest first.
-	Operations    []*Operation `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
+	Operations []*Operation `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
+	// The replicas of all shards by process and shard, in a cluster with replicas.
+	Members       []*Member `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2261,6 +2272,13 @@ func (x *TopResponse) GetInterval() *durationpb.Duration {
 func (x *TopResponse) GetOperations() []*Operation {
 	if x != nil {
 		return x.Operations
+	}
+	return nil
+}
+
+func (x *TopResponse) GetMembers() []*Member {
+	if x != nil {
+		return x.Members
 	}
 	return nil
 }
@@ -3777,7 +3795,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x06hnsw_m\x18\x04 \x01(\rR\x05hnswM\x120\n" +
 	"\x14hnsw_ef_construction\x18\x05 \x01(\rR\x12hnswEfConstruction\"$\n" +
 	"\fStatsRequest\x12\x14\n" +
-	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xfb\x02\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xa9\x03\n" +
 	"\rStatsResponse\x12\x1a\n" +
 	"\bvertices\x18\x01 \x01(\x04R\bvertices\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\x04R\x05edges\x12-\n" +
@@ -3789,7 +3807,8 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\bdistinct\x18\a \x03(\v2\x15.hopgate.v1.NameCountR\bdistinct\x129\n" +
 	"\n" +
 	"properties\x18\b \x03(\v2\x19.hopgate.v1.PropertyCountR\n" +
-	"properties\"t\n" +
+	"properties\x12,\n" +
+	"\amembers\x18\t \x03(\v2\x12.hopgate.v1.MemberR\amembers\"t\n" +
 	"\rPropertyCount\x12\x14\n" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x1b\n" +
 	"\tedge_type\x18\x02 \x01(\tR\bedgeType\x12\x1a\n" +
@@ -3879,13 +3898,14 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"C\n" +
 	"\n" +
 	"TopRequest\x125\n" +
-	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\xa9\x01\n" +
+	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\xd7\x01\n" +
 	"\vTopResponse\x12,\n" +
 	"\x03end\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x125\n" +
 	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x125\n" +
 	"\n" +
 	"operations\x18\x03 \x03(\v2\x15.hopgate.v1.OperationR\n" +
-	"operations\"\xb3\x02\n" +
+	"operations\x12,\n" +
+	"\amembers\x18\x04 \x03(\v2\x12.hopgate.v1.MemberR\amembers\"\xb3\x02\n" +
 	"\tOperation\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05graph\x18\x02 \x01(\tR\x05graph\x12 \n" +
@@ -4092,78 +4112,80 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	16, // 9: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
 	9,  // 10: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
 	15, // 11: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
-	18, // 12: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
-	19, // 13: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
-	22, // 14: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	55, // 15: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	56, // 16: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
-	27, // 17: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	55, // 18: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	56, // 19: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	57, // 20: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	56, // 21: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	55, // 22: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
-	55, // 23: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
-	31, // 24: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
-	55, // 25: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
-	56, // 26: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	55, // 27: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	56, // 28: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
-	35, // 29: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
-	56, // 30: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	56, // 31: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	56, // 32: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	55, // 33: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	56, // 34: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
-	38, // 35: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	56, // 36: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
-	38, // 37: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
-	45, // 38: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	46, // 39: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	47, // 40: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	49, // 41: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	50, // 42: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	52, // 43: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	54, // 44: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	53, // 45: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	55, // 46: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	7,  // 47: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	13, // 48: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	20, // 49: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	23, // 50: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	25, // 51: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	28, // 52: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	29, // 53: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
-	43, // 54: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	48, // 55: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	33, // 56: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	36, // 57: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	39, // 58: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	41, // 59: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	0,  // 60: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
-	3,  // 61: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
-	5,  // 62: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
-	8,  // 63: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	14, // 64: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	21, // 65: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	24, // 66: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	26, // 67: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	32, // 68: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	30, // 69: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
-	44, // 70: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	51, // 71: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	34, // 72: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	37, // 73: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	40, // 74: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	42, // 75: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	1,  // 76: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
-	4,  // 77: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
-	6,  // 78: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
-	63, // [63:79] is the sub-list for method output_type
-	47, // [47:63] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	2,  // 12: hopgate.v1.StatsResponse.members:type_name -> hopgate.v1.Member
+	18, // 13: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
+	19, // 14: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
+	22, // 15: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
+	55, // 16: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	56, // 17: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	27, // 18: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
+	55, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	56, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	57, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	56, // 22: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	55, // 23: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
+	55, // 24: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
+	31, // 25: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
+	55, // 26: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
+	56, // 27: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	55, // 28: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	56, // 29: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	35, // 30: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
+	2,  // 31: hopgate.v1.TopResponse.members:type_name -> hopgate.v1.Member
+	56, // 32: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	56, // 33: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	56, // 34: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	55, // 35: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	56, // 36: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	38, // 37: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
+	56, // 38: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	38, // 39: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
+	45, // 40: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	46, // 41: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	47, // 42: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	49, // 43: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	50, // 44: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	52, // 45: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	54, // 46: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	53, // 47: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	55, // 48: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	7,  // 49: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	13, // 50: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	20, // 51: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	23, // 52: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	25, // 53: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	28, // 54: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	29, // 55: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
+	43, // 56: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	48, // 57: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	33, // 58: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	36, // 59: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	39, // 60: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	41, // 61: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	0,  // 62: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
+	3,  // 63: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
+	5,  // 64: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
+	8,  // 65: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	14, // 66: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	21, // 67: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	24, // 68: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	26, // 69: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	32, // 70: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	30, // 71: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
+	44, // 72: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	51, // 73: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	34, // 74: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	37, // 75: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	40, // 76: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	42, // 77: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	1,  // 78: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
+	4,  // 79: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
+	6,  // 80: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
+	65, // [65:81] is the sub-list for method output_type
+	49, // [49:65] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
