@@ -81,3 +81,61 @@ func TestClusterLostDisk(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, got, "true")
 }
+
+// TestClusterRecover has two processes of three lose their data directories. hopgate recover makes the third the only member; the others
+// get new replicas, and then the third one may end.
+func TestClusterRecover(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	ss, gs := startClusterIn(t, dirs, 1, "--replication", "3")
+	g := gs[0]
+	for range 20 {
+		g.graphctl("query", "CREATE (:A)-[:R]->(:B)")
+	}
+	const left = 1
+	recovering := func(args ...string) outcome {
+		return run(t, nil, "hopgate", append([]string{"recover", "--data-dir", dirs[left]}, args...)...)
+	}
+	ready := func(s *process) {
+		require.Eventually(t, func() bool { _, err := get("http://" + s.admin + "/readyz"); return err == nil }, patience, 20*time.Millisecond)
+	}
+	for i := range ss {
+		ready(ss[i]) // so that the one that is left lacks no commit
+	}
+	o := recovering("--all", "--force")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.err, "in use by another process")
+	for i, s := range ss {
+		s.kill(syscall.SIGKILL)
+		if i != left {
+			require.NoError(t, os.RemoveAll(dirs[i]))
+		}
+	}
+	for _, args := range [][]string{{}, {"--all", "--group", "1"}, {"--group", "-2"}, {"--all"}} {
+		require.Equal(t, 2, recovering(args...).code, "%q", args)
+	}
+	o = recovering("--group", "1")
+	require.Contains(t, o.err, "nothing is changed without it")
+	require.Contains(t, o.out, "which a recovery removes: processes 0, 2")
+	for range 2 {
+		o = recovering("--all", "--force")
+		require.Zero(t, o.code, o.err)
+	}
+	require.Equal(t, 3, strings.Count(o.out, "is the only member already"), o.out)
+	require.Equal(t, 1, run(t, nil, "hopgate", "recover", "--data-dir", t.TempDir(), "--all").code)
+
+	for _, s := range ss {
+		s.start()
+	}
+	for _, lost := range []int{0, 2} {
+		require.Eventually(t, func() bool {
+			o := run(t, []string{"GRAPHCTL_ADDRESS=" + g.grpc}, "graphctl", "member", "replace", strconv.Itoa(lost))
+			return o.code == 0
+		}, patience, 100*time.Millisecond)
+		ready(ss[lost])
+	}
+	ready(ss[left])
+	g.graphctl("query", "CREATE (:A)-[:R]->(:B)")
+	ss[left].kill(syscall.SIGKILL)
+	require.Contains(t, g.graphctl("query", "CREATE (:A)-[:R]->(:B) WITH 1 AS one MATCH (a:A)-[:R]->(b:B) RETURN count(a) AS n", "-o", "csv"), "22")
+	require.Contains(t, g.graphctl("check"), "nothing is wrong")
+}

@@ -20,6 +20,7 @@ import (
 type Members struct {
 	conf *pb.ConfState
 	// stores are the log stores of the members that were added; those of the first members are not recorded here, see LogStore.Meet.
+	// Members that a recovery has removed stay here with no store, the zero one.
 	stores map[uint64]StoreID
 }
 
@@ -41,7 +42,18 @@ func (m *Members) Has(id uint64) bool {
 	return slices.Contains(m.conf.GetVoters(), id) || slices.Contains(m.conf.GetLearners(), id) || slices.Contains(m.conf.GetVotersOutgoing(), id)
 }
 
-// Store returns the log store of a member that was added.
+// Lost returns the ids of the members that a recovery has removed, in their order.
+func (m *Members) Lost() (ids []uint64) {
+	for id, s := range m.stores {
+		if s == (StoreID{}) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Store returns the log store of a member that was added, the zero one for a member that a recovery has removed.
 func (m *Members) Store(id uint64) (StoreID, bool) {
 	s, ok := m.stores[id]
 	return s, ok
@@ -106,12 +118,9 @@ type Change struct {
 	Remove  []uint64 // those that leave at the same time
 }
 
-// ErrChanging says that members cannot change now, as another change goes on, or may.
-var ErrChanging = errors.New("replica: another change of the members is not complete")
-
-// Change changes the members; done gets nil once this replica has the new ones, or an error.
-func (g *Group) Change(c Change, done func(error)) {
-	cc := &pb.ConfChangeV2{}
+// raft returns the change in raft's form; id names it.
+func (c *Change) raft(id []byte) *pb.ConfChangeV2 {
+	cc := &pb.ConfChangeV2{Context: id}
 	add := func(kind pb.ConfChangeType, id uint64) {
 		if id != 0 {
 			cc.Changes = append(cc.Changes, &pb.ConfChangeSingle{Type: kind.Enum(), NodeId: new(id)})
@@ -122,6 +131,17 @@ func (g *Group) Change(c Change, done func(error)) {
 	for _, id := range c.Remove {
 		add(pb.ConfChangeRemoveNode, id)
 	}
+	if c.Learner != 0 {
+		cc.Context = append(binary.AppendUvarint(cc.Context, c.Learner), c.Store[:]...)
+	}
+	return cc
+}
+
+// ErrChanging says that members cannot change now, as another change goes on, or may.
+var ErrChanging = errors.New("replica: another change of the members is not complete")
+
+// Change changes the members; done gets nil once this replica has the new ones, or an error.
+func (g *Group) Change(c Change, done func(error)) {
 	switch {
 	case g.fault != nil:
 		done(g.fault)
@@ -134,11 +154,7 @@ func (g *Group) Change(c Change, done func(error)) {
 		return
 	}
 	g.number++
-	cc.Context = g.readContext(g.number)
-	if c.Learner != 0 {
-		cc.Context = append(binary.AppendUvarint(cc.Context, c.Learner), c.Store[:]...)
-	}
-	data, err := proto.Marshal(cc)
+	data, err := proto.Marshal(c.raft(g.readContext(g.number)))
 	if err != nil {
 		done(err)
 		return
@@ -164,6 +180,9 @@ func (g *Group) Change(c Change, done func(error)) {
 	}
 }
 
+// changeID is the size in bytes of the name of a change, with which the context of its entry begins. The log stores of new members follow.
+const changeID = 16
+
 // changed applies an entry that changes the members.
 func (g *Group) changed(e *pb.Entry) error {
 	cc := &pb.ConfChangeV2{}
@@ -172,9 +191,9 @@ func (g *Group) changed(e *pb.Entry) error {
 	}
 	next := &Members{conf: g.node.ApplyConfChange(cc), stores: maps.Clone(g.members.stores)}
 	var id []byte
-	if len(cc.GetContext()) >= 16 { // raft itself ends a joint change
-		id = cc.GetContext()[:16]
-		added, err := readStores(cc.GetContext()[16:])
+	if len(cc.GetContext()) >= changeID { // raft itself ends a joint change
+		id = cc.GetContext()[:changeID]
+		added, err := readStores(cc.GetContext()[changeID:])
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", e.GetIndex(), err)
 		}
@@ -183,7 +202,7 @@ func (g *Group) changed(e *pb.Entry) error {
 		}
 		maps.Copy(next.stores, added)
 	}
-	maps.DeleteFunc(next.stores, func(id uint64, _ StoreID) bool { return !next.Has(id) })
+	maps.DeleteFunc(next.stores, func(id uint64, s StoreID) bool { return !next.Has(id) && s != (StoreID{}) })
 	g.members = next
 	g.log.changes = append(g.log.changes, membersAt{e.GetIndex(), next})
 	if p := g.changing; p != nil && bytes.Equal(id, g.readContext(p.number)) {

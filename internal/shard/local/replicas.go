@@ -162,32 +162,45 @@ func (r *Replicas) openLog(no int) (*replica.Log, error) {
 
 // checkLayout compares the layout with that which the directory was made with.
 func (r *Replicas) checkLayout() error {
-	fs, name := r.opts.FS, r.opts.FS.PathJoin(r.opts.Dir, replicasDir, layoutName)
 	now := layoutRecord{r.layout, r.process}
-	f, err := fs.Open(name)
-	if isNotExist(err) {
+	was, ok, err := readLayout(&r.opts)
+	if err != nil {
+		return err
+	}
+	if !ok {
 		b, err := json.Marshal(now)
 		if err != nil {
 			return err
 		}
-		return writeWhole(fs, name, append(b, '\n'))
-	}
-	if err != nil {
-		return err
-	}
-	b, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	var was layoutRecord
-	if err := json.Unmarshal(b, &was); err != nil {
-		return graph.CorruptError("read "+name, err)
+		return writeWhole(r.opts.FS, layoutPath(&r.opts), append(b, '\n'))
 	}
 	if was != now {
 		return fmt.Errorf("%s belongs to process %d of %d, with %d shards of %d replicas; this is process %d of %d, with %d shards of %d replicas",
 			r.opts.Dir, was.Process, was.Processes, was.Shards, was.Replicas, now.Process, now.Processes, now.Shards, now.Replicas)
 	}
 	return nil
+}
+
+func layoutPath(opts *Options) string { return opts.FS.PathJoin(opts.Dir, replicasDir, layoutName) }
+
+// readLayout reads the layout that a directory was made with; ok is false if it has none.
+func readLayout(opts *Options) (was layoutRecord, ok bool, err error) {
+	name := layoutPath(opts)
+	f, err := opts.FS.Open(name)
+	if isNotExist(err) {
+		return was, false, nil
+	}
+	if err != nil {
+		return was, false, err
+	}
+	b, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return was, false, fmt.Errorf("read %s: %w", name, err)
+	}
+	if err := json.Unmarshal(b, &was); err != nil {
+		return was, false, graph.CorruptError("read "+name, err)
+	}
+	return was, true, nil
 }
 
 // writeWhole makes a file of bytes, durably and at once.
@@ -295,6 +308,91 @@ func (r *Replicas) Close() error {
 	}
 	r.shared.Close()
 	return errors.Join(append(errs, r.lock.Close())...)
+}
+
+// Recovered is what Recover finds in a data directory, or makes of it.
+type Recovered struct {
+	Shard   int
+	Process int   // whose directory it is
+	Lost    []int // the processes whose replicas are removed
+	*replica.Recovery
+}
+
+// Recover makes the replicas in a data directory that no process has open the only members of their groups: that of a shard, or all for -1;
+// see replica.Recovery. Without force it only says what it would do. An error changes nothing, but that of a disk may leave some
+// shards recovered and others not; each shard is recovered at once, and Recover can be repeated.
+func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
+	opts.EnsureDefaults()
+	was, ok, err := readLayout(&opts)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, invalid("%s holds no replicas", opts.Dir)
+	}
+	r := &Replicas{layout: was.Layout, process: was.Process, opts: opts}
+	lock, err := lockDir(&opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	// Opening the log of a directory without one would make an empty log.
+	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, logName)); err != nil {
+		return nil, fmt.Errorf("the log of the replicas: %w", err)
+	}
+	if r.log, err = openLog(&opts, nil, nil); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.log.close()) }()
+	for shard := range was.Shards {
+		if no >= 0 && no != shard || !slices.Contains(was.Keepers(shard), was.Process) {
+			continue
+		}
+		found, err := r.planRecovery(shard)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found)
+	}
+	if len(out) == 0 {
+		return nil, invalid("%s is that of process %d, which keeps no replica of shard %d", opts.Dir, was.Process, no)
+	}
+	for i := range out {
+		if !force {
+			break
+		}
+		if err := out[i].Commit(); err != nil {
+			return out[:i], fmt.Errorf("recover shard %d: %w", out[i].Shard, err)
+		}
+	}
+	return out, nil
+}
+
+// planRecovery reads the log of a shard's replica.
+func (r *Replicas) planRecovery(no int) (out Recovered, err error) {
+	l, err := r.openLog(no)
+	if err != nil {
+		return out, err
+	}
+	o := r.opts
+	o.Dir, o.Replica = r.dir(no), r.log.describe(l)
+	// A seed that has arrived replaces the state, as when the replica opens; otherwise it would cut off what the recovery appends.
+	if err := replica.InstallSeed(o.FS, o.Dir, l); err != nil {
+		return out, fmt.Errorf("seed shard %d: %w", no, err)
+	}
+	if err := checkReplica(&o); err != nil {
+		return out, err
+	}
+	out = Recovered{Shard: no, Process: r.process}
+	if out.Recovery, err = replica.PlanRecovery(l, members(r.layout, no)); err != nil {
+		return out, err
+	}
+	for _, id := range out.Former {
+		if p := r.layout.Process(id); p != r.process && !slices.Contains(out.Lost, p) {
+			out.Lost = append(out.Lost, p)
+		}
+	}
+	return out, nil
 }
 
 // openLeading opens graphs all of whose shards peers keep.

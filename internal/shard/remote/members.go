@@ -102,6 +102,9 @@ func (r *receiver) Identify(_ context.Context, q *pb.IdentifyRequest) (*pb.Ident
 	if !ok {
 		return nil, toStatus(replica.ErrStopped)
 	}
+	if s.Applied < s.Commit { // the members are not known before that
+		return nil, toStatus(unavailable("Opening", fmt.Sprintf("the replica of shard %d has applied %d of %d log entries", q.GetGroup(), s.Applied, s.Commit), nil))
+	}
 	out := &pb.IdentifyResponse{Replica: replicaOf(r.layout, s.Members, int(q.GetProcess()))}
 	store, ok, err := r.host.Known(q.GetGroup(), out.GetReplica())
 	if ok {
@@ -110,9 +113,9 @@ func (r *receiver) Identify(_ context.Context, q *pb.IdentifyRequest) (*pb.Ident
 	return out, toStatus(err)
 }
 
-// replicaOf returns the last id of a process's replicas among members, 0 if there is none.
+// replicaOf returns the last id of a process's replicas among members, and those that a recovery has removed, 0 if there is none.
 func replicaOf(l shard.Layout, m *replica.Members, process int) (id uint64) {
-	for _, member := range append(m.Voters(), m.Learners()...) {
+	for _, member := range slices.Concat(m.Voters(), m.Learners(), m.Lost()) {
 		if l.Process(member) == process {
 			id = max(id, member)
 		}
@@ -200,6 +203,8 @@ func (m *members) Replace(ctx context.Context, r *pb.ReplaceRequest) (*pb.Replac
 			return nil, toStatus(err)
 		}
 		switch {
+		case ok && known == (replica.StoreID{}) && running(a, r.GetGroup(), id):
+			return nil, toStatus(invalidMember("process %d runs with a directory from before hopgate recover: start it with an empty one", process))
 		case id == 0, ok && known != store:
 			err = host.Change(ctx, r.GetGroup(), replica.Change{Learner: max(id+uint64(m.p.layout.Processes), uint64(process)+1), Store: store})
 		case slices.Contains(s.Members.Learners(), id):
@@ -216,6 +221,11 @@ func (m *members) Replace(ctx context.Context, r *pb.ReplaceRequest) (*pb.Replac
 			return nil, toStatus(ctx.Err())
 		}
 	}
+}
+
+// running reports whether a process has a log of a replica.
+func running(a *pb.MembersResponse, group uint32, id uint64) bool {
+	return slices.ContainsFunc(a.GetMembers(), func(m *pb.MemberState) bool { return m.GetGroup() == group && m.GetReplica() == id && m.GetTerm() > 0 })
 }
 
 // promote makes a learner vote once it follows, in place of the other replicas of its process.
