@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/backup"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -66,12 +69,16 @@ or azblob://container/folder. The backup copies only files that DEST lacks.`,
 
 func newRestore(a *app) *cobra.Command {
 	var dir, id string
-	shard := -1
+	only := -1
+	var to member
 	cmd := &cobra.Command{
 		Use:   "restore SRC --data-dir DIR",
 		Short: "Create a data directory from a backup",
 		Long: `Create a data directory for hopgate serve from a backup, or, with --shard N, one for hopgate shard --shard-ordinal N. All
-shards of a cluster need the same backup, which may be of a cluster or of one server.`,
+shards of a cluster need the same backup, which may be of a cluster or of one server.
+
+--replicas, --processes and --process create the directory of a process of a cluster with replicas. Restore all processes
+from the same backup before the first one starts, and never one alone: graphctl member replace gives that one its state.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dir == "" {
@@ -89,8 +96,22 @@ shards of a cluster need the same backup, which may be of a cluster or of one se
 				return err
 			}
 			var finish func(dir string) error
-			if cmd.Flags().Changed("shard") {
-				if m, err = m.Only(storage.Dir("", shard)); err != nil {
+			switch {
+			case to.replicas > 0 && cmd.Flags().Changed("shard"):
+				return usagef("--shard and --replicas: choose one; a process with replicas keeps several shards")
+			case to.replicas > 0:
+				layout, err := to.layout(m)
+				if err != nil {
+					return err
+				}
+				m = to.files(m, layout)
+				finish = func(dir string) error {
+					return local.SeedReplicas(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}, layout, to.process, m.ID)
+				}
+			case to != member{}:
+				return usagef("--processes, --process and --shards go with --replicas")
+			case cmd.Flags().Changed("shard"):
+				if m, err = m.Only(storage.Dir("", only)); err != nil {
 					return err
 				}
 				finish = func(dir string) error { return local.Spread(dir, m.ID) }
@@ -105,8 +126,51 @@ shards of a cluster need the same backup, which may be of a cluster or of one se
 	f := cmd.Flags()
 	f.StringVar(&dir, "data-dir", "", "the data directory to create; it must be empty")
 	f.StringVar(&id, "backup", "", "the backup to restore (default: the newest)")
-	f.IntVar(&shard, "shard", shard, "restore only the shards with this number, for a process of a cluster")
+	f.IntVar(&only, "shard", only, "restore only the shards with this number, for a process of a cluster without replicas")
+	f.IntVar(&to.replicas, "replicas", 0, "how many processes keep each shard: 3, 5 or 7")
+	f.IntVar(&to.processes, "processes", 0, "how many processes the cluster has")
+	f.IntVar(&to.process, "process", 0, "the process that the directory is for, from 0, in the order of the addresses")
+	f.IntVar(&to.shards, "shards", 0, "how many shards the cluster has (default: as many as the backup)")
 	return cmd
+}
+
+// member is a process of a cluster with replicas.
+type member struct{ replicas, processes, process, shards int }
+
+// layout returns the layout of the cluster that a backup is restored to.
+func (t *member) layout(m *backup.Manifest) (l shard.Layout, err error) {
+	l = shard.Layout{Processes: t.processes, Shards: t.shards, Replicas: t.replicas}
+	if l.Shards == 0 {
+		l.Shards = m.Shards()
+	}
+	switch {
+	case l.Replicas < 3 || l.Replicas > 7 || l.Replicas%2 == 0:
+		return l, usagef("--replicas: must be 3, 5 or 7, is %d", l.Replicas)
+	case l.Processes < l.Replicas:
+		return l, usagef("--processes: %d replicas need as many processes, and it is %d", l.Replicas, l.Processes)
+	case t.process < 0 || t.process >= l.Processes:
+		return l, usagef("--process: must be from 0 to %d, is %d", l.Processes-1, t.process)
+	case l.Shards < m.Shards():
+		return l, usagef("--shards: the graphs of the backup have %d shards, and it is %d", m.Shards(), l.Shards)
+	case l.Shards > storage.MaxShards:
+		return l, usagef("--shards: must be at most %d, is %d", storage.MaxShards, l.Shards)
+	}
+	return l, nil
+}
+
+// files returns the files of a backup that the process needs, in the directories of its replicas.
+func (t *member) files(m *backup.Manifest, l shard.Layout) *backup.Manifest {
+	out := *m
+	out.Files = nil
+	for no := range l.Shards {
+		if !slices.Contains(l.Keepers(no), t.process) {
+			continue
+		}
+		if only, err := m.Only(storage.Dir("", no)); err == nil { // graphs may have fewer shards than the cluster
+			out.Files = append(out.Files, only.Below(local.ReplicaDir(no)).Files...)
+		}
+	}
+	return &out
 }
 
 // deadline applies --timeout to a command that does not dial.

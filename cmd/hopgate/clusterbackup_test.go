@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -97,6 +98,7 @@ func clusterBackup(t *testing.T, replication string) {
 		return gs[0]
 	}
 	want := holds(restore(dest), second)
+	require.Equal(t, want, holds(restoreReplicas(t, dest), second))
 
 	back := filepath.Join(t.TempDir(), "back")
 	o := run(t, nil, "graphctl", "restore", dest, "--data-dir", back)
@@ -109,6 +111,35 @@ func clusterBackup(t *testing.T, replication string) {
 	s.graphctl("backup", other)
 	require.Zero(t, s.stop(syscall.SIGTERM))
 	require.Equal(t, want, holds(restore(other), second))
+}
+
+// restoreReplicas restores a backup to two of three processes with replicas. The third one begins empty, waits until it is replaced, and
+// then makes a majority with one of the others.
+func restoreReplicas(t *testing.T, dest string) *process {
+	dirs := []string{filepath.Join(t.TempDir(), "0"), filepath.Join(t.TempDir(), "1"), filepath.Join(t.TempDir(), "2")}
+	restore := func(process int, args ...string) outcome {
+		return run(t, nil, "graphctl", append([]string{"restore", dest, "--data-dir", dirs[process], "--replicas", "3", "--processes", "3", "--process", strconv.Itoa(process)}, args...)...)
+	}
+	require.Contains(t, restore(0, "--shards", "2").err, "the graphs of the backup have 3 shards")
+	require.Contains(t, restore(0, "--replicas", "4").err, "must be 3, 5 or 7")
+	require.Contains(t, restore(0, "--process", "3").err, "must be from 0 to 2")
+	require.Contains(t, restore(0, "--processes", "2").err, "need as many processes")
+	require.Contains(t, restore(0, "--shard", "1").err, "choose one")
+	for process := range 2 {
+		o := restore(process)
+		require.Zero(t, o.code, o.err)
+	}
+	require.Contains(t, restore(0).err, "is not empty")
+	ss, gs := startClusterIn(t, dirs, 1, "--replication", "3")
+	g := gs[0]
+	require.Eventually(t, func() bool { return strings.Count(g.graphctl("member", "list"), "waiting") == 3 }, patience, 20*time.Millisecond)
+	g.graphctl("query", "CREATE (:Restored)")
+	g.graphctl("member", "replace", "2")
+	require.Eventually(t, func() bool { _, err := get("http://" + ss[2].admin + "/readyz"); return err == nil }, patience, 20*time.Millisecond)
+	require.Contains(t, g.graphctl("check"), "nothing is wrong")
+	ss[0].kill(syscall.SIGKILL)
+	require.Contains(t, g.graphctl("query", "-o", "csv", "MATCH (r:Restored) DELETE r RETURN count(*) AS n"), "1")
+	return g
 }
 
 // A gateway exports what a server of one process would.

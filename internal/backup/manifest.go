@@ -45,6 +45,29 @@ func (m *Manifest) Bytes() (n int64) {
 	return n
 }
 
+// Shards returns how many shards the graphs have, by the names of their directories.
+func (m *Manifest) Shards() (n int) {
+	for _, f := range m.Files {
+		var no int
+		if parts := strings.Split(f.Path, "/"); len(parts) > 3 {
+			if _, err := fmt.Sscanf(parts[2], "shard-%04d", &no); err == nil {
+				n = max(n, no+1)
+			}
+		}
+	}
+	return n
+}
+
+// Below returns a manifest with all files below a directory.
+func (m *Manifest) Below(dir string) *Manifest {
+	out := *m
+	out.Files = slices.Clone(m.Files)
+	for i := range out.Files {
+		out.Files[i].Path = path.Join(dir, out.Files[i].Path)
+	}
+	return &out
+}
+
 // Only returns a manifest with only the files of one shard (by the name of its directory) in each graph, and the files beside the shards.
 func (m *Manifest) Only(name string) (*Manifest, error) {
 	has := map[string]bool{}

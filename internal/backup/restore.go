@@ -12,6 +12,9 @@ import (
 // partial is the directory in which Restore builds a store, so that an interrupted one cannot be mistaken for a store.
 const partial = "restore.partial"
 
+// restored is what a restore moves to the data directory; finish makes all but the files of the backup.
+var restored = []string{"graphs", "replicas", "log"}
+
 // Restore writes the files of a backup to a data directory, which must be empty or missing. format is the layout that this program
 // supports. Restore verifies all files before it writes the first, and again while it writes. finish, if not nil, is called with the
 // directory of the files before they move to their place.
@@ -26,10 +29,14 @@ func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int,
 		return err
 	}
 	partial := filepath.Join(dir, partial)
-	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "graphs")), os.RemoveAll(partial)); err != nil {
+	errs := []error{os.RemoveAll(partial)}
+	for _, name := range restored {
+		errs = append(errs, os.RemoveAll(filepath.Join(dir, name)))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(partial, "graphs"), 0o755); err != nil {
+	if err := os.MkdirAll(partial, 0o755); err != nil {
 		return err
 	}
 	// The marker must be durable before any file that could be mistaken for a store.
@@ -43,8 +50,10 @@ func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int,
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(partial))
 	}
-	if err := os.Rename(filepath.Join(partial, "graphs"), filepath.Join(dir, "graphs")); err != nil {
-		return err
+	for _, name := range restored {
+		if err := os.Rename(filepath.Join(partial, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
 	if err := syncFile(dir); err != nil {
 		return err
@@ -63,7 +72,7 @@ func empty(dir string) error {
 	}
 	interrupted := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == partial })
 	for _, e := range entries {
-		if !interrupted || e.Name() != partial && e.Name() != "graphs" {
+		if !interrupted || e.Name() != partial && !slices.Contains(restored, e.Name()) {
 			return fmt.Errorf("the directory %s is not empty: it holds %s", dir, e.Name())
 		}
 	}
@@ -72,7 +81,7 @@ func empty(dir string) error {
 
 // fill writes all files below a directory.
 func (r *Repo) fill(ctx context.Context, m *Manifest, dir string, progress func(bytes int64)) error {
-	dirs := map[string]bool{filepath.Join(dir, "graphs"): true, dir: true}
+	dirs := map[string]bool{dir: true}
 	for _, f := range m.Files {
 		at := filepath.Join(dir, filepath.FromSlash(f.Path))
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {

@@ -333,6 +333,18 @@ func (l *Log) Reset(hard *pb.HardState, index, term uint64, members *Members) er
 	return nil
 }
 
+// Begin makes an empty log begin after entry 1 of term 1, for a replica whose state does not come from a log, such as that of a backup.
+// All members of the group begin with this state; one without it is behind, and is seeded. Durable on return.
+func (l *Log) Begin() error {
+	if l.hard != nil || l.last != 0 {
+		return fmt.Errorf("replica: the log of replica %d of group %d is not empty", l.replica, l.group)
+	}
+	return l.Reset(&pb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(BeginIndex))}, BeginIndex, 1, nil)
+}
+
+// BeginIndex is the index after which a log begins that Begin has begun.
+const BeginIndex = 1
+
 // Replica returns the id of the replica that has the log.
 func (l *Log) Replica() uint64 { return l.replica }
 

@@ -41,6 +41,7 @@ type LogStoreOptions struct {
 	Dir           string
 	FS            vfs.FS       // default vfs.Default
 	MemtableBytes uint64       // default 64 MiB: most entries are compacted away before a flush
+	ID            StoreID      // of a new store; default random
 	Logger        *slog.Logger // default slog.Default()
 }
 
@@ -90,14 +91,14 @@ func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 		}
 		return nil, fmt.Errorf("open the log store %s: %w", o.Dir, err)
 	}
-	if err := s.identify(); err != nil {
+	if err := s.identify(o.ID); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// identify reads the store's ID, or assigns one.
-func (s *LogStore) identify() error {
+// identify reads the store's ID, or assigns one: a random one for the zero id.
+func (s *LogStore) identify(id StoreID) error {
 	key := []byte{storeSpace}
 	payload, ok, err := s.get(key)
 	if err != nil {
@@ -109,8 +110,10 @@ func (s *LogStore) identify() error {
 		}
 		return nil
 	}
-	if _, err := rand.Read(s.id[:]); err != nil {
-		return err
+	if s.id = id; id == (StoreID{}) {
+		if _, err := rand.Read(s.id[:]); err != nil {
+			return err
+		}
 	}
 	b := s.db.NewBatch()
 	if err := put(b, key, func(dst []byte) []byte { return append(dst, s.id[:]...) }); err != nil {

@@ -58,6 +58,23 @@ func (p *Part) Durable() (index uint64, ok bool, err error) {
 	return index, ok, nil
 }
 
+// Restart makes the part, which comes from elsewhere, such as a backup, the state after the log entry with an index, without a writer:
+// the epochs of the writers that it had mean nothing in its new place.
+func (p *Part) Restart(ctx context.Context, index uint64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.values = kv.ValuesNumber{}
+	p.s.disk.values.Number(p.values)
+	if err := p.s.put(func(b *pebble.Batch) error { return setVersion(b, 0, p.version) }); err != nil {
+		return err
+	}
+	p.move(0, p.version)
+	return p.StartAt(ctx, index)
+}
+
+// Catalog reads the catalog of the graph, of its first shard.
+func (p *Part) Catalog() (*Catalog, error) { return OpenCatalog(p.s) }
+
 // StartAt makes the part durable as it is, as the state before the log entry that follows an index. It is for a part that the log does
 // not make, or not before that entry.
 func (p *Part) StartAt(ctx context.Context, index uint64) error {

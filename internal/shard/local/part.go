@@ -120,8 +120,9 @@ func (s *Parts) start(member uint64, members []uint64) error {
 
 // Spread makes graphs in a directory, which are whole or were copied of a cluster, parts of graphs that are spread over
 // processes. id names the state that they were copied of: only shards of one state go together.
-func Spread(dir, id string) error {
-	fs := vfs.Default
+func Spread(dir, id string) error { return spread(vfs.Default, dir, id) }
+
+func spread(fs vfs.FS, dir, id string) error {
 	names, err := fs.List(fs.PathJoin(dir, "graphs"))
 	if err != nil {
 		return fmt.Errorf("list graphs: %w", err)

@@ -99,7 +99,7 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 	if len(graphs) > 0 {
 		return nil, fmt.Errorf("%s holds graphs without replicas, such as %s: they do not become replicas", opts.Dir, graphs[0])
 	}
-	if err := r.checkLayout(); err != nil {
+	if err := errors.Join(checkRestored(&opts), r.checkLayout()); err != nil {
 		return nil, err
 	}
 	if err := dropCheckpoints(opts.FS, opts.Dir); err != nil {
@@ -135,8 +135,11 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 
 // dir is the directory of the shards with a number.
 func (r *Replicas) dir(no int) string {
-	return r.opts.FS.PathJoin(r.opts.Dir, replicasDir, fmt.Sprintf("%04d", no))
+	return r.opts.FS.PathJoin(r.opts.Dir, ReplicaDir(no))
 }
+
+// ReplicaDir is the directory, within the data directory, of the shards with a number.
+func ReplicaDir(no int) string { return fmt.Sprintf("%s/%04d", replicasDir, no) }
 
 // open opens the shards with a number, whose log is l, after it has installed a seed that is prepared.
 func (r *Replicas) open(no int, l *replica.Log) (*Parts, error) {
@@ -336,6 +339,9 @@ func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := checkRestored(&opts); err != nil {
+		return nil, err
+	}
 	// Opening the log of a directory without one would make an empty log.
 	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, logName)); err != nil {
 		return nil, fmt.Errorf("the log of the replicas: %w", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -281,6 +282,103 @@ func (r *aliveReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return r.r.Read(p)
+}
+
+// SeedReplicas makes the replicas of a process of the shards of a backup, which lie in a directory as replicas/0002/graphs. The id of
+// the backup also gives each process's log store its id: a process that does not begin with this backup is another one to the others,
+// and waits to be replaced.
+func SeedReplicas(opts Options, layout shard.Layout, process int, id string) (err error) {
+	opts.EnsureDefaults()
+	opts.Shards, opts.Replicas = layout.Shards, layout.Replicas
+	r := &Replicas{layout: layout, process: process, opts: opts, log: &replicated{}}
+	store := func(process int) (id16 replica.StoreID) {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s/process %d of %d", id, process, layout.Processes))
+		return replica.StoreID(sum[:len(id16)])
+	}
+	dir := opts.FS.PathJoin(opts.Dir, logName)
+	if err := storage.MakeDir(opts.FS, dir); err != nil {
+		return err
+	}
+	logs, err := replica.OpenLogStore(replica.LogStoreOptions{Dir: dir, FS: opts.FS, Logger: opts.Logger, ID: store(process)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, logs.Close()) }()
+	r.log.logs = logs
+	for no := range layout.Shards {
+		keepers := layout.Keepers(no)
+		if !slices.Contains(keepers, process) {
+			continue
+		}
+		if err := r.seedParts(no, id); err != nil {
+			return err
+		}
+		l, err := r.openLog(no)
+		if err == nil {
+			err = l.Begin()
+		}
+		if err != nil {
+			return err
+		}
+		for _, other := range keepers {
+			if _, err := logs.Meet(uint32(no), layout.Replica(other, 0), store(other)); err != nil {
+				return err
+			}
+		}
+	}
+	return r.checkLayout()
+}
+
+// seedParts makes the shards with a number, which lie in their directory, the state after the entry before the first of a log.
+func (r *Replicas) seedParts(no int, id string) error {
+	o := r.opts
+	o.Dir, o.Replica = r.dir(no), &storage.Replica{ID: r.log.id(), New: true}
+	graphs := o.FS.PathJoin(o.Dir, "graphs")
+	if err := storage.MakeDir(o.FS, graphs); err != nil {
+		return err
+	}
+	if err := spread(o.FS, o.Dir, id); err != nil {
+		return err
+	}
+	names, err := o.FS.List(graphs)
+	if err != nil {
+		return err
+	}
+	shared := storage.NewShared(&o)
+	defer shared.Close()
+	for _, name := range names {
+		if err := seedPart(&o, shared, o.FS.PathJoin(graphs, name), no); err != nil {
+			return fmt.Errorf("shard %d of graph %s: %w", no, name, err)
+		}
+	}
+	return writeReplica(&o)
+}
+
+func seedPart(o *Options, shared *storage.Shared, dir string, no int) (err error) {
+	m, err := readManifest(o.FS, dir)
+	if err != nil {
+		return err
+	}
+	if m.Shards > o.Shards {
+		return invalid("the graph has %d shards, more than the cluster, which has %d", m.Shards, o.Shards)
+	}
+	p, err := storage.OpenPart(o, shared, storage.Dir(dir, no), no, m.Shards, false, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if no == 0 {
+		c, err := p.Catalog()
+		if err != nil {
+			return err
+		}
+		for _, ix := range c.Indexes() {
+			if ix.Kind == graph.FullTextIndex {
+				return invalid("it has the full-text index %s, and a cluster with replicas has none yet: drop it, and take another backup", ix.Name)
+			}
+		}
+	}
+	return p.Restart(context.Background(), replica.BeginIndex)
 }
 
 // lags names the processes of replicas that lack entries: those that are replaced are left out for the new ones.
