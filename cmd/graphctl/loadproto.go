@@ -150,6 +150,9 @@ func valueProto(v graph.Value) *pb.Value {
 	case graph.PointKind:
 		p := v.Point()
 		return &pb.Value{Kind: &pb.Value_Point{Point: &pb.Point{Srid: uint32(p.CRS), X: p.X, Y: p.Y, Z: p.Z}}}
+	case graph.VectorKind:
+		x := v.Vector()
+		return &pb.Value{Kind: &pb.Value_Vector{Vector: &pb.Vector{Type: pb.CoordinateType(x.Type), Coordinates: bytes.Clone(x.Data)}}}
 	case graph.Bytes:
 		return &pb.Value{Kind: &pb.Value_Bytes{Bytes: bytes.Clone(v.Bytes())}}
 	case graph.List:

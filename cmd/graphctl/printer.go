@@ -279,6 +279,8 @@ func appendJSON(dst []byte, v *pb.Value) []byte {
 		return appendText(dst, pointText(k.Point))
 	case *pb.Value_Bytes:
 		return appendText(dst, base64.StdEncoding.EncodeToString(k.Bytes))
+	case *pb.Value_Vector:
+		return vectorOf(k.Vector).AppendJSON(dst)
 	case *pb.Value_List:
 		dst = append(dst, '[')
 		for i, e := range k.List.GetValues() {
@@ -307,6 +309,11 @@ func appendJSON(dst []byte, v *pb.Value) []byte {
 		return append(dst, ']')
 	}
 	return append(dst, "null"...)
+}
+
+// vectorOf returns a vector that a server sent.
+func vectorOf(p *pb.Vector) graph.Vector {
+	return graph.Vector{Type: graph.CoordinateType(p.GetType()), Data: p.GetCoordinates()}
 }
 
 // pointText returns a point as well-known text.

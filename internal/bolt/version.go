@@ -21,7 +21,7 @@ func (v Version) from(major, minor byte) bool {
 
 // form returns the form of the version's values.
 func (v Version) form() packstream.Form {
-	return packstream.Form{ElementIDs: v.Major >= 5, UTC: v.Major >= 5}
+	return packstream.Form{ElementIDs: v.Major >= 5, UTC: v.Major >= 5, Vectors: v.Major >= 6}
 }
 
 // span is the versions of one major number from last-back to last.

@@ -30,11 +30,12 @@ const (
 	PathKind
 	PointKind
 	Bytes
+	VectorKind
 )
 
 var kindNames = [...]string{
 	"Null", "Boolean", "Integer", "Float", "String", "List", "Map", "Date", "LocalTime", "Time", "LocalDateTime",
-	"DateTime", "Duration", "Node", "Relationship", "Path", "Point", "ByteArray",
+	"DateTime", "Duration", "Node", "Relationship", "Path", "Point", "ByteArray", "Vector",
 }
 
 // String returns the kind's openCypher name.
@@ -55,6 +56,7 @@ func (k ValueKind) String() string { return kindNames[k] }
 //	PathKind        -                       *Path
 //	PointKind       -                       *Point
 //	Bytes           length                  first byte
+//	VectorKind      type and size           first byte of the coordinates
 //
 // Strings and lists in a Value are immutable. A Value read from a shard may refer to memory that lives only as long as its transaction;
 // Clone copies what must live longer.
@@ -267,6 +269,9 @@ func (v Value) Clone() Value {
 		return StringValue(unsafe.String(unsafe.SliceData(b), len(b)))
 	case Bytes:
 		return BytesValue(append([]byte(nil), v.Bytes()...))
+	case VectorKind:
+		x := v.Vector()
+		return VectorValue(Vector{x.Type, append([]byte(nil), x.Data...)})
 	case List:
 		l := make([]Value, v.num)
 		for i, e := range v.List() {
@@ -283,7 +288,7 @@ func (v Value) Clone() Value {
 	return v
 }
 
-// AppendTemporal appends a temporal value or a point as openCypher's toString writes it, without quotes.
+// AppendTemporal appends a temporal value, a point or a vector as openCypher's toString writes it, without quotes.
 func AppendTemporal(dst []byte, v Value) []byte {
 	switch v.Kind() {
 	case Date:
@@ -300,6 +305,8 @@ func AppendTemporal(dst []byte, v Value) []byte {
 		return v.Duration().Append(dst)
 	case PointKind:
 		return v.Point().Append(dst)
+	case VectorKind:
+		return v.Vector().Append(dst)
 	}
 	return dst
 }

@@ -60,6 +60,9 @@ func indexKey(dst []byte, v graph.Value) ([]byte, bool) {
 	case graph.PointKind:
 		p := v.Point()
 		return word(graph.PointKind, int64(p.CRS), int64(math.Float64bits(p.X)), int64(math.Float64bits(p.Y)), int64(math.Float64bits(p.Z))), true
+	case graph.VectorKind:
+		x := v.Vector()
+		return append(word(graph.VectorKind, int64(x.Type), int64(len(x.Data))), x.Data...), true
 	case graph.Bytes:
 		return append(word(graph.Bytes, int64(len(v.Bytes()))), v.Bytes()...), true
 	case graph.List:
@@ -165,7 +168,7 @@ func compareNumbers(a, b graph.Value) (int, bool) {
 
 // orderOfTypes is openCypher's order of the types that properties have.
 var orderOfTypes = []graph.ValueKind{
-	graph.Bytes, graph.List, graph.PointKind, graph.DateTime, graph.LocalDateTime, graph.Date, graph.Time, graph.LocalTime, graph.Duration, graph.String,
+	graph.List, graph.VectorKind, graph.Bytes, graph.PointKind, graph.DateTime, graph.LocalDateTime, graph.Date, graph.Time, graph.LocalTime, graph.Duration, graph.String,
 	graph.Bool, graph.Int,
 }
 
@@ -186,6 +189,8 @@ func orderValues(a, b graph.Value) int {
 			}
 		}
 		return cmp.Compare(len(a.List()), len(b.List()))
+	case a.Kind() == graph.VectorKind && b.Kind() == graph.VectorKind:
+		return a.Vector().Compare(b.Vector())
 	case a.Kind() == graph.Duration && b.Kind() == graph.Duration:
 		return a.Duration().Compare(b.Duration())
 	case isNaN(a) || isNaN(b):

@@ -42,7 +42,7 @@ func clocks(name string) string {
 
 // absentFunctions are the sections that docs/cypher.md lists as absent, by its name for them.
 var absentFunctions = map[string]string{
-	"database": "db.nameFromElementId", "graph": "graph.*", "vector": "the type `VECTOR`",
+	"database": "db.nameFromElementId", "graph": "graph.*",
 }
 
 // ownSyntax contains calls of the functions with special syntax.

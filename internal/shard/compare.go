@@ -22,10 +22,10 @@ type Comparer interface {
 func CompareLists(probe *vector.Probe, values []graph.Value, scores []float64) (bytes int) {
 	for i := range values {
 		scores[i] = math.NaN()
-		if values[i].Kind() != graph.List || len(values[i].List()) != probe.Dimensions() {
+		if vector.Dimensions(values[i]) != probe.Dimensions() {
 			continue
 		}
-		if score, ok := probe.Score(values[i].List()); ok {
+		if score, ok := probe.Score(values[i]); ok {
 			scores[i] = score
 		}
 		bytes += 8 * probe.Dimensions()

@@ -220,8 +220,9 @@ func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper 
 		}
 		lower = keys.AppendTextPrefix(nil, lo.Str())
 		return lower, keys.AppendSuccessor(nil, lower), false
-	case isNaN(lo), isNaN(hi), lo.Kind() == graph.PointKind, hi.Kind() == graph.PointKind:
-		// NaN compares with nothing, nor do points. A list that holds NaN compares by the members before it.
+	case isNaN(lo), isNaN(hi), lo.Kind() == graph.PointKind, hi.Kind() == graph.PointKind,
+		lo.Kind() == graph.VectorKind, hi.Kind() == graph.VectorKind:
+		// NaN compares with nothing, nor do points and vectors. A list that holds NaN compares by the members before it.
 		return nil, nil, true
 	case lo.Kind() == graph.Duration, hi.Kind() == graph.Duration:
 		return durationBounds(lo, hi, loOpen && !lo.IsNull() || hiOpen && !hi.IsNull())

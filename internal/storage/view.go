@@ -390,7 +390,7 @@ func (v *View) Vector(ref keys.Ref, i int, b *cache.VectorBuilder) error {
 	if v.over == nil {
 		*buf = cell
 	}
-	if len(cell) > 0 && cell[0] == byte(graph.List) {
+	if len(cell) > 0 && (cell[0] == byte(graph.List) || cell[0] == byte(graph.VectorKind)) {
 		b.Put(i, func(dst []float32) ([]float32, int, bool) { return keys.AppendVector(dst, cell) })
 	}
 	return nil

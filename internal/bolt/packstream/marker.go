@@ -49,4 +49,6 @@ type Form struct {
 	ElementIDs bool
 	// UTC means that the seconds of date-times are in UTC, as since 5.0 and with the patch of 4.4.
 	UTC bool
+	// Vectors means that vectors have a structure, as since 6.0.
+	Vectors bool
 }

@@ -21,6 +21,7 @@ var (
 	modern = Form{ElementIDs: true, UTC: true}
 	legacy = Form{}
 	utc44  = Form{UTC: true}
+	six    = Form{ElementIDs: true, UTC: true, Vectors: true}
 )
 
 func stockholm(t testing.TB) *time.Location {
@@ -144,6 +145,43 @@ func TestEntities(t *testing.T) {
 	require.Equal(t, "B34E05"+"90A0", hexOf(legacy, graph.VertexValue(5)), "a node without its record")
 }
 
+// Vectors are big-endian in 6.0, and a map before it.
+func TestVectors(t *testing.T) {
+	for typ, want := range map[graph.CoordinateType]string{
+		graph.Integer8:  "B256" + "CC01C8" + "CC0201FE",
+		graph.Integer16: "B256" + "CC01C9" + "CC040001FFFE",
+		graph.Integer32: "B256" + "CC01CA" + "CC0800000001FFFFFFFE",
+		graph.Integer64: "B256" + "CC01CB" + "CC100000000000000001FFFFFFFFFFFFFFFE",
+		graph.Float32:   "B256" + "CC01C6" + "CC083F800000C0000000",
+		graph.Float64:   "B256" + "CC01C1" + "CC103FF0000000000000C000000000000000",
+	} {
+		x, err := graph.VectorOf(typ, []graph.Value{graph.IntValue(1), graph.IntValue(-2)})
+		require.NoError(t, err)
+		b := six.Append(nil, graph.VectorValue(x))
+		require.Equal(t, want, strings.ToUpper(hex.EncodeToString(b)))
+		d := NewDecoder(six, b)
+		back, err := d.Value()
+		require.NoError(t, err)
+		require.Nil(t, d.TakeFlaw())
+		require.Equal(t, x, back.Vector())
+		d = NewDecoder(modern, modern.Append(nil, graph.VectorValue(x)))
+		back, err = d.Value()
+		require.NoError(t, err)
+		require.Equal(t, "VECTOR(2, "+typ.String()+")", back.Get("originalType").Str())
+	}
+	for in, want := range map[string]string{
+		"B256CC01C8CC00": "from 1 to 4096 dimensions", "B256CC01CACC020102": "cut off", "B256CC01C6CC047FC00000": "that at 0 is not",
+		"B256CC01C7CC0101": "no coordinate type C7", "B256CC02C8C8CC0101": "no coordinate type C8C8", "B256C8C8CC0101": "must be of the type ByteArray", "B156CC0101": "has 2 fields",
+	} {
+		b, err := hex.DecodeString(in)
+		require.NoError(t, err)
+		d := NewDecoder(six, b)
+		_, err = d.Value()
+		require.NoError(t, err, in)
+		require.ErrorContains(t, d.TakeFlaw(), want, in)
+	}
+}
+
 // Integers, strings, lists, maps and structures are accepted in longer forms than necessary.
 func TestWideForms(t *testing.T) {
 	for in, want := range map[string]string{
@@ -207,7 +245,7 @@ func TestFlaws(t *testing.T) {
 		"B35801C10000000000000000C10000000000000000":         "there is no coordinate reference system 1",
 		"B358CA00011C23C10000000000000000C10000000000000000": "there is no coordinate reference system 72739",
 		"B358C91C23C17FF0000000000000C10000000000000000":     "a coordinate of a point is a finite number",
-		"A28161B256010281" + "62CC00":                        "a: a vector cannot be a parameter",
+		"A28161B256010281" + "62CC00":                        "a: a vector needs Bolt 6.0",
 		"B14481" + "61":                                      "field 0 of the structure D must be of the type Integer, not String",
 		"B2440101":                                           "the structure D has 1 fields, not 2",
 		"B17AC0":                                             "there is no structure 7A",
@@ -269,8 +307,10 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte{0xB3, 'X', 1, 2, 3}, true)
 	f.Add([]byte{0x91, 0xCC, 1, 1}, true)
+	f.Add([]byte{0xB2, 'V', 0xCC, 1, 0xC9, 0xCC, 2, 1, 2}, true)
+	f.Add([]byte{0xB2, 'V', 0xCC, 1, 0xC6, 0xCC, 4, 0x80, 0, 0, 0}, true)
 	f.Fuzz(func(t *testing.T, b []byte, utc bool) {
-		form := Form{UTC: utc}
+		form := Form{UTC: utc, Vectors: utc}
 		d := NewDecoder(form, b)
 		v, err := d.Value()
 		if err != nil || d.TakeFlaw() != nil {

@@ -1,6 +1,7 @@
 package packstream
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -19,7 +20,7 @@ const (
 // structureNames names the structures that cannot be parameters.
 var structureNames = map[byte]string{
 	tagNode: "a node", tagEdge: "a relationship", tagUnbound: "a relationship", tagPath: "a path",
-	tagVector: "a vector", '?': "a value of an unknown type",
+	'?': "a value of an unknown type",
 }
 
 // structure decodes a structure of n fields.
@@ -62,12 +63,17 @@ var shapes = map[byte][]graph.ValueKind{
 	tagOffsetDateTime: {graph.Int, graph.Int, graph.Int},
 	tagZonedLocal:     {graph.Int, graph.Int, graph.String},
 	tagZonedDateTime:  {graph.Int, graph.Int, graph.String},
+	tagVector:         {graph.Bytes, graph.Bytes},
 	tagPoint2D:        {graph.Int, graph.Float, graph.Float},
 	tagPoint3D:        {graph.Int, graph.Float, graph.Float, graph.Float},
 }
 
 // make converts a structure to a value, or records why it cannot.
 func (d *Decoder) make(tag byte, fields []graph.Value) graph.Value {
+	if tag == tagVector && !d.Vectors {
+		d.unfit("a vector needs Bolt 6.0")
+		return graph.Value{}
+	}
 	shape, known := shapes[tag]
 	utc, local := tag == tagOffsetDateTime || tag == tagZonedDateTime, tag == tagOffsetLocal || tag == tagZonedLocal
 	if !known || utc && !d.UTC || local && d.UTC {
@@ -83,6 +89,9 @@ func (d *Decoder) make(tag byte, fields []graph.Value) graph.Value {
 			d.unfit("field %d of the structure %c must be of the type %v, not %v", i, tag, kind, fields[i].Kind())
 			return graph.Value{}
 		}
+	}
+	if tag == tagVector {
+		return d.vector(fields[0].Bytes(), fields[1].Bytes())
 	}
 	n := fields[0].Int()
 	switch tag {
@@ -114,6 +123,29 @@ const leastSeconds, mostSeconds = -31557014167219200, 31556889864403199
 
 // within reports whether n is from least to most.
 func within(n, least, most int64) bool { return n >= least && n <= most }
+
+// vector converts the marker of a coordinate type and coordinates to a vector.
+func (d *Decoder) vector(marker, data []byte) graph.Value {
+	t := 0
+	if len(marker) == 1 {
+		t = max(bytes.IndexByte(vectorMarkers[:], marker[0]), 0)
+	}
+	if t == 0 {
+		d.unfit("there is no coordinate type %X of vectors", marker)
+		return graph.Value{}
+	}
+	typ := graph.CoordinateType(t)
+	data = bytes.Clone(data)
+	if len(data)%typ.Size() == 0 {
+		reverse(data, typ.Size())
+	}
+	v, err := graph.NewVector(typ, data)
+	if err != nil {
+		d.unfit("%v", err)
+		return graph.Value{}
+	}
+	return graph.VectorValue(v)
+}
 
 // point converts the number of a system and coordinates to a point.
 func (d *Decoder) point(fields []graph.Value) graph.Value {

@@ -1,6 +1,9 @@
 package packstream
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
@@ -38,6 +41,8 @@ func (f Form) Append(dst []byte, v graph.Value) []byte {
 		return f.appendPath(dst, v.Path())
 	case graph.Bytes:
 		return AppendBytes(dst, v.Bytes())
+	case graph.VectorKind:
+		return f.appendVector(dst, v.Vector())
 	case graph.PointKind:
 		return appendPoint(dst, v.Point())
 	}
@@ -72,6 +77,32 @@ func (f Form) appendTemporal(dst []byte, v graph.Value) []byte {
 	}
 	dst = AppendStruct(dst, zoned, 3)
 	return AppendString(AppendInt(AppendInt(dst, sec), int64(t.Nano)), t.Zone.String())
+}
+
+// vectorMarkers are the markers of the coordinate types, which are those of single values.
+var vectorMarkers = [...]byte{
+	graph.Integer8: 0xc8, graph.Integer16: 0xc9, graph.Integer32: 0xca, graph.Integer64: 0xcb, graph.Float32: 0xc6, graph.Float64: 0xc1,
+}
+
+// appendVector appends a Vector structure, whose coordinates are big-endian. A client of a version without that structure gets a map in its
+// place, as from Neo4j.
+func (f Form) appendVector(dst []byte, v graph.Vector) []byte {
+	if !f.Vectors {
+		dst = AppendString(AppendMap(dst, 2), "originalType")
+		name := "VECTOR(" + strconv.Itoa(v.Dimensions()) + ", " + v.Type.String() + ")"
+		return AppendString(AppendString(AppendString(dst, name), "reason"), "UNKNOWN_TYPE")
+	}
+	dst = AppendBytes(AppendStruct(dst, tagVector, 2), vectorMarkers[v.Type:v.Type+1])
+	dst = AppendBytes(dst, v.Data)
+	reverse(dst[len(dst)-len(v.Data):], v.Type.Size())
+	return dst
+}
+
+// reverse turns around the bytes of each coordinate of a size.
+func reverse(b []byte, size int) {
+	for ; len(b) > 0; b = b[size:] {
+		slices.Reverse(b[:size])
+	}
 }
 
 func appendPoint(dst []byte, p *graph.Point) []byte {

@@ -12,11 +12,30 @@ const lanes = 32
 // Stride returns how many 32-bit floats a packed vector of so many dimensions takes.
 func Stride(dimensions int) int { return (dimensions + lanes - 1) &^ (lanes - 1) }
 
-// Pack appends the coordinates of a list to dst, as Stride says. ok is false, and dst as it was, unless the list has numbers alone that are
-// finite as 32-bit floats and, but for a list of zeros, not all too small for one.
-func Pack(dst []float32, list []graph.Value) (packed []float32, ok bool) {
+// Dimensions returns the number of coordinates of a Vector or elements of a List, and -1 for any other value.
+func Dimensions(v graph.Value) int {
+	switch v.Kind() {
+	case graph.VectorKind:
+		return v.Vector().Dimensions()
+	case graph.List:
+		return len(v.List())
+	}
+	return -1
+}
+
+// Pack appends the coordinates of a Vector or a List to dst, as Stride says. ok is false, and dst as it was, for any other value, and unless
+// a list has numbers alone that are finite as 32-bit floats and, but for a list of zeros, not all too small for one.
+func Pack(dst []float32, v graph.Value) (packed []float32, ok bool) {
 	at := len(dst)
 	most := 0.0
+	if v.Kind() == graph.VectorKind {
+		dst, most = v.Vector().AppendFloat32(dst)
+		return Fill(dst, at, most)
+	}
+	if v.Kind() != graph.List {
+		return dst, false
+	}
+	list := v.List()
 	for i := range list {
 		if !list[i].IsNumber() {
 			return dst[:at], false
@@ -59,11 +78,11 @@ type Probe struct {
 	other      []float32 // scratch memory of Score
 }
 
-// Set makes the probe a vector, copied from a list. It reports whether the list is a vector for the similarity: one or more numbers, each
-// finite as a 32-bit float, or, for the cosine, of finite length above 0.
-func (p *Probe) Set(by graph.Similarity, list []graph.Value) bool {
-	x, length, ok := p.load(by, list)
-	p.set(by, len(list), x, length)
+// Set makes the probe a vector, copied from a Vector or a List. It reports whether the value is a vector for the similarity: one or more
+// numbers, each finite as a 32-bit float, or, for the cosine, of finite length above 0.
+func (p *Probe) Set(by graph.Similarity, v graph.Value) bool {
+	x, length, ok := p.load(by, v)
+	p.set(by, Dimensions(v), x, length)
 	return ok
 }
 
@@ -104,11 +123,11 @@ func (p *Probe) Coordinates() []float32 {
 	return out
 }
 
-// load packs a list into p.other. A vector that only the cosine takes, because it is too long or too short for 32-bit floats, is scaled by a
+// load packs a value into p.other. A vector that only the cosine takes, because it is too long or too short for 32-bit floats, is scaled by a
 // power of two, which changes no angle.
-func (p *Probe) load(by graph.Similarity, list []graph.Value) (x []float32, length float64, ok bool) {
-	if p.other, ok = Pack(p.other[:0], list); !ok {
-		if by == graph.Euclidean || !p.scale(list) {
+func (p *Probe) load(by graph.Similarity, v graph.Value) (x []float32, length float64, ok bool) {
+	if p.other, ok = Pack(p.other[:0], v); !ok {
+		if by == graph.Euclidean || !p.scale(v) {
 			return p.other, 0, false
 		}
 	}
@@ -119,9 +138,16 @@ func (p *Probe) load(by graph.Similarity, list []graph.Value) (x []float32, leng
 	return p.other, length, length > 0
 }
 
-// scale packs a list so that its greatest coordinate is below 1. It reports false unless the list is of numbers and its length a positive,
-// finite 64-bit float.
-func (p *Probe) scale(list []graph.Value) bool {
+// scale packs a value so that its greatest coordinate is below 1. It reports false unless the value has numbers alone and its length is a
+// positive, finite 64-bit float.
+func (p *Probe) scale(v graph.Value) bool {
+	var list []graph.Value
+	switch v.Kind() {
+	case graph.VectorKind:
+		list = v.Vector().List()
+	case graph.List:
+		list = v.List()
+	}
 	most, sum := 0.0, 0.0
 	for i := range list {
 		if !list[i].IsNumber() {
@@ -142,10 +168,10 @@ func (p *Probe) scale(list []graph.Value) bool {
 	return true
 }
 
-// Score returns the similarity of the probe and a list of as many values, rounded to a 32-bit float as Neo4j's scores are. ok is
-// false if the list is no vector for the similarity.
-func (p *Probe) Score(list []graph.Value) (score float64, ok bool) {
-	x, length, ok := p.load(p.by, list)
+// Score returns the similarity of the probe and a value of as many dimensions, rounded to a 32-bit float as Neo4j's scores are. ok is
+// false if the value is no vector for the similarity.
+func (p *Probe) Score(v graph.Value) (score float64, ok bool) {
+	x, length, ok := p.load(p.by, v)
 	if !ok {
 		return 0, false
 	}

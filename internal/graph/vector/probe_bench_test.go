@@ -16,11 +16,11 @@ func BenchmarkScore(b *testing.B) {
 		for _, n := range []int{384, 1536} {
 			b.Run(fmt.Sprintf("%s/%d", by, n), func(b *testing.B) {
 				var p vector.Probe
-				p.Set(by, randomVector(rng, n))
+				p.Set(by, graph.ListValue(randomVector(rng, n)))
 				other := randomVector(rng, n)
 				b.SetBytes(int64(8 * n))
 				for b.Loop() {
-					p.Score(other)
+					p.Score(graph.ListValue(other))
 				}
 			})
 		}

@@ -1,6 +1,7 @@
 package vector_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -44,14 +45,24 @@ func TestScore(t *testing.T) {
 		for n := 1; n < 70; n++ {
 			a, b := randomVector(rng, n), randomVector(rng, n)
 			a[0], b[0] = graph.FloatValue(1), graph.FloatValue(-2)
-			require.True(t, p.Set(by, a))
+			require.True(t, p.Set(by, graph.ListValue(a)))
 			require.Equal(t, n, p.Dimensions())
-			got, ok := p.Score(b)
+			got, ok := p.Score(graph.ListValue(b))
 			require.True(t, ok)
 			require.InDelta(t, naiveScore(by, a, b), got, 1e-7, "%s of %d dimensions", by, n)
 			require.Equal(t, float64(float32(got)), got)
+			for _, t64 := range []graph.CoordinateType{graph.Float32, graph.Float64} {
+				va, errA := graph.VectorOf(t64, a)
+				vb, errB := graph.VectorOf(t64, b)
+				require.NoError(t, errors.Join(errA, errB))
+				var q vector.Probe
+				require.True(t, q.Set(by, graph.VectorValue(va)))
+				of, ok := q.Score(graph.VectorValue(vb))
+				require.True(t, ok)
+				require.Equal(t, got, of, "vectors score as lists do")
+			}
 			b[rng.IntN(n)] = graph.StringValue("x")
-			_, ok = p.Score(b)
+			_, ok = p.Score(graph.ListValue(b))
 			require.False(t, ok)
 		}
 	}
@@ -63,10 +74,10 @@ func TestScoreAllocates(t *testing.T) {
 	a, b := randomVector(rng, 384), randomVector(rng, 384)
 	var p vector.Probe
 	for _, by := range []graph.Similarity{graph.Cosine, graph.Euclidean} {
-		require.True(t, p.Set(by, a))
+		require.True(t, p.Set(by, graph.ListValue(a)))
 		require.Zero(t, alloctest.Least(100, func() {
-			p.Set(by, a)
-			p.Score(b)
+			p.Set(by, graph.ListValue(a))
+			p.Score(graph.ListValue(b))
 		}))
 	}
 }

@@ -18,7 +18,7 @@ type Nearest struct {
 	Prop   graph.PropID
 	K      int // how many to find
 	By     graph.Similarity
-	Vector []graph.Value // valid for the similarity
+	Vector graph.Value // a Vector or a List, valid for the similarity
 }
 
 const (
@@ -72,10 +72,11 @@ func (n *Nearest) find(ctx context.Context, j *job) ([]shard.Hit, error) {
 		candidates = counts.Edges
 	}
 	workers, err := newWorkers(nearestWindow, func() (*finder, error) {
-		f := &finder{n: n, atOnce: min(max(nearestBytes/valueBytes/len(n.Vector), 16), partSize)}
+		dimensions := vector.Dimensions(n.Vector)
+		f := &finder{n: n, atOnce: min(max(nearestBytes/valueBytes/dimensions, 16), partSize)}
 		f.probe.Set(n.By, n.Vector)
 		most := min(uint64(n.K), candidates)
-		return f, j.acct.Grow(int(most)*int(sizeOf(shard.Hit{})) + f.atOnce*valueBytes*(len(n.Vector)+1))
+		return f, j.acct.Grow(int(most)*int(sizeOf(shard.Hit{})) + f.atOnce*valueBytes*(dimensions+1))
 	})
 	if err != nil {
 		return nil, err
@@ -177,12 +178,8 @@ func (f *finder) compareEdges(ctx context.Context, own *runtime.Run, ids []graph
 
 // score compares a property; what is no vector of as many dimensions as the searched one does not count.
 func (f *finder) score(v *graph.Value) (float64, bool) {
-	if v.Kind() != graph.List {
+	if vector.Dimensions(*v) != f.probe.Dimensions() {
 		return 0, false
 	}
-	list := v.List()
-	if len(list) != f.probe.Dimensions() {
-		return 0, false
-	}
-	return f.probe.Score(list)
+	return f.probe.Score(*v)
 }

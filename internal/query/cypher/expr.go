@@ -1,6 +1,7 @@
 package cypher
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -465,6 +466,9 @@ func typeName(t *ast.Type) string {
 		s = t.Name + "<" + typeName(t.Element) + ">"
 	default:
 		s = t.Name
+	}
+	if t.Dimensions > 0 {
+		s += "(" + strconv.Itoa(t.Dimensions) + ")"
 	}
 	if t.NotNull {
 		s += " NOT NULL"

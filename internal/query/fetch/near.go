@@ -52,7 +52,7 @@ func (t *table) parseNear(m *node) error {
 	switch {
 	case t.near.property == "":
 		return illegal(m, "@near needs a property")
-	case !new(vector.Probe).Set(t.near.by, t.near.vector):
+	case !new(vector.Probe).Set(t.near.by, graph.ListValue(t.near.vector)):
 		return illegal(m, "@near needs a vector for the similarity %s: finite numbers and, for cosine, not zeros alone", t.near.by)
 	}
 	return nil

@@ -42,6 +42,8 @@ func appendValue(dst []byte, v graph.Value) []byte {
 		return append(dst, '}')
 	case graph.PointKind:
 		return append(v.Point().AppendWKT(append(dst, '"')), '"')
+	case graph.VectorKind:
+		return v.Vector().AppendJSON(dst)
 	case graph.Bytes:
 		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), v.Bytes()), '"')
 	case graph.VertexKind, graph.EdgeKind:

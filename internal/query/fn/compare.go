@@ -52,7 +52,7 @@ func compare(a, b graph.Value, orEqual bool) Ternary {
 	case graph.Float:
 		x, y := a.Float(), b.Float()
 		return TernaryOf(x < y || orEqual && x == y)
-	case graph.Null, graph.PointKind:
+	case graph.Null, graph.PointKind, graph.VectorKind:
 		return Unknown
 	case graph.Duration:
 		// How long a month or a day is depends on when it is: only equal durations are known not to be longer.
@@ -119,9 +119,9 @@ func compareNumbers(a, b graph.Value) int {
 
 // ranks is the place of each kind in openCypher's global order; integers and floats share one.
 var ranks = [...]uint8{
-	graph.Map: 0, graph.VertexKind: 1, graph.EdgeKind: 2, graph.List: 3, graph.PathKind: 4, graph.Bytes: 5, graph.PointKind: 6,
-	graph.DateTime: 7, graph.LocalDateTime: 8, graph.Date: 9, graph.Time: 10, graph.LocalTime: 11, graph.Duration: 12, graph.String: 13,
-	graph.Bool: 14, graph.Int: 15, graph.Float: 15, graph.Null: 16,
+	graph.Map: 0, graph.VertexKind: 1, graph.EdgeKind: 2, graph.List: 3, graph.PathKind: 4, graph.VectorKind: 5, graph.Bytes: 6,
+	graph.PointKind: 7, graph.DateTime: 8, graph.LocalDateTime: 9, graph.Date: 10, graph.Time: 11, graph.LocalTime: 12, graph.Duration: 13,
+	graph.String: 14, graph.Bool: 15, graph.Int: 16, graph.Float: 16, graph.Null: 17,
 }
 
 // Order is the global order of all values that ORDER BY, min and max use; it is total, ascending, and 0 exactly where
@@ -166,6 +166,8 @@ func orderScalar(k graph.ValueKind, a, b graph.Value) int {
 		return a.Duration().Compare(b.Duration())
 	case graph.PointKind:
 		return a.Point().Compare(b.Point())
+	case graph.VectorKind:
+		return a.Vector().Compare(b.Vector())
 	case graph.Bytes:
 		return bytes.Compare(a.Bytes(), b.Bytes())
 	case graph.VertexKind:

@@ -102,7 +102,7 @@ func toString(v graph.Value) (graph.Value, bool) {
 	switch v.Kind() {
 	case graph.String:
 		return v, true
-	case graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime, graph.DateTime, graph.Duration, graph.PointKind:
+	case graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime, graph.DateTime, graph.Duration, graph.PointKind, graph.VectorKind:
 		return graph.StringValue(string(graph.AppendTemporal(nil, v))), true
 	}
 	var buf [32]byte
@@ -117,7 +117,7 @@ var conversionFunctions = concatTables(
 	conversions("Boolean", "BOOLEAN", "BOOLEAN | INTEGER | STRING", Boolean, toBoolean),
 	conversions("Integer", "INTEGER", "BOOLEAN | FLOAT | INTEGER | STRING", Integer, toInteger),
 	conversions("Float", "FLOAT", "FLOAT | INTEGER | STRING", Float, toFloat),
-	conversions("String", "STRING", "BOOLEAN | FLOAT | INTEGER | STRING | POINT | temporal", String, toString),
+	conversions("String", "STRING", "BOOLEAN | FLOAT | INTEGER | STRING | POINT | VECTOR | temporal", String, toString),
 )
 
 func concatTables(tables ...[]Function) []Function {
@@ -131,6 +131,10 @@ func concatTables(tables ...[]Function) []Function {
 // conversions makes toX, toXOrNull and toXList.
 func conversions(name, result, takes string, kind Kinds, convert conversion) []Function {
 	to := "to" + name
+	lists := "LIST<ANY>"
+	if kind&Number != 0 {
+		lists += " | VECTOR"
+	}
 	orNull := func(v graph.Value) graph.Value {
 		if v.IsNull() {
 			return null
@@ -164,11 +168,13 @@ func conversions(name, result, takes string, kind Kinds, convert conversion) []F
 		{
 			Name: to + "List", MinArgs: 1, MaxArgs: 1, Deterministic: true,
 			Result: List | Null, Elem: kind | Null,
-			Signature:   to + "List(values :: LIST<ANY>) :: LIST<" + result + ">",
+			Signature:   to + "List(values :: " + lists + ") :: LIST<" + result + ">",
 			Description: "Converts each value of a list; null where one cannot be converted.",
-			Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
-				l, err := listArg(to+"List", args[0])
-				if err != nil {
+			Eval: strict(func(_ *Context, args []graph.Value) (_ graph.Value, err error) {
+				var l []graph.Value
+				if args[0].Kind() == graph.VectorKind && kind&Number != 0 {
+					l = args[0].Vector().List()
+				} else if l, err = listArg(to+"List", args[0]); err != nil {
 					return null, err
 				}
 				r := make([]graph.Value, len(l))

@@ -57,6 +57,9 @@ func sameScalar(k graph.ValueKind, a, b graph.Value) bool {
 		return a.Duration() == b.Duration()
 	case graph.PointKind:
 		return *a.Point() == *b.Point()
+	case graph.VectorKind:
+		x, y := a.Vector(), b.Vector()
+		return x.Type == y.Type && bytes.Equal(x.Data, y.Data)
 	case graph.Bytes:
 		return bytes.Equal(a.Bytes(), b.Bytes())
 	case graph.VertexKind:

@@ -20,8 +20,9 @@ type Context struct {
 	MaxList     int64          // the longest list that a function may build from less, 0 for the default
 	// Run is the context of the computation; nil never ends. Functions that run for long poll it.
 	Run context.Context
-	// probe holds the first argument of a similarity of vectors, so that its memory is reused.
-	probe vector.Probe
+	// probe holds the first argument of a similarity of vectors, so that its memory is reused; coords the vectors that a distance compares.
+	probe  vector.Probe
+	coords [2][]float64
 }
 
 // alive returns an error once the run has ended.
@@ -122,7 +123,7 @@ var functions = sortFunctions([]category{
 	{"List", [][]Function{listFunctions, collFunctions}},
 	{"Spatial", [][]Function{pointFunctions}},
 	{"Temporal", [][]Function{temporalFunctions, durationFunctions}},
-	{"Vector", [][]Function{vectorFunctions}},
+	{"Vector", [][]Function{vectorTypeFunctions, vectorFunctions}},
 	{"APOC", [][]Function{apocFunctions}},
 	{"SQL", [][]Function{sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions}},
 })

@@ -81,6 +81,8 @@ func hashSlow(v graph.Value, k graph.ValueKind) uint64 {
 		for _, c := range [...]float64{p.X, p.Y, p.Z} {
 			h = mix(h, math.Float64bits(c))
 		}
+	case graph.VectorKind:
+		h = mix(mix(h, uint64(v.Vector().Type)), maphash.Bytes(seed, v.Vector().Data))
 	case graph.Bytes:
 		h = mix(h, maphash.Bytes(seed, v.Bytes()))
 	case graph.PathKind:

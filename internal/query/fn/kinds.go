@@ -27,6 +27,7 @@ const (
 	DateTime
 	LocalDateTime
 	Duration
+	Vector
 	kinds = iota
 )
 
@@ -39,7 +40,7 @@ const (
 
 var kindNames = [kinds]string{
 	"Null", "Boolean", "Integer", "Float", "String", "List", "Map", "Node", "Relationship", "Path", "Point", "Date", "Time",
-	"LocalTime", "DateTime", "LocalDateTime", "Duration",
+	"LocalTime", "DateTime", "LocalDateTime", "Duration", "Vector",
 }
 
 // String names the kinds of the set; Null only if it is the only one.

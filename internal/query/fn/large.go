@@ -18,6 +18,8 @@ func Large(v graph.Value) bool {
 		return len(v.Str()) >= largeText
 	case graph.Bytes:
 		return len(v.Bytes()) >= largeText
+	case graph.VectorKind:
+		return len(v.Vector().Data) >= largeText
 	case graph.List:
 		l := v.List()
 		if len(l) >= largeList {

@@ -14,18 +14,20 @@ const maxRange = 1 << 26
 var listFunctions = []Function{
 	{
 		Name: "size", MinArgs: 1, MaxArgs: 1, Deterministic: true,
-		Args: []Kinds{String | List}, Result: Integer | Null,
-		Signature: "size(value :: LIST<ANY> | STRING) :: INTEGER", Description: "The number of elements or characters.",
+		Args: []Kinds{String | List | Vector}, Result: Integer | Null,
+		Signature: "size(value :: LIST<ANY> | STRING | VECTOR) :: INTEGER", Description: "The number of elements, characters or coordinates.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			switch a := args[0]; a.Kind() {
 			case graph.List:
 				return graph.IntValue(int64(len(a.List()))), nil
 			case graph.String:
 				return graph.IntValue(int64(utf8.RuneCountInString(a.Str()))), nil
+			case graph.VectorKind:
+				return graph.IntValue(int64(a.Vector().Dimensions())), nil
 			case graph.Bytes:
 				return graph.IntValue(int64(len(a.Bytes()))), nil
 			}
-			return null, badArgument("size", args[0], "a List or String")
+			return null, badArgument("size", args[0], "a List, String or Vector")
 		}),
 	},
 	{

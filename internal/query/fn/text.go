@@ -38,6 +38,8 @@ func AppendText(dst []byte, v graph.Value) []byte {
 		return append(dst, '}')
 	case graph.PointKind:
 		return v.Point().Append(dst)
+	case graph.VectorKind:
+		return v.Vector().Append(dst)
 	case graph.Bytes:
 		return append(base64.StdEncoding.AppendEncode(append(dst, "bytes('"...), v.Bytes()), "')"...)
 	case graph.VertexKind:

@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -10,25 +11,27 @@ import (
 type Type struct {
 	kinds        uint32 // bit k for each graph.ValueKind k
 	nullable     bool
-	element      *Type // of lists, or nil for any
-	property     bool  // only values that a property can hold
+	element      *Type                // of lists, or nil for any
+	property     bool                 // only values that a property can hold
+	coordinates  graph.CoordinateType // of vectors, or 0 for any
+	dimensions   int                  // of vectors, or 0 for any
 	alternatives []*Type
 }
 
-const anyKind = 1<<(graph.Bytes+1) - 1
+const anyKind = 1<<(graph.VectorKind+1) - 1
 
 // namedTypes maps each name to its kinds of values, without null.
 var namedTypes = map[string]uint32{
 	"ANY": anyKind, "NOTHING": 0, "NULL": 0, "BOOLEAN": 1 << graph.Bool, "STRING": 1 << graph.String,
 	"INTEGER": 1 << graph.Int, "FLOAT": 1 << graph.Float, "NUMBER": 1<<graph.Int | 1<<graph.Float, "DATE": 1 << graph.Date,
 	"LOCAL TIME": 1 << graph.LocalTime, "ZONED TIME": 1 << graph.Time, "LOCAL DATETIME": 1 << graph.LocalDateTime,
-	"ZONED DATETIME": 1 << graph.DateTime, "DURATION": 1 << graph.Duration, "POINT": 1 << graph.PointKind, "BYTES": 1 << graph.Bytes, "NODE": 1 << graph.VertexKind,
+	"ZONED DATETIME": 1 << graph.DateTime, "DURATION": 1 << graph.Duration, "POINT": 1 << graph.PointKind, "BYTES": 1 << graph.Bytes, "VECTOR": 1 << graph.VectorKind, "NODE": 1 << graph.VertexKind,
 	"RELATIONSHIP": 1 << graph.EdgeKind, "MAP": 1 << graph.Map, "LIST": 1 << graph.List, "PATH": 1 << graph.PathKind,
 	"PROPERTY VALUE": anyKind &^ (1<<graph.VertexKind | 1<<graph.EdgeKind | 1<<graph.PathKind | 1<<graph.Map),
 }
 
-// ParseType reads a type in normal form: capitals, one space between words, LIST<element>, NOT NULL and alternatives
-// joined by " | ", as a whole or within ANY<…>.
+// ParseType reads a type in normal form: capitals, one space between words, LIST<element>,
+// VECTOR<coordinate type>(dimensions), NOT NULL and alternatives joined by " | ", as a whole or within ANY<…>.
 func ParseType(text string) (*Type, error) {
 	p := typeParser{rest: text}
 	t, ok := p.alternatives()
@@ -66,7 +69,7 @@ func (p *typeParser) one() (*Type, bool) {
 		t, ok := p.alternatives()
 		return t, ok && p.take(">")
 	}
-	end := strings.IndexAny(p.rest, "<>|")
+	end := strings.IndexAny(p.rest, "<>|(")
 	if end < 0 {
 		end = len(p.rest)
 	}
@@ -83,10 +86,33 @@ func (p *typeParser) one() (*Type, bool) {
 			return nil, false
 		}
 	}
+	if name == "VECTOR" && !p.vector(t) {
+		return nil, false
+	}
 	if p.take(" NOT NULL") {
 		t.nullable = false
 	}
 	return t, true
+}
+
+// vector reads the coordinate type and the dimensions of a vector, each of which may be missing.
+func (p *typeParser) vector(t *Type) (ok bool) {
+	if p.take("<") {
+		name, rest, _ := strings.Cut(p.rest, ">")
+		if t.coordinates, ok = graph.ParseCoordinateType(strings.TrimSuffix(name, " NOT NULL")); !ok {
+			return false
+		}
+		p.rest = rest
+	}
+	if p.take("(") {
+		digits, rest, closed := strings.Cut(p.rest, ")")
+		n, err := strconv.Atoi(digits)
+		if err != nil || !closed || graph.CheckDimensions(n, true) != nil {
+			return false
+		}
+		t.dimensions, p.rest = n, rest
+	}
+	return true
 }
 
 // Matches reports whether the value has the type. Null has every type except those with NOT NULL, and NOTHING.
@@ -103,6 +129,9 @@ func (t *Type) Matches(v graph.Value) bool {
 		return t.nullable
 	case t.kinds&(1<<v.Kind()) == 0:
 		return false
+	case v.Kind() == graph.VectorKind:
+		x := v.Vector()
+		return (t.coordinates == 0 || t.coordinates == x.Type) && (t.dimensions == 0 || t.dimensions == x.Dimensions())
 	case v.Kind() == graph.List && t.property:
 		return isPropertyList(v.List())
 	case v.Kind() == graph.List && t.element != nil:
@@ -119,7 +148,7 @@ func (t *Type) Matches(v graph.Value) bool {
 func isPropertyList(l []graph.Value) bool {
 	for _, e := range l {
 		k := e.Kind()
-		if k != l[0].Kind() || k == graph.Null || k == graph.List || namedTypes["PROPERTY VALUE"]&(1<<k) == 0 {
+		if k != l[0].Kind() || k == graph.Null || k == graph.List || k == graph.VectorKind || namedTypes["PROPERTY VALUE"]&(1<<k) == 0 {
 			return false
 		}
 	}

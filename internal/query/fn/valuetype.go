@@ -10,14 +10,14 @@ import (
 // typeOrder is the order in which a type's alternatives are written.
 var typeOrder = []string{
 	"NOTHING", "NULL", "BOOLEAN", "STRING", "INTEGER", "FLOAT", "DATE", "LOCAL TIME", "ZONED TIME", "LOCAL DATETIME",
-	"ZONED DATETIME", "DURATION", "POINT", "BYTES", "NODE", "RELATIONSHIP", "MAP", "LIST", "PATH",
+	"ZONED DATETIME", "DURATION", "POINT", "BYTES", "VECTOR", "NODE", "RELATIONSHIP", "MAP", "LIST", "PATH",
 }
 
 var kindTypes = [...]string{
 	graph.Null: "NULL", graph.Bool: "BOOLEAN", graph.Int: "INTEGER", graph.Float: "FLOAT", graph.String: "STRING",
 	graph.List: "LIST", graph.Map: "MAP", graph.Date: "DATE", graph.LocalTime: "LOCAL TIME", graph.Time: "ZONED TIME",
 	graph.LocalDateTime: "LOCAL DATETIME", graph.DateTime: "ZONED DATETIME", graph.Duration: "DURATION",
-	graph.PointKind: "POINT", graph.Bytes: "BYTES", graph.VertexKind: "NODE", graph.EdgeKind: "RELATIONSHIP", graph.PathKind: "PATH",
+	graph.PointKind: "POINT", graph.Bytes: "BYTES", graph.VectorKind: "VECTOR", graph.VertexKind: "NODE", graph.EdgeKind: "RELATIONSHIP", graph.PathKind: "PATH",
 }
 
 // typeText returns the most precise type of a value, such as LIST<INTEGER NOT NULL> NOT NULL.
@@ -30,6 +30,9 @@ func typeText(v graph.Value) string {
 
 // bareType is the type of a value that is not null, without NOT NULL.
 func bareType(v graph.Value) string {
+	if v.Kind() == graph.VectorKind {
+		return string(v.Vector().AppendType(nil))
+	}
 	if v.Kind() != graph.List {
 		return kindTypes[v.Kind()]
 	}

@@ -242,6 +242,8 @@ func cypherType(v graph.Value) string {
 		return "DURATION"
 	case graph.PointKind:
 		return "POINT"
+	case graph.VectorKind:
+		return "VECTOR"
 	}
 	return "ANY"
 }

@@ -62,13 +62,13 @@ func nearest(name string, c *exec.Call) (*algo.Nearest, error) {
 		return nil, fn.CallFailed("%s: numberOfNearestNeighbours must be an Integer from 1 on, not %s", name, fn.Describe(k))
 	}
 	var probe vector.Probe
-	if query.Kind() != graph.List || !probe.Set(ix.Vector.Similarity, query.List()) {
-		return nil, fn.CallFailed("%s: the query must be a list of numbers that is a valid vector for the similarity %s", name, ix.Vector.Similarity)
+	if vector.Dimensions(query) < 0 || !probe.Set(ix.Vector.Similarity, query) {
+		return nil, fn.CallFailed("%s: the query must be a list of numbers or a Vector that is a valid vector for the similarity %s", name, ix.Vector.Similarity)
 	}
 	if want, has := ix.Vector.Dimensions, probe.Dimensions(); want > 0 && has != want {
 		return nil, fn.CallFailed("%s: Index query vector has %d dimensions, but indexed vectors have %d", name, has, want) // tools look for these words
 	}
-	n := &algo.Nearest{K: int(min(k.Int(), math.MaxInt32)), By: ix.Vector.Similarity, Vector: query.List()}
+	n := &algo.Nearest{K: int(min(k.Int(), math.MaxInt32)), By: ix.Vector.Similarity, Vector: query}
 	var known, used bool
 	n.Prop, known = c.Graph.Prop(ix.Props[0])
 	if ix.Type != "" {

@@ -36,7 +36,7 @@ func (t *Traversal) Params(params map[string]graph.Value) map[string]graph.Value
 	maps.Copy(out, params)
 	t.From.addParams(fromParam, out)
 	if t.Rank != nil {
-		out[rankParam] = graph.ListValue(t.Rank.Vector)
+		out[rankParam] = t.Rank.Vector
 	}
 	return out
 }

@@ -13,15 +13,16 @@ import (
 type Rank struct {
 	Property   string
 	Similarity graph.Similarity
-	Vector     []graph.Value
+	Vector     graph.Value // a List
 }
 
 // NewRank checks a ranking; similarity is the name of one, "" of the cosine.
 func NewRank(property, similarity string, coordinates []float64) (*Rank, error) {
-	r := &Rank{Property: property, Vector: make([]graph.Value, len(coordinates))}
+	list := make([]graph.Value, len(coordinates))
 	for i, x := range coordinates {
-		r.Vector[i] = graph.FloatValue(x)
+		list[i] = graph.FloatValue(x)
 	}
+	r := &Rank{Property: property, Vector: graph.ListValue(list)}
 	ok := similarity == ""
 	if !ok {
 		r.Similarity, ok = graph.ParseSimilarity(similarity)

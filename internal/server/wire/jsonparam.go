@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -237,6 +238,8 @@ func untype(v graph.Value) (graph.Value, error) {
 		}
 		p, err := graph.ParsePoint(s)
 		return graph.PointValue(p), err
+	case "Vector":
+		return untypeVector(x)
 	case "Base64":
 		s, err := text("Base64")
 		if err != nil {
@@ -288,4 +291,28 @@ func untype(v graph.Value) (graph.Value, error) {
 var temporalFunctions = map[string]string{
 	"Date": "date", "Time": "time", "LocalTime": "localtime", "OffsetDateTime": "datetime", "ZonedDateTime": "datetime",
 	"LocalDateTime": "localdatetime", "Duration": "duration",
+}
+
+// untypeVector converts the _value of a Vector: {"coordinatesType": …, "coordinates": […]}. Coordinates are numbers, or numbers as strings.
+func untypeVector(x graph.Value) (graph.Value, error) {
+	const form = `the _value of Vector must be {"coordinatesType": …, "coordinates": […]}`
+	if x.Kind() != graph.Map || x.Get("coordinatesType").Kind() != graph.String || x.Get("coordinates").Kind() != graph.List {
+		return graph.Value{}, errors.New(form)
+	}
+	t, ok := graph.ParseCoordinateType(x.Get("coordinatesType").Str())
+	if !ok {
+		return graph.Value{}, fmt.Errorf("there is no coordinate type %q", x.Get("coordinatesType").Str())
+	}
+	list := slices.Clone(x.Get("coordinates").List())
+	for i, c := range list {
+		if c.Kind() == graph.String {
+			n, err := number([]byte(c.Str()))
+			if err != nil {
+				return n, fmt.Errorf("the coordinate at %d: %w", i, err)
+			}
+			list[i] = n
+		}
+	}
+	v, err := graph.VectorOf(t, list)
+	return graph.VectorValue(v), err
 }

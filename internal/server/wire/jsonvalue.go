@@ -139,6 +139,8 @@ func appendPlainScalar(dst []byte, v graph.Value) []byte {
 		return fn.AppendJSONString(dst, v.Str())
 	case graph.PointKind:
 		return append(v.Point().AppendWKT(append(dst, '"')), '"')
+	case graph.VectorKind:
+		return v.Vector().AppendJSON(dst)
 	case graph.Bytes:
 		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), v.Bytes()), '"')
 	}
@@ -152,6 +154,9 @@ func appendTypedScalar(dst []byte, v graph.Value) []byte {
 	switch v.Kind() {
 	case graph.Null, graph.Bool, graph.String, graph.PointKind, graph.Bytes:
 		return append(appendPlainScalar(dst, v), '}')
+	case graph.VectorKind:
+		dst = append(append(dst, `{"coordinatesType":"`...), v.Vector().Type.String()...)
+		return append(v.Vector().AppendJSON(append(dst, `","coordinates":`...)), '}', '}')
 	case graph.Int:
 		dst = strconv.AppendInt(append(dst, '"'), v.Int(), 10)
 	case graph.Float:

@@ -44,6 +44,9 @@ func ToProto(v graph.Value) *pb.Value {
 	case graph.PointKind:
 		p := v.Point()
 		return &pb.Value{Kind: &pb.Value_Point{Point: &pb.Point{Srid: uint32(p.CRS), X: p.X, Y: p.Y, Z: p.Z}}}
+	case graph.VectorKind:
+		x := v.Vector()
+		return &pb.Value{Kind: &pb.Value_Vector{Vector: &pb.Vector{Type: pb.CoordinateType(x.Type), Coordinates: bytes.Clone(x.Data)}}}
 	case graph.Bytes:
 		return &pb.Value{Kind: &pb.Value_Bytes{Bytes: bytes.Clone(v.Bytes())}}
 	case graph.VertexKind:
@@ -137,6 +140,8 @@ func FromProto(v *pb.Value, depth int) (graph.Value, error) {
 		return graph.MapValue(uniqueKeys(m)), nil
 	case *pb.Value_Point:
 		return pointFromProto(k.Point)
+	case *pb.Value_Vector:
+		return vectorFromProto(k.Vector)
 	case *pb.Value_Bytes:
 		return graph.BytesValue(k.Bytes), nil
 	case *pb.Value_Temporal:
@@ -160,6 +165,16 @@ func pointFromProto(p *pb.Point) (graph.Value, error) {
 	}
 	made, err := graph.MakePoint(crs, []float64{p.GetX(), p.GetY(), p.GetZ()}[:crs.Dimensions()]...)
 	return graph.PointValue(made), err
+}
+
+// vectorFromProto converts a vector, and takes ownership of its coordinates.
+func vectorFromProto(p *pb.Vector) (graph.Value, error) {
+	t := graph.CoordinateType(p.GetType())
+	if pb.CoordinateType(t) != p.GetType() || !t.Valid() {
+		return graph.Value{}, fmt.Errorf("unknown coordinate type %d", p.GetType())
+	}
+	v, err := graph.NewVector(t, p.GetCoordinates())
+	return graph.VectorValue(v), err
 }
 
 // RowsProto packs rows; a column whose values all have one type is packed by that type.

@@ -301,10 +301,10 @@ func (s *source) ReadVectors(prop graph.PropID, first uint64, b *cache.VectorBui
 		}
 		at := int(first % cache.ColumnBlock)
 		for i, v := range vals[:n] {
-			if v.Kind() == graph.List {
+			if n := vector.Dimensions(v); n > 0 {
 				b.Put(at+i, func(dst []float32) ([]float32, int, bool) {
-					x, ok := vector.Pack(dst, v.List())
-					return x, len(v.List()), ok
+					x, ok := vector.Pack(dst, v)
+					return x, n, ok
 				})
 			}
 		}

@@ -129,7 +129,7 @@ func (w *vectorWorld) compare() int {
 	require.NoError(w.t, err)
 	defer tx.Rollback()
 	var probe vector.Probe
-	require.True(w.t, probe.Set(graph.Cosine, killedVector(-1, 0).List()))
+	require.True(w.t, probe.Set(graph.Cosine, killedVector(-1, 0)))
 	packed, plain := make([]float64, len(w.ids)), make([]float64, len(w.ids))
 	for range 3 { // the first search asks for the packed form, the next ones use it
 		_, err = tx.(shard.Comparer).Compare(ctx, w.prop, &probe, w.ids, packed)

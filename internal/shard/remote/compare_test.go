@@ -47,7 +47,7 @@ func testCompare(t *testing.T, spread shard.Store) {
 	require.NoError(t, tx.Commit(t.Context()))
 
 	var probe vector.Probe
-	require.True(t, probe.Set(graph.Euclidean, []graph.Value{number(250), number(2), number(1)}))
+	require.True(t, probe.Set(graph.Euclidean, graph.ListValue([]graph.Value{number(250), number(2), number(1)})))
 	tx, err = g.Begin(t.Context(), shard.Write)
 	require.NoError(t, err)
 	defer tx.Rollback()
@@ -66,7 +66,7 @@ func testCompare(t *testing.T, spread shard.Store) {
 				require.True(t, math.IsNaN(scores[i+1]))
 				continue
 			}
-			score, ok := probe.Score(ms[i].Props[0].Value.List())
+			score, ok := probe.Score(ms[i].Props[0].Value)
 			require.True(t, ok)
 			require.Equal(t, score, scores[i+1])
 			want.Add(10, shard.Hit{Score: score, ID: uint64(ids[i+1])})

@@ -130,7 +130,7 @@ func (s snapshot) ReadVectors(prop graph.PropID, first uint64, b *VectorBuilder)
 	for i := range ColumnBlock {
 		if v := s.m.value(valueKey{prop, first + uint64(i)}, s.seq); v.Kind() == graph.List {
 			b.Put(i, func(dst []float32) ([]float32, int, bool) {
-				x, ok := vector.Pack(dst, v.List())
+				x, ok := vector.Pack(dst, v)
 				return x, len(v.List()), ok
 			})
 		}
@@ -410,7 +410,7 @@ const vectorProp graph.PropID = 4
 func (m *model) checkVectors(t *testing.T, rnd *rand.Rand, r *reader, ids []graph.VertexID) {
 	t.Helper()
 	var probe vector.Probe
-	if by := graph.Similarity(rnd.IntN(2)); !probe.Set(by, []graph.Value{graph.IntValue(1), graph.IntValue(2), graph.IntValue(int64(rnd.IntN(3)))}) {
+	if by := graph.Similarity(rnd.IntN(2)); !probe.Set(by, graph.ListValue([]graph.Value{graph.IntValue(1), graph.IntValue(2), graph.IntValue(int64(rnd.IntN(3)))})) {
 		t.Fatal("no vector")
 	}
 	prop := graph.PropID(rnd.IntN(2)) + 3
@@ -426,7 +426,7 @@ func (m *model) checkVectors(t *testing.T, rnd *rand.Rand, r *reader, ids []grap
 		m.compared.Add(1)
 		v, ok, want := m.value(valueKey{prop, id.Local()}, r.seq), false, math.NaN()
 		if v.Kind() == graph.List && len(v.List()) == 3 {
-			if want, ok = probe.Score(v.List()); !ok {
+			if want, ok = probe.Score(v); !ok {
 				want = math.NaN()
 			}
 		}

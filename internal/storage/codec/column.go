@@ -392,7 +392,7 @@ func (c *Column) Value(i int, a *Arena) (v graph.Value, ref keys.Ref, isRef bool
 func ReadCell(b []byte, a *Arena) (v graph.Value, ref keys.Ref, isRef bool, err error) {
 	if len(b) > 0 {
 		switch graph.ValueKind(b[0]) {
-		case graph.String, graph.List, graph.Bytes:
+		case graph.String, graph.List, graph.Bytes, graph.VectorKind:
 			b = a.Bytes(b)
 		}
 	}

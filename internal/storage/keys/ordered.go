@@ -15,6 +15,7 @@ import (
 const (
 	tagEnd           byte = 0x01
 	tagList          byte = 0x10
+	tagVector        byte = 0x14
 	tagBytes         byte = 0x16
 	tagPoint         byte = 0x17
 	tagDateTime      byte = 0x18
@@ -78,6 +79,8 @@ func AppendOrdered(dst []byte, v graph.Value) (key []byte, ok bool) {
 		return dst, true
 	case graph.Bytes:
 		return appendText(append(dst, tagBytes), unsafe.String(unsafe.SliceData(v.Bytes()), len(v.Bytes()))), true
+	case graph.VectorKind:
+		return appendVector(append(dst, tagVector), v.Vector()), true
 	case graph.List:
 		dst = append(dst, tagList)
 		for _, e := range v.List() {
@@ -140,6 +143,25 @@ func appendFloat(dst []byte, f float64) []byte {
 		return append(dst, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0)
 	}
 	return appendRest(appendFloatBits(dst, f), 0)
+}
+
+// appendVector appends the dimension, the coordinate type and the coordinates, each in the bytes of its type.
+func appendVector(dst []byte, v graph.Vector) []byte {
+	dst = append(binary.BigEndian.AppendUint16(dst, uint16(v.Dimensions())), byte(v.Type))
+	size := v.Type.Size()
+	for at := 0; at < len(v.Data); at += size {
+		c := v.Data[at : at+size]
+		flip := byte(0x80) // of the sign, so that negative numbers go first
+		rest := byte(0)
+		if (v.Type == graph.Float32 || v.Type == graph.Float64) && c[size-1]&0x80 != 0 {
+			flip, rest = 0xff, 0xff // a greater magnitude is a lesser number
+		}
+		dst = append(dst, c[size-1]^flip)
+		for i := size - 2; i >= 0; i-- {
+			dst = append(dst, c[i]^rest)
+		}
+	}
+	return dst
 }
 
 func appendFloatBits(dst []byte, f float64) []byte {

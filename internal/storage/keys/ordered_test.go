@@ -31,7 +31,7 @@ func compare(a, b graph.Value) int {
 			return 100
 		}
 		return slices.Index([]graph.ValueKind{
-			graph.List, graph.Bytes, graph.PointKind, graph.DateTime, graph.LocalDateTime, graph.Date, graph.Time, graph.LocalTime, graph.Duration, graph.String, graph.Bool,
+			graph.List, graph.VectorKind, graph.Bytes, graph.PointKind, graph.DateTime, graph.LocalDateTime, graph.Date, graph.Time, graph.LocalTime, graph.Duration, graph.String, graph.Bool,
 		}, v.Kind())
 	}
 	if c := cmp.Compare(rank(a), rank(b)); c != 0 {
@@ -40,6 +40,12 @@ func compare(a, b graph.Value) int {
 	switch a.Kind() {
 	case graph.List:
 		return slices.CompareFunc(a.List(), b.List(), compare)
+	case graph.VectorKind:
+		x, y := a.Vector(), b.Vector()
+		if c := cmp.Or(cmp.Compare(x.Dimensions(), y.Dimensions()), cmp.Compare(x.Type, y.Type)); c != 0 {
+			return c
+		}
+		return slices.CompareFunc(x.List(), y.List(), compare)
 	case graph.Bytes:
 		return bytes.Compare(a.Bytes(), b.Bytes())
 	case graph.PointKind:
@@ -101,7 +107,14 @@ func randomInt(r *rand.Rand) int64 {
 // randomValue returns values that are often near each other.
 func randomValue(r *rand.Rand, depth int) graph.Value {
 	small := func() int64 { return int64(r.IntN(4)) - 1 }
-	switch r.IntN(16) {
+	switch r.IntN(17) {
+	case 16:
+		list := make([]graph.Value, 1+r.IntN(3))
+		for i := range list {
+			list[i] = graph.FloatValue(float64(small()) / 2)
+		}
+		x, _ := graph.VectorOf(graph.CoordinateType(1+r.IntN(6)), list)
+		return graph.VectorValue(x)
 	case 14:
 		return graph.BytesValue([]byte(strings.Repeat([]string{"a", "\x00", "\x00\xff", "\xff"}[r.IntN(4)], r.IntN(3))))
 	case 15:
@@ -200,6 +213,8 @@ func TestOrderedPinned(t *testing.T) {
 		{graph.DurationValue(temporal.Duration{Months: 1, Days: 2, Seconds: 3, Nanos: 4}), "1d80000000000000000009f4e7499c520480000000000000018000000000000002"},
 		{graph.ListValue([]graph.Value{graph.BoolValue(false), graph.StringValue("")}), "1028002000" + "0101"},
 		{graph.PointValue(graph.Point{CRS: graph.Cartesian, X: 1, Y: -2}), "171c23bff00000000000003fffffffffffffff"},
+		{vectorValue(graph.Float32, 1, -2), "14000205bf8000003fffffff"},
+		{vectorValue(graph.Integer16, 1, -2), "1400020280017ffe"},
 		{graph.BytesValue([]byte{1, 0, 255}), "160100ffff0001"},
 	} {
 		require.Equal(t, c.want, hex.EncodeToString(ordered(t, c.v)), "%v", c.v.Kind())

@@ -86,6 +86,10 @@ func appendCell(dst []byte, v graph.Value, depth int) ([]byte, bool) {
 		}
 	case graph.Bytes:
 		dst = append(binary.AppendUvarint(dst, uint64(len(v.Bytes()))), v.Bytes()...)
+	case graph.VectorKind:
+		x := v.Vector()
+		dst = binary.AppendUvarint(append(dst, byte(x.Type)), uint64(x.Dimensions()))
+		dst = append(dst, x.Data...)
 	case graph.List:
 		if depth == maxDepth {
 			return dst, false
@@ -189,6 +193,12 @@ func cell(b []byte, depth int) (v graph.Value, rest []byte, err error) {
 			return v, nil, ErrCell
 		}
 		return graph.BytesValue(b[:n:n]), b[n:], nil
+	case graph.VectorKind:
+		x, b, err := vectorCell(b)
+		if err != nil || !x.Canonical() {
+			return v, nil, ErrCell
+		}
+		return graph.VectorValue(x), b, nil
 	}
 	return temporalCell(kind, b)
 }
@@ -211,6 +221,21 @@ func pointCell(b []byte) (v graph.Value, rest []byte, err error) {
 	return graph.PointValue(p), b, nil
 }
 
+// vectorCell decodes a vector without a look at its coordinates, which share b's memory.
+func vectorCell(b []byte) (x graph.Vector, rest []byte, err error) {
+	if len(b) == 0 || !graph.CoordinateType(b[0]).Valid() {
+		return x, nil, ErrCell
+	}
+	x.Type = graph.CoordinateType(b[0])
+	n, b, err := uvarint(b[1:])
+	if err != nil || n == 0 || n > graph.MaxDimensions || n*uint64(x.Type.Size()) > uint64(len(b)) {
+		return x, nil, ErrCell
+	}
+	size := int(n) * x.Type.Size()
+	x.Data = b[:size:size]
+	return x, b[size:], nil
+}
+
 func listCell(b []byte, depth int) (v graph.Value, rest []byte, err error) {
 	n, b, err := uvarint(b)
 	if err != nil || n > uint64(len(b)) || depth == maxDepth {
@@ -225,9 +250,19 @@ func listCell(b []byte, depth int) (v graph.Value, rest []byte, err error) {
 	return graph.ListValue(l), b, nil
 }
 
-// AppendVector appends the numbers of the cell of a list to dst, packed as vector.Pack packs them. dimensions is how many there are; ok is
-// false, and dst as it was, if the cell is no list that can be packed.
+// AppendVector appends the numbers of the cell of a vector or a list to dst, packed as vector.Pack packs them. dimensions is how many there are; ok is
+// false, and dst as it was, if the cell is none that can be packed.
 func AppendVector(dst []float32, cell []byte) (packed []float32, dimensions int, ok bool) {
+	if len(cell) > 0 && cell[0] == byte(graph.VectorKind) {
+		x, _, err := vectorCell(cell[1:])
+		if err != nil {
+			return dst, 0, false
+		}
+		at := len(dst)
+		dst, most := x.AppendFloat32(slices.Grow(dst, vector.Stride(x.Dimensions())))
+		dst, ok = vector.Fill(dst, at, most)
+		return dst, x.Dimensions(), ok
+	}
 	if len(cell) == 0 || cell[0] != byte(graph.List) {
 		return dst, 0, false
 	}
@@ -326,6 +361,9 @@ func SkipCell(b []byte) (rest []byte, err error) {
 			return nil, ErrCell
 		}
 		return cut(b, 8*graph.CRS(n).Dimensions())
+	case byte(graph.VectorKind):
+		_, b, err = vectorCell(b)
+		return b, err
 	case byte(graph.List):
 		n, b, err := uvarint(b)
 		for ; err == nil && n > 0; n-- {

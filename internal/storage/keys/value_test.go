@@ -76,12 +76,60 @@ func TestCellPinned(t *testing.T) {
 		{graph.PointValue(graph.Point{CRS: graph.Cartesian, X: 1, Y: -2}), "10a338000000000000f03f00000000000000c0"},
 		{graph.PointValue(graph.Point{CRS: graph.WGS843D, X: 1, Y: 2, Z: 3}), "10f326000000000000f03f00000000000000400000000000000840"},
 		{graph.BytesValue([]byte{1, 0, 255}), "11030100ff"},
+		{vectorValue(graph.Float32, 1, -2), "1205020000803f000000c0"},
+		{vectorValue(graph.Integer16, 1, -2), "1202020100feff"},
 	} {
 		b, ok := AppendCell(nil, c.v)
 		require.True(t, ok)
 		require.Equal(t, c.want, hex.EncodeToString(b), "%v", c.v.Kind())
 	}
 	require.Equal(t, "400507", hex.EncodeToString(AppendRef(nil, Ref{ID: 5, Size: 7})))
+}
+
+func vectorValue(t graph.CoordinateType, coordinates ...int64) graph.Value {
+	var list []graph.Value
+	for _, c := range coordinates {
+		list = append(list, graph.IntValue(c))
+	}
+	v, err := graph.VectorOf(t, list)
+	if err != nil {
+		panic(err)
+	}
+	return graph.VectorValue(v)
+}
+
+// TestVectorCellDamage holds that no cell holds what is no vector.
+func TestVectorCellDamage(t *testing.T) {
+	for _, text := range []string{"12", "1200", "120501", "12050100008", "1205000000803f", "120701", "1205010000c07f", "12050100000080", "120102ff", "1201ffffffff0f01"} {
+		if len(text)%2 != 0 {
+			text += "0"
+		}
+		b, err := hex.DecodeString(text)
+		require.NoError(t, err)
+		_, _, _, _, err = Cell(b)
+		require.ErrorIs(t, err, ErrCell, text)
+	}
+}
+
+// TestAppendVectorCell holds that a vector is packed as a list of the same numbers is.
+func TestAppendVectorCell(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 500 {
+		typ := graph.CoordinateType(1 + r.IntN(6))
+		list := make([]graph.Value, 1+r.IntN(70))
+		for i := range list {
+			list[i] = graph.IntValue(int64(r.IntN(250)) - 125)
+		}
+		x, err := graph.VectorOf(typ, list)
+		require.NoError(t, err)
+		a, _ := AppendCell(nil, graph.VectorValue(x))
+		b, _ := AppendCell(nil, graph.ListValue(list))
+		pa, na, oka := AppendVector(nil, a)
+		pb, nb, okb := AppendVector(nil, b)
+		require.Equal(t, pb, pa)
+		require.Equal(t, nb, na)
+		require.Equal(t, okb, oka)
+	}
 }
 
 func FuzzCell(f *testing.F) {

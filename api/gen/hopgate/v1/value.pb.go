@@ -21,6 +21,68 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// CoordinateType is the type of the coordinates of a vector.
+type CoordinateType int32
+
+const (
+	CoordinateType_COORDINATE_TYPE_UNSPECIFIED CoordinateType = 0
+	CoordinateType_COORDINATE_TYPE_INTEGER8    CoordinateType = 1
+	CoordinateType_COORDINATE_TYPE_INTEGER16   CoordinateType = 2
+	CoordinateType_COORDINATE_TYPE_INTEGER32   CoordinateType = 3
+	CoordinateType_COORDINATE_TYPE_INTEGER64   CoordinateType = 4
+	CoordinateType_COORDINATE_TYPE_FLOAT32     CoordinateType = 5
+	CoordinateType_COORDINATE_TYPE_FLOAT64     CoordinateType = 6
+)
+
+// Enum value maps for CoordinateType.
+var (
+	CoordinateType_name = map[int32]string{
+		0: "COORDINATE_TYPE_UNSPECIFIED",
+		1: "COORDINATE_TYPE_INTEGER8",
+		2: "COORDINATE_TYPE_INTEGER16",
+		3: "COORDINATE_TYPE_INTEGER32",
+		4: "COORDINATE_TYPE_INTEGER64",
+		5: "COORDINATE_TYPE_FLOAT32",
+		6: "COORDINATE_TYPE_FLOAT64",
+	}
+	CoordinateType_value = map[string]int32{
+		"COORDINATE_TYPE_UNSPECIFIED": 0,
+		"COORDINATE_TYPE_INTEGER8":    1,
+		"COORDINATE_TYPE_INTEGER16":   2,
+		"COORDINATE_TYPE_INTEGER32":   3,
+		"COORDINATE_TYPE_INTEGER64":   4,
+		"COORDINATE_TYPE_FLOAT32":     5,
+		"COORDINATE_TYPE_FLOAT64":     6,
+	}
+)
+
+func (x CoordinateType) Enum() *CoordinateType {
+	p := new(CoordinateType)
+	*p = x
+	return p
+}
+
+func (x CoordinateType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CoordinateType) Descriptor() protoreflect.EnumDescriptor {
+	return file_hopgate_v1_value_proto_enumTypes[0].Descriptor()
+}
+
+func (CoordinateType) Type() protoreflect.EnumType {
+	return &file_hopgate_v1_value_proto_enumTypes[0]
+}
+
+func (x CoordinateType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CoordinateType.Descriptor instead.
+func (CoordinateType) EnumDescriptor() ([]byte, []int) {
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{0}
+}
+
 // TemporalType lists openCypher's temporal types.
 type TemporalType int32
 
@@ -67,11 +129,11 @@ func (x TemporalType) String() string {
 }
 
 func (TemporalType) Descriptor() protoreflect.EnumDescriptor {
-	return file_hopgate_v1_value_proto_enumTypes[0].Descriptor()
+	return file_hopgate_v1_value_proto_enumTypes[1].Descriptor()
 }
 
 func (TemporalType) Type() protoreflect.EnumType {
-	return &file_hopgate_v1_value_proto_enumTypes[0]
+	return &file_hopgate_v1_value_proto_enumTypes[1]
 }
 
 func (x TemporalType) Number() protoreflect.EnumNumber {
@@ -80,7 +142,7 @@ func (x TemporalType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TemporalType.Descriptor instead.
 func (TemporalType) EnumDescriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{0}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{1}
 }
 
 // Value is any openCypher value. A value without a kind is null.
@@ -100,6 +162,7 @@ type Value struct {
 	//	*Value_Path
 	//	*Value_Point
 	//	*Value_Bytes
+	//	*Value_Vector
 	Kind          isValue_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -250,6 +313,15 @@ func (x *Value) GetBytes() []byte {
 	return nil
 }
 
+func (x *Value) GetVector() *Vector {
+	if x != nil {
+		if x, ok := x.Kind.(*Value_Vector); ok {
+			return x.Vector
+		}
+	}
+	return nil
+}
+
 type isValue_Kind interface {
 	isValue_Kind()
 }
@@ -303,6 +375,10 @@ type Value_Bytes struct {
 	Bytes []byte `protobuf:"bytes,12,opt,name=bytes,proto3,oneof"`
 }
 
+type Value_Vector struct {
+	Vector *Vector `protobuf:"bytes,13,opt,name=vector,proto3,oneof"`
+}
+
 func (*Value_Boolean) isValue_Kind() {}
 
 func (*Value_Integer) isValue_Kind() {}
@@ -327,6 +403,62 @@ func (*Value_Point) isValue_Kind() {}
 
 func (*Value_Bytes) isValue_Kind() {}
 
+func (*Value_Vector) isValue_Kind() {}
+
+// Vector is from 1 to 4,096 finite numbers of one type.
+type Vector struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Type  CoordinateType         `protobuf:"varint,1,opt,name=type,proto3,enum=hopgate.v1.CoordinateType" json:"type,omitempty"`
+	// The coordinates one after the other, each in little-endian order; floats in the form of IEEE 754.
+	Coordinates   []byte `protobuf:"bytes,2,opt,name=coordinates,proto3" json:"coordinates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Vector) Reset() {
+	*x = Vector{}
+	mi := &file_hopgate_v1_value_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Vector) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Vector) ProtoMessage() {}
+
+func (x *Vector) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_value_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Vector.ProtoReflect.Descriptor instead.
+func (*Vector) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Vector) GetType() CoordinateType {
+	if x != nil {
+		return x.Type
+	}
+	return CoordinateType_COORDINATE_TYPE_UNSPECIFIED
+}
+
+func (x *Vector) GetCoordinates() []byte {
+	if x != nil {
+		return x.Coordinates
+	}
+	return nil
+}
+
 // Point is a point in a coordinate reference system.
 type Point struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -344,7 +476,7 @@ type Point struct {
 
 func (x *Point) Reset() {
 	*x = Point{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[1]
+	mi := &file_hopgate_v1_value_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -356,7 +488,7 @@ func (x *Point) String() string {
 func (*Point) ProtoMessage() {}
 
 func (x *Point) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[1]
+	mi := &file_hopgate_v1_value_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -369,7 +501,7 @@ func (x *Point) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Point.ProtoReflect.Descriptor instead.
 func (*Point) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{1}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Point) GetSrid() uint32 {
@@ -410,7 +542,7 @@ type ListValue struct {
 
 func (x *ListValue) Reset() {
 	*x = ListValue{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[2]
+	mi := &file_hopgate_v1_value_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -422,7 +554,7 @@ func (x *ListValue) String() string {
 func (*ListValue) ProtoMessage() {}
 
 func (x *ListValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[2]
+	mi := &file_hopgate_v1_value_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -435,7 +567,7 @@ func (x *ListValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListValue.ProtoReflect.Descriptor instead.
 func (*ListValue) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{2}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListValue) GetValues() []*Value {
@@ -455,7 +587,7 @@ type MapValue struct {
 
 func (x *MapValue) Reset() {
 	*x = MapValue{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[3]
+	mi := &file_hopgate_v1_value_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -467,7 +599,7 @@ func (x *MapValue) String() string {
 func (*MapValue) ProtoMessage() {}
 
 func (x *MapValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[3]
+	mi := &file_hopgate_v1_value_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -480,7 +612,7 @@ func (x *MapValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapValue.ProtoReflect.Descriptor instead.
 func (*MapValue) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{3}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MapValue) GetEntries() []*MapEntry {
@@ -501,7 +633,7 @@ type MapEntry struct {
 
 func (x *MapEntry) Reset() {
 	*x = MapEntry{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[4]
+	mi := &file_hopgate_v1_value_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +645,7 @@ func (x *MapEntry) String() string {
 func (*MapEntry) ProtoMessage() {}
 
 func (x *MapEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[4]
+	mi := &file_hopgate_v1_value_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +658,7 @@ func (x *MapEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapEntry.ProtoReflect.Descriptor instead.
 func (*MapEntry) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{4}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MapEntry) GetKey() string {
@@ -554,7 +686,7 @@ type TemporalValue struct {
 
 func (x *TemporalValue) Reset() {
 	*x = TemporalValue{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[5]
+	mi := &file_hopgate_v1_value_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -566,7 +698,7 @@ func (x *TemporalValue) String() string {
 func (*TemporalValue) ProtoMessage() {}
 
 func (x *TemporalValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[5]
+	mi := &file_hopgate_v1_value_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +711,7 @@ func (x *TemporalValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TemporalValue.ProtoReflect.Descriptor instead.
 func (*TemporalValue) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TemporalValue) GetType() TemporalType {
@@ -608,7 +740,7 @@ type Vertex struct {
 
 func (x *Vertex) Reset() {
 	*x = Vertex{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[6]
+	mi := &file_hopgate_v1_value_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +752,7 @@ func (x *Vertex) String() string {
 func (*Vertex) ProtoMessage() {}
 
 func (x *Vertex) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[6]
+	mi := &file_hopgate_v1_value_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +765,7 @@ func (x *Vertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vertex.ProtoReflect.Descriptor instead.
 func (*Vertex) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Vertex) GetElementId() string {
@@ -671,7 +803,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[7]
+	mi := &file_hopgate_v1_value_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -683,7 +815,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[7]
+	mi := &file_hopgate_v1_value_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -696,7 +828,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Edge) GetElementId() string {
@@ -745,7 +877,7 @@ type Path struct {
 
 func (x *Path) Reset() {
 	*x = Path{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[8]
+	mi := &file_hopgate_v1_value_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +889,7 @@ func (x *Path) String() string {
 func (*Path) ProtoMessage() {}
 
 func (x *Path) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[8]
+	mi := &file_hopgate_v1_value_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +902,7 @@ func (x *Path) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Path.ProtoReflect.Descriptor instead.
 func (*Path) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Path) GetVertices() []*Vertex {
@@ -798,7 +930,7 @@ type RowBatch struct {
 
 func (x *RowBatch) Reset() {
 	*x = RowBatch{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[9]
+	mi := &file_hopgate_v1_value_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +942,7 @@ func (x *RowBatch) String() string {
 func (*RowBatch) ProtoMessage() {}
 
 func (x *RowBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[9]
+	mi := &file_hopgate_v1_value_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +955,7 @@ func (x *RowBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowBatch.ProtoReflect.Descriptor instead.
 func (*RowBatch) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RowBatch) GetRows() uint32 {
@@ -856,7 +988,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[10]
+	mi := &file_hopgate_v1_value_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +1000,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[10]
+	mi := &file_hopgate_v1_value_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +1013,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Column) GetData() isColumn_Data {
@@ -965,7 +1097,7 @@ type IntColumn struct {
 
 func (x *IntColumn) Reset() {
 	*x = IntColumn{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[11]
+	mi := &file_hopgate_v1_value_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1109,7 @@ func (x *IntColumn) String() string {
 func (*IntColumn) ProtoMessage() {}
 
 func (x *IntColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[11]
+	mi := &file_hopgate_v1_value_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1122,7 @@ func (x *IntColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntColumn.ProtoReflect.Descriptor instead.
 func (*IntColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *IntColumn) GetValues() []int64 {
@@ -1010,7 +1142,7 @@ type DoubleColumn struct {
 
 func (x *DoubleColumn) Reset() {
 	*x = DoubleColumn{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[12]
+	mi := &file_hopgate_v1_value_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1154,7 @@ func (x *DoubleColumn) String() string {
 func (*DoubleColumn) ProtoMessage() {}
 
 func (x *DoubleColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[12]
+	mi := &file_hopgate_v1_value_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1167,7 @@ func (x *DoubleColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoubleColumn.ProtoReflect.Descriptor instead.
 func (*DoubleColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DoubleColumn) GetValues() []float64 {
@@ -1056,7 +1188,7 @@ type TextColumn struct {
 
 func (x *TextColumn) Reset() {
 	*x = TextColumn{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[13]
+	mi := &file_hopgate_v1_value_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1200,7 @@ func (x *TextColumn) String() string {
 func (*TextColumn) ProtoMessage() {}
 
 func (x *TextColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[13]
+	mi := &file_hopgate_v1_value_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1213,7 @@ func (x *TextColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextColumn.ProtoReflect.Descriptor instead.
 func (*TextColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TextColumn) GetText() []byte {
@@ -1103,7 +1235,7 @@ var File_hopgate_v1_value_proto protoreflect.FileDescriptor
 const file_hopgate_v1_value_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/value.proto\x12\n" +
-	"hopgate.v1\"\xca\x03\n" +
+	"hopgate.v1\"\xf8\x03\n" +
 	"\x05Value\x12\x1a\n" +
 	"\aboolean\x18\x01 \x01(\bH\x00R\aboolean\x12\x1a\n" +
 	"\ainteger\x18\x02 \x01(\x03H\x00R\ainteger\x12\x16\n" +
@@ -1117,8 +1249,12 @@ const file_hopgate_v1_value_proto_rawDesc = "" +
 	"\x04path\x18\n" +
 	" \x01(\v2\x10.hopgate.v1.PathH\x00R\x04path\x12)\n" +
 	"\x05point\x18\v \x01(\v2\x11.hopgate.v1.PointH\x00R\x05point\x12\x16\n" +
-	"\x05bytes\x18\f \x01(\fH\x00R\x05bytesB\x06\n" +
-	"\x04kind\"E\n" +
+	"\x05bytes\x18\f \x01(\fH\x00R\x05bytes\x12,\n" +
+	"\x06vector\x18\r \x01(\v2\x12.hopgate.v1.VectorH\x00R\x06vectorB\x06\n" +
+	"\x04kind\"Z\n" +
+	"\x06Vector\x12.\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x1a.hopgate.v1.CoordinateTypeR\x04type\x12 \n" +
+	"\vcoordinates\x18\x02 \x01(\fR\vcoordinates\"E\n" +
 	"\x05Point\x12\x12\n" +
 	"\x04srid\x18\x01 \x01(\rR\x04srid\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x01R\x01x\x12\f\n" +
@@ -1169,7 +1305,15 @@ const file_hopgate_v1_value_proto_rawDesc = "" +
 	"\n" +
 	"TextColumn\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x12\n" +
-	"\x04ends\x18\x02 \x03(\rR\x04ends*\xd7\x01\n" +
+	"\x04ends\x18\x02 \x03(\rR\x04ends*\xe6\x01\n" +
+	"\x0eCoordinateType\x12\x1f\n" +
+	"\x1bCOORDINATE_TYPE_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18COORDINATE_TYPE_INTEGER8\x10\x01\x12\x1d\n" +
+	"\x19COORDINATE_TYPE_INTEGER16\x10\x02\x12\x1d\n" +
+	"\x19COORDINATE_TYPE_INTEGER32\x10\x03\x12\x1d\n" +
+	"\x19COORDINATE_TYPE_INTEGER64\x10\x04\x12\x1b\n" +
+	"\x17COORDINATE_TYPE_FLOAT32\x10\x05\x12\x1b\n" +
+	"\x17COORDINATE_TYPE_FLOAT64\x10\x06*\xd7\x01\n" +
 	"\fTemporalType\x12\x1d\n" +
 	"\x19TEMPORAL_TYPE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TEMPORAL_TYPE_DATE\x10\x01\x12\x1c\n" +
@@ -1191,51 +1335,55 @@ func file_hopgate_v1_value_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_value_proto_rawDescData
 }
 
-var file_hopgate_v1_value_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_v1_value_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_hopgate_v1_value_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_hopgate_v1_value_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_hopgate_v1_value_proto_goTypes = []any{
-	(TemporalType)(0),     // 0: hopgate.v1.TemporalType
-	(*Value)(nil),         // 1: hopgate.v1.Value
-	(*Point)(nil),         // 2: hopgate.v1.Point
-	(*ListValue)(nil),     // 3: hopgate.v1.ListValue
-	(*MapValue)(nil),      // 4: hopgate.v1.MapValue
-	(*MapEntry)(nil),      // 5: hopgate.v1.MapEntry
-	(*TemporalValue)(nil), // 6: hopgate.v1.TemporalValue
-	(*Vertex)(nil),        // 7: hopgate.v1.Vertex
-	(*Edge)(nil),          // 8: hopgate.v1.Edge
-	(*Path)(nil),          // 9: hopgate.v1.Path
-	(*RowBatch)(nil),      // 10: hopgate.v1.RowBatch
-	(*Column)(nil),        // 11: hopgate.v1.Column
-	(*IntColumn)(nil),     // 12: hopgate.v1.IntColumn
-	(*DoubleColumn)(nil),  // 13: hopgate.v1.DoubleColumn
-	(*TextColumn)(nil),    // 14: hopgate.v1.TextColumn
+	(CoordinateType)(0),   // 0: hopgate.v1.CoordinateType
+	(TemporalType)(0),     // 1: hopgate.v1.TemporalType
+	(*Value)(nil),         // 2: hopgate.v1.Value
+	(*Vector)(nil),        // 3: hopgate.v1.Vector
+	(*Point)(nil),         // 4: hopgate.v1.Point
+	(*ListValue)(nil),     // 5: hopgate.v1.ListValue
+	(*MapValue)(nil),      // 6: hopgate.v1.MapValue
+	(*MapEntry)(nil),      // 7: hopgate.v1.MapEntry
+	(*TemporalValue)(nil), // 8: hopgate.v1.TemporalValue
+	(*Vertex)(nil),        // 9: hopgate.v1.Vertex
+	(*Edge)(nil),          // 10: hopgate.v1.Edge
+	(*Path)(nil),          // 11: hopgate.v1.Path
+	(*RowBatch)(nil),      // 12: hopgate.v1.RowBatch
+	(*Column)(nil),        // 13: hopgate.v1.Column
+	(*IntColumn)(nil),     // 14: hopgate.v1.IntColumn
+	(*DoubleColumn)(nil),  // 15: hopgate.v1.DoubleColumn
+	(*TextColumn)(nil),    // 16: hopgate.v1.TextColumn
 }
 var file_hopgate_v1_value_proto_depIdxs = []int32{
-	3,  // 0: hopgate.v1.Value.list:type_name -> hopgate.v1.ListValue
-	4,  // 1: hopgate.v1.Value.map:type_name -> hopgate.v1.MapValue
-	6,  // 2: hopgate.v1.Value.temporal:type_name -> hopgate.v1.TemporalValue
-	7,  // 3: hopgate.v1.Value.vertex:type_name -> hopgate.v1.Vertex
-	8,  // 4: hopgate.v1.Value.edge:type_name -> hopgate.v1.Edge
-	9,  // 5: hopgate.v1.Value.path:type_name -> hopgate.v1.Path
-	2,  // 6: hopgate.v1.Value.point:type_name -> hopgate.v1.Point
-	1,  // 7: hopgate.v1.ListValue.values:type_name -> hopgate.v1.Value
-	5,  // 8: hopgate.v1.MapValue.entries:type_name -> hopgate.v1.MapEntry
-	1,  // 9: hopgate.v1.MapEntry.value:type_name -> hopgate.v1.Value
-	0,  // 10: hopgate.v1.TemporalValue.type:type_name -> hopgate.v1.TemporalType
-	5,  // 11: hopgate.v1.Vertex.properties:type_name -> hopgate.v1.MapEntry
-	5,  // 12: hopgate.v1.Edge.properties:type_name -> hopgate.v1.MapEntry
-	7,  // 13: hopgate.v1.Path.vertices:type_name -> hopgate.v1.Vertex
-	8,  // 14: hopgate.v1.Path.edges:type_name -> hopgate.v1.Edge
-	11, // 15: hopgate.v1.RowBatch.columns:type_name -> hopgate.v1.Column
-	12, // 16: hopgate.v1.Column.integers:type_name -> hopgate.v1.IntColumn
-	13, // 17: hopgate.v1.Column.floats:type_name -> hopgate.v1.DoubleColumn
-	3,  // 18: hopgate.v1.Column.values:type_name -> hopgate.v1.ListValue
-	14, // 19: hopgate.v1.Column.texts:type_name -> hopgate.v1.TextColumn
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	5,  // 0: hopgate.v1.Value.list:type_name -> hopgate.v1.ListValue
+	6,  // 1: hopgate.v1.Value.map:type_name -> hopgate.v1.MapValue
+	8,  // 2: hopgate.v1.Value.temporal:type_name -> hopgate.v1.TemporalValue
+	9,  // 3: hopgate.v1.Value.vertex:type_name -> hopgate.v1.Vertex
+	10, // 4: hopgate.v1.Value.edge:type_name -> hopgate.v1.Edge
+	11, // 5: hopgate.v1.Value.path:type_name -> hopgate.v1.Path
+	4,  // 6: hopgate.v1.Value.point:type_name -> hopgate.v1.Point
+	3,  // 7: hopgate.v1.Value.vector:type_name -> hopgate.v1.Vector
+	0,  // 8: hopgate.v1.Vector.type:type_name -> hopgate.v1.CoordinateType
+	2,  // 9: hopgate.v1.ListValue.values:type_name -> hopgate.v1.Value
+	7,  // 10: hopgate.v1.MapValue.entries:type_name -> hopgate.v1.MapEntry
+	2,  // 11: hopgate.v1.MapEntry.value:type_name -> hopgate.v1.Value
+	1,  // 12: hopgate.v1.TemporalValue.type:type_name -> hopgate.v1.TemporalType
+	7,  // 13: hopgate.v1.Vertex.properties:type_name -> hopgate.v1.MapEntry
+	7,  // 14: hopgate.v1.Edge.properties:type_name -> hopgate.v1.MapEntry
+	9,  // 15: hopgate.v1.Path.vertices:type_name -> hopgate.v1.Vertex
+	10, // 16: hopgate.v1.Path.edges:type_name -> hopgate.v1.Edge
+	13, // 17: hopgate.v1.RowBatch.columns:type_name -> hopgate.v1.Column
+	14, // 18: hopgate.v1.Column.integers:type_name -> hopgate.v1.IntColumn
+	15, // 19: hopgate.v1.Column.floats:type_name -> hopgate.v1.DoubleColumn
+	5,  // 20: hopgate.v1.Column.values:type_name -> hopgate.v1.ListValue
+	16, // 21: hopgate.v1.Column.texts:type_name -> hopgate.v1.TextColumn
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_value_proto_init() }
@@ -1256,8 +1404,9 @@ func file_hopgate_v1_value_proto_init() {
 		(*Value_Path)(nil),
 		(*Value_Point)(nil),
 		(*Value_Bytes)(nil),
+		(*Value_Vector)(nil),
 	}
-	file_hopgate_v1_value_proto_msgTypes[10].OneofWrappers = []any{
+	file_hopgate_v1_value_proto_msgTypes[11].OneofWrappers = []any{
 		(*Column_Integers)(nil),
 		(*Column_Floats)(nil),
 		(*Column_Values)(nil),
@@ -1268,8 +1417,8 @@ func file_hopgate_v1_value_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_value_proto_rawDesc), len(file_hopgate_v1_value_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   14,
+			NumEnums:      2,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -356,7 +356,8 @@ type IsNormalized struct {
 type Type struct {
 	At
 	Name         string // in capitals, in its main spelling; empty if Alternatives is set
-	Element      *Type  // of a LIST, or nil
+	Element      *Type  // of a LIST or a VECTOR, or nil
+	Dimensions   int    // of a VECTOR, or 0
 	NotNull      bool
 	Alternatives []*Type // or empty
 }

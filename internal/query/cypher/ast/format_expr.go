@@ -478,5 +478,8 @@ func (p *printer) typ(t *Type) {
 		p.typ(t.Element)
 		p.put(">")
 	}
+	if t.Dimensions > 0 {
+		p.put("(" + strconv.Itoa(t.Dimensions) + ")")
+	}
 	p.putIf(t.NotNull, " NOT NULL")
 }

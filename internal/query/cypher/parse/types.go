@@ -1,6 +1,11 @@
 package parse
 
-import "github.com/hopgate/hopgate/internal/query/cypher/ast"
+import (
+	"math"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+)
 
 // typeNames maps the words of each type to its main spelling, with longer words before their prefixes.
 var typeNames = []struct {
@@ -52,6 +57,7 @@ var typeNames = []struct {
 	{[]string{"PATH"}, "PATH"},
 	{[]string{"LIST"}, "LIST"},
 	{[]string{"ARRAY"}, "LIST"},
+	{[]string{"VECTOR"}, "VECTOR"},
 	{[]string{"NULL"}, "NULL"},
 	{[]string{"NOTHING"}, "NOTHING"},
 }
@@ -83,6 +89,8 @@ func (p *parser) oneType() *ast.Type {
 		} else {
 			t.Element = inner
 		}
+	case t.Name == "VECTOR":
+		p.vectorType(t)
 	case t.Name == "LIST":
 		t.Element = &ast.Type{At: t.At, Name: "ANY"}
 	}
@@ -94,6 +102,38 @@ func (p *parser) oneType() *ast.Type {
 		t.NotNull = p.take("NOT", "NULL")
 	}
 	return t
+}
+
+// vectorType reads the coordinate type and the dimensions of a vector, each of which may be missing.
+func (p *parser) vectorType(t *ast.Type) {
+	if p.takeSign("<") {
+		at := p.here()
+		t.Element = &ast.Type{At: at, Name: p.coordinateType(), NotNull: true}
+		p.needSign(">")
+	}
+	if p.takeSign("(") {
+		n := p.next()
+		if n.kind != tokInt || graph.CheckDimensions(int(min(n.num, math.MaxInt32)), true) != nil {
+			p.fail(graph.SyntaxError(unexpectedSyntax, n.pos, "a vector has from 1 to %d dimensions, not %s", graph.MaxDimensions, n.describe()))
+		}
+		t.Dimensions = int(n.num)
+		p.needSign(")")
+	}
+}
+
+// coordinateType reads the name of a coordinate type and returns its main one. Coordinates are never null, so NOT NULL makes no difference.
+func (p *parser) coordinateType() string {
+	t := p.next()
+	name := t.text
+	if t.is("SIGNED") && p.take("INTEGER") {
+		name = "SIGNED INTEGER"
+	}
+	c, ok := graph.ParseCoordinateType(name)
+	if !ok || t.kind != tokWord {
+		p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, "%s is no coordinate type: there are INTEGER64, INTEGER32, INTEGER16, INTEGER8, FLOAT64 and FLOAT32", t.describe()))
+	}
+	p.take("NOT", "NULL")
+	return c.String()
 }
 
 func (p *parser) typeName() string {

@@ -220,11 +220,33 @@ func (p *parser) function() ast.Expr {
 	p.bars(false, func() {
 		c.Distinct = p.take("DISTINCT")
 		if c.Distinct || !p.isSign(")") {
-			c.Args = commas(p, p.expr)
+			i := -1
+			c.Args = commas(p, func() ast.Expr {
+				i++
+				return p.argument(strings.ToLower(c.Name), i)
+			})
 		}
 	})
 	p.needSign(")")
 	return c
+}
+
+// keywordArguments are the functions whose argument at a place may be a keyword: a coordinate type or a metric.
+var keywordArguments = map[string]int{"vector": 2, "vector_distance": 2, "vector_norm": 1}
+
+// argument reads an argument of a function. A keyword stands for its text.
+func (p *parser) argument(function string, i int) ast.Expr {
+	at, ok := keywordArguments[function]
+	if !ok || at != i || p.peek().kind != tokWord || p.is("NULL") {
+		return p.expr()
+	}
+	s := &ast.StringLit{At: p.here()}
+	if function == "vector" {
+		s.Value = p.coordinateType()
+	} else {
+		s.Value = strings.ToUpper(p.next().text)
+	}
+	return s
 }
 
 func (p *parser) mapProjection(subject *ast.Variable) ast.Expr {

@@ -81,7 +81,7 @@ func show(b *strings.Builder, v graph.Value) {
 		b.WriteString("null")
 	case graph.String:
 		b.WriteString("'" + strings.ReplaceAll(v.Str(), "'", `\'`) + "'")
-	case graph.PointKind, graph.Bytes:
+	case graph.PointKind, graph.Bytes, graph.VectorKind:
 		b.Write(fn.AppendText(nil, v))
 	case graph.List:
 		b.WriteByte('[')

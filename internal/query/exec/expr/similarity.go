@@ -87,7 +87,7 @@ func (x *similarity) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) 
 	for len(s) > 0 {
 		q := qs[s[0]]
 		n := 1
-		for n < len(s) && sameList(q, qs[s[n]]) {
+		for n < len(s) && sameVector(q, qs[s[n]]) {
 			n++
 		}
 		if ok, err := x.compare(ctx, b, q, s[:n]); err != nil {
@@ -112,8 +112,12 @@ func (x *similarity) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) 
 	return x.out, nil
 }
 
-// sameList reports whether two values are one list.
-func sameList(a, b graph.Value) bool {
+// sameVector reports whether two values are one in memory.
+func sameVector(a, b graph.Value) bool {
+	if a.Kind() == graph.VectorKind && b.Kind() == graph.VectorKind {
+		x, y := a.Vector(), b.Vector()
+		return x.Type == y.Type && len(x.Data) == len(y.Data) && unsafe.SliceData(x.Data) == unsafe.SliceData(y.Data)
+	}
 	return a.Kind() == graph.List && b.Kind() == graph.List && len(a.List()) == len(b.List()) && unsafe.SliceData(a.List()) == unsafe.SliceData(b.List())
 }
 
@@ -123,7 +127,7 @@ func (x *similarity) compare(ctx context.Context, b *runtime.Batch, q graph.Valu
 	if x.prop == 0 {
 		x.prop, _ = x.r.Graph.Prop(x.key)
 	}
-	if x.prop == 0 || q.Kind() != graph.List || !x.probe.Set(x.by, q.List()) {
+	if x.prop == 0 || vector.Dimensions(q) < 0 || !x.probe.Set(x.by, q) {
 		return false, nil
 	}
 	col := &b.Cols[x.pos]

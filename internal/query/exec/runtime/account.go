@@ -66,6 +66,8 @@ func ValueSize(v graph.Value) int {
 		n += len(v.Str())
 	case graph.Bytes:
 		n += len(v.Bytes())
+	case graph.VectorKind:
+		n += len(v.Vector().Data)
 	case graph.PointKind:
 		n += cell
 	case graph.List:

@@ -11,7 +11,7 @@ import (
 // value, even if all rows share it and it takes no memory.
 func (r *Run) CheckLarge(ctx context.Context, v graph.Value) error {
 	switch v.Kind() {
-	case graph.String, graph.Bytes, graph.List, graph.Map, graph.PathKind:
+	case graph.String, graph.Bytes, graph.VectorKind, graph.List, graph.Map, graph.PathKind:
 		if fn.Large(v) {
 			return r.CheckCancel(ctx)
 		}
@@ -30,7 +30,7 @@ func (r *Run) CheckLargePair(ctx context.Context, x, y graph.Value) error {
 // CheckLargeNoContext is CheckLarge for callers without a context.
 func (r *Run) CheckLargeNoContext(v graph.Value) error {
 	switch v.Kind() {
-	case graph.String, graph.Bytes, graph.List, graph.Map, graph.PathKind:
+	case graph.String, graph.Bytes, graph.VectorKind, graph.List, graph.Map, graph.PathKind:
 		if fn.Large(v) && r.Env.Fn.Run != nil {
 			return r.CheckCancel(r.Env.Fn.Run)
 		}

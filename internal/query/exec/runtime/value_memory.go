@@ -50,6 +50,8 @@ func shallowSize(v graph.Value) int {
 	switch v.Kind() {
 	case graph.String:
 		return len(v.Str())
+	case graph.VectorKind:
+		return len(v.Vector().Data)
 	case graph.List:
 		return CellSize * len(v.List())
 	}

@@ -96,14 +96,15 @@ func (m *mutations) putMap(v graph.Value) (int, error) {
 // since returns the properties added since there were n.
 func (m *mutations) since(n int) []graph.Property { return m.props[n:len(m.props):len(m.props)] }
 
-// isProperty reports whether a value can be stored as a property: a simple value or a list of such.
+// isProperty reports whether a value can be stored as a property: a simple value, a vector or a list of simple
+// values.
 func isProperty(v graph.Value) bool {
 	switch v.Kind() {
 	case graph.Map, graph.VertexKind, graph.EdgeKind, graph.PathKind:
 		return false
 	case graph.List:
 		for _, e := range v.List() {
-			if e.IsNull() || e.Kind() == graph.List || !isProperty(e) {
+			if e.IsNull() || e.Kind() == graph.List || e.Kind() == graph.VectorKind || !isProperty(e) {
 				return false
 			}
 		}

@@ -88,7 +88,7 @@ func appendValue(dst []byte, v graph.Value) []byte {
 		return strconv.AppendBool(dst, v.Bool())
 	case graph.String:
 		return strconv.AppendQuote(dst, v.Str())
-	case graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime, graph.DateTime, graph.Duration, graph.PointKind:
+	case graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime, graph.DateTime, graph.Duration, graph.PointKind, graph.VectorKind:
 		return graph.AppendTemporal(dst, v)
 	case graph.List:
 		dst = append(dst, '[')

@@ -50,6 +50,9 @@ func AppendValue(dst []byte, v graph.Value) []byte {
 		return dst
 	case graph.Bytes:
 		return append(varint.AppendUvarint(dst, uint64(len(v.Bytes()))), v.Bytes()...)
+	case graph.VectorKind:
+		x := v.Vector()
+		return append(varint.AppendUvarint(append(dst, byte(x.Type)), uint64(len(x.Data))), x.Data...)
 	case graph.List:
 		return appendAll(dst, v.List())
 	case graph.Map:
@@ -206,6 +209,13 @@ func (d *decoder) value() graph.Value {
 		return graph.PointValue(graph.Point{CRS: graph.CRS(d.uvarint()), X: d.float(), Y: d.float(), Z: d.float()})
 	case graph.Bytes:
 		return graph.BytesValue(slices.Clone(d.take(d.uvarint())))
+	case graph.VectorKind:
+		x := graph.Vector{Type: graph.CoordinateType(d.byte()), Data: slices.Clone(d.take(d.uvarint()))}
+		if !x.Canonical() {
+			d.fail()
+			return graph.Value{}
+		}
+		return graph.VectorValue(x)
 	case graph.String:
 		return graph.StringValue(d.text())
 	case graph.Date:

@@ -73,6 +73,9 @@ func anyValue(r *rand.Rand, depth int) graph.Value {
 		return graph.DurationValue(temporal.Duration{Months: -3, Days: r.Int64N(9), Seconds: 5, Nanos: 6})
 	case 16:
 		return graph.PointValue(graph.Point{CRS: graph.Cartesian3D, X: r.NormFloat64(), Y: 2, Z: -1})
+	case 18:
+		x, _ := graph.VectorOf(graph.Float32, []graph.Value{graph.FloatValue(r.NormFloat64()), graph.IntValue(2)})
+		return graph.VectorValue(x)
 	case 17:
 		return graph.BytesValue([]byte(text()))
 	case 12:
