@@ -80,8 +80,8 @@ func (a *app) flagValues(f *pflag.Flag) values {
 	return cobra.NoFileCompletions
 }
 
-// asked returns completions that the server supplies.
-func (a *app) asked(cmd *cobra.Command, ask func(context.Context, *pbClients) ([]string, error)) []string {
+// fromServer returns completions that the server supplies.
+func (a *app) fromServer(cmd *cobra.Command, ask func(context.Context, *pbClients) ([]string, error)) []string {
 	ctx, stop := context.WithTimeout(cmd.Context(), completionTime)
 	defer stop()
 	conn, ctx, cancel, err := a.dial(ctx)
@@ -104,7 +104,7 @@ type pbClients struct {
 }
 
 func (a *app) graphNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	names := a.asked(cmd, func(ctx context.Context, c *pbClients) (names []string, err error) {
+	names := a.fromServer(cmd, func(ctx context.Context, c *pbClients) (names []string, err error) {
 		stream, err := c.graph.Query(ctx, &pb.QueryRequest{Statement: "SHOW GRAPHS YIELD name", Graph: a.graph})
 		for err == nil {
 			var part *pb.QueryResponse
@@ -123,7 +123,7 @@ func (a *app) graphNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Comp
 
 // schemaNames returns names from the graph's schema.
 func (a *app) schemaNames(cmd *cobra.Command, of func(*pb.SchemaResponse) []*pb.NameCount) []string {
-	return a.asked(cmd, func(ctx context.Context, c *pbClients) (names []string, err error) {
+	return a.fromServer(cmd, func(ctx context.Context, c *pbClients) (names []string, err error) {
 		s, err := c.admin.Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
 		for _, n := range of(s) {
 			names = append(names, n.GetName())
@@ -155,7 +155,7 @@ func (a *app) runningIDs(cmd *cobra.Command, args []string, _ string) ([]cobra.C
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ids := a.asked(cmd, func(ctx context.Context, c *pbClients) (ids []string, err error) {
+	ids := a.fromServer(cmd, func(ctx context.Context, c *pbClients) (ids []string, err error) {
 		r, err := c.admin.RunningQueries(ctx, &pb.RunningQueriesRequest{})
 		for _, q := range r.GetQueries() {
 			ids = append(ids, cobra.CompletionWithDesc(strconv.FormatUint(q.GetId(), 10), shorten(oneLine(q.GetStatement()), 60)))

@@ -384,7 +384,7 @@ func (r *run) send(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if r.tooMany.Load() {
-			r.window.give(j.held) // the rejects budget was exceeded before this batch
+			r.window.release(j.held) // the rejects budget was exceeded before this batch
 			continue
 		}
 		began := time.Now()
@@ -446,7 +446,7 @@ func (r *run) repeat(j *job) error {
 	r.settle(j.seq)
 	r.acked.Store(j.seq)
 	r.counts.sent.Store(j.at)
-	r.window.give(j.held)
+	r.window.release(j.held)
 	return nil
 }
 
@@ -511,7 +511,7 @@ func (r *run) receive(ctx context.Context) error {
 		if err := r.acknowledged(j, &a); err != nil {
 			return err
 		}
-		r.window.give(j.held)
+		r.window.release(j.held)
 		r.checkBudget()
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)

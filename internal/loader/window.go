@@ -49,7 +49,7 @@ func (w *window) taken() int64 {
 	return w.size - w.free
 }
 
-func (w *window) give(n int64) {
+func (w *window) release(n int64) {
 	w.mu.Lock()
 	w.free += n
 	w.mu.Unlock()

@@ -91,8 +91,8 @@ func (w *Watch) Tracing() bool { return w != nil && w.tracing.Load() > 0 }
 // Watched reports whether there are watchers.
 func (w *Watch) Watched() bool { return w != nil && w.watchers.Load() != nil }
 
-// Tell notifies all watchers of a request.
-func (w *Watch) Tell(r *Ended) {
+// Notify notifies all watchers of a request.
+func (w *Watch) Notify(r *Ended) {
 	if w == nil {
 		return
 	}
@@ -141,5 +141,5 @@ func (w *Watch) end(ctx context.Context, q *Running, start time.Time, elapsed ti
 		r.Stages = t.end()
 		r.Start, r.Elapsed = t.arrival, elapsed+start.Sub(t.arrival)
 	}
-	w.Tell(r)
+	w.Notify(r)
 }

@@ -552,7 +552,7 @@ func (g *Group) Transfer(to uint64, done func(error)) {
 		done(nil)
 		return
 	}
-	g.lease.give(g.term)
+	g.lease.yield(g.term)
 	g.transferred = append(g.transferred, done)
 	// A failure has ended all transfers.
 	_ = g.do(func() error {

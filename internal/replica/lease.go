@@ -52,8 +52,8 @@ func (l *lease) drop() {
 	l.number = 0
 }
 
-// give drops the lease for the rest of the term.
-func (l *lease) give(term uint64) {
+// yield drops the lease for the rest of the term.
+func (l *lease) yield(term uint64) {
 	l.drop()
 	l.without = term
 }

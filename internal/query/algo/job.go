@@ -99,12 +99,12 @@ func slice[T any](j *job, n int) ([]T, error) {
 	return make([]T, n), nil
 }
 
-// give releases accounted bytes.
-func (j *job) give(n int) { _ = j.acct.Grow(-n) } // less is never too much
+// release returns accounted bytes.
+func (j *job) release(n int) { _ = j.acct.Grow(-n) } // less is never too much
 
 // drop releases lists.
 func (j *job) drop(l *lists) {
-	j.give(l.held)
+	j.release(l.held)
 	*l = lists{}
 }
 
@@ -260,7 +260,7 @@ func (j *job) fill(ctx context.Context, dir graph.Direction, l *lists) error {
 	if err == nil && left.Load() {
 		l.close(used)
 	}
-	j.give(4 * n)
+	j.release(4 * n)
 	return err
 }
 

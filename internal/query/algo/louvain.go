@@ -103,7 +103,7 @@ func (j *job) leastOf(group []uint32) error {
 		}
 		group[v] = least[g] - 1
 	}
-	j.give(4 * len(group))
+	j.release(4 * len(group))
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (c *communities) compact(j *job) error {
 		}
 		c.of[v] = number[g] - 1
 	}
-	j.give(4 * len(c.of))
+	j.release(4 * len(c.of))
 	return nil
 }
 
@@ -249,11 +249,11 @@ func (c *communities) merged(ctx context.Context, j *job) (*communities, error) 
 		}
 		next.lists.offsets[g+1] = int64(len(next.lists.targets))
 	}
-	j.give(12 * (len(c.lists.targets) - len(next.lists.targets)))
+	j.release(12 * (len(c.lists.targets) - len(next.lists.targets)))
 	next.lists.held = 8*len(next.lists.offsets) + 12*len(next.lists.targets)
 	j.drop(c.lists)
 	j.drop(members)
-	j.give(36 * len(c.of))
+	j.release(36 * len(c.of))
 	return next, nil
 }
 

@@ -226,6 +226,6 @@ func (j *job) distinct(ctx context.Context, dir graph.Direction) (*lists, error)
 		return nil, err
 	}
 	l.close(used)
-	j.give(4 * len(used))
+	j.release(4 * len(used))
 	return l, nil
 }

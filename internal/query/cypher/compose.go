@@ -63,7 +63,7 @@ func (b *binder) conditional(c *ast.Conditional, in *flow) result {
 			b.open(visible, true)
 			r := b.segments(br.Query, func(*ast.SingleQuery) scope { return visible }, nil)
 			if r.returns {
-				r = b.fresh(r, visible)
+				r = b.distinctColumns(r, visible)
 			}
 			b.close()
 			parts = append(parts, b.applied(rows, r))

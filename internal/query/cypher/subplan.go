@@ -89,7 +89,7 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 		return nil
 	})
 	if r.returns {
-		r = b.fresh(r, visible)
+		r = b.distinctColumns(r, visible)
 	}
 	together := b.close().batchable(r.returns)
 	if together {
@@ -128,8 +128,8 @@ func (b *binder) stored(f *flow, v *ast.Variable) plan.Col {
 	return c
 }
 
-// fresh copies the columns of a result that are outer columns or repeat, so that each is a column of its own.
-func (b *binder) fresh(r result, outer scope) result {
+// distinctColumns copies the columns of a result that are outer columns or repeat, so that each is a column of its own.
+func (b *binder) distinctColumns(r result, outer scope) result {
 	p := &plan.Project{Input: r.node}
 	cols := make([]plan.Col, 0, len(r.cols))
 	seen, needed := map[plan.Col]bool{}, false

@@ -24,11 +24,11 @@ func op(code plan.OpCode, args ...plan.Expr) plan.Expr { return &plan.Op{Op: cod
 
 func call(name string, args ...plan.Expr) plan.Expr { return &plan.Call{Func: name, Args: args} }
 
-func and(preds ...plan.Expr) plan.Expr { return fold(plan.And, preds) }
+func and(preds ...plan.Expr) plan.Expr { return nary(plan.And, preds) }
 
-func or(preds ...plan.Expr) plan.Expr { return fold(plan.Or, preds) }
+func or(preds ...plan.Expr) plan.Expr { return nary(plan.Or, preds) }
 
-func fold(code plan.OpCode, preds []plan.Expr) plan.Expr {
+func nary(code plan.OpCode, preds []plan.Expr) plan.Expr {
 	if len(preds) == 1 {
 		return preds[0]
 	}

@@ -328,10 +328,10 @@ func presence(lv *level, p *part) int {
 	if p.present == nil {
 		return -1
 	}
-	return lv.outs.add(given(p.present), "")
+	return lv.outs.add(trueOrNull(p.present), "")
 }
 
-// given yields null, not false, for a condition that fails.
-func given(test plan.Expr) plan.Expr {
+// trueOrNull yields null, not false, for a condition that fails.
+func trueOrNull(test plan.Expr) plan.Expr {
 	return &plan.Case{When: []plan.Expr{test}, Then: []plan.Expr{boolConst(true)}}
 }

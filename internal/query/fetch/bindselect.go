@@ -284,7 +284,7 @@ func (b *binder) shape(lv *level, s *selection, a *array) error {
 	if aggs != nil {
 		for _, p := range s.parts {
 			if p.present != nil {
-				p.present = aggs.of(p.t, " is there", given(p.present))
+				p.present = aggs.of(p.t, " is there", trueOrNull(p.present))
 			}
 		}
 	}
@@ -538,7 +538,7 @@ func (b *binder) distinct(lv *level, s *selection) {
 		part.bound.src = part.src
 		if part.present != nil {
 			col := lv.col(part.t.key+" is there", graph.Null)
-			p.Items = append(p.Items, plan.Item{Col: col, Expr: given(part.present)})
+			p.Items = append(p.Items, plan.Item{Col: col, Expr: trueOrNull(part.present)})
 			d.Cols = append(d.Cols, col)
 			part.present = &plan.ColRef{Col: col}
 		}

@@ -149,7 +149,7 @@ func (r *Registry) addGraphs() {
 		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 			var rows [][]graph.Value
 			for _, name := range r.host.Store().Graphs() {
-				if one := onlyDefault(c); one && name != defaultGraph || !wanted(c, name) {
+				if one := onlyDefault(c); one && name != defaultGraph || !named(c, name) {
 					continue
 				}
 				rows = append(rows, []graph.Value{text(name), text("online"), graph.BoolValue(name == defaultGraph)})
@@ -192,7 +192,7 @@ func (r *Registry) showDatabases(_ context.Context, c *exec.Call) ([][]graph.Val
 	var rows [][]graph.Value
 	for _, d := range list {
 		standard := d.name == defaultGraph || len(d.aliases) > 0
-		if onlyDefault(c) && !standard || !wanted(c, d.name) && !slices.ContainsFunc(d.aliases, func(a string) bool { return wanted(c, a) }) {
+		if onlyDefault(c) && !standard || !named(c, d.name) && !slices.ContainsFunc(d.aliases, func(a string) bool { return named(c, a) }) {
 			continue
 		}
 		kind, isDefault := "standard", no

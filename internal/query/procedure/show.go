@@ -71,8 +71,8 @@ func used(names []string, counts map[string]uint64) []string {
 	return out
 }
 
-// wanted reports whether a list that was asked for by names has a name in it.
-func wanted(c *exec.Call, name string) bool {
+// named reports whether a name is among those that a call lists.
+func named(c *exec.Call, name string) bool {
 	names := c.Args[1].List()
 	return len(names) == 0 || slices.ContainsFunc(names, func(v graph.Value) bool { return v.Kind() == graph.String && v.Str() == name })
 }
@@ -87,7 +87,7 @@ func entity(ix *graph.Index) (kind, name string) {
 func showIndexes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for _, ix := range c.Graph.Indexes() {
-		if !ix.Searches() || len(ix.Props) == 0 || !wanted(c, ix.Name) || !slices.Contains([]string{"", "ALL", ix.Kind.String()}, c.Args[0].Str()) {
+		if !ix.Searches() || len(ix.Props) == 0 || !named(c, ix.Name) || !slices.Contains([]string{"", "ALL", ix.Kind.String()}, c.Args[0].Str()) {
 			continue
 		}
 		kind, _ := entity(&ix)
@@ -238,7 +238,7 @@ func byName(rows [][]graph.Value, at int) [][]graph.Value {
 func showConstraints(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for _, ix := range c.Graph.Indexes() {
-		if !ix.IsConstraint() || !ix.Online || len(ix.Props) == 0 || !wanted(c, ix.Name) || !constraintIs(c.Args[0].Str(), &ix) {
+		if !ix.IsConstraint() || !ix.Online || len(ix.Props) == 0 || !named(c, ix.Name) || !constraintIs(c.Args[0].Str(), &ix) {
 			continue
 		}
 		kind, name := entity(&ix)
@@ -305,7 +305,7 @@ func showFunctions(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 	}
 	var rows [][]graph.Value
 	list := func(name, category, description, signature string, aggregating bool) {
-		if !wanted(c, name) {
+		if !named(c, name) {
 			return
 		}
 		args, result := describe(signature)
@@ -365,7 +365,7 @@ func (r *Registry) showProcedures(_ context.Context, c *exec.Call) ([][]graph.Va
 		return graph.ListValue(vs)
 	}
 	for _, p := range r.builtin {
-		if p.list() || !wanted(c, p.sig.Name) {
+		if p.list() || !named(c, p.sig.Name) {
 			continue
 		}
 		rows = append(rows, []graph.Value{
@@ -397,7 +397,7 @@ func showNames(c *exec.Call, names []string, counts map[string]uint64, ttl func(
 	var rows [][]graph.Value
 	for _, name := range names {
 		t := ttl(name)
-		if counts[name] == 0 && t == nil || !wanted(c, name) {
+		if counts[name] == 0 && t == nil || !named(c, name) {
 			continue
 		}
 		row := []graph.Value{text(name), graph.IntValue(int64(counts[name])), {}, {}}

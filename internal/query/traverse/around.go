@@ -170,7 +170,7 @@ func (e *Edges) Params(params map[string]graph.Value) map[string]graph.Value {
 // Bind creates the plan, whose column is e.
 func (e *Edges) Bind(opts cypher.Options) (*plan.Query, error) {
 	if len(e.IDs) > 0 {
-		if e.From != nil || e.To != nil || e.Hop.given() {
+		if e.From != nil || e.To != nil || e.Hop.testsEdges() {
 			return nil, invalid("elementIds", "cannot be combined with from and to, or with conditions on edges")
 		}
 		q, _, err := cypher.Compile("UNWIND $"+ast.Quote(fromParam)+" AS x MATCH (s) WHERE elementId(s) = x.source "+

@@ -121,8 +121,8 @@ func (h *Hop) capped() bool {
 	return h.SkipSupernodes > 0 || h.MaxDegree > 0 || h.Sample > 0 || h.Limit > 0
 }
 
-// given reports whether a hop asks anything of edges.
-func (h *Hop) given() bool {
+// testsEdges reports whether a hop has conditions on edges.
+func (h *Hop) testsEdges() bool {
 	return len(h.Types) > 0 || h.Direction != graph.Out || h.Where != "" || h.capped()
 }
 

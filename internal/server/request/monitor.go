@@ -57,7 +57,7 @@ func (m *Monitor) Arrived(ctx context.Context, start time.Time) context.Context 
 // Ended notifies watchers of a request to a route.
 func (m *Monitor) Ended(route string, start time.Time, elapsed time.Duration, failed bool) {
 	if m.watch.Watched() {
-		m.watch.Tell(&query.Ended{Kind: query.RouteKind, Statement: route, Start: start, Elapsed: elapsed, Failed: failed})
+		m.watch.Notify(&query.Ended{Kind: query.RouteKind, Statement: route, Start: start, Elapsed: elapsed, Failed: failed})
 	}
 }
 

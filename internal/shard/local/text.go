@@ -336,7 +336,7 @@ func (x *textIndex) close() error {
 	x.mu.Lock()
 	ix := x.index
 	x.index, x.err = nil, errTextGone
-	x.tell()
+	x.notifyWaiters()
 	x.mu.Unlock()
 	return x.closeIndex(ix)
 }
@@ -371,8 +371,8 @@ func (x *textIndex) wake() {
 	}
 }
 
-// tell wakes those that wait for the index. The caller holds x.mu.
-func (x *textIndex) tell() {
+// notifyWaiters wakes those that wait for the index. The caller holds x.mu.
+func (x *textIndex) notifyWaiters() {
 	close(x.changed)
 	x.changed = make(chan struct{})
 }

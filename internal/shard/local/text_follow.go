@@ -74,7 +74,7 @@ func (x *textIndex) fail(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.err = unavailable("TextIndexFailed", "the full-text index cannot follow the graph; it tries again")
-	x.tell()
+	x.notifyWaiters()
 }
 
 // reopen goes back to what is on disk after an error.
@@ -103,7 +103,7 @@ func (x *textIndex) reopen() {
 		x.g.opts.Logger.Warn("close a full-text index", slog.String("graph", x.g.name), slog.Any("error", err))
 	}
 	x.err = nil
-	x.tell()
+	x.notifyWaiters()
 }
 
 // snapshotTx reads the newest snapshot, even if something in it has expired.
@@ -156,7 +156,7 @@ func (x *textIndex) follow() (more bool, err error) {
 	}
 	x.mu.Lock()
 	x.next = next
-	x.tell()
+	x.notifyWaiters()
 	x.mu.Unlock()
 	return more, nil
 }

@@ -241,7 +241,7 @@ func (p *Process) seed(ctx context.Context, process, no int, index uint64) (loca
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.tell(&pb.CopyRequest{Step: &pb.CopyRequest_Seed{Seed: &pb.Seed{Index: index}}}); err != nil {
+	if _, err := w.receive(&pb.CopyRequest{Step: &pb.CopyRequest_Seed{Seed: &pb.Seed{Index: index}}}); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
@@ -295,7 +295,7 @@ func (w *peerCopy) step(r *pb.CopyRequest) (files []shard.CheckpointFile, err er
 	return files, nil
 }
 
-func (w *peerCopy) tell(r *pb.CopyRequest) ([]shard.CheckpointFile, error) {
+func (w *peerCopy) receive(r *pb.CopyRequest) ([]shard.CheckpointFile, error) {
 	files, err := w.step(r)
 	err, _ = fromStatus(w.ctx, w.who, err)
 	return files, err
@@ -303,19 +303,19 @@ func (w *peerCopy) tell(r *pb.CopyRequest) ([]shard.CheckpointFile, error) {
 
 // Flush implements storage.PeerCopy.
 func (w *peerCopy) Flush(g storage.PartOf) error {
-	_, err := w.tell(&pb.CopyRequest{Step: &pb.CopyRequest_Flush{Flush: toPartOf(g)}})
+	_, err := w.receive(&pb.CopyRequest{Step: &pb.CopyRequest_Flush{Flush: toPartOf(g)}})
 	return err
 }
 
 // Take implements storage.PeerCopy.
 func (w *peerCopy) Take(g storage.PartOf, version uint64) error {
-	_, err := w.tell(&pb.CopyRequest{Step: &pb.CopyRequest_Take{Take: &pb.Take{Graph: toPartOf(g), Epoch: w.epoch, Version: version}}})
+	_, err := w.receive(&pb.CopyRequest{Step: &pb.CopyRequest_Take{Take: &pb.Take{Graph: toPartOf(g), Epoch: w.epoch, Version: version}}})
 	return err
 }
 
 // Files implements storage.PeerCopy.
 func (w *peerCopy) Files() ([]storage.CopiedFile, error) {
-	files, err := w.tell(&pb.CopyRequest{Step: &pb.CopyRequest_List{List: true}})
+	files, err := w.receive(&pb.CopyRequest{Step: &pb.CopyRequest_List{List: true}})
 	out := make([]storage.CopiedFile, len(files))
 	for i := range files {
 		out[i] = storage.CopiedFile(files[i])

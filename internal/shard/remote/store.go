@@ -103,9 +103,9 @@ func (s *Store) reachReplicas() error {
 	return nil
 }
 
-// spreads returns the callers that read the shards of a graph. Each prefers one of the processes that keep its shard: the near one, or
+// readers returns the callers that read the shards of a graph. Each prefers one of the processes that keep its shard: the near one, or
 // one chosen at random.
-func (s *Store) spreads(shards int) (reads []caller) {
+func (s *Store) readers(shards int) (reads []caller) {
 	layout := shard.Layout{Processes: len(s.addresses), Shards: shards, Replicas: s.replicas}
 	for no := range shards {
 		keepers := layout.Keepers(no)
@@ -223,7 +223,7 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 		return nil, fmt.Errorf("graph %s: %w", name, err)
 	}
 	if s.replicas > 0 && len(s.reads) < int(c.GetShards()) {
-		s.reads = s.spreads(int(c.GetShards()))
+		s.reads = s.readers(int(c.GetShards()))
 	}
 	g = &Graph{s: s, name: name, shards: int(c.GetShards()), reads: s.reads[:c.GetShards()], id: c.GetId(), hints: newHints()}
 	g.learn(c)

@@ -77,9 +77,9 @@ func (c *Column) SummaryOf(lo, hi uint32) graph.Summary {
 	case c.ordered && c.present == nil && c.kind != graph.Float && lo < hi:
 		s.Count = int(hi - lo)
 		if c.form == formWide {
-			least, most, sum = foldCells(c.wide[lo:hi])
+			least, most, sum = mergeCells(c.wide[lo:hi])
 		} else {
-			least, most, sum = foldCells(c.narrow[lo:hi])
+			least, most, sum = mergeCells(c.narrow[lo:hi])
 			least, most, sum = c.base+least, c.base+most, sum+c.base*uint64(s.Count)
 		}
 	default:
@@ -111,7 +111,7 @@ func (c *Column) SummaryOf(lo, hi uint32) graph.Summary {
 }
 
 // foldCells returns the least and the greatest cell, as signed numbers, and the sum.
-func foldCells[T uint32 | uint64](cells []T) (least, most, sum uint64) {
+func mergeCells[T uint32 | uint64](cells []T) (least, most, sum uint64) {
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, x := range cells {
 		lo, hi = min(lo, int64(x)), max(hi, int64(x))

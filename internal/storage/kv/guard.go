@@ -33,8 +33,8 @@ func (gs *guards) take() *guardian {
 	return g
 }
 
-// give takes a goroutine back, or ends it.
-func (gs *guards) give(g *guardian) {
+// put takes a goroutine back, or ends it.
+func (gs *guards) put(g *guardian) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	if gs.ended || len(gs.idle) == mostIdle {
@@ -69,7 +69,7 @@ func (in *Instance) Guard(f func() error) error {
 	g.do <- f
 	select {
 	case err := <-g.done:
-		in.guards.give(g)
+		in.guards.put(g)
 		return err
 	case <-in.failed:
 		// If it is not stopped, it ends with what it does.

@@ -107,13 +107,13 @@ func (m *matcher) subpath(e *ast.SubpathPattern, s *scope) {
 	for _, el := range e.Path.Elements {
 		switch el := el.(type) {
 		case *ast.NodePattern:
-			inner.fresh(el.Variable, s)
+			inner.checkUnbound(el.Variable, s)
 		case *ast.RelationshipPattern:
 			hops++
 			if el.Length != nil || el.Quantifier != nil {
 				fail(unexpectedSyntax, el, "a quantified path cannot hold another quantifier")
 			}
-			inner.fresh(el.Variable, s)
+			inner.checkUnbound(el.Variable, s)
 		case *ast.SubpathPattern:
 			fail(unexpectedSyntax, el, "a quantified path cannot hold another parenthesised path")
 		}
@@ -127,8 +127,8 @@ func (m *matcher) subpath(e *ast.SubpathPattern, s *scope) {
 	}
 }
 
-// fresh checks that a variable of a quantified path is not defined outside of it.
-func (m *matcher) fresh(v *ast.Variable, s *scope) {
+// checkUnbound checks that a variable of a quantified path is not defined outside of it.
+func (m *matcher) checkUnbound(v *ast.Variable, s *scope) {
 	if v == nil {
 		return
 	}

@@ -31,16 +31,16 @@ func (c *branches) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([
 		if len(taken) == 0 {
 			continue
 		}
-		if err := c.give(ctx, c.then[k], b, taken); err != nil {
+		if err := c.fill(ctx, c.then[k], b, taken); err != nil {
 			return nil, err
 		}
 		c.todo = without(c.todo, taken)
 	}
-	return c.out, c.give(ctx, c.otherwise, b, c.todo)
+	return c.out, c.fill(ctx, c.otherwise, b, c.todo)
 }
 
-// give fills the rows of s from x.
-func (c *branches) give(ctx context.Context, x runtime.Evaluator, b *runtime.Batch, s runtime.Sel) error {
+// fill fills the rows of s from x.
+func (c *branches) fill(ctx context.Context, x runtime.Evaluator, b *runtime.Batch, s runtime.Sel) error {
 	if x == nil {
 		for _, i := range s {
 			c.out[i] = graph.Value{}

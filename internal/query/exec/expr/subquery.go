@@ -68,7 +68,7 @@ func (g *Gather) part(ctx context.Context, in *runtime.Batch, out []graph.Value)
 		for i, n := range g.count {
 			g.done[i] = n > 0
 		}
-		g.give(out)
+		g.scatter(out)
 		return nil
 	}
 	if g.kind == plan.Collect {
@@ -110,12 +110,12 @@ func (g *Gather) part(ctx context.Context, in *runtime.Batch, out []graph.Value)
 			}
 		}
 	}
-	g.give(out)
+	g.scatter(out)
 	return nil
 }
 
-// give computes the values of the rows gathered.
-func (g *Gather) give(out []graph.Value) {
+// scatter computes the values of the rows gathered.
+func (g *Gather) scatter(out []graph.Value) {
 	for i := range out {
 		switch g.kind {
 		case plan.CountRows:

@@ -81,7 +81,7 @@ func (o *sorter) Open(ctx context.Context) error {
 		return err
 	}
 	o.filled, o.at, o.bound = false, 0, o.bound[:0]
-	o.full = 2*max(o.wanted(), 0) + fewFirst
+	o.full = 2*max(o.most(), 0) + fewFirst
 	o.disk.Close()
 	o.spool.Reset(len(o.whole))
 	return o.In.Open(ctx)
@@ -90,8 +90,8 @@ func (o *sorter) Open(ctx context.Context) error {
 // fewFirst is how many rows beyond twice the limit are held before there is a bound.
 const fewFirst = 64
 
-// wanted is the number of rows to keep; -1: all.
-func (o *sorter) wanted() int {
+// most is the number of rows to keep; -1: all.
+func (o *sorter) most() int {
 	if o.limit < 0 {
 		return -1
 	}
@@ -141,7 +141,7 @@ func (o *sorter) Next(ctx context.Context) (*runtime.Batch, error) {
 }
 
 func (o *sorter) fill(ctx context.Context) error {
-	k := o.wanted()
+	k := o.most()
 	for {
 		b, err := o.In.Next(ctx)
 		if b == nil || err != nil {
@@ -238,7 +238,7 @@ func (o *sorter) arrange(ctx context.Context) error {
 	o.order = append(o.order[:0], runtime.AllRows(o.spool.All.N)...)
 	keys := o.spool.All.Cols[o.width:]
 	row := o.spool.All.Row
-	k := o.wanted()
+	k := o.most()
 	compare := func(a, b int32) int {
 		if steps++; !ended && (steps&0xfff == 0 || len(keys) > 0 && fn.Large(keys[0].Vals[a])) {
 			ended = ctx.Err() != nil

@@ -75,7 +75,7 @@ func (x *cheapest) Next(ctx context.Context) (*runtime.Batch, error) {
 	x.out.Reset(len(x.carry))
 	for x.out.N < x.r.BatchSize() {
 		if x.given < len(x.found) {
-			x.give()
+			x.emit()
 			continue
 		}
 		if x.b == nil || x.row == x.b.N {
@@ -118,8 +118,8 @@ func (x *cheapest) find(ctx context.Context) (err error) {
 	return err
 }
 
-// give adds a row for the next path.
-func (x *cheapest) give() {
+// emit adds a row for the next path.
+func (x *cheapest) emit() {
 	p := &x.found[x.given]
 	x.given++
 	x.out.AppendRows(x.b, x.carry, x.picked[:])

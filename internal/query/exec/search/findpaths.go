@@ -184,7 +184,7 @@ func (x *findPaths) Next(ctx context.Context) (*runtime.Batch, error) {
 	for x.out.b.N < x.r.BatchSize() {
 		if x.given < x.found.len() {
 			n := min(x.found.len()-x.given, x.r.BatchSize()-x.out.b.N)
-			x.give(x.given, x.given+n)
+			x.emit(x.given, x.given+n)
 			x.given += n
 			continue
 		}
@@ -292,8 +292,8 @@ func (x *findPaths) accept(ctx context.Context, paths *foundPaths) (runtime.Sel,
 	return x.where.Filter(ctx, b, runtime.AllRows(b.N), nil)
 }
 
-// give writes paths lo … hi-1 to the result.
-func (x *findPaths) give(lo, hi int) { x.write(&x.out, x.carry, &x.found, lo, hi) }
+// emit writes paths lo … hi-1 to the result.
+func (x *findPaths) emit(lo, hi int) { x.write(&x.out, x.carry, &x.found, lo, hi) }
 
 // write appends rows of the current input row with paths lo … hi-1.
 func (x *findPaths) write(p *pathColumns, carry []int, paths *foundPaths, lo, hi int) {

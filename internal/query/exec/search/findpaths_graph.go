@@ -198,8 +198,8 @@ func (g *walkGraph) loadAlike(ctx context.Context, part, hop int, points []int32
 	}
 	g.ids = list
 	h := g.hops[part][hop]
-	g.lend(h)
-	defer g.lend(h)
+	g.swapAnswer(h)
+	defer g.swapAnswer(h)
 	for done := 0; done < len(list); done += h.Answer.Done {
 		if err := h.Read(ctx, list[done:], adjacency.MaxEdges); err != nil {
 			return err

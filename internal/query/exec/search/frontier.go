@@ -216,8 +216,8 @@ func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, 
 
 // step replaces the list by the vertices one hop further, sorted unless the hop is the last.
 func (w *frontierWalk) step(ctx context.Context, h *adjacency.Reader, last bool) error {
-	w.lend(h)
-	defer w.lend(h)
+	w.swapAnswer(h)
+	defer w.swapAnswer(h)
 	for rest := w.ids; len(rest) > 0; rest = rest[h.Answer.Done:] {
 		if err := w.r.CheckCancel(ctx); err != nil {
 			return err
@@ -247,9 +247,9 @@ func oneList(h *adjacency.Reader, sources []graph.VertexID) bool {
 func (w *frontierWalk) countMany(ctx context.Context, hops []*adjacency.Reader) (int, error) {
 	w.stepFrom(w.ids)
 	for _, h := range hops {
-		w.lend(h)
+		w.swapAnswer(h)
 		err := h.Step(ctx, &w.now, &w.next)
-		w.lend(h)
+		w.swapAnswer(h)
 		if err != nil {
 			return 0, err
 		}

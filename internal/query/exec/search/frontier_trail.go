@@ -97,8 +97,8 @@ func (w *trailWalk) advance(ctx context.Context) error {
 func (w *trailWalk) extend(ctx context.Context) error {
 	from, to := w.levels[w.depth], w.level(w.depth+1)
 	h := w.readers[w.hop(w.depth)]
-	w.lend(h)
-	defer w.lend(h)
+	w.swapAnswer(h)
+	defer w.swapAnswer(h)
 	w.ids = w.ids[:0]
 	for base := 0; base < len(from.frontier.IDs); base += h.Answer.Done {
 		if err := w.r.CheckCancel(ctx); err != nil {
@@ -269,8 +269,8 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 // reach visits the far ends of a hop from the ends of a length, and returns their number.
 func (w *trailWalk) reach(ctx context.Context, h *adjacency.Reader, from *trailSet) (int, error) {
 	w.hidden = true
-	w.lend(h)
-	defer w.lend(h)
+	w.swapAnswer(h)
+	defer w.swapAnswer(h)
 	if len(from.list) < minSetStep && h.Puts() {
 		return h.Put(ctx, from.frontier.IDs, &w.set)
 	}

@@ -53,7 +53,7 @@ func (k *kernel) begin() {
 	}
 	k.memory, _ = memories.Get().(*memory)
 	if k.reader != nil {
-		k.lend(k.reader)
+		k.swapAnswer(k.reader)
 	}
 }
 
@@ -65,7 +65,7 @@ func (k *kernel) release() {
 		return
 	}
 	if k.reader != nil {
-		k.lend(k.reader)
+		k.swapAnswer(k.reader)
 	}
 	m.clear()
 	if max(cap(m.answer.Targets), cap(m.list), cap(m.ids), len(m.tree.table.slots)) <= adjacency.MaxKeptEdges {
@@ -106,8 +106,8 @@ func (m *memory) clear() {
 	}
 }
 
-// lend lets a reader write its answer into the memory; a second call takes the answer back.
-func (m *memory) lend(h *adjacency.Reader) { h.Answer, m.answer = m.answer, h.Answer }
+// swapAnswer lets a reader write its answer into the memory; a second call takes the answer back.
+func (m *memory) swapAnswer(h *adjacency.Reader) { h.Answer, m.answer = m.answer, h.Answer }
 
 // bytes estimates the memory of the search.
 func (m *memory) bytes() int {

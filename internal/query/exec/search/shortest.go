@@ -180,7 +180,7 @@ func (x *shortest) advance(ctx context.Context) error {
 			passed = passed[:1]
 			x.active = false
 		}
-		x.give(passed)
+		x.emit(passed)
 	}
 	return nil
 }
@@ -214,8 +214,8 @@ func (x *shortest) add(ctx context.Context) error {
 	return nil
 }
 
-// give moves rows of wide to the output.
-func (x *shortest) give(rows runtime.Sel) {
+// emit moves rows of wide to the output.
+func (x *shortest) emit(rows runtime.Sel) {
 	x.out.AppendRows(&x.wide, x.outOf, rows)
 	x.out.N += len(rows)
 }

@@ -110,10 +110,10 @@ func (s *traverseSets) enter(ctx context.Context) error {
 func (s *traverseSets) advance(ctx context.Context) error {
 	switch {
 	case s.given < len(s.ids) && s.h >= s.n.Min && s.byVertex():
-		s.giveVertices()
+		s.emitVertices()
 		return nil
 	case s.edges:
-		return s.giveLayerEdges(ctx)
+		return s.emitLayerEdges(ctx)
 	case s.h == len(s.hops) || s.stop:
 		s.finish()
 		return nil
@@ -192,8 +192,8 @@ func (s *traverseSets) nextLevel(ctx context.Context) error {
 	return s.enter(ctx)
 }
 
-// giveVertices adds rows of the current set.
-func (s *traverseSets) giveVertices() {
+// emitVertices adds rows of the current set.
+func (s *traverseSets) emitVertices() {
 	n := min(s.r.BatchSize()-s.out.N, len(s.ids)-s.given)
 	for _, v := range s.ids[s.given : s.given+n] {
 		s.addVertex(v)
@@ -214,9 +214,9 @@ func (s *traverseSets) finish() {
 	s.given, s.frontier.IDs = 0, s.frontier.IDs[:0]
 }
 
-// giveLayerEdges returns edges from the current layer to vertices of any layer, each edge at the first layer from which it
+// emitLayerEdges returns edges from the current layer to vertices of any layer, each edge at the first layer from which it
 // satisfies the hop. The hop that follows a layer selects its edges; the last layer uses the last hop.
-func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
+func (s *traverseSets) emitLayerEdges(ctx context.Context) error {
 	var h *cappedReader
 	if s.h >= 0 {
 		h = s.hops[min(s.h, len(s.hops)-1)]

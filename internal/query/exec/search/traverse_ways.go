@@ -71,7 +71,7 @@ func (w *traverseWays) Next(ctx context.Context) (*runtime.Batch, error) {
 	for w.depth >= 0 && w.out.N < w.r.BatchSize() {
 		l := w.levels[w.depth]
 		if w.depth >= w.n.Min && l.given < len(l.ids) {
-			w.give(l)
+			w.emit(l)
 			continue
 		}
 		more := false
@@ -201,8 +201,8 @@ func (w *traverseWays) repeats(h *cappedReader, i int, entry int32) bool {
 	return false
 }
 
-// give returns entries of the current level.
-func (w *traverseWays) give(l *wayLevel) {
+// emit returns entries of the current level.
+func (w *traverseWays) emit(l *wayLevel) {
 	n := min(w.r.BatchSize()-w.out.N, len(l.ids)-l.given)
 	for i := l.given; i < l.given+n; i++ {
 		w.addVertex(l.ids[i])

@@ -275,7 +275,7 @@ func (o *merge) run(ctx context.Context, b *runtime.Batch) error {
 			return err
 		}
 		if len(missing) == 0 {
-			return o.give(ctx, hits, o.onMatch)
+			return o.emit(ctx, hits, o.onMatch)
 		}
 		hits.Acct.Release()
 	}
@@ -377,7 +377,7 @@ func (o *merge) runOne(ctx context.Context, row runtime.Sel) error {
 	if err != nil {
 		return err
 	}
-	if err := o.give(ctx, hits, o.onMatch); err != nil {
+	if err := o.emit(ctx, hits, o.onMatch); err != nil {
 		return err
 	}
 	if len(missing) == 0 {
@@ -402,7 +402,7 @@ func (o *merge) runBulk(ctx context.Context, s runtime.Sel) error {
 			hits.Acct.Release()
 			return o.runEach(ctx, all)
 		}
-		if err := o.give(ctx, hits, o.onMatch); err != nil {
+		if err := o.emit(ctx, hits, o.onMatch); err != nil {
 			return err
 		}
 		if len(missing) == 0 {
@@ -534,11 +534,11 @@ func (o *merge) make(ctx context.Context, s runtime.Sel) error {
 	if err := made.Add(all, o.madeFrom); err != nil {
 		return err
 	}
-	return o.give(ctx, made, o.onCreate)
+	return o.emit(ctx, made, o.onCreate)
 }
 
-// give runs SET items over rows and appends the rows to pending.
-func (o *merge) give(ctx context.Context, rows *runtime.Buffer, items *setter) error {
+// emit runs SET items over rows and appends the rows to pending.
+func (o *merge) emit(ctx context.Context, rows *runtime.Buffer, items *setter) error {
 	if rows.All.N == 0 {
 		return nil
 	}
