@@ -170,7 +170,11 @@ func (p *peerStore) Apply(b *pebble.Batch, sync, _ bool) (wait func() error, err
 	}
 	// The compactor alone asks for no sync: what can be read stays the same.
 	if err := p.versions.apply(p.which, b, !sync); err != nil {
-		p.Fail(err)
+		if graph.AsError(err).Kind == graph.KindUnknown { // another writer carries out what is begun
+			p.Leave(err)
+		} else {
+			p.Fail(err)
+		}
 		return nil, p.Fault
 	}
 	return func() error { return nil }, nil

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -27,10 +28,17 @@ func (h *Health) Init(name string, log *slog.Logger) {
 func (h *Health) Label() string { return h.Name }
 
 // Fail makes the store refuse writes from now on.
-func (h *Health) Fail(err error) {
+func (h *Health) Fail(err error) { h.refuse(err, slog.LevelError, "store failed") }
+
+// Leave is Fail for a store that another writer has taken over, or will: nothing is wrong with it.
+func (h *Health) Leave(err error) {
+	h.refuse(err, slog.LevelInfo, "the store takes no more writes of this process")
+}
+
+func (h *Health) refuse(err error, level slog.Level, what string) {
 	h.failOnce.Do(func() {
 		h.Fault = Unavailable("storage: "+h.Name+" takes no more writes until it is opened again", err)
-		h.Log.Error("store failed", slog.String("store", h.Name), slog.Any("error", err))
+		h.Log.Log(context.Background(), level, what, slog.String("store", h.Name), slog.Any("error", err))
 		close(h.failed)
 	})
 }
