@@ -129,6 +129,7 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 		if err := p.start(l.Replica(), members(layout, no)); err != nil {
 			return nil, err
 		}
+		r.seeds.running.Go(func() { r.dropSeed(no) })
 	}
 	return r, nil
 }

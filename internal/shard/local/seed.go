@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -104,11 +105,39 @@ func (r *Replicas) behind(group uint32, leader, index uint64) {
 		case err == nil:
 			s.done.Add(1)
 			log.Info("the replica is seeded", slog.Uint64("bytes", s.size.Load()))
-		case errors.Is(err, replica.ErrNotBehind), r.seeds.ctx.Err() != nil:
+		case r.seeds.ctx.Err() != nil:
+		case errors.Is(err, replica.ErrNotBehind):
+			if err := r.opts.FS.RemoveAll(replica.SeedDir(r.dir(int(group)))); err != nil {
+				log.Warn("a seed that is not needed stays on disk", slog.Any("error", err))
+			}
 		default:
 			log.Warn("the replica is not seeded yet", slog.Any("error", err))
 		}
 	})
+}
+
+// dropSeed removes what an attempt of an earlier process has left of a seed, once the replica has caught up without it.
+func (r *Replicas) dropSeed(no int) {
+	dir := replica.SeedDir(r.dir(no))
+	for pause := time.NewTimer(0); ; pause.Reset(time.Second) {
+		select {
+		case <-pause.C:
+		case <-r.seeds.ctx.Done():
+			return
+		}
+		if _, err := r.opts.FS.Stat(dir); isNotExist(err) {
+			return
+		}
+		on := &r.seeds.shards[no].on
+		if r.log.host.Read(r.seeds.ctx, uint32(no)) != nil || !on.CompareAndSwap(false, true) {
+			continue
+		}
+		if err := r.opts.FS.RemoveAll(dir); err != nil {
+			r.opts.Logger.Warn("a seed that is not needed stays on disk", slog.Int("shard", no), slog.Any("error", err))
+		}
+		on.Store(false)
+		return
+	}
 }
 
 // seed replaces a replica's state by that of another one, of the leader last, which has enough to do.

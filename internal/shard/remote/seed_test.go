@@ -1,6 +1,8 @@
 package remote_test
 
 import (
+	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -77,4 +79,21 @@ func TestSeeding(t *testing.T) {
 	require.NoError(t, err)
 	defer tx.Rollback()
 	require.EqualValues(t, 2*len(p.written), tx.Counts().Vertices)
+}
+
+// TestLeftSeed starts a process that has part of a seed, from before the others' logs had what it needs. It catches up, and the seed goes.
+func TestLeftSeed(t *testing.T) {
+	c := newReplicated(t, 3, 1)
+	p := newPairs(t, c.gateway())
+	p.write()
+	c.kill(2)
+	const dir = "data/replicas/0000.seed"
+	require.NoError(t, c.fs[2].MkdirAll(dir+"/graphs/default", 0o755))
+	p.write()
+	c.start(2)
+	require.Eventually(t, func() bool {
+		_, err := c.fs[2].Stat(dir)
+		return errors.Is(err, os.ErrNotExist)
+	}, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.caughtUp(2) }, time.Minute, time.Millisecond)
 }
