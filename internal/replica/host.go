@@ -451,6 +451,9 @@ func (h *Host) Err() error {
 	return errors.Join(errs...)
 }
 
+// Stalled is for how long the disk of the log store has completed none of the writes that wait for it, 0 if none waits.
+func (h *Host) Stalled() time.Duration { return h.o.Store.Stalled() }
+
 // Status returns the status of each replica, by its group.
 func (h *Host) Status() map[uint32]GroupStatus {
 	h.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -28,6 +29,11 @@ type LogStore struct {
 	db  *pebble.DB
 	id  StoreID
 	log *slog.Logger
+
+	// pending are the writes whose sync is under way, and progress is when the first of them began or one last ended, by clock.
+	pending  atomic.Int32
+	progress atomic.Int64
+	opened   time.Time
 
 	failOnce sync.Once
 	failed   chan struct{} // closed on the first fault
@@ -73,7 +79,7 @@ func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &LogStore{log: o.Logger, failed: make(chan struct{})}
+	s := &LogStore{log: o.Logger, failed: make(chan struct{}), opened: time.Now()}
 	err := s.guard(func() (err error) {
 		s.db, err = pebble.Open(o.Dir, &pebble.Options{
 			FS: o.FS, FormatMajorVersion: pebble.FormatNewest, MemTableSize: o.MemtableBytes, Logger: pebbleLogger{s},
@@ -135,6 +141,14 @@ func (s *LogStore) Err() error {
 	}
 }
 
+// Stalled is for how long the disk has completed none of the writes that wait for it, 0 if none waits.
+func (s *LogStore) Stalled() time.Duration {
+	if s.pending.Load() == 0 {
+		return 0
+	}
+	return time.Since(s.opened) - time.Duration(s.progress.Load())
+}
+
 // Close closes the store. Its logs must no longer be in use.
 func (s *LogStore) Close() error {
 	if s.wedged.Load() {
@@ -178,6 +192,14 @@ func (s *LogStore) apply(b *pebble.Batch, sync bool) error {
 	opts := pebble.NoSync
 	if sync {
 		opts = pebble.Sync
+		if s.pending.Load() == 0 {
+			s.progress.Store(int64(time.Since(s.opened)))
+		}
+		s.pending.Add(1)
+		defer func() {
+			s.progress.Store(int64(time.Since(s.opened)))
+			s.pending.Add(-1)
+		}()
 	}
 	err := s.guard(func() error { return s.db.Apply(b, opts) })
 	if err != nil {

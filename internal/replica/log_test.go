@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -416,6 +418,33 @@ func TestLogFaults(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestLogStalls holds up the syncs of a store, which says so until they end.
+func TestLogStalls(t *testing.T) {
+	var hold atomic.Bool
+	held, end := make(chan struct{}, 100), make(chan struct{})
+	s := openStore(t, errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if hold.Load() && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
+			held <- struct{}{}
+			<-end
+		}
+		return nil
+	})))
+	l := openLog(t, s, 1)
+	require.NoError(t, l.Append(hardState(1, 0, 0), nil, true))
+	require.Zero(t, s.Stalled())
+	hold.Store(true)
+	done := make(chan error)
+	go func() { done <- l.Append(hardState(2, 0, 0), nil, true) }()
+	<-held
+	first := s.Stalled()
+	require.Positive(t, first)
+	require.Eventually(t, func() bool { return s.Stalled() > first }, time.Minute, time.Millisecond)
+	close(end)
+	require.NoError(t, <-done)
+	require.Zero(t, s.Stalled())
+	require.NoError(t, s.Close())
 }
 
 // FuzzRecord decodes arbitrary bytes as records: nothing panics, and every decoded record encodes to the same bytes.

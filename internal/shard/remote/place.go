@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -22,10 +26,16 @@ type placed struct {
 	}
 	// kept is of a process that keeps several shards of a graph.
 	kept func(no int) (*local.Parts, error)
+	// stalled, if not nil, is for how long the disk has completed no write.
+	stalled func() time.Duration
 }
 
-// Place implements the call.
+// Place implements the call. A process whose disk hangs answers as one that hangs itself, so that pulses turn from it: what it leads
+// waits for the disk, and other replicas answer.
 func (p *placed) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, error) {
+	if p.stalled != nil && p.stalled() >= pulseWithin {
+		return nil, status.Error(codes.DeadlineExceeded, "the disk of the process has completed no write for "+pulseWithin.String())
+	}
 	return &pb.PlaceResponse{Shard: uint32(p.no)}, nil
 }
 

@@ -132,7 +132,7 @@ func (p *Process) Register(s grpc.ServiceRegistrar) {
 	for _, d := range []*grpc.ServiceDesc{&pb.KeepService_ServiceDesc, &pb.LeadService_ServiceDesc, &pb.ReadService_ServiceDesc} {
 		s.RegisterService(d, p.servers[d.ServiceName])
 	}
-	pb.RegisterPlaceServiceServer(s, &placed{no: p.no, store: p.replicas, kept: p.kept})
+	pb.RegisterPlaceServiceServer(s, &placed{no: p.no, store: p.replicas, kept: p.kept, stalled: p.replicas.Host().Stalled})
 	pb.RegisterMaintainServiceServer(s, &maintains{p: p})
 	pb.RegisterCopyServiceServer(s, &copier{kept: p.kept, open: p.copiedFile})
 	pb.RegisterReplicaServiceServer(s, &receiver{host: p.replicas.Host(), log: p.log, layout: p.layout})
@@ -310,6 +310,9 @@ func (p *Process) Transfer(ctx context.Context) {
 func (p *Process) Ready() error {
 	if err := p.replicas.Writable(); err != nil {
 		return err
+	}
+	if s := p.replicas.Host().Stalled(); s >= pulseWithin {
+		return fmt.Errorf("the disk has completed no write for %v", s.Round(time.Second))
 	}
 	for group, s := range p.replicas.Replicas() {
 		switch why := p.waiting[group].Load(); {

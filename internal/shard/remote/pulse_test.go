@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
@@ -117,4 +119,12 @@ func TestHungLeader(t *testing.T) {
 			l.drop()
 		}
 	})
+}
+
+// A process whose disk completes no write answers no pings.
+func TestStalledDisk(t *testing.T) {
+	for stalled, want := range map[time.Duration]codes.Code{0: codes.OK, pulseWithin - 1: codes.OK, pulseWithin: codes.DeadlineExceeded} {
+		_, err := (&placed{stalled: func() time.Duration { return stalled }}).Place(t.Context(), nil)
+		require.Equal(t, want, status.Code(err), "%v", stalled)
+	}
 }
