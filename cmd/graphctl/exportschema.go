@@ -171,7 +171,10 @@ func vectorOptions(v *pb.VectorOptions) string {
 	if n := v.GetDimensions(); n > 0 {
 		dimensions = fmt.Sprintf("`vector.dimensions`: %d, ", n)
 	}
-	return fmt.Sprintf(" OPTIONS {indexConfig: {%s`vector.hnsw.ef_construction`: %d, `vector.hnsw.m`: %d, `vector.quantization.enabled`: %t, "+
-		"`vector.similarity_function`: %s}}",
-		dimensions, v.GetHnswEfConstruction(), v.GetHnswM(), v.GetQuantizationEnabled(), quoteText(v.GetSimilarityFunction()))
+	hnsw := ""
+	if m := v.GetHnswM(); m > 0 {
+		hnsw = fmt.Sprintf("`vector.hnsw.ef_construction`: %d, `vector.hnsw.m`: %d, ", v.GetHnswEfConstruction(), m)
+	}
+	return fmt.Sprintf(" OPTIONS {indexConfig: {%s%s`vector.quantization.enabled`: %t, `vector.similarity_function`: %s}}",
+		dimensions, hnsw, v.GetQuantizationEnabled(), quoteText(v.GetSimilarityFunction()))
 }

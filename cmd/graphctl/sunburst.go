@@ -18,6 +18,7 @@ type planNode struct {
 	Memory        uint64      `json:"memory"`
 	Spilled       uint64      `json:"spilled,omitempty"`
 	Compared      uint64      `json:"compared,omitempty"`
+	Candidates    uint64      `json:"candidates,omitempty"`
 	Hits          *uint64     `json:"cacheHits,omitempty"` // absent if the cache is in another process
 	Misses        *uint64     `json:"cacheMisses,omitempty"`
 	Large         *uint64     `json:"largeValues,omitempty"`
@@ -33,7 +34,7 @@ func planNodeOf(n *pb.PlanNode) *planNode {
 	out := &planNode{
 		Operator: n.GetOperator(), Arguments: n.GetArguments(), Estimated: n.EstimatedRows, Rows: n.GetRows(), Batches: n.GetBatches(),
 		TimeUs: float64(n.GetTime().AsDuration().Nanoseconds()) / 1e3, Requests: n.GetShardRequests(), Bytes: n.GetBytes(), Memory: n.GetMemory(),
-		Spilled: n.GetSpilled(), Compared: n.GetCompared(), Hits: n.CacheHits, Misses: n.CacheMisses, Large: n.LargeValues,
+		Spilled: n.GetSpilled(), Compared: n.GetCompared(), Candidates: n.GetCandidates(), Hits: n.CacheHits, Misses: n.CacheMisses, Large: n.LargeValues,
 		WireRequests: n.WireRequests, WireSent: n.WireSent, WireReceived: n.WireReceived, Edges: n.Edges, Children: []*planNode{},
 	}
 	if n.GetEdges() > 0 && n.GetWireRequests() > 0 {

@@ -21,6 +21,7 @@ type PlanNode struct {
 	Memory        int64 // peak memory
 	Spilled       int64 // bytes written to disk
 	Compared      int64 // vectors compared with another one
+	Candidates    int64 // vertices that an HNSW graph gave to be ranked
 	// Metered says that the following are counted; see exec.Stat.
 	Metered             bool
 	Hits, Misses, Large int64
@@ -53,7 +54,8 @@ func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
 		if stats != nil {
 			st := &stats[op.ID]
 			n.Profiled, n.Rows, n.Batches, n.Time, n.Requests = true, st.Rows, st.Batches, st.Time, st.Requests
-			n.Bytes, n.Memory, n.Spilled, n.Compared = st.Bytes, st.Memory, st.Spilled, st.Compared
+			n.Bytes, n.Memory, n.Spilled = st.Bytes, st.Memory, st.Spilled
+			n.Compared, n.Candidates = st.Compared, st.Candidates
 			n.Metered, n.Hits, n.Misses, n.Large = st.Metered, st.Hits, st.Misses, st.Large
 			n.Wired, n.Calls, n.Sent, n.Received, n.Edges = st.Wired, st.Calls, st.Sent, st.Received, st.Edges
 		}

@@ -158,8 +158,10 @@ func setVectorOption(o *graph.VectorOptions, key string, v graph.Value) error {
 	case "vector.dimensions":
 		return setBounded(&o.Dimensions, key, v, graph.MaxDimensions)
 	case "vector.hnsw.m":
+		o.HNSW = true
 		return setBounded(&o.M, key, v, 512)
 	case "vector.hnsw.ef_construction":
+		o.HNSW = true
 		return setBounded(&o.EfConstruction, key, v, 3200)
 	case "vector.quantization.enabled":
 		if v.Kind() != graph.Bool {

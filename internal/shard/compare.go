@@ -33,33 +33,60 @@ func CompareLists(probe *vector.Probe, values []graph.Value, scores []float64) (
 	return bytes
 }
 
-// Searcher is a Tx that asks other processes, which find the most similar of their own vertices.
+// Searcher is a Tx that finds the most similar vertices where their vectors are kept.
 type Searcher interface {
-	// Nearest adds to best the vertices with a label (0: any) whose property is most similar to a probe, at most k of each process. It returns
-	// how many were compared, and the bytes of their vectors.
-	Nearest(ctx context.Context, label graph.LabelID, prop graph.PropID, probe *vector.Probe, k int, best *Top) (compared, bytes int, err error)
+	// Nearest adds to best the vertices that are most similar to a probe, at most k of each shard or process. Done is false, and
+	// best as it was, if the caller must compare all vertices.
+	Nearest(ctx context.Context, req *Nearest, best *Top) (NearestFound, error)
 }
 
-// FindNearest is Searcher's Nearest for the vertices of a part.
-func FindNearest(ctx context.Context, tx PartTx, label graph.LabelID, prop graph.PropID, probe *vector.Probe, k int, best *Top) (compared, bytes int, err error) {
+// Nearest is a search for the K vertices with a label (0: any) whose property is most similar to a probe.
+type Nearest struct {
+	Label graph.LabelID
+	Prop  graph.PropID
+	Probe *vector.Probe
+	K     int
+	// HNSW are the settings of a graph that may be searched, which may miss some of them; nil: none may be missed.
+	HNSW *graph.VectorOptions
+}
+
+// NearestFound says how a search was done.
+type NearestFound struct {
+	Done bool
+	// Compared are the vectors that were compared, and Bytes theirs. Candidates are the vertices that a graph gave to be ranked: those that it
+	// led to, and those that have changed since.
+	Compared, Bytes, Candidates int
+}
+
+// Add adds what another shard or process has done.
+func (f *NearestFound) Add(g NearestFound) {
+	f.Compared, f.Bytes, f.Candidates = f.Compared+g.Compared, f.Bytes+g.Bytes, f.Candidates+g.Candidates
+}
+
+// FindNearest is Searcher's Nearest for the vertices of a part; it is always done.
+func FindNearest(ctx context.Context, tx PartTx, req *Nearest, best *Top) (found NearestFound, err error) {
+	if found, err = tx.Nearest(ctx, req, best); found.Done || err != nil {
+		return found, err
+	}
 	const rows = 4096
 	ids, scores := make([]graph.VertexID, 0, rows), make([]float64, rows)
 	for from, done := graph.VertexID(0), false; !done; {
-		if ids, from, done, err = tx.Scan(ctx, label, from, ids[:0]); err != nil {
-			return compared, bytes, err
+		if ids, from, done, err = tx.Scan(ctx, req.Label, from, ids[:0]); err != nil {
+			return found, err
 		}
-		n, err := tx.Compare(ctx, prop, probe, ids, scores)
+		n, err := tx.Compare(ctx, req.Prop, req.Probe, ids, scores)
 		if err != nil {
-			return compared, bytes, err
+			return found, err
 		}
-		compared, bytes = compared+len(ids), bytes+n
+		found.Compared, found.Bytes = found.Compared+len(ids), found.Bytes+n
 		for i, id := range ids {
 			if !math.IsNaN(scores[i]) {
-				best.Add(k, Hit{Score: scores[i], ID: uint64(id)})
+				best.Add(req.K, Hit{Score: scores[i], ID: uint64(id)})
 			}
 		}
 	}
-	return compared, bytes, nil
+	found.Done = true
+	return found, nil
 }
 
 // Hit is a vertex or an edge that a search found.

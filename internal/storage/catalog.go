@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -460,7 +461,11 @@ func appendIndex(dst []byte, ix graph.Index) []byte {
 	}
 	if ix.Kind == graph.VectorIndex {
 		v := &ix.Vector
-		parts = slices.Insert(parts, 0, fmt.Sprintf(vectorForm, v.Dimensions, v.Similarity, v.Quantized, v.M, v.EfConstruction))
+		text := fmt.Sprintf(vectorForm, v.Dimensions, v.Similarity, v.Quantized, v.M, v.EfConstruction)
+		if v.HNSW {
+			text += vectorHNSW
+		}
+		parts = slices.Insert(parts, 0, text)
 	}
 	if ix.Kind == graph.FullTextIndex {
 		parts = slices.Insert(parts, 0, appendTextOptions(&ix.Text))
@@ -479,8 +484,12 @@ func appendIndex(dst []byte, ix graph.Index) []byte {
 // vectorForm is how the settings of a vector index are stored: dimensions, similarity, quantization, m and ef_construction.
 const vectorForm = "%d %s %t %d %d"
 
+// vectorHNSW follows if searches may use a graph.
+const vectorHNSW = " hnsw"
+
 func parseVectorOptions(text string) (v graph.VectorOptions, err error) {
 	var name string
+	text, v.HNSW = strings.CutSuffix(text, vectorHNSW)
 	if _, err := fmt.Sscanf(text, vectorForm, &v.Dimensions, &name, &v.Quantized, &v.M, &v.EfConstruction); err != nil {
 		return v, codec.ErrRecord
 	}

@@ -22,6 +22,10 @@ func TestIndexDefinition(t *testing.T) {
 			Name: "v", Label: "L", Props: []string{"p"}, Kind: graph.VectorIndex, Online: true,
 			Vector: graph.VectorOptions{Dimensions: 1536, Similarity: graph.Euclidean, Quantized: true, M: 16, EfConstruction: 100},
 		},
+		{
+			Name: "h", Label: "L", Props: []string{"p"}, Kind: graph.VectorIndex, Online: true,
+			Vector: graph.VectorOptions{Dimensions: 3, M: 8, EfConstruction: 100, HNSW: true},
+		},
 		{Name: "any", Type: "T", Props: []string{"p"}, Kind: graph.VectorIndex, Online: true},
 	} {
 		got, err := parseIndex(appendIndex(nil, ix))

@@ -69,6 +69,8 @@ type Tuning struct {
 	// PackEdges is how many new edges in a row of one type, in lists of 65,536 vertices, a transaction packs at once;
 	// default 16.
 	PackEdges int
+	// GraphVectors is how many vectors a shard has at least for an HNSW graph of them; default 20,000.
+	GraphVectors int
 	// SegmentBytes is the size above which a packed edge list is split; default 16 KiB.
 	SegmentBytes int
 	// ChunkBytes is the size above which a column chunk is split; default 64 KiB.
@@ -124,6 +126,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.MemtableBytes, 16<<20)
 	def(&o.TxBytes, 512<<20)
 	def(&o.Tuning.PlaceBlock, 4096)
+	def(&o.Tuning.GraphVectors, 20_000)
 	def(&o.Tuning.PackVertices, 32)
 	def(&o.Tuning.PackEdges, 16)
 	def(&o.Tuning.IndexBatch, 2048)

@@ -43,6 +43,7 @@ export function columns(list, { count, bytes, duration }) {
     ...some("memory", "most bytes held at a time", figure("memory", bytes)),
     ...some("spilled", "bytes put on disk", figure("spilled", bytes)),
     ...some("compared", "vectors compared", figure("compared")),
+    ...some("candidates", "candidates of an HNSW graph", figure("candidates")),
     ...some("large", "large values fetched", (p) => (p.largeValues ? count(p.largeValues) : undefined)),
     ...some("calls", "calls to other processes", figure("wireRequests")),
     ...some("sent", "bytes sent to other processes", figure("wireSent", bytes)),

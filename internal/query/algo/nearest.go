@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Nearest is an exact search for the vertices or edges whose vectors are most similar to another one.
+// Nearest is a search for the vertices or edges whose vectors are most similar to another one.
 type Nearest struct {
 	Label  graph.LabelID // of vertices, or 0
 	Type   graph.TypeID  // of edges, or 0
@@ -19,6 +19,8 @@ type Nearest struct {
 	K      int // how many to find
 	By     graph.Similarity
 	Vector graph.Value // a Vector or a List, valid for the similarity
+	// HNSW are the settings of a graph of the vertices' vectors that may miss some; nil: the search is exact.
+	HNSW *graph.VectorOptions
 }
 
 const (
@@ -85,7 +87,7 @@ func (n *Nearest) find(ctx context.Context, j *job) ([]shard.Hit, error) {
 		var probe vector.Probe
 		probe.Set(n.By, n.Vector)
 		var best shard.Top
-		if done, err := j.run.Nearest(ctx, n.Label, n.Prop, &probe, n.K, &best); done || err != nil {
+		if done, err := j.run.Nearest(ctx, &shard.Nearest{Label: n.Label, Prop: n.Prop, Probe: &probe, K: n.K, HNSW: n.HNSW}, &best); done || err != nil {
 			best.Sort()
 			return best.Hits, err
 		}

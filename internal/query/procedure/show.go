@@ -142,9 +142,13 @@ func vectorConfig(o *graph.VectorOptions) []graph.MapEntry {
 	if o.Dimensions > 0 {
 		config = append(config, graph.MapEntry{Key: "vector.dimensions", Value: graph.IntValue(int64(o.Dimensions))})
 	}
+	if o.HNSW {
+		config = append(config,
+			graph.MapEntry{Key: "vector.hnsw.ef_construction", Value: graph.IntValue(int64(o.EfConstruction))},
+			graph.MapEntry{Key: "vector.hnsw.m", Value: graph.IntValue(int64(o.M))},
+		)
+	}
 	return append(config,
-		graph.MapEntry{Key: "vector.hnsw.ef_construction", Value: graph.IntValue(int64(o.EfConstruction))},
-		graph.MapEntry{Key: "vector.hnsw.m", Value: graph.IntValue(int64(o.M))},
 		graph.MapEntry{Key: "vector.quantization.enabled", Value: graph.BoolValue(o.Quantized)},
 		graph.MapEntry{Key: "vector.similarity_function", Value: text(strings.ToUpper(o.Similarity.String()))},
 	)

@@ -69,6 +69,9 @@ func nearest(name string, c *exec.Call) (*algo.Nearest, error) {
 		return nil, fn.CallFailed("%s: Index query vector has %d dimensions, but indexed vectors have %d", name, has, want) // tools look for these words
 	}
 	n := &algo.Nearest{K: int(min(k.Int(), math.MaxInt32)), By: ix.Vector.Similarity, Vector: query}
+	if ix.Vector.HNSW {
+		n.HNSW = &ix.Vector
+	}
 	var known, used bool
 	n.Prop, known = c.Graph.Prop(ix.Props[0])
 	if ix.Type != "" {

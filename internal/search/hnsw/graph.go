@@ -93,11 +93,16 @@ func (g *Graph) Rows() int { return int(g.rows.Load()) }
 // ID returns the id that a row was appended with.
 func (g *Graph) ID(row uint32) uint32 { return g.at(row).ids[row%ChunkRows] }
 
-// Score returns the similarity of a probe and a row, exactly, and the bytes of the row's vector.
-func (g *Graph) Score(probe *vector.Probe, row uint32) (score float64, ok bool, bytes int) {
+// Score returns the similarity of a probe and a row, exactly; see vector.Probe.Packed.
+func (g *Graph) Score(probe *vector.Probe, row uint32) (score float64, ok bool) {
 	c, i := g.at(row), int(row%ChunkRows)
-	score, ok = probe.Packed(c.coords[i*g.stride:(i+1)*g.stride], c.lengths[i])
-	return score, ok, 4 * g.stride
+	return probe.Packed(c.coords[i*g.stride:(i+1)*g.stride], c.lengths[i])
+}
+
+// Holds reports whether a row has a packed vector.
+func (g *Graph) Holds(row uint32, x []float32) bool {
+	c, i := g.at(row), int(row%ChunkRows)
+	return slices.Equal(c.coords[i*g.stride:(i+1)*g.stride], x)
 }
 
 func (g *Graph) at(row uint32) *chunk { return &(*g.chunks.Load())[row/ChunkRows] }

@@ -120,11 +120,13 @@ func TestRecall(t *testing.T) {
 			require.Equal(t, uint32(7), near[0].Row)
 			require.Less(t, s.Compared, len(xs)/2)
 			for _, n := range near {
-				score, ok, _ := g.Score(p, n.Row)
+				score, ok := g.Score(p, n.Row)
 				require.True(t, ok)
 				want, _ := p.Packed(xs[n.Row], vector.Length(xs[n.Row]))
 				require.Equal(t, want, score)
 				require.Equal(t, n.Row*3, g.ID(n.Row))
+				require.True(t, g.Holds(n.Row, xs[n.Row]))
+				require.False(t, g.Holds(n.Row, xs[(n.Row+1)%uint32(len(xs))]))
 			}
 		}
 	}

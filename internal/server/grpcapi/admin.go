@@ -48,7 +48,9 @@ func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.S
 		if v := &ix.Vector; ix.Kind == graph.VectorIndex {
 			index.Vector = &pb.VectorOptions{
 				Dimensions: uint32(v.Dimensions), SimilarityFunction: v.Similarity.String(), QuantizationEnabled: v.Quantized,
-				HnswM: uint32(v.M), HnswEfConstruction: uint32(v.EfConstruction),
+			}
+			if v.HNSW {
+				index.Vector.HnswM, index.Vector.HnswEfConstruction = uint32(v.M), uint32(v.EfConstruction)
 			}
 		}
 		if o := &ix.Text; ix.Kind == graph.FullTextIndex {

@@ -152,6 +152,10 @@ func AppendPlan(dst []byte, p *query.PlanNode) []byte {
 			dst = append(dst, `,"compared":`...)
 			dst = strconv.AppendInt(dst, p.Compared, 10)
 		}
+		if p.Candidates > 0 {
+			dst = append(dst, `,"candidates":`...)
+			dst = strconv.AppendInt(dst, p.Candidates, 10)
+		}
 		if p.Metered {
 			dst = append(dst, `,"cacheHits":`...)
 			dst = strconv.AppendInt(dst, p.Hits, 10)

@@ -62,7 +62,8 @@ func PlanProto(p *query.PlanNode) *pb.PlanNode {
 		out.EstimatedRows = &p.Estimate
 	}
 	if p.Profiled {
-		out.Bytes, out.Memory, out.Spilled, out.Compared = uint64(p.Bytes), uint64(p.Memory), uint64(p.Spilled), uint64(p.Compared)
+		out.Bytes, out.Memory, out.Spilled = uint64(p.Bytes), uint64(p.Memory), uint64(p.Spilled)
+		out.Compared, out.Candidates = uint64(p.Compared), uint64(p.Candidates)
 		out.Rows, out.Batches, out.ShardRequests = uint64(p.Rows), uint64(p.Batches), uint64(p.Requests)
 		out.Time = durationpb.New(p.Time.Round(time.Nanosecond))
 		if p.Metered {

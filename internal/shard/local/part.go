@@ -469,6 +469,7 @@ func (p *Part) changed(version uint64, c *storage.Touched) {
 		lists.Invalidate(version, l.Type, l.Dir, block)
 	}
 	for i, v := range c.Columns {
+		columns.ChangedRange(version, v.Prop, v.First, v.Last-v.First+1)
 		for block := v.First / cache.ColumnBlock; block <= v.Last/cache.ColumnBlock; block++ {
 			if i > 0 && c.Columns[i-1].Prop == v.Prop && c.Columns[i-1].First/cache.ColumnBlock == block {
 				continue
@@ -507,7 +508,10 @@ func (p *Part) Read(ctx context.Context, epoch, version uint64) (*Tx, error) {
 	n := p.m.Shards
 	c := &snapshot{seq: version, views: make([]*storage.View, n), sources: make([]source, n)}
 	c.views[p.no], c.sources[p.no] = v, source{v, next}
-	return &Tx{on: &p.readers, mode: shard.Read, snap: c, views: c.views, done: done, write: &noWrite}, nil
+	return &Tx{
+		on: &p.readers, mode: shard.Read, snap: c, views: c.views, done: done, write: &noWrite,
+		again: func() (*Tx, error) { return p.Read(context.Background(), epoch, version) },
+	}, nil
 }
 
 // First returns what the graph's first shard has of the snapshot of a transaction that has not written. It lasts as long as the

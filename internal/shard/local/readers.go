@@ -16,6 +16,8 @@ type readers struct {
 	closing bool
 	idle    chan struct{} // closed when closing and the last transaction has ended
 
+	graphs sync.WaitGroup // goroutines that build HNSW graphs
+
 	emptying atomic.Bool // written with mu: nothing begins any more once the last transaction has ended
 }
 
@@ -56,4 +58,11 @@ func (r *readers) shut() {
 	if r.open == 0 {
 		close(r.idle)
 	}
+}
+
+// ending reports whether the graph waits for its transactions to end.
+func (r *readers) ending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closing || r.emptying.Load()
 }

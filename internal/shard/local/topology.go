@@ -164,6 +164,9 @@ const fewProps = 16
 // noteVertices notes new vertices that were packed at once.
 func noteVertices(seq uint64, c *cache.Columns, vs []storage.VertexRange) {
 	for _, v := range vs {
+		for _, p := range v.Props {
+			c.ChangedRange(seq, p, v.First, uint64(v.N))
+		}
 		for block := v.First / cache.ColumnBlock; block*cache.ColumnBlock < v.First+uint64(v.N); block++ {
 			for _, p := range v.Props {
 				c.Invalidate(seq, p, block)

@@ -27,9 +27,10 @@ type Tx struct {
 	seq   uint64 // of the commit
 	nth   int    // of those that were committed together
 	ended atomic.Bool
-	plain bool         // reads nothing that is decoded
-	reads *graph.Reads // what counts the reads, or nil
-	done  func()       // gives back a snapshot that is not the graph's; or nil
+	plain bool                // reads nothing that is decoded
+	reads *graph.Reads        // what counts the reads, or nil
+	done  func()              // gives back a snapshot that is not the graph's; or nil
+	again func() (*Tx, error) // of a part: reads the same state in another transaction
 
 	*write   // of a writer; a reader's is empty and never changed
 	topology topologyReads

@@ -40,11 +40,10 @@ func (tx *Tx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Prob
 }
 
 // Nearest implements shard.Searcher: each shard finds the most similar of its own vertices.
-func (tx *Tx) Nearest(ctx context.Context, label graph.LabelID, prop graph.PropID, probe *vector.Probe, k int, best *shard.Top) (compared, bytes int, err error) {
+func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (found shard.NearestFound, err error) {
 	if err := tx.check(ctx); err != nil {
-		return 0, 0, err
+		return found, err
 	}
-	coords := probe.Coordinates()
 	places := []place{tx.all()}
 	if tx.clean() {
 		places = places[:0]
@@ -52,21 +51,28 @@ func (tx *Tx) Nearest(ctx context.Context, label graph.LabelID, prop graph.PropI
 			places = append(places, tx.shard(no))
 		}
 	}
+	msg := pb.CompareRequest{
+		Label: uint32(req.Label), Prop: uint32(req.Prop), Similarity: uint32(req.Probe.By()), Vector: req.Probe.Coordinates(), Best: uint64(req.K),
+	}
+	if req.HNSW != nil {
+		msg.Hnsw = encodeVectorOptions(req.HNSW)
+	}
 	err = ask(ctx, tx, pb.ReadService_Compare_FullMethodName, places, func(i int) proto.Message {
-		return &pb.CompareRequest{
-			Snapshot: places[i].snap, Label: uint32(label), Prop: uint32(prop), Similarity: uint32(probe.By()), Vector: coords, Best: uint64(k),
-		}
+		one := proto.CloneOf(&msg)
+		one.Snapshot = places[i].snap
+		return one
 	}, func(_ int, a *pb.CompareResponse) error {
 		if len(a.GetScores()) != len(a.GetIds()) {
 			return errCodec
 		}
 		for j, id := range a.GetIds() {
-			best.Add(k, shard.Hit{Score: float64(a.GetScores()[j]), ID: id})
+			best.Add(req.K, shard.Hit{Score: float64(a.GetScores()[j]), ID: id})
 		}
-		compared, bytes = compared+int(a.GetCompared()), bytes+int(a.GetBytes())
+		found.Add(shard.NearestFound{Compared: int(a.GetCompared()), Bytes: int(a.GetBytes()), Candidates: int(a.GetCandidates())})
 		return nil
 	})
-	return compared, bytes, err
+	found.Done = err == nil
+	return found, err
 }
 
 // Compare implements the call.
@@ -79,11 +85,16 @@ func (r *reader) Compare(ctx context.Context, req *pb.CompareRequest) (*pb.Compa
 		prop := graph.PropID(req.GetProp())
 		if req.GetBest() > 0 {
 			var best shard.Top
-			compared, bytes, err := shard.FindNearest(ctx, tx, graph.LabelID(req.GetLabel()), prop, &probe, int(min(req.GetBest(), maxRoom)), &best)
+			near := shard.Nearest{Label: graph.LabelID(req.GetLabel()), Prop: prop, Probe: &probe, K: int(min(req.GetBest(), maxRoom))}
+			if req.GetHnsw() != nil {
+				o := decodeVectorOptions(req.GetHnsw())
+				near.HNSW = &o
+			}
+			found, err := shard.FindNearest(ctx, tx, &near, &best)
 			if err != nil {
 				return nil, err
 			}
-			out := &pb.CompareResponse{Compared: uint64(compared), Bytes: uint64(bytes)}
+			out := &pb.CompareResponse{Compared: uint64(found.Compared), Bytes: uint64(found.Bytes), Candidates: uint64(found.Candidates)}
 			for _, h := range best.Hits {
 				out.Scores, out.Ids = append(out.Scores, float32(h.Score)), append(out.Ids, h.ID)
 			}

@@ -44,10 +44,7 @@ func encodeIndex(ix graph.Index) *pb.IndexDefinition {
 		d.Text = &pb.TextOptions{More: o.More, Analyzer: o.Analyzer, Eventual: o.Eventual}
 	}
 	if v := &ix.Vector; ix.Kind == graph.VectorIndex {
-		d.Vector = &pb.VectorOptions{
-			Dimensions: uint32(v.Dimensions), Similarity: uint32(v.Similarity), Quantized: v.Quantized, M: uint32(v.M),
-			EfConstruction: uint32(v.EfConstruction),
-		}
+		d.Vector = encodeVectorOptions(v)
 	}
 	return d
 }
@@ -56,12 +53,23 @@ func decodeIndex(ix *pb.IndexDefinition) graph.Index {
 	return graph.Index{
 		ID: graph.IndexID(ix.GetId()), Name: ix.GetName(), Label: ix.GetLabel(), Type: ix.GetType(), Props: ix.GetProps(), Unique: ix.GetUnique(),
 		Required: ix.GetRequired(), Indexed: ix.GetIndexed(), Online: ix.GetOnline(), Failure: ix.GetFailure(),
-		Kind: graph.IndexKind(ix.GetKind()),
-		Vector: graph.VectorOptions{
-			Dimensions: int(ix.GetVector().GetDimensions()), Similarity: graph.Similarity(ix.GetVector().GetSimilarity()),
-			Quantized: ix.GetVector().GetQuantized(), M: int(ix.GetVector().GetM()), EfConstruction: int(ix.GetVector().GetEfConstruction()),
-		},
-		Text: graph.TextOptions{More: ix.GetText().GetMore(), Analyzer: ix.GetText().GetAnalyzer(), Eventual: ix.GetText().GetEventual()},
+		Kind:   graph.IndexKind(ix.GetKind()),
+		Vector: decodeVectorOptions(ix.GetVector()),
+		Text:   graph.TextOptions{More: ix.GetText().GetMore(), Analyzer: ix.GetText().GetAnalyzer(), Eventual: ix.GetText().GetEventual()},
+	}
+}
+
+func encodeVectorOptions(v *graph.VectorOptions) *pb.VectorOptions {
+	return &pb.VectorOptions{
+		Dimensions: uint32(v.Dimensions), Similarity: uint32(v.Similarity), Quantized: v.Quantized, M: uint32(v.M),
+		EfConstruction: uint32(v.EfConstruction), Hnsw: v.HNSW,
+	}
+}
+
+func decodeVectorOptions(v *pb.VectorOptions) graph.VectorOptions {
+	return graph.VectorOptions{
+		Dimensions: int(v.GetDimensions()), Similarity: graph.Similarity(v.GetSimilarity()), Quantized: v.GetQuantized(), M: int(v.GetM()),
+		EfConstruction: int(v.GetEfConstruction()), HNSW: v.GetHnsw(),
 	}
 }
 

@@ -36,6 +36,7 @@ type Columns struct {
 	tables tables[Column, valueEntry] // by columnIndex
 	// vectors has the tables of properties that have been compared with vectors.
 	vectors tables[vectors, vectorEntry]
+	graphs
 }
 
 // valueEntry is a new value of a vertex.
@@ -65,6 +66,7 @@ func (c *Columns) Counts() Counts { return c.counts.load() }
 func (c *Columns) Close() {
 	c.tables.each(func(s *columnSlot) { s.clear(c.cache) })
 	c.vectors.each(func(s *vectorSlot) { s.clear(c.cache) })
+	c.graphs.close()
 	c.cache.reclaim()
 	c.cache.close(c.counts)
 }

@@ -82,6 +82,14 @@ func (b *VectorBuilder) put(mem []byte) vectors {
 
 // Changed notes that a commit set a property, at these places, after Apply or Invalidate has noted it too.
 func (c *Columns) Changed(seq uint64, prop graph.PropID, changes []ValueChange) {
+	for rest := changes; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Vertex == rest[n-1].Vertex+1 {
+			n++
+		}
+		c.ChangedRange(seq, prop, rest[0].Vertex, uint64(n))
+		rest = rest[n:]
+	}
 	t := c.vectors.find(columnIndex(prop))
 	if t == nil {
 		return

@@ -775,10 +775,11 @@ type VectorOptions struct {
 	// cosine or euclidean.
 	SimilarityFunction  string `protobuf:"bytes,2,opt,name=similarity_function,json=similarityFunction,proto3" json:"similarity_function,omitempty"`
 	QuantizationEnabled bool   `protobuf:"varint,3,opt,name=quantization_enabled,json=quantizationEnabled,proto3" json:"quantization_enabled,omitempty"`
-	HnswM               uint32 `protobuf:"varint,4,opt,name=hnsw_m,json=hnswM,proto3" json:"hnsw_m,omitempty"`
-	HnswEfConstruction  uint32 `protobuf:"varint,5,opt,name=hnsw_ef_construction,json=hnswEfConstruction,proto3" json:"hnsw_ef_construction,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// 0, as the next one, unless searches may use an HNSW graph.
+	HnswM              uint32 `protobuf:"varint,4,opt,name=hnsw_m,json=hnswM,proto3" json:"hnsw_m,omitempty"`
+	HnswEfConstruction uint32 `protobuf:"varint,5,opt,name=hnsw_ef_construction,json=hnswEfConstruction,proto3" json:"hnsw_ef_construction,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *VectorOptions) Reset() {

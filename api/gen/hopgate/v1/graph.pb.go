@@ -546,7 +546,9 @@ type PlanNode struct {
 	WireReceived *uint64 `protobuf:"varint,17,opt,name=wire_received,json=wireReceived,proto3,oneof" json:"wire_received,omitempty"`
 	Edges        *uint64 `protobuf:"varint,18,opt,name=edges,proto3,oneof" json:"edges,omitempty"`
 	// The vectors that the operator compared with another one. Set for PROFILE.
-	Compared      uint64 `protobuf:"varint,19,opt,name=compared,proto3" json:"compared,omitempty"`
+	Compared uint64 `protobuf:"varint,19,opt,name=compared,proto3" json:"compared,omitempty"`
+	// The vertices that an HNSW graph gave the operator to rank; 0 if it compared all.
+	Candidates    uint64 `protobuf:"varint,20,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -710,6 +712,13 @@ func (x *PlanNode) GetEdges() uint64 {
 func (x *PlanNode) GetCompared() uint64 {
 	if x != nil {
 		return x.Compared
+	}
+	return 0
+}
+
+func (x *PlanNode) GetCandidates() uint64 {
+	if x != nil {
+		return x.Candidates
 	}
 	return 0
 }
@@ -1443,7 +1452,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x0findexes_removed\x18\n" +
 	" \x01(\x04R\x0eindexesRemoved\x12+\n" +
 	"\x11constraints_added\x18\v \x01(\x04R\x10constraintsAdded\x12/\n" +
-	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\x8f\x06\n" +
+	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\xaf\x06\n" +
 	"\bPlanNode\x12\x1a\n" +
 	"\boperator\x18\x01 \x01(\tR\boperator\x12\x1c\n" +
 	"\targuments\x18\x02 \x01(\tR\targuments\x120\n" +
@@ -1465,7 +1474,10 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\twire_sent\x18\x10 \x01(\x04H\x05R\bwireSent\x88\x01\x01\x12(\n" +
 	"\rwire_received\x18\x11 \x01(\x04H\x06R\fwireReceived\x88\x01\x01\x12\x19\n" +
 	"\x05edges\x18\x12 \x01(\x04H\aR\x05edges\x88\x01\x01\x12\x1a\n" +
-	"\bcompared\x18\x13 \x01(\x04R\bcomparedB\x11\n" +
+	"\bcompared\x18\x13 \x01(\x04R\bcompared\x12\x1e\n" +
+	"\n" +
+	"candidates\x18\x14 \x01(\x04R\n" +
+	"candidatesB\x11\n" +
 	"\x0f_estimated_rowsB\r\n" +
 	"\v_cache_hitsB\x0f\n" +
 	"\r_cache_missesB\x0f\n" +

@@ -77,6 +77,8 @@ type Stat struct {
 	Memory   int64 // the operator's peak memory
 	Spilled  int64 // bytes that the operator wrote to disk
 	Compared int64 // vectors that it compared with another one
+	// Candidates counts the vertices that an HNSW graph gave it to rank; 0 if it compared all.
+	Candidates int64
 	// Metered reports whether the following are counted: hits and misses of the block cache, and large values fetched. They are not
 	// if another process reads the shards.
 	Metered             bool

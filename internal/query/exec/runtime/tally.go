@@ -279,21 +279,25 @@ func (r *Run) Compare(ctx context.Context, prop graph.PropID, probe *vector.Prob
 	return nil
 }
 
-// Nearest finds the vertices most similar to a probe, as shard.Searcher says. It reports false, having done nothing, if the transaction does
-// not ask other processes.
-func (r *Run) Nearest(ctx context.Context, label graph.LabelID, prop graph.PropID, probe *vector.Probe, k int, best *shard.Top) (bool, error) {
+// Nearest finds the vertices most similar to a probe, as shard.Searcher says. It reports false, having added nothing, if the caller must
+// compare all.
+func (r *Run) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (bool, error) {
 	t := r.Tally
 	s, ok := t.Tx.(shard.Searcher)
 	if !ok {
 		return false, nil
 	}
-	t.count(requestCompare)
-	compared, bytes, err := s.Nearest(ctx, label, prop, probe, k, best)
-	t.chargeBytes(bytes)
-	if t.r != nil {
-		t.r.Stats[t.r.Current].Compared += int64(compared)
+	found, err := s.Nearest(ctx, req, best)
+	if !found.Done || err != nil {
+		return false, err
 	}
-	return true, err
+	t.count(requestCompare)
+	t.chargeBytes(found.Bytes)
+	if t.r != nil {
+		st := &t.r.Stats[t.r.Current]
+		st.Compared, st.Candidates = st.Compared+int64(found.Compared), st.Candidates+int64(found.Candidates)
+	}
+	return true, nil
 }
 
 // compareBytes is about how many bytes of lists Compare reads at a time.

@@ -2015,8 +2015,10 @@ type CompareRequest struct {
 	Similarity uint32                 `protobuf:"varint,4,opt,name=similarity,proto3" json:"similarity,omitempty"`
 	Vector     []float32              `protobuf:"fixed32,5,rep,packed,name=vector,proto3" json:"vector,omitempty"`
 	// How many of the most similar vertices to return, at most.
-	Best          uint64 `protobuf:"varint,6,opt,name=best,proto3" json:"best,omitempty"`
-	Label         uint32 `protobuf:"varint,7,opt,name=label,proto3" json:"label,omitempty"`
+	Best  uint64 `protobuf:"varint,6,opt,name=best,proto3" json:"best,omitempty"`
+	Label uint32 `protobuf:"varint,7,opt,name=label,proto3" json:"label,omitempty"`
+	// The settings of a graph that may miss some of these; without them, none may be missed.
+	Hnsw          *VectorOptions `protobuf:"bytes,8,opt,name=hnsw,proto3" json:"hnsw,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2100,6 +2102,13 @@ func (x *CompareRequest) GetLabel() uint32 {
 	return 0
 }
 
+func (x *CompareRequest) GetHnsw() *VectorOptions {
+	if x != nil {
+		return x.Hnsw
+	}
+	return nil
+}
+
 // CompareResponse has a score for each of the request's ids, NaN where the property is no vector, or the most similar vertices and their
 // scores.
 type CompareResponse struct {
@@ -2107,8 +2116,10 @@ type CompareResponse struct {
 	Scores []float32              `protobuf:"fixed32,1,rep,packed,name=scores,proto3" json:"scores,omitempty"`
 	Ids    []uint64               `protobuf:"varint,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	// How many vertices were compared, and the bytes of their vectors.
-	Compared      uint64 `protobuf:"varint,3,opt,name=compared,proto3" json:"compared,omitempty"`
-	Bytes         uint64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Compared uint64 `protobuf:"varint,3,opt,name=compared,proto3" json:"compared,omitempty"`
+	Bytes    uint64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// How many vertices a graph gave to be ranked; 0 if all were compared.
+	Candidates    uint64 `protobuf:"varint,5,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2167,6 +2178,13 @@ func (x *CompareResponse) GetCompared() uint64 {
 func (x *CompareResponse) GetBytes() uint64 {
 	if x != nil {
 		return x.Bytes
+	}
+	return 0
+}
+
+func (x *CompareResponse) GetCandidates() uint64 {
+	if x != nil {
+		return x.Candidates
 	}
 	return 0
 }
@@ -3856,8 +3874,10 @@ type VectorOptions struct {
 	Quantized      bool                   `protobuf:"varint,3,opt,name=quantized,proto3" json:"quantized,omitempty"`
 	M              uint32                 `protobuf:"varint,4,opt,name=m,proto3" json:"m,omitempty"`
 	EfConstruction uint32                 `protobuf:"varint,5,opt,name=ef_construction,json=efConstruction,proto3" json:"ef_construction,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Searches may use a graph, and miss some vectors.
+	Hnsw          bool `protobuf:"varint,6,opt,name=hnsw,proto3" json:"hnsw,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *VectorOptions) Reset() {
@@ -3923,6 +3943,13 @@ func (x *VectorOptions) GetEfConstruction() uint32 {
 		return x.EfConstruction
 	}
 	return 0
+}
+
+func (x *VectorOptions) GetHnsw() bool {
+	if x != nil {
+		return x.Hnsw
+	}
+	return false
 }
 
 type DescribeRequest struct {
@@ -6668,7 +6695,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05types\x18\x03 \x03(\rR\x05types\x12\x10\n" +
 	"\x03dir\x18\x04 \x01(\rR\x03dir\"+\n" +
 	"\x0fDegreesResponse\x12\x18\n" +
-	"\adegrees\x18\x01 \x03(\rR\adegrees\"\xd0\x01\n" +
+	"\adegrees\x18\x01 \x03(\rR\adegrees\"\x85\x02\n" +
 	"\x0eCompareRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x10\n" +
 	"\x03ids\x18\x02 \x01(\fR\x03ids\x12\x12\n" +
@@ -6678,12 +6705,16 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"similarity\x12\x16\n" +
 	"\x06vector\x18\x05 \x03(\x02R\x06vector\x12\x12\n" +
 	"\x04best\x18\x06 \x01(\x04R\x04best\x12\x14\n" +
-	"\x05label\x18\a \x01(\rR\x05label\"m\n" +
+	"\x05label\x18\a \x01(\rR\x05label\x123\n" +
+	"\x04hnsw\x18\b \x01(\v2\x1f.hopgate.shard.v1.VectorOptionsR\x04hnsw\"\x8d\x01\n" +
 	"\x0fCompareResponse\x12\x16\n" +
 	"\x06scores\x18\x01 \x03(\x02R\x06scores\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\x04R\x03ids\x12\x1a\n" +
 	"\bcompared\x18\x03 \x01(\x04R\bcompared\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"{\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1e\n" +
+	"\n" +
+	"candidates\x18\x05 \x01(\x04R\n" +
+	"candidates\"{\n" +
 	"\x15EdgePropertiesRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\x12\x14\n" +
@@ -6805,7 +6836,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\vTextOptions\x12\x12\n" +
 	"\x04more\x18\x01 \x03(\tR\x04more\x12\x1a\n" +
 	"\banalyzer\x18\x02 \x01(\tR\banalyzer\x12\x1a\n" +
-	"\beventual\x18\x03 \x01(\bR\beventual\"\xa4\x01\n" +
+	"\beventual\x18\x03 \x01(\bR\beventual\"\xb8\x01\n" +
 	"\rVectorOptions\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x01 \x01(\rR\n" +
@@ -6815,7 +6846,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"similarity\x12\x1c\n" +
 	"\tquantized\x18\x03 \x01(\bR\tquantized\x12\f\n" +
 	"\x01m\x18\x04 \x01(\rR\x01m\x12'\n" +
-	"\x0fef_construction\x18\x05 \x01(\rR\x0eefConstruction\"V\n" +
+	"\x0fef_construction\x18\x05 \x01(\rR\x0eefConstruction\x12\x12\n" +
+	"\x04hnsw\x18\x06 \x01(\bR\x04hnsw\"V\n" +
 	"\x0fDescribeRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12-\n" +
 	"\x05known\x18\x02 \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"G\n" +
@@ -7184,134 +7216,135 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	16,  // 8: hopgate.shard.v1.StepRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	16,  // 9: hopgate.shard.v1.DegreesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	16,  // 10: hopgate.shard.v1.CompareRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16,  // 11: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16,  // 12: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16,  // 13: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	36,  // 14: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
-	23,  // 15: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
-	23,  // 16: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
-	39,  // 17: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
-	25,  // 18: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
-	25,  // 19: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
-	16,  // 20: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	36,  // 21: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
-	39,  // 22: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
-	16,  // 23: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	16,  // 24: hopgate.shard.v1.SearchTextRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	52,  // 25: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
-	55,  // 26: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
-	55,  // 27: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
-	56,  // 28: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
-	54,  // 29: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
-	58,  // 30: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
-	57,  // 31: hopgate.shard.v1.IndexDefinition.text:type_name -> hopgate.shard.v1.TextOptions
-	52,  // 32: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
-	53,  // 33: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	52,  // 34: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
-	53,  // 35: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
-	66,  // 36: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
-	52,  // 37: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	100, // 38: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	101, // 39: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
-	68,  // 40: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
-	69,  // 41: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	102, // 42: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
-	67,  // 43: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
-	52,  // 44: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
-	55,  // 45: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
-	53,  // 46: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	52,  // 47: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
-	53,  // 48: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	66,  // 49: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
-	0,   // 50: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
-	81,  // 51: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
-	82,  // 52: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
-	83,  // 53: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
-	83,  // 54: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
-	85,  // 55: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
-	56,  // 56: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
-	54,  // 57: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	1,   // 58: hopgate.shard.v1.KeepService.Epoch:input_type -> hopgate.shard.v1.EpochRequest
-	4,   // 59: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	6,   // 60: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	8,   // 61: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	10,  // 62: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	12,  // 63: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	14,  // 64: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	17,  // 65: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	19,  // 66: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	21,  // 67: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	23,  // 68: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	26,  // 69: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	28,  // 70: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	32,  // 71: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	34,  // 72: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	37,  // 73: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	40,  // 74: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	42,  // 75: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	30,  // 76: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
-	44,  // 77: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
-	46,  // 78: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	48,  // 79: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	50,  // 80: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	59,  // 81: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	61,  // 82: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	64,  // 83: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	70,  // 84: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	72,  // 85: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	74,  // 86: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	76,  // 87: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	78,  // 88: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
-	80,  // 89: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	86,  // 90: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	88,  // 91: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	90,  // 92: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	96,  // 93: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	92,  // 94: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	94,  // 95: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	2,   // 96: hopgate.shard.v1.KeepService.Epoch:output_type -> hopgate.shard.v1.EpochResponse
-	5,   // 97: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	7,   // 98: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	9,   // 99: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	11,  // 100: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	13,  // 101: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	15,  // 102: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	18,  // 103: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	20,  // 104: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	22,  // 105: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	25,  // 106: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	27,  // 107: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	29,  // 108: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	33,  // 109: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	35,  // 110: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	38,  // 111: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	41,  // 112: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	43,  // 113: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	31,  // 114: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
-	45,  // 115: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
-	47,  // 116: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	49,  // 117: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	51,  // 118: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	60,  // 119: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	62,  // 120: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	65,  // 121: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	71,  // 122: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	73,  // 123: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	75,  // 124: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	77,  // 125: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	79,  // 126: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	84,  // 127: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	87,  // 128: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	89,  // 129: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	91,  // 130: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	97,  // 131: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	93,  // 132: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	95,  // 133: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	96,  // [96:134] is the sub-list for method output_type
-	58,  // [58:96] is the sub-list for method input_type
-	58,  // [58:58] is the sub-list for extension type_name
-	58,  // [58:58] is the sub-list for extension extendee
-	0,   // [0:58] is the sub-list for field type_name
+	58,  // 11: hopgate.shard.v1.CompareRequest.hnsw:type_name -> hopgate.shard.v1.VectorOptions
+	16,  // 12: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 13: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 14: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	36,  // 15: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
+	23,  // 16: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
+	23,  // 17: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
+	39,  // 18: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
+	25,  // 19: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
+	25,  // 20: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
+	16,  // 21: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	36,  // 22: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
+	39,  // 23: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
+	16,  // 24: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16,  // 25: hopgate.shard.v1.SearchTextRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	52,  // 26: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
+	55,  // 27: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
+	55,  // 28: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
+	56,  // 29: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
+	54,  // 30: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
+	58,  // 31: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
+	57,  // 32: hopgate.shard.v1.IndexDefinition.text:type_name -> hopgate.shard.v1.TextOptions
+	52,  // 33: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
+	53,  // 34: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	52,  // 35: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
+	53,  // 36: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
+	66,  // 37: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
+	52,  // 38: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
+	100, // 39: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	101, // 40: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	68,  // 41: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
+	69,  // 42: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
+	102, // 43: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	67,  // 44: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
+	52,  // 45: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
+	55,  // 46: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
+	53,  // 47: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	52,  // 48: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
+	53,  // 49: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	66,  // 50: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
+	0,   // 51: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
+	81,  // 52: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
+	82,  // 53: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
+	83,  // 54: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
+	83,  // 55: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
+	85,  // 56: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
+	56,  // 57: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
+	54,  // 58: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
+	1,   // 59: hopgate.shard.v1.KeepService.Epoch:input_type -> hopgate.shard.v1.EpochRequest
+	4,   // 60: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	6,   // 61: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	8,   // 62: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	10,  // 63: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	12,  // 64: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	14,  // 65: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	17,  // 66: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	19,  // 67: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	21,  // 68: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	23,  // 69: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	26,  // 70: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	28,  // 71: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	32,  // 72: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	34,  // 73: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	37,  // 74: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	40,  // 75: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	42,  // 76: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	30,  // 77: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
+	44,  // 78: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
+	46,  // 79: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	48,  // 80: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	50,  // 81: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	59,  // 82: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	61,  // 83: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	64,  // 84: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	70,  // 85: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	72,  // 86: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	74,  // 87: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	76,  // 88: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	78,  // 89: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	80,  // 90: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	86,  // 91: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	88,  // 92: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	90,  // 93: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	96,  // 94: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	92,  // 95: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	94,  // 96: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	2,   // 97: hopgate.shard.v1.KeepService.Epoch:output_type -> hopgate.shard.v1.EpochResponse
+	5,   // 98: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	7,   // 99: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	9,   // 100: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	11,  // 101: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	13,  // 102: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	15,  // 103: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	18,  // 104: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	20,  // 105: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	22,  // 106: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	25,  // 107: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	27,  // 108: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	29,  // 109: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	33,  // 110: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	35,  // 111: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	38,  // 112: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	41,  // 113: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	43,  // 114: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	31,  // 115: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
+	45,  // 116: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
+	47,  // 117: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	49,  // 118: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	51,  // 119: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	60,  // 120: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	62,  // 121: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	65,  // 122: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	71,  // 123: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	73,  // 124: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	75,  // 125: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	77,  // 126: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	79,  // 127: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	84,  // 128: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	87,  // 129: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	89,  // 130: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	91,  // 131: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	97,  // 132: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	93,  // 133: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	95,  // 134: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	97,  // [97:135] is the sub-list for method output_type
+	59,  // [59:97] is the sub-list for method input_type
+	59,  // [59:59] is the sub-list for extension type_name
+	59,  // [59:59] is the sub-list for extension extendee
+	0,   // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_shard_proto_init() }

@@ -1,0 +1,345 @@
+package local
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// nearWorld is a graph of documents with vectors around a few centres, and of others that have vectors too but not the label.
+type nearWorld struct {
+	t       *testing.T
+	s       *Store
+	g       *Graph
+	rng     *rand.Rand
+	hnsw    graph.VectorOptions
+	prop    graph.PropID
+	doc     graph.LabelID
+	docs    graph.LabelSet
+	others  graph.LabelSet
+	centres [][]float64
+}
+
+func newNearWorld(t *testing.T, by graph.Similarity, shards, vertices int) *nearWorld {
+	w := &nearWorld{t: t, rng: rand.New(rand.NewPCG(17, uint64(by)))}
+	w.hnsw = graph.VectorOptions{Dimensions: 12, Similarity: by, M: 8, EfConstruction: 60, HNSW: true}
+	for range 20 {
+		c := make([]float64, w.hnsw.Dimensions)
+		for i := range c {
+			c[i] = w.rng.NormFloat64()
+		}
+		w.centres = append(w.centres, c)
+	}
+	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: shards, Tuning: Tuning{GraphVectors: 300, PlaceBlock: 64}}
+	var err error
+	w.s, err = Open(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, w.s.Close()) })
+	g, err := w.s.Graph("default")
+	require.NoError(t, err)
+	w.g = g.(*Graph)
+	w.write(func(tx shard.Tx) {
+		w.prop, err = tx.Prop("v")
+		require.NoError(t, err)
+		w.doc, err = tx.Label("Doc")
+		require.NoError(t, err)
+		other, err := tx.Label("Other")
+		require.NoError(t, err)
+		w.docs, err = tx.LabelSet([]graph.LabelID{w.doc})
+		require.NoError(t, err)
+		w.others, err = tx.LabelSet([]graph.LabelID{other})
+		require.NoError(t, err)
+	})
+	w.write(func(tx shard.Tx) { w.create(tx, vertices) })
+	return w
+}
+
+// read begins a transaction that ends with the test, unless it has ended before.
+func (w *nearWorld) read() shard.Tx {
+	tx, err := w.g.Begin(w.t.Context(), shard.Read)
+	require.NoError(w.t, err)
+	w.t.Cleanup(tx.Rollback)
+	return tx
+}
+
+func (w *nearWorld) write(f func(tx shard.Tx)) {
+	tx, err := w.g.Begin(w.t.Context(), shard.Write)
+	require.NoError(w.t, err)
+	f(tx)
+	require.NoError(w.t, tx.Commit(w.t.Context()))
+}
+
+func (w *nearWorld) vector(rng *rand.Rand) graph.Value {
+	list := make([]graph.Value, w.hnsw.Dimensions)
+	for i, c := range w.centres[rng.IntN(len(w.centres))] {
+		list[i] = graph.FloatValue(c + 0.5*rng.NormFloat64())
+	}
+	return graph.ListValue(list)
+}
+
+// create makes vertices; one in eight has another label.
+func (w *nearWorld) create(tx shard.Tx, n int) {
+	ms := make([]shard.Mutation, n)
+	for i := range ms {
+		ms[i] = shard.Mutation{Op: shard.CreateVertex, Labels: w.docs, Props: []graph.Property{{ID: w.prop, Value: w.vector(w.rng)}}}
+		if i%8 == 0 {
+			ms[i].Labels = w.others
+		}
+	}
+	require.NoError(w.t, tx.Apply(w.t.Context(), ms))
+}
+
+// change changes a few vertices in every way: vectors, labels, values that are no vectors, deletions, new ones.
+func (w *nearWorld) change(tx shard.Tx, rng *rand.Rand) {
+	ctx := w.t.Context()
+	var all []graph.VertexID
+	for from, done := graph.VertexID(0), false; !done; {
+		var ids []graph.VertexID
+		var err error
+		ids, from, done, err = tx.Scan(ctx, 0, from, make([]graph.VertexID, 0, 1000))
+		require.NoError(w.t, err)
+		all = append(all, ids...)
+	}
+	set := func(v graph.Value) shard.Mutation {
+		return shard.Mutation{Op: shard.SetVertex, Vertex: all[rng.IntN(len(all))], Props: []graph.Property{{ID: w.prop, Value: v}}}
+	}
+	ms := []shard.Mutation{
+		set(w.vector(rng)), set(w.vector(rng)), set(graph.IntValue(3)), set(graph.Value{}),
+		set(graph.ListValue([]graph.Value{graph.FloatValue(1)})),
+		{Op: shard.SetLabels, Vertex: all[rng.IntN(len(all))], Labels: w.docs},
+		{Op: shard.SetLabels, Vertex: all[rng.IntN(len(all))], Labels: w.others},
+	}
+	huge := make([]graph.Value, w.hnsw.Dimensions)
+	for i := range huge {
+		huge[i] = graph.FloatValue(1e20 * rng.NormFloat64())
+	}
+	if rng.IntN(3) == 0 {
+		ms = append(ms, set(graph.ListValue(huge)))
+	}
+	require.NoError(w.t, tx.Apply(ctx, ms))
+	require.NoError(w.t, tx.Apply(ctx, []shard.Mutation{{Op: shard.DeleteVertex, Vertex: all[rng.IntN(len(all))]}}))
+	require.NoError(w.t, tx.Apply(ctx, []shard.Mutation{
+		{Op: shard.CreateVertex, Labels: w.docs, Props: []graph.Property{{ID: w.prop, Value: w.vector(rng)}}},
+	}))
+}
+
+// exact finds the most similar documents by comparing all.
+func (w *nearWorld) exact(tx shard.Tx, probe *vector.Probe, k int) []shard.Hit {
+	var best shard.Top
+	ctx := w.t.Context()
+	for from, done := graph.VertexID(0), false; !done; {
+		ids := make([]graph.VertexID, 0, 1000)
+		var err error
+		ids, from, done, err = tx.Scan(ctx, w.doc, from, ids)
+		require.NoError(w.t, err)
+		scores := make([]float64, len(ids))
+		_, err = tx.(shard.Comparer).Compare(ctx, w.prop, probe, ids, scores)
+		require.NoError(w.t, err)
+		for i, id := range ids {
+			if !math.IsNaN(scores[i]) {
+				best.Add(k, shard.Hit{Score: scores[i], ID: uint64(id)})
+			}
+		}
+	}
+	best.Sort()
+	return best.Hits
+}
+
+func (w *nearWorld) probe(rng *rand.Rand) *vector.Probe {
+	var p vector.Probe
+	require.True(w.t, p.Set(w.hnsw.Similarity, w.vector(rng)))
+	return &p
+}
+
+func (w *nearWorld) nearest(tx shard.Tx, probe *vector.Probe, k int) ([]shard.Hit, shard.NearestFound) {
+	var best shard.Top
+	found, err := tx.(shard.Searcher).Nearest(w.t.Context(), &shard.Nearest{Label: w.doc, Prop: w.prop, Probe: probe, K: k, HNSW: &w.hnsw}, &best)
+	require.NoError(w.t, err)
+	best.Sort()
+	return best.Hits, found
+}
+
+// build has the graphs built, or take in what has changed.
+func (w *nearWorld) build() {
+	tx := w.read()
+	w.nearest(tx, w.probe(w.rng), 1)
+	tx.Rollback()
+	w.g.graphs.Wait()
+}
+
+// recall compares searches of a transaction with exact ones. Each hit must have the score that the transaction's own state gives it, and those
+// that changed must not be missed.
+func (w *nearWorld) recall(tx shard.Tx, searches int) float64 {
+	const k = 10
+	found, wanted := 0, 0
+	for range searches {
+		probe := w.probe(w.rng)
+		got, how := w.nearest(tx, probe, k)
+		require.True(w.t, how.Done)
+		require.Positive(w.t, how.Candidates)
+		want := w.exact(tx, probe, k)
+		require.Len(w.t, got, len(want))
+		ids := make([]graph.VertexID, len(got))
+		for i, h := range got {
+			ids[i] = graph.VertexID(h.ID)
+		}
+		scores := make([]float64, len(ids))
+		_, err := tx.(shard.Comparer).Compare(w.t.Context(), w.prop, probe, ids, scores)
+		require.NoError(w.t, err)
+		for i, h := range got {
+			require.Equal(w.t, math.Float64bits(scores[i]), math.Float64bits(h.Score), "vertex %d", h.ID)
+		}
+		for _, h := range want {
+			wanted++
+			if slices.Contains(got, h) {
+				found++
+			}
+		}
+	}
+	return float64(found) / float64(wanted)
+}
+
+// TestNearestFollows finds what exact searches find in snapshots of before, at and after the state of the graph, and in transactions that have
+// written.
+func TestNearestFollows(t *testing.T) {
+	for _, by := range []graph.Similarity{graph.Cosine, graph.Euclidean} {
+		t.Run(by.String(), func(t *testing.T) {
+			w := newNearWorld(t, by, 2, 2000)
+			ctx := t.Context()
+			tx := w.read()
+			_, how := w.nearest(tx, w.probe(w.rng), 10)
+			require.False(t, how.Done, "there is no graph yet")
+			tx.Rollback()
+			w.g.graphs.Wait()
+			var old []shard.Tx
+			for range 12 {
+				for range 3 {
+					w.write(func(tx shard.Tx) { w.change(tx, w.rng) })
+				}
+				tx := w.read()
+				require.GreaterOrEqual(t, w.recall(tx, 4), 0.95)
+				old = append(old, tx)
+				own, err := w.g.Begin(ctx, shard.Write)
+				require.NoError(t, err)
+				t.Cleanup(own.Rollback)
+				for range 3 {
+					w.change(own, w.rng)
+					require.GreaterOrEqual(t, w.recall(own, 2), 0.95)
+				}
+				own.Rollback()
+				w.g.graphs.Wait()
+			}
+			for _, tx := range old {
+				require.GreaterOrEqual(t, w.recall(tx, 4), 0.95)
+				tx.Rollback()
+			}
+		})
+	}
+}
+
+// TestNearestMany takes in what is loaded at once, and is exact where a search wants too much.
+func TestNearestMany(t *testing.T) {
+	w := newNearWorld(t, graph.Cosine, 1, 1000)
+	w.build()
+	w.write(func(tx shard.Tx) { w.create(tx, 1500) })
+	tx := w.read()
+	require.GreaterOrEqual(t, w.recall(tx, 5), 0.95)
+	w.g.graphs.Wait()
+	_, how := w.nearest(tx, w.probe(w.rng), 10)
+	require.Less(t, how.Candidates, 1500, "the graph has taken them in")
+	require.GreaterOrEqual(t, w.recall(tx, 20), 0.95)
+	_, how = w.nearest(tx, w.probe(w.rng), 2000)
+	require.False(t, how.Done)
+	var probe vector.Probe
+	require.True(t, probe.Set(graph.Cosine, graph.ListValue([]graph.Value{graph.FloatValue(1)})))
+	_, how = w.nearest(tx, &probe, 1)
+	require.False(t, how.Done, "the probe has another dimension")
+	tx.Rollback()
+}
+
+// TestNearestConcurrent searches while others write, with graphs that take the changes in, and holds that each search has the
+// scores of its own snapshot.
+func TestNearestConcurrent(t *testing.T) {
+	w := newNearWorld(t, graph.Cosine, 2, 1200)
+	w.build()
+	var writers, readers sync.WaitGroup
+	var stop atomic.Bool
+	for k := range 2 {
+		writers.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(k), 9))
+			for range 40 {
+				tx, err := w.g.Begin(context.Background(), shard.Write)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				err = tx.Apply(context.Background(), []shard.Mutation{
+					{Op: shard.CreateVertex, Labels: w.docs, Props: []graph.Property{{ID: w.prop, Value: w.vector(rng)}}},
+					{Op: shard.CreateVertex, Labels: w.docs, Props: []graph.Property{{ID: w.prop, Value: w.vector(rng)}}},
+				})
+				if err == nil {
+					err = tx.Commit(context.Background())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		readers.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(k), 10))
+			for !stop.Load() {
+				tx, err := w.g.Begin(context.Background(), shard.Read)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, how := w.nearest(tx, w.probe(rng), 10)
+				if how.Done && len(got) != 10 {
+					t.Errorf("%d hits", len(got))
+				}
+				tx.Rollback()
+			}
+		})
+	}
+	writers.Wait()
+	stop.Store(true)
+	readers.Wait()
+	w.g.graphs.Wait()
+	tx := w.read()
+	require.GreaterOrEqual(t, w.recall(tx, 20), 0.95)
+	tx.Rollback()
+}
+
+// TestNearestMemory drops the graph when the cache shrinks, searches exactly then, and builds it again once there is room.
+func TestNearestMemory(t *testing.T) {
+	w := newNearWorld(t, graph.Cosine, 1, 1500)
+	w.build()
+	used := w.s.shared.Topology().Stats().Used
+	require.Greater(t, used, 1200*(4*32+4*16))
+	w.s.SetTopologyBytes(64 << 10)
+	tx := w.read()
+	_, how := w.nearest(tx, w.probe(w.rng), 10)
+	require.False(t, how.Done)
+	tx.Rollback()
+	w.g.graphs.Wait()
+	require.Less(t, w.s.shared.Topology().Stats().Used, 64<<10)
+	w.s.SetTopologyBytes(128 << 20)
+	for range 30 {
+		w.write(func(tx shard.Tx) { w.create(tx, 10) }) // the next attempt comes after some changes
+	}
+	w.build()
+	tx = w.read()
+	require.GreaterOrEqual(t, w.recall(tx, 10), 0.95)
+	tx.Rollback()
+}
