@@ -18,7 +18,7 @@ import (
 const all = `MATCH p = (a:A)-[r:R]->(b) UNWIND range(1, 5000) AS i
 	RETURN i, i / 4.0 AS f, 'text ' + i AS s, i % 2 = 0 AS b, CASE i % 3 WHEN 0 THEN i END AS n, [i, i] AS l, {a: i, t: 'x'} AS m, a, r, p,
 	  date('2020-01-01') AS d, localtime('10:00:00.000000001') AS lt, time('10:00+01:00') AS ti, localdatetime('2020-01-01T10:00') AS ldt,
-	  datetime('2020-01-01T10:00+02:00') AS dt, duration('P1DT2S') AS du, point({x: 1, y: 2}) AS pt, null AS nothing,
+	  datetime('2020-01-01T10:00+02:00') AS dt, duration('P1DT2S') AS du, point({x: 1, y: 2}) AS pt, vector([i, 0.5], 2, FLOAT32) AS v, null AS nothing,
 	  CASE i % 2 WHEN 0 THEN i ELSE 'odd' END AS mixed, [] AS none`
 
 // Arrow and Parquet hold the rows of a statement, as the server's own Arrow answer would.

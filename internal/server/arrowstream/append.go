@@ -95,6 +95,8 @@ func (c *column) blank(row int) {
 		c.narrow = append(c.narrow, 0)
 	case texts, binaries, mixed:
 		c.closeText()
+	case vectors:
+		c.data = append(c.data, make([]byte, c.vector.dimensions*c.vector.coordinates.Size())...)
 	case lists:
 		c.ends = append(c.ends, int32(c.kids[0].rows))
 	default:
@@ -119,6 +121,11 @@ func (c *column) add(row int, v graph.Value) bool {
 	case binaries:
 		c.data = append(c.data, v.Bytes()...)
 		c.closeText()
+	case vectors:
+		if vectorTypeOf(v.Vector()) != c.vector {
+			return false
+		}
+		c.data = append(c.data, v.Vector().Data...)
 	case dates:
 		c.narrow = append(c.narrow, int32(v.Date()))
 	case localTimes:

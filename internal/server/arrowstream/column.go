@@ -20,6 +20,7 @@ type column struct {
 	keys   []string   // for records
 	zone   string     // for instants in a single zone
 	zones  zones
+	vector vectorType
 	rows   int
 	nulls  int
 	valid  []byte        // a bit per row; empty before the first null
@@ -33,7 +34,7 @@ type column struct {
 
 // newColumn returns a column for the values that a shape has seen.
 func newColumn(s *shape, complete bool) *column {
-	c := &column{form: s.form(complete), keys: s.keys, zone: s.zone}
+	c := &column{form: s.form(complete), keys: s.keys, zone: s.zone, vector: s.vector}
 	switch c.form {
 	case lists:
 		c.kids = []*column{newColumn(s.elem, complete)}
@@ -81,6 +82,8 @@ func (c *column) init() *column {
 		c.typ = &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: c.zone}
 	case coarseDateTimes:
 		c.typ = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: c.zone}
+	case vectors:
+		c.typ = arrow.FixedSizeListOfNonNullable(int32(c.vector.dimensions), coordinateTypes[c.vector.coordinates])
 	case lists:
 		c.typ, c.ends = arrow.ListOfField(c.kids[0].field("item")), []int32{0}
 	case records:
@@ -104,6 +107,11 @@ func (c *column) init() *column {
 		c.structure([]string{"vertices", "edges"}, listColumn(plainColumn(vertices)), listColumn(plainColumn(edges)))
 	}
 	return c
+}
+
+var coordinateTypes = [...]arrow.DataType{
+	graph.Integer8: arrow.PrimitiveTypes.Int8, graph.Integer16: arrow.PrimitiveTypes.Int16, graph.Integer32: arrow.PrimitiveTypes.Int32,
+	graph.Integer64: arrow.PrimitiveTypes.Int64, graph.Float32: arrow.PrimitiveTypes.Float32, graph.Float64: arrow.PrimitiveTypes.Float64,
 }
 
 // seconds returns a column of 32-bit numbers.
@@ -217,6 +225,9 @@ func (c *column) array() arrow.ArrayData {
 		buffers = append(buffers, offsets(c.ends), memory.NewBufferBytes(c.data))
 	case dates:
 		buffers = append(buffers, offsets(c.narrow))
+	case vectors:
+		coordinates := []*memory.Buffer{nil, memory.NewBufferBytes(c.data)}
+		kids = append(kids, array.NewData(coordinateTypes[c.vector.coordinates], c.rows*c.vector.dimensions, coordinates, nil, 0, 0))
 	case lists:
 		buffers = append(buffers, offsets(c.ends))
 	default:

@@ -31,6 +31,7 @@ const (
 	zonedDateTimes       // each with its zone
 	durations
 	points
+	vectors // of one coordinate type and dimension
 	lists
 	records // maps with the same keys in the same order
 	vertices
@@ -61,13 +62,14 @@ const (
 
 // shape collects the requirements on a column.
 type shape struct {
-	can   forms
-	depth int
-	elem  *shape   // of list elements
-	keys  []string // of maps
-	kids  []*shape // of the values of maps
-	zone  string   // of the first instant
-	zones zones
+	can    forms
+	depth  int
+	elem   *shape     // of list elements
+	keys   []string   // of maps
+	kids   []*shape   // of the values of maps
+	zone   string     // of the first instant
+	vector vectorType // of the first vector
+	zones  zones
 }
 
 func newShape(depth int) *shape { return &shape{can: allForms, depth: depth} }
@@ -98,12 +100,28 @@ func (s *shape) see(v graph.Value) {
 		if !z.typed || z.text != s.zone {
 			s.can &^= set(dateTimes, coarseDateTimes)
 		}
+	case graph.VectorKind:
+		t := vectorTypeOf(v.Vector())
+		if s.vector.dimensions == 0 {
+			s.vector = t
+		}
+		if t != s.vector {
+			s.can &^= set(vectors)
+		}
 	case graph.List:
 		s.seeList(v.List())
 	case graph.Map:
 		s.seeMap(v.Map())
 	}
 }
+
+// vectorType is what the vectors of a column share.
+type vectorType struct {
+	coordinates graph.CoordinateType
+	dimensions  int
+}
+
+func vectorTypeOf(v graph.Vector) vectorType { return vectorType{v.Type, v.Dimensions()} }
 
 func (s *shape) seeList(list []graph.Value) {
 	if s.depth == mostDepth {
@@ -190,6 +208,8 @@ func formsOf(v graph.Value) forms {
 		fs |= set(durations)
 	case graph.PointKind:
 		fs |= set(points)
+	case graph.VectorKind:
+		fs |= set(vectors)
 	case graph.List:
 		fs |= set(lists)
 	case graph.Map:

@@ -102,6 +102,21 @@ func same(v graph.Value, a arrow.Array, i int, f arrow.Field) bool {
 		return v.Kind() == graph.LocalTime && int64(a.Value(i)) == int64(v.LocalTime())
 	case *array.Timestamp:
 		return sameInstant(v, a, i)
+	case *array.FixedSizeList:
+		if v.Kind() != graph.VectorKind {
+			return false
+		}
+		from, to := a.ValueOffsets(i)
+		x := v.Vector()
+		if int(to-from) != x.Dimensions() {
+			return false
+		}
+		for k := range x.Dimensions() {
+			if fmt.Sprint(x.At(k).Number()) != fmt.Sprint(coordinate(a.ListValues(), int(from)+k)) {
+				return false
+			}
+		}
+		return true
 	case *array.List:
 		from, to := a.ValueOffsets(i)
 		return v.Kind() == graph.List && sameList(v.List(), a, int(from), int(to))
@@ -109,6 +124,23 @@ func same(v graph.Value, a arrow.Array, i int, f arrow.Field) bool {
 		return sameStruct(v, a, i)
 	}
 	return false
+}
+
+// coordinate returns an element of a column of numbers.
+func coordinate(a arrow.Array, i int) float64 {
+	switch a := a.(type) {
+	case *array.Int8:
+		return float64(a.Value(i))
+	case *array.Int16:
+		return float64(a.Value(i))
+	case *array.Int32:
+		return float64(a.Value(i))
+	case *array.Int64:
+		return float64(a.Value(i))
+	case *array.Float32:
+		return float64(a.Value(i))
+	}
+	return a.(*array.Float64).Value(i)
 }
 
 func sameList(l []graph.Value, a *array.List, from, to int) bool {
@@ -287,6 +319,14 @@ func kinds(r *rand.Rand) []func() graph.Value {
 		},
 		func() graph.Value {
 			return graph.PointValue(graph.Point{CRS: []graph.CRS{graph.WGS84, graph.Cartesian3D}[r.IntN(2)], X: r.Float64(), Y: 1})
+		},
+		func() graph.Value {
+			x, _ := graph.VectorOf(graph.Float32, []graph.Value{graph.FloatValue(r.NormFloat64()), graph.IntValue(2), graph.IntValue(-1)})
+			return graph.VectorValue(x)
+		},
+		func() graph.Value {
+			x, _ := graph.VectorOf(graph.CoordinateType(1+r.IntN(6)), []graph.Value{graph.FloatValue(99 * r.NormFloat64() / 9)})
+			return graph.VectorValue(x)
 		},
 		vertex,
 		edge,
