@@ -40,7 +40,7 @@ func TestExportTypes(t *testing.T) {
 		p := &exportProp{}
 		require.NoError(t, p.note(v))
 		p.settle()
-		require.Equal(t, uint32(1)<<(typeString|listType), p.types)
+		require.Equal(t, uint64(1)<<(typeString|listType), p.types)
 		require.Equal(t, p.types, p.tricky)
 	}
 	for _, v := range []*pb.Value{listOf(listOf()), listOf(&pb.Value{}), listOf(intOf(1), floatOf(math.NaN()))} {

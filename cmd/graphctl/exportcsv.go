@@ -145,6 +145,15 @@ func appendPlain(dst []byte, v *pb.Value) []byte {
 		return append(dst, k.Temporal.GetText()...)
 	case *pb.Value_Point:
 		return append(dst, pointText(k.Point)...)
+	case *pb.Value_Vector:
+		at := len(dst)
+		dst = vectorOf(k.Vector).AppendJSON(dst)
+		for i, c := range dst[at:] {
+			if c == ',' {
+				dst[at+i] = ';'
+			}
+		}
+		return append(dst[:at], dst[at+1:len(dst)-1]...)
 	case *pb.Value_Bytes:
 		return base64.StdEncoding.AppendEncode(dst, k.Bytes)
 	}

@@ -27,14 +27,16 @@ const (
 	typeDuration
 	typePoint
 	typeBytes
-	typeAny // of elements with different types: integers, floats, booleans and strings
+	typeAny    // of elements with different types: integers, floats, booleans and strings
+	typeVector // of the first coordinate type; the others follow
 
-	listType exportType = 16
+	listType exportType = 32
 )
 
 // exportTypeNames are the names of the types in neo4j-admin headers and mappings.
 var exportTypeNames = [...]string{
 	"long", "double", "boolean", "string", "date", "localtime", "time", "localdatetime", "datetime", "duration", "point", "bytes", "any",
+	"vector<integer8>", "vector<integer16>", "vector<integer32>", "vector<integer>", "vector<float32>", "vector<float>",
 }
 
 func (t exportType) isList() bool        { return t&listType != 0 }
@@ -69,6 +71,8 @@ func scalarType(v *pb.Value) (t exportType, ok bool) {
 		return typePoint, true
 	case *pb.Value_Bytes:
 		return typeBytes, true
+	case *pb.Value_Vector:
+		return typeVector + exportType(k.Vector.GetType()-pb.CoordinateType_COORDINATE_TYPE_INTEGER8), k.Vector.GetType() > 0 && k.Vector.GetType() <= pb.CoordinateType_COORDINATE_TYPE_FLOAT64
 	case *pb.Value_Temporal:
 		t, ok = temporalExportTypes[k.Temporal.GetType()]
 		return t, ok
@@ -113,10 +117,10 @@ type exportShape struct {
 
 // exportProp is a property of a shape.
 type exportProp struct {
-	types uint32 // a bit for each type of its values
+	types uint64 // a bit for each type of its values
 	bare  bool   // some lists are empty, so their type is unknown
 	// tricky has a bit for each list type with values that are ambiguous when joined by semicolons.
-	tricky uint32
+	tricky uint64
 }
 
 // note records the type of a value.
@@ -154,7 +158,7 @@ func joinable(l []*pb.Value) bool {
 	return !slices.ContainsFunc(l, func(v *pb.Value) bool { return strings.ContainsAny(v.GetString_(), ";\n\r") })
 }
 
-const allLists = uint32(1<<16-1) << listType
+const allLists = uint64(1<<32-1) << listType
 
 // settle chooses a type for empty lists.
 func (p *exportProp) settle() {
@@ -169,10 +173,10 @@ func (p *exportProp) settle() {
 
 // listType is the type of empty lists; least is the smallest type.
 func (p *exportProp) listType() exportType {
-	return exportType(bits.TrailingZeros32(p.types & allLists))
+	return exportType(bits.TrailingZeros64(p.types & allLists))
 }
-func (p *exportProp) least() exportType { return exportType(bits.TrailingZeros32(p.types)) }
-func (p *exportProp) several() bool     { return bits.OnesCount32(p.types) > 1 }
+func (p *exportProp) least() exportType { return exportType(bits.TrailingZeros64(p.types)) }
+func (p *exportProp) several() bool     { return bits.OnesCount64(p.types) > 1 }
 
 // typeOf returns the type under which a value is exported; absent values have the least type.
 func (p *exportProp) typeOf(v *pb.Value) exportType {

@@ -33,6 +33,10 @@ var literals = [][]string{
 		"point({x: 1, y: -2.5})", "point({x: 1e-9, y: 1e21, z: 3})", "point({longitude: 12.5, latitude: 55})",
 		"point({longitude: 1, latitude: -2, height: -3.5})",
 	},
+	{
+		"vector([1, -128], 2, INTEGER8)", "vector([1, -2, 3], 3, INTEGER16)", "vector([7], 1, INTEGER32)", "vector([9007199254740993, -1], 2, INTEGER)",
+		"vector([0.1, 1e-30, -3], 3, FLOAT32)", "vector([0.1, 1e300], 2, FLOAT)", "vector(range(1, 300), 300, FLOAT32)",
+	},
 }
 
 // randomValue returns a scalar or a list of type t; mixed lists are of several types.
@@ -41,7 +45,7 @@ func randomValue(rng *rand.Rand, t int, mixed bool) string {
 	switch {
 	case mixed && rng.IntN(30) == 0:
 		return "[1, 2.0, 'x;', true]"
-	case rng.IntN(3) > 0:
+	case rng.IntN(3) > 0, t == len(literals)-1: // no list that is a property holds vectors
 		return pick(t)
 	}
 	elements := make([]string, rng.IntN(4))

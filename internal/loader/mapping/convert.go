@@ -98,6 +98,9 @@ func (c *Conv) Value(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 	if c.IsNull(cell) {
 		return c.Default, true
 	}
+	if c.Type.Kind == graph.VectorKind {
+		return c.vector(cell, s)
+	}
 	if cell.Kind == record.Array {
 		return c.array(cell, s)
 	}
@@ -140,7 +143,7 @@ func (c *Conv) split(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 
 // array converts a JSON array to a list.
 func (c *Conv) array(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
-	if !c.Type.List && c.Type.Kind != graph.Null {
+	if !c.Type.List && c.Type.Kind != graph.Null && c.Type.Kind != graph.VectorKind {
 		return v, false
 	}
 	s.elements = s.lines.Elements(s.elements[:0], cell.Text)
@@ -154,6 +157,23 @@ func (c *Conv) array(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 		}
 	}
 	return graph.ListValue(l), true
+}
+
+// vector converts a JSON array, or numbers joined by the delimiter of lists, to a vector.
+func (c *Conv) vector(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
+	if text := trim(cell.Text); cell.Kind != record.Array && len(text) > 0 && text[0] == '[' && json.Valid(text) {
+		cell = record.Cell{Text: text, Kind: record.Array}
+	}
+	if cell.Kind == record.Array {
+		v, ok = c.array(cell, s)
+	} else {
+		v, ok = c.split(cell, s)
+	}
+	if !ok {
+		return v, false
+	}
+	x, err := graph.VectorOf(c.Type.Coordinates, v.List())
+	return graph.VectorValue(x), err == nil
 }
 
 // scalar converts a single value.
@@ -184,6 +204,13 @@ func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
 			return c.dated(text)
 		}
 		return graph.IntValue(i), ok
+	case graph.VectorKind: // a coordinate
+		text = trim(text)
+		if i, ok := parseInt(text); ok {
+			return graph.IntValue(i), true
+		}
+		f, err := strconv.ParseFloat(str(text), 64)
+		return graph.FloatValue(f), err == nil
 	case graph.Float:
 		f, err := strconv.ParseFloat(str(trim(text)), 64)
 		return graph.FloatValue(f), err == nil

@@ -380,7 +380,7 @@ func (p *parser) property(n node) property {
 			var ok bool
 			if typ, ok = ParseType(n.str()); !ok {
 				n.errorf("unknown type %s; known are boolean, int, long, float, double, string, date, time, localtime, datetime, "+
-					"localdatetime, duration, point, bytes, and [] after each", n.what())
+					"localdatetime, duration, point, bytes, [] after each of these, and vectors such as vector<float32>", n.what())
 			}
 		},
 		"values":        func(n node) { values = &n },

@@ -10,6 +10,8 @@ import (
 type Type struct {
 	Kind graph.ValueKind // Null: the type of the JSON value, or string
 	List bool            // of Kind
+	// Coordinates is the coordinate type of vectors.
+	Coordinates graph.CoordinateType
 }
 
 var types = map[string]graph.ValueKind{
@@ -25,12 +27,23 @@ var types = map[string]graph.ValueKind{
 // ParseType parses a type name of neo4j-admin import or of mapping files.
 func ParseType(name string) (Type, bool) {
 	base, list := strings.CutSuffix(strings.ToLower(strings.TrimSpace(name)), "[]")
+	if of, ok := strings.CutPrefix(base, "vector<"); ok {
+		of, closed := strings.CutSuffix(of, ">")
+		c, ok := graph.ParseCoordinateType(of)
+		return Type{Kind: graph.VectorKind, Coordinates: c}, ok && closed && !list
+	}
 	k, ok := types[base]
 	return Type{Kind: k, List: list}, ok
 }
 
+// VectorType returns the name of the type of vectors, for example vector<float32>.
+func VectorType(c graph.CoordinateType) string { return "vector<" + strings.ToLower(c.String()) + ">" }
+
 // String returns the name of the type.
 func (t Type) String() string {
+	if t.Kind == graph.VectorKind {
+		return VectorType(t.Coordinates)
+	}
 	name := "value"
 	for _, n := range []string{
 		"int", "float", "boolean", "string", "date", "localtime", "time", "localdatetime", "datetime", "duration", "point", "bytes",
