@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -28,19 +27,27 @@ func (h *Health) Init(name string, log *slog.Logger) {
 func (h *Health) Label() string { return h.Name }
 
 // Fail makes the store refuse writes from now on.
-func (h *Health) Fail(err error) { h.refuse(err, slog.LevelError, "store failed") }
+func (h *Health) Fail(err error) {
+	if h.refuse(err) {
+		h.Log.Error("store failed", slog.String("store", h.Name), slog.Any("error", err))
+	}
+}
 
 // Leave is Fail for a store that another writer has taken over, or will: nothing is wrong with it.
 func (h *Health) Leave(err error) {
-	h.refuse(err, slog.LevelInfo, "the store takes no more writes of this process")
+	if h.refuse(err) {
+		h.Log.Info("the store takes no more writes of this process", slog.String("store", h.Name), slog.Any("error", err))
+	}
 }
 
-func (h *Health) refuse(err error, level slog.Level, what string) {
+// refuse reports whether the store took writes before.
+func (h *Health) refuse(err error) (first bool) {
 	h.failOnce.Do(func() {
+		first = true
 		h.Fault = Unavailable("storage: "+h.Name+" takes no more writes until it is opened again", err)
-		h.Log.Log(context.Background(), level, what, slog.String("store", h.Name), slog.Any("error", err))
 		close(h.failed)
 	})
+	return first
 }
 
 // Writable implements Store.
