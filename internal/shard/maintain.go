@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // Keeper is a store whose data can be verified, repaired and copied while it is in use.
@@ -35,6 +37,17 @@ type Members interface {
 	ReplaceMember(ctx context.Context, process int) (replaced int, err error)
 	// TransferLead has the replica of a process lead a shard.
 	TransferLead(ctx context.Context, shard, process int) error
+}
+
+// AsMembers returns a store as one whose shards have replicas, or an error.
+func AsMembers(store any) (Members, error) {
+	if m, ok := store.(Members); ok {
+		return m, nil
+	}
+	return nil, &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "NoReplicas",
+		Msg: "this server is a single process: its shards have no replicas",
+	}
 }
 
 // Member is a replica.

@@ -10,20 +10,9 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// members returns the store as one with replicas.
-func (s *adminService) members() (shard.Members, error) {
-	if m, ok := s.store.(shard.Members); ok {
-		return m, nil
-	}
-	return nil, &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "NoReplicas",
-		Msg: "this server is a single process: its shards have no replicas",
-	}
-}
-
 // Members implements the call.
 func (s *adminService) Members(ctx context.Context, _ *pb.MembersRequest) (*pb.MembersResponse, error) {
-	m, err := s.members()
+	m, err := shard.AsMembers(s.store)
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
@@ -65,7 +54,7 @@ func membersProto(all []shard.Member) []*pb.Member {
 
 // ReplaceMember implements the call.
 func (s *adminService) ReplaceMember(ctx context.Context, req *pb.ReplaceMemberRequest) (*pb.ReplaceMemberResponse, error) {
-	m, err := s.members()
+	m, err := shard.AsMembers(s.store)
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
@@ -78,7 +67,7 @@ func (s *adminService) ReplaceMember(ctx context.Context, req *pb.ReplaceMemberR
 
 // TransferLead implements the call.
 func (s *adminService) TransferLead(ctx context.Context, req *pb.TransferLeadRequest) (*pb.TransferLeadResponse, error) {
-	m, err := s.members()
+	m, err := shard.AsMembers(s.store)
 	if err == nil {
 		err = m.TransferLead(ctx, int(req.GetShard()), int(req.GetProcess()))
 	}

@@ -47,6 +47,10 @@ GET /v1/top?intervalMs=1  400
 GET /v1/metrics  200
 GET /v1/shards  200
 GET /v1/shards?graph=none  404
+GET /v1/members  200
+POST /v1/members/1/replace  200
+POST /v1/shards/4/lead/5  204
+POST /v1/shards/70000/lead/5  400
 GET /v1/profile?seconds=1&statement=none  200
 GET /v1/demo/person.csv?persons=5  200
 GET /v1/demo/none.csv  404
@@ -84,7 +88,7 @@ func TestOpenAPIExchanges(t *testing.T) {
 	require.NoError(t, doc.Validate(ctx))
 	router, err := legacy.NewRouter(doc)
 	require.NoError(t, err)
-	h := newHTTP(newOracle(t), query.Options{}, Options{TestProcedures: true})
+	h := newHTTP(newOracle(t), query.Options{}, Options{TestProcedures: true, Store: &replicated{}})
 	opts := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
 	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
 	require.NoError(t, err)

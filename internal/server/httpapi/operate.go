@@ -31,21 +31,25 @@ func (h *Handler) operations() {
 	h.handle("GET /v1/slowlog", h.admins("SlowLog", h.slowLog))
 	h.handle("GET /v1/top", h.admins("Top", h.top))
 	h.handle("GET /v1/shards", h.admins("Shards", h.shards))
+	h.handle("GET /v1/members", h.admins("Members", h.members))
+	h.handle("POST /v1/members/{process}/replace", h.admins("ReplaceMember", h.replaceMember))
+	h.handle("POST /v1/shards/{shard}/lead/{process}", h.admins("TransferLead", h.transferLead))
 	h.handle("GET /v1/profile", h.admins("Profile", h.profile))
 	metrics := promhttp.HandlerFor(h.opt.Metrics, promhttp.HandlerOpts{DisableCompression: true}) // the handler compresses all responses
 	h.handle("GET /v1/metrics", h.admins("Metrics", metrics.ServeHTTP))
 }
 
-// admins restricts f to admins of all graphs. The audit log records refusals and profiles, but not the other requests, which pages repeat
-// continuously.
+// admins restricts f to admins of all graphs. The audit log records refusals, profiles and changes, but not the other requests, which pages
+// repeat continuously.
 func (h *Handler) admins(name string, f http.HandlerFunc) http.HandlerFunc {
+	recorded := name == "Profile" || name == "ReplaceMember" || name == "TransferLead"
 	return func(w http.ResponseWriter, r *http.Request) {
 		if h.opt.Auth == nil {
 			f(w, r)
 			return
 		}
 		err := access.CheckEvery(r.Context(), access.Admin)
-		if err != nil || name == "Profile" {
+		if err != nil || recorded {
 			h.opt.Audit.Record(r.Context(), "admin", "", name, wire.Outcome(err))
 		}
 		if err != nil {

@@ -154,6 +154,8 @@ func (m *members) Members(context.Context, *pb.MembersRequest) (*pb.MembersRespo
 func (m *members) leads(group, process uint32) (replica.GroupStatus, error) {
 	s, ok := m.p.replicas.Host().Status()[group]
 	switch {
+	case int(group) >= m.p.layout.Shards:
+		return s, toStatus(invalidMember("there is no shard %d: they have the numbers 0 to %d", group, m.p.layout.Shards-1))
 	case !ok || !s.Leads:
 		return s, notLeading(m.p.leaderOf(int(group)), replica.ErrNotLeader)
 	case !slices.Contains(m.p.layout.Keepers(int(group)), int(process)):

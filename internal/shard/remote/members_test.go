@@ -82,6 +82,7 @@ func TestLostDisk(t *testing.T) {
 
 	_, err = gateway.ReplaceMember(t.Context(), 3)
 	require.Equal(t, graph.KindInvalid, graph.AsError(err).Kind, err)
+	require.ErrorContains(t, gateway.TransferLead(t.Context(), 2, 1), "there is no shard 2")
 	tx, err := p.g.Begin(t.Context(), shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()

@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/hopgate/hopgate/internal/server/wire"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// memberJSON is a replica; a process that does not answer has no shard.
+type memberJSON struct {
+	Process     int    `json:"process"`
+	Shard       *int   `json:"shard,omitempty"`
+	Role        string `json:"role"`
+	Replica     uint64 `json:"replica"`
+	Term        uint64 `json:"term"`
+	Commit      uint64 `json:"commit"`
+	Applied     uint64 `json:"applied"`
+	LogBytes    uint64 `json:"logBytes"`
+	SeedBytes   uint64 `json:"seedBytes"`
+	SeededBytes uint64 `json:"seededBytes"`
+	Note        string `json:"note,omitempty"`
+}
+
+// members lists the replicas of all processes.
+func (h *Handler) members(w http.ResponseWriter, r *http.Request) {
+	m, err := shard.AsMembers(h.opt.Store)
+	var all []shard.Member
+	if err == nil {
+		all, err = m.Members(r.Context())
+	}
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	out := make([]memberJSON, len(all))
+	for i := range all {
+		a := &all[i]
+		out[i] = memberJSON{
+			Process: a.Process, Role: a.Role, Replica: a.Replica, Term: a.Term, Commit: a.Commit, Applied: a.Applied, LogBytes: a.LogBytes,
+			SeedBytes: a.SeedBytes, SeededBytes: a.SeededBytes, Note: a.Note,
+		}
+		if a.Shard >= 0 {
+			out[i].Shard = &a.Shard
+		}
+	}
+	writeJSON(w, map[string]any{"members": out})
+}
+
+// replaceMember gives a process that has lost its data directory new replicas.
+func (h *Handler) replaceMember(w http.ResponseWriter, r *http.Request) {
+	m, err := shard.AsMembers(h.opt.Store)
+	replaced, process := 0, 0
+	if err == nil {
+		process, err = ordinal(r, "process")
+	}
+	if err == nil {
+		replaced, err = m.ReplaceMember(r.Context(), process)
+	}
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	writeJSON(w, map[string]any{"replaced": replaced})
+}
+
+// transferLead hands the lead of a shard to a process.
+func (h *Handler) transferLead(w http.ResponseWriter, r *http.Request) {
+	m, err := shard.AsMembers(h.opt.Store)
+	no, process := 0, 0
+	if err == nil {
+		no, err = ordinal(r, "shard")
+	}
+	if err == nil {
+		process, err = ordinal(r, "process")
+	}
+	if err == nil {
+		err = m.TransferLead(r.Context(), no, process)
+	}
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// ordinal reads the number of a shard or process in a path.
+func ordinal(r *http.Request, name string) (int, error) {
+	n, err := strconv.ParseUint(r.PathValue(name), 10, 16)
+	if err != nil {
+		return 0, wire.RequestError(name + ": must be a number of the list of members")
+	}
+	return int(n), nil
+}

@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/telemetry"
+)
+
+// replicated is a store with replicas that notes what is asked of it.
+type replicated struct {
+	telemetry.Storage
+	asked []int
+}
+
+// Shapes implements telemetry.Shaper.
+func (r *replicated) Shapes(context.Context, string) ([]storage.Shape, error) { return nil, nil }
+
+func (r *replicated) Members(context.Context) ([]shard.Member, error) {
+	return []shard.Member{
+		{Process: 0, Shard: 0, Replica: 1, Role: "leader", Term: 3, Commit: 9, Applied: 8, LogBytes: 100},
+		{Process: 1, Shard: -1, Role: "unreachable", Note: "it is away"},
+	}, nil
+}
+
+func (r *replicated) ReplaceMember(_ context.Context, process int) (int, error) {
+	r.asked = append(r.asked, process)
+	return 3, nil
+}
+
+func (r *replicated) TransferLead(_ context.Context, no, process int) error {
+	r.asked = append(r.asked, no, process)
+	if process == 2 {
+		return errors.New("it is away")
+	}
+	return nil
+}
+
+// TestMembers lists and changes the replicas of a store, and refuses that where there are none.
+func TestMembers(t *testing.T) {
+	store := &replicated{}
+	call := func(o Options, method, path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		newHTTP(newOracle(t), query.Options{}, o).ServeHTTP(w, newRequest(method, path, ""))
+		return w
+	}
+	with := Options{Store: store}
+	w := call(with, http.MethodGet, "/v1/members")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.JSONEq(t, `{"members": [
+		{"process": 0, "shard": 0, "role": "leader", "replica": 1, "term": 3, "commit": 9, "applied": 8, "logBytes": 100, "seedBytes": 0, "seededBytes": 0},
+		{"process": 1, "role": "unreachable", "replica": 0, "term": 0, "commit": 0, "applied": 0, "logBytes": 0, "seedBytes": 0, "seededBytes": 0, "note": "it is away"}
+	]}`, w.Body.String())
+	w = call(with, http.MethodPost, "/v1/members/1/replace")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.JSONEq(t, `{"replaced": 3}`, w.Body.String())
+	require.Equal(t, http.StatusNoContent, call(with, http.MethodPost, "/v1/shards/4/lead/5").Code)
+	require.Equal(t, http.StatusInternalServerError, call(with, http.MethodPost, "/v1/shards/4/lead/2").Code)
+	require.Equal(t, []int{1, 4, 5, 4, 2}, store.asked)
+	for _, path := range []string{"/v1/members/x/replace", "/v1/members/-1/replace", "/v1/shards/70000/lead/1", "/v1/shards/1/lead/x"} {
+		require.Equal(t, http.StatusBadRequest, call(with, http.MethodPost, path).Code, path)
+	}
+	require.Len(t, store.asked, 5)
+	for path, method := range map[string]string{"/v1/members": http.MethodGet, "/v1/members/1/replace": http.MethodPost, "/v1/shards/0/lead/1": http.MethodPost} {
+		w := call(Options{}, method, path)
+		require.Equal(t, http.StatusBadRequest, w.Code, path)
+		require.Contains(t, w.Body.String(), "its shards have no replicas")
+	}
+}
