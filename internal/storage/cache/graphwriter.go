@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -212,8 +213,6 @@ func (w *GraphWriter) End(done bool) {
 		x.gone++
 		delete(x.late, w.rows.ID(row))
 	}
-	for id, row := range w.added {
-		x.late[id] = row
-	}
+	maps.Copy(x.late, w.added)
 	x.n, x.seq, x.far, x.made = n, w.seq, w.far, true
 }
