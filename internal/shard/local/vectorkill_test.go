@@ -32,7 +32,10 @@ type vectorWorld struct {
 	s    *Store
 	g    shard.Graph
 	prop graph.PropID
+	doc  graph.LabelID
 	ids  []graph.VertexID
+
+	graphs int // searches that graphs have answered
 }
 
 // killedVector is the vector of vertex v after commit n.
@@ -56,7 +59,7 @@ func coordinates(v graph.Value) []float64 {
 func openVectorWorld(t *testing.T, dir string) *vectorWorld {
 	w := &vectorWorld{t: t}
 	var err error
-	w.s, err = Open(Options{Dir: dir, Shards: 2})
+	w.s, err = Open(Options{Dir: dir, Shards: 2, Tuning: Tuning{GraphVectors: 100, PlaceBlock: 64}})
 	require.NoError(t, err)
 	w.g, err = w.s.Graph("default")
 	require.NoError(t, err)
@@ -81,6 +84,7 @@ func openVectorWorld(t *testing.T, dir string) *vectorWorld {
 		require.NoError(t, tx.Apply(ctx, ms))
 	}
 	require.NoError(t, tx.Commit(ctx))
+	w.doc = label
 	tx, err = w.g.Begin(ctx, shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()
@@ -135,6 +139,7 @@ func (w *vectorWorld) compare() int {
 		_, err = tx.(shard.Comparer).Compare(ctx, w.prop, &probe, w.ids, packed)
 		require.NoError(w.t, err)
 	}
+	w.search(tx, &probe, packed)
 	values := make([]graph.Value, len(w.ids))
 	require.NoError(w.t, tx.Properties(ctx, w.ids, []graph.PropID{w.prop}, [][]graph.Value{values}))
 	shard.CompareLists(&probe, values, plain)
@@ -152,6 +157,29 @@ func (w *vectorWorld) compare() int {
 		require.Equal(w.t, coordinates(killedVector(v, n)), coordinates(values[v]), "vertex %d after commit %d", v, last)
 	}
 	return last
+}
+
+// search finds the vertices that are most similar by the scores of a scan, by a graph if there is one.
+func (w *vectorWorld) search(tx shard.Tx, probe *vector.Probe, scores []float64) {
+	const k = 10
+	var want, best shard.Top
+	for i, id := range w.ids {
+		want.Add(k, shard.Hit{Score: scores[i], ID: uint64(id)})
+	}
+	o := graph.VectorOptions{Dimensions: killedWidth, M: 16, EfConstruction: 100, HNSW: true}
+	found, err := tx.(shard.Searcher).Nearest(context.Background(), &shard.Nearest{Label: w.doc, Prop: w.prop, Probe: probe, K: k, HNSW: &o}, &best)
+	require.NoError(w.t, err)
+	if !found.Done {
+		return // it is being built
+	}
+	w.graphs++
+	missed := 0
+	for _, h := range want.Hits {
+		if !slices.Contains(best.Hits, h) {
+			missed++
+		}
+	}
+	require.LessOrEqual(w.t, missed, 2, "of %d", k)
 }
 
 // TestVectorsKilled kills a process that changes vectors, and finds those of its last commit in every search after.
@@ -181,6 +209,10 @@ func TestVectorsKilled(t *testing.T) {
 		require.Positive(t, acked)
 		w := openVectorWorld(t, dir)
 		require.GreaterOrEqual(t, w.compare(), acked)
+		for w.graphs == 0 { // the first search has them built
+			w.g.(*Graph).graphs.Wait()
+			w.compare()
+		}
 		require.NoError(t, w.s.Close())
 	}
 }
