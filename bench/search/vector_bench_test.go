@@ -133,7 +133,13 @@ func TestMain(m *testing.M) {
 }
 
 // run runs a statement and returns the integers of its first column.
-func (w *world) run(b *testing.B, text string, params map[string]graph.Value) (out []int64) {
+func (w *world) run(b *testing.B, text string, params map[string]graph.Value) []int64 {
+	out, _ := w.profile(b, text, params)
+	return out
+}
+
+// profile is run, and returns the plan too, if the statement asks for it.
+func (w *world) profile(b *testing.B, text string, params map[string]graph.Value) (out []int64, plan *query.PlanNode) {
 	res, err := w.engine.Query(context.Background(), query.Request{Statement: text, Params: params})
 	if err != nil {
 		b.Fatal(err)
@@ -145,7 +151,7 @@ func (w *world) run(b *testing.B, text string, params map[string]graph.Value) (o
 			b.Fatal(err)
 		}
 		if batch == nil {
-			return out
+			return out, res.Summary().Plan
 		}
 		for i := range batch.N {
 			out = append(out, batch.Cols[0].Value(i).Int())
@@ -167,16 +173,18 @@ func (w *world) queries(n int) []graph.Value {
 	return out
 }
 
-// each runs a benchmark for 384 and 1,536 dimensions.
+// each runs a benchmark for 384 and 1,536 dimensions, or for the number that a setting gives.
 func each(b *testing.B, f func(b *testing.B, w *world)) {
-	for _, dimensions := range []int{384, 1536} {
+	all := []int{384, 1536}
+	if only := number("HOPGATE_BENCH_DIMENSIONS", 0); only > 0 {
+		all = []int{only}
+	}
+	for _, dimensions := range all {
 		n := number("HOPGATE_BENCH_VECTORS", 100_000)
 		if dimensions == 1536 {
 			n = min(n, 100_000)
 		}
-		if only := number("HOPGATE_BENCH_DIMENSIONS", dimensions); only == dimensions {
-			b.Run(fmt.Sprintf("%dx%d", n, dimensions), func(b *testing.B) { f(b, data(b, n, dimensions)) })
-		}
+		b.Run(fmt.Sprintf("%dx%d", n, dimensions), func(b *testing.B) { f(b, data(b, n, dimensions)) })
 	}
 }
 
