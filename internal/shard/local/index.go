@@ -55,10 +55,6 @@ func (g *Graph) define(ctx context.Context, ix graph.Index) (*build, error) {
 // addIndex puts a definition in the catalog and has what was there before added, if there can be any. The caller holds the
 // writer's lock.
 func (g *Graph) addIndex(ix graph.Index) (*build, error) {
-	if ix.Kind == graph.FullTextIndex && g.opts.Elsewhere(0) {
-		return nil, graph.SchemaError(graph.KindInvalid, "DatabaseError.Schema.IndexCreationFailed", "ReplicatedFullText",
-			"a cluster with several replicas of its shards has no full-text indexes yet")
-	}
 	var errs []error
 	if ix.Label != "" {
 		_, err := g.NewLabel(ix.Label)

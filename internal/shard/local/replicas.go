@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -429,5 +430,12 @@ func openLeading(ctx context.Context, opts Options, shared *storage.Shared, held
 			return nil, err
 		}
 	}
-	return s, nil
+	if opts.FS == vfs.Default {
+		used := map[string]bool{}
+		for _, g := range s.graphs {
+			used[g.textDir()] = true
+		}
+		err = removeTexts(filepath.Join(opts.Dir, textsName), func(dir string) bool { return used[dir] })
+	}
+	return s, err
 }

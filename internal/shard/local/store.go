@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 
@@ -200,7 +201,10 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 		if err := s.opts.Peers.Discard(ctx, m.partOf(name)); err != nil {
 			return fmt.Errorf("drop graph %s: %w", name, err)
 		}
-		return s.dropParts(ctx, name, m)
+		if err := s.dropParts(ctx, name, m); err != nil || s.opts.FS != vfs.Default {
+			return err
+		}
+		return os.RemoveAll(g.textDir())
 	}
 	if s.opts.Peers != nil {
 		m, err := readManifest(s.opts.FS, g.dir)

@@ -19,7 +19,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// A full-text index lies in a store of its own, beside the shards: DIR/search/ID. Each commit queues, in its batches, what it has changed
+// A full-text index lies in a store of its own, beside the shards: DIR/search/ID. With replicas, each process that has led the cluster has
+// one, which it takes up again when it leads if the queue still has what it lacks. Each commit queues, in its batches, what it has changed
 // (storage/texts.go); a goroutine of each index reads what is queued in the newest snapshot and puts it into the index, with a mark: how
 // far in the queue of each shard it is. A search waits until the mark has reached its snapshot. What was changed after the snapshot, or
 // by the transaction itself, it leaves out of the index and takes from the transaction instead (tx_text.go). After a crash the index has
@@ -127,14 +128,30 @@ func (g *Graph) openTexts() error {
 	if g.opts.FS != vfs.Default {
 		return nil
 	}
-	dirs, err := os.ReadDir(filepath.Join(g.dir, "search"))
+	return removeTexts(g.textDir(), g.texts.uses)
+}
+
+// textDir is the directory of the graph's full-text indexes. Where all shards are replicas it names the graph by its id, which no later
+// graph has: the process may not lead while the graph is dropped and another takes its name.
+func (g *Graph) textDir() string {
+	if g.dir == "" {
+		return filepath.Join(g.opts.Dir, textsName, fmt.Sprintf("%016x", g.id))
+	}
+	return filepath.Join(g.dir, textsName)
+}
+
+// textsName is the name of a directory of full-text indexes.
+const textsName = "search"
+
+// removeTexts removes what lies in a directory of full-text indexes and is not in use any more.
+func removeTexts(dir string, used func(dir string) bool) error {
+	dirs, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	for _, d := range dirs {
-		dir := filepath.Join(g.dir, "search", d.Name())
-		if !g.texts.uses(dir) {
-			if err := os.RemoveAll(dir); err != nil {
+		if sub := filepath.Join(dir, d.Name()); !used(sub) {
+			if err := os.RemoveAll(sub); err != nil {
 				return fmt.Errorf("remove a full-text index that was dropped: %w", err)
 			}
 		}
@@ -165,7 +182,7 @@ func (g *Graph) openText(id graph.IndexID) error {
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	if g.opts.FS == vfs.Default {
-		x.dir = filepath.Join(g.dir, "search", fmt.Sprintf("%08d", id))
+		x.dir = filepath.Join(g.textDir(), fmt.Sprintf("%08d", id))
 	}
 	views, err := x.views()
 	if err != nil {

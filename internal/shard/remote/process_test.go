@@ -356,14 +356,3 @@ func TestFailover(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, report.Findings)
 }
-
-// TestReplicatedFullText expects the refusal of an index that only a leader with shard 0 on its own disk can keep.
-func TestReplicatedFullText(t *testing.T) {
-	g, err := newReplicated(t, 3, 1).gateway().Graph(local.DefaultGraph)
-	require.NoError(t, err)
-	err = g.CreateIndex(context.Background(), graph.Index{
-		Name: "texts", Label: "Doc", Props: []string{"text"}, Kind: graph.FullTextIndex, Indexed: true, Text: graph.TextOptions{Analyzer: graph.DefaultAnalyzer},
-	})
-	require.Equal(t, "ReplicatedFullText", graph.AsError(err).Detail, err)
-	require.Empty(t, g.Indexes())
-}
