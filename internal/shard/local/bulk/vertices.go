@@ -393,7 +393,13 @@ func (b *Batch) plainEntries(bulk *storage.Bulk, p *newVertices, d *index.Def, f
 
 // indexable says why a value of a property cannot be in one of the indexes.
 func indexable(defs []*index.Def, v graph.Value, prop graph.PropID) *reject {
-	if k := v.Kind(); k != graph.List && (k != graph.String || len(v.Str()) <= maxKeyText) {
+	switch v.Kind() {
+	case graph.List, graph.Bytes, graph.VectorKind:
+	case graph.String:
+		if len(v.Str()) <= maxKeyText {
+			return nil
+		}
+	default:
 		return nil
 	}
 	for _, d := range defs {
