@@ -155,7 +155,11 @@ func (s *Session) putSummary(m *metadata, r *openResult) {
 		}
 		m.mapping(name, func(m *metadata) { putPlan(m, p, sum.Planner) })
 	}
-	notifications := slices.DeleteFunc(slices.Clone(sum.Notifications), func(n plan.Notification) bool {
+	notifications := slices.Clone(sum.Notifications)
+	if r.replaced {
+		notifications = append(notifications, vectorsReplaced)
+	}
+	notifications = slices.DeleteFunc(notifications, func(n plan.Notification) bool {
 		return !r.filter.Passes(n.Severity, n.Category)
 	})
 	switch {
@@ -164,6 +168,14 @@ func (s *Session) putSummary(m *metadata, r *openResult) {
 	case len(notifications) > 0:
 		m.list("notifications", len(notifications), func(i int, m *metadata) { s.putNotification(m, &notifications[i]) })
 	}
+}
+
+// vectorsReplaced warns of vectors in the result for a client of a version without them.
+var vectorsReplaced = plan.Notification{
+	Code: "Neo.ClientNotification.Request.UnsupportedType", Title: "The client does not support a type of the result",
+	Description: "Vectors need Bolt 6.0. Maps that name their types take their place; toFloatList() returns their coordinates.",
+	Severity:    "WARNING", Category: "UNSUPPORTED",
+	Status: "01N83", StatusText: "warn: unsupported type. The client does not support vectors, which need Bolt 6.0.",
 }
 
 // putCounters writes the counters that are not 0.

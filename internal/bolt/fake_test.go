@@ -15,7 +15,7 @@ import (
 
 // fake is a backend whose statements are words: ROWS n returns n rows of one column, in batches of three; WRITE changes something;
 // FAIL fails immediately and LATE with its second batch; BLOCK ends with its context; NONE has no columns; SYSTEM changes two
-// graphs.
+// graphs; VECTORS n returns vectors.
 type fake struct {
 	log     []string
 	blocked chan struct{} // receives a value when BLOCK runs
@@ -164,7 +164,12 @@ func (r *fakeResult) make() (*graph.Batch, error) {
 	b := &graph.Batch{N: n, Cols: make([]graph.Column, len(r.columns))}
 	for k := range b.Cols {
 		for i := range n {
-			b.Cols[k].Vals = append(b.Cols[k].Vals, graph.IntValue(r.next+int64(i)))
+			v := graph.IntValue(r.next + int64(i))
+			if r.word == "VECTORS" {
+				x, _ := graph.VectorOf(graph.Integer8, []graph.Value{v, v})
+				v = graph.VectorValue(x)
+			}
+			b.Cols[k].Vals = append(b.Cols[k].Vals, v)
 		}
 	}
 	r.next += int64(n)

@@ -438,7 +438,9 @@ func (s *Session) advance(r *openResult, n int64, send bool) (more bool, err err
 		}
 		k := int(min(n, int64(r.batch.N-r.at)))
 		if send && len(r.batch.Cols) > 0 {
-			if err := s.out.records(s.form, r.batch, r.at, r.at+k); err != nil {
+			form := s.form
+			form.Replaced = &r.replaced
+			if err := s.out.records(form, r.batch, r.at, r.at+k); err != nil {
 				return false, err
 			}
 			s.backend.Sent(k)

@@ -99,6 +99,8 @@ type openResult struct {
 	at     int          // its next row
 	filter Filter
 	done   func() // releases the memory of its RUN, which holds its parameters; may be nil
+	// replaced means that the client got maps in place of vectors.
+	replaced bool
 }
 
 func (r *openResult) close() {

@@ -112,7 +112,7 @@ func (c *script) answers(t testing.TB) string {
 			return out.String()
 		}
 		require.NoError(t, err)
-		d := packstream.NewDecoder(packstream.Form{}, msg)
+		d := packstream.NewDecoder(packstream.Form{Vectors: true}, msg)
 		tag, fields, err := d.Struct()
 		require.NoError(t, err)
 		name := map[byte]string{success: "SUCCESS", record: "RECORD", ignored: "IGNORED", failure: "FAILURE"}[tag]
@@ -139,6 +139,8 @@ func print(v graph.Value) string {
 		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
 	case graph.String:
 		return strconv.Quote(v.Str())
+	case graph.VectorKind:
+		return string(v.Vector().Append(nil))
 	case graph.List:
 		var parts []string
 		for _, e := range v.List() {

@@ -51,4 +51,6 @@ type Form struct {
 	UTC bool
 	// Vectors means that vectors have a structure, as since 6.0.
 	Vectors bool
+	// Replaced, if not nil, is set to true once a map takes the place of a vector.
+	Replaced *bool
 }

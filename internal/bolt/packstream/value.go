@@ -88,6 +88,9 @@ var vectorMarkers = [...]byte{
 // place, as from Neo4j.
 func (f Form) appendVector(dst []byte, v graph.Vector) []byte {
 	if !f.Vectors {
+		if f.Replaced != nil {
+			*f.Replaced = true
+		}
 		dst = AppendString(AppendMap(dst, 2), "originalType")
 		name := "VECTOR(" + strconv.Itoa(v.Dimensions()) + ", " + v.Type.String() + ")"
 		return AppendString(AppendString(AppendString(dst, name), "reason"), "UNKNOWN_TYPE")

@@ -9,7 +9,7 @@ type Notification struct {
 	// Title is the same for all notifications of a code.
 	Title, Description string
 	Severity           string // WARNING or INFORMATION
-	Category           string // UNRECOGNIZED, PERFORMANCE or DEPRECATION
+	Category           string // UNRECOGNIZED, PERFORMANCE, DEPRECATION or UNSUPPORTED
 	// Status is the GQL status, five characters long, and StatusText its description.
 	Status, StatusText string
 	// Suggestion is the likely intended name, or a better form; "" if there is none.
