@@ -31,6 +31,9 @@ const (
 	PointKind
 	Bytes
 	VectorKind
+
+	// KindCount is the number of kinds.
+	KindCount = iota
 )
 
 var kindNames = [...]string{

@@ -18,7 +18,7 @@ type Type struct {
 	alternatives []*Type
 }
 
-const anyKind = 1<<(graph.VectorKind+1) - 1
+const anyKind = 1<<graph.KindCount - 1
 
 // namedTypes maps each name to its kinds of values, without null.
 var namedTypes = map[string]uint32{
