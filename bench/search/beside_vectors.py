@@ -18,7 +18,7 @@ import faiss  # noqa: E402
 import hnswlib  # noqa: E402
 import numpy  # noqa: E402
 
-M, EF_CONSTRUCTION, EF, K = 16, 100, 100, 10
+M, EF_CONSTRUCTION, EF, K = 16, 100, 200, 10
 
 
 def use_hnswlib(vectors):
