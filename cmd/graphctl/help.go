@@ -32,7 +32,7 @@ var examples = map[string][]string{
 		"graphctl query 'MATCH (p:Person {id: $id}) RETURN p' -p id=42", "graphctl query -o csv 'MATCH (p:Person) RETURN p.id, p.name' > people.csv",
 		"graphctl query -f schema.cypher", "graphctl shell",
 	},
-	"restore":  {"graphctl restore /var/backups/hopgate --data-dir hopgate-data"},
+	"restore":  {"graphctl restore /var/backups/hopgate --data-dir hopgate-data", "graphctl restore /var/backups/hopgate --replicas 3 --processes 3 --process 0 --data-dir p0"},
 	"schema":   {"graphctl schema --graph shop"},
 	"slowlog":  {"graphctl slowlog -n 3"},
 	"stats":    {"graphctl stats -o json"},
