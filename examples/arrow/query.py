@@ -26,6 +26,8 @@ def typed(v):
             return [typed(x) for x in items]
         case "Map", entries:
             return {k: typed(x) for k, x in entries.items()}
+        case "Vector", v:
+            return v["coordinates"]
         case _, other:
             return other
 

@@ -48,6 +48,8 @@ var statements = []string{
 	`RETURN date('2026-01-02') AS d, localtime('03:04:05.000000006') AS lt, time('03:04+01:00') AS t, localdatetime('2026-01-02T03:04') AS ldt,
 	 datetime('2026-01-02T03:04:05Z') AS dt, duration('P1Y2M3DT4.5S') AS du`,
 	`UNWIND [point({x: 1, y: 2.5}), point({longitude: 12.5, latitude: 55.7, height: 3})] AS p RETURN p`,
+	`RETURN vector([1, -128], 2, INT8) AS i8, vector([1, -300], 2, INT16) AS i16, vector([1, -70000], 2, INT32) AS i32,
+	 vector([1, -9007199254740993], 2, INT64) AS i64, vector([0.5, -2], 2, FLOAT32) AS f32, vector([0.1, -1e300], 2, FLOAT64) AS f64`,
 	`MATCH p = (a:A {name: 'Ann'})-[r:R*]->(z) RETURN a, p, r, z ORDER BY length(p)`,
 	`MATCH (n) RETURN n ORDER BY n.name`,
 	`MATCH ()-[r]->() RETURN r ORDER BY r.since`,

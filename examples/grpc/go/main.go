@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,8 +86,33 @@ func value(v *pb.Value) any {
 		return point(k.Point)
 	case *pb.Value_Bytes:
 		return base64.StdEncoding.EncodeToString(k.Bytes)
+	case *pb.Value_Vector:
+		return vector(k.Vector)
 	}
 	panic(fmt.Sprintf("a value of kind %T", v.GetKind()))
+}
+
+// vector gives the coordinates of a vector.
+func vector(v *pb.Vector) (out []any) {
+	for b := v.GetCoordinates(); len(b) > 0; {
+		switch v.GetType() {
+		case pb.CoordinateType_COORDINATE_TYPE_INTEGER8:
+			out, b = append(out, int8(b[0])), b[1:]
+		case pb.CoordinateType_COORDINATE_TYPE_INTEGER16:
+			out, b = append(out, int16(binary.LittleEndian.Uint16(b))), b[2:]
+		case pb.CoordinateType_COORDINATE_TYPE_INTEGER32:
+			out, b = append(out, int32(binary.LittleEndian.Uint32(b))), b[4:]
+		case pb.CoordinateType_COORDINATE_TYPE_INTEGER64:
+			out, b = append(out, int64(binary.LittleEndian.Uint64(b))), b[8:]
+		case pb.CoordinateType_COORDINATE_TYPE_FLOAT32:
+			out, b = append(out, math.Float32frombits(binary.LittleEndian.Uint32(b))), b[4:]
+		case pb.CoordinateType_COORDINATE_TYPE_FLOAT64:
+			out, b = append(out, math.Float64frombits(binary.LittleEndian.Uint64(b))), b[8:]
+		default:
+			panic("a vector of a type that is not known")
+		}
+	}
+	return out
 }
 
 func point(p *pb.Point) string {

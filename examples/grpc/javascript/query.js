@@ -29,8 +29,20 @@ function value(v) {
     case "path": return path(v.path);
     case "point": return point(v.point);
     case "bytes": return Buffer.from(v.bytes).toString("base64");
+    case "vector": return vector(v.vector);
   }
   throw new Error(`a value of kind ${v.kind}`);
+}
+
+// readers are the bytes of a coordinate and what reads it, by coordinate type.
+const readers = [
+  undefined, [1, (b, i) => b.readInt8(i)], [2, (b, i) => b.readInt16LE(i)], [4, (b, i) => b.readInt32LE(i)],
+  [8, (b, i) => integer(b.readBigInt64LE(i))], [4, (b, i) => b.readFloatLE(i)], [8, (b, i) => b.readDoubleLE(i)],
+];
+
+function vector({ type, coordinates }) {
+  const [size, read] = readers[type], bytes = Buffer.from(coordinates);
+  return Array.from({ length: bytes.length / size }, (_, i) => read(bytes, i * size));
 }
 
 function point({ srid, x, y, z }) {

@@ -1,6 +1,7 @@
 """Runs a statement over gRPC and prints each row as JSON: query.py ADDRESS STATEMENT, with api/proto in PYTHONPATH."""
 import base64
 import json
+import struct
 import sys
 
 import grpc
@@ -50,6 +51,8 @@ def value(v):
             return point(v.point)
         case "bytes":
             return base64.b64encode(v.bytes).decode()
+        case "vector":
+            return [x for x, in struct.iter_unpack("<" + " bhiqfd"[v.vector.type], v.vector.coordinates)]
     raise ValueError(f"a value of kind {kind}")
 
 

@@ -11,10 +11,13 @@ import hopgate.v1.ValueOuterClass.Path;
 import hopgate.v1.ValueOuterClass.Point;
 import hopgate.v1.ValueOuterClass.RowBatch;
 import hopgate.v1.ValueOuterClass.Value;
+import hopgate.v1.ValueOuterClass.Vector;
 import hopgate.v1.ValueOuterClass.Vertex;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Iterator;
@@ -69,7 +72,26 @@ public final class Query {
       case PATH -> path(v.getPath());
       case POINT -> point(v.getPoint());
       case BYTES -> Base64.getEncoder().encodeToString(v.getBytes().toByteArray());
+      case VECTOR -> vector(v.getVector());
     };
+  }
+
+  static List<Number> vector(Vector v) {
+    ByteBuffer b = v.getCoordinates().asReadOnlyByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
+    List<Number> out = new ArrayList<>();
+    while (b.hasRemaining()) {
+      Number n = switch (v.getType()) {
+        case COORDINATE_TYPE_INTEGER8 -> b.get();
+        case COORDINATE_TYPE_INTEGER16 -> b.getShort();
+        case COORDINATE_TYPE_INTEGER32 -> b.getInt();
+        case COORDINATE_TYPE_INTEGER64 -> b.getLong();
+        case COORDINATE_TYPE_FLOAT32 -> b.getFloat();
+        case COORDINATE_TYPE_FLOAT64 -> b.getDouble();
+        default -> throw new IllegalArgumentException("a vector of a type that is not known");
+      };
+      out.add(n);
+    }
+    return out;
   }
 
   static String point(Point p) {
