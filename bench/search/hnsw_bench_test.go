@@ -22,8 +22,12 @@ func BenchmarkHNSW(b *testing.B) {
 		qs := w.queries(200)
 		param := func(i int) map[string]graph.Value { return map[string]graph.Value{"q": qs[i%len(qs)]} }
 		config := "OPTIONS {indexConfig: {`vector.dimensions`: " + strconv.Itoa(w.dimensions)
-		w.run(b, "DROP INDEX docs", nil)
-		w.run(b, "CREATE VECTOR INDEX docs FOR (d:Doc) ON d.embedding "+config+"}}", nil)
+		index := func(more string) {
+			w.run(b, "DROP INDEX docs", nil)
+			w.run(b, "CREATE VECTOR INDEX docs FOR (d:Doc) ON d.embedding "+config+more+"}}", nil)
+		}
+		index("")
+		defer index("")
 		var want [][]int64
 		for i := range qs {
 			want = append(want, w.run(b, search, param(i)))
@@ -33,8 +37,7 @@ func BenchmarkHNSW(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		w.run(b, "DROP INDEX docs", nil)
-		w.run(b, "CREATE VECTOR INDEX docs FOR (d:Doc) ON d.embedding "+config+", `vector.hnsw.m`: 16, `vector.hnsw.ef_construction`: 100}}", nil)
+		index(", `vector.hnsw.m`: 16, `vector.hnsw.ef_construction`: 100")
 		begin := time.Now()
 		for {
 			if _, plan := w.profile(b, "PROFILE "+search, param(0)); total64(plan, func(n *query.PlanNode) int64 { return n.Candidates }) > 0 {
