@@ -38,6 +38,7 @@ func clusterBackup(t *testing.T, replication string) {
 	g.graphctl("query", fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:Seed {i: i, n: 0})", 3*block-1))
 	g.graphctl("query", "CREATE INDEX texts FOR (n:N) ON (n.text)")
 	g.graphctl("query", "CALL db.awaitIndex('texts')")
+	g.graphctl("query", "CREATE FULLTEXT INDEX words FOR (r:Restored) ON EACH [r.text]")
 	g.graphctl("query", "CALL db.awaitIndexes()")
 	var next, acked atomic.Int64
 	end := until(2, func(w int) {
@@ -133,11 +134,15 @@ func restoreReplicas(t *testing.T, dest string) *process {
 	ss, gs := startClusterIn(t, dirs, 1, "--replication", "3")
 	g := gs[0]
 	require.Eventually(t, func() bool { return strings.Count(g.graphctl("member", "list"), "waiting") == 3 }, patience, 20*time.Millisecond)
-	g.graphctl("query", "CREATE (:Restored)")
+	g.graphctl("query", "CREATE (:Restored {text: 'a word'})")
 	g.graphctl("member", "replace", "2")
 	require.Eventually(t, func() bool { _, err := get("http://" + ss[2].admin + "/readyz"); return err == nil }, patience, 20*time.Millisecond)
 	require.Contains(t, g.graphctl("check"), "nothing is wrong")
 	ss[0].kill(syscall.SIGKILL)
+	require.Eventually(t, func() bool { // a new leader builds the index first
+		o := run(t, []string{"GRAPHCTL_ADDRESS=" + g.grpc}, "graphctl", "query", "-o", "csv", "CALL db.index.fulltext.queryNodes('words', 'word') YIELD node RETURN count(node) AS n")
+		return o.code == 0 && o.out == "n\n1\n"
+	}, patience, 100*time.Millisecond)
 	require.Contains(t, g.graphctl("query", "-o", "csv", "MATCH (r:Restored) DELETE r RETURN count(*) AS n"), "1")
 	return g
 }

@@ -72,9 +72,6 @@ func (p *Part) Restart(ctx context.Context, index uint64) error {
 	return p.StartAt(ctx, index)
 }
 
-// Catalog reads the catalog of the graph, of its first shard.
-func (p *Part) Catalog() (*Catalog, error) { return OpenCatalog(p.s) }
-
 // StartAt makes the part durable as it is, as the state before the log entry that follows an index. It is for a part that the log does
 // not make, or not before that entry.
 func (p *Part) StartAt(ctx context.Context, index uint64) error {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -396,17 +395,6 @@ func seedPart(o *Options, shared *storage.Shared, dir string, no int) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if no == 0 {
-		c, err := p.Catalog()
-		if err != nil {
-			return err
-		}
-		for _, ix := range c.Indexes() {
-			if ix.Kind == graph.FullTextIndex {
-				return invalid("it has the full-text index %s, and a cluster with replicas has none yet: drop it, and take another backup", ix.Name)
-			}
-		}
-	}
 	return p.Restart(context.Background(), replica.BeginIndex)
 }
 
