@@ -61,7 +61,7 @@ func (c *copier) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.CopyRes
 		case *pb.CopyRequest_Seed:
 			var at replica.Snapshot
 			at, err = parts.Seed(ctx, made, s.Seed.GetIndex())
-			answer.Seed = &pb.Seeded{Index: at.Index, Term: at.Term}
+			answer.Seed = &pb.Seeded{Index: at.Index, Term: at.Term, Members: at.Members}
 		case *pb.CopyRequest_List:
 			var files []shard.CheckpointFile
 			if files, err = parts.List(ctx, made); err == nil {
@@ -288,7 +288,7 @@ func (w *peerCopy) step(r *pb.CopyRequest) (files []shard.CheckpointFile, err er
 			return nil, err
 		}
 		if s := a.GetSeed(); s != nil {
-			w.at = replica.Snapshot{Index: s.GetIndex(), Term: s.GetTerm()}
+			w.at = replica.Snapshot{Index: s.GetIndex(), Term: s.GetTerm(), Members: s.GetMembers()}
 		}
 		more = a.GetMore()
 	}

@@ -537,9 +537,11 @@ func (x *CopyResponse) GetSeed() *Seeded {
 
 // Seeded names the state that was taken: the log entry after which it is.
 type Seeded struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Index uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Term  uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	// members are those of the group after the entry, as its log has them; nothing for the first members.
+	Members       []byte `protobuf:"bytes,3,opt,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,6 +588,13 @@ func (x *Seeded) GetTerm() uint64 {
 		return x.Term
 	}
 	return 0
+}
+
+func (x *Seeded) GetMembers() []byte {
+	if x != nil {
+		return x.Members
+	}
+	return nil
 }
 
 type CheckFilesRequest struct {
@@ -1278,10 +1287,11 @@ const file_hopgate_shard_v1_maintain_proto_rawDesc = "" +
 	"\fCopyResponse\x122\n" +
 	"\x05files\x18\x01 \x03(\v2\x1c.hopgate.shard.v1.CopiedFileR\x05files\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12,\n" +
-	"\x04seed\x18\x03 \x01(\v2\x18.hopgate.shard.v1.SeededR\x04seed\"2\n" +
+	"\x04seed\x18\x03 \x01(\v2\x18.hopgate.shard.v1.SeededR\x04seed\"L\n" +
 	"\x06Seeded\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"Y\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x18\n" +
+	"\amembers\x18\x03 \x01(\fR\amembers\"Y\n" +
 	"\x11CheckFilesRequest\x12.\n" +
 	"\x05graph\x18\x01 \x01(\v2\x18.hopgate.shard.v1.PartOfR\x05graph\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\"m\n" +
