@@ -22,6 +22,7 @@ var examples = map[string][]string{
 	"load":            {"graphctl load people.csv --init > people.yaml", "graphctl load people.yaml --max-rejects 1% --rejects-dir rejects", "graphctl load --nodes Person=people.csv --relationships KNOWS=knows.csv"},
 	"member":          {"graphctl member list"},
 	"member list":     {"graphctl member list", "graphctl member list -o json"},
+	"member move":     {"graphctl member move --shard 3 --from 0 --to 4"},
 	"member replace":  {"graphctl member replace 2"},
 	"member transfer": {"graphctl member transfer 0 1"},
 	"path":            {"graphctl path --from Person:id=42 --to Person:id=7 --edge KNOWS --direction both", "graphctl path --from City:name=Oslo --to City:name=Rome --edge ROAD --weight km"},

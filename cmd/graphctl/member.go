@@ -18,7 +18,7 @@ func newMember(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "member", Short: "Show and change the replicas of a cluster", Args: onlySubcommands,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("member: name a command: list, replace or transfer")
+			return usagef("member: name a command: list, move, replace or transfer")
 		},
 	}
 	cmd.AddCommand(
@@ -26,6 +26,7 @@ func newMember(a *app) *cobra.Command {
 			func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.MembersResponse, error) {
 				return c.Members(ctx, &pb.MembersRequest{})
 			}, printMembers),
+		newMemberMove(a),
 		adminCommand(a, "replace PROCESS", "Give a process that has lost its data directory new replicas", cobra.ExactArgs(1),
 			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.ReplaceMemberResponse, error) {
 				process, err := ordinal("PROCESS", args[0])
@@ -55,6 +56,30 @@ func newMember(a *app) *cobra.Command {
 			},
 			func(io.Writer, *pb.TransferLeadResponse) {}),
 	)
+	return cmd
+}
+
+// newMemberMove returns the command that moves a replica.
+func newMemberMove(a *app) *cobra.Command {
+	r := &pb.MoveReplicaRequest{}
+	cmd := adminCommand(a, "move --shard SHARD --from PROCESS --to PROCESS", "Move a shard's replica to another process, while the shard is in use", cobra.NoArgs,
+		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.MoveReplicaResponse, error) {
+			return c.MoveReplica(ctx, r)
+		},
+		func(w io.Writer, a *pb.MoveReplicaResponse) {
+			fmt.Fprintf(w, "moved shard %d from process %d to process %d\n", r.GetShard(), r.GetFrom(), r.GetTo())
+			if !a.GetDeleted() {
+				fmt.Fprintf(w, "process %d does not answer; it deletes its former replica when it returns\n", r.GetFrom())
+			}
+		})
+	cmd.Flags().Uint32Var(&r.Shard, "shard", 0, "number of the shard")
+	cmd.Flags().Uint32Var(&r.From, "from", 0, "process that keeps a replica of it")
+	cmd.Flags().Uint32Var(&r.To, "to", 0, "process that is to keep it instead")
+	for _, f := range []string{"shard", "from", "to"} {
+		if err := cmd.MarkFlagRequired(f); err != nil {
+			panic(err)
+		}
+	}
 	return cmd
 }
 

@@ -40,6 +40,7 @@ type HostOptions struct {
 type hosted struct {
 	tasks chan func(g *Group)
 	stop  chan struct{}
+	done  chan struct{} // closed when the replica has stopped
 
 	// g is its goroutine's alone, but for Leased. It changes when the replica is seeded.
 	g    atomic.Pointer[Group]
@@ -88,7 +89,7 @@ func (h *Host) Start(group uint32, replica uint64, members []uint64, state State
 		return fmt.Errorf("replica: group %d runs already", group)
 	}
 	start := time.Now()
-	r := &hosted{tasks: make(chan func(g *Group), hostedTasks), stop: make(chan struct{}), changed: make(chan struct{}), replica: replica, state: state}
+	r := &hosted{tasks: make(chan func(g *Group), hostedTasks), stop: make(chan struct{}), done: make(chan struct{}), changed: make(chan struct{}), replica: replica, state: state}
 	r.log = func() (*Log, error) { return h.o.Store.Log(group, r.replica) }
 	r.open = func(l *Log) (*Group, error) {
 		return OpenGroup(GroupOptions{
@@ -131,6 +132,7 @@ func (h *Host) Start(group uint32, replica uint64, members []uint64, state State
 func (r *hosted) run(log *slog.Logger) {
 	ticker := time.NewTicker(TickInterval)
 	defer ticker.Stop()
+	defer close(r.done)
 	defer func() {
 		r.g.Load().Close()
 		r.publish(nil)
@@ -210,9 +212,25 @@ func (h *Host) find(group uint32) (*hosted, error) {
 	case h.closed:
 		return nil, ErrStopped
 	case r == nil:
-		return nil, fmt.Errorf("replica: this process has no replica of group %d", group)
+		return nil, fmt.Errorf("%w: this process has no replica of group %d", ErrNotLeader, group)
 	}
 	return r, nil
+}
+
+// Stop ends the replica of a group. Its state and its log are no longer in use when it returns.
+func (h *Host) Stop(group uint32) {
+	h.mu.Lock()
+	r := h.groups[group]
+	if r != nil && !h.closed {
+		close(r.stop)
+	}
+	if !h.closed {
+		delete(h.groups, group)
+	}
+	h.mu.Unlock()
+	if r != nil {
+		<-r.done
+	}
 }
 
 // Propose has a group apply a command and returns its result; see Group.Propose. If ctx ends first, the command may still be applied.
@@ -416,6 +434,23 @@ func (h *Host) Admitted(ctx context.Context, group uint32) (admitted bool, err e
 	return <-answer, nil
 }
 
+// Knows reports whether a replica is a member of a group, or one that a recovery has removed, by all that was committed anywhere before
+// the call.
+func (h *Host) Knows(ctx context.Context, group uint32, replica uint64) (has bool, err error) {
+	if err := h.Read(ctx, group); err != nil {
+		return false, err
+	}
+	answer := make(chan bool, 1)
+	err = h.within(ctx, group, func(_ *hosted, g *Group) error {
+		answer <- g.members.Has(replica) || slices.Contains(g.members.Lost(), replica)
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	return <-answer, nil
+}
+
 // Change changes the members of a group that this process's replica leads; see Group.Change.
 func (h *Host) Change(ctx context.Context, group uint32, c Change) error {
 	return h.do(ctx, group, func(g *Group, done func(error)) { g.Change(c, done) })
@@ -453,6 +488,19 @@ func (h *Host) Err() error {
 
 // Stalled is for how long the disk of the log store has completed none of the writes that wait for it, 0 if none waits.
 func (h *Host) Stalled() time.Duration { return h.o.Store.Stalled() }
+
+// GroupStatus returns the status of the replica of a group; ok is false if there is none.
+func (h *Host) GroupStatus(group uint32) (s GroupStatus, ok bool) {
+	h.mu.Lock()
+	r := h.groups[group]
+	h.mu.Unlock()
+	if r == nil {
+		return s, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status, true
+}
 
 // Status returns the status of each replica, by its group.
 func (h *Host) Status() map[uint32]GroupStatus {

@@ -35,6 +35,9 @@ type Members interface {
 	// ReplaceMember makes the present disk of a process that of its replicas, in place of one that is lost, and returns how many replicas
 	// that concerned. It waits until the new ones vote.
 	ReplaceMember(ctx context.Context, process int) (replaced int, err error)
+	// MoveReplica has a process keep a shard in place of another one, and reports whether the former replica is deleted already. It can
+	// be called again if it fails.
+	MoveReplica(ctx context.Context, shard, from, to int) (deleted bool, err error)
 	// TransferLead has the replica of a process lead a shard.
 	TransferLead(ctx context.Context, shard, process int) error
 }

@@ -65,6 +65,19 @@ func (s *adminService) ReplaceMember(ctx context.Context, req *pb.ReplaceMemberR
 	return &pb.ReplaceMemberResponse{Replaced: uint32(n)}, nil
 }
 
+// MoveReplica implements the call.
+func (s *adminService) MoveReplica(ctx context.Context, req *pb.MoveReplicaRequest) (*pb.MoveReplicaResponse, error) {
+	m, err := shard.AsMembers(s.store)
+	if err != nil {
+		return nil, wire.GRPCError(err)
+	}
+	deleted, err := m.MoveReplica(ctx, int(req.GetShard()), int(req.GetFrom()), int(req.GetTo()))
+	if err != nil {
+		return nil, wire.GRPCError(err)
+	}
+	return &pb.MoveReplicaResponse{Deleted: deleted}, nil
+}
+
 // TransferLead implements the call.
 func (s *adminService) TransferLead(ctx context.Context, req *pb.TransferLeadRequest) (*pb.TransferLeadResponse, error) {
 	m, err := shard.AsMembers(s.store)

@@ -36,6 +36,9 @@ func (r *replicated) ReplaceMember(_ context.Context, process int) (int, error) 
 	return 3, nil
 }
 
+// MoveReplica implements shard.Members; no route moves replicas.
+func (r *replicated) MoveReplica(context.Context, int, int, int) (bool, error) { return false, nil }
+
 func (r *replicated) TransferLead(_ context.Context, no, process int) error {
 	r.asked = append(r.asked, no, process)
 	if process == 2 {

@@ -19,15 +19,6 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// members returns the ids of the first replicas of a shard.
-func members(l shard.Layout, no int) []uint64 {
-	var out []uint64
-	for _, process := range l.Keepers(no) {
-		out = append(out, l.Replica(process, 0))
-	}
-	return out
-}
-
 const (
 	replicasDir = "replicas"
 	layoutName  = "LAYOUT"
@@ -37,7 +28,7 @@ const (
 //
 //	LOCK                 held while a process has the directory open
 //	log/                 the logs of all replicas
-//	replicas/LAYOUT      the layout, and which of its processes this is
+//	replicas/LAYOUT      the layout, which of its processes this is, and which shards it keeps
 //	replicas/0002/       the shards with number 2; see Parts
 //	replicas/0002.seed/  another state of them, while it arrives
 type Replicas struct {
@@ -52,6 +43,9 @@ type Replicas struct {
 	mu    sync.Mutex
 	parts map[int]*Parts
 
+	placing sync.Mutex // held while shards come and go
+	kept    []int      // in order, as LAYOUT has them
+
 	seeds seedings
 }
 
@@ -61,12 +55,6 @@ type Network struct {
 	Send func(group uint32, messages []*replica.Message)
 	// Seed has a process copy its shards with a number, with a log entry at least.
 	Seed func(ctx context.Context, process, no int, index uint64) (SeedCopy, error)
-}
-
-// layoutRecord is the content of LAYOUT.
-type layoutRecord struct {
-	shard.Layout
-	Process int `json:"process"`
 }
 
 // OpenReplicas opens the data directory of a process of a cluster, making it if it is not there, and starts its replicas.
@@ -110,27 +98,17 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 		return nil, err
 	}
 	for no := range layout.Shards {
-		if !slices.Contains(layout.Keepers(no), process) {
-			continue
-		}
-		l, err := r.openLog(no)
-		if err != nil {
-			return nil, err
-		}
-		if r.parts[no], err = r.open(no, l); err != nil {
-			delete(r.parts, no)
-			return nil, err
+		if !slices.Contains(r.kept, no) {
+			if err := r.clear(no); err != nil {
+				return nil, err
+			}
 		}
 	}
-	for no, p := range r.all() {
-		l, err := r.openLog(no)
-		if err != nil {
+	for _, no := range r.kept {
+		if err := r.openShard(no); err != nil {
 			return nil, err
 		}
-		if err := p.start(l.Replica(), members(layout, no)); err != nil {
-			return nil, err
-		}
-		r.seeds.running.Go(func() { r.dropSeed(no) })
+		r.seeds.run(no, func() { r.dropSeed(no) })
 	}
 	return r, nil
 }
@@ -153,59 +131,19 @@ func (r *Replicas) open(no int, l *replica.Log) (*Parts, error) {
 	return openParts(o, no, r.log, l, r.shared)
 }
 
-// openLog opens the log of the process's replica of a shard: the last one that it has, or an empty one of the first replica.
+// openLog opens the log of the process's replica of a shard: the last one that it has, or an empty one of a replica that gets its id
+// when it is admitted.
 func (r *Replicas) openLog(no int) (*replica.Log, error) {
 	id, ok, err := r.log.logs.Replica(uint32(no))
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		id = r.layout.Replica(r.process, 0)
+		if id = r.layout.First(r.process); !r.Founds(no) {
+			id = r.layout.Added(r.process, 0)
+		}
 	}
 	return r.log.logs.Log(uint32(no), id)
-}
-
-// checkLayout compares the layout with that which the directory was made with.
-func (r *Replicas) checkLayout() error {
-	now := layoutRecord{r.layout, r.process}
-	was, ok, err := readLayout(&r.opts)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		b, err := json.Marshal(now)
-		if err != nil {
-			return err
-		}
-		return writeWhole(r.opts.FS, layoutPath(&r.opts), append(b, '\n'))
-	}
-	if was != now {
-		return fmt.Errorf("%s belongs to process %d of %d, with %d shards of %d replicas; this is process %d of %d, with %d shards of %d replicas",
-			r.opts.Dir, was.Process, was.Processes, was.Shards, was.Replicas, now.Process, now.Processes, now.Shards, now.Replicas)
-	}
-	return nil
-}
-
-func layoutPath(opts *Options) string { return opts.FS.PathJoin(opts.Dir, replicasDir, layoutName) }
-
-// readLayout reads the layout that a directory was made with; ok is false if it has none.
-func readLayout(opts *Options) (was layoutRecord, ok bool, err error) {
-	name := layoutPath(opts)
-	f, err := opts.FS.Open(name)
-	if isNotExist(err) {
-		return was, false, nil
-	}
-	if err != nil {
-		return was, false, err
-	}
-	b, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return was, false, fmt.Errorf("read %s: %w", name, err)
-	}
-	if err := json.Unmarshal(b, &was); err != nil {
-		return was, false, graph.CorruptError("read "+name, err)
-	}
-	return was, true, nil
 }
 
 // writeWhole makes a file of bytes, durably and at once.
@@ -252,9 +190,13 @@ func (r *Replicas) all() map[int]*Parts {
 
 // Lead opens the graphs of the cluster for its leader, which reaches all shards through opts.Peers.
 func (r *Replicas) Lead(ctx context.Context, peers storage.Peers) (*Store, error) {
+	parts := r.Parts(0)
+	if parts == nil {
+		return nil, notFound("this process keeps no replica of shard 0")
+	}
 	opts := r.opts
 	opts.Peers = peers
-	return openLeading(ctx, opts, r.shared, r.Parts(0).Held())
+	return openLeading(ctx, opts, r.shared, parts.Held())
 }
 
 // Writable says why one of the shards cannot be written to, or nil.
@@ -328,7 +270,7 @@ type Recovered struct {
 // shards recovered and others not; each shard is recovered at once, and Recover can be repeated.
 func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
 	opts.EnsureDefaults()
-	was, ok, err := readLayout(&opts)
+	was, kept, ok, err := readLayout(&opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -353,7 +295,7 @@ func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
 	}
 	defer func() { err = errors.Join(err, r.log.close()) }()
 	for shard := range was.Shards {
-		if no >= 0 && no != shard || !slices.Contains(was.Keepers(shard), was.Process) {
+		if no >= 0 && no != shard || !slices.Contains(kept, shard) {
 			continue
 		}
 		found, err := r.planRecovery(shard)
@@ -438,4 +380,199 @@ func openLeading(ctx context.Context, opts Options, shared *storage.Shared, held
 		err = removeTexts(filepath.Join(opts.Dir, textsName), func(dir string) bool { return used[dir] })
 	}
 	return s, err
+}
+
+// layoutRecord is the content of LAYOUT.
+type layoutRecord struct {
+	shard.Layout
+	Process int `json:"process"`
+	// Moved is nil as long as the process keeps the shards that the layout gives it. It is set with Processes at 0, which versions that
+	// would not see it refuse.
+	Moved *movedRecord `json:"moved,omitempty"`
+}
+
+// movedRecord says which shards a process keeps in place of those that the layout gives it.
+type movedRecord struct {
+	Processes int   `json:"processes"` // of the layout
+	Kept      []int `json:"kept"`
+}
+
+// checkLayout compares the layout with the one that the directory was made with, which it makes the directory's if there is none, and
+// learns which shards the process keeps.
+func (r *Replicas) checkLayout() error {
+	now := layoutRecord{Layout: r.layout, Process: r.process}
+	was, kept, ok, err := readLayout(&r.opts)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		r.kept = now.founded()
+		return r.writeLayout(now)
+	case was != now:
+		return fmt.Errorf("%s belongs to process %d of %d, with %d shards of %d replicas; this is process %d of %d, with %d shards of %d replicas",
+			r.opts.Dir, was.Process, was.Processes, was.Shards, was.Replicas, now.Process, now.Processes, now.Shards, now.Replicas)
+	}
+	r.kept = kept
+	return nil
+}
+
+// founded returns the shards that the layout gives to the process.
+func (l *layoutRecord) founded() (kept []int) {
+	for no := range l.Shards {
+		if slices.Contains(l.Keepers(no), l.Process) {
+			kept = append(kept, no)
+		}
+	}
+	return kept
+}
+
+func layoutPath(opts *Options) string { return opts.FS.PathJoin(opts.Dir, replicasDir, layoutName) }
+
+// readLayout reads the layout that a directory was made with, and which shards its process keeps; ok is false if it has none.
+func readLayout(opts *Options) (was layoutRecord, kept []int, ok bool, err error) {
+	name := layoutPath(opts)
+	f, err := opts.FS.Open(name)
+	if isNotExist(err) {
+		return was, nil, false, nil
+	}
+	if err != nil {
+		return was, nil, false, err
+	}
+	b, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return was, nil, false, fmt.Errorf("read %s: %w", name, err)
+	}
+	if err := json.Unmarshal(b, &was); err != nil {
+		return was, nil, false, graph.CorruptError("read "+name, err)
+	}
+	if m := was.Moved; m == nil {
+		kept = was.founded()
+	} else {
+		was.Moved, was.Processes, kept = nil, m.Processes, m.Kept
+	}
+	for _, no := range kept {
+		if no < 0 || no >= was.Shards {
+			return was, nil, false, graph.CorruptError(fmt.Sprintf("read %s: there is no shard %d of %d", name, no, was.Shards), nil)
+		}
+	}
+	return was, kept, true, nil
+}
+
+func (r *Replicas) writeLayout(l layoutRecord) error {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return writeWhole(r.opts.FS, layoutPath(&r.opts), append(b, '\n'))
+}
+
+// keep makes it durable which shards the process keeps. The caller holds placing.
+func (r *Replicas) keep(kept []int) error {
+	l := layoutRecord{Layout: r.layout, Process: r.process, Moved: &movedRecord{r.layout.Processes, kept}}
+	l.Processes = 0
+	if err := r.writeLayout(l); err != nil {
+		return fmt.Errorf("note the shards of this process: %w", err)
+	}
+	r.kept = kept
+	return nil
+}
+
+// Founds reports whether the layout gives a shard to this process.
+func (r *Replicas) Founds(no int) bool { return slices.Contains(r.layout.Keepers(no), r.process) }
+
+// members returns the ids of the first replicas of a shard.
+func members(l shard.Layout, no int) (out []uint64) {
+	for _, process := range l.Keepers(no) {
+		out = append(out, l.First(process))
+	}
+	return out
+}
+
+// openShard opens the shards with a number and starts their replica.
+func (r *Replicas) openShard(no int) error {
+	l, err := r.openLog(no)
+	if err != nil {
+		return err
+	}
+	p, err := r.open(no, l)
+	if err != nil {
+		return err
+	}
+	if l, err = r.openLog(no); err != nil { // again, as a seed may have moved it
+		return errors.Join(err, p.Close())
+	}
+	r.seeds.begin(no)
+	r.mu.Lock()
+	r.parts[no] = p
+	r.mu.Unlock()
+	if err := p.start(l.Replica(), members(r.layout, no)); err != nil {
+		r.mu.Lock()
+		delete(r.parts, no)
+		r.mu.Unlock()
+		return errors.Join(err, p.Close())
+	}
+	return nil
+}
+
+// Hold makes the process keep a replica of a shard, which is empty and takes part once it is admitted; see replica.Host.
+func (r *Replicas) Hold(no int) error {
+	if no < 0 || no >= r.layout.Shards {
+		return invalid("there is no shard %d: they have the numbers 0 to %d", no, r.layout.Shards-1)
+	}
+	r.placing.Lock()
+	defer r.placing.Unlock()
+	if r.Parts(no) != nil {
+		return nil
+	}
+	if err := r.clear(no); err != nil {
+		return err
+	}
+	if !slices.Contains(r.kept, no) {
+		if err := r.keep(slices.Sorted(slices.Values(append(slices.Clone(r.kept), no)))); err != nil {
+			return err
+		}
+	}
+	return r.openShard(no)
+}
+
+// Release deletes the replica of a shard, which is no member of its group any more. A crash leaves the replica, or nothing that
+// another start does not delete.
+func (r *Replicas) Release(no int) error {
+	r.placing.Lock()
+	defer r.placing.Unlock()
+	p := r.Parts(no)
+	if p == nil {
+		return nil
+	}
+	if err := r.keep(slices.DeleteFunc(slices.Clone(r.kept), func(k int) bool { return k == no })); err != nil {
+		return err
+	}
+	r.log.host.Stop(uint32(no))
+	r.seeds.shards[no].stop()
+	r.mu.Lock()
+	p = r.parts[no] // a seed may have replaced it
+	delete(r.parts, no)
+	r.mu.Unlock()
+	return errors.Join(p.Close(), r.clear(no))
+}
+
+// clear deletes what is left of a shard that the process does not keep.
+func (r *Replicas) clear(no int) error {
+	for {
+		id, ok, err := r.log.logs.Replica(uint32(no))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		if err := r.log.logs.Remove(uint32(no), id); err != nil {
+			return err
+		}
+	}
+	fs, dir := r.opts.FS, r.dir(no)
+	if err := errors.Join(fs.RemoveAll(dir), fs.RemoveAll(replica.SeedDir(dir))); err != nil {
+		return fmt.Errorf("delete the replica of shard %d: %w", no, err)
+	}
+	return nil
 }

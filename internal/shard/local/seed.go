@@ -79,6 +79,9 @@ type seedings struct {
 
 // seeding is how far the seeding of a replica is.
 type seeding struct {
+	ctx         context.Context // ends when the process gives the replica up
+	end         context.CancelFunc
+	running     sync.WaitGroup
 	on          atomic.Bool
 	size, there atomic.Uint64 // bytes of the seed
 	done        atomic.Uint64 // seeds that were installed
@@ -89,22 +92,43 @@ func (s *seedings) init(layout shard.Layout) {
 	s.shards = make([]seeding, layout.Shards)
 }
 
+// begin lets the replica of a shard be seeded.
+func (s *seedings) begin(no int) {
+	sh := &s.shards[no]
+	sh.ctx, sh.end = context.WithCancel(s.ctx)
+}
+
+// run runs f beside the replica of a shard.
+func (s *seedings) run(no int, f func()) {
+	s.running.Add(1)
+	s.shards[no].running.Go(func() {
+		defer s.running.Done()
+		f()
+	})
+}
+
+// stop ends the seeding of a replica that has stopped, and waits until its files are no longer in use.
+func (s *seeding) stop() {
+	s.end()
+	s.running.Wait()
+}
+
 // behind seeds a replica, unless it is being seeded; see replica.GroupOptions.
 func (r *Replicas) behind(group uint32, leader, index uint64) {
-	if !r.seeds.shards[group].on.CompareAndSwap(false, true) {
+	s := &r.seeds.shards[group]
+	if !s.on.CompareAndSwap(false, true) {
 		return
 	}
-	r.seeds.running.Go(func() {
-		s := &r.seeds.shards[group]
+	r.seeds.run(int(group), func() {
 		defer s.on.Store(false)
 		log := r.opts.Logger.With(slog.Uint64("shard", uint64(group)))
 		log.Info("the replica is seeded: its next log entry is in no log any more", slog.Uint64("entry", index))
-		err := r.seed(r.seeds.ctx, int(group), r.layout.Process(leader), index)
+		err := r.seed(s.ctx, int(group), r.layout.Process(leader), index)
 		switch {
 		case err == nil:
 			s.done.Add(1)
 			log.Info("the replica is seeded", slog.Uint64("bytes", s.size.Load()))
-		case r.seeds.ctx.Err() != nil:
+		case s.ctx.Err() != nil:
 		case errors.Is(err, replica.ErrNotBehind):
 			if err := r.opts.FS.RemoveAll(replica.SeedDir(r.dir(int(group)))); err != nil {
 				log.Warn("a seed that is not needed stays on disk", slog.Any("error", err))
@@ -117,24 +141,23 @@ func (r *Replicas) behind(group uint32, leader, index uint64) {
 
 // dropSeed removes what an attempt of an earlier process has left of a seed, once the replica has caught up without it.
 func (r *Replicas) dropSeed(no int) {
-	dir := replica.SeedDir(r.dir(no))
+	dir, s := replica.SeedDir(r.dir(no)), &r.seeds.shards[no]
 	for pause := time.NewTimer(0); ; pause.Reset(time.Second) {
 		select {
 		case <-pause.C:
-		case <-r.seeds.ctx.Done():
+		case <-s.ctx.Done():
 			return
 		}
 		if _, err := r.opts.FS.Stat(dir); isNotExist(err) {
 			return
 		}
-		on := &r.seeds.shards[no].on
-		if r.log.host.Read(r.seeds.ctx, uint32(no)) != nil || !on.CompareAndSwap(false, true) {
+		if r.log.host.Read(s.ctx, uint32(no)) != nil || !s.on.CompareAndSwap(false, true) {
 			continue
 		}
 		if err := r.opts.FS.RemoveAll(dir); err != nil {
 			r.opts.Logger.Warn("a seed that is not needed stays on disk", slog.Int("shard", no), slog.Any("error", err))
 		}
-		on.Store(false)
+		s.on.Store(false)
 		return
 	}
 }
@@ -142,7 +165,14 @@ func (r *Replicas) dropSeed(no int) {
 // seed replaces a replica's state by that of another one, of the leader last, which has enough to do.
 func (r *Replicas) seed(ctx context.Context, no, leader int, index uint64) error {
 	var errs []error
-	sources := slices.DeleteFunc(r.layout.Keepers(no), func(p int) bool { return p == r.process || p == leader })
+	var sources []int
+	if st, ok := r.log.host.GroupStatus(uint32(no)); ok {
+		for _, id := range st.Members.Voters() {
+			if p := r.layout.Process(id); p != r.process && p != leader {
+				sources = append(sources, p)
+			}
+		}
+	}
 	for _, from := range append(sources, leader) {
 		at, err := r.fetch(ctx, from, no, index)
 		if err != nil {
@@ -349,7 +379,7 @@ func SeedReplicas(opts Options, layout shard.Layout, process int, id string) (er
 			return err
 		}
 		for _, other := range keepers {
-			if _, err := logs.Meet(uint32(no), layout.Replica(other, 0), store(other)); err != nil {
+			if _, err := logs.Meet(uint32(no), layout.First(other), store(other)); err != nil {
 				return err
 			}
 		}

@@ -43,7 +43,7 @@ func TestSeedReplicas(t *testing.T) {
 		require.Zero(t, p.Epoch())
 		require.EqualValues(t, replica.BeginIndex, p.Applied())
 		require.EqualValues(t, replica.BeginIndex+1, s.FirstIndex)
-		store, ok, err := r.Host().Known(no, layout.Replica(2, 0))
+		store, ok, err := r.Host().Known(no, layout.First(2))
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.NotEqual(t, r.StoreID(), store)

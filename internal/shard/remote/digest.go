@@ -13,7 +13,7 @@ import (
 // Compare implements storage.Peers: each process computes the digest of its replica, side by side. Those that do not answer are
 // logged. Without a majority of equal digests, all differ.
 func (g *groups) Compare(ctx context.Context, of storage.PartOf, no int, version uint64, differ func(replica string)) error {
-	keepers := g.p.layout.Keepers(no)
+	keepers := g.p.keepers(no)
 	digests, errs := make([]storage.Digest, len(keepers)), make([]error, len(keepers))
 	var asked sync.WaitGroup
 	for i, to := range keepers {
@@ -40,7 +40,11 @@ func (g *groups) Compare(ctx context.Context, of storage.PartOf, no int, version
 // digest returns the digest of a process's replica.
 func (g *groups) digest(ctx context.Context, to int, of storage.PartOf, no int, version uint64) (d storage.Digest, err error) {
 	if to == g.p.no {
-		return g.p.replicas.Parts(no).Digest(ctx, of, g.epoch, version)
+		parts, err := g.p.kept(no)
+		if err != nil {
+			return d, err
+		}
+		return parts.Digest(ctx, of, g.epoch, version)
 	}
 	a, err := pb.NewCopyServiceClient(g.p.conns[to]).Digest(ctx, &pb.DigestRequest{Graph: toPartOf(of), Shard: uint32(no), Epoch: g.epoch, Version: version})
 	if err != nil {

@@ -51,9 +51,14 @@ func (g *groups) propose(
 		to := g.p.leaderOf(no)
 		var err error
 		var again bool
-		if to == g.p.no {
-			err = here(ctx, g.p.replicas.Parts(no))
-			again = unsettled(err)
+		if parts := g.p.replicas.Parts(no); to == g.p.no {
+			if err, again = replica.ErrNotLeader, true; parts != nil {
+				err = here(ctx, parts)
+				again = unsettled(err)
+			}
+			if again {
+				g.p.missed(no, to)
+			}
 		} else {
 			err, again = g.call(ctx, no, to, there)
 		}
@@ -86,9 +91,13 @@ func (g *groups) call(ctx context.Context, no, to int, f func(ctx context.Contex
 	if leader := leaderOf(err); leader >= 0 {
 		g.p.hints[no].Store(int64(leader))
 	} else {
-		g.p.hints[no].CompareAndSwap(int64(to), int64(g.p.nextKeeper(no, to)))
+		g.p.missed(no, to)
 	}
-	return fromStatus(limited, fmt.Sprintf("the leader of shard %d", no), err)
+	who := fmt.Sprintf("the leader of shard %d", no)
+	if limited.Err() != nil && ctx.Err() == nil && !answered(err) {
+		return noAnswer(who, timeout, err), true
+	}
+	return fromStatus(ctx, who, err)
 }
 
 // Open implements storage.Peers.
@@ -161,9 +170,10 @@ func (m *member) Apply(c *storage.Changed) error {
 	}
 }
 
-// elsewhere reports whether another replica may answer what one has refused.
+// elsewhere reports whether another replica may answer what one has refused, or can no longer answer.
 func elsewhere(err error) bool {
-	return errors.Is(err, storage.ErrAhead) || errors.Is(err, storage.ErrGone) || graph.AsError(err).Kind == graph.KindNotFound
+	kind := graph.AsError(err).Kind
+	return errors.Is(err, storage.ErrAhead) || errors.Is(err, storage.ErrGone) || kind == graph.KindNotFound || kind == graph.KindUnavailable
 }
 
 // read asks the replica of this process, if there is one, and then the others until one has answered.
@@ -191,6 +201,7 @@ func (m *member) read(version, least uint64, here func(p *local.Part) error, the
 			if d := graph.AsError(err); !again && d.Kind != graph.KindNotFound && d.Kind != graph.KindUnavailable || d.Detail == "Fenced" {
 				return err
 			}
+			m.g.p.placed.renew()
 		}
 		select {
 		case <-time.After(pause):
@@ -256,9 +267,9 @@ func (m *member) Walk(w *storage.Walk) (out *storage.Records, err error) {
 // Close implements storage.Peer: the connections are the process's.
 func (m *member) Close() error { return nil }
 
-// copies is the process that copies a shard: this one if it keeps the shard.
+// copies is the process that copies a shard: this one if its replica votes.
 func (g *groups) copies(no int) int {
-	if g.p.replicas.Parts(no) != nil {
+	if slices.Contains(g.p.keepers(no), g.p.no) {
 		return g.p.no
 	}
 	return g.p.leaderOf(no)
@@ -266,14 +277,18 @@ func (g *groups) copies(no int) int {
 
 // Copy implements storage.Peers.
 func (g *groups) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy, error) {
-	if parts := g.p.replicas.Parts(no); parts != nil {
+	to := g.copies(no)
+	if to == g.p.no {
+		parts, err := g.p.kept(no)
+		if err != nil {
+			return nil, err
+		}
 		c, err := parts.Copy(id)
 		if err != nil {
 			return nil, err
 		}
 		return &ownCopy{ctx, g.epoch, parts, c}, nil
 	}
-	to := g.copies(no)
 	return copyAt(ctx, fmt.Sprintf("shard %d", no), g.p.conns[to], no, id, g.epoch)
 }
 
@@ -313,11 +328,14 @@ func (c *ownCopy) Close() error { return c.c.Close() }
 func (g *groups) CheckFiles(ctx context.Context, of storage.PartOf, no int, bad func(file string, err error)) (files, bytes uint64, err error) {
 	checked := 0
 	var errs []error
-	for _, to := range g.p.layout.Keepers(no) {
+	for _, to := range g.p.keepers(no) {
 		note := func(file string, err error) { bad(fmt.Sprintf("process %d, %s", to, file), err) }
 		var n, size uint64
 		if to == g.p.no {
-			n, size, err = g.p.replicas.Parts(no).CheckFiles(ctx, of, note)
+			var parts *local.Parts
+			if parts, err = g.p.kept(no); err == nil {
+				n, size, err = parts.CheckFiles(ctx, of, note)
+			}
 		} else {
 			n, size, err = checkFilesAt(ctx, pb.NewCopyServiceClient(g.p.conns[to]), of, no, note)
 		}
@@ -350,6 +368,6 @@ func checkFilesAt(ctx context.Context, c pb.CopyServiceClient, of storage.PartOf
 
 // nextKeeper is the process after another one among those that keep a shard.
 func (p *Process) nextKeeper(no, after int) int {
-	keepers := p.layout.Keepers(no)
+	keepers := p.keepers(no)
 	return keepers[(slices.Index(keepers, after)+1)%len(keepers)]
 }

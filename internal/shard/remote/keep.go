@@ -59,6 +59,15 @@ func (k *keeper) status(no uint32, err error) error {
 	return toStatus(err)
 }
 
+// change returns the shards that a change is for.
+func (k *keeper) change(no uint32) (*local.Parts, error) {
+	parts, err := k.kept(int(no))
+	if err != nil && k.leader != nil {
+		err = notLeading(-1, err)
+	}
+	return parts, toStatus(err)
+}
+
 // part returns a shard of a graph.
 func (k *keeper) part(no uint32, name string) (*local.Part, error) {
 	parts, err := k.kept(int(no))
@@ -83,9 +92,9 @@ func (k *keeper) Epoch(context.Context, *pb.EpochRequest) (*pb.EpochResponse, er
 
 // Attach implements the call.
 func (k *keeper) Attach(ctx context.Context, r *pb.AttachRequest) (*pb.AttachResponse, error) {
-	parts, err := k.kept(int(r.GetShard()))
+	parts, err := k.change(r.GetShard())
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, err
 	}
 	version, err := parts.Attach(ctx, partOf(r.GetGraph()), int(r.GetShard()), r.GetEpoch(), r.GetCreate())
 	return &pb.AttachResponse{Version: version}, k.status(r.GetShard(), err)
@@ -93,7 +102,7 @@ func (k *keeper) Attach(ctx context.Context, r *pb.AttachRequest) (*pb.AttachRes
 
 // Drop implements the call.
 func (k *keeper) Drop(ctx context.Context, r *pb.DropRequest) (*pb.DropResponse, error) {
-	parts, err := k.kept(int(r.GetShard()))
+	parts, err := k.change(r.GetShard())
 	if err == nil {
 		err = parts.Drop(ctx, partOf(r.GetGraph()))
 	}
@@ -102,7 +111,7 @@ func (k *keeper) Drop(ctx context.Context, r *pb.DropRequest) (*pb.DropResponse,
 
 // Apply implements the call.
 func (k *keeper) Apply(ctx context.Context, r *pb.ApplyRequest) (*pb.ApplyResponse, error) {
-	parts, err := k.kept(int(r.GetShard()))
+	parts, err := k.change(r.GetShard())
 	if err == nil {
 		err = parts.Apply(ctx, r.GetGraph(), r.GetEpoch(), &storage.Changed{
 			Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Batch: r.GetBatch(), Same: r.GetSame(), Keep: r.GetKeep(), Gone: r.GetGone(),

@@ -3,14 +3,16 @@ package remote
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
 var _ shard.Members = (*Store)(nil)
@@ -30,12 +32,7 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answers, errs := make([]*pb.MembersResponse, len(s.members)), make([]error, len(s.members))
-	var asking sync.WaitGroup
-	for i, c := range s.members {
-		asking.Go(func() { answers[i], errs[i] = c.Members(ctx, &pb.MembersRequest{}) })
-	}
-	asking.Wait()
+	answers, errs := askMembers(ctx, s.members)
 	var out []shard.Member
 	for process, a := range answers {
 		if errs[process] != nil {
@@ -69,13 +66,23 @@ func (s *Store) ReplaceMember(ctx context.Context, process int) (replaced int, e
 	if err := s.checkProcess(process); err != nil {
 		return 0, err
 	}
-	a, err := membersAt(ctx, process, s.members[process])
-	if err != nil {
-		return 0, err
+	// The shards that it keeps are known to those that it shares them with.
+	groups := map[uint32]bool{} // in which it has a replica, or had one before a recovery
+	all, _ := askMembers(ctx, s.members)
+	for _, a := range all {
+		for _, m := range a.GetMembers() {
+			s.placed.learn(int(m.GetGroup()), m.GetApplied(), m.GetVoters())
+			for _, id := range slices.Concat(m.GetVoters(), m.GetLost()) {
+				groups[m.GetGroup()] = groups[m.GetGroup()] || s.placed.layout.Process(id) == process
+			}
+		}
 	}
-	for _, m := range a.GetMembers() {
-		err := s.atLeader(ctx, int(m.GetGroup()), func(c pb.MemberServiceClient) error {
-			r, err := c.Replace(ctx, &pb.ReplaceRequest{Group: m.GetGroup(), Process: uint32(process)})
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		if !groups[group] {
+			continue
+		}
+		err := s.atLeader(ctx, int(group), func(c pb.MemberServiceClient) error {
+			r, err := c.Replace(ctx, &pb.ReplaceRequest{Group: group, Process: uint32(process)})
 			if r.GetReplaced() {
 				replaced++
 			}
@@ -88,18 +95,30 @@ func (s *Store) ReplaceMember(ctx context.Context, process int) (replaced int, e
 	return replaced, nil
 }
 
-// membersAt asks a process, again until it answers: it has just started.
-func membersAt(ctx context.Context, process int, c pb.MemberServiceClient) (a *pb.MembersResponse, err error) {
-	err = again(ctx, fmt.Sprintf("process %d", process), func(ctx context.Context) error {
-		a, err = c.Members(ctx, &pb.MembersRequest{})
+// MoveReplica implements shard.Members.
+func (s *Store) MoveReplica(ctx context.Context, no, from, to int) (deleted bool, err error) {
+	if err := errors.Join(s.checkProcess(from), s.checkProcess(to)); err != nil {
+		return false, err
+	}
+	if err := checkShard(no); err != nil {
+		return false, err
+	}
+	s.placed.refresh(ctx)
+	err = s.atLeader(ctx, no, func(c pb.MemberServiceClient) error {
+		r, err := c.Move(ctx, &pb.MoveRequest{Group: uint32(no), From: uint32(from), To: uint32(to)})
+		deleted = r.GetRetired()
 		return err
 	})
-	return a, err
+	s.placed.refresh(ctx)
+	return deleted, err
 }
 
 // TransferLead implements shard.Members.
 func (s *Store) TransferLead(ctx context.Context, no, process int) error {
 	if err := s.checkProcess(process); err != nil {
+		return err
+	}
+	if err := checkShard(no); err != nil {
 		return err
 	}
 	return s.atLeader(ctx, no, func(c pb.MemberServiceClient) error {
@@ -118,6 +137,13 @@ func (s *Store) checkProcess(process int) error {
 	return nil
 }
 
+func checkShard(no int) error {
+	if no < 0 || no >= storage.MaxShards {
+		return invalidMember("there is no shard %d", no)
+	}
+	return nil
+}
+
 func invalidMember(format string, args ...any) error {
 	return &graph.Error{
 		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "InvalidMember",
@@ -127,12 +153,18 @@ func invalidMember(format string, args ...any) error {
 
 // atLeader makes a call to the process that leads the replicas of a shard, until one answers or ctx ends.
 func (s *Store) atLeader(ctx context.Context, no int, f func(c pb.MemberServiceClient) error) error {
-	layout := shard.Layout{Processes: len(s.members), Replicas: s.replicas}
-	keepers := layout.Keepers(no)
-	for at, pause := 0, firstPause; ; at, pause = at+1, min(2*pause, longestPause) {
-		err := f(s.members[keepers[at%len(keepers)]])
+	to := s.placed.keepers(no)[0]
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := f(s.members[to])
 		if err == nil {
 			return nil
+		}
+		if leader := leaderOf(err); leader >= 0 && leader != to && leader < len(s.members) {
+			to = leader
+		} else {
+			keepers := s.placed.keepers(no)
+			to = keepers[(slices.Index(keepers, to)+1)%len(keepers)]
+			s.placed.renew()
 		}
 		err, again := fromStatus(ctx, fmt.Sprintf("the leader of shard %d", no), err)
 		if !again || ctx.Err() != nil {

@@ -11,7 +11,6 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -69,7 +68,7 @@ func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error
 	for no := range g.(*Graph).shards {
 		who, keepers, try := fmt.Sprintf("shard %d", no), []int{no}, 0
 		if s.replicas > 0 {
-			keepers = shard.Layout{Processes: len(s.addresses), Replicas: s.replicas}.Keepers(no)
+			keepers = s.placed.keepers(no)
 		}
 		var b []byte
 		err := again(ctx, who, func(ctx context.Context) error {

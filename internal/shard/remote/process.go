@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,13 +31,18 @@ type Process struct {
 	lines     []*line            // by process
 	transport *transport
 	replicas  *local.Replicas
-	hints     []atomic.Int64 // by shard, the process that leads its replicas, for shards without a replica here
+	hints     []atomic.Int64 // by shard, the process that may lead its replicas, where no replica here knows it
 	lead      atomic.Pointer[lead]
+	placed    *placement
 	waiting   []atomic.Pointer[string] // by shard, why the replica here takes no part, nil if it does
 	servers   map[string]any           // by service, those whose calls also travel over lines
 
+	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 	running sync.WaitGroup
+
+	tending sync.Mutex
+	tended  map[int]context.CancelFunc // by shard, what tend does
 }
 
 // NewProcess opens the data directory of a process, whose number is its place among addresses, and starts its replicas. Others reach
@@ -45,8 +51,10 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 	opts.EnsureDefaults()
 	p := &Process{
 		no: no, layout: layout, log: opts.Logger, conns: make([]*grpc.ClientConn, len(addresses)), lines: make([]*line, len(addresses)),
-		hints: make([]atomic.Int64, layout.Shards), waiting: make([]atomic.Pointer[string], layout.Shards), end: func() {},
+		hints: make([]atomic.Int64, layout.Shards), waiting: make([]atomic.Pointer[string], layout.Shards), tended: map[int]context.CancelFunc{},
 	}
+	p.ctx, p.end = context.WithCancel(context.Background())
+	p.placed = newPlacement(layout, p.askMembers)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
@@ -62,25 +70,22 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 		p.lines[i] = newPulsedLine(p.conns[i])
 	}
 	for i := range p.hints {
-		p.hints[i].Store(int64(layout.Keepers(i)[0]))
+		p.hints[i].Store(int64(p.placed.keepers(i)[0]))
 	}
-	p.transport = newTransport(p.conns)
+	p.transport = newTransport(layout, p.conns)
 	if p.replicas, err = local.OpenReplicas(opts, layout, no, local.Network{Send: p.transport.send, Seed: p.seed}); err != nil {
 		return nil, err
 	}
 	own := p.replicas.StoreID()
 	p.transport.store.Store(&own)
 	p.serveCalls()
-	ctx, end := context.WithCancel(context.Background())
-	p.end = end
-	if p.replicas.Parts(0) != nil {
-		p.running.Go(func() { p.run(ctx) })
-	}
+	p.placed.renew()
 	for no := range layout.Shards {
 		if p.replicas.Parts(no) != nil {
-			p.running.Go(func() { p.join(ctx, no) })
+			p.tend(no, false)
 		}
 	}
+	p.running.Go(p.watch)
 	return p, nil
 }
 
@@ -122,7 +127,7 @@ func (p *Process) serveCalls() {
 		return tx, done, err
 	}}
 	p.servers = map[string]any{
-		pb.KeepService_ServiceDesc.ServiceName: &keeper{kept: p.kept, leader: p.leaderOf},
+		pb.KeepService_ServiceDesc.ServiceName: &keeper{kept: p.kept, leader: p.knownLeader},
 		pb.LeadService_ServiceDesc.ServiceName: &leads{p: p}, pb.ReadService_ServiceDesc.ServiceName: r,
 	}
 }
@@ -135,26 +140,37 @@ func (p *Process) Register(s grpc.ServiceRegistrar) {
 	pb.RegisterPlaceServiceServer(s, &placed{no: p.no, store: p.replicas, kept: p.kept, stalled: p.replicas.Host().Stalled})
 	pb.RegisterMaintainServiceServer(s, &maintains{p: p})
 	pb.RegisterCopyServiceServer(s, &copier{kept: p.kept, open: p.copiedFile})
-	pb.RegisterReplicaServiceServer(s, &receiver{host: p.replicas.Host(), log: p.log, layout: p.layout})
+	pb.RegisterReplicaServiceServer(s, &receiver{p: p, host: p.replicas.Host(), log: p.log})
 	pb.RegisterMemberServiceServer(s, &members{p: p})
 	(&lines{p.servers}).register(s)
 }
 
-// leaderOf returns the process that is likely to lead the replicas of a shard.
-func (p *Process) leaderOf(no int) int {
-	if p.replicas.Parts(no) == nil {
-		return int(p.hints[no].Load())
-	}
+// knownLeader returns the process that leads the replicas of a shard, as a replica here knows it, -1 if none does.
+func (p *Process) knownLeader(no int) int {
 	role, _, err := p.replicas.Host().Role(uint32(no))
 	if err != nil || role.Leader == 0 {
-		return p.no // which says that it does not know
+		return -1
 	}
 	return p.layout.Process(role.Leader)
 }
 
+// leaderOf returns the process that is likely to lead the replicas of a shard.
+func (p *Process) leaderOf(no int) int {
+	if leader := p.knownLeader(no); leader >= 0 {
+		return leader
+	}
+	return int(p.hints[no].Load())
+}
+
+// missed notes that a process does not lead the replicas of a shard.
+func (p *Process) missed(no, process int) {
+	p.hints[no].CompareAndSwap(int64(process), int64(p.nextKeeper(no, process)))
+	p.placed.renew()
+}
+
 // untilOther calls f once a replica here learns that another process than one leads the replicas of a shard; stop ends that.
 func (p *Process) untilOther(ctx context.Context, no, to int, f func()) (stop func()) {
-	if p.replicas.Parts(no) == nil {
+	if p.knownLeader(no) < 0 {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -282,11 +298,9 @@ func (p *Process) leading() (*lead, error) {
 }
 
 func (p *Process) notLeading(err error) error {
-	leader := -1
-	if p.replicas.Parts(0) != nil {
-		if role, _, rerr := p.replicas.Host().Role(0); rerr == nil && role.Leader != 0 && !role.Leads {
-			leader = p.layout.Process(role.Leader)
-		}
+	leader := p.knownLeader(0)
+	if leader == p.no {
+		leader = -1
 	}
 	return notLeading(leader, err)
 }
@@ -316,6 +330,8 @@ func (p *Process) Ready() error {
 	}
 	for group, s := range p.replicas.Replicas() {
 		switch why := p.waiting[group].Load(); {
+		case !p.replicas.Founds(int(group)) && !slices.Contains(s.Members.Voters(), s.Replica):
+			// Another process answers until this replica has all that it has.
 		case why != nil:
 			return errors.New(*why)
 		case s.Leader == 0:
@@ -337,6 +353,7 @@ func (p *Process) Local() *local.Replicas { return p.replicas }
 func (p *Process) Close() error {
 	p.end()
 	p.running.Wait()
+	p.placed.close()
 	if p.transport != nil {
 		p.transport.close()
 	}

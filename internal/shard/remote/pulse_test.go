@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // halting is a process whose answers wait while it is halted.
@@ -62,7 +63,9 @@ func (h *halting) Begin(_ *pb.BeginRequest, s grpc.ServerStreamingServer[pb.Begi
 func TestHungLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		processes := []*halting{{name: "first"}, {name: "second"}}
-		s := &seeker{}
+		placed := newPlacement(shard.Layout{Processes: 2, Replicas: 2}, func(context.Context) []*pb.MembersResponse { return nil })
+		defer placed.close()
+		s := &seeker{placed: placed}
 		var all []*line
 		for _, p := range processes {
 			l := bufconn.Listen(1 << 20)

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 )
 
 // seeker makes calls to the process that leads the cluster, one of several. A call that finds that another process leads, or does not
-// reach it, fails as without an answer; the next one goes to the process that was named, or else to the next one. It implements
+// reach it, fails as without an answer; the next one goes to the process that was named, or else to the next one with shard 0. It implements
 // caller.
 type seeker struct {
+	placed    *placement
 	processes []caller
 	at        atomic.Int64
 }
@@ -31,7 +33,9 @@ func (s *seeker) note(process int64, err error) {
 	case codes.Unavailable, codes.Unimplemented:
 		to := int64(leaderOf(err))
 		if to < 0 || to == process || to >= int64(len(s.processes)) {
-			to = (process + 1) % int64(len(s.processes))
+			keepers := s.placed.keepers(0)
+			to = int64(keepers[(slices.Index(keepers, int(process))+1)%len(keepers)])
+			s.placed.renew()
 		}
 		s.at.CompareAndSwap(process, to)
 	}
@@ -84,7 +88,19 @@ func (s *seekerStream) RecvMsg(m any) error {
 // readCaller makes calls that read of one shard to the processes that keep it, in an order of its own: to the first one that is not known
 // to be down, and to the next one if that has no answer, or not the state that is read. It implements caller.
 type readCaller struct {
-	keepers []*kept
+	s     *Store
+	no    int // the shard
+	shift int // of the first process among those that keep the shard, unless the near one does
+	skip  int // how many processes of the order are asked last
+}
+
+// order returns the processes that keep the shard, and the position of the one that is asked first.
+func (c *readCaller) order() (keepers []int, first int) {
+	keepers = c.s.placed.keepers(c.no)
+	if first = slices.Index(keepers, c.s.near); first < 0 {
+		first = c.shift
+	}
+	return keepers, first + c.skip
 }
 
 // kept is a process that keeps shards, as a gateway sees it.
@@ -97,23 +113,28 @@ type kept struct {
 const downFor = time.Second
 
 // start implements caller.
-func (s *readCaller) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+func (c *readCaller) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+	keepers, first := c.order()
+	process := func(i int) *kept { return c.s.kept[keepers[(first+i)%len(keepers)]] }
 	at, now := 0, time.Now().UnixNano()
-	for at < len(s.keepers)-1 && s.keepers[at].down.Load() > now {
+	for at < len(keepers)-1 && process(at).down.Load() > now {
 		at++
 	}
-	finished := s.keepers[at].start(ctx, method, in, out, wire)
+	finished := process(at).start(ctx, method, in, out, wire)
 	return func() error {
 		err := finished()
-		for next := range s.keepers {
-			if err == nil || ctx.Err() != nil || !s.keepers[at].passes(err) {
+		for next := range keepers {
+			if err == nil || ctx.Err() != nil || !process(at).passes(err) {
 				break
+			}
+			if f := faultOf(status.Convert(err)); f == nil || f.Detail == shard.SnapshotGone {
+				c.s.placed.renew()
 			}
 			if next == at {
 				continue
 			}
 			at = next
-			err = s.keepers[at].start(ctx, method, in, out, wire)()
+			err = process(at).start(ctx, method, in, out, wire)()
 		}
 		return err
 	}
@@ -134,11 +155,11 @@ func (k *kept) passes(err error) bool {
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (s *readCaller) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
-	return s.start(ctx, method, args.(proto.Message), reply.(proto.Message), nil)()
+func (c *readCaller) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+	return c.start(ctx, method, args.(proto.Message), reply.(proto.Message), nil)()
 }
 
 // NewStream implements grpc.ClientConnInterface. Nothing that is read of a shard takes a stream.
-func (s *readCaller) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *readCaller) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 	return nil, status.Error(codes.Unimplemented, "a read takes no stream")
 }

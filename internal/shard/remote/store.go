@@ -24,8 +24,9 @@ type Store struct {
 	addresses []string // by process, if there is no finder
 	finder    *finder  // or nil
 	more      []grpc.DialOption
-	replicas  int // how many processes keep each shard; 0: one does, which has the shard's number
-	near      int // the process to prefer for reads, -1 if none
+	replicas  int        // how many processes keep each shard; 0: one does, which has the shard's number
+	near      int        // the process to prefer for reads, -1 if none
+	placed    *placement // with replicas
 	leader    caller
 	lead      pb.LeadServiceClient // over leader
 	maintain  pb.MaintainServiceClient
@@ -74,8 +75,12 @@ func (s *Store) open() (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.replicas > 0 {
-		seeker := &seeker{}
-		for _, k := range s.kept[:s.replicas] { // which keep shard 0
+		s.placed = newPlacement(shard.Layout{Processes: len(s.addresses), Replicas: s.replicas}, func(ctx context.Context) []*pb.MembersResponse {
+			answers, _ := askMembers(ctx, s.members)
+			return answers
+		})
+		seeker := &seeker{placed: s.placed}
+		for _, k := range s.kept {
 			seeker.processes = append(seeker.processes, k.line)
 		}
 		s.leader = seeker
@@ -106,20 +111,11 @@ func (s *Store) reachReplicas() error {
 // readers returns the callers that read the shards of a graph. Each prefers one of the processes that keep its shard: the near one, or
 // one chosen at random.
 func (s *Store) readers(shards int) (reads []caller) {
-	layout := shard.Layout{Processes: len(s.addresses), Shards: shards, Replicas: s.replicas}
 	for no := range shards {
-		keepers := layout.Keepers(no)
-		first := slices.Index(keepers, s.near)
-		if first < 0 {
-			first = rand.IntN(len(keepers))
-		}
-		var order, other readCaller
-		for i := range keepers {
-			order.keepers = append(order.keepers, s.kept[keepers[(first+i)%len(keepers)]])
-			other.keepers = append(other.keepers, s.kept[keepers[(first+i+1)%len(keepers)]])
-		}
-		reads = append(reads, newHedger(&order, &other, &s.hedges))
+		shift := rand.IntN(s.replicas)
+		reads = append(reads, newHedger(&readCaller{s, no, shift, 0}, &readCaller{s, no, shift, 1}, &s.hedges))
 	}
+	s.placed.renew()
 	return reads
 }
 
@@ -162,6 +158,9 @@ func (s *Store) LostCalls() map[string]uint64 { return LostCalls() }
 // Close ends the connections.
 func (s *Store) Close() error {
 	var errs []error
+	if s.placed != nil {
+		s.placed.close()
+	}
 	for _, k := range s.kept {
 		k.pulse.close()
 	}

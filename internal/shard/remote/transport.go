@@ -21,6 +21,7 @@ import (
 // transport carries the messages of replicas between the processes of a cluster. It loses those that come while another process does
 // not answer, or faster than they travel: Raft sends what matters again.
 type transport struct {
+	layout  shard.Layout
 	store   atomic.Pointer[replica.StoreID] // of this process
 	boxes   [][2]*outbox                    // by process, for messages that are urgent and for the others; nil for this process
 	end     context.CancelFunc
@@ -51,8 +52,8 @@ const (
 )
 
 // newTransport makes the transport over connections by process, nil for this one.
-func newTransport(conns []*grpc.ClientConn) *transport {
-	t := &transport{boxes: make([][2]*outbox, len(conns))}
+func newTransport(layout shard.Layout, conns []*grpc.ClientConn) *transport {
+	t := &transport{layout: layout, boxes: make([][2]*outbox, len(conns))}
 	ctx, end := context.WithCancel(context.Background())
 	t.end = end
 	for i, c := range conns {
@@ -79,8 +80,8 @@ func (t *transport) send(group uint32, messages []*replica.Message) {
 		return
 	}
 	for _, m := range messages {
-		to := int((m.GetTo() - 1) % uint64(len(t.boxes))) // see shard.Layout
-		if t.boxes[to][0] == nil {
+		to := t.layout.Process(m.GetTo())
+		if to >= len(t.boxes) || t.boxes[to][0] == nil {
 			continue
 		}
 		kind := 1
@@ -170,9 +171,9 @@ func (b *outbox) pack(next outgoing) (*pb.SendRequest, error) {
 // receiver answers ReplicaService.
 type receiver struct {
 	pb.UnimplementedReplicaServiceServer
-	host   *replica.Host
-	log    *slog.Logger
-	layout shard.Layout
+	p    *Process
+	host *replica.Host
+	log  *slog.Logger
 }
 
 // Send implements the call. All groups share the stream, so a message that cannot be used does not end it: the log names the first one,

@@ -328,6 +328,112 @@ func (x *ReplaceMemberResponse) GetReplaced() uint32 {
 	return 0
 }
 
+// MoveReplicaRequest names a shard, a process that keeps a replica of it, and one that is to keep it instead.
+type MoveReplicaRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint32                 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveReplicaRequest) Reset() {
+	*x = MoveReplicaRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveReplicaRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveReplicaRequest) ProtoMessage() {}
+
+func (x *MoveReplicaRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveReplicaRequest.ProtoReflect.Descriptor instead.
+func (*MoveReplicaRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *MoveReplicaRequest) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *MoveReplicaRequest) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *MoveReplicaRequest) GetTo() uint32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+// MoveReplicaResponse reports whether the former replica is deleted; its process does that later if it does not answer.
+type MoveReplicaResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Deleted       bool                   `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveReplicaResponse) Reset() {
+	*x = MoveReplicaResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveReplicaResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveReplicaResponse) ProtoMessage() {}
+
+func (x *MoveReplicaResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveReplicaResponse.ProtoReflect.Descriptor instead.
+func (*MoveReplicaResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MoveReplicaResponse) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
 // TransferLeadRequest names a shard and the process that is to lead it.
 type TransferLeadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -339,7 +445,7 @@ type TransferLeadRequest struct {
 
 func (x *TransferLeadRequest) Reset() {
 	*x = TransferLeadRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -351,7 +457,7 @@ func (x *TransferLeadRequest) String() string {
 func (*TransferLeadRequest) ProtoMessage() {}
 
 func (x *TransferLeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[5]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -364,7 +470,7 @@ func (x *TransferLeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TransferLeadRequest) GetShard() uint32 {
@@ -390,7 +496,7 @@ type TransferLeadResponse struct {
 
 func (x *TransferLeadResponse) Reset() {
 	*x = TransferLeadResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -402,7 +508,7 @@ func (x *TransferLeadResponse) String() string {
 func (*TransferLeadResponse) ProtoMessage() {}
 
 func (x *TransferLeadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -415,7 +521,7 @@ func (x *TransferLeadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadResponse.ProtoReflect.Descriptor instead.
 func (*TransferLeadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 // SchemaRequest names a graph.
@@ -428,7 +534,7 @@ type SchemaRequest struct {
 
 func (x *SchemaRequest) Reset() {
 	*x = SchemaRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -440,7 +546,7 @@ func (x *SchemaRequest) String() string {
 func (*SchemaRequest) ProtoMessage() {}
 
 func (x *SchemaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -453,7 +559,7 @@ func (x *SchemaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaRequest.ProtoReflect.Descriptor instead.
 func (*SchemaRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SchemaRequest) GetGraph() string {
@@ -476,7 +582,7 @@ type SchemaResponse struct {
 
 func (x *SchemaResponse) Reset() {
 	*x = SchemaResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +594,7 @@ func (x *SchemaResponse) String() string {
 func (*SchemaResponse) ProtoMessage() {}
 
 func (x *SchemaResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +607,7 @@ func (x *SchemaResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaResponse.ProtoReflect.Descriptor instead.
 func (*SchemaResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SchemaResponse) GetLabels() []*NameCount {
@@ -543,7 +649,7 @@ type NameCount struct {
 
 func (x *NameCount) Reset() {
 	*x = NameCount{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +661,7 @@ func (x *NameCount) String() string {
 func (*NameCount) ProtoMessage() {}
 
 func (x *NameCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +674,7 @@ func (x *NameCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameCount.ProtoReflect.Descriptor instead.
 func (*NameCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NameCount) GetName() string {
@@ -607,7 +713,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +725,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +738,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Index) GetName() string {
@@ -718,7 +824,7 @@ type FullTextOptions struct {
 
 func (x *FullTextOptions) Reset() {
 	*x = FullTextOptions{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +836,7 @@ func (x *FullTextOptions) String() string {
 func (*FullTextOptions) ProtoMessage() {}
 
 func (x *FullTextOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +849,7 @@ func (x *FullTextOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FullTextOptions.ProtoReflect.Descriptor instead.
 func (*FullTextOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FullTextOptions) GetMore() []string {
@@ -784,7 +890,7 @@ type VectorOptions struct {
 
 func (x *VectorOptions) Reset() {
 	*x = VectorOptions{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +902,7 @@ func (x *VectorOptions) String() string {
 func (*VectorOptions) ProtoMessage() {}
 
 func (x *VectorOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -809,7 +915,7 @@ func (x *VectorOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VectorOptions.ProtoReflect.Descriptor instead.
 func (*VectorOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *VectorOptions) GetDimensions() uint32 {
@@ -857,7 +963,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +975,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +988,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StatsRequest) GetGraph() string {
@@ -913,7 +1019,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +1031,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +1044,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StatsResponse) GetVertices() uint64 {
@@ -1017,7 +1123,7 @@ type PropertyCount struct {
 
 func (x *PropertyCount) Reset() {
 	*x = PropertyCount{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1135,7 @@ func (x *PropertyCount) String() string {
 func (*PropertyCount) ProtoMessage() {}
 
 func (x *PropertyCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1148,7 @@ func (x *PropertyCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropertyCount.ProtoReflect.Descriptor instead.
 func (*PropertyCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PropertyCount) GetLabel() string {
@@ -1086,7 +1192,7 @@ type DegreeHistogram struct {
 
 func (x *DegreeHistogram) Reset() {
 	*x = DegreeHistogram{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1204,7 @@ func (x *DegreeHistogram) String() string {
 func (*DegreeHistogram) ProtoMessage() {}
 
 func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1217,7 @@ func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreeHistogram.ProtoReflect.Descriptor instead.
 func (*DegreeHistogram) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DegreeHistogram) GetEdgeType() string {
@@ -1163,7 +1269,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1281,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1294,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ShardStats) GetShard() uint32 {
@@ -1305,7 +1411,7 @@ type StoreStats struct {
 
 func (x *StoreStats) Reset() {
 	*x = StoreStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1423,7 @@ func (x *StoreStats) String() string {
 func (*StoreStats) ProtoMessage() {}
 
 func (x *StoreStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1436,7 @@ func (x *StoreStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStats.ProtoReflect.Descriptor instead.
 func (*StoreStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StoreStats) GetName() string {
@@ -1381,7 +1487,7 @@ type LevelStats struct {
 
 func (x *LevelStats) Reset() {
 	*x = LevelStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1499,7 @@ func (x *LevelStats) String() string {
 func (*LevelStats) ProtoMessage() {}
 
 func (x *LevelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1512,7 @@ func (x *LevelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LevelStats.ProtoReflect.Descriptor instead.
 func (*LevelStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LevelStats) GetFiles() uint64 {
@@ -1439,7 +1545,7 @@ type RunningQueriesRequest struct {
 
 func (x *RunningQueriesRequest) Reset() {
 	*x = RunningQueriesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1557,7 @@ func (x *RunningQueriesRequest) String() string {
 func (*RunningQueriesRequest) ProtoMessage() {}
 
 func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1570,7 @@ func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesRequest.ProtoReflect.Descriptor instead.
 func (*RunningQueriesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 // RunningQueriesResponse lists running queries, oldest first.
@@ -1477,7 +1583,7 @@ type RunningQueriesResponse struct {
 
 func (x *RunningQueriesResponse) Reset() {
 	*x = RunningQueriesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1595,7 @@ func (x *RunningQueriesResponse) String() string {
 func (*RunningQueriesResponse) ProtoMessage() {}
 
 func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1608,7 @@ func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesResponse.ProtoReflect.Descriptor instead.
 func (*RunningQueriesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RunningQueriesResponse) GetQueries() []*RunningQuery {
@@ -1533,7 +1639,7 @@ type RunningQuery struct {
 
 func (x *RunningQuery) Reset() {
 	*x = RunningQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1651,7 @@ func (x *RunningQuery) String() string {
 func (*RunningQuery) ProtoMessage() {}
 
 func (x *RunningQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1664,7 @@ func (x *RunningQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQuery.ProtoReflect.Descriptor instead.
 func (*RunningQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RunningQuery) GetId() uint64 {
@@ -1634,7 +1740,7 @@ type KillQueryRequest struct {
 
 func (x *KillQueryRequest) Reset() {
 	*x = KillQueryRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1646,7 +1752,7 @@ func (x *KillQueryRequest) String() string {
 func (*KillQueryRequest) ProtoMessage() {}
 
 func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1659,7 +1765,7 @@ func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryRequest.ProtoReflect.Descriptor instead.
 func (*KillQueryRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *KillQueryRequest) GetId() uint64 {
@@ -1679,7 +1785,7 @@ type KillQueryResponse struct {
 
 func (x *KillQueryResponse) Reset() {
 	*x = KillQueryResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1797,7 @@ func (x *KillQueryResponse) String() string {
 func (*KillQueryResponse) ProtoMessage() {}
 
 func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1810,7 @@ func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryResponse.ProtoReflect.Descriptor instead.
 func (*KillQueryResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *KillQueryResponse) GetKilled() bool {
@@ -1724,7 +1830,7 @@ type SlowLogRequest struct {
 
 func (x *SlowLogRequest) Reset() {
 	*x = SlowLogRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1736,7 +1842,7 @@ func (x *SlowLogRequest) String() string {
 func (*SlowLogRequest) ProtoMessage() {}
 
 func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1749,7 +1855,7 @@ func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogRequest.ProtoReflect.Descriptor instead.
 func (*SlowLogRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SlowLogRequest) GetLimit() uint32 {
@@ -1769,7 +1875,7 @@ type SlowLogResponse struct {
 
 func (x *SlowLogResponse) Reset() {
 	*x = SlowLogResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1781,7 +1887,7 @@ func (x *SlowLogResponse) String() string {
 func (*SlowLogResponse) ProtoMessage() {}
 
 func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1794,7 +1900,7 @@ func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogResponse.ProtoReflect.Descriptor instead.
 func (*SlowLogResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SlowLogResponse) GetQueries() []*SlowQuery {
@@ -1822,7 +1928,7 @@ type SlowQuery struct {
 
 func (x *SlowQuery) Reset() {
 	*x = SlowQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +1940,7 @@ func (x *SlowQuery) String() string {
 func (*SlowQuery) ProtoMessage() {}
 
 func (x *SlowQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +1953,7 @@ func (x *SlowQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowQuery.ProtoReflect.Descriptor instead.
 func (*SlowQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SlowQuery) GetGraph() string {
@@ -1922,7 +2028,7 @@ type ProfileRequest struct {
 
 func (x *ProfileRequest) Reset() {
 	*x = ProfileRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2040,7 @@ func (x *ProfileRequest) String() string {
 func (*ProfileRequest) ProtoMessage() {}
 
 func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2053,7 @@ func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileRequest.ProtoReflect.Descriptor instead.
 func (*ProfileRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ProfileRequest) GetKind() string {
@@ -1987,7 +2093,7 @@ type KeptProfilesRequest struct {
 
 func (x *KeptProfilesRequest) Reset() {
 	*x = KeptProfilesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2105,7 @@ func (x *KeptProfilesRequest) String() string {
 func (*KeptProfilesRequest) ProtoMessage() {}
 
 func (x *KeptProfilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2118,7 @@ func (x *KeptProfilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfilesRequest.ProtoReflect.Descriptor instead.
 func (*KeptProfilesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 // KeptProfilesResponse lists profiles.
@@ -2025,7 +2131,7 @@ type KeptProfilesResponse struct {
 
 func (x *KeptProfilesResponse) Reset() {
 	*x = KeptProfilesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2143,7 @@ func (x *KeptProfilesResponse) String() string {
 func (*KeptProfilesResponse) ProtoMessage() {}
 
 func (x *KeptProfilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2156,7 @@ func (x *KeptProfilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfilesResponse.ProtoReflect.Descriptor instead.
 func (*KeptProfilesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *KeptProfilesResponse) GetProfiles() []*KeptProfile {
@@ -2073,7 +2179,7 @@ type KeptProfile struct {
 
 func (x *KeptProfile) Reset() {
 	*x = KeptProfile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2191,7 @@ func (x *KeptProfile) String() string {
 func (*KeptProfile) ProtoMessage() {}
 
 func (x *KeptProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2204,7 @@ func (x *KeptProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfile.ProtoReflect.Descriptor instead.
 func (*KeptProfile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *KeptProfile) GetTime() *timestamppb.Timestamp {
@@ -2132,7 +2238,7 @@ type ProfileResponse struct {
 
 func (x *ProfileResponse) Reset() {
 	*x = ProfileResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2250,7 @@ func (x *ProfileResponse) String() string {
 func (*ProfileResponse) ProtoMessage() {}
 
 func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2263,7 @@ func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileResponse.ProtoReflect.Descriptor instead.
 func (*ProfileResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ProfileResponse) GetChunk() []byte {
@@ -2178,7 +2284,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2190,7 +2296,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2203,7 +2309,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TopRequest) GetInterval() *durationpb.Duration {
@@ -2228,7 +2334,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2346,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2359,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TopResponse) GetEnd() *timestamppb.Timestamp {
@@ -2311,7 +2417,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2323,7 +2429,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2336,7 +2442,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Operation) GetKind() string {
@@ -2431,7 +2537,7 @@ type TraceRequest struct {
 
 func (x *TraceRequest) Reset() {
 	*x = TraceRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2443,7 +2549,7 @@ func (x *TraceRequest) String() string {
 func (*TraceRequest) ProtoMessage() {}
 
 func (x *TraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2456,7 +2562,7 @@ func (x *TraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
 func (*TraceRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TraceRequest) GetMin() *durationpb.Duration {
@@ -2503,7 +2609,7 @@ type TraceResponse struct {
 
 func (x *TraceResponse) Reset() {
 	*x = TraceResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2621,7 @@ func (x *TraceResponse) String() string {
 func (*TraceResponse) ProtoMessage() {}
 
 func (x *TraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2634,7 @@ func (x *TraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceResponse.ProtoReflect.Descriptor instead.
 func (*TraceResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TraceResponse) GetId() uint64 {
@@ -2627,7 +2733,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2745,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2758,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Stage) GetName() string {
@@ -2713,7 +2819,7 @@ type DebugInfoRequest struct {
 
 func (x *DebugInfoRequest) Reset() {
 	*x = DebugInfoRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2831,7 @@ func (x *DebugInfoRequest) String() string {
 func (*DebugInfoRequest) ProtoMessage() {}
 
 func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +2844,7 @@ func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoRequest.ProtoReflect.Descriptor instead.
 func (*DebugInfoRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 // DebugInfoResponse is a piece of a file.
@@ -2753,7 +2859,7 @@ type DebugInfoResponse struct {
 
 func (x *DebugInfoResponse) Reset() {
 	*x = DebugInfoResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2765,7 +2871,7 @@ func (x *DebugInfoResponse) String() string {
 func (*DebugInfoResponse) ProtoMessage() {}
 
 func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2778,7 +2884,7 @@ func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoResponse.ProtoReflect.Descriptor instead.
 func (*DebugInfoResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DebugInfoResponse) GetFile() string {
@@ -2804,7 +2910,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +2922,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2829,7 +2935,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 // VersionResponse is the server's version.
@@ -2844,7 +2950,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +2962,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +2975,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -2905,7 +3011,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3023,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3036,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -2961,7 +3067,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +3079,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +3092,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CheckResponse) GetWhat() isCheckResponse_What {
@@ -3041,7 +3147,7 @@ type CheckProgress struct {
 
 func (x *CheckProgress) Reset() {
 	*x = CheckProgress{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3053,7 +3159,7 @@ func (x *CheckProgress) String() string {
 func (*CheckProgress) ProtoMessage() {}
 
 func (x *CheckProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3066,7 +3172,7 @@ func (x *CheckProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
 func (*CheckProgress) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CheckProgress) GetStage() string {
@@ -3101,7 +3207,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +3219,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3232,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CheckReport) GetGraph() string {
@@ -3201,7 +3307,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3213,7 +3319,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3226,7 +3332,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -3278,7 +3384,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3290,7 +3396,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3303,7 +3409,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *BackupRequest) GetWhat() isBackupRequest_What {
@@ -3357,7 +3463,7 @@ type BackupBegin struct {
 
 func (x *BackupBegin) Reset() {
 	*x = BackupBegin{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3369,7 +3475,7 @@ func (x *BackupBegin) String() string {
 func (*BackupBegin) ProtoMessage() {}
 
 func (x *BackupBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3382,7 +3488,7 @@ func (x *BackupBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
 func (*BackupBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *BackupBegin) GetGraphs() []string {
@@ -3402,7 +3508,7 @@ type BackupWant struct {
 
 func (x *BackupWant) Reset() {
 	*x = BackupWant{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3414,7 +3520,7 @@ func (x *BackupWant) String() string {
 func (*BackupWant) ProtoMessage() {}
 
 func (x *BackupWant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3427,7 +3533,7 @@ func (x *BackupWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
 func (*BackupWant) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *BackupWant) GetFiles() []uint32 {
@@ -3451,7 +3557,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3463,7 +3569,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3476,7 +3582,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -3537,7 +3643,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3549,7 +3655,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3562,7 +3668,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -3613,7 +3719,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3625,7 +3731,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3638,7 +3744,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -3675,7 +3781,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3687,7 +3793,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3700,7 +3806,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -3751,7 +3857,13 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x14ReplaceMemberRequest\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\rR\aprocess\"3\n" +
 	"\x15ReplaceMemberResponse\x12\x1a\n" +
-	"\breplaced\x18\x01 \x01(\rR\breplaced\"E\n" +
+	"\breplaced\x18\x01 \x01(\rR\breplaced\"N\n" +
+	"\x12MoveReplicaRequest\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\rR\x02to\"/\n" +
+	"\x13MoveReplicaResponse\x12\x18\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"E\n" +
 	"\x13TransferLeadRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\rR\aprocess\"\x16\n" +
@@ -4008,7 +4120,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\vBackupChunk\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last2\x89\t\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last2\xd9\t\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
@@ -4024,7 +4136,8 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\tDebugInfo\x12\x1c.hopgate.v1.DebugInfoRequest\x1a\x1d.hopgate.v1.DebugInfoResponse0\x01\x12B\n" +
 	"\aVersion\x12\x1a.hopgate.v1.VersionRequest\x1a\x1b.hopgate.v1.VersionResponse\x12B\n" +
 	"\aMembers\x12\x1a.hopgate.v1.MembersRequest\x1a\x1b.hopgate.v1.MembersResponse\x12T\n" +
-	"\rReplaceMember\x12 .hopgate.v1.ReplaceMemberRequest\x1a!.hopgate.v1.ReplaceMemberResponse\x12Q\n" +
+	"\rReplaceMember\x12 .hopgate.v1.ReplaceMemberRequest\x1a!.hopgate.v1.ReplaceMemberResponse\x12N\n" +
+	"\vMoveReplica\x12\x1e.hopgate.v1.MoveReplicaRequest\x1a\x1f.hopgate.v1.MoveReplicaResponse\x12Q\n" +
 	"\fTransferLead\x12\x1f.hopgate.v1.TransferLeadRequest\x1a .hopgate.v1.TransferLeadResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
@@ -4039,151 +4152,155 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*MembersRequest)(nil),         // 0: hopgate.v1.MembersRequest
 	(*MembersResponse)(nil),        // 1: hopgate.v1.MembersResponse
 	(*Member)(nil),                 // 2: hopgate.v1.Member
 	(*ReplaceMemberRequest)(nil),   // 3: hopgate.v1.ReplaceMemberRequest
 	(*ReplaceMemberResponse)(nil),  // 4: hopgate.v1.ReplaceMemberResponse
-	(*TransferLeadRequest)(nil),    // 5: hopgate.v1.TransferLeadRequest
-	(*TransferLeadResponse)(nil),   // 6: hopgate.v1.TransferLeadResponse
-	(*SchemaRequest)(nil),          // 7: hopgate.v1.SchemaRequest
-	(*SchemaResponse)(nil),         // 8: hopgate.v1.SchemaResponse
-	(*NameCount)(nil),              // 9: hopgate.v1.NameCount
-	(*Index)(nil),                  // 10: hopgate.v1.Index
-	(*FullTextOptions)(nil),        // 11: hopgate.v1.FullTextOptions
-	(*VectorOptions)(nil),          // 12: hopgate.v1.VectorOptions
-	(*StatsRequest)(nil),           // 13: hopgate.v1.StatsRequest
-	(*StatsResponse)(nil),          // 14: hopgate.v1.StatsResponse
-	(*PropertyCount)(nil),          // 15: hopgate.v1.PropertyCount
-	(*DegreeHistogram)(nil),        // 16: hopgate.v1.DegreeHistogram
-	(*ShardStats)(nil),             // 17: hopgate.v1.ShardStats
-	(*StoreStats)(nil),             // 18: hopgate.v1.StoreStats
-	(*LevelStats)(nil),             // 19: hopgate.v1.LevelStats
-	(*RunningQueriesRequest)(nil),  // 20: hopgate.v1.RunningQueriesRequest
-	(*RunningQueriesResponse)(nil), // 21: hopgate.v1.RunningQueriesResponse
-	(*RunningQuery)(nil),           // 22: hopgate.v1.RunningQuery
-	(*KillQueryRequest)(nil),       // 23: hopgate.v1.KillQueryRequest
-	(*KillQueryResponse)(nil),      // 24: hopgate.v1.KillQueryResponse
-	(*SlowLogRequest)(nil),         // 25: hopgate.v1.SlowLogRequest
-	(*SlowLogResponse)(nil),        // 26: hopgate.v1.SlowLogResponse
-	(*SlowQuery)(nil),              // 27: hopgate.v1.SlowQuery
-	(*ProfileRequest)(nil),         // 28: hopgate.v1.ProfileRequest
-	(*KeptProfilesRequest)(nil),    // 29: hopgate.v1.KeptProfilesRequest
-	(*KeptProfilesResponse)(nil),   // 30: hopgate.v1.KeptProfilesResponse
-	(*KeptProfile)(nil),            // 31: hopgate.v1.KeptProfile
-	(*ProfileResponse)(nil),        // 32: hopgate.v1.ProfileResponse
-	(*TopRequest)(nil),             // 33: hopgate.v1.TopRequest
-	(*TopResponse)(nil),            // 34: hopgate.v1.TopResponse
-	(*Operation)(nil),              // 35: hopgate.v1.Operation
-	(*TraceRequest)(nil),           // 36: hopgate.v1.TraceRequest
-	(*TraceResponse)(nil),          // 37: hopgate.v1.TraceResponse
-	(*Stage)(nil),                  // 38: hopgate.v1.Stage
-	(*DebugInfoRequest)(nil),       // 39: hopgate.v1.DebugInfoRequest
-	(*DebugInfoResponse)(nil),      // 40: hopgate.v1.DebugInfoResponse
-	(*VersionRequest)(nil),         // 41: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 42: hopgate.v1.VersionResponse
-	(*CheckRequest)(nil),           // 43: hopgate.v1.CheckRequest
-	(*CheckResponse)(nil),          // 44: hopgate.v1.CheckResponse
-	(*CheckProgress)(nil),          // 45: hopgate.v1.CheckProgress
-	(*CheckReport)(nil),            // 46: hopgate.v1.CheckReport
-	(*CheckFinding)(nil),           // 47: hopgate.v1.CheckFinding
-	(*BackupRequest)(nil),          // 48: hopgate.v1.BackupRequest
-	(*BackupBegin)(nil),            // 49: hopgate.v1.BackupBegin
-	(*BackupWant)(nil),             // 50: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 51: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 52: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 53: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 54: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 55: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 56: google.protobuf.Duration
-	(*PlanNode)(nil),               // 57: hopgate.v1.PlanNode
+	(*MoveReplicaRequest)(nil),     // 5: hopgate.v1.MoveReplicaRequest
+	(*MoveReplicaResponse)(nil),    // 6: hopgate.v1.MoveReplicaResponse
+	(*TransferLeadRequest)(nil),    // 7: hopgate.v1.TransferLeadRequest
+	(*TransferLeadResponse)(nil),   // 8: hopgate.v1.TransferLeadResponse
+	(*SchemaRequest)(nil),          // 9: hopgate.v1.SchemaRequest
+	(*SchemaResponse)(nil),         // 10: hopgate.v1.SchemaResponse
+	(*NameCount)(nil),              // 11: hopgate.v1.NameCount
+	(*Index)(nil),                  // 12: hopgate.v1.Index
+	(*FullTextOptions)(nil),        // 13: hopgate.v1.FullTextOptions
+	(*VectorOptions)(nil),          // 14: hopgate.v1.VectorOptions
+	(*StatsRequest)(nil),           // 15: hopgate.v1.StatsRequest
+	(*StatsResponse)(nil),          // 16: hopgate.v1.StatsResponse
+	(*PropertyCount)(nil),          // 17: hopgate.v1.PropertyCount
+	(*DegreeHistogram)(nil),        // 18: hopgate.v1.DegreeHistogram
+	(*ShardStats)(nil),             // 19: hopgate.v1.ShardStats
+	(*StoreStats)(nil),             // 20: hopgate.v1.StoreStats
+	(*LevelStats)(nil),             // 21: hopgate.v1.LevelStats
+	(*RunningQueriesRequest)(nil),  // 22: hopgate.v1.RunningQueriesRequest
+	(*RunningQueriesResponse)(nil), // 23: hopgate.v1.RunningQueriesResponse
+	(*RunningQuery)(nil),           // 24: hopgate.v1.RunningQuery
+	(*KillQueryRequest)(nil),       // 25: hopgate.v1.KillQueryRequest
+	(*KillQueryResponse)(nil),      // 26: hopgate.v1.KillQueryResponse
+	(*SlowLogRequest)(nil),         // 27: hopgate.v1.SlowLogRequest
+	(*SlowLogResponse)(nil),        // 28: hopgate.v1.SlowLogResponse
+	(*SlowQuery)(nil),              // 29: hopgate.v1.SlowQuery
+	(*ProfileRequest)(nil),         // 30: hopgate.v1.ProfileRequest
+	(*KeptProfilesRequest)(nil),    // 31: hopgate.v1.KeptProfilesRequest
+	(*KeptProfilesResponse)(nil),   // 32: hopgate.v1.KeptProfilesResponse
+	(*KeptProfile)(nil),            // 33: hopgate.v1.KeptProfile
+	(*ProfileResponse)(nil),        // 34: hopgate.v1.ProfileResponse
+	(*TopRequest)(nil),             // 35: hopgate.v1.TopRequest
+	(*TopResponse)(nil),            // 36: hopgate.v1.TopResponse
+	(*Operation)(nil),              // 37: hopgate.v1.Operation
+	(*TraceRequest)(nil),           // 38: hopgate.v1.TraceRequest
+	(*TraceResponse)(nil),          // 39: hopgate.v1.TraceResponse
+	(*Stage)(nil),                  // 40: hopgate.v1.Stage
+	(*DebugInfoRequest)(nil),       // 41: hopgate.v1.DebugInfoRequest
+	(*DebugInfoResponse)(nil),      // 42: hopgate.v1.DebugInfoResponse
+	(*VersionRequest)(nil),         // 43: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 44: hopgate.v1.VersionResponse
+	(*CheckRequest)(nil),           // 45: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 46: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 47: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 48: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 49: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 50: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 51: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 52: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 53: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 54: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 55: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 56: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 57: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 58: google.protobuf.Duration
+	(*PlanNode)(nil),               // 59: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.MembersResponse.members:type_name -> hopgate.v1.Member
-	9,  // 1: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
-	9,  // 2: hopgate.v1.SchemaResponse.edge_types:type_name -> hopgate.v1.NameCount
-	10, // 3: hopgate.v1.SchemaResponse.indexes:type_name -> hopgate.v1.Index
-	12, // 4: hopgate.v1.Index.vector:type_name -> hopgate.v1.VectorOptions
-	11, // 5: hopgate.v1.Index.full_text:type_name -> hopgate.v1.FullTextOptions
-	9,  // 6: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
-	9,  // 7: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
-	17, // 8: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
-	16, // 9: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
-	9,  // 10: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
-	15, // 11: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
+	11, // 1: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
+	11, // 2: hopgate.v1.SchemaResponse.edge_types:type_name -> hopgate.v1.NameCount
+	12, // 3: hopgate.v1.SchemaResponse.indexes:type_name -> hopgate.v1.Index
+	14, // 4: hopgate.v1.Index.vector:type_name -> hopgate.v1.VectorOptions
+	13, // 5: hopgate.v1.Index.full_text:type_name -> hopgate.v1.FullTextOptions
+	11, // 6: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
+	11, // 7: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
+	19, // 8: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
+	18, // 9: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
+	11, // 10: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
+	17, // 11: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
 	2,  // 12: hopgate.v1.StatsResponse.members:type_name -> hopgate.v1.Member
-	18, // 13: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
-	19, // 14: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
-	22, // 15: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	55, // 16: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	56, // 17: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
-	27, // 18: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	55, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	56, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	57, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	56, // 22: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	55, // 23: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
-	55, // 24: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
-	31, // 25: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
-	55, // 26: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
-	56, // 27: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	55, // 28: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	56, // 29: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
-	35, // 30: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
+	20, // 13: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
+	21, // 14: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
+	24, // 15: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
+	57, // 16: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	58, // 17: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	29, // 18: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
+	57, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	58, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	59, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	58, // 22: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	57, // 23: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
+	57, // 24: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
+	33, // 25: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
+	57, // 26: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
+	58, // 27: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	57, // 28: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	58, // 29: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	37, // 30: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
 	2,  // 31: hopgate.v1.TopResponse.members:type_name -> hopgate.v1.Member
-	56, // 32: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	56, // 33: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	56, // 34: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	55, // 35: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	56, // 36: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
-	38, // 37: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	56, // 38: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
-	38, // 39: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
-	45, // 40: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	46, // 41: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	47, // 42: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	49, // 43: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	50, // 44: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	52, // 45: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	54, // 46: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	53, // 47: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	55, // 48: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	7,  // 49: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	13, // 50: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	20, // 51: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	23, // 52: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	25, // 53: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	28, // 54: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	29, // 55: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
-	43, // 56: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	48, // 57: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	33, // 58: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	36, // 59: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	39, // 60: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	41, // 61: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	58, // 32: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	58, // 33: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	58, // 34: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	57, // 35: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	58, // 36: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	40, // 37: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
+	58, // 38: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	40, // 39: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
+	47, // 40: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	48, // 41: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	49, // 42: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	51, // 43: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	52, // 44: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	54, // 45: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	56, // 46: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	55, // 47: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	57, // 48: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	9,  // 49: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	15, // 50: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	22, // 51: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	25, // 52: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	27, // 53: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	30, // 54: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	31, // 55: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
+	45, // 56: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	50, // 57: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	35, // 58: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	38, // 59: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	41, // 60: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	43, // 61: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
 	0,  // 62: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
 	3,  // 63: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
-	5,  // 64: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
-	8,  // 65: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	14, // 66: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	21, // 67: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	24, // 68: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	26, // 69: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	32, // 70: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	30, // 71: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
-	44, // 72: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	51, // 73: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	34, // 74: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	37, // 75: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	40, // 76: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	42, // 77: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	1,  // 78: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
-	4,  // 79: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
-	6,  // 80: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
-	65, // [65:81] is the sub-list for method output_type
-	49, // [49:65] is the sub-list for method input_type
+	5,  // 64: hopgate.v1.AdminService.MoveReplica:input_type -> hopgate.v1.MoveReplicaRequest
+	7,  // 65: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
+	10, // 66: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	16, // 67: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	23, // 68: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	26, // 69: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	28, // 70: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	34, // 71: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	32, // 72: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
+	46, // 73: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	53, // 74: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	36, // 75: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	39, // 76: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	42, // 77: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	44, // 78: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	1,  // 79: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
+	4,  // 80: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
+	6,  // 81: hopgate.v1.AdminService.MoveReplica:output_type -> hopgate.v1.MoveReplicaResponse
+	8,  // 82: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
+	66, // [66:83] is the sub-list for method output_type
+	49, // [49:66] is the sub-list for method input_type
 	49, // [49:49] is the sub-list for extension type_name
 	49, // [49:49] is the sub-list for extension extendee
 	0,  // [0:49] is the sub-list for field type_name
@@ -4196,15 +4313,15 @@ func file_hopgate_v1_admin_proto_init() {
 	}
 	file_hopgate_v1_graph_proto_init()
 	file_hopgate_v1_admin_proto_msgTypes[2].OneofWrappers = []any{}
-	file_hopgate_v1_admin_proto_msgTypes[44].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[46].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[48].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[50].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[51].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[53].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
@@ -4214,7 +4331,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   55,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

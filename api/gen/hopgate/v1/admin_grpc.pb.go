@@ -34,6 +34,7 @@ const (
 	AdminService_Version_FullMethodName        = "/hopgate.v1.AdminService/Version"
 	AdminService_Members_FullMethodName        = "/hopgate.v1.AdminService/Members"
 	AdminService_ReplaceMember_FullMethodName  = "/hopgate.v1.AdminService/ReplaceMember"
+	AdminService_MoveReplica_FullMethodName    = "/hopgate.v1.AdminService/MoveReplica"
 	AdminService_TransferLead_FullMethodName   = "/hopgate.v1.AdminService/TransferLead"
 )
 
@@ -76,6 +77,8 @@ type AdminServiceClient interface {
 	Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersResponse, error)
 	// ReplaceMember gives a process that has lost its data directory new replicas, and returns once they vote. It can be repeated.
 	ReplaceMember(ctx context.Context, in *ReplaceMemberRequest, opts ...grpc.CallOption) (*ReplaceMemberResponse, error)
+	// MoveReplica moves a shard's replica to another process while the shard is read and written. It can be repeated.
+	MoveReplica(ctx context.Context, in *MoveReplicaRequest, opts ...grpc.CallOption) (*MoveReplicaResponse, error)
 	// TransferLead hands the lead of a shard's replicas to a process.
 	TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadResponse, error)
 }
@@ -286,6 +289,16 @@ func (c *adminServiceClient) ReplaceMember(ctx context.Context, in *ReplaceMembe
 	return out, nil
 }
 
+func (c *adminServiceClient) MoveReplica(ctx context.Context, in *MoveReplicaRequest, opts ...grpc.CallOption) (*MoveReplicaResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MoveReplicaResponse)
+	err := c.cc.Invoke(ctx, AdminService_MoveReplica_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminServiceClient) TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TransferLeadResponse)
@@ -335,6 +348,8 @@ type AdminServiceServer interface {
 	Members(context.Context, *MembersRequest) (*MembersResponse, error)
 	// ReplaceMember gives a process that has lost its data directory new replicas, and returns once they vote. It can be repeated.
 	ReplaceMember(context.Context, *ReplaceMemberRequest) (*ReplaceMemberResponse, error)
+	// MoveReplica moves a shard's replica to another process while the shard is read and written. It can be repeated.
+	MoveReplica(context.Context, *MoveReplicaRequest) (*MoveReplicaResponse, error)
 	// TransferLead hands the lead of a shard's replicas to a process.
 	TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
@@ -391,6 +406,9 @@ func (UnimplementedAdminServiceServer) Members(context.Context, *MembersRequest)
 }
 func (UnimplementedAdminServiceServer) ReplaceMember(context.Context, *ReplaceMemberRequest) (*ReplaceMemberResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReplaceMember not implemented")
+}
+func (UnimplementedAdminServiceServer) MoveReplica(context.Context, *MoveReplicaRequest) (*MoveReplicaResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MoveReplica not implemented")
 }
 func (UnimplementedAdminServiceServer) TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TransferLead not implemented")
@@ -640,6 +658,24 @@ func _AdminService_ReplaceMember_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_MoveReplica_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MoveReplicaRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).MoveReplica(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_MoveReplica_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).MoveReplica(ctx, req.(*MoveReplicaRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_TransferLead_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TransferLeadRequest)
 	if err := dec(in); err != nil {
@@ -700,6 +736,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReplaceMember",
 			Handler:    _AdminService_ReplaceMember_Handler,
+		},
+		{
+			MethodName: "MoveReplica",
+			Handler:    _AdminService_MoveReplica_Handler,
 		},
 		{
 			MethodName: "TransferLead",

@@ -77,9 +77,11 @@ func (x *SendRequest) GetStore() []byte {
 }
 
 type IdentifyRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
-	Process       uint32                 `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Group   uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Process uint32                 `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
+	// former is a replica that was a member; 0 asks about none.
+	Former        uint64 `protobuf:"varint,3,opt,name=former,proto3" json:"former,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -128,12 +130,21 @@ func (x *IdentifyRequest) GetProcess() uint32 {
 	return 0
 }
 
+func (x *IdentifyRequest) GetFormer() uint64 {
+	if x != nil {
+		return x.Former
+	}
+	return 0
+}
+
 type IdentifyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// replica is the last id of the process's replicas.
 	Replica uint64 `protobuf:"varint,1,opt,name=replica,proto3" json:"replica,omitempty"`
 	// store is the log store of that replica, empty if it is not known.
-	Store         []byte `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"`
+	Store []byte `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"`
+	// removed says that former is no member any more, by the members as of the call or later.
+	Removed       bool `protobuf:"varint,3,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -182,6 +193,200 @@ func (x *IdentifyResponse) GetStore() []byte {
 	return nil
 }
 
+func (x *IdentifyResponse) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
+}
+
+type HoldRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Group uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	// keepers are the processes whose replicas vote.
+	Keepers       []uint32 `protobuf:"varint,2,rep,packed,name=keepers,proto3" json:"keepers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldRequest) Reset() {
+	*x = HoldRequest{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldRequest) ProtoMessage() {}
+
+func (x *HoldRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldRequest.ProtoReflect.Descriptor instead.
+func (*HoldRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *HoldRequest) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *HoldRequest) GetKeepers() []uint32 {
+	if x != nil {
+		return x.Keepers
+	}
+	return nil
+}
+
+type HoldResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// store is the log store of the process.
+	Store         []byte `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldResponse) Reset() {
+	*x = HoldResponse{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldResponse) ProtoMessage() {}
+
+func (x *HoldResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldResponse.ProtoReflect.Descriptor instead.
+func (*HoldResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *HoldResponse) GetStore() []byte {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+type RetireRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetireRequest) Reset() {
+	*x = RetireRequest{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetireRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetireRequest) ProtoMessage() {}
+
+func (x *RetireRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetireRequest.ProtoReflect.Descriptor instead.
+func (*RetireRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RetireRequest) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+type RetireResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// retired is false if the replica is still a member, as far as the process can tell.
+	Retired       bool `protobuf:"varint,1,opt,name=retired,proto3" json:"retired,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetireResponse) Reset() {
+	*x = RetireResponse{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetireResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetireResponse) ProtoMessage() {}
+
+func (x *RetireResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetireResponse.ProtoReflect.Descriptor instead.
+func (*RetireResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RetireResponse) GetRetired() bool {
+	if x != nil {
+		return x.Retired
+	}
+	return false
+}
+
 type MembersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -190,7 +395,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[3]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -202,7 +407,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[3]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -215,21 +420,23 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{3}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{7}
 }
 
 type MembersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// store is the log store of the process.
-	Store         []byte         `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
-	Members       []*MemberState `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+	Store   []byte         `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
+	Members []*MemberState `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+	// moves says that the process can tell the process of a replica that was added; see shard.Layout.
+	Moves         bool `protobuf:"varint,3,opt,name=moves,proto3" json:"moves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[4]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -241,7 +448,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[4]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -254,7 +461,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{4}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MembersResponse) GetStore() []byte {
@@ -269,6 +476,13 @@ func (x *MembersResponse) GetMembers() []*MemberState {
 		return x.Members
 	}
 	return nil
+}
+
+func (x *MembersResponse) GetMoves() bool {
+	if x != nil {
+		return x.Moves
+	}
+	return false
 }
 
 // MemberState is how a replica stands.
@@ -288,14 +502,16 @@ type MemberState struct {
 	Voters      []uint64 `protobuf:"varint,11,rep,packed,name=voters,proto3" json:"voters,omitempty"`
 	Learners    []uint64 `protobuf:"varint,12,rep,packed,name=learners,proto3" json:"learners,omitempty"`
 	// waiting says why the replica takes no part.
-	Waiting       string `protobuf:"bytes,13,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting string `protobuf:"bytes,13,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// lost are the members that a recovery has removed.
+	Lost          []uint64 `protobuf:"varint,14,rep,packed,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MemberState) Reset() {
 	*x = MemberState{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[5]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -307,7 +523,7 @@ func (x *MemberState) String() string {
 func (*MemberState) ProtoMessage() {}
 
 func (x *MemberState) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[5]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -320,7 +536,7 @@ func (x *MemberState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberState.ProtoReflect.Descriptor instead.
 func (*MemberState) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MemberState) GetGroup() uint32 {
@@ -414,6 +630,13 @@ func (x *MemberState) GetWaiting() string {
 	return ""
 }
 
+func (x *MemberState) GetLost() []uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
 type ReplaceRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -424,7 +647,7 @@ type ReplaceRequest struct {
 
 func (x *ReplaceRequest) Reset() {
 	*x = ReplaceRequest{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[6]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +659,7 @@ func (x *ReplaceRequest) String() string {
 func (*ReplaceRequest) ProtoMessage() {}
 
 func (x *ReplaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[6]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +672,7 @@ func (x *ReplaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReplaceRequest) GetGroup() uint32 {
@@ -476,7 +699,7 @@ type ReplaceResponse struct {
 
 func (x *ReplaceResponse) Reset() {
 	*x = ReplaceResponse{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[7]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +711,7 @@ func (x *ReplaceResponse) String() string {
 func (*ReplaceResponse) ProtoMessage() {}
 
 func (x *ReplaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[7]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,12 +724,117 @@ func (x *ReplaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceResponse.ProtoReflect.Descriptor instead.
 func (*ReplaceResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReplaceResponse) GetReplaced() bool {
 	if x != nil {
 		return x.Replaced
+	}
+	return false
+}
+
+type MoveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint32                 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveRequest) Reset() {
+	*x = MoveRequest{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveRequest) ProtoMessage() {}
+
+func (x *MoveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveRequest.ProtoReflect.Descriptor instead.
+func (*MoveRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *MoveRequest) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *MoveRequest) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *MoveRequest) GetTo() uint32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+type MoveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// retired is false if the former replica still has to be deleted, as its process does not answer.
+	Retired       bool `protobuf:"varint,1,opt,name=retired,proto3" json:"retired,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveResponse) Reset() {
+	*x = MoveResponse{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveResponse) ProtoMessage() {}
+
+func (x *MoveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveResponse.ProtoReflect.Descriptor instead.
+func (*MoveResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *MoveResponse) GetRetired() bool {
+	if x != nil {
+		return x.Retired
 	}
 	return false
 }
@@ -521,7 +849,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[8]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +861,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[8]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +874,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TransferRequest) GetGroup() uint32 {
@@ -571,7 +899,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +911,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +924,7 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{15}
 }
 
 // RaftMessage is a message to the replica of a group. message is a raftpb.Message of go.etcd.io/raft/v3.
@@ -610,7 +938,7 @@ type RaftMessage struct {
 
 func (x *RaftMessage) Reset() {
 	*x = RaftMessage{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +950,7 @@ func (x *RaftMessage) String() string {
 func (*RaftMessage) ProtoMessage() {}
 
 func (x *RaftMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +963,7 @@ func (x *RaftMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaftMessage.ProtoReflect.Descriptor instead.
 func (*RaftMessage) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RaftMessage) GetGroup() uint32 {
@@ -660,7 +988,7 @@ type SendResponse struct {
 
 func (x *SendResponse) Reset() {
 	*x = SendResponse{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +1000,7 @@ func (x *SendResponse) String() string {
 func (*SendResponse) ProtoMessage() {}
 
 func (x *SendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +1013,7 @@ func (x *SendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendResponse.ProtoReflect.Descriptor instead.
 func (*SendResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{17}
 }
 
 var File_hopgate_shard_v1_replica_proto protoreflect.FileDescriptor
@@ -695,17 +1023,29 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\x1ehopgate/shard/v1/replica.proto\x12\x10hopgate.shard.v1\"^\n" +
 	"\vSendRequest\x129\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1d.hopgate.shard.v1.RaftMessageR\bmessages\x12\x14\n" +
-	"\x05store\x18\x02 \x01(\fR\x05store\"A\n" +
+	"\x05store\x18\x02 \x01(\fR\x05store\"Y\n" +
 	"\x0fIdentifyRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
-	"\aprocess\x18\x02 \x01(\rR\aprocess\"B\n" +
+	"\aprocess\x18\x02 \x01(\rR\aprocess\x12\x16\n" +
+	"\x06former\x18\x03 \x01(\x04R\x06former\"\\\n" +
 	"\x10IdentifyResponse\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\x04R\areplica\x12\x14\n" +
-	"\x05store\x18\x02 \x01(\fR\x05store\"\x10\n" +
-	"\x0eMembersRequest\"`\n" +
+	"\x05store\x18\x02 \x01(\fR\x05store\x12\x18\n" +
+	"\aremoved\x18\x03 \x01(\bR\aremoved\"=\n" +
+	"\vHoldRequest\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
+	"\akeepers\x18\x02 \x03(\rR\akeepers\"$\n" +
+	"\fHoldResponse\x12\x14\n" +
+	"\x05store\x18\x01 \x01(\fR\x05store\"%\n" +
+	"\rRetireRequest\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\"*\n" +
+	"\x0eRetireResponse\x12\x18\n" +
+	"\aretired\x18\x01 \x01(\bR\aretired\"\x10\n" +
+	"\x0eMembersRequest\"v\n" +
 	"\x0fMembersResponse\x12\x14\n" +
 	"\x05store\x18\x01 \x01(\fR\x05store\x127\n" +
-	"\amembers\x18\x02 \x03(\v2\x1d.hopgate.shard.v1.MemberStateR\amembers\"\xde\x02\n" +
+	"\amembers\x18\x02 \x03(\v2\x1d.hopgate.shard.v1.MemberStateR\amembers\x12\x14\n" +
+	"\x05moves\x18\x03 \x01(\bR\x05moves\"\xf2\x02\n" +
 	"\vMemberState\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\areplica\x18\x02 \x01(\x04R\areplica\x12\x14\n" +
@@ -721,12 +1061,19 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	" \x01(\x04R\vseededBytes\x12\x16\n" +
 	"\x06voters\x18\v \x03(\x04R\x06voters\x12\x1a\n" +
 	"\blearners\x18\f \x03(\x04R\blearners\x12\x18\n" +
-	"\awaiting\x18\r \x01(\tR\awaiting\"@\n" +
+	"\awaiting\x18\r \x01(\tR\awaiting\x12\x12\n" +
+	"\x04lost\x18\x0e \x03(\x04R\x04lost\"@\n" +
 	"\x0eReplaceRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\rR\aprocess\"-\n" +
 	"\x0fReplaceResponse\x12\x1a\n" +
-	"\breplaced\x18\x01 \x01(\bR\breplaced\"A\n" +
+	"\breplaced\x18\x01 \x01(\bR\breplaced\"G\n" +
+	"\vMoveRequest\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\rR\x02to\"(\n" +
+	"\fMoveResponse\x12\x18\n" +
+	"\aretired\x18\x01 \x01(\bR\aretired\"A\n" +
 	"\x0fTransferRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\rR\aprocess\"\x12\n" +
@@ -734,13 +1081,16 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\vRaftMessage\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\fR\amessage\"\x0e\n" +
-	"\fSendResponse2\xac\x01\n" +
+	"\fSendResponse2\xc0\x02\n" +
 	"\x0eReplicaService\x12G\n" +
 	"\x04Send\x12\x1d.hopgate.shard.v1.SendRequest\x1a\x1e.hopgate.shard.v1.SendResponse(\x01\x12Q\n" +
-	"\bIdentify\x12!.hopgate.shard.v1.IdentifyRequest\x1a\".hopgate.shard.v1.IdentifyResponse2\x82\x02\n" +
+	"\bIdentify\x12!.hopgate.shard.v1.IdentifyRequest\x1a\".hopgate.shard.v1.IdentifyResponse\x12E\n" +
+	"\x04Hold\x12\x1d.hopgate.shard.v1.HoldRequest\x1a\x1e.hopgate.shard.v1.HoldResponse\x12K\n" +
+	"\x06Retire\x12\x1f.hopgate.shard.v1.RetireRequest\x1a .hopgate.shard.v1.RetireResponse2\xc9\x02\n" +
 	"\rMemberService\x12N\n" +
 	"\aMembers\x12 .hopgate.shard.v1.MembersRequest\x1a!.hopgate.shard.v1.MembersResponse\x12N\n" +
-	"\aReplace\x12 .hopgate.shard.v1.ReplaceRequest\x1a!.hopgate.shard.v1.ReplaceResponse\x12Q\n" +
+	"\aReplace\x12 .hopgate.shard.v1.ReplaceRequest\x1a!.hopgate.shard.v1.ReplaceResponse\x12E\n" +
+	"\x04Move\x12\x1d.hopgate.shard.v1.MoveRequest\x1a\x1e.hopgate.shard.v1.MoveResponse\x12Q\n" +
 	"\bTransfer\x12!.hopgate.shard.v1.TransferRequest\x1a\".hopgate.shard.v1.TransferResponseB=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
@@ -755,36 +1105,48 @@ func file_hopgate_shard_v1_replica_proto_rawDescGZIP() []byte {
 	return file_hopgate_shard_v1_replica_proto_rawDescData
 }
 
-var file_hopgate_shard_v1_replica_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_hopgate_shard_v1_replica_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_hopgate_shard_v1_replica_proto_goTypes = []any{
 	(*SendRequest)(nil),      // 0: hopgate.shard.v1.SendRequest
 	(*IdentifyRequest)(nil),  // 1: hopgate.shard.v1.IdentifyRequest
 	(*IdentifyResponse)(nil), // 2: hopgate.shard.v1.IdentifyResponse
-	(*MembersRequest)(nil),   // 3: hopgate.shard.v1.MembersRequest
-	(*MembersResponse)(nil),  // 4: hopgate.shard.v1.MembersResponse
-	(*MemberState)(nil),      // 5: hopgate.shard.v1.MemberState
-	(*ReplaceRequest)(nil),   // 6: hopgate.shard.v1.ReplaceRequest
-	(*ReplaceResponse)(nil),  // 7: hopgate.shard.v1.ReplaceResponse
-	(*TransferRequest)(nil),  // 8: hopgate.shard.v1.TransferRequest
-	(*TransferResponse)(nil), // 9: hopgate.shard.v1.TransferResponse
-	(*RaftMessage)(nil),      // 10: hopgate.shard.v1.RaftMessage
-	(*SendResponse)(nil),     // 11: hopgate.shard.v1.SendResponse
+	(*HoldRequest)(nil),      // 3: hopgate.shard.v1.HoldRequest
+	(*HoldResponse)(nil),     // 4: hopgate.shard.v1.HoldResponse
+	(*RetireRequest)(nil),    // 5: hopgate.shard.v1.RetireRequest
+	(*RetireResponse)(nil),   // 6: hopgate.shard.v1.RetireResponse
+	(*MembersRequest)(nil),   // 7: hopgate.shard.v1.MembersRequest
+	(*MembersResponse)(nil),  // 8: hopgate.shard.v1.MembersResponse
+	(*MemberState)(nil),      // 9: hopgate.shard.v1.MemberState
+	(*ReplaceRequest)(nil),   // 10: hopgate.shard.v1.ReplaceRequest
+	(*ReplaceResponse)(nil),  // 11: hopgate.shard.v1.ReplaceResponse
+	(*MoveRequest)(nil),      // 12: hopgate.shard.v1.MoveRequest
+	(*MoveResponse)(nil),     // 13: hopgate.shard.v1.MoveResponse
+	(*TransferRequest)(nil),  // 14: hopgate.shard.v1.TransferRequest
+	(*TransferResponse)(nil), // 15: hopgate.shard.v1.TransferResponse
+	(*RaftMessage)(nil),      // 16: hopgate.shard.v1.RaftMessage
+	(*SendResponse)(nil),     // 17: hopgate.shard.v1.SendResponse
 }
 var file_hopgate_shard_v1_replica_proto_depIdxs = []int32{
-	10, // 0: hopgate.shard.v1.SendRequest.messages:type_name -> hopgate.shard.v1.RaftMessage
-	5,  // 1: hopgate.shard.v1.MembersResponse.members:type_name -> hopgate.shard.v1.MemberState
+	16, // 0: hopgate.shard.v1.SendRequest.messages:type_name -> hopgate.shard.v1.RaftMessage
+	9,  // 1: hopgate.shard.v1.MembersResponse.members:type_name -> hopgate.shard.v1.MemberState
 	0,  // 2: hopgate.shard.v1.ReplicaService.Send:input_type -> hopgate.shard.v1.SendRequest
 	1,  // 3: hopgate.shard.v1.ReplicaService.Identify:input_type -> hopgate.shard.v1.IdentifyRequest
-	3,  // 4: hopgate.shard.v1.MemberService.Members:input_type -> hopgate.shard.v1.MembersRequest
-	6,  // 5: hopgate.shard.v1.MemberService.Replace:input_type -> hopgate.shard.v1.ReplaceRequest
-	8,  // 6: hopgate.shard.v1.MemberService.Transfer:input_type -> hopgate.shard.v1.TransferRequest
-	11, // 7: hopgate.shard.v1.ReplicaService.Send:output_type -> hopgate.shard.v1.SendResponse
-	2,  // 8: hopgate.shard.v1.ReplicaService.Identify:output_type -> hopgate.shard.v1.IdentifyResponse
-	4,  // 9: hopgate.shard.v1.MemberService.Members:output_type -> hopgate.shard.v1.MembersResponse
-	7,  // 10: hopgate.shard.v1.MemberService.Replace:output_type -> hopgate.shard.v1.ReplaceResponse
-	9,  // 11: hopgate.shard.v1.MemberService.Transfer:output_type -> hopgate.shard.v1.TransferResponse
-	7,  // [7:12] is the sub-list for method output_type
-	2,  // [2:7] is the sub-list for method input_type
+	3,  // 4: hopgate.shard.v1.ReplicaService.Hold:input_type -> hopgate.shard.v1.HoldRequest
+	5,  // 5: hopgate.shard.v1.ReplicaService.Retire:input_type -> hopgate.shard.v1.RetireRequest
+	7,  // 6: hopgate.shard.v1.MemberService.Members:input_type -> hopgate.shard.v1.MembersRequest
+	10, // 7: hopgate.shard.v1.MemberService.Replace:input_type -> hopgate.shard.v1.ReplaceRequest
+	12, // 8: hopgate.shard.v1.MemberService.Move:input_type -> hopgate.shard.v1.MoveRequest
+	14, // 9: hopgate.shard.v1.MemberService.Transfer:input_type -> hopgate.shard.v1.TransferRequest
+	17, // 10: hopgate.shard.v1.ReplicaService.Send:output_type -> hopgate.shard.v1.SendResponse
+	2,  // 11: hopgate.shard.v1.ReplicaService.Identify:output_type -> hopgate.shard.v1.IdentifyResponse
+	4,  // 12: hopgate.shard.v1.ReplicaService.Hold:output_type -> hopgate.shard.v1.HoldResponse
+	6,  // 13: hopgate.shard.v1.ReplicaService.Retire:output_type -> hopgate.shard.v1.RetireResponse
+	8,  // 14: hopgate.shard.v1.MemberService.Members:output_type -> hopgate.shard.v1.MembersResponse
+	11, // 15: hopgate.shard.v1.MemberService.Replace:output_type -> hopgate.shard.v1.ReplaceResponse
+	13, // 16: hopgate.shard.v1.MemberService.Move:output_type -> hopgate.shard.v1.MoveResponse
+	15, // 17: hopgate.shard.v1.MemberService.Transfer:output_type -> hopgate.shard.v1.TransferResponse
+	10, // [10:18] is the sub-list for method output_type
+	2,  // [2:10] is the sub-list for method input_type
 	2,  // [2:2] is the sub-list for extension type_name
 	2,  // [2:2] is the sub-list for extension extendee
 	0,  // [0:2] is the sub-list for field type_name
@@ -801,7 +1163,7 @@ func file_hopgate_shard_v1_replica_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_replica_proto_rawDesc), len(file_hopgate_shard_v1_replica_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

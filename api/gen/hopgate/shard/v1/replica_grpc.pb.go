@@ -23,6 +23,8 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	ReplicaService_Send_FullMethodName     = "/hopgate.shard.v1.ReplicaService/Send"
 	ReplicaService_Identify_FullMethodName = "/hopgate.shard.v1.ReplicaService/Identify"
+	ReplicaService_Hold_FullMethodName     = "/hopgate.shard.v1.ReplicaService/Hold"
+	ReplicaService_Retire_FullMethodName   = "/hopgate.shard.v1.ReplicaService/Retire"
 )
 
 // ReplicaServiceClient is the client API for ReplicaService service.
@@ -35,6 +37,10 @@ type ReplicaServiceClient interface {
 	Send(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SendRequest, SendResponse], error)
 	// Identify tells a process whose log is empty what the others know of its replica of a group.
 	Identify(ctx context.Context, in *IdentifyRequest, opts ...grpc.CallOption) (*IdentifyResponse, error)
+	// Hold has a process keep a replica of a group, which takes part once it is added to the members. It can be repeated.
+	Hold(ctx context.Context, in *HoldRequest, opts ...grpc.CallOption) (*HoldResponse, error)
+	// Retire has a process give up its replica of a group, once another member confirms that it is none of the members any more.
+	Retire(ctx context.Context, in *RetireRequest, opts ...grpc.CallOption) (*RetireResponse, error)
 }
 
 type replicaServiceClient struct {
@@ -68,6 +74,26 @@ func (c *replicaServiceClient) Identify(ctx context.Context, in *IdentifyRequest
 	return out, nil
 }
 
+func (c *replicaServiceClient) Hold(ctx context.Context, in *HoldRequest, opts ...grpc.CallOption) (*HoldResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HoldResponse)
+	err := c.cc.Invoke(ctx, ReplicaService_Hold_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *replicaServiceClient) Retire(ctx context.Context, in *RetireRequest, opts ...grpc.CallOption) (*RetireResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RetireResponse)
+	err := c.cc.Invoke(ctx, ReplicaService_Retire_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReplicaServiceServer is the server API for ReplicaService service.
 // All implementations must embed UnimplementedReplicaServiceServer
 // for forward compatibility.
@@ -78,6 +104,10 @@ type ReplicaServiceServer interface {
 	Send(grpc.ClientStreamingServer[SendRequest, SendResponse]) error
 	// Identify tells a process whose log is empty what the others know of its replica of a group.
 	Identify(context.Context, *IdentifyRequest) (*IdentifyResponse, error)
+	// Hold has a process keep a replica of a group, which takes part once it is added to the members. It can be repeated.
+	Hold(context.Context, *HoldRequest) (*HoldResponse, error)
+	// Retire has a process give up its replica of a group, once another member confirms that it is none of the members any more.
+	Retire(context.Context, *RetireRequest) (*RetireResponse, error)
 	mustEmbedUnimplementedReplicaServiceServer()
 }
 
@@ -93,6 +123,12 @@ func (UnimplementedReplicaServiceServer) Send(grpc.ClientStreamingServer[SendReq
 }
 func (UnimplementedReplicaServiceServer) Identify(context.Context, *IdentifyRequest) (*IdentifyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Identify not implemented")
+}
+func (UnimplementedReplicaServiceServer) Hold(context.Context, *HoldRequest) (*HoldResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Hold not implemented")
+}
+func (UnimplementedReplicaServiceServer) Retire(context.Context, *RetireRequest) (*RetireResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Retire not implemented")
 }
 func (UnimplementedReplicaServiceServer) mustEmbedUnimplementedReplicaServiceServer() {}
 func (UnimplementedReplicaServiceServer) testEmbeddedByValue()                        {}
@@ -140,6 +176,42 @@ func _ReplicaService_Identify_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ReplicaService_Hold_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HoldRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicaServiceServer).Hold(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReplicaService_Hold_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicaServiceServer).Hold(ctx, req.(*HoldRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ReplicaService_Retire_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetireRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicaServiceServer).Retire(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReplicaService_Retire_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicaServiceServer).Retire(ctx, req.(*RetireRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ReplicaService_ServiceDesc is the grpc.ServiceDesc for ReplicaService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -150,6 +222,14 @@ var ReplicaService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Identify",
 			Handler:    _ReplicaService_Identify_Handler,
+		},
+		{
+			MethodName: "Hold",
+			Handler:    _ReplicaService_Hold_Handler,
+		},
+		{
+			MethodName: "Retire",
+			Handler:    _ReplicaService_Retire_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -165,6 +245,7 @@ var ReplicaService_ServiceDesc = grpc.ServiceDesc{
 const (
 	MemberService_Members_FullMethodName  = "/hopgate.shard.v1.MemberService/Members"
 	MemberService_Replace_FullMethodName  = "/hopgate.shard.v1.MemberService/Replace"
+	MemberService_Move_FullMethodName     = "/hopgate.shard.v1.MemberService/Move"
 	MemberService_Transfer_FullMethodName = "/hopgate.shard.v1.MemberService/Transfer"
 )
 
@@ -179,6 +260,8 @@ type MemberServiceClient interface {
 	// Replace makes the present disk of a process the one of its replica of a group, in place of the one that is lost. The leader of the
 	// group answers, once the new replica votes.
 	Replace(ctx context.Context, in *ReplaceRequest, opts ...grpc.CallOption) (*ReplaceResponse, error)
+	// Move makes a new replica in one process vote in place of that of another one. The leader of the group answers, once that is so.
+	Move(ctx context.Context, in *MoveRequest, opts ...grpc.CallOption) (*MoveResponse, error)
 	// Transfer hands the lead of a group to the replica of a process. The leader of the group answers.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
 }
@@ -211,6 +294,16 @@ func (c *memberServiceClient) Replace(ctx context.Context, in *ReplaceRequest, o
 	return out, nil
 }
 
+func (c *memberServiceClient) Move(ctx context.Context, in *MoveRequest, opts ...grpc.CallOption) (*MoveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MoveResponse)
+	err := c.cc.Invoke(ctx, MemberService_Move_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *memberServiceClient) Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TransferResponse)
@@ -232,6 +325,8 @@ type MemberServiceServer interface {
 	// Replace makes the present disk of a process the one of its replica of a group, in place of the one that is lost. The leader of the
 	// group answers, once the new replica votes.
 	Replace(context.Context, *ReplaceRequest) (*ReplaceResponse, error)
+	// Move makes a new replica in one process vote in place of that of another one. The leader of the group answers, once that is so.
+	Move(context.Context, *MoveRequest) (*MoveResponse, error)
 	// Transfer hands the lead of a group to the replica of a process. The leader of the group answers.
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
 	mustEmbedUnimplementedMemberServiceServer()
@@ -249,6 +344,9 @@ func (UnimplementedMemberServiceServer) Members(context.Context, *MembersRequest
 }
 func (UnimplementedMemberServiceServer) Replace(context.Context, *ReplaceRequest) (*ReplaceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Replace not implemented")
+}
+func (UnimplementedMemberServiceServer) Move(context.Context, *MoveRequest) (*MoveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Move not implemented")
 }
 func (UnimplementedMemberServiceServer) Transfer(context.Context, *TransferRequest) (*TransferResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Transfer not implemented")
@@ -310,6 +408,24 @@ func _MemberService_Replace_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _MemberService_Move_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MoveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemberServiceServer).Move(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemberService_Move_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemberServiceServer).Move(ctx, req.(*MoveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _MemberService_Transfer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TransferRequest)
 	if err := dec(in); err != nil {
@@ -342,6 +458,10 @@ var MemberService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Replace",
 			Handler:    _MemberService_Replace_Handler,
+		},
+		{
+			MethodName: "Move",
+			Handler:    _MemberService_Move_Handler,
 		},
 		{
 			MethodName: "Transfer",

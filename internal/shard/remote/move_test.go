@@ -1,0 +1,185 @@
+package remote_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/remote"
+)
+
+// keepers returns the processes that keep a shard, by the leader of its replicas.
+func (c *replicated) keepers(no int) (out []int) {
+	s := c.processes[c.leader(no)].Local().Replicas()[uint32(no)]
+	for _, id := range s.Members.Voters() {
+		out = append(out, c.layout.Process(id))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// clients write and read until stop.
+func (p *pairs) clients(n int) (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	for range n {
+		running.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					p.write()
+					p.read()
+				}
+			}
+		})
+	}
+	return sync.OnceFunc(func() {
+		close(done)
+		running.Wait()
+	})
+}
+
+// move moves a shard's replica, until the command succeeds.
+func (c *replicated) move(g *remote.Store, no, from, to int) (deleted bool) {
+	until(c.t, func() (err error) {
+		ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
+		defer cancel()
+		deleted, err = g.MoveReplica(ctx, no, from, to)
+		if graph.AsError(err).Kind == graph.KindUnavailable || graph.AsError(err).Kind == graph.KindDeadline {
+			return &graph.Error{Detail: shard.TransactionLost, Err: err}
+		}
+		return err
+	})
+	return deleted
+}
+
+// verify compares what is there with what was acknowledged.
+func (p *pairs) verify(s *remote.Store) {
+	p.read()
+	report, err := s.Check(p.t.Context(), local.DefaultGraph, shard.CheckOptions{})
+	require.NoError(p.t, err)
+	require.Empty(p.t, report.Findings)
+	tx, err := p.g.Begin(p.t.Context(), shard.Read)
+	require.NoError(p.t, err)
+	defer tx.Rollback()
+	require.EqualValues(p.t, 2*len(p.written), tx.Counts().Vertices)
+	require.EqualValues(p.t, 2*len(p.written), tx.Counts().Edges)
+}
+
+// TestMove moves replicas of all shards, those of leaders too, while clients write and read: nothing is lost, and each process keeps what
+// it is a member of, also after it starts again.
+func TestMove(t *testing.T) {
+	c := newReplicatedTuned(t, 5, 4, local.Tuning{PlaceBlock: 16, LogBytes: 4 << 10})
+	gateway := c.gateway()
+	p := newPairs(t, gateway)
+	stop := p.clients(2)
+	defer stop()
+	for no := range 4 {
+		from := c.leader(no)
+		keepers := c.keepers(no)
+		to := (from + 1) % 5
+		for slices.Contains(keepers, to) {
+			to = (to + 1) % 5
+		}
+		require.True(t, c.move(gateway, no, from, to), "shard %d from %d to %d", no, from, to)
+		require.NotContains(t, c.keepers(no), from)
+		require.Contains(t, c.keepers(no), to)
+		require.Len(t, c.keepers(no), 3)
+		require.Nil(t, c.processes[from].Local().Parts(no))
+		left, err := c.fs[from].List("data/replicas")
+		require.NoError(t, err)
+		require.NotContains(t, left, []string{"0000", "0001", "0002", "0003"}[no])
+		c.move(gateway, no, from, to) // it is done
+	}
+	// Shard 1 leaves all processes that it was made on, and returns to one of them.
+	for _, to := range []int{0, 4} {
+		for _, from := range c.keepers(1) {
+			if !slices.Contains(c.keepers(1), to) && from != 3 {
+				c.move(gateway, 1, from, to)
+			}
+		}
+	}
+	for _, from := range c.keepers(1) {
+		if from != 0 && from != 4 {
+			c.move(gateway, 1, from, (map[bool]int{true: 2, false: 3})[from == 3])
+			break
+		}
+	}
+	stop()
+	p.verify(gateway)
+	was := map[int][]int{}
+	for no := range 4 {
+		was[no] = c.keepers(no)
+	}
+	for i := range 5 {
+		c.kill(i)
+	}
+	for i := range 5 {
+		c.start(i)
+	}
+	for no := range 4 {
+		require.Equal(t, was[no], c.keepers(no))
+		for i, process := range c.processes {
+			require.Equal(t, slices.Contains(was[no], i), process.Local().Parts(no) != nil, "shard %d at process %d", no, i)
+		}
+	}
+	gateway = c.gateway() // which knows the layout alone
+	until(t, func() (err error) {
+		p.g, err = gateway.Graph(local.DefaultGraph)
+		return err
+	})
+	p.write()
+	p.verify(gateway)
+
+	for _, bad := range [][3]int{{0, 9, 1}, {0, 0, 9}, {0, 1, 1}, {9, 0, 1}, {0, was[0][0], was[0][1]}} {
+		_, err := gateway.MoveReplica(t.Context(), bad[0], bad[1], bad[2])
+		require.Equal(t, graph.KindInvalid, graph.AsError(err).Kind, "%v: %v", bad, err)
+	}
+}
+
+// TestMoveKilled kills the processes that a shard moves between, and the one that leads it, while it moves: it has its former members or
+// the new ones, and the repeated command completes the move.
+func TestMoveKilled(t *testing.T) {
+	c := newReplicatedTuned(t, 4, 2, local.Tuning{PlaceBlock: 16, LogBytes: 4 << 10})
+	gateway := c.gateway()
+	p := newPairs(t, gateway)
+	stop := p.clients(1)
+	defer stop()
+	for round := range 6 {
+		keepers := c.keepers(1)
+		from, to := keepers[round%3], 0
+		for slices.Contains(keepers, to) {
+			to++
+		}
+		victim := []int{from, to, c.leader(1)}[round%3]
+		moved := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer close(moved)
+			_, _ = gateway.MoveReplica(ctx, 1, from, to)
+		}()
+		wait := p.next.Load() + int64(round)
+		require.Eventually(t, func() bool { return p.next.Load() >= wait }, time.Minute, time.Millisecond)
+		c.kill(victim)
+		cancel()
+		<-moved
+		c.start(victim)
+		c.move(gateway, 1, from, to)
+		require.Len(t, c.keepers(1), 3)
+		require.Contains(t, c.keepers(1), to)
+		require.NotContains(t, c.keepers(1), from)
+		require.Eventually(t, func() bool { return c.processes[from].Local().Parts(1) == nil }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return c.processes[victim].Ready() == nil }, time.Minute, time.Millisecond)
+	}
+	stop()
+	p.verify(gateway)
+}
