@@ -3,6 +3,7 @@ package remote_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,7 @@ func TestReplicaDiffers(t *testing.T) {
 	c.kill(victim)
 	flip(t, c, victim)
 	c.start(victim)
+	require.Eventually(t, func() bool { return c.processes[victim].Ready() == nil }, time.Minute, time.Millisecond)
 	report := verify()
 	require.Len(t, report.Findings, 1)
 	f := report.Findings[0]
