@@ -34,6 +34,12 @@
 // overlays say which vertices have changed, and readers find those elsewhere; after a few dozen, a reader decodes the block again. A slot
 // of vectors without a request so far notes no changes; the slot of the property's column does, so a load begins from its sequence.
 //
+// # Graphs
+//
+// A VectorGraph is an HNSW graph of a property's vectors with its own copy of them. Its rows show the state of one sequence, and a log says which
+// vertices have changed before and after; a reader of another sequence compares those in between itself. A writer adds rows beside readers and
+// then moves the sequence at once. When a piece of its memory is evicted, the whole graph goes.
+//
 // # Memory
 //
 // Segments that are evicted, replaced or invalidated are freed when the last view has closed that was open at that
