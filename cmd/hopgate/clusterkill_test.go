@@ -247,6 +247,9 @@ func get(url string) (string, error) {
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", res.Status, text)
+	}
 	return string(text), err
 }
 

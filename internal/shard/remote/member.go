@@ -68,19 +68,25 @@ func (s *Store) ReplaceMember(ctx context.Context, process int) (replaced int, e
 	}
 	// The shards that it keeps are known to those that it shares them with.
 	groups := map[uint32]bool{} // in which it has a replica, or had one before a recovery
-	all, _ := askMembers(ctx, s.members)
+	all, errs := askMembers(ctx, s.members)
+	keeps := false
 	for _, a := range all {
 		for _, m := range a.GetMembers() {
 			s.placed.learn(int(m.GetGroup()), m.GetApplied(), m.GetVoters())
 			for _, id := range slices.Concat(m.GetVoters(), m.GetLost()) {
-				groups[m.GetGroup()] = groups[m.GetGroup()] || s.placed.layout.Process(id) == process
+				if s.placed.layout.Process(id) == process {
+					groups[m.GetGroup()], keeps = true, true
+				}
 			}
 		}
 	}
-	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		if !groups[group] {
-			continue
+	for other, err := range errs {
+		if err != nil && !keeps && other != process {
+			err, _ = fromStatus(ctx, fmt.Sprintf("process %d", other), err)
+			return 0, unavailable("NoAnswer", fmt.Sprintf("what process %d keeps is not known while process %d does not answer", process, other), err)
 		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		err := s.atLeader(ctx, int(group), func(c pb.MemberServiceClient) error {
 			r, err := c.Replace(ctx, &pb.ReplaceRequest{Group: group, Process: uint32(process)})
 			if r.GetReplaced() {
