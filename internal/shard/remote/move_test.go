@@ -62,7 +62,7 @@ func (c *replicated) move(g *remote.Store, no, from, to int) (deleted bool) {
 	return deleted
 }
 
-// verify compares what is there with what was acknowledged.
+// verify compares the graph with the acknowledged writes.
 func (p *pairs) verify(s *remote.Store) {
 	p.read()
 	report, err := s.Check(p.t.Context(), local.DefaultGraph, shard.CheckOptions{})
