@@ -19,10 +19,22 @@ type Context struct {
 	Regexps     Regexps        // compiled patterns
 	MaxList     int64          // the longest list that a function may build from less, 0 for the default
 	// Run is the context of the computation; nil never ends. Functions that run for long poll it.
-	Run context.Context
-	// probe holds the first argument of a similarity of vectors, so that its memory is reused; coords the vectors that a distance compares.
-	probe  vector.Probe
-	coords [2][]float64
+	Run     context.Context
+	scratch *vectorScratch // see vectors
+}
+
+// vectorScratch is memory that functions of vectors use again with each row.
+type vectorScratch struct {
+	probe  vector.Probe // the first argument of a similarity
+	coords [2][]float64 // the vectors that a distance compares
+}
+
+// vectors returns the scratch memory of functions of vectors.
+func (c *Context) vectors() *vectorScratch {
+	if c.scratch == nil {
+		c.scratch = new(vectorScratch)
+	}
+	return c.scratch
 }
 
 // alive returns an error once the run has ended.

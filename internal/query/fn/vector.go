@@ -174,10 +174,11 @@ func nearness(by graph.Similarity) Function {
 		Signature:   name + "(value :: ANY, vector :: LIST<INTEGER | FLOAT> | VECTOR) :: FLOAT",
 		Description: "How alike two vectors are; null if the value is no vector of as many dimensions.",
 		Eval: func(ctx *Context, args []graph.Value) (graph.Value, error) {
-			if d := vector.Dimensions(args[0]); d < 0 || d != vector.Dimensions(args[1]) || !ctx.probe.Set(by, args[1]) {
+			probe := &ctx.vectors().probe
+			if d := vector.Dimensions(args[0]); d < 0 || d != vector.Dimensions(args[1]) || !probe.Set(by, args[1]) {
 				return null, nil
 			}
-			if score, ok := ctx.probe.Score(args[0]); ok {
+			if score, ok := probe.Score(args[0]); ok {
 				return graph.FloatValue(score), nil
 			}
 			return null, nil
@@ -199,7 +200,8 @@ func similarity(by graph.Similarity, description string) Function {
 					return null, badArgument(name, v, "a List or Vector")
 				}
 			}
-			if !ctx.probe.Set(by, a) {
+			probe := &ctx.vectors().probe
+			if !probe.Set(by, a) {
 				return null, noVector(name, "a")
 			}
 			if vector.Dimensions(a) != vector.Dimensions(b) {
@@ -208,7 +210,7 @@ func similarity(by graph.Similarity, description string) Function {
 				}
 				return null, graph.RuntimeError("ArgumentError", "InvalidArgumentValue", "%s(): a has %d dimensions and b has %d", name, vector.Dimensions(a), vector.Dimensions(b))
 			}
-			score, ok := ctx.probe.Score(b)
+			score, ok := probe.Score(b)
 			if !ok {
 				return null, noVector(name, "b")
 			}
@@ -278,8 +280,9 @@ var vectorTypeFunctions = []Function{
 			if args[1].Kind() != graph.String {
 				return null, badArgument(name, args[1], "EUCLIDEAN or MANHATTAN")
 			}
-			x := args[0].Vector().AppendFloat64(ctx.coords[0][:0])
-			ctx.coords[0] = x
+			coords := &ctx.vectors().coords
+			x := args[0].Vector().AppendFloat64(coords[0][:0])
+			coords[0] = x
 			sum := 0.0
 			switch strings.ToUpper(args[1].Str()) {
 			case "EUCLIDEAN":
@@ -364,16 +367,17 @@ func parseCoordinates(text string) (list []graph.Value, ok bool) {
 
 func distance(ctx *Context, args []graph.Value) (graph.Value, error) {
 	const name = "vector_distance"
-	for i := range ctx.coords {
+	coords := &ctx.vectors().coords
+	for i := range coords {
 		if args[i].Kind() != graph.VectorKind {
 			return null, badArgument(name, args[i], "a Vector")
 		}
-		ctx.coords[i] = args[i].Vector().AppendFloat64(ctx.coords[i][:0])
+		coords[i] = args[i].Vector().AppendFloat64(coords[i][:0])
 	}
 	if args[2].Kind() != graph.String {
 		return null, badArgument(name, args[2], "a metric")
 	}
-	a, b := ctx.coords[0], ctx.coords[1]
+	a, b := coords[0], coords[1]
 	if len(a) != len(b) {
 		return null, graph.RuntimeError("ArgumentError", "InvalidArgumentValue", "%s(): vector1 has %d dimensions and vector2 has %d", name, len(a), len(b))
 	}

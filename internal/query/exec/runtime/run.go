@@ -45,13 +45,7 @@ type Run struct {
 	// Current is the stage that time since Mark is charged to; see Enter.
 	Current int
 	Mark    time.Time
-	reads   *graph.Reads // counted by the shards, or nil
-	settled [3]int64     // the part that stages have been charged for
-	metered []shard.Metered
-	// wire counts the traffic to other processes, or is nil; settledWire is the part that stages have been charged for.
-	wire        *graph.Wire
-	settledWire [3]int64
-	wired       []shard.Wired
+	io      *ioCounts // nil unless the run is profiled
 	// HopCounts belong to a traversal; Truncated is the reason why a result is incomplete.
 	HopCounts []HopCount
 	Truncated string
@@ -96,46 +90,17 @@ func (r *Run) SetTx(tx shard.Tx) {
 	r.Tx = &r.Tally
 	if r.Env.Profile {
 		r.Tally.r = r
-		if m, ok := tx.(shard.Metered); ok {
-			r.meter(m)
+		if r.io == nil {
+			r.io = new(ioCounts)
 		}
-		if w, ok := tx.(shard.Wired); ok {
-			r.count(w)
-		}
+		r.io.count(tx, r.Stats)
 	}
-}
-
-// count makes a transaction count its requests to other processes.
-func (r *Run) count(w shard.Wired) {
-	if r.wire == nil {
-		r.wire = new(graph.Wire)
-		for i := range r.Stats {
-			r.Stats[i].Wired = true
-		}
-	}
-	w.Wire(r.wire)
-	r.wired = append(r.wired, w)
-}
-
-// meter makes a transaction count its reads.
-func (r *Run) meter(m shard.Metered) {
-	if r.reads == nil {
-		r.reads = new(graph.Reads)
-		for i := range r.Stats {
-			r.Stats[i].Metered = true
-		}
-	}
-	m.Meter(r.reads)
-	r.metered = append(r.metered, m)
 }
 
 // End closes what no operator closes and removes the run's memory from the pools.
 func (r *Run) End() {
-	for _, m := range r.metered {
-		m.Meter(nil)
-	}
-	for _, w := range r.wired {
-		w.Wire(nil)
+	if r.io != nil {
+		r.io.stop()
 	}
 	for _, c := range r.Closers {
 		c.Close()

@@ -193,20 +193,7 @@ func (r *Run) Enter(id int) func() {
 
 // settle charges the reads since the last call to the running stage.
 func (r *Run) settle() {
-	st := &r.Stats[r.Current]
-	if r.wire != nil {
-		now := [3]int64{r.wire.Requests.Load(), r.wire.Sent.Load(), r.wire.Received.Load()}
-		st.Calls += now[0] - r.settledWire[0]
-		st.Sent += now[1] - r.settledWire[1]
-		st.Received += now[2] - r.settledWire[2]
-		r.settledWire = now
+	if r.io != nil {
+		r.io.charge(&r.Stats[r.Current])
 	}
-	if r.reads == nil {
-		return
-	}
-	now := [3]int64{r.reads.Hits.Load(), r.reads.Misses.Load(), r.reads.Large.Load()}
-	st.Hits += now[0] - r.settled[0]
-	st.Misses += now[1] - r.settled[1]
-	st.Large += now[2] - r.settled[2]
-	r.settled = now
 }

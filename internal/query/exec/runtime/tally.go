@@ -138,7 +138,7 @@ func (t *tallyTx) Step(ctx context.Context, from *graph.VertexSet, types []graph
 	}
 	// A step does not report the edges that it read. This request does not belong to the statement, so it is not counted.
 	w.Wire(nil)
-	defer w.Wire(t.r.wire)
+	defer w.Wire(&t.r.io.wire)
 	ids := from.AppendTo(nil)
 	degrees := make([]int, len(ids))
 	if err := t.Tx.Degrees(ctx, ids, types, dir, degrees); err != nil {

@@ -41,7 +41,7 @@ func TestTallyChargesSteps(t *testing.T) {
 	tally := &tallyTx{Tx: tx}
 	require.NoError(t, tally.Step(context.Background(), &from, nil, graph.Out, &to))
 	require.Equal(t, 1, tx.steps)
-	tally.r = &Run{Stats: make([]Stat, 1)}
+	tally.r = &Run{Stats: make([]Stat, 1), io: new(ioCounts)}
 	require.NoError(t, tally.Step(context.Background(), &from, nil, graph.Out, &to))
 	require.Equal(t, Stat{Requests: 1, Edges: 70}, tally.r.Stats[0])
 	require.EqualValues(t, 2, tally.n[requestStep])
