@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// memberJSON is a replica; a process that does not answer has no shard.
+// memberJSON is a replica; a process that keeps none or does not answer has no shard.
 type memberJSON struct {
 	Process     int    `json:"process"`
 	Shard       *int   `json:"shard,omitempty"`
@@ -63,6 +63,26 @@ func (h *Handler) replaceMember(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, map[string]any{"replaced": replaced})
+}
+
+// moveReplica moves a replica of a shard from one process to another.
+func (h *Handler) moveReplica(w http.ResponseWriter, r *http.Request) {
+	m, err := shard.AsMembers(h.opt.Store)
+	var numbers [3]int
+	for i, name := range []string{"shard", "from", "to"} {
+		if err == nil {
+			numbers[i], err = ordinal(r, name)
+		}
+	}
+	deleted := false
+	if err == nil {
+		deleted, err = m.MoveReplica(r.Context(), numbers[0], numbers[1], numbers[2])
+	}
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	writeJSON(w, map[string]any{"deleted": deleted})
 }
 
 // transferLead hands the lead of a shard to a process.

@@ -36,8 +36,10 @@ func (r *replicated) ReplaceMember(_ context.Context, process int) (int, error) 
 	return 3, nil
 }
 
-// MoveReplica implements shard.Members; no route moves replicas.
-func (r *replicated) MoveReplica(context.Context, int, int, int) (bool, error) { return false, nil }
+func (r *replicated) MoveReplica(_ context.Context, no, from, to int) (bool, error) {
+	r.asked = append(r.asked, no, from, to)
+	return from == 1, nil
+}
 
 func (r *replicated) TransferLead(_ context.Context, no, process int) error {
 	r.asked = append(r.asked, no, process)
@@ -67,12 +69,15 @@ func TestMembers(t *testing.T) {
 	require.JSONEq(t, `{"replaced": 3}`, w.Body.String())
 	require.Equal(t, http.StatusNoContent, call(with, http.MethodPost, "/v1/shards/4/lead/5").Code)
 	require.Equal(t, http.StatusInternalServerError, call(with, http.MethodPost, "/v1/shards/4/lead/2").Code)
-	require.Equal(t, []int{1, 4, 5, 4, 2}, store.asked)
-	for _, path := range []string{"/v1/members/x/replace", "/v1/members/-1/replace", "/v1/shards/70000/lead/1", "/v1/shards/1/lead/x"} {
+	w = call(with, http.MethodPost, "/v1/shards/4/replicas/1/move/3")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.JSONEq(t, `{"deleted": true}`, w.Body.String())
+	require.Equal(t, []int{1, 4, 5, 4, 2, 4, 1, 3}, store.asked)
+	for _, path := range []string{"/v1/shards/1/replicas/0/move/x", "/v1/members/x/replace", "/v1/members/-1/replace", "/v1/shards/70000/lead/1", "/v1/shards/1/lead/x"} {
 		require.Equal(t, http.StatusBadRequest, call(with, http.MethodPost, path).Code, path)
 	}
-	require.Len(t, store.asked, 5)
-	for path, method := range map[string]string{"/v1/members": http.MethodGet, "/v1/members/1/replace": http.MethodPost, "/v1/shards/0/lead/1": http.MethodPost} {
+	require.Len(t, store.asked, 8)
+	for path, method := range map[string]string{"/v1/members": http.MethodGet, "/v1/members/1/replace": http.MethodPost, "/v1/shards/0/lead/1": http.MethodPost, "/v1/shards/0/replicas/1/move/2": http.MethodPost} {
 		w := call(Options{}, method, path)
 		require.Equal(t, http.StatusBadRequest, w.Code, path)
 		require.Contains(t, w.Body.String(), "its shards have no replicas")

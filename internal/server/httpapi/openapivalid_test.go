@@ -49,6 +49,7 @@ GET /v1/shards  200
 GET /v1/shards?graph=none  404
 GET /v1/members  200
 POST /v1/members/1/replace  200
+POST /v1/shards/4/replicas/1/move/2  200
 POST /v1/shards/4/lead/5  204
 POST /v1/shards/70000/lead/5  400
 GET /v1/profile?seconds=1&statement=none  200

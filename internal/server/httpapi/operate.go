@@ -33,6 +33,7 @@ func (h *Handler) operations() {
 	h.handle("GET /v1/shards", h.admins("Shards", h.shards))
 	h.handle("GET /v1/members", h.admins("Members", h.members))
 	h.handle("POST /v1/members/{process}/replace", h.admins("ReplaceMember", h.replaceMember))
+	h.handle("POST /v1/shards/{shard}/replicas/{from}/move/{to}", h.admins("MoveReplica", h.moveReplica))
 	h.handle("POST /v1/shards/{shard}/lead/{process}", h.admins("TransferLead", h.transferLead))
 	h.handle("GET /v1/profile", h.admins("Profile", h.profile))
 	metrics := promhttp.HandlerFor(h.opt.Metrics, promhttp.HandlerOpts{DisableCompression: true}) // the handler compresses all responses
@@ -42,7 +43,7 @@ func (h *Handler) operations() {
 // admins restricts f to admins of all graphs. The audit log records refusals, profiles and changes, but not the other requests, which pages
 // repeat continuously.
 func (h *Handler) admins(name string, f http.HandlerFunc) http.HandlerFunc {
-	recorded := name == "Profile" || name == "ReplaceMember" || name == "TransferLead"
+	recorded := name == "Profile" || name == "ReplaceMember" || name == "MoveReplica" || name == "TransferLead"
 	return func(w http.ResponseWriter, r *http.Request) {
 		if h.opt.Auth == nil {
 			f(w, r)
