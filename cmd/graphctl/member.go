@@ -18,7 +18,7 @@ func newMember(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "member", Short: "Show and change the replicas of a cluster", Args: onlySubcommands,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("member: name a command: list, move, replace or transfer")
+			return usagef("member: name a command: list, move, rebalance, replace or transfer")
 		},
 	}
 	cmd.AddCommand(
@@ -26,7 +26,7 @@ func newMember(a *app) *cobra.Command {
 			func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.MembersResponse, error) {
 				return c.Members(ctx, &pb.MembersRequest{})
 			}, printMembers),
-		newMemberMove(a),
+		newMemberMove(a), newMemberRebalance(a),
 		adminCommand(a, "replace PROCESS", "Give a process that has lost its data directory new replicas", cobra.ExactArgs(1),
 			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.ReplaceMemberResponse, error) {
 				process, err := ordinal("PROCESS", args[0])
@@ -106,7 +106,7 @@ func committed(members []*pb.Member) map[uint32]uint64 {
 func printReplicas(w io.Writer, members []*pb.Member) {
 	last, away := committed(members), ""
 	for _, m := range members {
-		if m.Shard == nil {
+		if m.Shard == nil && m.GetRole() != "idle" {
 			away += fmt.Sprintf(", process %d %s", m.GetProcess(), m.GetRole())
 		}
 	}

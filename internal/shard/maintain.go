@@ -57,7 +57,7 @@ func AsMembers(store any) (Members, error) {
 type Member struct {
 	Process, Shard int
 	Replica        uint64 // its id; 0 if the process does not answer
-	Role           string // leader, follower, learner, waiting or unreachable
+	Role           string // leader, follower, learner or waiting; without a shard, unreachable, or idle if it keeps none
 	Term           uint64
 	// Commit is the last entry of the log that it knows to be committed, Applied the last that it has applied.
 	Commit, Applied uint64

@@ -39,6 +39,9 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 			err, _ := fromStatus(ctx, fmt.Sprintf("process %d", process), errs[process])
 			out = append(out, shard.Member{Process: process, Shard: -1, Role: "unreachable", Note: err.Error()})
 		}
+		if errs[process] == nil && len(a.GetMembers()) == 0 {
+			out = append(out, shard.Member{Process: process, Shard: -1, Role: "idle"})
+		}
 		for _, m := range a.GetMembers() {
 			role := "follower"
 			switch {

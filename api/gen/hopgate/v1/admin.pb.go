@@ -105,15 +105,15 @@ func (x *MembersResponse) GetMembers() []*Member {
 	return nil
 }
 
-// Member is a replica, or a process that does not answer.
+// Member is a replica, or a process that keeps none or does not answer.
 type Member struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Process uint32                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
-	// Unset for a process that does not answer.
+	// Unset for a process that keeps no replica or does not answer.
 	Shard *uint32 `protobuf:"varint,2,opt,name=shard,proto3,oneof" json:"shard,omitempty"`
 	// The id of the replica. A process that loses its data directory gets another one.
 	Replica uint64 `protobuf:"varint,3,opt,name=replica,proto3" json:"replica,omitempty"`
-	// leader, follower, learner (follows without a vote), waiting (takes no part) or unreachable.
+	// leader, follower, learner (follows without a vote) or waiting (takes no part); without a shard, idle or unreachable.
 	Role string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
 	Term uint64 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`
 	// The last log entry that the replica knows to be committed.
