@@ -16,7 +16,11 @@ help: ## Say what the targets do.
 
 .PHONY: build
 build: ## Build both programs into bin/, without symbol tables, which profiles do not need.
-	$(GO) build -trimpath -ldflags "-s -w" -o bin/ ./cmd/...
+	$(GO) build -trimpath -pgo=bench/default.pgo -ldflags "-s -w" -o bin/ ./cmd/...
+
+.PHONY: profile
+profile: ## Measure the profile that build optimises by.
+	bench/profile.sh
 
 .PHONY: demo
 demo: build ## Run the main job end to end: generate, load, serve, query, fetch, watch.
