@@ -468,6 +468,14 @@ func (p *Part) changed(version uint64, c *storage.Touched) {
 		}
 		lists.Invalidate(version, l.Type, l.Dir, block)
 	}
+	for rest := c.Lists; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Type == rest[0].Type && rest[n].Dir == rest[0].Dir {
+			n++
+		}
+		lists.Changed(version, rest[0].Type, rest[0].Dir, n, func(i int) uint64 { return rest[i].Local })
+		rest = rest[n:]
+	}
 	for i, v := range c.Columns {
 		columns.ChangedRange(version, v.Prop, v.First, v.Last-v.First+1)
 		for block := v.First / cache.ColumnBlock; block <= v.Last/cache.ColumnBlock; block++ {

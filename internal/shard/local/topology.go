@@ -87,6 +87,7 @@ func noteEdges(seq uint64, l *cache.Lists, edges []storage.EdgeChange) {
 			buf = append(buf, cache.EdgeChange{Vertex: e.Vertex.Local(), Target: e.Neighbour, Edge: e.Edge, Kind: kind})
 		}
 		l.Apply(seq, t, dir, buf)
+		l.Changed(seq, t, dir, n, func(i int) uint64 { return buf[i].Vertex })
 		edges = edges[n:]
 	}
 }
@@ -193,6 +194,7 @@ func noteLists(seq uint64, l *cache.Lists, rs []storage.ListRange) {
 			} else {
 				l.Invalidate(seq, r.Type, r.Dir, block)
 			}
+			l.Changed(seq, r.Type, r.Dir, n, func(i int) uint64 { return edges[i].Vertex })
 			edges = edges[n:]
 		}
 	}
@@ -302,19 +304,53 @@ func (s *source) ReadVectors(prop graph.PropID, first uint64, b *cache.VectorBui
 		if err := s.v.Properties(ctx, ids[:n], nil, []graph.PropID{prop}, [][]graph.Value{vals[:n]}, &pending); err != nil {
 			return err
 		}
-		at := int(first % cache.ColumnBlock)
-		for i, v := range vals[:n] {
-			if n := vector.Dimensions(v); n > 0 {
-				b.Put(at+i, func(dst []float32) ([]float32, int, bool) {
-					x, ok := vector.Pack(dst, v)
-					return x, n, ok
-				})
-			}
+		if err := s.putVectors(b, int(first%cache.ColumnBlock), vals[:n], pending); err != nil {
+			return err
 		}
-		for _, p := range pending {
-			if err := s.v.Vector(p.Ref, at+p.I, b); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// putVectors puts the vectors among some values, and among large ones, from place at on.
+func (s *source) putVectors(b *cache.VectorBuilder, at int, vals []graph.Value, pending []storage.Pending) error {
+	for i, v := range vals {
+		if n := vector.Dimensions(v); n > 0 {
+			b.Put(at+i, func(dst []float32) ([]float32, int, bool) {
+				x, ok := vector.Pack(dst, v)
+				return x, n, ok
+			})
+		}
+	}
+	for _, p := range pending {
+		if err := s.v.Vector(p.Ref, at+p.I, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadEdgeVectors implements cache.ListSource.
+func (s *source) ReadEdgeVectors(t graph.TypeID, prop graph.PropID, first uint64, b *cache.VectorBuilder) error {
+	ls, err := s.v.Lists(t, graph.Out)
+	if err != nil {
+		return err
+	}
+	defer ls.Close()
+	ctx := context.Background()
+	want := storage.Want{IDs: true, Props: []graph.PropID{prop}}
+	out := storage.Edges{Props: make([][]graph.Value, 1)}
+	var pending []storage.Pending
+	for local := first; local < min(first+cache.ColumnBlock, s.next); local++ {
+		out.Targets, out.IDs, out.Props[0], pending = out.Targets[:0], out.IDs[:0], out.Props[0][:0], pending[:0]
+		if err := ls.Append(ctx, graph.MakeVertexID(s.v.No(), local), want, &out, &pending); err != nil {
+			return err
+		}
+		if len(out.Targets) == 0 {
+			continue
+		}
+		b.Edges(int(local-first), out.Targets, out.IDs)
+		if err := s.putVectors(b, 0, out.Props[0], pending); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -31,14 +31,18 @@ type Want struct {
 type ListSource interface {
 	// ReadLists adds to b, in order, the lists of the vertices with local ids first … first+ListBlock-1.
 	ReadLists(typ graph.TypeID, dir graph.Direction, first uint64, b *ListBuilder) error
+	// ReadEdgeVectors puts into b the lists that the edges of a type have for a property, if they leave a vertex with local id first …
+	// first+ColumnBlock-1; see VectorBuilder.Edges.
+	ReadEdgeVectors(typ graph.TypeID, prop graph.PropID, first uint64, b *VectorBuilder) error
 }
 
 // Lists are the neighbour lists of one shard of one graph.
 type Lists struct {
-	cache  *Cache
-	counts *counts
-	ids    IDs
-	tables tables[listData, edgeEntry] // by 2·type + direction
+	cache   *Cache
+	counts  *counts
+	ids     IDs
+	tables  tables[listData, edgeEntry] // by 2·type + direction
+	vectors edgeVectors
 	// spare is the number of overlay entries that a segment may have before it is rebuilt.
 	spare int
 }
@@ -84,6 +88,7 @@ func (l *Lists) IDs() IDs { return l.ids }
 // Close forgets everything. No view may be opened any more.
 func (l *Lists) Close() {
 	l.tables.each(func(s *listSlot) { s.clear(l.cache) })
+	l.vectors.each(func(s *vectorSlot) { s.clear(l.cache) })
 	l.cache.reclaim()
 	l.cache.close(l.counts)
 }
@@ -109,7 +114,7 @@ type EdgeChange struct {
 }
 
 // Apply notes the changes that a commit made in the lists of one type and direction. It must be called before the
-// commit's sequence becomes visible, in the order of sequences. Changes of one block should stand together.
+// commit's sequence becomes visible, in the order of sequences. Changes of one block should stand together. Changed follows it.
 func (l *Lists) Apply(seq uint64, typ graph.TypeID, dir graph.Direction, changes []EdgeChange) {
 	t := l.tables.at(tableIndex(typ, dir))
 	var buf []change[edgeEntry]
@@ -144,7 +149,7 @@ func (l *Lists) pack(buf []change[edgeEntry], seq uint64, changes []EdgeChange) 
 	return buf
 }
 
-// Invalidate notes that a commit made changes that are not given one by one in a block of lists.
+// Invalidate notes that a commit made changes that are not given one by one in a block of lists. Changed follows it.
 func (l *Lists) Invalidate(seq uint64, typ graph.TypeID, dir graph.Direction, block uint64) {
 	l.tables.at(tableIndex(typ, dir)).at(block).apply(l.cache, &l.cache.lists, seq, nil, 0)
 }

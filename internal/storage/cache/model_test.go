@@ -26,6 +26,7 @@ type model struct {
 	lists    map[listKey][]modelEdge
 	values   map[valueKey][]modelValue
 	compared atomic.Int64 // vectors that the cache compared
+	edges    atomic.Int64 // of edges
 }
 
 type listKey struct {
@@ -138,6 +139,45 @@ func (s snapshot) ReadVectors(prop graph.PropID, first uint64, b *VectorBuilder)
 	return nil
 }
 
+// edgeProp is the property of edges whose values are those of edgeVector.
+const edgeProp graph.PropID = 10
+
+// edgeVector returns a vector, or what is none, for an edge whose other property has a value.
+func edgeVector(prop int64) graph.Value {
+	if prop%11 == 0 {
+		return graph.Value{}
+	}
+	list := []graph.Value{graph.IntValue(prop%5 - 2), graph.IntValue(prop % 7), graph.IntValue(1)}
+	if prop > 1000 && prop%13 == 0 {
+		list = list[:2]
+	}
+	return graph.ListValue(list)
+}
+
+func (s snapshot) ReadEdgeVectors(typ graph.TypeID, prop graph.PropID, first uint64, b *VectorBuilder) error {
+	for i := range min(ColumnBlock, int(s.m.vertices-first)) {
+		list := s.m.list(listKey{typ, graph.Out, first + uint64(i)}, s.seq)
+		var targets []graph.VertexID
+		var edges []graph.EdgeID
+		for _, e := range list {
+			targets, edges = append(targets, e.target), append(edges, e.edge)
+		}
+		if len(list) == 0 {
+			continue
+		}
+		b.Edges(i, targets, edges)
+		for k, e := range slices.Backward(list) { // large values come late
+			if v := edgeVector(e.prop); prop == edgeProp && v.Kind() == graph.List {
+				b.Put(k, func(dst []float32) ([]float32, int, bool) {
+					x, ok := vector.Pack(dst, v)
+					return x, len(v.List()), ok
+				})
+			}
+		}
+	}
+	return nil
+}
+
 // encodeList and decodeList know lists of integers.
 func encodeList(v graph.Value) []byte {
 	b := []byte{}
@@ -217,6 +257,7 @@ func (m *model) commit(r *rand.Rand, l *Lists, c *Columns, n int) {
 			} else if len(chs) > 0 {
 				l.Apply(seq, graph.TypeID(typ), graph.Direction(dir), chs)
 			}
+			l.Changed(seq, graph.TypeID(typ), graph.Direction(dir), len(chs), func(i int) uint64 { return chs[i].Vertex })
 		}
 	}
 	for prop, chs := range values {
@@ -354,6 +395,7 @@ func (m *model) check(t *testing.T, rnd *rand.Rand, r *reader) int {
 		}
 	}
 	m.checkValues(t, rnd, r)
+	m.checkEdgeVectors(t, rnd, r)
 	return found
 }
 
@@ -436,6 +478,51 @@ func (m *model) checkVectors(t *testing.T, rnd *rand.Rand, r *reader, ids []grap
 	}
 }
 
+// checkEdgeVectors compares vectors of edges with a probe.
+func (m *model) checkEdgeVectors(t *testing.T, rnd *rand.Rand, r *reader) {
+	t.Helper()
+	var probe vector.Probe
+	if by := graph.Similarity(rnd.IntN(2)); !probe.Set(by, graph.ListValue([]graph.Value{graph.IntValue(1), graph.IntValue(2), graph.IntValue(int64(rnd.IntN(3)))})) {
+		t.Fatal("no vector")
+	}
+	sources := make([]graph.VertexID, 100)
+	for i := range sources {
+		sources[i] = graph.MakeVertexID(m.shard, m.pick(rnd))
+	}
+	slices.Sort(sources)
+	sources = slices.Compact(sources)
+	var got []EdgeHit
+	c := EdgeComparison{Type: graph.TypeID(rnd.IntN(2)), Prop: edgeProp, Probe: &probe, Take: func(hits []EdgeHit) { got = append(got, hits...) }}
+	if err := r.lists.CompareEdges(&c, m.shard, sources); err != nil {
+		t.Fatal(err)
+	}
+	var want []EdgeHit
+	for _, source := range sources {
+		if slices.Contains(c.Missing, source) {
+			continue
+		}
+		for _, e := range m.list(listKey{c.Type, graph.Out, source.Local()}, r.seq) {
+			v := edgeVector(e.prop)
+			if v.Kind() != graph.List || len(v.List()) != 3 {
+				continue
+			}
+			if score, ok := probe.Score(v); ok {
+				want = append(want, EdgeHit{score, source, e.target, e.edge})
+			}
+		}
+	}
+	order := func(a, b EdgeHit) int { return cmp.Compare(a.Edge, b.Edge) }
+	slices.SortFunc(got, order)
+	slices.SortFunc(want, order)
+	if !slices.Equal(got, want) {
+		t.Fatalf("edges of type %d at %d: %v, want %v", c.Type, r.seq, got, want)
+	}
+	if len(got) > c.Compared || c.Bytes != 4*vector.Stride(3)*c.Compared {
+		t.Fatalf("%d hits of %d vectors, %d bytes", len(got), c.Compared, c.Bytes)
+	}
+	m.edges.Add(int64(len(got)))
+}
+
 func sameValue(a, b graph.Value) bool {
 	if a.Kind() != b.Kind() {
 		return false
@@ -469,7 +556,7 @@ func (m *model) step(typ graph.TypeID, dir graph.Direction, seq uint64, from *gr
 // TestAgainstModel lets a writer and readers at many sequences act in a random order, with budgets from nothing to
 // plenty, and compares all that the cache says with the model.
 func TestAgainstModel(t *testing.T) {
-	merges, whole, compared := uint64(0), 0, int64(0)
+	merges, whole, compared, edges := uint64(0), 0, int64(0), int64(0)
 	for seed := range uint64(24) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		m := newModel(int(seed)%3, 1+int(seed)%3+int(seed)%2, []uint64{100, 5000, 20000}[seed%3])
@@ -507,6 +594,7 @@ func TestAgainstModel(t *testing.T) {
 		}
 		merges += s.Merges
 		compared += m.compared.Load()
+		edges += m.edges.Load()
 		l.Close()
 		c.Close()
 		cache.Close()
@@ -514,8 +602,8 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatalf("seed %d: after Close: %+v", seed, s)
 		}
 	}
-	if merges == 0 || whole == 0 || compared == 0 {
-		t.Fatalf("%d overlays were merged, %d blocks had summaries, %d vectors were compared", merges, whole, compared)
+	if merges == 0 || whole == 0 || compared == 0 || edges == 0 {
+		t.Fatalf("%d overlays were merged, %d blocks had summaries, %d vectors were compared, and of edges %d", merges, whole, compared, edges)
 	}
 }
 
@@ -577,7 +665,7 @@ func TestConcurrently(t *testing.T) {
 	}
 	close(done)
 	wg.Wait()
-	if s := cache.Stats(); s.Hits == 0 || s.Loads == 0 || m.compared.Load() == 0 {
-		t.Fatalf("%+v, %d vectors compared", s, m.compared.Load())
+	if s := cache.Stats(); s.Hits == 0 || s.Loads == 0 || m.compared.Load() == 0 || m.edges.Load() == 0 {
+		t.Fatalf("%+v, %d vectors compared, and of edges %d", s, m.compared.Load(), m.edges.Load())
 	}
 }

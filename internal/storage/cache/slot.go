@@ -27,6 +27,13 @@ type slot[D, E any] struct {
 	unfit bool
 }
 
+// changedAt returns the newest sequence that changed the block.
+func (s *slot[D, E]) changedAt() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
 // find returns a block's slot, or nil if nothing has ever been noted there.
 func (t *table[D, E]) find(block uint64) *slot[D, E] {
 	pages := t.pages.Load()

@@ -41,6 +41,8 @@ var benchGraph = sync.OnceValue(func() *csr {
 	return g
 })
 
+func (g *csr) ReadEdgeVectors(graph.TypeID, graph.PropID, uint64, *VectorBuilder) error { return nil }
+
 func (g *csr) ReadLists(_ graph.TypeID, _ graph.Direction, first uint64, b *ListBuilder) error {
 	var targets []graph.VertexID
 	for v := first; v < min(first+ListBlock, benchVertices); v++ {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -17,12 +18,14 @@ const (
 	elsewhere = math.MaxUint16
 )
 
-// vectors are the packed vectors that a block of vertices has for one property.
+// vectors are the packed vectors that a block of vertices has for one property, or that the edges of a type which leave them have; see
+// edgevectors.go.
 type vectors struct {
 	dimensions, stride int
-	places             []uint16  // by vertex: 1 + the row of its vector, 0 if it has none, or elsewhere
+	places             []uint16  // by vertex: 1 + the row of its own vector, 0 if it has none, or elsewhere
 	lengths            []float64 // by row
 	coords             []float32 // stride a row
+	edgeRows
 }
 
 type (
@@ -30,7 +33,7 @@ type (
 	vectorSlot    = slot[vectors, vectorEntry]
 )
 
-// vectorEntry says that a vertex's property changed.
+// vectorEntry says that a vertex's property, or the edges that leave it, changed.
 type vectorEntry struct{ seq uint64 }
 
 // VectorBuilder collects the vectors of a block.
@@ -39,33 +42,43 @@ type VectorBuilder struct {
 	places     [ColumnBlock]uint16
 	lengths    []float64
 	coords     []float32
+	edges      edgeRowBuilder
 }
 
 var vectorBuilders = sync.Pool{New: func() any { return new(VectorBuilder) }}
 
 func (b *VectorBuilder) reset() {
-	*b = VectorBuilder{lengths: b.lengths[:0], coords: b.coords[:0]}
+	*b = VectorBuilder{lengths: b.lengths[:0], coords: b.coords[:0], edges: b.edges.emptied()}
 }
 
-// Put puts a list at place i: pack appends it to dst as a packed vector and returns its dimensions, or reports false. A list that cannot
-// be packed, or has other dimensions than the first one, is left to readers.
+// Put puts a list at place i, of a vertex in the block or of an edge in the list that Edges has begun: pack appends it to dst as a packed
+// vector and returns its dimensions, or reports false. A list that cannot be packed, or has other dimensions than the first one, is left to
+// readers.
 func (b *VectorBuilder) Put(i int, pack func(dst []float32) (packed []float32, dimensions int, ok bool)) {
+	vertex := i
+	if b.edges.on {
+		vertex = b.edges.vertex
+	}
 	at := len(b.coords)
 	coords, dimensions, ok := pack(b.coords)
 	b.coords = coords
 	if !ok || len(b.lengths) > 0 && dimensions != b.dimensions {
 		b.coords = coords[:at]
-		b.places[i] = elsewhere
+		b.places[vertex] = elsewhere
 		return
 	}
 	b.dimensions = dimensions
 	b.lengths = append(b.lengths, vector.Length(b.coords[at:]))
-	b.places[i] = uint16(len(b.lengths))
+	if b.edges.on {
+		b.edges.row(i)
+	} else {
+		b.places[vertex] = uint16(len(b.lengths))
+	}
 }
 
 // size is the number of bytes that put will take.
 func (b *VectorBuilder) size() int {
-	return sizeOf[uint16](ColumnBlock) + sizeOf[float64](len(b.lengths)) + sizeOf[float32](len(b.coords))
+	return sizeOf[uint16](ColumnBlock) + sizeOf[float64](len(b.lengths)) + sizeOf[float32](len(b.coords)) + b.edges.size()
 }
 
 // put makes the block in mem.
@@ -73,11 +86,35 @@ func (b *VectorBuilder) put(mem []byte) vectors {
 	v := vectors{dimensions: b.dimensions, stride: vector.Stride(b.dimensions)}
 	v.coords, mem = carve[float32](mem, len(b.coords))
 	v.lengths, mem = carve[float64](mem, len(b.lengths))
-	v.places, _ = carve[uint16](mem, ColumnBlock)
+	v.places, mem = carve[uint16](mem, ColumnBlock)
 	copy(v.coords, b.coords)
 	copy(v.lengths, b.lengths)
 	copy(v.places, b.places[:])
+	v.edgeRows = b.edges.put(mem)
 	return v
+}
+
+// noPlaces are the places of a block without vectors.
+var noPlaces = make([]uint16, ColumnBlock)
+
+// build makes the block off the heap.
+func (b *VectorBuilder) build(c *Cache) built[vectors] {
+	if b.edges.unfit {
+		return built[vectors]{unfit: true}
+	}
+	if len(b.lengths) == 0 && !slices.Contains(b.places[:], elsewhere) {
+		return built[vectors]{data: vectors{places: noPlaces, edgeRows: edgeRows{offsets: noLists}}, ok: true}
+	}
+	r, ok := c.alloc(b.size())
+	if !ok {
+		return built[vectors]{unfit: b.size() > c.limit()}
+	}
+	return built[vectors]{data: b.put(r.mem), runs: []run{r}, ok: true}
+}
+
+// score compares a probe with a row of the probe's dimensions.
+func (v *vectors) score(probe *vector.Probe, row int) (score float64, ok bool) {
+	return probe.Packed(v.coords[row*v.stride:(row+1)*v.stride], v.lengths[row])
 }
 
 // Changed notes that a commit set a property, at these places, after Apply or Invalidate has noted it too.
@@ -123,57 +160,80 @@ func (c *Columns) dropVectors(seq uint64, prop graph.PropID, block uint64) {
 	}
 }
 
-// vectorBlock returns the segment of a block, or nil if the caller must read the properties that it wants, so many, elsewhere.
-func (v *ColumnView) vectorBlock(t *table[vectors, vectorEntry], prop graph.PropID, block uint64, wanted int) (*vectorSegment, error) {
-	s := t.at(block)
-	c, n := v.columns.cache, v.columns.counts
-	fresh := func(seg *vectorSegment) bool { return seg.entries() <= mostVectorChanges }
-	seg := s.seg.Load()
+// vectorReader is what a view needs to find packed vectors.
+type vectorReader struct {
+	cache  *Cache
+	counts *counts
+	limbo  *epochs
+	seq    uint64
+	reads  *graph.Reads
+	fills  bool // the view may load blocks
+}
+
+func freshVectors(seg *vectorSegment) bool { return seg.entries() <= mostVectorChanges }
+
+// find returns the segment of a slot, or nil if the caller must read what it wants elsewhere, and reports whether the block is to be loaded:
+// so many vectors are wanted of it.
+func (r *vectorReader) find(s *vectorSlot, wanted int) (seg *vectorSegment, due bool) {
+	seg = s.seg.Load()
 	if seg != nil {
-		if seg.since > v.seq {
-			n.stale.Add(1)
-			v.reads.Block(false)
-			return nil, nil
+		if seg.since > r.seq {
+			r.counts.stale.Add(1)
+			r.reads.Block(false)
+			return nil, false
 		}
-		if fresh(seg) {
+		if freshVectors(seg) {
 			seg.touch()
-			n.hits.Add(1)
-			v.reads.Block(true)
-			return seg, nil
+			r.counts.hits.Add(1)
+			r.reads.Block(true)
+			return seg, false
 		}
 	}
-	n.misses.Add(1)
-	v.reads.Block(false)
-	if v.src == nil || v.passing.Load() || !s.due(c, wanted, vectorCredit, vectorCreditCrowded) {
-		return seg, nil
-	}
-	// A slot without a request so far notes no changes: its column's slot does.
-	of := v.columns.tables.at(columnIndex(prop)).at(block)
-	of.mu.Lock()
-	last := of.last
-	of.mu.Unlock()
+	r.counts.misses.Add(1)
+	r.reads.Block(false)
+	return seg, r.fills && s.due(r.cache, wanted, vectorCredit, vectorCreditCrowded)
+}
+
+// load loads the block of a slot from what read puts, or returns seg, which find has returned. A slot without a request so far notes no
+// changes: the slot of the property's column, or of the lists, has, the last one at sequence last.
+func (r *vectorReader) load(s *vectorSlot, seg *vectorSegment, last uint64, read func(b *VectorBuilder) error) (*vectorSegment, error) {
 	s.mu.Lock()
 	s.last = max(s.last, last)
 	s.mu.Unlock()
-	made, err := s.replace(c, n, &c.columns, v.seq, fresh, func(*vectorSegment) (built[vectors], error) { return v.loadVectors(prop, block) })
+	made, err := s.replace(r.cache, r.counts, r.limbo, r.seq, freshVectors, func(*vectorSegment) (built[vectors], error) {
+		b := vectorBuilders.Get().(*VectorBuilder)
+		defer vectorBuilders.Put(b)
+		b.reset()
+		if err := read(b); err != nil {
+			return built[vectors]{}, err
+		}
+		return b.build(r.cache), nil
+	})
 	if made == nil && err == nil {
 		return seg, nil
 	}
 	return made, err
 }
 
-func (v *ColumnView) loadVectors(prop graph.PropID, block uint64) (built[vectors], error) {
-	b := vectorBuilders.Get().(*VectorBuilder)
-	defer vectorBuilders.Put(b)
-	b.reset()
-	if err := v.src.ReadVectors(prop, block*ColumnBlock, b); err != nil {
-		return built[vectors]{}, err
+// changed reports whether the reader sees a change of a vertex in an overlay.
+func (r *vectorReader) changed(over *overlay[vectorEntry], at uint32) bool {
+	for n := over.chain(at); n != nil; n = n.next {
+		if n.entry.seq <= r.seq {
+			return true
+		}
 	}
-	r, ok := v.columns.cache.alloc(b.size())
-	if !ok {
-		return built[vectors]{unfit: b.size() > v.columns.cache.limit()}, nil
+	return false
+}
+
+// vectorBlock returns the segment of a block, or nil if the caller must read the properties that it wants, so many, elsewhere.
+func (v *ColumnView) vectorBlock(r *vectorReader, t *table[vectors, vectorEntry], prop graph.PropID, block uint64, wanted int) (*vectorSegment, error) {
+	s := t.at(block)
+	seg, due := r.find(s, wanted)
+	if !due {
+		return seg, nil
 	}
-	return built[vectors]{data: b.put(r.mem), runs: []run{r}, ok: true}, nil
+	last := v.columns.tables.at(columnIndex(prop)).at(block).changedAt()
+	return r.load(s, seg, last, func(b *VectorBuilder) error { return v.src.ReadVectors(prop, block*ColumnBlock, b) })
 }
 
 // Compare sets scores[i] to the similarity of a probe and the property of ids[i], for the vertices of the view's shard, or to NaN if that is
@@ -181,6 +241,7 @@ func (v *ColumnView) loadVectors(prop graph.PropID, block uint64) (built[vectors
 // of the vectors that it compared. Sorted ids are fastest.
 func (v *ColumnView) Compare(prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64, missing []int) ([]int, int, error) {
 	t := v.columns.vectors.at(columnIndex(prop))
+	r := vectorReader{v.columns.cache, v.columns.counts, &v.columns.cache.columns, v.seq, v.reads, v.src != nil && !v.passing.Load()}
 	scores = scores[:len(ids)]
 	bytes := 0
 	for i := 0; i < len(ids); {
@@ -194,7 +255,7 @@ func (v *ColumnView) Compare(prop graph.PropID, probe *vector.Probe, ids []graph
 			continue
 		}
 		n := sameColumnBlock(ids[i:])
-		seg, err := v.vectorBlock(t, prop, ids[i].Local()/ColumnBlock, n)
+		seg, err := v.vectorBlock(&r, t, prop, ids[i].Local()/ColumnBlock, n)
 		if err != nil {
 			return missing, bytes, err
 		}
@@ -210,7 +271,7 @@ func (v *ColumnView) Compare(prop graph.PropID, probe *vector.Probe, ids []graph
 		for end := i + n; i < end; i++ {
 			at := uint32(ids[i] % ColumnBlock)
 			place := d.places[at]
-			if place == elsewhere || over != nil && v.changed(over, at) || skip != nil && skip[ids[i]%ListBlock>>6]>>(ids[i]%ListBlock&63)&1 != 0 {
+			if place == elsewhere || over != nil && r.changed(over, at) || skip != nil && skip[ids[i]%ListBlock>>6]>>(ids[i]%ListBlock&63)&1 != 0 {
 				missing = append(missing, i)
 				continue
 			}
@@ -218,22 +279,11 @@ func (v *ColumnView) Compare(prop graph.PropID, probe *vector.Probe, ids []graph
 			if place == 0 || d.dimensions != probe.Dimensions() {
 				continue
 			}
-			row := int(place) - 1
-			if score, ok := probe.Packed(d.coords[row*d.stride:(row+1)*d.stride], d.lengths[row]); ok {
+			if score, ok := d.score(probe, int(place)-1); ok {
 				scores[i] = score
 			}
 			bytes += d.stride * int(unsafe.Sizeof(float32(0)))
 		}
 	}
 	return missing, bytes, nil
-}
-
-// changed reports whether the view sees a change of a vertex in an overlay.
-func (v *ColumnView) changed(over *overlay[vectorEntry], at uint32) bool {
-	for n := over.chain(at); n != nil; n = n.next {
-		if n.entry.seq <= v.seq {
-			return true
-		}
-	}
-	return false
 }
