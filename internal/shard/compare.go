@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
@@ -16,6 +17,52 @@ type Comparer interface {
 	// probe's dimensions or the similarity does not accept it. ids may be in any order and repeat; sorted ids are fastest. It returns
 	// the bytes of the vectors that it compared.
 	Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (bytes int, err error)
+}
+
+// EdgeComparer is a Tx that compares vectors of edges where they are kept, packed.
+type EdgeComparer interface {
+	// CompareEdges adds to best the edges that are most similar to a probe, at most K, among those of the type that leave vertices.
+	// Sorted vertices are fastest.
+	CompareEdges(ctx context.Context, req *Nearest, sources []graph.VertexID, best *Top) (NearestFound, error)
+}
+
+// EdgesAtOnce is how many edges with vectors are read at a time where these are not packed: about a mebibyte of values.
+func EdgesAtOnce(dimensions int) int {
+	return min(max((1<<20)/int(unsafe.Sizeof(graph.Value{}))/max(dimensions, 1), 16), 4096)
+}
+
+// ReadEdges is CompareEdges for edges whose vectors are not packed: expand reads them, into the memory of edges.
+func (req *Nearest) ReadEdges(sources []graph.VertexID, edges *EdgeMemory, expand func(*Expand, *Neighbours) error, best *Top) (found NearestFound, err error) {
+	found.Done = true
+	x, res := &edges.req, &edges.res
+	*x = Expand{Types: append(x.Types[:0], req.Type), Dir: graph.Out, Edges: true, Props: append(x.Props[:0], req.Prop), MaxEdges: EdgesAtOnce(req.Probe.Dimensions())}
+	for len(sources) > 0 {
+		x.Sources = sources
+		if err := expand(x, res); err != nil {
+			return found, err
+		}
+		n := len(res.Targets)
+		found.Compared += n
+		edges.scores = slices.Grow(edges.scores[:0], n)[:n]
+		found.Bytes += CompareLists(req.Probe, res.Props[0][:n], edges.scores)
+		for u := range res.Done {
+			for i := res.Offsets[u]; i < res.Offsets[u+1]; i++ {
+				if score := edges.scores[i]; !math.IsNaN(score) {
+					e := graph.Edge{ID: res.Edges[i], Type: req.Type, Src: sources[u], Dst: res.Targets[i]}
+					best.Add(req.K, Hit{Score: score, ID: uint64(e.ID), Edge: e})
+				}
+			}
+		}
+		sources = sources[res.Done:]
+	}
+	return found, nil
+}
+
+// EdgeMemory is memory for ReadEdges, for one goroutine.
+type EdgeMemory struct {
+	req    Expand
+	res    Neighbours
+	scores []float64
 }
 
 // CompareLists compares a probe with property values already read, as Comparer does, and returns the bytes of their coordinates.
@@ -33,16 +80,17 @@ func CompareLists(probe *vector.Probe, values []graph.Value, scores []float64) (
 	return bytes
 }
 
-// Searcher is a Tx that finds the most similar vertices where their vectors are kept.
+// Searcher is a Tx that finds the most similar vertices or edges where their vectors are kept.
 type Searcher interface {
-	// Nearest adds to best the vertices that are most similar to a probe, at most k of each shard or process. Done is false, and
-	// best as it was, if the caller must compare all vertices.
+	// Nearest adds to best the vertices or edges that are most similar to a probe, at most K of each shard or process. Done is false, and
+	// best as it was, if the caller must compare all.
 	Nearest(ctx context.Context, req *Nearest, best *Top) (NearestFound, error)
 }
 
-// Nearest is a search for the K vertices with a label (0: any) whose property is most similar to a probe.
+// Nearest is a search for the K vertices with a label (0: any), or edges of a type, whose property is most similar to a probe.
 type Nearest struct {
 	Label graph.LabelID
+	Type  graph.TypeID // 0: of vertices
 	Prop  graph.PropID
 	Probe *vector.Probe
 	K     int
@@ -63,7 +111,7 @@ func (f *NearestFound) Add(g NearestFound) {
 	f.Compared, f.Bytes, f.Candidates = f.Compared+g.Compared, f.Bytes+g.Bytes, f.Candidates+g.Candidates
 }
 
-// FindNearest is Searcher's Nearest for the vertices of a part; it is always done.
+// FindNearest is Searcher's Nearest for a part; it is always done.
 func FindNearest(ctx context.Context, tx PartTx, req *Nearest, best *Top) (found NearestFound, err error) {
 	if found, err = tx.Nearest(ctx, req, best); found.Done || err != nil {
 		return found, err
@@ -73,6 +121,14 @@ func FindNearest(ctx context.Context, tx PartTx, req *Nearest, best *Top) (found
 	for from, done := graph.VertexID(0), false; !done; {
 		if ids, from, done, err = tx.Scan(ctx, req.Label, from, ids[:0]); err != nil {
 			return found, err
+		}
+		if req.Type != 0 {
+			some, err := tx.CompareEdges(ctx, req, ids, best)
+			if err != nil {
+				return found, err
+			}
+			found.Add(some)
+			continue
 		}
 		n, err := tx.Compare(ctx, req.Prop, req.Probe, ids, scores)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 // the caller asks every part, and merges the answers. A PartTx knows no names, so requests list all types.
 type PartTx interface {
 	Comparer
+	EdgeComparer
 	Searcher
 	Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error)
 	LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error

@@ -28,8 +28,8 @@ const (
 	nearestWindow = 16 << 10
 	// nearestShared is from how many vertices on other processors help.
 	nearestShared = 512
-	// nearestBytes is about how many bytes of vectors a goroutine reads at a time, valueBytes what a coordinate takes.
-	nearestBytes, valueBytes = 1 << 20, 24
+	// valueBytes is what a coordinate takes that is read from a list.
+	valueBytes = 24
 	// mostAsked is how many hits other processes are asked for at most.
 	mostAsked = 1 << 16
 	// nearestRows is how many vertices a goroutine compares at a time.
@@ -66,6 +66,12 @@ func (n *Nearest) Run(ctx context.Context, c *runtime.Call) (*runtime.Table, err
 	}, nil
 }
 
+// request is what shards are asked, with a probe that it sets.
+func (n *Nearest) request(probe *vector.Probe) *shard.Nearest {
+	probe.Set(n.By, n.Vector)
+	return &shard.Nearest{Label: n.Label, Type: n.Type, Prop: n.Prop, Probe: probe, K: n.K, HNSW: n.HNSW}
+}
+
 // find compares the vectors, a window of vertices after the other.
 func (n *Nearest) find(ctx context.Context, j *job) ([]shard.Hit, error) {
 	counts := j.call.Tx.Counts()
@@ -75,19 +81,18 @@ func (n *Nearest) find(ctx context.Context, j *job) ([]shard.Hit, error) {
 	}
 	workers, err := newWorkers(nearestWindow, func() (*finder, error) {
 		dimensions := vector.Dimensions(n.Vector)
-		f := &finder{n: n, atOnce: min(max(nearestBytes/valueBytes/dimensions, 16), partSize)}
-		f.probe.Set(n.By, n.Vector)
+		f := &finder{n: n}
+		f.req = n.request(&f.probe)
 		most := min(uint64(n.K), candidates)
-		return f, j.acct.Grow(int(most)*int(sizeOf(shard.Hit{})) + f.atOnce*valueBytes*(dimensions+1))
+		return f, j.acct.Grow(int(most)*int(sizeOf(shard.Hit{})) + shard.EdgesAtOnce(dimensions)*valueBytes*(dimensions+1))
 	})
 	if err != nil {
 		return nil, err
 	}
-	if n.Type == 0 && n.K <= mostAsked {
+	if n.K <= mostAsked {
 		var probe vector.Probe
-		probe.Set(n.By, n.Vector)
 		var best shard.Top
-		if done, err := j.run.Nearest(ctx, &shard.Nearest{Label: n.Label, Prop: n.Prop, Probe: &probe, K: n.K, HNSW: n.HNSW}, &best); done || err != nil {
+		if done, err := j.run.Nearest(ctx, n.request(&probe), &best); done || err != nil {
 			best.Sort()
 			return best.Hits, err
 		}
@@ -122,11 +127,10 @@ type finder struct {
 	n      *Nearest
 	probe  vector.Probe
 	best   shard.Top
-	atOnce int // lists of edges that are read at a time
+	req    *shard.Nearest
 	scores [nearestRows]float64
 	values []graph.Value
-	req    shard.Expand
-	res    shard.Neighbours
+	edges  shard.EdgeMemory
 }
 
 // compare takes in vertices, or the edges that leave them.
@@ -152,36 +156,16 @@ func (f *finder) compare(ctx context.Context, own *runtime.Run, ids []graph.Vert
 	return nil
 }
 
-func (f *finder) compareEdges(ctx context.Context, own *runtime.Run, ids []graph.VertexID) error {
-	f.req = shard.Expand{Types: []graph.TypeID{f.n.Type}, Dir: graph.Out, Edges: true, Props: []graph.PropID{f.n.Prop}, MaxEdges: f.atOnce}
-	for len(ids) > 0 {
+func (f *finder) compareEdges(ctx context.Context, own *runtime.Run, sources []graph.VertexID) error {
+	for len(sources) > 0 {
 		if err := own.CheckCancel(ctx); err != nil {
 			return err
 		}
-		f.req.Sources = ids
-		if err := own.Tx.Expand(ctx, &f.req, &f.res); err != nil {
+		some := sources[:min(len(sources), nearestRows)]
+		if err := own.CompareEdges(ctx, f.req, some, &f.best, &f.edges); err != nil {
 			return err
 		}
-		if err := own.Visit(len(f.res.Targets)); err != nil {
-			return err
-		}
-		for u := range f.res.Done {
-			for i := f.res.Offsets[u]; i < f.res.Offsets[u+1]; i++ {
-				if score, ok := f.score(&f.res.Props[0][i]); ok {
-					e := graph.Edge{ID: f.res.Edges[i], Type: f.n.Type, Src: ids[u], Dst: f.res.Targets[i]}
-					f.best.Add(f.n.K, shard.Hit{Score: score, ID: uint64(e.ID), Edge: e})
-				}
-			}
-		}
-		ids = ids[f.res.Done:]
+		sources = sources[len(some):]
 	}
 	return nil
-}
-
-// score compares a property; what is no vector of as many dimensions as the searched one does not count.
-func (f *finder) score(v *graph.Value) (float64, bool) {
-	if vector.Dimensions(*v) != f.probe.Dimensions() {
-		return 0, false
-	}
-	return f.probe.Score(*v)
 }

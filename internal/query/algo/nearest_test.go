@@ -162,6 +162,38 @@ func TestNearestOwnWrites(t *testing.T) {
 	}
 }
 
+// TestNearestOwnEdges does the same with relationships: among few, and among many whose vectors are packed.
+func TestNearestOwnEdges(t *testing.T) {
+	for _, e := range []*query.Engine{query.New(inMemory(t), query.Options{}), query.New(onDisk(t, 2), query.Options{})} {
+		mustRun(t, e, "CREATE VECTOR INDEX ties FOR ()-[r:TIE]-() ON r.v OPTIONS {indexConfig: {`vector.dimensions`: 2}}", nil)
+		mustRun(t, e, "CREATE (a:Doc {n: 1}), (b:Doc {n: 2}), (a)-[:TIE {n: 1, v: [1, 0]}]->(b), (b)-[:TIE {n: 2, v: [1, 1]}]->(a), (a)-[:TIE {n: 3, v: [0, 1]}]->(a)", nil)
+		mustRun(t, e, "UNWIND range(1, 500) AS i CREATE (:Doc)-[:TIE {n: 1000 + i, v: [-i, 1]}]->(:Doc)", nil)
+		const search = "CALL db.index.vector.queryRelationships('ties', 2, [1, 0]) YIELD relationship AS r RETURN collect(r.n)"
+		before := integers(mustRun(t, e, search, nil)[0][0])
+		require.Equal(t, []int64{1, 2}, before)
+		tx, err := e.Begin(t.Context(), query.TxOptions{})
+		require.NoError(t, err)
+		within := func(text string) []int64 {
+			res, err := tx.Run(t.Context(), query.Request{Statement: text})
+			require.NoError(t, err)
+			defer res.Close()
+			b, err := res.Next()
+			require.NoError(t, err)
+			return integers(b.Cols[0].Value(0))
+		}
+		require.Equal(t, []int64{1, 2}, within(search))
+		require.Equal(t, []int64{1}, within("MATCH ()-[r:TIE {n: 3}]->() CALL db.create.setRelationshipVectorProperty(r, 'v', [5, 1]) RETURN [count(*)]"))
+		require.Equal(t, []int64{1, 3}, within(search))
+		require.Equal(t, []int64{1, 4}, within("MATCH (a:Doc {n: 1}) CREATE (a)-[:TIE {n: 4, v: [3, 0.3]}]->(:Doc) WITH 1 AS one CALL db.index.vector.queryRelationships('ties', 2, [1, 0]) YIELD relationship AS r RETURN collect(r.n)"))
+		require.Equal(t, before, integers(mustRun(t, e, search, nil)[0][0]))
+		require.Equal(t, []int64{1}, within("MATCH ()-[r:TIE {n: 1}]->() DELETE r RETURN [count(*)]"))
+		require.NoError(t, tx.Commit(t.Context()))
+		require.Equal(t, []int64{4, 3}, integers(mustRun(t, e, search, nil)[0][0]))
+		mustRun(t, e, "MATCH (d:Doc {n: 1}) DETACH DELETE d", nil)
+		require.Equal(t, []int64{1001, 1002}, integers(mustRun(t, e, search, nil)[0][0]))
+	}
+}
+
 // TestNearestBudget holds searches to the memory of their statements, and ends them when they are cancelled.
 func TestNearestBudget(t *testing.T) {
 	store := onDisk(t, 2)

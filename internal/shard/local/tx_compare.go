@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -63,6 +64,69 @@ func (tx *Tx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Prob
 	return bytes, nil
 }
 
+// edgeComparison is the memory of a comparison of edges.
+type edgeComparison struct {
+	cached cache.EdgeComparison
+	req    *shard.Nearest
+	best   *shard.Top
+	stored shard.EdgeMemory
+}
+
+var edgeComparisons = sync.Pool{New: func() any {
+	x := new(edgeComparison)
+	x.cached.Take = func(hits []cache.EdgeHit) {
+		for i := range hits {
+			h := &hits[i]
+			x.best.Add(x.req.K, shard.Hit{Score: h.Score, ID: uint64(h.Edge), Edge: graph.Edge{ID: h.Edge, Type: x.req.Type, Src: h.Source, Dst: h.Target}})
+		}
+	}
+	return x
+}}
+
+// CompareEdges implements shard.EdgeComparer.
+func (tx *Tx) CompareEdges(ctx context.Context, req *shard.Nearest, sources []graph.VertexID, best *shard.Top) (found shard.NearestFound, err error) {
+	if err := tx.check(ctx); err != nil {
+		return found, err
+	}
+	x := edgeComparisons.Get().(*edgeComparison)
+	defer edgeComparisons.Put(x)
+	x.req, x.best = req, best
+	c := &x.cached
+	c.Type, c.Prop, c.Probe, c.Missing, c.Compared, c.Bytes = req.Type, req.Prop, req.Probe, c.Missing[:0], 0, 0
+	if tx.plain {
+		c.Missing = append(c.Missing, sources...)
+	} else if err := tx.comparePacked(c, sources); err != nil {
+		return found, err
+	}
+	if len(c.Missing) > 0 {
+		slices.Sort(c.Missing)
+		found, err = req.ReadEdges(c.Missing, &x.stored, func(req *shard.Expand, res *shard.Neighbours) error { return tx.Expand(ctx, req, res) }, best)
+	}
+	found.Done, found.Compared, found.Bytes = true, found.Compared+c.Compared, found.Bytes+c.Bytes
+	x.req, x.best, c.Probe = nil, nil, nil
+	return found, err
+}
+
+// comparePacked compares the edges whose vectors are packed.
+func (tx *Tx) comparePacked(c *cache.EdgeComparison, sources []graph.VertexID) error {
+	views := tx.openLists(false)
+	defer views.close()
+	for len(sources) > 0 {
+		no := sources[0].Shard()
+		n := 1
+		for n < len(sources) && sources[n].Shard() == no {
+			n++
+		}
+		if no < len(views.refs) && views.refs[no] != nil {
+			if err := views.refs[no].CompareEdges(c, no, sources[:n]); err != nil {
+				return err
+			}
+		}
+		sources = sources[n:]
+	}
+	return nil
+}
+
 var graphSearches = sync.Pool{New: func() any { return new(cache.GraphSearch) }}
 
 // Nearest implements shard.Searcher: it searches the HNSW graphs of all shards, if they are there. If not, or if a graph has too many changes to
@@ -71,7 +135,7 @@ func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 	if err := tx.check(ctx); err != nil {
 		return found, err
 	}
-	if req.HNSW == nil || req.HNSW.Dimensions != req.Probe.Dimensions() || tx.plain {
+	if req.Type != 0 || req.HNSW == nil || req.HNSW.Dimensions != req.Probe.Dimensions() || tx.plain {
 		return found, nil
 	}
 	key := cache.GraphKey{

@@ -39,7 +39,7 @@ func (tx *Tx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Prob
 	return bytes, err
 }
 
-// Nearest implements shard.Searcher: each shard finds the most similar of its own vertices.
+// Nearest implements shard.Searcher: each shard finds the most similar of its own vertices, or of the edges that leave them.
 func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (found shard.NearestFound, err error) {
 	if err := tx.check(ctx); err != nil {
 		return found, err
@@ -52,7 +52,7 @@ func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 		}
 	}
 	msg := pb.CompareRequest{
-		Label: uint32(req.Label), Prop: uint32(req.Prop), Similarity: uint32(req.Probe.By()), Vector: req.Probe.Coordinates(), Best: uint64(req.K),
+		Label: uint32(req.Label), Type: uint32(req.Type), Prop: uint32(req.Prop), Similarity: uint32(req.Probe.By()), Vector: req.Probe.Coordinates(), Best: uint64(req.K),
 	}
 	if req.HNSW != nil {
 		msg.Hnsw = encodeVectorOptions(req.HNSW)
@@ -62,11 +62,15 @@ func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 		one.Snapshot = places[i].snap
 		return one
 	}, func(_ int, a *pb.CompareResponse) error {
-		if len(a.GetScores()) != len(a.GetIds()) {
+		if len(a.GetScores()) != len(a.GetIds()) || req.Type != 0 && (len(a.GetSources()) != len(a.GetIds()) || len(a.GetTargets()) != len(a.GetIds())) {
 			return errCodec
 		}
 		for j, id := range a.GetIds() {
-			best.Add(req.K, shard.Hit{Score: float64(a.GetScores()[j]), ID: id})
+			h := shard.Hit{Score: float64(a.GetScores()[j]), ID: id}
+			if req.Type != 0 {
+				h.Edge = graph.Edge{ID: graph.EdgeID(id), Type: req.Type, Src: graph.VertexID(a.GetSources()[j]), Dst: graph.VertexID(a.GetTargets()[j])}
+			}
+			best.Add(req.K, h)
 		}
 		found.Add(shard.NearestFound{Compared: int(a.GetCompared()), Bytes: int(a.GetBytes()), Candidates: int(a.GetCandidates())})
 		return nil
@@ -85,7 +89,7 @@ func (r *reader) Compare(ctx context.Context, req *pb.CompareRequest) (*pb.Compa
 		prop := graph.PropID(req.GetProp())
 		if req.GetBest() > 0 {
 			var best shard.Top
-			near := shard.Nearest{Label: graph.LabelID(req.GetLabel()), Prop: prop, Probe: &probe, K: int(min(req.GetBest(), maxRoom))}
+			near := shard.Nearest{Label: graph.LabelID(req.GetLabel()), Type: graph.TypeID(req.GetType()), Prop: prop, Probe: &probe, K: int(min(req.GetBest(), maxRoom))}
 			if req.GetHnsw() != nil {
 				o := decodeVectorOptions(req.GetHnsw())
 				near.HNSW = &o
@@ -97,6 +101,9 @@ func (r *reader) Compare(ctx context.Context, req *pb.CompareRequest) (*pb.Compa
 			out := &pb.CompareResponse{Compared: uint64(found.Compared), Bytes: uint64(found.Bytes), Candidates: uint64(found.Candidates)}
 			for _, h := range best.Hits {
 				out.Scores, out.Ids = append(out.Scores, float32(h.Score)), append(out.Ids, h.ID)
+				if near.Type != 0 {
+					out.Sources, out.Targets = append(out.Sources, uint64(h.Edge.Src)), append(out.Targets, uint64(h.Edge.Dst))
+				}
 			}
 			return out, nil
 		}

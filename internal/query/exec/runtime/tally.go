@@ -279,7 +279,38 @@ func (r *Run) Compare(ctx context.Context, prop graph.PropID, probe *vector.Prob
 	return nil
 }
 
-// Nearest finds the vertices most similar to a probe, as shard.Searcher says. It reports false, having added nothing, if the caller must
+// CompareEdges compares edges, as shard.EdgeComparer says. memory is for edges where the transaction keeps no packed vectors.
+func (r *Run) CompareEdges(ctx context.Context, req *shard.Nearest, sources []graph.VertexID, best *shard.Top, memory *shard.EdgeMemory) error {
+	t := r.Tally
+	if c, ok := t.Tx.(shard.EdgeComparer); ok {
+		t.count(requestCompare)
+		found, err := c.CompareEdges(ctx, req, sources, best)
+		return r.compared(req, &found, err)
+	}
+	found, err := req.ReadEdges(sources, memory, func(x *shard.Expand, res *shard.Neighbours) error {
+		if err := r.CheckCancel(ctx); err != nil {
+			return err
+		}
+		return t.Tx.Expand(ctx, x, res)
+	}, best)
+	return r.compared(req, &found, err)
+}
+
+// compared charges the comparisons of a request. Edges count as visited.
+func (r *Run) compared(req *shard.Nearest, found *shard.NearestFound, err error) error {
+	t := r.Tally
+	t.chargeBytes(found.Bytes)
+	if t.r != nil {
+		st := &t.r.Stats[t.r.Current]
+		st.Compared, st.Candidates = st.Compared+int64(found.Compared), st.Candidates+int64(found.Candidates)
+	}
+	if req.Type != 0 && err == nil {
+		err = r.Visit(found.Compared)
+	}
+	return err
+}
+
+// Nearest finds the vertices or edges most similar to a probe, as shard.Searcher says. It reports false, having added nothing, if the caller must
 // compare all.
 func (r *Run) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (bool, error) {
 	t := r.Tally
@@ -292,12 +323,7 @@ func (r *Run) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 		return false, err
 	}
 	t.count(requestCompare)
-	t.chargeBytes(found.Bytes)
-	if t.r != nil {
-		st := &t.r.Stats[t.r.Current]
-		st.Compared, st.Candidates = st.Compared+int64(found.Compared), st.Candidates+int64(found.Candidates)
-	}
-	return true, nil
+	return true, r.compared(req, &found, nil)
 }
 
 // compareBytes is about how many bytes of lists Compare reads at a time.

@@ -2006,7 +2006,8 @@ func (x *DegreesResponse) GetDegrees() []uint32 {
 	return nil
 }
 
-// CompareRequest compares a vector with a property of vertices: of ids, or, where best is not 0, of all that have the label.
+// CompareRequest compares a vector with a property of vertices: of ids, or, where best is not 0, of all that have the label; or of all edges of
+// a type.
 type CompareRequest struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Snapshot   *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
@@ -2014,11 +2015,13 @@ type CompareRequest struct {
 	Prop       uint32                 `protobuf:"varint,3,opt,name=prop,proto3" json:"prop,omitempty"`
 	Similarity uint32                 `protobuf:"varint,4,opt,name=similarity,proto3" json:"similarity,omitempty"`
 	Vector     []float32              `protobuf:"fixed32,5,rep,packed,name=vector,proto3" json:"vector,omitempty"`
-	// How many of the most similar vertices to return, at most.
+	// How many of the most similar vertices or edges to return, at most.
 	Best  uint64 `protobuf:"varint,6,opt,name=best,proto3" json:"best,omitempty"`
 	Label uint32 `protobuf:"varint,7,opt,name=label,proto3" json:"label,omitempty"`
 	// The settings of a graph that may miss some of these; without them, none may be missed.
-	Hnsw          *VectorOptions `protobuf:"bytes,8,opt,name=hnsw,proto3" json:"hnsw,omitempty"`
+	Hnsw *VectorOptions `protobuf:"bytes,8,opt,name=hnsw,proto3" json:"hnsw,omitempty"`
+	// The type of the edges; 0: vertices.
+	Type          uint32 `protobuf:"varint,9,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2109,17 +2112,27 @@ func (x *CompareRequest) GetHnsw() *VectorOptions {
 	return nil
 }
 
-// CompareResponse has a score for each of the request's ids, NaN where the property is no vector, or the most similar vertices and their
-// scores.
+func (x *CompareRequest) GetType() uint32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+// CompareResponse has a score for each of the request's ids, NaN where the property is no vector, or the most similar vertices or edges and
+// their scores.
 type CompareResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Scores []float32              `protobuf:"fixed32,1,rep,packed,name=scores,proto3" json:"scores,omitempty"`
 	Ids    []uint64               `protobuf:"varint,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
-	// How many vertices were compared, and the bytes of their vectors.
+	// How many vertices or edges were compared, and the bytes of their vectors.
 	Compared uint64 `protobuf:"varint,3,opt,name=compared,proto3" json:"compared,omitempty"`
 	Bytes    uint64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// How many vertices a graph gave to be ranked; 0 if all were compared.
-	Candidates    uint64 `protobuf:"varint,5,opt,name=candidates,proto3" json:"candidates,omitempty"`
+	// How many of them a graph gave to be ranked; 0 if all were compared.
+	Candidates uint64 `protobuf:"varint,5,opt,name=candidates,proto3" json:"candidates,omitempty"`
+	// Where the edges lead from and to.
+	Sources       []uint64 `protobuf:"varint,6,rep,packed,name=sources,proto3" json:"sources,omitempty"`
+	Targets       []uint64 `protobuf:"varint,7,rep,packed,name=targets,proto3" json:"targets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2187,6 +2200,20 @@ func (x *CompareResponse) GetCandidates() uint64 {
 		return x.Candidates
 	}
 	return 0
+}
+
+func (x *CompareResponse) GetSources() []uint64 {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+func (x *CompareResponse) GetTargets() []uint64 {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
 }
 
 type EdgePropertiesRequest struct {
@@ -6695,7 +6722,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05types\x18\x03 \x03(\rR\x05types\x12\x10\n" +
 	"\x03dir\x18\x04 \x01(\rR\x03dir\"+\n" +
 	"\x0fDegreesResponse\x12\x18\n" +
-	"\adegrees\x18\x01 \x03(\rR\adegrees\"\x85\x02\n" +
+	"\adegrees\x18\x01 \x03(\rR\adegrees\"\x99\x02\n" +
 	"\x0eCompareRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x10\n" +
 	"\x03ids\x18\x02 \x01(\fR\x03ids\x12\x12\n" +
@@ -6706,7 +6733,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x06vector\x18\x05 \x03(\x02R\x06vector\x12\x12\n" +
 	"\x04best\x18\x06 \x01(\x04R\x04best\x12\x14\n" +
 	"\x05label\x18\a \x01(\rR\x05label\x123\n" +
-	"\x04hnsw\x18\b \x01(\v2\x1f.hopgate.shard.v1.VectorOptionsR\x04hnsw\"\x8d\x01\n" +
+	"\x04hnsw\x18\b \x01(\v2\x1f.hopgate.shard.v1.VectorOptionsR\x04hnsw\x12\x12\n" +
+	"\x04type\x18\t \x01(\rR\x04type\"\xc1\x01\n" +
 	"\x0fCompareResponse\x12\x16\n" +
 	"\x06scores\x18\x01 \x03(\x02R\x06scores\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\x04R\x03ids\x12\x1a\n" +
@@ -6714,7 +6742,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\x12\x1e\n" +
 	"\n" +
 	"candidates\x18\x05 \x01(\x04R\n" +
-	"candidates\"{\n" +
+	"candidates\x12\x18\n" +
+	"\asources\x18\x06 \x03(\x04R\asources\x12\x18\n" +
+	"\atargets\x18\a \x03(\x04R\atargets\"{\n" +
 	"\x15EdgePropertiesRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\x12\x14\n" +
