@@ -96,6 +96,7 @@ var onlyIn = map[string]string{
 	"go.etcd.io/raft/v3":                             "internal/replica",
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
 	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/graphctl bench/storage",
+	module + "internal/storage/kv":                   "internal/storage internal/replica internal/shard/local internal/telemetry internal/config bench/storage",
 	"github.com/golang/geo":                          "internal/graph/spatial",
 	"github.com/chromedp":                            "nothing but tests",
 	"github.com/apache/arrow-go":                     "internal/server cmd/graphctl",

@@ -13,6 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	pb "go.etcd.io/raft/v3/raftpb"
+
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // StoreID identifies a log store. A process that loses its disk returns with a new ID.
@@ -23,10 +25,13 @@ type StoreID [16]byte
 // The first failed write is final: the data may or may not be on disk, so the store rejects all further writes until it is
 // reopened.
 //
-// Opening or reading a log detects damage, with one exception: after a crash, damage in the last 32 KiB of Pebble's WAL looks
-// like the write that the crash interrupted, and the entries from there on are missing.
+// Opening or reading a log detects damage, with one exception. After a crash, a WAL that is cut short, or damaged in its last block of
+// 32 KiB, looks like one whose last write the crash interrupted, and the entries from there on are missing. A store that was closed has
+// a seal, which detects this too.
 type LogStore struct {
 	db  *pebble.DB
+	fs  vfs.FS
+	dir string
 	id  StoreID
 	log *slog.Logger
 
@@ -35,9 +40,10 @@ type LogStore struct {
 	progress atomic.Int64
 	opened   time.Time
 
-	failOnce sync.Once
-	failed   chan struct{} // closed on the first fault
-	fault    error         // set before failed is closed
+	backgroundOnce, failOnce sync.Once
+
+	failed chan struct{} // closed on the first fault
+	fault  error         // set before failed is closed
 	// wedged is set when Pebble may hold its locks permanently, so the store can no longer be closed.
 	wedged atomic.Bool
 }
@@ -79,11 +85,18 @@ func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &LogStore{log: o.Logger, failed: make(chan struct{}), opened: time.Now()}
+	s := &LogStore{fs: o.FS, dir: o.Dir, log: o.Logger, failed: make(chan struct{}), opened: time.Now()}
 	err := s.guard(func() (err error) {
+		if err := errors.Join(o.FS.MkdirAll(o.Dir, 0o755), kv.VerifySeal(o.FS, o.Dir)); err != nil {
+			return err
+		}
+		if err := kv.BreakSeal(o.FS, o.Dir); err != nil {
+			return err
+		}
 		s.db, err = pebble.Open(o.Dir, &pebble.Options{
 			FS: o.FS, FormatMajorVersion: pebble.FormatNewest, MemTableSize: o.MemtableBytes, Logger: pebbleLogger{s},
 			EventListener: &pebble.EventListener{
+				BackgroundError: s.backgroundError,
 				DataCorruption: func(i pebble.DataCorruptionInfo) {
 					s.fail(fmt.Errorf("%w: file %s: %w", ErrDamaged, i.Path, i.Details))
 				},
@@ -92,10 +105,7 @@ func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 		return err
 	})
 	if err != nil {
-		if pebble.IsCorruptionError(err) {
-			err = errors.Join(ErrDamaged, err)
-		}
-		return nil, fmt.Errorf("open the log store %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("open the log store %s: %w", o.Dir, asDamage(err))
 	}
 	if err := s.identify(o.ID); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -155,7 +165,10 @@ func (s *LogStore) Close() error {
 		<-s.failed
 		return s.fault
 	}
-	return s.db.Close()
+	if err := s.db.Close(); err != nil || s.Err() != nil {
+		return err
+	}
+	return kv.Seal(s.fs, s.dir)
 }
 
 // Remove deletes the log of a replica, durably.
@@ -217,6 +230,13 @@ func (s *LogStore) fail(err error) {
 	})
 }
 
+// backgroundError logs that a flush or a compaction has failed. Pebble repeats them, at once.
+func (s *LogStore) backgroundError(err error) {
+	s.backgroundOnce.Do(func() {
+		s.log.Error("background work failed", slog.String("store", "log"), slog.String("error", err.Error()))
+	})
+}
+
 // guard runs f. After a disk fault Pebble may block f permanently or panic.
 func (s *LogStore) guard(f func() error) error {
 	done := make(chan error, 1)
@@ -257,9 +277,9 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	select {}
 }
 
-// asDamage maps the corruption errors of Pebble to ErrDamaged.
+// asDamage maps the corruption errors of Pebble and of seals to ErrDamaged.
 func asDamage(err error) error {
-	if err != nil && pebble.IsCorruptionError(err) {
+	if err != nil && kv.IsDamage(err) {
 		return errors.Join(ErrDamaged, err)
 	}
 	return err

@@ -1,10 +1,12 @@
 package replica
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -327,11 +329,12 @@ func TestLogDamage(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestLogBitRot flips bits in the files of a crashed store. Each time, opening the store or its log fails, or nothing is missing.
-// The exception is the last block of Pebble's WAL, where damage is indistinguishable from the write that the crash interrupted.
+// TestLogBitRot flips bits in the files of a store that has crashed or was closed, and cuts the files short. Each time, opening the store
+// or its log fails, or nothing is missing. The exception is the last WAL after a crash: what is missing was cut off, or follows damage in
+// its last block, which is indistinguishable from the write that the crash interrupted.
 func TestLogBitRot(t *testing.T) {
-	fs := vfs.NewCrashableMem()
-	s := openStore(t, fs)
+	crashable := vfs.NewCrashableMem()
+	s := openStore(t, crashable)
 	l := openLog(t, s, 1)
 	model := logModel{entries: []*pb.Entry{entry(0, 0, "")}}
 	for i := range uint64(40) {
@@ -343,51 +346,99 @@ func TestLogBitRot(t *testing.T) {
 			require.NoError(t, s.db.Flush())
 		}
 	}
-	whole := fs.CrashClone(vfs.CrashCloneCfg{})
+	crashed := crashable.CrashClone(vfs.CrashCloneCfg{})
 	require.NoError(t, s.Close())
-	names, err := whole.List("log")
-	require.NoError(t, err)
-	const block = 32 << 10 // of Pebble's WAL
-	refused, same, shorter := 0, 0, 0
-	for _, name := range names {
-		if !strings.HasSuffix(name, ".log") && !strings.HasSuffix(name, ".sst") {
-			continue
-		}
-		path := whole.PathJoin("log", name)
-		info, err := whole.Stat(path)
+	for how, whole := range map[string]*vfs.MemFS{"crashed": crashed, "closed": crashable.CrashClone(vfs.CrashCloneCfg{})} {
+		names, err := whole.List("log")
 		require.NoError(t, err)
-		for at := int64(0); at < info.Size(); at += 3001 {
-			fs := whole.CrashClone(vfs.CrashCloneCfg{})
-			f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+		slices.Sort(names)
+		counts := map[string]int{}
+		for _, name := range names {
+			path := whole.PathJoin("log", name)
+			info, err := whole.Stat(path)
 			require.NoError(t, err)
-			b := make([]byte, 1)
-			_, err = f.ReadAt(b, at)
-			require.NoError(t, err)
-			b[0] ^= 0x10
-			_, err = f.WriteAt(b, at)
-			require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
-			s, err := OpenLogStore(LogStoreOptions{Dir: "log", FS: fs, Logger: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				refused++
+			kind := path[strings.LastIndex(path, ".")+1:]
+			if kind != "log" && kind != "sst" {
 				continue
 			}
-			l, err := s.Log(1, 7)
-			switch {
-			case err != nil:
-				require.ErrorIs(t, err, ErrDamaged)
-				refused++
-			case model.differs(l) == "":
-				same++
-			default:
-				shorter++
-				require.GreaterOrEqual(t, at, (info.Size()-1)/block*block, "%s of %d bytes at %d: entries up to %d are left", name, info.Size(), at, l.last)
-				require.Less(t, (model.last()-l.last)*4000, uint64(2*block))
+			for at := int64(0); at < info.Size(); at += 3001 {
+				for _, cut := range []bool{false, true} {
+					fs := whole.CrashClone(vfs.CrashCloneCfg{})
+					damageFile(t, fs, path, at, cut)
+					what := fmt.Sprintf("%s %s of %d bytes at %d, cut %v", how, name, info.Size(), at, cut)
+					s, err := OpenLogStore(LogStoreOptions{Dir: "log", FS: fs, Logger: slog.New(slog.DiscardHandler)})
+					if err != nil {
+						counts["refused"]++
+						continue
+					}
+					l, err := s.Log(1, 7)
+					switch {
+					case err != nil:
+						require.ErrorIs(t, err, ErrDamaged, what)
+						counts["refused"]++
+					case model.differs(l) == "":
+						counts["unchanged"]++
+					default:
+						counts["shorter"]++
+						require.Equal(t, "log", kind, what)
+						require.True(t, cut || at >= (info.Size()-1)/walBlock*walBlock, "%s: entries up to %d are left", what, l.last)
+					}
+					require.NoError(t, s.Close())
+				}
 			}
-			require.NoError(t, s.Close())
 		}
+		t.Log(how, counts)
+		require.Positive(t, counts["refused"])
+		require.Equal(t, how == "crashed", counts["shorter"] > 0)
 	}
-	t.Logf("%d rejected, %d unchanged, %d without entries of the last block", refused, same, shorter)
-	require.Positive(t, refused)
+}
+
+// TestLogDamageIsLoggedOnce reads and compacts a damaged table again and again.
+func TestLogDamageIsLoggedOnce(t *testing.T) {
+	fs := vfs.NewMem()
+	s := openStore(t, fs)
+	l := openLog(t, s, 1)
+	for i := range uint64(3) {
+		require.NoError(t, l.Append(hardState(1, 0, 0), []*pb.Entry{entry(i+1, 1, strings.Repeat("x", 4000))}, true))
+		require.NoError(t, s.db.Flush())
+	}
+	require.NoError(t, s.Close())
+	names, err := fs.List("log")
+	require.NoError(t, err)
+	tables := slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".sst") })
+	damageFile(t, fs, fs.PathJoin("log", slices.Max(tables)), 0, false) // the first table has the store's id
+	var log bytes.Buffer
+	s, err = OpenLogStore(LogStoreOptions{Dir: "log", FS: fs, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+	for range 3 {
+		_, err := s.Log(1, 7)
+		require.ErrorIs(t, err, ErrDamaged)
+		require.Error(t, s.db.Compact(t.Context(), []byte{0}, []byte{9}, false))
+	}
+	require.ErrorIs(t, s.Err(), ErrDamaged)
+	require.NoError(t, s.Close())
+	require.Equal(t, 1, strings.Count(log.String(), "log store failed"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "background work failed"), log.String())
+}
+
+// walBlock is the size in bytes of the blocks of Pebble's WAL.
+const walBlock = 32 << 10
+
+// damageFile flips a bit of the byte at a place, or cuts the file off there.
+func damageFile(t *testing.T, fs vfs.FS, path string, at int64, cut bool) {
+	f, err := fs.Open(path)
+	require.NoError(t, err)
+	b, err := io.ReadAll(f)
+	require.NoError(t, errors.Join(err, f.Close()))
+	if b[at] ^= 0x10; cut {
+		b = b[:at]
+	}
+	f, err = fs.Create(path, vfs.WriteCategoryUnspecified)
+	require.NoError(t, err)
+	_, err = f.Write(b)
+	d, opened := fs.OpenDir(fs.PathDir(path))
+	require.NoError(t, errors.Join(err, f.Sync(), f.Close(), opened))
+	require.NoError(t, errors.Join(d.Sync(), d.Close()))
 }
 
 // TestLogFaults makes each write and sync of the store fail in turn. The append that hits the fault fails, and so do all later

@@ -33,6 +33,7 @@ type Instance struct {
 	splits atomic.Bool
 	// background is the fault of the last flush or compaction, nil after one that went well.
 	background atomic.Pointer[error]
+	damaged    sync.Map // the paths of files whose damage has been logged
 	// Deleted are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
 	// flushed.
 	Deleted, flushing atomic.Uint64
@@ -77,6 +78,9 @@ func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) 
 	p.EventListener = &pebble.EventListener{
 		BackgroundError: in.backgroundError,
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
+			if _, known := in.damaged.LoadOrStore(i.Path, nil); known {
+				return // every read of the file finds it
+			}
 			in.Log.Error("stored data fails its checks", slog.String("store", in.Name), slog.String("path", i.Path), slog.Any("error", i.Details))
 		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) {
@@ -94,12 +98,12 @@ func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) 
 	}
 	p.EventListener.EnsureDefaults(nil)
 	if !create {
-		if err := verifySeal(o.FS, dir); err != nil {
+		if err := VerifySeal(o.FS, dir); err != nil {
 			return nil, err
 		}
 	}
 	if !o.ReadOnly {
-		if err := breakSeal(o.FS, dir); err != nil {
+		if err := BreakSeal(o.FS, dir); err != nil {
 			return nil, err
 		}
 		in.fs = o.FS
@@ -243,7 +247,7 @@ func (in *Instance) Close() error {
 		return err
 	}
 	// Without a seal the store opens as after a crash.
-	if err := seal(in.fs, in.Name); err != nil {
+	if err := Seal(in.fs, in.Name); err != nil {
 		in.Log.Warn("a store is left without a seal", slog.String("store", in.Name), slog.Any("error", err))
 	}
 	return nil

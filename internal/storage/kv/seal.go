@@ -49,8 +49,8 @@ func sums(fsys vfs.FS, dir string) ([]byte, error) {
 	return fmt.Appendf(out, "%s %08x %d\n", sealName, crc32.Checksum(out, castagnoli), len(out)), nil
 }
 
-// seal seals a closed store.
-func seal(fsys vfs.FS, dir string) error {
+// Seal seals a closed store.
+func Seal(fsys vfs.FS, dir string) error {
 	lines, err := sums(fsys, dir)
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func seal(fsys vfs.FS, dir string) error {
 	return syncDir(fsys, dir)
 }
 
-// verifySeal compares a store that is about to be opened with its seal, if it has one.
-func verifySeal(fsys vfs.FS, dir string) error {
+// VerifySeal compares a store that is about to be opened with its seal, if it has one.
+func VerifySeal(fsys vfs.FS, dir string) error {
 	name := fsys.PathJoin(dir, sealName)
 	f, err := fsys.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,8 +107,8 @@ func verifySeal(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// breakSeal takes the seal off a store that is about to change.
-func breakSeal(fsys vfs.FS, dir string) error {
+// BreakSeal takes the seal off a store that is about to change.
+func BreakSeal(fsys vfs.FS, dir string) error {
 	err := fsys.Remove(fsys.PathJoin(dir, sealName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
