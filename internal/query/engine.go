@@ -270,7 +270,7 @@ func (e *Engine) startOnce(res *Result) error {
 		q.trace.enter("execute")
 		err = e.command(ctx, g, p, params, res)
 	case p.prefix == "EXPLAIN":
-		res.explain()
+		res.explain(params)
 	default:
 		err = e.run(ctx, g, p, params, res)
 	}
@@ -411,7 +411,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	res.counters = rows.Counters()
 	if p.prefix == "PROFILE" {
-		res.plan = explain(p.exec, rows.Stats())
+		res.plan = explain(p.exec, rows.Stats(), nil)
 	}
 	rows.Close()
 	trace.enter("commit")

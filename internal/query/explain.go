@@ -3,7 +3,10 @@ package query
 import (
 	"time"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/procedure"
 )
 
 // PlanNode is an operator as EXPLAIN and PROFILE show it.
@@ -37,17 +40,30 @@ func (n *PlanNode) WirePerEdge() (bytes float64, ok bool) {
 }
 
 // explain turns the result into that of an EXPLAIN: the columns of the statement, its plan, and no rows.
-func (r *Result) explain() {
+func (r *Result) explain(params map[string]graph.Value) {
 	if cols := r.p.exec.Columns(); cols != nil {
 		r.Columns = cols
 	} else {
 		r.Columns = []string{}
 	}
-	r.plan = explain(r.p.exec, nil)
+	indexes := r.g.Indexes()
+	r.plan = explain(r.p.exec, nil, func(c *plan.CallProc) string {
+		args := make([]graph.Value, len(c.Args))
+		for i, x := range c.Args {
+			switch x := x.(type) {
+			case *plan.Const:
+				args[i] = x.Value
+			case *plan.Param:
+				args[i] = params[x.Name]
+			}
+		}
+		return procedure.VectorSearch(c.Proc, args, indexes)
+	})
 }
 
-// explain returns the operators of a prepared plan, with their counters if stats is not nil.
-func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
+// explain returns the operators of a prepared plan, with their counters if stats is not nil. With search, which tells how a call searches vectors,
+// that follows its arguments.
+func explain(p *exec.Prepared, stats []exec.Stat, search func(*plan.CallProc) string) *PlanNode {
 	var tree func(op *exec.Operator) *PlanNode
 	tree = func(op *exec.Operator) *PlanNode {
 		n := &PlanNode{Operator: op.Name, Args: op.Args, Estimate: op.Estimate}
@@ -58,6 +74,11 @@ func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
 			n.Compared, n.Candidates = st.Compared, st.Candidates
 			n.Metered, n.Hits, n.Misses, n.Large = st.Metered, st.Hits, st.Misses, st.Large
 			n.Wired, n.Calls, n.Sent, n.Received, n.Edges = st.Wired, st.Calls, st.Sent, st.Received, st.Edges
+		}
+		if c, ok := op.Node.(*plan.CallProc); ok && search != nil {
+			if how := search(c); how != "" {
+				n.Args += " (" + how + ")"
+			}
 		}
 		for _, c := range op.Inputs {
 			n.Children = append(n.Children, tree(c))

@@ -325,6 +325,6 @@ func (r *fetchRun) Explain(q *plan.Query) (string, error) {
 			write(c, indent+"  ")
 		}
 	}
-	write(explain(x, nil), "")
+	write(explain(x, nil, nil), "")
 	return b.String(), nil
 }

@@ -46,7 +46,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	}
 	res.counters = rows.Counters()
 	if p.prefix == "PROFILE" {
-		res.plan = explain(p.exec, rows.Stats())
+		res.plan = explain(p.exec, rows.Stats(), nil)
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func (r *Result) leave(err error) {
 	if r.rows != nil {
 		r.counters = r.rows.Counters()
 		if r.p.prefix == "PROFILE" {
-			r.plan = explain(r.p.exec, r.rows.Stats())
+			r.plan = explain(r.p.exec, r.rows.Stats(), nil)
 		}
 		r.q.trace.executed(r.p.exec, r.rows)
 		r.rows.Close()
@@ -337,7 +337,7 @@ func (r *Result) Summary() Summary {
 		}
 	}
 	if r.rows != nil && r.p.prefix == "PROFILE" {
-		s.Plan = explain(r.p.exec, r.rows.Stats())
+		s.Plan = explain(r.p.exec, r.rows.Stats(), nil)
 	}
 	return s
 }

@@ -39,7 +39,7 @@ func (l *slowLog) add(s Slow, kind Kind, p *prepared) {
 	if len(s.Statement) > maxSlowText {
 		s.Statement = strings.ToValidUTF8(s.Statement[:maxSlowText], "")
 	} else if p != nil && p.exec != nil {
-		s.Plan = explain(p.exec, nil)
+		s.Plan = explain(p.exec, nil, nil)
 	}
 	at, _ := slices.BinarySearchFunc(l.entries, s, func(a, b Slow) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
 	l.entries = slices.Insert(l.entries, at, s)

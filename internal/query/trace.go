@@ -93,7 +93,7 @@ func (t *trace) executed(p *exec.Prepared, rows *exec.Rows) {
 		}
 		return s
 	}
-	t.operators = append(t.operators, tree(explain(p, rows.Stats())))
+	t.operators = append(t.operators, tree(explain(p, rows.Stats(), nil)))
 }
 
 // end ends the last stage and returns all stages.

@@ -205,7 +205,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		res.leave(nil)
 		return res, nil
 	case p.prefix == "EXPLAIN":
-		res.explain()
+		res.explain(req.Params)
 		res.leave(nil)
 		return res, nil
 	case p.writes() && t.schema.commands != nil && !p.calls:

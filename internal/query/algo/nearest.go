@@ -30,8 +30,8 @@ const (
 	nearestShared = 512
 	// valueBytes is what a coordinate takes that is read from a list.
 	valueBytes = 24
-	// mostAsked is how many hits other processes are asked for at most.
-	mostAsked = 1 << 16
+	// MostAsked is how many hits other processes are asked for at most.
+	MostAsked = 1 << 16
 	// nearestRows is how many vertices a goroutine compares at a time.
 	nearestRows = 1024
 )
@@ -89,7 +89,7 @@ func (n *Nearest) find(ctx context.Context, j *job) ([]shard.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.K <= mostAsked {
+	if n.K <= MostAsked {
 		var probe vector.Probe
 		var best shard.Top
 		if done, err := j.run.Nearest(ctx, n.request(&probe), &best); done || err != nil {

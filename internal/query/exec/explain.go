@@ -9,6 +9,7 @@ import (
 type Operator struct {
 	ID         int    // index in Rows.Stats
 	Name, Args string // as plan.Describe gives them
+	Node       plan.Node
 	Inputs     []*Operator
 	Estimate   float64     // of rows; negative if there is none
 	Subplans   []*Operator // run for each row, also within expressions
@@ -18,7 +19,7 @@ type Operator struct {
 func (p *Prepared) Explain() *Operator { return p.operator(p.program.Root) }
 
 func (p *Prepared) operator(s *runtime.Stage) *Operator {
-	o := &Operator{ID: s.ID}
+	o := &Operator{ID: s.ID, Node: s.Node}
 	o.Name, o.Args = plan.Describe(p.Query, s.Node)
 	o.Estimate = -1
 	if rows, ok := p.Query.Estimates[s.Node]; ok {

@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Filter keeps the rows for which all of Preds are true.
 type Filter struct {
@@ -142,9 +145,21 @@ func (n *Sort) describe(f *formatter) (name, args string) {
 		}
 	}
 	if n.Limit != nil {
-		return "Top", strings.Join(keys, ", ") + " " + f.slice(n.Skip, n.Limit)
+		args = strings.Join(keys, ", ") + " " + f.slice(n.Skip, n.Limit)
+		if n.ranksVectors() {
+			args += " (exact)"
+		}
+		return "Top", args
 	}
 	return "Sort", strings.Join(keys, ", ")
+}
+
+// ranksVectors reports whether the similarity of vectors orders the rows.
+func (n *Sort) ranksVectors() bool {
+	return slices.ContainsFunc(n.Keys, func(k SortKey) bool {
+		c, ok := k.Expr.(*Call)
+		return ok && strings.HasPrefix(c.Func, "vector.similarity.")
+	})
 }
 
 func (n *Sort) rows(_ *estimator, in float64) float64 {

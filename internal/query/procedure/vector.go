@@ -3,6 +3,7 @@ package procedure
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -69,7 +70,7 @@ func nearest(name string, c *exec.Call) (*algo.Nearest, error) {
 		return nil, fn.CallFailed("%s: Index query vector has %d dimensions, but indexed vectors have %d", name, has, want) // tools look for these words
 	}
 	n := &algo.Nearest{K: int(min(k.Int(), math.MaxInt32)), By: ix.Vector.Similarity, Vector: query}
-	if ix.Vector.HNSW {
+	if byGraph(ix, k) {
 		n.HNSW = &ix.Vector
 	}
 	var known, used bool
@@ -83,6 +84,27 @@ func nearest(name string, c *exec.Call) (*algo.Nearest, error) {
 		return nil, nil
 	}
 	return n, nil
+}
+
+// byGraph reports whether a search for k vectors may follow an HNSW graph; k is null if it is not known.
+func byGraph(ix *graph.Index, k graph.Value) bool {
+	return ix.Vector.HNSW && ix.Vector.Dimensions > 0 && ix.Type == "" && (k.Kind() != graph.Int || k.Int() <= algo.MostAsked)
+}
+
+// VectorSearch returns how a call searches a vector index: "hnsw" if it may follow a graph of near vectors, "exact" if it compares all. It
+// returns "" for other procedures and for an index that is not known. Arguments that differ from row to row are null.
+func VectorSearch(name string, args []graph.Value, indexes []graph.Index) string {
+	if !strings.HasPrefix(name, "db.index.vector.query") || args[0].Kind() != graph.String {
+		return ""
+	}
+	i := slices.IndexFunc(indexes, func(ix graph.Index) bool { return ix.Name == args[0].Str() && ix.Kind == graph.VectorIndex })
+	switch {
+	case i < 0:
+		return ""
+	case byGraph(&indexes[i], args[1]):
+		return "hnsw"
+	}
+	return "exact"
 }
 
 // vectorIndex finds the index that a call names.
