@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
-	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // hedger makes the calls that read of one shard. A call that takes longer than nearly all of its like do is made once
@@ -44,12 +43,12 @@ func (h *hedger) Invoke(ctx context.Context, method string, args, reply any, _ .
 }
 
 // start implements caller.
-func (h *hedger) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+func (h *hedger) start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error) {
 	like := &h.kinds[method][sizeClass(proto.Size(in))]
 	began := time.Now()
 	after := like.slow()
 	if after == 0 {
-		answered := h.first.start(ctx, method, in, out, wire)
+		answered := h.first.start(ctx, method, in, out, fan)
 		return func() error {
 			err := answered()
 			if err == nil {
@@ -63,19 +62,19 @@ func (h *hedger) start(ctx context.Context, method string, in, out proto.Message
 	second, endSecond := context.WithCancel(ctx)
 	var other proto.Message // the answer to the second call
 	answers := out.ProtoReflect().Type()
-	done := make(chan struct{})
+	done, again := make(chan struct{}), fan.alone()
 	timer := time.AfterFunc(after, func() {
 		defer close(done)
 		if !h.budget.spend() {
 			return
 		}
 		answer := answers.New().Interface()
-		if h.second.start(second, method, in, answer, wire)() == nil {
+		if h.second.start(second, method, in, answer, again)() == nil {
 			other = answer
 			endFirst()
 		}
 	})
-	answered := h.first.start(first, method, in, out, wire)
+	answered := h.first.start(first, method, in, out, fan)
 	return func() error {
 		defer endFirst()
 		defer endSecond()

@@ -61,9 +61,9 @@ func listUnaries() map[string]*unary {
 // caller carries the calls to one process.
 type caller interface {
 	grpc.ClientConnInterface
-	// start sends a call, which wire counts if it is not nil, and gives a function that waits for the answer and fills out. It must be called,
+	// start sends a call, one of those of fan if it is not nil, and gives a function that waits for the answer and fills out. It must be called,
 	// unless ctx is ended instead.
-	start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error)
+	start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error)
 }
 
 // line implements caller by streams that last.
@@ -117,7 +117,7 @@ func (l *line) Invoke(ctx context.Context, method string, args, reply any, _ ...
 }
 
 // start implements caller.
-func (l *line) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+func (l *line) start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error) {
 	u, err := unaries[method], ctx.Err()
 	switch {
 	case u == nil:
@@ -128,7 +128,13 @@ func (l *line) start(ctx context.Context, method string, in, out proto.Message, 
 	if err != nil {
 		return func() error { return err }
 	}
-	c := &underway{l: l, u: u, in: in, out: out, wire: wire, t: l.take(u.twice)}
+	if finish := fan.join(ctx, l, u, in, out); finish != nil {
+		return finish
+	}
+	c := &underway{l: l, u: u, in: in, out: out, t: l.take(u.twice)}
+	if fan != nil {
+		c.wire = fan.wire
+	}
 	c.used = c.t != nil
 	c.send(ctx)
 	return func() error { return c.finish(ctx) }
@@ -278,19 +284,23 @@ func (c *underway) receive(ctx context.Context) (answered bool, err error) {
 		t.whole = body
 	}
 	c.wire.Count(c.sent, received)
-	if t.got.failed {
-		st := &spb.Status{}
-		if err := proto.Unmarshal(body, st); err != nil {
-			return false, status.Error(codes.Internal, err.Error())
-		}
-		err = status.ErrorProto(st)
-	} else if err = proto.Unmarshal(body, c.out); err != nil {
-		return false, status.Error(codes.Internal, err.Error())
-	}
-	if cap(t.buf) > pieceBytes {
+	err, ok := parseAnswer(body, t.got.failed, c.out)
+	if ok && cap(t.buf) > pieceBytes {
 		t.buf = nil
 	}
-	return true, err
+	return ok, err
+}
+
+// parseAnswer fills out from the body of an answer, or returns the error that it is; ok is false if the body is damaged.
+func parseAnswer(body []byte, failed bool, out proto.Message) (err error, ok bool) {
+	var st spb.Status
+	if failed {
+		out = &st
+	}
+	if err := proto.Unmarshal(body, out); err != nil {
+		return status.Error(codes.Internal, err.Error()), false
+	}
+	return status.ErrorProto(&st), true
 }
 
 // ended returns the error of a stream that has ended, which may be because of the call's own context or the process's life.
@@ -371,15 +381,8 @@ func (l *lines) talk(_ any, stream grpc.ServerStream) error {
 			return err
 		}
 		out := piece{}
-		if answer, err = l.answer(stream.Context(), &first, call, answer[:0]); err != nil {
-			out.failed = true
-			st, ok := status.FromError(err)
-			if !ok {
-				st = status.FromContextError(err) // as a call of gRPC has it
-			}
-			if answer, err = proto.Marshal(st.Proto()); err != nil {
-				return err
-			}
+		if answer, out.failed, err = l.answer(stream.Context(), &first, call, answer[:0]); err != nil {
+			return err
 		}
 		if _, err := send(stream, &out, answer); err != nil {
 			return err
@@ -393,30 +396,48 @@ func (l *lines) talk(_ any, stream grpc.ServerStream) error {
 	}
 }
 
-// answer appends the answer to a call to dst.
-func (l *lines) answer(ctx context.Context, first *piece, call, dst []byte) ([]byte, error) {
+// answer appends the answer to a call to dst, a status if failed is set.
+func (l *lines) answer(ctx context.Context, first *piece, call, dst []byte) (body []byte, failed bool, err error) {
 	u := unaries[first.method]
 	if u == nil || l.servers[u.service] == nil {
-		return dst, status.Error(codes.Unimplemented, "this process does not take the call")
+		return appendStatus(dst, status.Error(codes.Unimplemented, "this process does not take the call"))
 	}
 	if first.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, first.timeout)
 		defer cancel()
 	}
-	out, err := u.desc.Handler(l.servers[u.service], ctx, func(m any) error {
+	return u.answer(ctx, l.servers[u.service], call, dst)
+}
+
+// answer appends what a server answers to a call to dst, a status if failed is set.
+func (u *unary) answer(ctx context.Context, server any, call, dst []byte) (body []byte, failed bool, err error) {
+	out, err := u.desc.Handler(server, ctx, func(m any) error {
 		in, ok := m.(proto.Message)
 		if !ok {
 			return status.Error(codes.Internal, "no message")
 		}
 		return proto.Unmarshal(call, in)
 	}, nil)
-	if err != nil {
-		return dst, err
-	}
 	m, ok := out.(proto.Message)
-	if !ok {
-		return dst, status.Error(codes.Internal, "no message")
+	if err == nil && !ok {
+		err = status.Error(codes.Internal, "no message")
 	}
-	return (proto.MarshalOptions{}).MarshalAppend(dst, m)
+	if err != nil {
+		return appendStatus(dst, err)
+	}
+	if body, err = (proto.MarshalOptions{}).MarshalAppend(dst, m); err != nil {
+		return appendStatus(dst, err)
+	}
+	return body, false, nil
+}
+
+// appendStatus appends the answer to a call that has failed.
+func appendStatus(dst []byte, failure error) (body []byte, failed bool, err error) {
+	st, ok := status.FromError(failure)
+	if !ok {
+		st = status.FromContextError(failure) // as a call of gRPC has it
+	}
+	body, err = (proto.MarshalOptions{}).MarshalAppend(dst, st.Proto())
+	return body, true, err
 }

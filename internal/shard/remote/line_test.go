@@ -18,10 +18,11 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// wired is a process at the end of a line. It answers a Step with what it leads from, a Large call by waiting for its
-// context, and LabelSets by an error.
+// wired is a process at the end of a line. It answers a Step with what it leads from, or an error if it pulls, a
+// Large call by waiting for its context, and LabelSets by an error.
 type wired struct {
 	pb.UnimplementedReadServiceServer
 	began, ended chan context.Context
@@ -32,7 +33,14 @@ type wired struct {
 
 func (w *wired) Step(ctx context.Context, r *pb.StepRequest) (*pb.StepResponse, error) {
 	w.calls.Add(1)
+	if r.GetPull() {
+		return nil, toStatus(unavailable(shard.SnapshotAhead, "not yet", nil))
+	}
 	return &pb.StepResponse{To: r.GetFrom()}, nil
+}
+
+func (w *wired) Batch(ctx context.Context, r *pb.BatchRequest) (*pb.BatchResponse, error) {
+	return answerBatch(ctx, w, r)
 }
 
 func (w *wired) Large(ctx context.Context, _ *pb.LargeRequest) (*pb.LargeResponse, error) {
@@ -96,7 +104,7 @@ func TestLineSizes(t *testing.T) {
 		from := bytes.Repeat([]byte{0xa7}, size)
 		var n graph.Wire
 		var a pb.StepResponse
-		require.NoError(t, l.start(t.Context(), pb.ReadService_Step_FullMethodName, &pb.StepRequest{From: from}, &a, &n)())
+		require.NoError(t, l.start(t.Context(), pb.ReadService_Step_FullMethodName, &pb.StepRequest{From: from}, &a, &fanout{wire: &n, sent: true})())
 		require.True(t, bytes.Equal(from, a.GetTo()))
 		require.EqualValues(t, 1, n.Requests.Load())
 		for _, bytes := range []int64{n.Sent.Load(), n.Received.Load()} {

@@ -35,7 +35,7 @@ func (p *placed) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, er
 	if p.stalled != nil && p.stalled() >= pulseWithin {
 		return nil, status.Error(codes.DeadlineExceeded, "the disk of the process has completed no write for "+pulseWithin.String())
 	}
-	return &pb.PlaceResponse{Shard: uint32(p.no)}, nil
+	return &pb.PlaceResponse{Shard: uint32(p.no), Batches: true}, nil
 }
 
 // Shape implements the call.

@@ -25,7 +25,7 @@ import (
 
 // replicated is a cluster of processes with three replicas of each shard, within this one.
 type replicated struct {
-	t         *testing.T
+	t         testing.TB
 	layout    shard.Layout
 	tuning    local.Tuning
 	addresses []string
@@ -38,11 +38,11 @@ type replicated struct {
 	processes []*remote.Process
 }
 
-func newReplicated(t *testing.T, processes, shards int) *replicated {
+func newReplicated(t testing.TB, processes, shards int) *replicated {
 	return newReplicatedTuned(t, processes, shards, local.Tuning{PlaceBlock: 16})
 }
 
-func newReplicatedTuned(t *testing.T, processes, shards int, tuning local.Tuning) *replicated {
+func newReplicatedTuned(t testing.TB, processes, shards int, tuning local.Tuning) *replicated {
 	c := &replicated{
 		t: t, tuning: tuning, layout: shard.Layout{Processes: processes, Shards: shards, Replicas: 3}, fs: make([]*vfs.MemFS, processes),
 		listeners: make([]*bufconn.Listener, processes), power: make([]*power, processes), servers: make([]*grpc.Server, processes), processes: make([]*remote.Process, processes),
@@ -169,7 +169,7 @@ func (c *replicated) leader(no int) int {
 // TestReplicas compares what a cluster with replicas answers to a store in this process.
 func TestReplicas(t *testing.T) {
 	const n = 2000
-	for _, size := range [][2]int{{3, 1}, {3, 3}, {5, 5}} {
+	for _, size := range [][2]int{{3, 1}, {3, 3}, {3, 16}, {5, 5}} {
 		t.Run(strconv.Itoa(size[0])+"/"+strconv.Itoa(size[1]), func(t *testing.T) {
 			whole, err := local.Open(memoryOptions(size[1]))
 			require.NoError(t, err)
@@ -188,6 +188,13 @@ func TestReplicas(t *testing.T) {
 				require.True(t, slices.Equal(one.numbers(&out[0]), many.numbers(&out[1])))
 			}
 			require.Equal(t, a.Counts().Edges, b.Counts().Edges)
+
+			// Each process is called once, however many shards it is asked for.
+			require.Eventually(t, func() bool { // late calls are made twice
+				var wire graph.Wire
+				b.(shard.Wired).Wire(&wire)
+				return b.LabelSets(context.Background(), many.ids, make([]graph.LabelSet, n)) == nil && wire.Requests.Load() <= int64(size[0])
+			}, time.Minute, time.Millisecond)
 		})
 	}
 }
@@ -206,7 +213,7 @@ type pairs struct {
 }
 
 // until runs f until it ends otherwise than with a lost transaction.
-func until(t *testing.T, f func() error) {
+func until(t testing.TB, f func() error) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {

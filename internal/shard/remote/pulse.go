@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -23,6 +24,8 @@ const (
 type pulse struct {
 	stop context.CancelFunc
 	done chan struct{} // closed when run has ended
+
+	batches atomic.Bool // the process answers batches
 
 	mu   sync.Mutex
 	life context.Context // ends when the process stops answering; its next answer begins another one
@@ -50,8 +53,11 @@ func (p *pulse) run(ctx context.Context, c pb.PlaceServiceClient) {
 	defer close(p.done)
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, pulseWithin)
-		_, err := c.Place(limited, &pb.PlaceRequest{})
+		a, err := c.Place(limited, &pb.PlaceRequest{})
 		cancel()
+		if err == nil {
+			p.batches.Store(a.GetBatches())
+		}
 		switch {
 		case ctx.Err() != nil:
 			return

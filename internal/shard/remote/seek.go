@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -45,9 +44,9 @@ func (s *seeker) note(process int64, err error) {
 func answered(err error) bool { return faultOf(status.Convert(err)) != nil }
 
 // start implements caller.
-func (s *seeker) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+func (s *seeker) start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error) {
 	process := s.at.Load()
-	finished := s.processes[process].start(ctx, method, in, out, wire)
+	finished := s.processes[process].start(ctx, method, in, out, fan)
 	return func() error {
 		err := finished()
 		s.note(process, err)
@@ -113,14 +112,14 @@ type kept struct {
 const downFor = time.Second
 
 // start implements caller.
-func (c *readCaller) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+func (c *readCaller) start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error) {
 	keepers, first := c.order()
 	process := func(i int) *kept { return c.s.kept[keepers[(first+i)%len(keepers)]] }
 	at, now := 0, time.Now().UnixNano()
 	for at < len(keepers)-1 && process(at).down.Load() > now {
 		at++
 	}
-	finished := process(at).start(ctx, method, in, out, wire)
+	finished := process(at).start(ctx, method, in, out, fan)
 	return func() error {
 		err := finished()
 		for next := range keepers {
@@ -134,7 +133,7 @@ func (c *readCaller) start(ctx context.Context, method string, in, out proto.Mes
 				continue
 			}
 			at = next
-			err = process(at).start(ctx, method, in, out, wire)()
+			err = process(at).start(ctx, method, in, out, fan)()
 		}
 		return err
 	}

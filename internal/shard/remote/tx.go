@@ -231,8 +231,9 @@ func askFirst[A any, P message[A]](
 			r.send(ctx)
 		}
 	}
+	fan := &fanout{ctx: limited, wire: tx.wire}
 	start := func(ctx context.Context, i int) (finish func() error) {
-		return places[i].conn.start(ctx, method, calls[i].in, P(&calls[i].out), tx.wire)
+		return places[i].conn.start(ctx, method, calls[i].in, P(&calls[i].out), fan)
 	}
 	for i := range calls {
 		if places[i].answer == nil {
@@ -240,6 +241,7 @@ func askFirst[A any, P message[A]](
 			calls[i].finish = start(limited, i)
 		}
 	}
+	fan.send()
 	var err error
 	if tx.asked.Swap(true) && !rides {
 		err = tx.Check(ctx) // which was asked before, so that its answer has come, as a rule

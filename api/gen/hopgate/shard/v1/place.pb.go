@@ -60,8 +60,10 @@ func (*PlaceRequest) Descriptor() ([]byte, []int) {
 }
 
 type PlaceResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// batches tells that the process answers ReadService.Batch.
+	Batches       bool `protobuf:"varint,2,opt,name=batches,proto3" json:"batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -101,6 +103,13 @@ func (x *PlaceResponse) GetShard() uint32 {
 		return x.Shard
 	}
 	return 0
+}
+
+func (x *PlaceResponse) GetBatches() bool {
+	if x != nil {
+		return x.Batches
+	}
+	return false
 }
 
 type ShapeRequest struct {
@@ -205,9 +214,10 @@ var File_hopgate_shard_v1_place_proto protoreflect.FileDescriptor
 const file_hopgate_shard_v1_place_proto_rawDesc = "" +
 	"\n" +
 	"\x1chopgate/shard/v1/place.proto\x12\x10hopgate.shard.v1\"\x0e\n" +
-	"\fPlaceRequest\"%\n" +
+	"\fPlaceRequest\"?\n" +
 	"\rPlaceResponse\x12\x14\n" +
-	"\x05shard\x18\x01 \x01(\rR\x05shard\":\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
+	"\abatches\x18\x02 \x01(\bR\abatches\":\n" +
 	"\fShapeRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\"%\n" +

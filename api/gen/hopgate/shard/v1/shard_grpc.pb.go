@@ -380,6 +380,7 @@ const (
 	ReadService_Large_FullMethodName          = "/hopgate.shard.v1.ReadService/Large"
 	ReadService_Compare_FullMethodName        = "/hopgate.shard.v1.ReadService/Compare"
 	ReadService_SearchText_FullMethodName     = "/hopgate.shard.v1.ReadService/SearchText"
+	ReadService_Batch_FullMethodName          = "/hopgate.shard.v1.ReadService/Batch"
 )
 
 // ReadServiceClient is the client API for ReadService service.
@@ -402,6 +403,8 @@ type ReadServiceClient interface {
 	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error)
 	// SearchText searches a full-text index. The leader has all of it.
 	SearchText(ctx context.Context, in *SearchTextRequest, opts ...grpc.CallOption) (*SearchTextResponse, error)
+	// Batch makes several calls of this service, each of which has an answer or an error of its own.
+	Batch(ctx context.Context, in *BatchRequest, opts ...grpc.CallOption) (*BatchResponse, error)
 }
 
 type readServiceClient struct {
@@ -542,6 +545,16 @@ func (c *readServiceClient) SearchText(ctx context.Context, in *SearchTextReques
 	return out, nil
 }
 
+func (c *readServiceClient) Batch(ctx context.Context, in *BatchRequest, opts ...grpc.CallOption) (*BatchResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchResponse)
+	err := c.cc.Invoke(ctx, ReadService_Batch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReadServiceServer is the server API for ReadService service.
 // All implementations must embed UnimplementedReadServiceServer
 // for forward compatibility.
@@ -562,6 +575,8 @@ type ReadServiceServer interface {
 	Compare(context.Context, *CompareRequest) (*CompareResponse, error)
 	// SearchText searches a full-text index. The leader has all of it.
 	SearchText(context.Context, *SearchTextRequest) (*SearchTextResponse, error)
+	// Batch makes several calls of this service, each of which has an answer or an error of its own.
+	Batch(context.Context, *BatchRequest) (*BatchResponse, error)
 	mustEmbedUnimplementedReadServiceServer()
 }
 
@@ -610,6 +625,9 @@ func (UnimplementedReadServiceServer) Compare(context.Context, *CompareRequest) 
 }
 func (UnimplementedReadServiceServer) SearchText(context.Context, *SearchTextRequest) (*SearchTextResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SearchText not implemented")
+}
+func (UnimplementedReadServiceServer) Batch(context.Context, *BatchRequest) (*BatchResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Batch not implemented")
 }
 func (UnimplementedReadServiceServer) mustEmbedUnimplementedReadServiceServer() {}
 func (UnimplementedReadServiceServer) testEmbeddedByValue()                     {}
@@ -866,6 +884,24 @@ func _ReadService_SearchText_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ReadService_Batch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReadServiceServer).Batch(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReadService_Batch_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReadServiceServer).Batch(ctx, req.(*BatchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ReadService_ServiceDesc is the grpc.ServiceDesc for ReadService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -924,6 +960,10 @@ var ReadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SearchText",
 			Handler:    _ReadService_SearchText_Handler,
+		},
+		{
+			MethodName: "Batch",
+			Handler:    _ReadService_Batch_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
