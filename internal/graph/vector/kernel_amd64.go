@@ -15,7 +15,7 @@ var best = detect()
 
 func detect() level {
 	switch {
-	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX2:
+	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX2:
 		return avx512
 	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
 		return avx2

@@ -14,5 +14,6 @@ func TestLevels(t *testing.T) {
 	for best = portable; best <= all; best++ {
 		t.Run(Kernel(), TestKernelsAgree)
 		t.Run(Kernel()+"/near", TestNear)
+		t.Run(Kernel()+"/codes", TestDotCodes)
 	}
 }

@@ -11,4 +11,6 @@ func squareDistance(x []float32, q []float64) float64 { return squareDistancePor
 
 func dots(q []float32, x *Four, out *[4]float32) { dotsPortable(q, x, out) }
 
+func dotCodes(q []int8, x *FourCodes, out *[4]int32) { dotCodesPortable(q, x, out) }
+
 func squareDistances(q []float32, x *Four, out *[4]float32) { squareDistancesPortable(q, x, out) }
