@@ -30,6 +30,8 @@ const (
 type Options struct {
 	Similarity graph.Similarity
 	Dimensions int
+	// Quantized makes the graph keep and compare codes of 8 bits a coordinate; see vector.Quantize.
+	Quantized bool
 	// M is how many links a row gets at each level; at the lowest one it keeps twice as many.
 	M int
 	// EfConstruction is how many rows an insertion chooses its links from.
@@ -51,6 +53,7 @@ type Graph struct {
 	entry  atomic.Uint64 // 1 + its level above, its row below; 0 in an empty graph
 	raise  sync.Mutex    // guards a change of entry
 	locks  [stripes]sync.Mutex
+	codes  []int8 // scratch memory of the goroutine that appends
 }
 
 // chunk is what the graph knows of ChunkRows rows, one after the other.
@@ -58,7 +61,9 @@ type chunk struct {
 	links   []uint32 // 2·M a row at the lowest level, ended by none
 	coords  []float32
 	lengths []float64
-	inverse []float32 // 1 / length
+	codes   []int8    // instead of coords and lengths in a quantized graph
+	squares []float32 // with codes; see point
+	factors []float32 // see point
 	ids     []uint32
 	upper   []uint32 // the place of the row's links at the levels above, or none
 }
@@ -77,10 +82,27 @@ func New(o Options) *Graph {
 func Bytes(o *Options, rows int) int {
 	m := max(o.M, 2)
 	chunks := (rows + ChunkRows - 1) / ChunkRows
-	return chunks*chunkBytes(m, vector.Stride(o.Dimensions)) + (rows*m/(m-1)/upperRun+1)*upperRun*4
+	return chunks*chunkBytes(o, m) + (rows*m/(m-1)/upperRun+1)*upperRun*4
 }
 
-func chunkBytes(m, stride int) int { return ChunkRows * (4*2*m + 4*stride + 8 + 4 + 4 + 4) }
+func chunkBytes(o *Options, m int) int {
+	of := vectorBytes(o) + 8
+	if o.Quantized {
+		of = vectorBytes(o) + 4
+	}
+	return ChunkRows * (4*2*m + of + 4 + 4 + 4)
+}
+
+// vectorBytes is what the coordinates of a row take.
+func vectorBytes(o *Options) int {
+	if o.Quantized {
+		return vector.Stride(o.Dimensions)
+	}
+	return 4 * vector.Stride(o.Dimensions)
+}
+
+// VectorBytes returns how many bytes a comparison with a row reads of it.
+func (g *Graph) VectorBytes() int { return vectorBytes(&g.o) }
 
 // Fits reports whether a vector of this length can be in a graph.
 func Fits(by graph.Similarity, length float64) bool {
@@ -93,15 +115,21 @@ func (g *Graph) Rows() int { return int(g.rows.Load()) }
 // ID returns the id that a row was appended with.
 func (g *Graph) ID(row uint32) uint32 { return g.at(row).ids[row%ChunkRows] }
 
-// Score returns the similarity of a probe and a row, exactly; see vector.Probe.Packed.
+// Score returns the similarity of a probe and a row of a graph that is not quantized, exactly; see vector.Probe.Packed.
 func (g *Graph) Score(probe *vector.Probe, row uint32) (score float64, ok bool) {
 	c, i := g.at(row), int(row%ChunkRows)
 	return probe.Packed(c.coords[i*g.stride:(i+1)*g.stride], c.lengths[i])
 }
 
-// Holds reports whether a row has a packed vector.
+// Holds reports whether a row has a packed vector, or in a quantized graph one that no search tells from it. Only the goroutine that appends
+// may ask.
 func (g *Graph) Holds(row uint32, x []float32) bool {
 	c, i := g.at(row), int(row%ChunkRows)
+	if g.o.Quantized {
+		p := g.quantize(g.codes[:0], x)
+		g.codes = p.codes
+		return c.factors[i] == p.factor && slices.Equal(c.codes[i*g.stride:(i+1)*g.stride], p.codes)
+	}
 	return slices.Equal(c.coords[i*g.stride:(i+1)*g.stride], x)
 }
 
@@ -125,29 +153,72 @@ func (g *Graph) Append(id uint32, x []float32, length float64) (row uint32, ok b
 	if !ok {
 		return 0, false
 	}
-	copy(c.coords[i*g.stride:(i+1)*g.stride], x)
-	c.lengths[i], c.inverse[i], c.ids[i], c.upper[i] = length, float32(1/length), id, place
+	if g.o.Quantized {
+		p := g.quantize(g.codes[:0], x)
+		g.codes = p.codes
+		copy(c.codes[i*g.stride:(i+1)*g.stride], p.codes)
+		c.factors[i], c.squares[i] = p.factor, p.square
+	} else {
+		copy(c.coords[i*g.stride:(i+1)*g.stride], x)
+		c.factors[i], c.lengths[i] = float32(1/length), length
+	}
+	c.ids[i], c.upper[i] = id, place
 	fill(c.links[i*2*g.o.M : (i+1)*2*g.o.M])
 	g.rows.Store(row + 1)
 	return row, true
 }
 
+// point is a vector as the graph compares it: by its coordinates and the inverse of its length, or by its codes.
+//
+// Codes times factor are the vector; for the cosine, the vector of the length √½ in its direction, so that the square of a distance is
+// 1 - cos α. The square is that of its length, so that a distance takes one dot product of codes.
+type point struct {
+	coords []float32
+	codes  []int8
+	factor float32
+	square float32
+}
+
+// point returns the vector of a row.
+func (g *Graph) point(row uint32) point {
+	c, i := g.at(row), int(row%ChunkRows)
+	if g.o.Quantized {
+		return point{codes: c.codes[i*g.stride : (i+1)*g.stride], factor: c.factors[i], square: c.squares[i]}
+	}
+	return point{coords: c.coords[i*g.stride : (i+1)*g.stride], factor: c.factors[i]}
+}
+
+// quantize appends the codes of a packed vector to dst.
+func (g *Graph) quantize(dst []int8, x []float32) point {
+	codes, scale, squares := vector.Quantize(dst, x)
+	factor, square := float64(scale), float64(scale)*float64(scale)*float64(squares)
+	if g.o.Similarity == graph.Cosine {
+		factor, square = math.Sqrt(0.5/float64(squares)), 0.5
+	}
+	return point{codes: codes, factor: float32(factor), square: float32(square)}
+}
+
 func (g *Graph) newChunk() (c chunk, ok bool) {
-	mem, ok := g.o.Alloc(chunkBytes(g.o.M, g.stride))
+	mem, ok := g.o.Alloc(chunkBytes(&g.o, g.o.M))
 	if !ok {
 		return c, false
 	}
 	c.links, mem = carve[uint32](mem, ChunkRows*2*g.o.M)
-	c.coords, mem = carve[float32](mem, ChunkRows*g.stride)
-	c.lengths, mem = carve[float64](mem, ChunkRows)
-	c.inverse, mem = carve[float32](mem, ChunkRows)
+	if g.o.Quantized {
+		c.codes, mem = carve[int8](mem, ChunkRows*g.stride)
+		c.squares, mem = carve[float32](mem, ChunkRows)
+	} else {
+		c.coords, mem = carve[float32](mem, ChunkRows*g.stride)
+		c.lengths, mem = carve[float64](mem, ChunkRows)
+	}
+	c.factors, mem = carve[float32](mem, ChunkRows)
 	c.ids, mem = carve[uint32](mem, ChunkRows)
 	c.upper, _ = carve[uint32](mem, ChunkRows)
 	return c, true
 }
 
 // carve cuts n elements off the front of b.
-func carve[T uint32 | float32 | float64](b []byte, n int) ([]T, []byte) {
+func carve[T int8 | uint32 | float32 | float64](b []byte, n int) ([]T, []byte) {
 	s := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 	return s, b[n*int(unsafe.Sizeof(s[0])):]
 }
@@ -216,8 +287,7 @@ func (g *Graph) Link(row uint32, s *Searcher) {
 	}
 	start, highest, ok := g.top()
 	if ok {
-		c, i := g.at(row), int(row%ChunkRows)
-		s.begin(g, c.coords[i*g.stride:(i+1)*g.stride], c.inverse[i])
+		s.begin(g, g.point(row))
 		s.descend(start, highest, level)
 		chosen := [mostLevels + 1][]uint32{}
 		s.kept = s.kept[:0]
@@ -262,8 +332,8 @@ func (g *Graph) linkBack(of, row uint32, level int, s *Searcher) {
 		s.batch = append(s.batch, other)
 	}
 	s.batch = append(s.batch, row)
-	c, i := g.at(of), int(of%ChunkRows)
-	s.shrunk = s.measure(s.shrunk[:0], c.coords[i*g.stride:(i+1)*g.stride], c.inverse[i], s.batch)
+	x := g.point(of)
+	s.shrunk = s.measure(s.shrunk[:0], &x, s.batch)
 	sortFor(of, s.shrunk)
 	s.batch = s.choose(s.batch[:0], s.shrunk, len(list))
 	for i := range list {

@@ -63,8 +63,9 @@ func exact(p *vector.Probe, xs [][]float32, k int) []uint32 {
 	return rows
 }
 
-// recall is the part of the 10 nearest rows that searches find, over some queries near the vectors.
-func recall(t testing.TB, g *hnsw.Graph, by graph.Similarity, xs [][]float32, dimensions, ef int) float64 {
+// recall is the part of the 10 nearest rows that searches find, over some queries near the vectors: the 10 nearest that a search returns, or in a
+// quantized graph the 10 most similar of the first 40.
+func recall(t testing.TB, g *hnsw.Graph, by graph.Similarity, xs [][]float32, dimensions, ef int, quantized bool) float64 {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var s hnsw.Searcher
 	found, wanted := 0, 0
@@ -77,6 +78,15 @@ func recall(t testing.TB, g *hnsw.Graph, by graph.Similarity, xs [][]float32, di
 		near, ok := s.Search(g, p, ef)
 		require.True(t, ok)
 		require.True(t, slices.IsSortedFunc(near, func(a, b hnsw.Near) int { return cmp.Compare(a.Distance, b.Distance) }))
+		if quantized {
+			near = slices.Clone(near[:min(40, len(near))])
+			for i := range near {
+				x := xs[near[i].Row]
+				score, _ := p.Packed(x, vector.Length(x))
+				near[i].Distance = float32(1 - score)
+			}
+			slices.SortFunc(near, func(a, b hnsw.Near) int { return cmp.Compare(a.Distance, b.Distance) })
+		}
 		var got []uint32
 		for _, n := range near[:min(10, len(near))] {
 			got = append(got, n.Row)
@@ -111,7 +121,7 @@ func TestRecall(t *testing.T) {
 	for _, by := range []graph.Similarity{graph.Cosine, graph.Euclidean} {
 		for _, m := range []int{4, 16} {
 			g := build(t, hnsw.Options{Similarity: by, Dimensions: dimensions, M: m, EfConstruction: 100, Alloc: onHeap}, xs)
-			got := recall(t, g, by, xs, dimensions, 100)
+			got := recall(t, g, by, xs, dimensions, 100, false)
 			require.GreaterOrEqual(t, got, 0.95, "%s, m %d", by, m)
 			p := probeOf(t, by, xs[7][:dimensions])
 			var s hnsw.Searcher
@@ -130,6 +140,54 @@ func TestRecall(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestQuantized finds at least 95 of 100 nearest vectors by their codes, in a graph of a quarter of the bytes a vector, which takes vectors of
+// any lengths and tells those apart whose codes differ.
+func TestQuantized(t *testing.T) {
+	const dimensions = 96
+	for _, by := range []graph.Similarity{graph.Cosine, graph.Euclidean} {
+		for _, length := range []float32{1, 1e-13, 1e12} {
+			xs := clustered(rand.New(rand.NewPCG(1, 2)), 1500, dimensions, 25)
+			for _, x := range xs {
+				for i := range x {
+					x[i] *= length
+				}
+			}
+			o := hnsw.Options{Similarity: by, Dimensions: dimensions, M: 16, EfConstruction: 100, Alloc: onHeap}
+			whole := hnsw.New(o)
+			o.Quantized = true
+			g := build(t, o, xs)
+			require.Equal(t, dimensions, g.VectorBytes())
+			require.Equal(t, 4*dimensions, whole.VectorBytes())
+			if length == 1 {
+				require.GreaterOrEqual(t, recall(t, g, by, xs, dimensions, 100, true), 0.95, by)
+			}
+			var s hnsw.Searcher
+			found := 0
+			for row, x := range xs[:50] {
+				near, ok := s.Search(g, probeOf(t, by, x[:dimensions]), 20)
+				require.True(t, ok)
+				if near[0].Row == uint32(row) {
+					found++
+				}
+				require.True(t, g.Holds(uint32(row), x))
+				require.False(t, g.Holds(uint32(row), xs[row+1]))
+			}
+			require.GreaterOrEqual(t, found, 49, "%s, %g", by, length)
+		}
+	}
+}
+
+// TestQuantizedZero compares zeros by their distance, which has no direction.
+func TestQuantizedZero(t *testing.T) {
+	xs := clustered(rand.New(rand.NewPCG(1, 2)), 50, 3, 2)
+	clear(xs[9])
+	g := build(t, hnsw.Options{Similarity: graph.Euclidean, Dimensions: 3, M: 8, EfConstruction: 20, Quantized: true, Alloc: onHeap}, xs)
+	var s hnsw.Searcher
+	near, ok := s.Search(g, probeOf(t, graph.Euclidean, []float32{0, 0, 0}), 5)
+	require.True(t, ok)
+	require.Equal(t, hnsw.Near{Row: 9}, near[0])
 }
 
 // TestSameGraph builds the same graph of the same rows.
@@ -154,11 +212,13 @@ func TestTwins(t *testing.T) {
 	for i := range xs {
 		xs[i] = x
 	}
-	g := build(t, hnsw.Options{Dimensions: 5, M: 8, EfConstruction: 50, Alloc: onHeap}, xs)
-	var s hnsw.Searcher
-	near, ok := s.Search(g, probeOf(t, graph.Cosine, x[:5]), 60)
-	require.True(t, ok)
-	require.Len(t, near, 60)
+	for _, quantized := range []bool{false, true} {
+		g := build(t, hnsw.Options{Dimensions: 5, M: 8, EfConstruction: 50, Quantized: quantized, Alloc: onHeap}, xs)
+		var s hnsw.Searcher
+		near, ok := s.Search(g, probeOf(t, graph.Cosine, x[:5]), 60)
+		require.True(t, ok)
+		require.Len(t, near, 60)
+	}
 }
 
 // TestConcurrent links rows on several goroutines while others search, and has lost none of them at the end.
@@ -201,15 +261,21 @@ func TestConcurrent(t *testing.T) {
 	linked.Store(true)
 	searchers.Wait()
 	require.Equal(t, len(xs), g.Rows())
-	require.GreaterOrEqual(t, recall(t, g, graph.Cosine, xs, dimensions, 100), 0.95)
+	require.GreaterOrEqual(t, recall(t, g, graph.Cosine, xs, dimensions, 100, false), 0.95)
 }
 
-// TestNoMemory leaves a graph as it was when there is no memory, and estimates what it takes.
 func TestNoMemory(t *testing.T) {
+	for _, quantized := range []bool{false, true} {
+		noMemory(t, quantized)
+	}
+}
+
+// noMemory leaves a graph as it was when there is no memory, and estimates what it takes.
+func noMemory(t *testing.T, quantized bool) {
 	xs := clustered(rand.New(rand.NewPCG(3, 4)), 2500, 8, 10)
 	taken := 0
 	limit := 1 << 30
-	o := hnsw.Options{Dimensions: 8, M: 8, EfConstruction: 20, Alloc: func(n int) ([]byte, bool) {
+	o := hnsw.Options{Dimensions: 8, M: 8, EfConstruction: 20, Quantized: quantized, Alloc: func(n int) ([]byte, bool) {
 		if taken+n > limit {
 			return nil, false
 		}
@@ -256,19 +322,23 @@ func TestFits(t *testing.T) {
 func BenchmarkSearch(b *testing.B) {
 	const dimensions = 128
 	xs := clustered(rand.New(rand.NewPCG(1, 2)), 20000, dimensions, 200)
-	g := build(b, hnsw.Options{Dimensions: dimensions, M: 16, EfConstruction: 100, Alloc: onHeap}, xs)
-	for _, ef := range []int{50, 100, 200} {
-		b.Run(fmt.Sprintf("ef%d", ef), func(b *testing.B) {
-			var s hnsw.Searcher
-			var p vector.Probe
-			compared := 0
-			for i := 0; b.Loop(); i++ {
-				p.SetCoordinates(graph.Cosine, xs[i%len(xs)][:dimensions])
-				s.Search(g, &p, ef)
-				compared += s.Compared
-			}
-			b.ReportMetric(recall(b, g, graph.Cosine, xs, dimensions, ef), "recall")
-			b.ReportMetric(float64(compared)/float64(b.N), "compared")
-		})
+	for _, quantized := range []bool{false, true} {
+		o := hnsw.Options{Dimensions: dimensions, M: 16, EfConstruction: 100, Alloc: onHeap, Quantized: quantized}
+		g := build(b, o, xs)
+		for _, ef := range []int{50, 100, 200} {
+			b.Run(fmt.Sprintf("quantized=%t/ef%d", quantized, ef), func(b *testing.B) {
+				var s hnsw.Searcher
+				var p vector.Probe
+				compared := 0
+				for i := 0; b.Loop(); i++ {
+					p.SetCoordinates(graph.Cosine, xs[i%len(xs)][:dimensions])
+					s.Search(g, &p, ef)
+					compared += s.Compared
+				}
+				b.ReportMetric(recall(b, g, graph.Cosine, xs, dimensions, ef, quantized), "recall")
+				b.ReportMetric(float64(compared)/float64(b.N), "compared")
+				b.ReportMetric(float64(hnsw.Bytes(&o, len(xs)))/float64(len(xs)), "B/vector")
+			})
+		}
 	}
 }

@@ -30,12 +30,11 @@ func sortFor(row uint32, near []Near) {
 // Searcher is the memory of a search or an insertion, for one goroutine at a time.
 type Searcher struct {
 	g       *Graph
-	x       []float32 // what it looks for, packed
-	inverse float32   // of its length
-	visited []uint64  // a bit for each row
-	marked  []uint32  // rows whose bits are set
-	queue   []Near    // a heap, the nearest first: rows whose lists have not been read
-	best    []Near    // a heap, the farthest first: the nearest rows so far
+	x       point    // what it looks for
+	visited []uint64 // a bit for each row
+	marked  []uint32 // rows whose bits are set
+	queue   []Near   // a heap, the nearest first: rows whose lists have not been read
+	best    []Near   // a heap, the farthest first: the nearest rows so far
 	batch   []uint32
 	fresh   []Near
 	kept    []uint32
@@ -44,9 +43,10 @@ type Searcher struct {
 	Compared int
 
 	query []float32
+	codes []int8
 }
 
-// Search returns about the ef rows nearest to a probe, the nearest first. It is not exact. ok is false if the probe is too long or too short
+// Search returns about the ef rows nearest to a probe, the nearest first; by their codes, in a quantized graph. It is not exact. ok is false if the probe is too long or too short
 // for the arithmetic of the graph. The rows are valid until the next search.
 func (s *Searcher) Search(g *Graph, probe *vector.Probe, ef int) (rows []Near, ok bool) {
 	s.query = append(s.query[:0], probe.Coordinates()...)
@@ -62,15 +62,20 @@ func (s *Searcher) Search(g *Graph, probe *vector.Probe, ef int) (rows []Near, o
 	if !ok {
 		return nil, true
 	}
-	s.begin(g, s.query, float32(1/length))
+	x := point{coords: s.query, factor: float32(1 / length)}
+	if g.o.Quantized {
+		x = g.quantize(s.codes[:0], s.query)
+		s.codes = x.codes
+	}
+	s.begin(g, x)
 	s.descend(start, highest, 0)
 	s.search(0, ef)
 	slices.SortFunc(s.best, nearer)
 	return s.best, true
 }
 
-func (s *Searcher) begin(g *Graph, x []float32, inverse float32) {
-	s.g, s.x, s.inverse = g, x, inverse
+func (s *Searcher) begin(g *Graph, x point) {
+	s.g, s.x = g, x
 	if words := (g.Rows() + 63) / 64; len(s.visited) < words {
 		s.visited = append(s.visited, make([]uint64, words-len(s.visited)+words/8)...)
 	}
@@ -100,7 +105,7 @@ func (s *Searcher) forget() {
 // descend makes best the nearest row that a walk from a row at a level finds in the levels above another one.
 func (s *Searcher) descend(start uint32, from, to int) {
 	s.batch = append(s.batch[:0], start)
-	s.best = s.measure(s.best[:0], s.x, s.inverse, s.batch)
+	s.best = s.measure(s.best[:0], &s.x, s.batch)
 	for l := from; l > to; l-- {
 		for moved := true; moved; {
 			moved = false
@@ -112,7 +117,7 @@ func (s *Searcher) descend(start uint32, from, to int) {
 				}
 				s.batch = append(s.batch, other)
 			}
-			s.fresh = s.measure(s.fresh[:0], s.x, s.inverse, s.batch)
+			s.fresh = s.measure(s.fresh[:0], &s.x, s.batch)
 			for _, n := range s.fresh {
 				if n.Distance < s.best[0].Distance {
 					s.best[0], moved = n, true
@@ -147,7 +152,7 @@ func (s *Searcher) search(level, ef int) {
 				s.batch = append(s.batch, other)
 			}
 		}
-		s.fresh = s.measure(s.fresh[:0], s.x, s.inverse, s.batch)
+		s.fresh = s.measure(s.fresh[:0], &s.x, s.batch)
 		for _, n := range s.fresh {
 			if len(s.best) < ef {
 				s.pushQueue(n)
@@ -162,25 +167,38 @@ func (s *Searcher) search(level, ef int) {
 }
 
 // measure appends the distances of rows from a vector.
-func (s *Searcher) measure(dst []Near, x []float32, inverse float32, rows []uint32) []Near {
+func (s *Searcher) measure(dst []Near, x *point, rows []uint32) []Near {
 	g := s.g
 	s.Compared += len(rows)
 	chunks := *g.chunks.Load()
 	for len(rows) > 0 {
 		n := min(len(rows), 4)
 		var four vector.Four
-		var scale, out [4]float32
+		var codes vector.FourCodes
+		var factor, square, out [4]float32
 		for k := range four {
 			row := rows[min(k, n-1)]
 			c, i := &chunks[row/ChunkRows], int(row%ChunkRows)
-			four[k], scale[k] = &c.coords[i*g.stride], c.inverse[i]
+			factor[k] = c.factors[i]
+			if g.o.Quantized {
+				codes[k], square[k] = &c.codes[i*g.stride], c.squares[i]
+			} else {
+				four[k] = &c.coords[i*g.stride]
+			}
 		}
-		if g.o.Similarity == graph.Euclidean {
-			vector.SquareDistances(x, &four, &out)
-		} else {
-			vector.Dots(x, &four, &out)
+		switch {
+		case g.o.Quantized:
+			var dots [4]int32
+			vector.DotCodes(x.codes, &codes, &dots)
 			for k := range out {
-				out[k] = 1 - out[k]*inverse*scale[k]
+				out[k] = x.square + square[k] - 2*(x.factor*float32(dots[k]))*factor[k]
+			}
+		case g.o.Similarity == graph.Euclidean:
+			vector.SquareDistances(x.coords, &four, &out)
+		default:
+			vector.Dots(x.coords, &four, &out)
+			for k := range out {
+				out[k] = 1 - out[k]*x.factor*factor[k]
 			}
 		}
 		for k, row := range rows[:n] {
@@ -207,10 +225,10 @@ func (s *Searcher) choose(dst []uint32, from []Near, m int) []uint32 {
 }
 
 func (s *Searcher) apart(n Near, chosen []uint32) bool {
-	c, i := s.g.at(n.Row), int(n.Row%ChunkRows)
+	x := s.g.point(n.Row)
 	for len(chosen) > 0 {
 		k := min(len(chosen), 4)
-		s.fresh = s.measure(s.fresh[:0], c.coords[i*s.g.stride:(i+1)*s.g.stride], c.inverse[i], chosen[:k])
+		s.fresh = s.measure(s.fresh[:0], &x, chosen[:k])
 		for _, o := range s.fresh {
 			if o.Distance < n.Distance {
 				return false
@@ -290,5 +308,5 @@ func (s *Searcher) sinkBest() {
 
 // Size is about the memory of the searcher in bytes.
 func (s *Searcher) Size() int {
-	return 8*cap(s.visited) + 4*(cap(s.marked)+cap(s.query)+cap(s.batch)+cap(s.kept)) + 8*(cap(s.queue)+cap(s.best)+cap(s.fresh)+cap(s.shrunk))
+	return 8*cap(s.visited) + cap(s.codes) + 4*(cap(s.marked)+cap(s.query)+cap(s.batch)+cap(s.kept)) + 8*(cap(s.queue)+cap(s.best)+cap(s.fresh)+cap(s.shrunk))
 }
