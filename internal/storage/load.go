@@ -107,6 +107,12 @@ func (r *records) sort() {
 	}
 }
 
+// search returns the number of the first sorted record whose key is not less than key.
+func (r *records) search(key []byte) int {
+	n, _ := slices.BinarySearchFunc(r.refs, key, func(ref recordRef, key []byte) int { return bytes.Compare(r.keyOf(ref), key) })
+	return n
+}
+
 // BulkColumn is a property of new vertices or edges, one encoded value a row; an empty one is null.
 type BulkColumn struct {
 	Prop  graph.PropID
@@ -459,7 +465,7 @@ func (b *Bulk) Spill() error {
 		return err
 	}
 	clear(b.w.packed)
-	err := b.each(func(k, v []byte) error {
+	err := b.each(nil, nil, func(k, v []byte) error {
 		b.w.over.put(k, v, false)
 		return nil
 	})
@@ -491,14 +497,21 @@ func (b *Bulk) finish() error {
 	return nil
 }
 
-// each calls f with all records in the order of their keys.
-func (b *Bulk) each(f func(key, value []byte) error) error {
-	var at [len(b.records)]int
+// each calls f with the records in the order of their keys: those from a key on, and below another; nil keys do not bound.
+func (b *Bulk) each(from, below []byte, f func(key, value []byte) error) error {
+	var at, end [len(b.records)]int
+	for i := range b.records {
+		r := &b.records[i]
+		at[i], end[i] = r.search(from), len(r.refs)
+		if below != nil {
+			end[i] = r.search(below)
+		}
+	}
 	for {
 		best := -1
 		for i := range b.records {
 			r := &b.records[i]
-			if at[i] < len(r.refs) && (best < 0 || bytes.Compare(r.keyOf(r.refs[at[i]]), b.records[best].keyOf(b.records[best].refs[at[best]])) < 0) {
+			if at[i] < end[i] && (best < 0 || bytes.Compare(r.keyOf(r.refs[at[i]]), b.records[best].keyOf(b.records[best].refs[at[best]])) < 0) {
 				best = i
 			}
 		}

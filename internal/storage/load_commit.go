@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -63,7 +66,7 @@ func (w *Writer) commitBulk() error {
 		return nil
 	}
 	w.bulk = nil
-	return b.each(func(k, v []byte) error { return w.batch.Set(k, v, nil) })
+	return b.each(nil, nil, func(k, v []byte) error { return w.batch.Set(k, v, nil) })
 }
 
 // ingest puts all changes in as sorted tables, which are durable when it returns.
@@ -85,7 +88,8 @@ func removeIfThere(files vfs.FS, path string) error {
 	return nil
 }
 
-// writeTables writes tables of the writer's changes, its batch, which has the counters alone, and the bulk.
+// writeTables writes tables of the writer's changes, its batch, which has the counters alone, and the bulk. Large classes, and
+// what lies between them, are written at the same time.
 func (w *Writer) writeTables() (paths []string, err error) {
 	o := w.over
 	r := w.batch.Reader()
@@ -103,20 +107,57 @@ func (w *Writer) writeTables() (paths []string, err error) {
 		o.put(key, value, kind == pebble.InternalKeyKindDelete)
 	}
 	var sizes classes
-	n := uint32(0)
 	if len(o.nodes) > 0 {
-		n = o.next(0)
-	}
-	for i := n; i != 0; i = o.next(i) {
-		sizes.add(o.nodes[i].key, len(o.nodes[i].key)+len(o.nodes[i].value))
+		for i := o.next(0); i != 0; i = o.next(i) {
+			sizes.add(o.nodes[i].key, len(o.nodes[i].key)+len(o.nodes[i].value))
+		}
 	}
 	if w.bulk != nil {
 		w.bulk.classes(&sizes)
 	}
-	t := tables{s: w.shard, classes: &sizes}
-	// until puts changes up to a key, which, if it is not nil, is put by the bulk: one that was spilled may have written the
+	bounds := sizes.bounds(w.shard.opts.Tuning.TableBytes)
+	parts := make([]tables, len(bounds)+1)
+	errs := make([]error, len(parts))
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
+			var from, below []byte
+			if i > 0 {
+				from = bounds[i-1]
+			}
+			if i < len(bounds) {
+				below = bounds[i]
+			}
+			t := &parts[i]
+			*t = tables{s: w.shard, classes: &sizes, part: i}
+			errs[i] = t.finish(w.writePart(t, from, below))
+		}
+	}
+	var others sync.WaitGroup
+	for range min(len(parts), runtime.GOMAXPROCS(0)) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+	for i := range parts {
+		paths = append(paths, parts[i].paths...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, w.shard.removeTables(paths))
+	}
+	return paths, nil
+}
+
+// writePart writes the changes whose keys lie from a key on and below another; nil keys do not bound.
+func (w *Writer) writePart(t *tables, from, below []byte) error {
+	o := w.over
+	n := uint32(0)
+	if len(o.nodes) > 0 {
+		n = o.next(o.before(from))
+	}
+	// until puts changes up to a key, which, if bulk is set, is put by the bulk: one that was spilled may have written the
 	// same record before.
-	until := func(key []byte) error {
+	until := func(key []byte, bulk bool) error {
 		for ; n != 0; n = o.next(n) {
 			node, c := &o.nodes[n], -1
 			if key != nil {
@@ -124,7 +165,7 @@ func (w *Writer) writeTables() (paths []string, err error) {
 			}
 			var err error
 			switch {
-			case c > 0:
+			case c > 0 || c == 0 && !bulk:
 				return nil
 			case c == 0:
 			case node.deleted:
@@ -139,17 +180,17 @@ func (w *Writer) writeTables() (paths []string, err error) {
 		return nil
 	}
 	if w.bulk != nil {
-		err = w.bulk.each(func(k, v []byte) error {
-			if err := until(k); err != nil {
+		err := w.bulk.each(from, below, func(k, v []byte) error {
+			if err := until(k, true); err != nil {
 				return err
 			}
 			return t.set(k, v)
 		})
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = until(nil)
-	}
-	return t.paths, t.finish(err)
+	return until(below, false)
 }
 
 // No is the number of the view's shard.

@@ -105,6 +105,7 @@ func (p *bulkPacker) pack(l *bulkLists) error {
 	probe := prober{b: p.b, t: l.t, dir: l.dir}
 	defer probe.close()
 	r := p.r
+	r.reserve(l)
 	most := p.b.w.shard.opts.Tuning.SegmentBytes
 	for rest := l.edges; len(rest) > 0; {
 		n := 1
@@ -144,6 +145,22 @@ func (p *bulkPacker) pack(l *bulkLists) error {
 		}
 	}
 	return nil
+}
+
+// reserve makes room for lists: about 32 bytes each, five for an edge, and half of what its properties take unpacked.
+func (r *records) reserve(l *bulkLists) {
+	lists := 0
+	for i := range l.edges {
+		if i == 0 || l.edges[i].Vertex != l.edges[i-1].Vertex {
+			lists++
+		}
+	}
+	bytes := 32*lists + 5*len(l.edges)
+	for i := range l.cols {
+		bytes += len(l.cols[i].cells.Buf) / 2
+	}
+	r.refs = slices.Grow(r.refs, lists)
+	r.buf = slices.Grow(r.buf, bytes)
 }
 
 // appendRun appends edges of one list as a segment.

@@ -63,11 +63,24 @@ func (c *classes) size(key []byte) int {
 	return 0
 }
 
+// bounds returns the first key of each class of at least that size and the first key behind it, in order.
+func (c *classes) bounds(large int) [][]byte {
+	var bounds [][]byte
+	for i := range c.sizes {
+		if p := c.sizes[i].prefix; c.sizes[i].bytes >= large {
+			bounds = append(bounds, p, keys.AppendSuccessor(nil, p))
+		}
+	}
+	slices.SortFunc(bounds, bytes.Compare)
+	return slices.CompactFunc(bounds, bytes.Equal)
+}
+
 // tables writes records in the order of their keys to sorted tables, one for each large class and one for what lies between
 // two of these, so that a store takes them in at the same time.
 type tables struct {
 	s       *Shard
 	classes *classes
+	part    int // among tables that are written at the same time
 	paths   []string
 	w       *sstable.Writer
 	class   []byte // of the last record
@@ -112,7 +125,7 @@ func (t *tables) at(key []byte) error {
 
 func (t *tables) begin() {
 	o := t.s.opts
-	path := o.FS.PathJoin(t.s.tableDir(), fmt.Sprintf("%s%d%s", tablePrefix, len(t.paths), tableSuffix))
+	path := o.FS.PathJoin(t.s.tableDir(), fmt.Sprintf("%s%d-%d%s", tablePrefix, t.part, len(t.paths), tableSuffix))
 	f, err := o.FS.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.err = err
@@ -158,10 +171,18 @@ func (t *tables) finish(err error) error {
 	if err = errors.Join(err, t.err); err == nil {
 		return nil
 	}
-	for _, path := range t.paths {
-		err = errors.Join(err, removeIfThere(t.s.opts.FS, path))
-	}
+	err = errors.Join(err, t.s.removeTables(t.paths))
+	t.paths = nil
 	return kv.Unavailable("storage: write tables", err)
+}
+
+// removeTables removes tables that the store has not taken in.
+func (s *Shard) removeTables(paths []string) error {
+	var err error
+	for _, path := range paths {
+		err = errors.Join(err, removeIfThere(s.opts.FS, path))
+	}
+	return err
 }
 
 // ingestCompacted puts the batch of a compaction in as tables. Lists that were empty so far go to the lowest level as they are.

@@ -38,6 +38,10 @@ type edgeColumn struct {
 // edges carries out the batch's edges: first all ends are found, or made, then the edges of each type are written.
 func (b *Batch) edges() error {
 	var types []*edgeRows
+	sizes := map[graph.TypeID]int{}
+	for i := range b.l.Edges {
+		sizes[b.l.Edges[i].Type] += len(b.l.Edges[i].Src)
+	}
 	for i := range b.l.Edges {
 		group := &b.l.Edges[i]
 		if group.Type == 0 || len(group.Dst) != len(group.Src) {
@@ -51,7 +55,7 @@ func (b *Batch) edges() error {
 		at := slices.IndexFunc(types, func(e *edgeRows) bool { return e.t == group.Type })
 		if at < 0 {
 			at = len(types)
-			types = append(types, &edgeRows{t: group.Type, plainInsert: true, simple: true})
+			types = append(types, &edgeRows{t: group.Type, rows: make([]edgeRow, 0, sizes[group.Type]), plainInsert: true, simple: true})
 		}
 		e := types[at]
 		e.plainInsert = e.plainInsert && group.Action == shard.Insert
@@ -97,7 +101,6 @@ func (b *Batch) ends(i int, e *edgeRows) error {
 	if err := b.fetch(dstDef, dsts, group.Dst); err != nil {
 		return err
 	}
-	e.rows = slices.Grow(e.rows, len(group.Src))
 	all := e.rows[len(e.rows) : len(e.rows)+len(group.Src)]
 	parts(len(all), func(from, to int) {
 		var key []byte
@@ -390,25 +393,33 @@ func (e *edgeRows) combine(i, to int32) *reject {
 	return nil
 }
 
-// insertEdges puts the rows that have a source into the bulks.
-func (b *Batch) insertEdges(e *edgeRows) error {
+// bulkColumns encodes the properties of the rows that have a source.
+func (b *Batch) bulkColumns(e *edgeRows) ([]storage.BulkColumn, error) {
 	ws := b.tx.Writers()
 	cols := make([]storage.BulkColumn, len(e.cols))
 	for c := range cols {
 		cols[c] = storage.NewBulkColumn(e.cols[c].prop, len(e.rows))
-		values := e.cols[c].values
-		for i := range e.rows {
-			v := values[i]
+		for i, v := range e.cols[c].values {
 			src := e.rows[i].src
 			if src == graph.NoVertex {
 				cols[c].Skip()
 				continue
 			}
 			if err := cols[c].Add(ws[src.Shard()], v); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
+	return cols, nil
+}
+
+// insertEdges puts the rows that have a source into the bulks.
+func (b *Batch) insertEdges(e *edgeRows) error {
+	ws := b.tx.Writers()
+	var columns sync.WaitGroup
+	var cols []storage.BulkColumn
+	var err error
+	columns.Go(func() { cols, err = b.bulkColumns(e) })
 	var lists [2][][]codec.ListEdge
 	for dir := range lists {
 		lists[dir] = make([][]codec.ListEdge, len(ws))
@@ -442,6 +453,10 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 	other.Go(func() { sorted(lists[graph.In]) })
 	sorted(lists[graph.Out])
 	other.Wait()
+	columns.Wait()
+	if err != nil {
+		return err
+	}
 	for dir, shards := range lists {
 		for no, edges := range shards {
 			if len(edges) == 0 {
