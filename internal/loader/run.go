@@ -28,8 +28,11 @@ const (
 	maxRecord = 32 << 20
 	// readAhead is about how much of a compressed file is read ahead of its text.
 	readAhead = 1 << 18
-	// maxWindow bounds the bytes sent ahead of acknowledgements.
-	maxWindow = 128 << 20
+	// maxWindow bounds the bytes sent ahead of acknowledgements. The server commits together what waits, and large commits make
+	// fewer records to compact.
+	maxWindow = 512 << 20
+	// parseMemory is what parsing and sending take besides.
+	parseMemory = 128 << 20
 )
 
 // Options configure the run of a load.
@@ -136,7 +139,7 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	r := &run{
 		plan: p, sink: sink, o: o, start: time.Now(), heard: make(chan struct{}, 1),
 		jobs: make(chan *job, 2*o.Workers), ordered: make(chan *job, 4*o.Workers), flight: make(chan *job, 1<<14),
-		window: newWindow(min(maxWindow, max(o.Memory/8, 2*chunkBytes))),
+		window: newWindow(min(maxWindow, max(o.Memory/8, o.Memory-parseMemory, 2*chunkBytes))),
 	}
 	r.counts.init(p)
 	opened, err := sink.Begin(ctx, Open{Graph: o.Graph, Stream: p.Stream, Restart: o.Restart, Spaces: p.spaces, Confirms: true})

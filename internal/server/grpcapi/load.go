@@ -21,15 +21,19 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// loadGroup bounds the rows of waiting batches that are applied together. loadRowBytes estimates the Go heap used per row meanwhile, which
-// must stay well below the heap's limit.
+// loadGroup bounds the rows of waiting batches that are applied together. The more they are, the fewer records a list gets that
+// a compaction must merge. loadRowBytes is the share of the Go heap's limit for a row; a row takes about an eighth of it.
 const (
-	loadGroup    = 1 << 20
-	loadRowBytes = 1 << 10
+	loadGroup    = 4 << 20
+	loadRowBytes = 3 << 10
 )
 
-// loadQueue bounds the waiting batches; when it is full, flow control stops the client.
-const loadQueue = 64
+// loadQueue bounds the waiting batches, of about a MiB each, and loadBatchBytes is the share of the Go heap's limit for one; when
+// the queue is full, flow control stops the client.
+const (
+	loadQueue      = 512
+	loadBatchBytes = 32 << 20
+)
 
 // loadService implements LoadService.
 type loadService struct {
@@ -76,7 +80,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	batches := make(chan *pb.LoadBatch, loadQueue)
+	batches := make(chan *pb.LoadBatch, min(loadQueue, debug.SetMemoryLimit(-1)/loadBatchBytes))
 	go func() {
 		defer close(batches)
 		defer func() {
