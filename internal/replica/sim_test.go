@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 	"testing/cryptotest"
 	"time"
@@ -125,6 +126,7 @@ type simulation struct {
 	known  []history
 	behind []seeding
 	lost   *simNode // whose replicas are to be replaced
+	skewed bool     // the clocks differ by more than leases allow
 	count  map[string]int
 }
 
@@ -160,7 +162,9 @@ type simNode struct {
 	losses int      // of its disk: the ids of its replicas change
 	muted  []bool   // by group: the replica waits to be added
 	rate   float64  // of the node's clock
+	pace   float64  // of its ticks, by its clock
 	tick   time.Duration
+	disk   simDisk
 	up     time.Duration // when it starts again
 	left   *vfs.MemFS    // the disk after a crash; nil if there was none
 }
@@ -170,24 +174,31 @@ func (n *simNode) clock() time.Duration { return time.Duration(float64(n.sim.now
 func (n *simNode) start() {
 	s := n.sim
 	n.life++
+	n.disk.repair()
+	if n.life > 1 && !s.calm && len(s.nodes) > 1 && s.lost == nil && s.rng.IntN(2) == 0 && !n.damage() {
+		n.lose()
+		return
+	}
 	var err error
-	n.store, err = OpenLogStore(LogStoreOptions{Dir: "log", FS: n.fs, MemtableBytes: 256 << 10})
+	n.store, _, err = n.openLog(n.fs)
 	require.NoError(s.t, err)
 	n.groups, n.states, n.cut = make([]*Group, s.groups), make([]*chain, s.groups), make([]uint64, s.groups)
 	n.muted = make([]bool, s.groups)
 	n.tick = n.clock()
 	for g := range s.groups {
-		n.open(g, n.fs)
+		require.NoError(s.t, n.open(g, n.fs))
 	}
 }
 
 // open opens a replica, after it has installed a seed that is prepared.
-func (n *simNode) open(g uint32, fs vfs.FS) {
+func (n *simNode) open(g uint32, fs vfs.FS) error {
 	s, life := n.sim, n.life
 	l, err := n.store.Log(g, n.replica())
 	require.NoError(s.t, err)
 	n.muted[g] = n.losses > 0 && l.hard == nil
-	require.NoError(s.t, InstallSeed(fs, stateDir(g), l))
+	if err := InstallSeed(fs, stateDir(g), l); err != nil {
+		return err
+	}
 	st := openChain(n, g)
 	var members []uint64
 	for i := range s.nodes {
@@ -212,6 +223,7 @@ func (n *simNode) open(g uint32, fs vfs.FS) {
 	})
 	require.NoError(s.t, err)
 	n.groups[g], n.states[g], n.cut[g] = group, st, l.first-1
+	return nil
 }
 
 // replica is the id of the node's replicas.
@@ -219,7 +231,9 @@ func (n *simNode) replica() uint64 { return uint64(n.id + 1 + n.losses*len(n.sim
 
 // lose ends the node's process and takes its disk.
 func (n *simNode) lose() {
-	n.stop(true)
+	if n.store != nil {
+		n.stop(true)
+	}
 	n.fs = vfs.NewCrashableMem()
 	n.losses++
 	n.sim.lost = n
@@ -232,7 +246,7 @@ func (s *simulation) replace(n *simNode) bool {
 	for g := range s.groups {
 		in := false
 		for _, other := range s.nodes {
-			if other == n || other.store == nil {
+			if other == n || other.store == nil || other.disk.busy() {
 				continue
 			}
 			l := other.groups[g]
@@ -251,7 +265,7 @@ func (s *simulation) replace(n *simNode) bool {
 				continue
 			}
 			l.Change(c, func(err error) {
-				require.True(s.t, err == nil || errors.Is(err, ErrChanging) || errors.Is(err, ErrAmbiguous) || errors.Is(err, ErrNotLeader), "%v", err)
+				require.True(s.t, err == nil || errors.Is(err, ErrChanging) || errors.Is(err, ErrAmbiguous) || errors.Is(err, ErrNotLeader) || errors.Is(err, ErrStopped), "%v", err)
 			})
 		}
 		if n.store != nil && in {
@@ -280,7 +294,7 @@ type seeding struct {
 func (s *simulation) seed(to seeding) {
 	n, g := to.node, to.group
 	from := s.nodes[s.rng.IntN(len(s.nodes))]
-	if n.life != to.life || from.store == nil || from == n || from.groups[g].applied < to.index {
+	if n.life != to.life || n.disk.busy() || n.groups[g].fault != nil || from.store == nil || from.disk.busy() || from == n || from.groups[g].applied < to.index {
 		return // the leader asks again
 	}
 	at, err := from.groups[g].Snapshot()
@@ -289,34 +303,58 @@ func (s *simulation) seed(to seeding) {
 	require.NoError(s.t, from.fs.RemoveAll("copy"))
 	require.NoError(s.t, from.states[g].db.Checkpoint("copy"))
 	dir := SeedDir(stateDir(g))
-	crash := -1
+	const never = 1 << 30
+	crash, full := never, never
 	if !s.calm && s.rng.IntN(3) > 0 {
 		crash = s.rng.IntN(40)
 	}
-	fs := errorfs.Wrap(n.fs, errorfs.InjectorFunc(func(errorfs.Op) error {
+	if !s.calm && s.rng.IntN(3) == 0 {
+		full = s.rng.IntN(40)
+	}
+	fs := errorfs.Wrap(n.fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if crash--; crash == 0 {
 			n.fail()
 			s.count["crashes while seeding"]++
 		}
+		if full--; full < 0 && full > -20 && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.ENOSPC
+		}
 		return nil
 	}))
-	require.NoError(s.t, fs.RemoveAll(dir))
-	_, err = vfs.Clone(from.fs, fs, "copy", dir, vfs.CloneSync)
-	require.NoError(s.t, err)
+	require.NoError(s.t, n.fs.RemoveAll(dir))
+	if _, err = vfs.Clone(from.fs, fs, "copy", dir, vfs.CloneSync); err != nil {
+		require.ErrorIs(s.t, err, syscall.ENOSPC)
+		s.count["seeds without space"]++
+		return
+	}
 	if !n.groups[g].Lacks(at) {
 		s.count["seeds in vain"]++
 		return
 	}
-	require.NoError(s.t, PrepareSeed(fs, stateDir(g), at))
+	// From here on a failure leaves the replica closed, see Host.Install.
 	n.groups[g].Close()
-	require.NoError(s.t, n.states[g].db.Close())
-	n.open(g, fs)
-	s.count["seeds"]++
+	if err = PrepareSeed(fs, stateDir(g), at); err == nil {
+		require.NoError(s.t, n.states[g].db.Close())
+		if err = n.open(g, fs); err == nil {
+			s.count["seeds"]++
+			return
+		}
+		n.states[g] = nil
+	}
+	require.ErrorIs(s.t, err, syscall.ENOSPC)
+	s.count["seeds without space"]++
+	if n.left == nil {
+		n.fail()
+	}
 }
 
 // stop ends the node's process; crash also discards its unsynced writes.
 func (n *simNode) stop(crash bool) {
 	n.life++
+	if (n.disk.busy() || n.disk.full.Load()) && n.left == nil {
+		n.fail()
+	}
+	n.disk.release()
 	if n.left != nil {
 		n.fs, n.left = n.left, nil
 	} else if crash {
@@ -328,9 +366,13 @@ func (n *simNode) stop(crash bool) {
 	}
 	n.sim.count["stops"]++
 	for _, st := range n.states {
-		require.NoError(n.sim.t, st.db.Close())
+		if st != nil {
+			require.NoError(n.sim.t, st.db.Close())
+		}
 	}
-	require.NoError(n.sim.t, n.store.Close())
+	if err := n.store.Close(); !n.disk.full.Load() && n.store.Err() == nil {
+		require.NoError(n.sim.t, err)
+	}
 	n.store, n.groups, n.states = nil, nil, nil
 }
 
@@ -411,18 +453,20 @@ func (s *simulation) propose(n *simNode, group uint32) {
 // read makes a node read and expects all previously acknowledged commands.
 func (s *simulation) read(n *simNode, group uint32) {
 	before, life := len(s.known[group].acked), n.life
-	n.groups[group].Read(func(err error) {
-		if life != n.life {
-			return
-		}
-		if err != nil {
-			require.True(s.t, errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrStopped), "%v", err) // it is seeded
-			return
-		}
-		s.count["reads"]++
-		for _, number := range s.known[group].acked[:before] {
-			require.True(s.t, n.states[group].seen[number], "a read misses command %d", number)
-		}
+	n.do(func() {
+		n.groups[group].Read(func(err error) {
+			if life != n.life {
+				return
+			}
+			if err != nil {
+				require.True(s.t, errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrStopped), "%v", err) // it is seeded
+				return
+			}
+			s.count["reads"]++
+			for _, number := range s.known[group].acked[:before] {
+				require.True(s.t, n.states[group].seen[number], "a read misses command %d", number)
+			}
+		})
 	})
 }
 
@@ -435,8 +479,10 @@ func (s *simulation) confirm(n *simNode, group uint32) {
 		case err == nil:
 			require.LessOrEqual(s.t, before, st.Term)
 			s.count["confirmed"]++
+		case errors.Is(err, ErrStopped):
+			require.Error(s.t, n.store.Err())
 		case st.Leads:
-			require.True(s.t, errors.Is(err, ErrNotLeader) || errors.Is(err, ErrNoQuorum))
+			require.True(s.t, errors.Is(err, ErrNotLeader) || errors.Is(err, ErrNoQuorum), "%v", err)
 			s.count["unconfirmed"]++
 		default:
 			require.ErrorIs(s.t, err, ErrNotLeader)
@@ -448,7 +494,7 @@ func (s *simulation) confirm(n *simNode, group uint32) {
 func (s *simulation) checkLeases(group uint32) {
 	var holders []int
 	for _, n := range s.nodes {
-		if n.store == nil || n.groups[group].Leased() == 0 {
+		if n.store == nil || s.skewed || n.groups[group].Leased() == 0 {
 			continue
 		}
 		holders = append(holders, n.id)
@@ -472,11 +518,15 @@ func (s *simulation) step() {
 			}
 			continue
 		}
-		for n.clock() >= n.tick+TickInterval {
-			n.tick += TickInterval
+		if n.store.Err() != nil && (s.calm || s.rng.IntN(100) == 0) {
+			n.stop(true) // someone starts it again, once there is space
+			continue
+		}
+		for interval := time.Duration(float64(TickInterval) / n.pace); n.clock() >= n.tick+interval; {
+			n.tick += interval
 			for i, g := range n.groups {
-				if !n.muted[i] {
-					require.NoError(s.t, g.Tick())
+				if !n.muted[i] && !n.disk.busy() {
+					n.check(g.Tick())
 				}
 			}
 		}
@@ -506,16 +556,17 @@ func (s *simulation) step() {
 		if to.store == nil || to.muted[m.group] || s.cut[[2]int{m.from, m.to}] {
 			continue
 		}
-		pm := &pb.Message{}
-		require.NoError(s.t, proto.Unmarshal(m.bytes, pm))
-		require.NoError(s.t, to.groups[m.group].Step(pm))
+		to.do(func() {
+			pm := &pb.Message{}
+			require.NoError(s.t, proto.Unmarshal(m.bytes, pm))
+			to.check(to.groups[m.group].Step(pm))
+		})
 	}
 	for _, n := range s.nodes {
-		if n.store == nil {
+		if n.store == nil || !n.process() {
 			continue
 		}
 		for g, group := range n.groups {
-			require.NoError(s.t, group.Process())
 			st := group.Status()
 			if cut := st.FirstIndex - 1; cut != n.cut[g] {
 				require.LessOrEqual(s.t, cut, n.states[g].durable)
@@ -524,7 +575,9 @@ func (s *simulation) step() {
 			}
 			require.True(s.t, group.Leased() == 0 || st.Leads && group.Leased() == st.Term)
 		}
-		if n.left != nil {
+	}
+	for _, n := range s.nodes {
+		if n.store != nil && n.left != nil {
 			n.stop(true)
 		}
 	}
@@ -544,7 +597,7 @@ func (s *simulation) fault() {
 		n.lose()
 	case p < 5:
 		n.stop(s.rng.IntN(4) > 0)
-	case p < 15:
+	case p < 10:
 		other := s.nodes[s.rng.IntN(len(s.nodes))]
 		s.cut[[2]int{n.id, other.id}] = true
 		if s.rng.IntN(3) > 0 {
@@ -553,22 +606,30 @@ func (s *simulation) fault() {
 	case p < 20:
 		clear(s.cut)
 	case p < 30:
-		for g := range n.groups {
-			n.states[g].flush()
-		}
-	case p < 50:
-		life := n.life
-		n.groups[g].Transfer(uint64(s.rng.IntN(len(s.nodes)+1)), func(err error) { // to a former member at times
-			if life == n.life && err == nil {
-				s.count["transfers"]++
+		n.do(func() {
+			for g := range n.groups {
+				n.states[g].flush()
 			}
 		})
+	case p < 50:
+		life, to := n.life, uint64(s.rng.IntN(len(s.nodes)+1)) // a former member at times
+		n.do(func() {
+			n.groups[g].Transfer(to, func(err error) {
+				if life == n.life && err == nil {
+					s.count["transfers"]++
+				}
+			})
+		})
 	case p < 80:
-		s.confirm(n, g)
+		n.do(func() { s.confirm(n, g) })
 	case p < 150:
 		s.read(n, g)
 	case p < 500:
-		s.propose(n, g)
+		n.do(func() { s.propose(n, g) })
+	case p < 502:
+		n.disk.slow()
+	case p == 502 && s.rng.IntN(2) == 0:
+		n.disk.full.Store(true)
 	}
 }
 
@@ -579,8 +640,16 @@ func newSimulation(t *testing.T, seed uint64, nodes int) *simulation {
 	for range s.groups {
 		s.known = append(s.known, history{at: map[uint64]uint64{}, index: map[uint64]uint64{}})
 	}
+	s.skewed = seed%5 == 4
 	for i := range nodes {
-		s.nodes = append(s.nodes, &simNode{sim: s, id: i, fs: vfs.NewCrashableMem(), rate: 0.95 + 0.1*s.rng.Float64()})
+		n := &simNode{sim: s, id: i, fs: vfs.NewCrashableMem(), rate: 0.95 + 0.1*s.rng.Float64(), pace: 1}
+		if s.skewed {
+			n.rate = []float64{0.5, 1, 1.5}[s.rng.IntN(3)]
+		} else if s.rng.IntN(3) == 0 {
+			n.pace = 0.5 // of a process that gets half of its time
+		}
+		n.disk.n = n
+		s.nodes = append(s.nodes, n)
 	}
 	for _, n := range s.nodes {
 		n.start()
@@ -644,7 +713,7 @@ func simulate(t *testing.T, seed uint64, steps int) *simulation {
 }
 
 // TestSimulation runs groups through lost, delayed, duplicated and reordered messages, partitions, crashes, slow and fast
-// clocks, and leadership transfers. All replicas apply the same commands in the same order, exactly once. No acknowledged
+// clocks, leadership transfers, long syncs, full disks and damaged logs. All replicas apply the same commands in the same order, exactly once. No acknowledged
 // command is lost and no rejected one applied. Reads and lease holders see all previously acknowledged commands.
 func TestSimulation(t *testing.T) {
 	first, n := uint64(0), seeds(16)
@@ -657,7 +726,7 @@ func TestSimulation(t *testing.T) {
 	total := map[string]int{}
 	for seed := first; seed < first+n; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			s := simulate(t, seed, 2000)
+			s := simulate(t, seed, 5000)
 			for what, n := range s.count {
 				total[what] += n
 			}
@@ -667,7 +736,8 @@ func TestSimulation(t *testing.T) {
 	if n != 16 {
 		return
 	}
-	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "confirmed", "unconfirmed", "stops", "transfers", "cuts", "seeds", "crashes while seeding", "disks lost", "replaced"} {
+	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "confirmed", "unconfirmed", "stops", "transfers", "cuts", "seeds", "crashes while seeding", "disks lost", "replaced",
+		"long syncs", "full disks", "seeds without space", "damaged logs", "damage taken for a torn write"} {
 		require.Positive(t, total[what], "no seed has "+what)
 	}
 }
