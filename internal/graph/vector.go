@@ -33,11 +33,11 @@ func ParseSimilarity(name string) (Similarity, bool) {
 	return Similarity(max(s, 0)), s >= 0
 }
 
-// VectorOptions are the settings of a vector index. Quantized is kept and shown alone.
+// VectorOptions are the settings of a vector index.
 type VectorOptions struct {
 	Dimensions int // of the vectors in the index, or 0 for vectors of any dimension
 	Similarity Similarity
-	// Quantized, M and EfConstruction are vector.quantization.enabled, vector.hnsw.m and vector.hnsw.ef_construction.
+	// Quantized, M and EfConstruction are vector.quantization.enabled, vector.hnsw.m and vector.hnsw.ef_construction; they matter to HNSW alone.
 	Quantized         bool
 	M, EfConstruction int
 	// HNSW means that M or EfConstruction was asked for: searches may use a graph, and miss some vectors.

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -31,9 +32,9 @@ type nearWorld struct {
 	centres [][]float64
 }
 
-func newNearWorld(t *testing.T, by graph.Similarity, shards, vertices int) *nearWorld {
+func newNearWorld(t *testing.T, by graph.Similarity, quantized bool, shards, vertices int) *nearWorld {
 	w := &nearWorld{t: t, rng: rand.New(rand.NewPCG(17, uint64(by)))}
-	w.hnsw = graph.VectorOptions{Dimensions: 12, Similarity: by, M: 8, EfConstruction: 60, HNSW: true}
+	w.hnsw = graph.VectorOptions{Dimensions: 12, Similarity: by, M: 8, EfConstruction: 60, HNSW: true, Quantized: quantized}
 	for range 20 {
 		c := make([]float64, w.hnsw.Dimensions)
 		for i := range c {
@@ -213,9 +214,10 @@ func (w *nearWorld) recall(tx shard.Tx, searches int) float64 {
 // TestNearestFollows finds what exact searches find in snapshots of before, at and after the state of the graph, and in transactions that have
 // written.
 func TestNearestFollows(t *testing.T) {
-	for _, by := range []graph.Similarity{graph.Cosine, graph.Euclidean} {
-		t.Run(by.String(), func(t *testing.T) {
-			w := newNearWorld(t, by, 2, 2000)
+	for i := range 4 {
+		by, quantized := graph.Similarity(i/2), i%2 == 1
+		t.Run(fmt.Sprintf("%s/quantized=%t", by, quantized), func(t *testing.T) {
+			w := newNearWorld(t, by, quantized, 2, 2000)
 			ctx := t.Context()
 			tx := w.read()
 			_, how := w.nearest(tx, w.probe(w.rng), 10)
@@ -250,7 +252,7 @@ func TestNearestFollows(t *testing.T) {
 
 // TestNearestMany takes in what is loaded at once, and is exact where a search wants too much.
 func TestNearestMany(t *testing.T) {
-	w := newNearWorld(t, graph.Cosine, 1, 1000)
+	w := newNearWorld(t, graph.Cosine, true, 1, 1000)
 	w.build()
 	w.write(func(tx shard.Tx) { w.create(tx, 1500) })
 	tx := w.read()
@@ -271,7 +273,7 @@ func TestNearestMany(t *testing.T) {
 // TestNearestConcurrent searches while others write, with graphs that take the changes in, and holds that each search has the
 // scores of its own snapshot.
 func TestNearestConcurrent(t *testing.T) {
-	w := newNearWorld(t, graph.Cosine, 2, 1200)
+	w := newNearWorld(t, graph.Cosine, true, 2, 1200)
 	w.build()
 	var writers, readers sync.WaitGroup
 	var stop atomic.Bool
@@ -323,7 +325,7 @@ func TestNearestConcurrent(t *testing.T) {
 
 // TestNearestMemory drops the graph when the cache shrinks, searches exactly then, and builds it again once there is room.
 func TestNearestMemory(t *testing.T) {
-	w := newNearWorld(t, graph.Cosine, 1, 1500)
+	w := newNearWorld(t, graph.Cosine, false, 1, 1500)
 	w.build()
 	used := w.s.shared.Topology().Stats().Used
 	require.Greater(t, used, 1200*(4*32+4*16))
@@ -342,4 +344,26 @@ func TestNearestMemory(t *testing.T) {
 	tx = w.read()
 	require.GreaterOrEqual(t, w.recall(tx, 10), 0.95)
 	tx.Rollback()
+}
+
+// TestNearestQuantized holds the codes of vectors alone in the graph, and ranks some of what it finds by the vectors themselves.
+func TestNearestQuantized(t *testing.T) {
+	const k = 20
+	var used [2]int
+	for i, quantized := range []bool{false, true} {
+		w := newNearWorld(t, graph.Cosine, quantized, 1, 1500)
+		before := w.s.shared.Topology().Stats().Used
+		w.build()
+		used[i] = w.s.shared.Topology().Stats().Used - before
+		tx := w.read()
+		_, how := w.nearest(tx, w.probe(w.rng), k)
+		require.True(t, how.Done)
+		require.Greater(t, how.Compared, how.Candidates)
+		if quantized {
+			require.Equal(t, 4*k, how.Candidates)
+		}
+		tx.Rollback()
+	}
+	const rows, stride = 2048, 32 // the memory of 1,312 documents
+	require.InDelta(t, rows*(3*stride+8-4), used[0]-used[1], rows*8, "less by three of four bytes a coordinate")
 }

@@ -140,6 +140,7 @@ func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 	}
 	key := cache.GraphKey{
 		Label: req.Label, Prop: req.Prop, Similarity: req.HNSW.Similarity, Dimensions: req.HNSW.Dimensions, M: req.HNSW.M, EfConstruction: req.HNSW.EfConstruction,
+		Quantized: req.HNSW.Quantized,
 	}
 	found.Done = true
 	hits := *best
@@ -184,16 +185,21 @@ func (tx *Tx) nearestOf(ctx context.Context, no int, v *cache.ColumnView, key ca
 		return found, nil
 	}
 	found = shard.NearestFound{Done: true, Compared: s.Compared, Bytes: s.Bytes, Candidates: len(s.Hits) + len(s.Changed)}
-	for _, h := range s.Hits {
-		best.Add(req.K, shard.Hit{Score: h.Score, ID: uint64(graph.MakeVertexID(no, h.Vertex))})
-	}
-	ids := make([]graph.VertexID, len(s.Changed))
+	ids := make([]graph.VertexID, len(s.Changed), len(s.Changed)+len(s.Hits))
 	for i, local := range s.Changed {
 		ids[i] = graph.MakeVertexID(no, uint64(local))
 	}
 	if ids, err = tx.labelled(ctx, no, key.Label, ids); err != nil {
 		return found, err
 	}
+	for _, h := range s.Hits {
+		if id := graph.MakeVertexID(no, h.Vertex); key.Quantized {
+			ids = append(ids, id)
+		} else {
+			best.Add(req.K, shard.Hit{Score: h.Score, ID: uint64(id)})
+		}
+	}
+	slices.Sort(ids)
 	err = tx.rank(ctx, ids, req, best, &found)
 	return found, err
 }

@@ -21,6 +21,9 @@ const (
 	// leastEf is how many rows a search collects at least. Among 5,000 vectors of 384 dimensions that lie evenly around one centre, the recall of
 	// the 10 nearest is 0.94 by 100 rows and 0.98 by 200.
 	leastEf = 200
+	// leastRanked is how many rows of a quantized graph a search ranks by their whole vectors at least, and rankedPerHit how many for each
+	// that it is asked for.
+	leastRanked, rankedPerHit = 40, 4
 )
 
 // GraphKey says which vectors a graph is of: those of a property that vertices with a label have.
@@ -30,6 +33,7 @@ type GraphKey struct {
 	Similarity        graph.Similarity
 	Dimensions        int
 	M, EfConstruction int
+	Quantized         bool
 }
 
 // VectorGraph is an HNSW graph of the vectors of a shard, and what readers need to know to take only what their snapshots show from it. Its
@@ -162,7 +166,9 @@ type GraphHit struct {
 
 // GraphSearch is the memory and the result of a search.
 type GraphSearch struct {
-	Hits []GraphHit // not in order; all are of the view's state
+	// Hits, not in order, are of the view's state. Those of a quantized graph are more than were asked for and have no scores: the caller
+	// compares them as it does Changed.
+	Hits []GraphHit
 	// Changed are the local ids of other vertices that may be in the result: the caller compares them, in its own state.
 	Changed []uint32
 	// Compared counts the vectors of the graph that were compared, Bytes theirs.
@@ -217,12 +223,16 @@ func (v *ColumnView) Nearest(x *VectorGraph, probe *vector.Probe, k int, res *Gr
 			if _, changed := slices.BinarySearch(res.Changed, id); changed {
 				continue
 			}
-			if score, ok := x.rows.Score(probe, n.Row); ok {
+			if x.key.Quantized {
+				if len(res.Hits) < max(leastRanked, rankedPerHit*k) {
+					res.Hits = append(res.Hits, GraphHit{Vertex: uint64(id)})
+				}
+			} else if score, ok := x.rows.Score(probe, n.Row); ok {
 				res.Hits = append(res.Hits, GraphHit{uint64(id), score})
 			}
 		}
 		if len(res.Hits) >= k {
-			res.Bytes = res.Compared * 4 * vector.Stride(x.key.Dimensions)
+			res.Bytes = res.Compared * x.rows.VectorBytes()
 			return true
 		}
 	}

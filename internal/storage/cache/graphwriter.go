@@ -74,7 +74,8 @@ func (x *VectorGraph) Write(seq uint64) (w *GraphWriter, changed []uint32, rebui
 func (w *GraphWriter) Fits(vectors, least int) bool {
 	x := w.x
 	o := hnsw.Options{
-		Similarity: x.key.Similarity, Dimensions: x.key.Dimensions, M: x.key.M, EfConstruction: x.key.EfConstruction, Alloc: x.alloc,
+		Similarity: x.key.Similarity, Dimensions: x.key.Dimensions, M: x.key.M, EfConstruction: x.key.EfConstruction, Quantized: x.key.Quantized,
+		Alloc: x.alloc,
 	}
 	bytes := hnsw.Bytes(&o, vectors)
 	x.mu.Lock()
