@@ -58,13 +58,16 @@ func TestHNSW(t *testing.T) {
 	run("CREATE VECTOR INDEX near FOR (d:Doc) ON d.v OPTIONS {indexConfig: {`vector.dimensions`: 6, `vector.hnsw.m`: 16}}", nil)
 	q := map[string]graph.Value{"q": vectors[77]}
 	const search = "PROFILE CALL db.index.vector.queryNodes('near', 5, $q) YIELD node RETURN node.id"
-	for candidates := int64(0); candidates == 0; { // the graph is being built
-		var ids []int64
-		ids, candidates = run(search, q)
-		require.Len(t, ids, 5)
-		require.Equal(t, int64(77), ids[0])
-		runtime.Gosched()
+	built := func(search string) {
+		for candidates := int64(0); candidates == 0; { // the graph is being built
+			var ids []int64
+			ids, candidates = run(search, q)
+			require.Len(t, ids, 5)
+			require.Equal(t, int64(77), ids[0])
+			runtime.Gosched()
+		}
 	}
+	built(search)
 	run("MATCH (d:Doc {id: 77}) DELETE d CREATE (:Doc {id: -1, v: $q})", q)
 	ids, candidates := run(search, q)
 	require.Equal(t, int64(-1), ids[0])
@@ -80,4 +83,14 @@ func TestHNSW(t *testing.T) {
 	ids, candidates = run("PROFILE CALL db.index.vector.queryNodes('exact', 5, $q) YIELD node RETURN node.id", q)
 	require.Zero(t, candidates)
 	require.Equal(t, int64(-1), ids[0])
+
+	run("MATCH (a:Doc {id: 0}) UNWIND range(0, 999) AS i MATCH (b:Doc {id: i - i % 10}) CREATE (b)-[:SAYS {id: i, v: $vs[i]}]->(a)", map[string]graph.Value{"vs": graph.ListValue(vectors)})
+	run("CREATE VECTOR INDEX facts FOR ()-[r:SAYS]-() ON r.v OPTIONS {indexConfig: {`vector.dimensions`: 6, `vector.hnsw.m`: 16}}", nil)
+	const relationships = "PROFILE CALL db.index.vector.queryRelationships('facts', 5, $q) YIELD relationship AS r RETURN r.id"
+	built(relationships)
+	run("MATCH (b)-[r:SAYS {id: 77}]->(a) DELETE r CREATE (a)-[:SAYS {id: -1, v: $q}]->(b)", q)
+	ids, candidates = run(relationships, q)
+	require.Equal(t, int64(-1), ids[0])
+	require.NotContains(t, ids, int64(77))
+	require.Positive(t, candidates)
 }

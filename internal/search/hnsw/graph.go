@@ -36,6 +36,8 @@ type Options struct {
 	M int
 	// EfConstruction is how many rows an insertion chooses its links from.
 	EfConstruction int
+	// IDs is how many numbers name a row; 1 if it is 0.
+	IDs int
 	// Alloc returns memory for n bytes with any content, aligned to 64 bytes, or false if there is none.
 	Alloc func(n int) ([]byte, bool)
 }
@@ -64,14 +66,15 @@ type chunk struct {
 	codes   []int8    // instead of coords and lengths in a quantized graph
 	squares []float32 // with codes; see point
 	factors []float32 // see point
-	ids     []uint32
-	upper   []uint32 // the place of the row's links at the levels above, or none
+	ids     []uint32  // o.IDs a row
+	upper   []uint32  // the place of the row's links at the levels above, or none
 }
 
 // New returns an empty graph.
 func New(o Options) *Graph {
 	o.M = max(o.M, 2)
 	o.EfConstruction = max(o.EfConstruction, o.M)
+	o.IDs = max(o.IDs, 1)
 	g := &Graph{o: o, stride: vector.Stride(o.Dimensions), factor: 1 / math.Log(float64(o.M))}
 	g.chunks.Store(new([]chunk))
 	g.uppers.Store(new([][]uint32))
@@ -90,7 +93,7 @@ func chunkBytes(o *Options, m int) int {
 	if o.Quantized {
 		of = vectorBytes(o) + 4
 	}
-	return ChunkRows * (4*2*m + of + 4 + 4 + 4)
+	return ChunkRows * (4*2*m + of + 4 + 4*max(o.IDs, 1) + 4)
 }
 
 // vectorBytes is what the coordinates of a row take.
@@ -112,8 +115,14 @@ func Fits(by graph.Similarity, length float64) bool {
 // Rows returns the number of rows.
 func (g *Graph) Rows() int { return int(g.rows.Load()) }
 
-// ID returns the id that a row was appended with.
-func (g *Graph) ID(row uint32) uint32 { return g.at(row).ids[row%ChunkRows] }
+// ID returns the first number of a row.
+func (g *Graph) ID(row uint32) uint32 { return g.at(row).ids[int(row%ChunkRows)*g.o.IDs] }
+
+// IDs returns the numbers that a row was appended with.
+func (g *Graph) IDs(row uint32) []uint32 {
+	i := int(row % ChunkRows)
+	return g.at(row).ids[i*g.o.IDs : (i+1)*g.o.IDs]
+}
 
 // Score returns the similarity of a probe and a row of a graph that is not quantized, exactly; see vector.Probe.Packed.
 func (g *Graph) Score(probe *vector.Probe, row uint32) (score float64, ok bool) {
@@ -135,9 +144,9 @@ func (g *Graph) Holds(row uint32, x []float32) bool {
 
 func (g *Graph) at(row uint32) *chunk { return &(*g.chunks.Load())[row/ChunkRows] }
 
-// Append adds a packed vector that Fits says can be in the graph, without links. It returns false if there is no memory. One goroutine
-// appends at a time.
-func (g *Graph) Append(id uint32, x []float32, length float64) (row uint32, ok bool) {
+// Append adds a packed vector that Fits says can be in the graph, with Options.IDs numbers and without links. It returns false if there is no
+// memory. One goroutine appends at a time.
+func (g *Graph) Append(x []float32, length float64, ids ...uint32) (row uint32, ok bool) {
 	row = g.rows.Load()
 	chunks := *g.chunks.Load()
 	if int(row) == len(chunks)*ChunkRows {
@@ -162,7 +171,8 @@ func (g *Graph) Append(id uint32, x []float32, length float64) (row uint32, ok b
 		copy(c.coords[i*g.stride:(i+1)*g.stride], x)
 		c.factors[i], c.lengths[i] = float32(1/length), length
 	}
-	c.ids[i], c.upper[i] = id, place
+	c.upper[i] = place
+	copy(c.ids[i*g.o.IDs:(i+1)*g.o.IDs], ids)
 	fill(c.links[i*2*g.o.M : (i+1)*2*g.o.M])
 	g.rows.Store(row + 1)
 	return row, true
@@ -212,7 +222,7 @@ func (g *Graph) newChunk() (c chunk, ok bool) {
 		c.lengths, mem = carve[float64](mem, ChunkRows)
 	}
 	c.factors, mem = carve[float32](mem, ChunkRows)
-	c.ids, mem = carve[uint32](mem, ChunkRows)
+	c.ids, mem = carve[uint32](mem, ChunkRows*g.o.IDs)
 	c.upper, _ = carve[uint32](mem, ChunkRows)
 	return c, true
 }

@@ -105,7 +105,7 @@ func build(t testing.TB, o hnsw.Options, xs [][]float32) *hnsw.Graph {
 	g := hnsw.New(o)
 	var s hnsw.Searcher
 	for i, x := range xs {
-		row, ok := g.Append(uint32(i)*3, x, vector.Length(x))
+		row, ok := g.Append(x, vector.Length(x), uint32(i)*3)
 		require.True(t, ok)
 		require.Equal(t, uint32(i), row)
 		g.Link(row, &s)
@@ -250,7 +250,7 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	for i, x := range xs {
-		row, ok := g.Append(uint32(i), x, vector.Length(x))
+		row, ok := g.Append(x, vector.Length(x), uint32(i))
 		if !ok {
 			t.Error("no memory")
 		}
@@ -287,7 +287,7 @@ func noMemory(t *testing.T, quantized bool) {
 	limit = taken
 	var s hnsw.Searcher
 	for {
-		row, ok := g.Append(0, xs[0], vector.Length(xs[0]))
+		row, ok := g.Append(xs[0], vector.Length(xs[0]), 0)
 		if !ok {
 			break
 		}
@@ -295,7 +295,7 @@ func noMemory(t *testing.T, quantized bool) {
 	}
 	rows := g.Rows()
 	require.Greater(t, rows, len(xs))
-	_, ok := g.Append(0, xs[0], 1)
+	_, ok := g.Append(xs[0], 1, 0)
 	require.False(t, ok)
 	require.Equal(t, rows, g.Rows())
 	near, ok := s.Search(g, probeOf(t, graph.Cosine, xs[1][:8]), 5)

@@ -18,7 +18,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// nearWorld is a graph of documents with vectors around a few centres, and of others that have vectors too but not the label.
+// nearWorld is a graph of documents with vectors around a few centres, and of others that have vectors too but not the label; or, if typ is not
+// 0, of edges like that.
 type nearWorld struct {
 	t       *testing.T
 	s       *Store
@@ -27,6 +28,7 @@ type nearWorld struct {
 	hnsw    graph.VectorOptions
 	prop    graph.PropID
 	doc     graph.LabelID
+	typ     graph.TypeID
 	docs    graph.LabelSet
 	others  graph.LabelSet
 	centres [][]float64
@@ -142,8 +144,13 @@ func (w *nearWorld) exact(tx shard.Tx, probe *vector.Probe, k int) []shard.Hit {
 	for from, done := graph.VertexID(0), false; !done; {
 		ids := make([]graph.VertexID, 0, 1000)
 		var err error
-		ids, from, done, err = tx.Scan(ctx, w.doc, from, ids)
+		ids, from, done, err = tx.Scan(ctx, w.search(nil, 0).Label, from, ids)
 		require.NoError(w.t, err)
+		if w.typ != 0 {
+			_, err = tx.(shard.EdgeComparer).CompareEdges(ctx, w.search(probe, k), ids, &best)
+			require.NoError(w.t, err)
+			continue
+		}
 		scores := make([]float64, len(ids))
 		_, err = tx.(shard.Comparer).Compare(ctx, w.prop, probe, ids, scores)
 		require.NoError(w.t, err)
@@ -163,9 +170,18 @@ func (w *nearWorld) probe(rng *rand.Rand) *vector.Probe {
 	return &p
 }
 
+// search asks for the k documents, or edges, that are most similar to a probe.
+func (w *nearWorld) search(probe *vector.Probe, k int) *shard.Nearest {
+	req := &shard.Nearest{Type: w.typ, Prop: w.prop, Probe: probe, K: k, HNSW: &w.hnsw}
+	if w.typ == 0 {
+		req.Label = w.doc
+	}
+	return req
+}
+
 func (w *nearWorld) nearest(tx shard.Tx, probe *vector.Probe, k int) ([]shard.Hit, shard.NearestFound) {
 	var best shard.Top
-	found, err := tx.(shard.Searcher).Nearest(w.t.Context(), &shard.Nearest{Label: w.doc, Prop: w.prop, Probe: probe, K: k, HNSW: &w.hnsw}, &best)
+	found, err := tx.(shard.Searcher).Nearest(w.t.Context(), w.search(probe, k), &best)
 	require.NoError(w.t, err)
 	best.Sort()
 	return best.Hits, found
@@ -191,15 +207,19 @@ func (w *nearWorld) recall(tx shard.Tx, searches int) float64 {
 		require.Positive(w.t, how.Candidates)
 		want := w.exact(tx, probe, k)
 		require.Len(w.t, got, len(want))
-		ids := make([]graph.VertexID, len(got))
+		ids, edges := make([]graph.VertexID, len(got)), make([]graph.Edge, len(got))
 		for i, h := range got {
-			ids[i] = graph.VertexID(h.ID)
+			ids[i], edges[i] = graph.VertexID(h.ID), h.Edge
 		}
-		scores := make([]float64, len(ids))
-		_, err := tx.(shard.Comparer).Compare(w.t.Context(), w.prop, probe, ids, scores)
-		require.NoError(w.t, err)
+		values, scores := make([]graph.Value, len(got)), make([]float64, len(got))
+		if w.typ == 0 {
+			require.NoError(w.t, tx.Properties(w.t.Context(), ids, []graph.PropID{w.prop}, [][]graph.Value{values}))
+		} else {
+			require.NoError(w.t, tx.EdgeProperties(w.t.Context(), edges, []graph.PropID{w.prop}, [][]graph.Value{values}))
+		}
+		shard.CompareLists(probe, values, scores)
 		for i, h := range got {
-			require.Equal(w.t, math.Float64bits(scores[i]), math.Float64bits(h.Score), "vertex %d", h.ID)
+			require.Equal(w.t, math.Float64bits(scores[i]), math.Float64bits(h.Score), "id %d", h.ID)
 		}
 		for _, h := range want {
 			wanted++
@@ -218,35 +238,40 @@ func TestNearestFollows(t *testing.T) {
 		by, quantized := graph.Similarity(i/2), i%2 == 1
 		t.Run(fmt.Sprintf("%s/quantized=%t", by, quantized), func(t *testing.T) {
 			w := newNearWorld(t, by, quantized, 2, 2000)
-			ctx := t.Context()
-			tx := w.read()
-			_, how := w.nearest(tx, w.probe(w.rng), 10)
-			require.False(t, how.Done, "there is no graph yet")
-			tx.Rollback()
-			w.g.graphs.Wait()
-			var old []shard.Tx
-			for range 12 {
-				for range 3 {
-					w.write(func(tx shard.Tx) { w.change(tx, w.rng) })
-				}
-				tx := w.read()
-				require.GreaterOrEqual(t, w.recall(tx, 4), 0.95)
-				old = append(old, tx)
-				own, err := w.g.Begin(ctx, shard.Write)
-				require.NoError(t, err)
-				t.Cleanup(own.Rollback)
-				for range 3 {
-					w.change(own, w.rng)
-					require.GreaterOrEqual(t, w.recall(own, 2), 0.95)
-				}
-				own.Rollback()
-				w.g.graphs.Wait()
-			}
-			for _, tx := range old {
-				require.GreaterOrEqual(t, w.recall(tx, 4), 0.95)
-				tx.Rollback()
-			}
+			w.follow(w.change)
 		})
+	}
+}
+
+// follow searches while changes are made.
+func (w *nearWorld) follow(change func(shard.Tx, *rand.Rand)) {
+	t, ctx := w.t, w.t.Context()
+	tx := w.read()
+	_, how := w.nearest(tx, w.probe(w.rng), 10)
+	require.False(t, how.Done, "there is no graph yet")
+	tx.Rollback()
+	w.g.graphs.Wait()
+	var old []shard.Tx
+	for range 12 {
+		for range 3 {
+			w.write(func(tx shard.Tx) { change(tx, w.rng) })
+		}
+		tx := w.read()
+		require.GreaterOrEqual(t, w.recall(tx, 4), 0.95)
+		old = append(old, tx)
+		own, err := w.g.Begin(ctx, shard.Write)
+		require.NoError(t, err)
+		t.Cleanup(own.Rollback)
+		for range 3 {
+			change(own, w.rng)
+			require.GreaterOrEqual(t, w.recall(own, 2), 0.95)
+		}
+		own.Rollback()
+		w.g.graphs.Wait()
+	}
+	for _, tx := range old {
+		require.GreaterOrEqual(t, w.recall(tx, 4), 0.95)
+		tx.Rollback()
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // compareRows is how many lists are read at a time where they are not packed.
@@ -135,17 +137,16 @@ func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 	if err := tx.check(ctx); err != nil {
 		return found, err
 	}
-	if req.Type != 0 || req.HNSW == nil || req.HNSW.Dimensions != req.Probe.Dimensions() || tx.plain {
+	if req.HNSW == nil || req.HNSW.Dimensions != req.Probe.Dimensions() || tx.plain {
 		return found, nil
 	}
 	key := cache.GraphKey{
-		Label: req.Label, Prop: req.Prop, Similarity: req.HNSW.Similarity, Dimensions: req.HNSW.Dimensions, M: req.HNSW.M, EfConstruction: req.HNSW.EfConstruction,
+		Label: req.Label, Type: req.Type, Prop: req.Prop, Similarity: req.HNSW.Similarity, Dimensions: req.HNSW.Dimensions, M: req.HNSW.M, EfConstruction: req.HNSW.EfConstruction,
 		Quantized: req.HNSW.Quantized,
 	}
 	found.Done = true
 	hits := *best
 	hits.Hits = append([]shard.Hit(nil), best.Hits...)
-	views := tx.openColumns()
 	for no, v := range tx.views {
 		if v == nil {
 			continue // another process has the shard
@@ -154,10 +155,10 @@ func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 			return shard.NearestFound{}, nil // another process has it, and answers for it in this transaction
 		}
 		var one shard.NearestFound
-		if tx.snap != nil && tx.snap.sources[no].next < uint64(tx.on.opts.Tuning.GraphVectors) {
+		if req.Type == 0 && tx.snap != nil && tx.snap.sources[no].next < uint64(tx.on.opts.Tuning.GraphVectors) {
 			one, err = tx.compareShard(ctx, no, req, &hits)
 		} else {
-			one, err = tx.nearestOf(ctx, no, &views[no], key, req, &hits)
+			one, err = tx.nearestOf(ctx, no, key, req, &hits)
 		}
 		if err != nil {
 			return shard.NearestFound{}, err
@@ -173,18 +174,22 @@ func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 }
 
 // nearestOf is Nearest for one shard.
-func (tx *Tx) nearestOf(ctx context.Context, no int, v *cache.ColumnView, key cache.GraphKey, req *shard.Nearest, best *shard.Top) (found shard.NearestFound, err error) {
-	x := tx.on.topology.columns[no].Graph(key)
+func (tx *Tx) nearestOf(ctx context.Context, no int, key cache.GraphKey, req *shard.Nearest, best *shard.Top) (found shard.NearestFound, err error) {
 	s := graphSearches.Get().(*cache.GraphSearch)
 	defer graphSearches.Put(s)
-	done := v.Nearest(x, req.Probe, req.K, s)
-	if s.Due && tx.mode == shard.Read {
-		tx.growGraph(no, x, key)
-	}
+	x, done := tx.searchGraph(no, key, req, s)
+	grow := s.Due
+	defer func() {
+		if grow && err == nil && tx.mode == shard.Read {
+			tx.growGraph(no, x, key)
+		}
+	}()
 	if !done {
+		if s.Few {
+			return tx.compareShard(ctx, no, req, best)
+		}
 		return found, nil
 	}
-	found = shard.NearestFound{Done: true, Compared: s.Compared, Bytes: s.Bytes, Candidates: len(s.Hits) + len(s.Changed)}
 	ids := make([]graph.VertexID, len(s.Changed), len(s.Changed)+len(s.Hits))
 	for i, local := range s.Changed {
 		ids[i] = graph.MakeVertexID(no, uint64(local))
@@ -192,42 +197,88 @@ func (tx *Tx) nearestOf(ctx context.Context, no int, v *cache.ColumnView, key ca
 	if ids, err = tx.labelled(ctx, no, key.Label, ids); err != nil {
 		return found, err
 	}
+	var edges []graph.Edge
 	for _, h := range s.Hits {
-		if id := graph.MakeVertexID(no, h.Vertex); key.Quantized {
+		id := graph.MakeVertexID(no, h.Vertex)
+		hit := shard.Hit{Score: h.Score, ID: uint64(id)}
+		if req.Type != 0 {
+			hit.Edge = graph.Edge{ID: graph.MakeEdgeID(no, h.Edge), Type: req.Type, Src: id, Dst: h.Target}
+			hit.ID = uint64(hit.Edge.ID)
+		}
+		switch {
+		case !key.Quantized:
+			best.Add(req.K, hit)
+		case req.Type != 0:
+			edges = append(edges, hit.Edge)
+		default:
 			ids = append(ids, id)
-		} else {
-			best.Add(req.K, shard.Hit{Score: h.Score, ID: uint64(id)})
 		}
 	}
-	slices.Sort(ids)
-	err = tx.rank(ctx, ids, req, best, &found)
+	if req.Type != 0 {
+		err = tx.rankEdges(ctx, no, ids, edges, req, best, &found)
+	} else {
+		slices.Sort(ids)
+		err = tx.rank(ctx, ids, req, best, &found)
+	}
+	found.Done, found.Candidates = true, found.Compared
+	if !key.Quantized {
+		found.Candidates += len(s.Hits)
+	}
+	grow = grow || s.Behind && found.Candidates-len(s.Hits) >= cache.DueChanges
+	found.Compared, found.Bytes = found.Compared+s.Compared, found.Bytes+s.Bytes
 	return found, err
 }
 
-// compareShard is Nearest for a shard that is too small for a graph.
-func (tx *Tx) compareShard(ctx context.Context, no int, req *shard.Nearest, best *shard.Top) (found shard.NearestFound, err error) {
-	found.Done = true
-	window := make([]graph.VertexID, 0, rankRows)
-	for from, done := uint64(0), false; !done; {
-		var ids []graph.VertexID
-		if ids, done, err = tx.views[no].Scan(ctx, req.Label, from, window[:0]); err != nil {
-			return found, err
-		}
-		if !done {
-			from = ids[len(ids)-1].Local() + 1
-		}
-		if err := tx.rank(ctx, ids, req, best, &found); err != nil {
-			return found, err
-		}
+// searchGraph searches the graph of a shard.
+func (tx *Tx) searchGraph(no int, key cache.GraphKey, req *shard.Nearest, s *cache.GraphSearch) (x *cache.VectorGraph, done bool) {
+	if key.Type == 0 {
+		x = tx.on.topology.columns[no].Graph(key)
+		return x, tx.openColumns()[no].Nearest(x, req.Probe, req.K, s)
 	}
-	return found, nil
+	x = tx.on.topology.lists[no].Graph(key)
+	views := tx.openLists(false)
+	defer views.close()
+	return x, views.views[no].Nearest(x, req.Probe, req.K, s)
 }
 
-// rankRows is how many vertices are compared at a time beside a graph.
+// compareShard is Nearest for a shard that has too few vectors for a graph.
+func (tx *Tx) compareShard(ctx context.Context, no int, req *shard.Nearest, best *shard.Top) (found shard.NearestFound, err error) {
+	found.Done = true
+	err = tx.eachWindow(ctx, no, req.Label, func(ids []graph.VertexID) (bool, error) {
+		err := tx.rank(ctx, ids, req, best, &found)
+		return err == nil, err
+	})
+	return found, err
+}
+
+// eachWindow calls f with the vertices of a shard that have a label (0: any), some at a time, until it returns false.
+func (tx *Tx) eachWindow(ctx context.Context, no int, label graph.LabelID, f func(ids []graph.VertexID) (bool, error)) error {
+	window := make([]graph.VertexID, 0, rankRows)
+	for from, done := uint64(0), false; !done; {
+		ids, last, err := tx.views[no].Scan(ctx, label, from, window[:0])
+		if err != nil {
+			return err
+		}
+		if done = last; !done {
+			from = ids[len(ids)-1].Local() + 1
+		}
+		if more, err := f(ids); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rankRows is how many vertices are compared, or given to a graph, at a time.
 const rankRows = 1024
 
-// rank compares vertices and adds them to the best.
+// rank compares vertices, or the edges that leave them, and adds them to the best.
 func (tx *Tx) rank(ctx context.Context, ids []graph.VertexID, req *shard.Nearest, best *shard.Top, found *shard.NearestFound) error {
+	if req.Type != 0 {
+		some, err := tx.CompareEdges(ctx, req, ids, best)
+		found.Add(some)
+		return err
+	}
 	scores := make([]float64, min(len(ids), rankRows))
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), rankRows)]
@@ -244,6 +295,77 @@ func (tx *Tx) rank(ctx context.Context, ids []graph.VertexID, req *shard.Nearest
 		ids = ids[len(some):]
 	}
 	return nil
+}
+
+// rankEdges is rank for the edges that leave some vertices and have changed, so that they are in no packed form, and for others.
+func (tx *Tx) rankEdges(ctx context.Context, no int, sources []graph.VertexID, edges []graph.Edge, req *shard.Nearest, best *shard.Top, found *shard.NearestFound) error {
+	var score [1]float64
+	var value [1]graph.Value
+	rank := func(e graph.Edge, v graph.Value) bool {
+		value[0] = v
+		found.Compared++
+		found.Bytes += shard.CompareLists(req.Probe, value[:], score[:])
+		if !math.IsNaN(score[0]) {
+			best.Add(req.K, shard.Hit{Score: score[0], ID: uint64(e.ID), Edge: e})
+		}
+		return true
+	}
+	if _, err := tx.eachVector(ctx, no, req.Type, req.Prop, sources, func(graph.VertexID) bool { return true }, rank); err != nil {
+		return err
+	}
+	return tx.eachEdge(edges, tx.edgeOrder(edges), func(i int, ls *storage.Lists) error {
+		e := edges[i]
+		_, err := ls.Edge(ctx, e.Src.Local(), e.Dst, e.ID, func(p graph.PropID, v graph.Value, ref keys.Ref, isRef bool) (err error) {
+			if p != req.Prop {
+				return nil
+			}
+			if isRef {
+				if v, err = tx.value(ref); err != nil {
+					return err
+				}
+			}
+			rank(e, v)
+			return nil
+		})
+		return err
+	})
+}
+
+// eachVector calls begin with each of some vertices of a shard, and then edge with the edges of a type that leave it and what they have for a
+// property, until one of them returns false; all reports whether none did.
+func (tx *Tx) eachVector(
+	ctx context.Context, no int, t graph.TypeID, prop graph.PropID, sources []graph.VertexID, begin func(graph.VertexID) bool, edge func(graph.Edge, graph.Value) bool,
+) (all bool, err error) {
+	ls, err := tx.views[no].Lists(t, graph.Out)
+	if err != nil {
+		return false, err
+	}
+	defer ls.Close()
+	want := storage.Want{IDs: true, Props: []graph.PropID{prop}}
+	out := storage.Edges{Props: make([][]graph.Value, 1)}
+	var large []storage.Pending
+	for _, id := range sources {
+		if !begin(id) {
+			return false, nil
+		}
+		out.Targets, out.IDs, out.Props[0], large = out.Targets[:0], out.IDs[:0], out.Props[0][:0], large[:0]
+		if err := ls.Append(ctx, id, want, &out, &large); err != nil {
+			return false, err
+		}
+		rest := large
+		for i, v := range out.Props[0] {
+			if len(rest) > 0 && rest[0].I == i {
+				if v, err = tx.value(rest[0].Ref); err != nil {
+					return false, err
+				}
+				rest = rest[1:]
+			}
+			if !edge(graph.Edge{ID: out.IDs[i], Type: t, Src: id, Dst: out.Targets[i]}, v) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
 }
 
 // labelled moves those of some ids of a shard, in ascending order, to the front that have a label (0: any), and returns them.
@@ -327,43 +449,53 @@ func (tx *Tx) writeGraph(no int, x *cache.VectorGraph, key cache.GraphKey) (err 
 				return nil
 			}
 		}
-		done, err = tx.putVectors(ctx, w, key, ids)
+		done, err = tx.putVectors(ctx, w, no, key, ids)
 		return err
 	}
-	v := tx.views[no]
-	window := make([]graph.VertexID, 0, 16*compareRows)
 	total := 0
-	for from, end := uint64(0), false; !end; {
-		ids, last, err := v.Scan(ctx, key.Label, from, window[:0])
-		if err != nil {
-			return err
-		}
-		total += len(ids)
-		if end = last; !end {
-			from = ids[len(ids)-1].Local() + 1
-		}
+	if err := tx.eachWindow(ctx, no, key.Label, func(ids []graph.VertexID) (bool, error) {
+		n, err := tx.countVectors(ctx, no, key, ids)
+		total += n
+		return !tx.on.ending(), err
+	}); err != nil || !w.Fits(total, tx.on.opts.Tuning.GraphVectors) {
+		return err
 	}
-	if !w.Fits(total, tx.on.opts.Tuning.GraphVectors) {
-		return nil
-	}
-	for from, end := uint64(0), false; !end; {
-		ids, last, err := v.Scan(ctx, key.Label, from, window[:0])
-		if err != nil {
-			return err
-		}
-		if ok, err := tx.putVectors(ctx, w, key, ids); !ok || err != nil {
-			return err
-		}
-		if end = last; !end {
-			from = ids[len(ids)-1].Local() + 1
-		}
-	}
-	done = true
-	return nil
+	all := true
+	err = tx.eachWindow(ctx, no, key.Label, func(ids []graph.VertexID) (_ bool, err error) {
+		all, err = tx.putVectors(ctx, w, no, key, ids)
+		return all, err
+	})
+	done = all && err == nil
+	return err
 }
 
-// putVectors gives the vectors of vertices to the writer of a graph. It reports false if the graph is not to be finished.
-func (tx *Tx) putVectors(ctx context.Context, w *cache.GraphWriter, key cache.GraphKey, ids []graph.VertexID) (bool, error) {
+// countVectors returns how many vectors some vertices of a shard have at most, or the edges that leave them.
+func (tx *Tx) countVectors(ctx context.Context, no int, key cache.GraphKey, ids []graph.VertexID) (n int, err error) {
+	if key.Type == 0 {
+		return len(ids), nil
+	}
+	ls, err := tx.views[no].Lists(key.Type, graph.Out)
+	if err != nil {
+		return 0, err
+	}
+	defer ls.Close()
+	for _, id := range ids {
+		edges, _, err := ls.Degree(ctx, id, true)
+		if err != nil {
+			return 0, err
+		}
+		n += edges
+	}
+	return n, nil
+}
+
+// putVectors gives the vectors of vertices of a shard, or of the edges that leave them, to the writer of a graph. It reports false if the graph is
+// not to be finished.
+func (tx *Tx) putVectors(ctx context.Context, w *cache.GraphWriter, no int, key cache.GraphKey, ids []graph.VertexID) (bool, error) {
+	if key.Type != 0 {
+		begin := func(id graph.VertexID) bool { return !tx.on.ending() && w.Begin(id.Local()) }
+		return tx.eachVector(ctx, no, key.Type, key.Prop, ids, begin, w.PutEdge)
+	}
 	var values [compareRows]graph.Value
 	for len(ids) > 0 {
 		if tx.on.ending() {

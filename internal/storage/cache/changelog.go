@@ -9,12 +9,12 @@ import (
 // mostLogged is how many entries a log keeps.
 const mostLogged = 1 << 17
 
-// changeLog says which vertices commits have changed, in the order of their sequences.
+// changeLog says which vertices commits have changed, or the edges that leave them, in the order of their sequences.
 type changeLog struct {
 	mu      sync.Mutex
 	entries []logged
 	since   uint64 // all changes of later sequences are in the log
-	total   uint64 // vertices in entries that were ever added
+	total   uint64 // changes that were ever added
 }
 
 // logged is n vertices from first on that a commit has changed.
@@ -24,18 +24,33 @@ type logged struct {
 	n     uint32
 }
 
-// add adds changes. It forgets the oldest ones if there are too many.
+// add adds changes of n vertices from first on.
 func (l *changeLog) add(seq, first, n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.put(seq, first, n)
+}
+
+// addEach adds changes of n vertices.
+func (l *changeLog) addEach(seq uint64, n int, vertex func(i int) uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range n {
+		l.put(seq, vertex(i), 1)
+	}
+}
+
+// put is add while mu is held. It forgets the oldest changes if there are too many.
+func (l *changeLog) put(seq, first, n uint64) {
 	if first >= math.MaxUint32 {
 		return // no graph holds it
 	}
 	n = min(n, math.MaxUint32-first)
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.total += n
 	if k := len(l.entries); k > 0 {
-		if last := &l.entries[k-1]; last.seq == seq && uint64(last.first)+uint64(last.n) == first {
-			last.n += uint32(n)
+		last := &l.entries[k-1]
+		if start, end := uint64(last.first), uint64(last.first)+uint64(last.n); last.seq == seq && start <= first && first <= end {
+			last.n = uint32(max(end, first+n) - start)
 			return
 		}
 	}

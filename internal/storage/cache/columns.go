@@ -56,7 +56,7 @@ func columnIndex(prop graph.PropID) int { return int(prop&^(1<<31))<<1 | int(pro
 
 // NewColumns returns the columns of one shard of a graph.
 func (c *Cache) NewColumns(shard int) *Columns {
-	return &Columns{cache: c, counts: c.counts(), shard: shard}
+	return &Columns{cache: c, counts: c.counts(), shard: shard, graphs: graphs{cache: c}}
 }
 
 // Counts returns what readers have found.

@@ -37,8 +37,8 @@
 // # Graphs
 //
 // A VectorGraph is an HNSW graph of a property's vectors with its own copy of them. Its rows show the state of one sequence, and a log says which
-// vertices have changed before and after; a reader of another sequence compares those in between itself. A writer adds rows beside readers and
-// then moves the sequence at once. When a piece of its memory is evicted, the whole graph goes.
+// vertices have changed before and after; a reader of another sequence compares those in between itself. A row of an edge belongs to the vertex
+// that the edge leaves, which has changed when any of them has. A writer adds rows beside readers and then moves the sequence at once. When a piece of its memory is evicted, the whole graph goes.
 //
 // # Memory
 //

@@ -130,6 +130,11 @@ func (l *Lists) Changed(seq uint64, typ graph.TypeID, dir graph.Direction, n int
 	if dir != graph.Out {
 		return // an edge's vector stands beside its source
 	}
+	for _, x := range l.noting(seq) {
+		if typ == x.key.Type {
+			x.log.addEach(seq, n, vertex)
+		}
+	}
 	var buf []change[vectorEntry]
 	for _, t := range l.vectors.all() {
 		if t.typ != typ {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// mostGraphChanges is how many vertices that have changed since a graph's state a search compares one by one, at most.
+	// mostGraphChanges is how many vertices that have changed since a graph's state a search compares one by one, or the edges that leave them, at most.
 	mostGraphChanges = 1 << 14
-	// dueChanges is how many of them make a reader ask for the graph to take them in.
-	dueChanges = 64
+	// DueChanges is how many changes make a reader ask for the graph to take them in.
+	DueChanges = 64
 	// mostApart is how many vectors that the graph's arithmetic does not fit a graph leaves to readers.
 	mostApart = 1000
 	// leastEf is how many rows a search collects at least. Among 5,000 vectors of 384 dimensions that lie evenly around one centre, the recall of
@@ -24,11 +24,16 @@ const (
 	// leastRanked is how many rows of a quantized graph a search ranks by their whole vectors at least, and rankedPerHit how many for each
 	// that it is asked for.
 	leastRanked, rankedPerHit = 40, 4
+	// The numbers that name a row of an edge: its source, by its local id, its own local id, its target, packed, and the row before of those
+	// of the source that were added later, or noRow.
+	edgeLocal, edgeTarget, rowBefore, edgeIDs = 1, 2, 3, 4
+	noRow                                     = math.MaxUint32
 )
 
-// GraphKey says which vectors a graph is of: those of a property that vertices with a label have.
+// GraphKey says which vectors a graph is of: those of a property that vertices with a label have, or the edges of a type.
 type GraphKey struct {
 	Label             graph.LabelID
+	Type              graph.TypeID // 0: of vertices
 	Prop              graph.PropID
 	Similarity        graph.Similarity
 	Dimensions        int
@@ -38,9 +43,10 @@ type GraphKey struct {
 
 // VectorGraph is an HNSW graph of the vectors of a shard, and what readers need to know to take only what their snapshots show from it. Its
 // rows show the state of one sequence. A vertex that changed between it and a reader's sequence, in whichever order these are, is left
-// out, and the reader compares it itself.
+// out, and the reader compares it itself. The rows of edges go with the vertex that they leave: when one of them changes, all do.
 type VectorGraph struct {
 	cache *Cache
+	ids   IDs // of the targets of edges
 	key   GraphKey
 	log   changeLog
 
@@ -50,10 +56,10 @@ type VectorGraph struct {
 	seq  uint64
 	n    uint32            // rows that show seq; what lies behind is being added
 	base int               // of them, as many were there first, in the order of their ids
-	late map[uint32]uint32 // the rows of ids that were added later
-	dead []uint64          // a bit for each row whose vertex has another vector now, or none
+	late map[uint32]uint32 // by id, the newest row that was added later
+	dead []uint64          // a bit for each row whose vertex or edge has another vector now, or none
 	gone int               // their number
-	far  []uint32          // sorted: vertices whose vectors hnsw.Fits refuses
+	far  []uint32          // sorted: ids with vectors that hnsw.Fits refuses
 	mem  []*resident
 	runs []run
 
@@ -62,12 +68,13 @@ type VectorGraph struct {
 	doomed   bool   // evicted meanwhile: the writer returns the memory
 	evicted  bool   // so it is built again only where there is room
 	unfit    bool   // too large for the cache, or for its arithmetic
-	retry    uint64 // there are too few vectors until the log has so many changes
+	few      bool   // a writer has found too few vectors
+	retry    uint64 // so, or there is no room, until the log has so many changes
 	searches sync.Pool
 }
 
 // Graph returns the graph of a key, which is empty at first and from now on notes the changes of its vertices.
-func (c *Columns) Graph(key GraphKey) *VectorGraph {
+func (g *graphs) Graph(key GraphKey) *VectorGraph {
 	find := func(list *[]*VectorGraph) *VectorGraph {
 		if list != nil {
 			for _, x := range *list {
@@ -78,16 +85,16 @@ func (c *Columns) Graph(key GraphKey) *VectorGraph {
 		}
 		return nil
 	}
-	if x := find(c.list.Load()); x != nil {
+	if x := find(g.list.Load()); x != nil {
 		return x
 	}
-	c.growing.Lock()
-	defer c.growing.Unlock()
-	old := c.list.Load()
+	g.growing.Lock()
+	defer g.growing.Unlock()
+	old := g.list.Load()
 	if x := find(old); x != nil {
 		return x
 	}
-	x := &VectorGraph{cache: c.cache, key: key}
+	x := &VectorGraph{cache: g.cache, ids: g.ids, key: key}
 	x.searches.New = func() any { return new(hnsw.Searcher) }
 	var list []*VectorGraph
 	if old != nil {
@@ -96,20 +103,14 @@ func (c *Columns) Graph(key GraphKey) *VectorGraph {
 	list = append(list, x)
 	x.log.mu.Lock()
 	defer x.log.mu.Unlock()
-	c.list.Store(&list)
-	x.log.since = c.noted.Load() // a commit notes its sequence before it looks for graphs
+	g.list.Store(&list)
+	x.log.since = g.noted.Load() // a commit notes its sequence before it looks for graphs
 	return x
 }
 
 // ChangedRange notes that a commit set a property of n vertices from first on.
 func (c *Columns) ChangedRange(seq uint64, prop graph.PropID, first, n uint64) {
-	for noted := c.noted.Load(); noted < seq && !c.noted.CompareAndSwap(noted, seq); noted = c.noted.Load() {
-	}
-	list := c.list.Load()
-	if list == nil {
-		return
-	}
-	for _, x := range *list {
+	for _, x := range c.noting(seq) {
 		if prop == x.key.Prop || prop == LabelProp && x.key.Label != 0 {
 			x.log.add(seq, first, n)
 		}
@@ -158,10 +159,11 @@ func (x *VectorGraph) alloc(n int) ([]byte, bool) {
 	return r.mem, true
 }
 
-// GraphHit is a vertex that a search of a graph has found.
+// GraphHit is a vertex that a search of a graph has found, or an edge and the vertex that it leaves.
 type GraphHit struct {
-	Vertex uint64 // local id
-	Score  float64
+	Score        float64
+	Vertex, Edge uint64 // local ids
+	Target       graph.VertexID
 }
 
 // GraphSearch is the memory and the result of a search.
@@ -169,37 +171,54 @@ type GraphSearch struct {
 	// Hits, not in order, are of the view's state. Those of a quantized graph are more than were asked for and have no scores: the caller
 	// compares them as it does Changed.
 	Hits []GraphHit
-	// Changed are the local ids of other vertices that may be in the result: the caller compares them, in its own state.
+	// Changed are the local ids of other vertices that may be in the result, or whose edges may: the caller compares them, in its own state.
 	Changed []uint32
 	// Compared counts the vectors of the graph that were compared, Bytes theirs.
 	Compared, Bytes int
-	// Due says that the graph is to be built or to take changes in.
-	Due bool
+	// Due says that the graph is to be built or to take changes in, Behind that there are changes to take in, and Few that there is no graph
+	// because there are so few vectors.
+	Due, Behind, Few bool
 }
 
 // Nearest finds about the k vertices of a graph whose vectors are most similar to a probe, as the view sees them. It returns false if the caller
 // must compare all.
 func (v *ColumnView) Nearest(x *VectorGraph, probe *vector.Probe, k int, res *GraphSearch) bool {
+	return x.nearest(v.seq, v.touched, probe, k, res)
+}
+
+// Nearest is ColumnView's for a graph of edges.
+func (v *ListView) Nearest(x *VectorGraph, probe *vector.Probe, k int, res *GraphSearch) bool {
+	return x.nearest(v.seq, v.touched, probe, k, res)
+}
+
+// nearest searches as of a sequence, with what a writer has touched.
+func (x *VectorGraph) nearest(seq uint64, touched *Touched, probe *vector.Probe, k int, res *GraphSearch) bool {
 	*res = GraphSearch{Hits: res.Hits[:0], Changed: res.Changed[:0]}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if !x.made {
 		res.Due = !x.writing && !x.unfit && x.log.changes() >= x.retry
+		res.Few = !x.writing && !res.Due && x.few
 		return false
 	}
 	for _, r := range x.mem {
 		r.touch()
 	}
 	var ok bool
-	if res.Changed, ok = x.log.between(res.Changed, min(x.seq, v.seq), max(x.seq, v.seq), mostGraphChanges); !ok {
-		res.Due = !x.writing && v.seq > x.seq
+	if res.Changed, ok = x.log.between(res.Changed, min(x.seq, seq), max(x.seq, seq), mostGraphChanges); !ok {
+		res.Due = !x.writing && seq > x.seq
 		return false
 	}
-	res.Due = !x.writing && v.seq > x.seq && len(res.Changed) >= dueChanges
+	res.Behind = !x.writing && seq > x.seq && len(res.Changed) > 0
+	res.Due = res.Behind && len(res.Changed) >= DueChanges
 	res.Changed = append(res.Changed, x.far...)
-	res.Changed = v.touched.appendLocals(res.Changed, valueSpace(x.key.Prop))
+	if x.key.Type != 0 {
+		res.Changed = touched.appendLocals(res.Changed, uint32(tableIndex(x.key.Type, graph.Out)))
+	} else {
+		res.Changed = touched.appendLocals(res.Changed, valueSpace(x.key.Prop))
+	}
 	if x.key.Label != 0 {
-		res.Changed = v.touched.appendLocals(res.Changed, valueSpace(LabelProp))
+		res.Changed = touched.appendLocals(res.Changed, valueSpace(LabelProp))
 	}
 	slices.Sort(res.Changed)
 	res.Changed = slices.Compact(res.Changed)
@@ -223,12 +242,18 @@ func (v *ColumnView) Nearest(x *VectorGraph, probe *vector.Probe, k int, res *Gr
 			if _, changed := slices.BinarySearch(res.Changed, id); changed {
 				continue
 			}
+			h := GraphHit{Vertex: uint64(id)}
+			if x.key.Type != 0 {
+				ids := x.rows.IDs(n.Row)
+				h.Edge, h.Target = uint64(ids[edgeLocal]), x.ids.unpack(ids[edgeTarget])
+			}
 			if x.key.Quantized {
 				if len(res.Hits) < max(leastRanked, rankedPerHit*k) {
-					res.Hits = append(res.Hits, GraphHit{Vertex: uint64(id)})
+					res.Hits = append(res.Hits, h)
 				}
 			} else if score, ok := x.rows.Score(probe, n.Row); ok {
-				res.Hits = append(res.Hits, GraphHit{uint64(id), score})
+				h.Score = score
+				res.Hits = append(res.Hits, h)
 			}
 		}
 		if len(res.Hits) >= k {
@@ -264,11 +289,23 @@ func (c *Cache) room(n int) bool {
 	return c.arena.used+n <= c.arena.budget-c.arena.budget/8
 }
 
-// graphs are the graphs of a shard.
+// graphs are the graphs of a shard, of its vertices or of the edges that leave them.
 type graphs struct {
+	cache   *Cache
+	ids     IDs
 	growing sync.Mutex
 	list    atomic.Pointer[[]*VectorGraph]
-	noted   atomic.Uint64 // the newest sequence that ChangedRange was told
+	noted   atomic.Uint64 // the newest sequence of noting
+}
+
+// noting notes that a commit has changes, and returns the graphs that may be of them.
+func (g *graphs) noting(seq uint64) []*VectorGraph {
+	for noted := g.noted.Load(); noted < seq && !g.noted.CompareAndSwap(noted, seq); noted = g.noted.Load() {
+	}
+	if list := g.list.Load(); list != nil {
+		return *list
+	}
+	return nil
 }
 
 func (g *graphs) close() {

@@ -43,6 +43,7 @@ type Lists struct {
 	ids     IDs
 	tables  tables[listData, edgeEntry] // by 2·type + direction
 	vectors edgeVectors
+	graphs
 	// spare is the number of overlay entries that a segment may have before it is rebuilt.
 	spare int
 }
@@ -76,7 +77,7 @@ type (
 
 // NewLists makes a place for the lists of one shard of a graph.
 func (c *Cache) NewLists(ids IDs) *Lists {
-	return &Lists{cache: c, counts: c.counts(), ids: ids, spare: ListBlock}
+	return &Lists{cache: c, counts: c.counts(), ids: ids, graphs: graphs{cache: c, ids: ids}, spare: ListBlock}
 }
 
 // Counts returns what readers have found.
@@ -89,6 +90,7 @@ func (l *Lists) IDs() IDs { return l.ids }
 func (l *Lists) Close() {
 	l.tables.each(func(s *listSlot) { s.clear(l.cache) })
 	l.vectors.each(func(s *vectorSlot) { s.clear(l.cache) })
+	l.graphs.close()
 	l.cache.reclaim()
 	l.cache.close(l.counts)
 }
