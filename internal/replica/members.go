@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"go.etcd.io/raft/v3"
@@ -22,6 +23,8 @@ type Members struct {
 	// stores are the log stores of the members that were added; those of the first members are not recorded here, see LogStore.Meet.
 	// Members that a recovery has removed stay here with no store, the zero one.
 	stores map[uint64]StoreID
+	// addresses are those of processes, by their numbers; see Addresses.
+	addresses map[uint32]string
 }
 
 func firstMembers(voters []uint64) *Members {
@@ -59,7 +62,11 @@ func (m *Members) Store(id uint64) (StoreID, bool) {
 	return s, ok
 }
 
-// append appends the encoded form: the size of raft's form, and that, and for each of the stores the replica and the id.
+// Addresses returns the addresses of processes that changes have set, by the processes' numbers, and "" for those that have been removed
+// since. The members of one group carry them for all. The caller does not change them.
+func (m *Members) Addresses() map[uint32]string { return m.addresses }
+
+// append appends the encoded form: the size of raft's form, and that, and what appendNotes appends.
 func (m *Members) append(dst []byte) []byte {
 	if m == nil {
 		return dst
@@ -69,11 +76,7 @@ func (m *Members) append(dst []byte) []byte {
 		panic(err) // it has numbers alone
 	}
 	dst = append(binary.AppendUvarint(dst, uint64(len(conf))), conf...)
-	for _, id := range slices.Sorted(maps.Keys(m.stores)) {
-		s := m.stores[id]
-		dst = append(binary.AppendUvarint(dst, id), s[:]...)
-	}
-	return dst
+	return appendNotes(dst, m.stores, m.addresses)
 }
 
 // readMembers decodes members, nil if there are no bytes.
@@ -90,36 +93,79 @@ func readMembers(b []byte) (*Members, error) {
 		return nil, errors.Join(errMembers, err)
 	}
 	var err error
-	m.stores, err = readStores(b[n+int(size):])
+	m.stores, m.addresses, err = readNotes(b[n+int(size):])
 	return m, err
 }
 
 var errMembers = fmt.Errorf("%w: malformed members", ErrDamaged)
 
-func readStores(b []byte) (map[uint64]StoreID, error) {
-	stores := map[uint64]StoreID{}
+// appendNotes appends for each store the replica and the id, and if there are addresses a zero and for each one the process and the
+// bytes behind their number. Versions before addresses take the zero for a replica, and refuse what follows.
+func appendNotes(dst []byte, stores map[uint64]StoreID, addresses map[uint32]string) []byte {
+	for _, id := range slices.Sorted(maps.Keys(stores)) {
+		s := stores[id]
+		dst = append(binary.AppendUvarint(dst, id), s[:]...)
+	}
+	if len(addresses) > 0 {
+		dst = append(dst, 0)
+	}
+	for _, process := range slices.Sorted(maps.Keys(addresses)) {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(process)), uint64(len(addresses[process])))
+		dst = append(dst, addresses[process]...)
+	}
+	return dst
+}
+
+// readNotes decodes what appendNotes appends.
+func readNotes(b []byte) (stores map[uint64]StoreID, addresses map[uint32]string, err error) {
+	stores = map[uint64]StoreID{}
 	for len(b) > 0 {
 		id, n := binary.Uvarint(b)
+		if id == 0 && n > 0 {
+			addresses, err = readAddresses(b[n:])
+			return stores, addresses, err
+		}
 		var s StoreID
 		if n <= 0 || len(b)-n < len(s) {
-			return nil, errMembers
+			return nil, nil, errMembers
 		}
 		stores[id] = StoreID(b[n : n+len(s)])
 		b = b[n+len(s):]
 	}
-	return stores, nil
+	return stores, nil, nil
 }
 
-// Change is a change of the members of a group: one more that learns, or one that is to vote from now on, in the place of others.
+func readAddresses(b []byte) (map[uint32]string, error) {
+	addresses := map[uint32]string{}
+	for len(b) > 0 {
+		process, n := binary.Uvarint(b)
+		if n <= 0 || process > math.MaxUint32 {
+			return nil, errMembers
+		}
+		size, m := binary.Uvarint(b[n:])
+		if m <= 0 || size > uint64(len(b)-n-m) {
+			return nil, errMembers
+		}
+		b = b[n+m:]
+		addresses[uint32(process)] = string(b[:size])
+		b = b[size:]
+	}
+	return addresses, nil
+}
+
+// Change is a change of the members of a group: one more that learns, or one that is to vote from now on, in the place of others. Or it is
+// one of the addresses that they carry alone, as etcd's members carry theirs. An address is set once, and "" is for ever.
 type Change struct {
 	Learner uint64   // a new member, 0 for none
 	Store   StoreID  // its log store
 	Promote uint64   // a learner that becomes a voter, 0 for none
 	Remove  []uint64 // those that leave at the same time
+	// Addresses are those of processes to set, "" to remove; with nothing else.
+	Addresses map[uint32]string
 }
 
-// raft returns the change in raft's form; id names it.
-func (c *Change) raft(id []byte) *pb.ConfChangeV2 {
+// raft returns the change in raft's form; id names it, and self is the replica that proposes it.
+func (c *Change) raft(id []byte, self uint64) *pb.ConfChangeV2 {
 	cc := &pb.ConfChangeV2{Context: id}
 	add := func(kind pb.ConfChangeType, id uint64) {
 		if id != 0 {
@@ -131,8 +177,12 @@ func (c *Change) raft(id []byte) *pb.ConfChangeV2 {
 	for _, id := range c.Remove {
 		add(pb.ConfChangeRemoveNode, id)
 	}
-	if c.Learner != 0 {
-		cc.Context = append(binary.AppendUvarint(cc.Context, c.Learner), c.Store[:]...)
+	switch {
+	case c.Learner != 0:
+		cc.Context = appendNotes(cc.Context, map[uint64]StoreID{c.Learner: c.Store}, nil)
+	case len(c.Addresses) > 0:
+		add(pb.ConfChangeUpdateNode, self) // which changes nothing
+		cc.Context = appendNotes(cc.Context, nil, c.Addresses)
 	}
 	return cc
 }
@@ -154,7 +204,7 @@ func (g *Group) Change(c Change, done func(error)) {
 		return
 	}
 	g.number++
-	data, err := proto.Marshal(c.raft(g.readContext(g.number)))
+	data, err := proto.Marshal(c.raft(g.readContext(g.number), g.o.Replica))
 	if err != nil {
 		done(err)
 		return
@@ -189,11 +239,11 @@ func (g *Group) changed(e *pb.Entry) error {
 	if err := proto.Unmarshal(e.GetData(), cc); err != nil {
 		return fmt.Errorf("entry %d: %w", e.GetIndex(), err)
 	}
-	next := &Members{conf: g.node.ApplyConfChange(cc), stores: maps.Clone(g.members.stores)}
+	next := &Members{conf: g.node.ApplyConfChange(cc), stores: maps.Clone(g.members.stores), addresses: g.members.addresses}
 	var id []byte
 	if len(cc.GetContext()) >= changeID { // raft itself ends a joint change
 		id = cc.GetContext()[:changeID]
-		added, err := readStores(cc.GetContext()[changeID:])
+		added, addresses, err := readNotes(cc.GetContext()[changeID:])
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", e.GetIndex(), err)
 		}
@@ -201,6 +251,7 @@ func (g *Group) changed(e *pb.Entry) error {
 			next.stores = added
 		}
 		maps.Copy(next.stores, added)
+		next.addresses = withAddresses(next.addresses, addresses)
 	}
 	maps.DeleteFunc(next.stores, func(id uint64, s StoreID) bool { return !next.Has(id) && s != (StoreID{}) })
 	g.members = next
@@ -210,6 +261,23 @@ func (g *Group) changed(e *pb.Entry) error {
 		p.done(nil)
 	}
 	return nil
+}
+
+// withAddresses returns addresses after some are set.
+func withAddresses(old, set map[uint32]string) map[uint32]string {
+	if len(set) == 0 {
+		return old
+	}
+	next := maps.Clone(old)
+	if next == nil {
+		next = map[uint32]string{}
+	}
+	for process, address := range set {
+		if _, ok := next[process]; !ok || address == "" {
+			next[process] = address
+		}
+	}
+	return next
 }
 
 // membersAt are the members after an entry.

@@ -14,6 +14,8 @@ func FuzzMembers(f *testing.F) {
 	m := firstMembers([]uint64{1, 2, 3})
 	m.conf.Learners, m.stores = []uint64{4}, map[uint64]StoreID{4: {7}, 2: {8, 9}}
 	f.Add(m.append(nil))
+	m.addresses = map[uint32]string{1: "", 3: "d:9190"}
+	f.Add(m.append(nil))
 	f.Add(firstMembers([]uint64{1}).append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -30,6 +32,10 @@ func FuzzMembers(f *testing.F) {
 		}
 		require.True(t, proto.Equal(m.conf, again.conf))
 		require.Equal(t, m.stores, again.stores)
+		require.Equal(t, len(m.addresses), len(again.addresses))
+		for process, address := range m.addresses {
+			require.Equal(t, address, again.addresses[process])
+		}
 	})
 }
 
@@ -64,10 +70,12 @@ func TestLogMembers(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, StoreID{1}, store)
 	next = firstMembers([]uint64{1, 2, 9})
+	next.addresses = map[uint32]string{3: "d:9190"}
 	require.NoError(t, l.Reset(&pb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(20))}, 20, 1, next))
 	require.NoError(t, s.Close())
 	s, l = open()
 	require.Equal(t, []uint64{1, 2, 9}, l.members.Voters())
+	require.Equal(t, next.addresses, l.members.Addresses())
 	_, err = s.Log(1, 11)
 	require.NoError(t, err)
 	id, ok, err := s.Replica(1)
@@ -86,4 +94,27 @@ func TestLogMembers(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.NoError(t, s.Close())
+}
+
+// TestAddresses sets addresses of processes by entries of a log, which a replica has again when it opens: each is set once, and none after it
+// was removed.
+func TestAddresses(t *testing.T) {
+	fs := vfs.NewMem()
+	ctx := t.Context()
+	want := map[uint32]string{3: "", 4: "e:9190"}
+	t.Run("set", func(t *testing.T) {
+		h := openHost(t, fs, nil)
+		require.NoError(t, h.Start(1, 7, []uint64{7}, &list{}))
+		for _, set := range []map[uint32]string{{3: "d:9190"}, {3: "x:9190", 4: "e:9190"}, {3: ""}, {3: "d:9190"}} {
+			require.NoError(t, h.Change(ctx, 1, Change{Addresses: set}))
+		}
+		require.NoError(t, h.Read(ctx, 1))
+		s, _ := h.GroupStatus(1)
+		require.Equal(t, want, s.Members.Addresses())
+		require.Equal(t, []uint64{7}, s.Members.Voters())
+	})
+	h := openHost(t, fs, nil)
+	require.NoError(t, h.Start(1, 7, []uint64{7}, &list{}))
+	s, _ := h.GroupStatus(1)
+	require.Equal(t, want, s.Members.Addresses())
 }

@@ -22,7 +22,7 @@ func logOf(t *testing.T, s *LogStore, replica uint64, entries ...any) *Log {
 		case string:
 			next.Data = append(appendHeader(nil, commandKind, proposalID{7, uint64(i)}), e...)
 		case Change:
-			cc := e.raft(make([]byte, changeID))
+			cc := e.raft(make([]byte, changeID), 1)
 			if next.Data, err = proto.Marshal(cc); err != nil {
 				t.Fatal(err)
 			}
@@ -48,6 +48,7 @@ func TestRecover(t *testing.T) {
 		"learner":     {replica: 1, entries: []any{"a", learner, "b"}, former: []uint64{2, 3, 4}},
 		"joint":       {replica: 1, entries: []any{"a", learner, "b", Change{Promote: 4, Remove: []uint64{2}}, "c"}, former: []uint64{3, 4}},
 		"replaced":    {replica: 2, entries: []any{"a", learner, Change{Promote: 4, Remove: []uint64{2}}, "b"}, former: []uint64{1, 3, 4}},
+		"addresses":   {replica: 1, entries: []any{"a", Change{Addresses: map[uint32]string{3: "d"}}, "b"}, former: []uint64{2, 3}},
 		"promoted":    {replica: 4, entries: []any{"a", learner, "b"}, former: []uint64{1, 2, 3}},
 		"left":        {replica: 1, entries: []any{"a", Change{Remove: []uint64{2}}, "b"}, former: []uint64{3}},
 		"alone":       {replica: 1, entries: []any{"a", Change{Remove: []uint64{2}}, Change{Remove: []uint64{3}}, "b"}},
@@ -113,6 +114,7 @@ func TestRecover(t *testing.T) {
 			require.Empty(t, g.members.Learners())
 			require.False(t, g.members.Joint())
 			require.Equal(t, c.former, g.members.Lost())
+			require.Equal(t, name == "addresses", g.members.Addresses()[3] == "d")
 
 			entries, err := l.Entries(1, l.last+1, 1<<20)
 			require.NoError(t, err)
