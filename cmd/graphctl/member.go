@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +17,33 @@ import (
 // newMember returns the commands on the replicas of a cluster.
 func newMember(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "member", Short: "Show and change the replicas of a cluster", Args: onlySubcommands,
+		Use: "member", Short: "Show and change the processes and replicas of a cluster", Args: onlySubcommands,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("member: name a command: list, move, rebalance, replace or transfer")
+			return usagef("member: name a command: add, list, move, rebalance, remove, replace or transfer")
 		},
 	}
 	cmd.AddCommand(
-		adminCommand(a, "list", "Show the replicas of all shards", cobra.NoArgs,
+		adminCommand(a, "add ADDRESS", "Add the process at an address, such as host3:9190, to the cluster", cobra.ExactArgs(1),
+			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.AddMemberResponse, error) {
+				return c.AddMember(ctx, &pb.AddMemberRequest{Address: args[0]})
+			},
+			func(w io.Writer, r *pb.AddMemberResponse) {
+				if !r.GetAdded() {
+					fmt.Fprintf(w, "nothing to add: it is process %d\n", r.GetProcess())
+					return
+				}
+				fmt.Fprintf(w, "added process %d; graphctl member rebalance moves replicas to it\n", r.GetProcess())
+			}),
+		adminCommand(a, "remove PROCESS|ADDRESS", "Remove a process that keeps no replicas, for ever", cobra.ExactArgs(1),
+			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.RemoveMemberResponse, error) {
+				process, err := processOf(ctx, c, args[0])
+				if err != nil {
+					return nil, err
+				}
+				return c.RemoveMember(ctx, &pb.RemoveMemberRequest{Process: process})
+			},
+			func(io.Writer, *pb.RemoveMemberResponse) {}),
+		adminCommand(a, "list", "Show the processes, and the replicas of all shards", cobra.NoArgs,
 			func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.MembersResponse, error) {
 				return c.Members(ctx, &pb.MembersRequest{})
 			}, printMembers),
@@ -91,6 +112,23 @@ func ordinal(what, text string) (uint32, error) {
 	return uint32(n), nil
 }
 
+// processOf returns the process with a number or an address.
+func processOf(ctx context.Context, c pb.AdminServiceClient, text string) (uint32, error) {
+	if !strings.Contains(text, ":") {
+		return ordinal("PROCESS", text)
+	}
+	r, err := c.Members(ctx, &pb.MembersRequest{})
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range r.GetMembers() {
+		if m.GetAddress() == text {
+			return m.GetProcess(), nil
+		}
+	}
+	return 0, fmt.Errorf("there is no process at %s: see graphctl member list", text)
+}
+
 // committed returns the last committed entry of each shard's log that a member knows.
 func committed(members []*pb.Member) map[uint32]uint64 {
 	last := map[uint32]uint64{}
@@ -130,17 +168,17 @@ func printReplicas(w io.Writer, members []*pb.Member) {
 
 func printMembers(w io.Writer, r *pb.MembersResponse) {
 	last := committed(r.GetMembers())
-	fmt.Fprintln(w, "process\tshard\trole\treplica\tterm\tapplied\tbehind\tlog bytes\tnote")
+	fmt.Fprintln(w, "process\taddress\tshard\trole\treplica\tterm\tapplied\tbehind\tlog bytes\tnote")
 	for _, m := range r.GetMembers() {
 		note := m.GetNote()
 		if m.GetSeedBytes() > 0 {
 			note = fmt.Sprintf("seeded with %d of %d bytes", m.GetSeededBytes(), m.GetSeedBytes())
 		}
 		if m.Shard == nil {
-			fmt.Fprintf(w, "%d\t\t%s\t\t\t\t\t\t%s\n", m.GetProcess(), m.GetRole(), note)
+			fmt.Fprintf(w, "%d\t%s\t\t%s\t\t\t\t\t\t%s\n", m.GetProcess(), m.GetAddress(), m.GetRole(), note)
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", m.GetProcess(), m.GetShard(), m.GetRole(), m.GetReplica(), m.GetTerm(), m.GetApplied(),
+		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", m.GetProcess(), m.GetAddress(), m.GetShard(), m.GetRole(), m.GetReplica(), m.GetTerm(), m.GetApplied(),
 			last[m.GetShard()]-min(last[m.GetShard()], m.GetApplied()), m.GetLogBytes(), note)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,7 +35,7 @@ func newGateway() *cobra.Command {
 }
 
 // openRemote opens graphs whose shards are in other processes.
-func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
+func openRemote(_ context.Context, c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
 	if strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix) {
 		if c.Replication > 1 {
 			return nil, usageError{errors.New("shard-addresses: with replication, a gateway needs the list of all processes")}
@@ -66,12 +67,36 @@ func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, e
 
 // mutual returns how the processes of a cluster authenticate each other, or nil for plain connections.
 func mutual(c *config.Config, addresses []string, log *slog.Logger) (*access.Mutual, error) {
-	names := make([]string, len(addresses))
-	for i, a := range addresses {
-		var err error
-		if names[i], _, err = net.SplitHostPort(a); err != nil {
-			return nil, fmt.Errorf("addresses of the processes: %w", err)
-		}
+	names, err := hosts(addresses)
+	if err != nil {
+		return nil, err
 	}
 	return access.NewMutual(access.MutualFiles{Cert: c.TLSCert, Key: c.TLSKey, CA: c.ShardCA}, names, log)
+}
+
+// hosts returns the names in addresses; "" is that of a process that was removed.
+func hosts(addresses []string) (names []string, err error) {
+	for _, a := range addresses {
+		if a == "" {
+			continue
+		}
+		name, _, err := net.SplitHostPort(a)
+		if err != nil {
+			return nil, fmt.Errorf("addresses of the processes: %w", err)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// admit has the certificates of all processes admitted as these are added and removed.
+func admit(p *remote.Process, secure *access.Mutual) {
+	if secure == nil {
+		return
+	}
+	p.OnAddresses(func(all []string) {
+		if names, err := hosts(all); err == nil { // graphctl member add checks them
+			secure.SetNames(names)
+		}
+	})
 }

@@ -38,25 +38,29 @@ func checkMember(c *config.Config) error {
 	}
 	n := len(addressList(c.Join))
 	switch {
+	case c.TLSCert != "" && c.ShardCA == "":
+		return errors.New("tls-cert: with join, shard-ca must name the authority that signs the certificates of all processes")
+	case joins(c.Peer, addressList(c.Join)): // the cluster has its layout
+		return nil
 	case c.Replicas != 3 && c.Replicas != 5 && c.Replicas != 7:
 		return fmt.Errorf("replicas: must be 3, 5 or 7 with join, is %d: with two, none may fail", c.Replicas)
 	case n < c.Replicas:
 		return fmt.Errorf("join: %d replicas need as many processes, and it names %d", c.Replicas, n)
 	case n > c.Replicas+c.Shards-1:
 		return fmt.Errorf("join: it names %d processes, and %d shards with %d replicas occupy only %d; raise shards", n, c.Shards, c.Replicas, c.Replicas+c.Shards-1)
-	case c.TLSCert != "" && c.ShardCA == "":
-		return errors.New("tls-cert: with join, shard-ca must name the authority that signs the certificates of all processes")
 	}
 	return nil
 }
 
+// joins reports whether the process at an address is none of those that a cluster begins with.
+func joins(peer string, addresses []string) bool {
+	return peer != "" && !slices.Contains(addresses, peer)
+}
+
 // self returns which of addresses is this process's: peer, or if it is empty the only one that is an address of this machine.
 func self(ctx context.Context, addresses []string, peer string) (int, error) {
-	if peer != "" {
-		if no := slices.Index(addresses, peer); no >= 0 {
-			return no, nil
-		}
-		return 0, fmt.Errorf("peer: %s is none of the addresses in join", peer)
+	if no := slices.Index(addresses, peer); no >= 0 {
+		return no, nil
 	}
 	own, err := net.InterfaceAddrs()
 	if err != nil {
@@ -92,11 +96,13 @@ func self(ctx context.Context, addresses []string, peer string) (int, error) {
 }
 
 // openMember opens the replicas of a process of hopgate serve --join and starts to listen for the other processes.
-func openMember(c *config.Config, memory config.Budget, log *slog.Logger) (_ backing, err error) {
-	ctx, addresses := context.Background(), addressList(c.Join)
-	no, err := self(ctx, addresses, c.Peer)
-	if err != nil {
-		return nil, usageError{err}
+func openMember(ctx context.Context, c *config.Config, memory config.Budget, log *slog.Logger) (_ backing, err error) {
+	addresses, own, no := addressList(c.Join), c.Peer, 0
+	if !joins(own, addresses) {
+		if no, err = self(ctx, addresses, own); err != nil {
+			return nil, usageError{err}
+		}
+		own = addresses[no]
 	}
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
@@ -110,23 +116,29 @@ func openMember(c *config.Config, memory config.Budget, log *slog.Logger) (_ bac
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	layout := shard.Layout{Processes: len(addresses), Shards: c.Shards, Replicas: c.Replicas}
-	if m.p, err = remote.NewProcess(opts, layout, no, addresses, remote.Secure(secure)...); err != nil {
+	if joins(own, addresses) {
+		m.p, err = remote.JoinProcess(ctx, opts, own, addresses, remote.Secure(secure)...)
+	} else {
+		layout := shard.Layout{Processes: len(addresses), Shards: c.Shards, Replicas: c.Replicas}
+		m.p, err = remote.NewProcess(opts, layout, no, addresses, remote.Secure(secure)...)
+	}
+	if err != nil {
 		return nil, err
 	}
 	m.disk = m.p.Local()
+	admit(m.p, secure)
 	m.p.Register(m.rpc)
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addresses[no])
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", own)
 	if err != nil {
 		return nil, fmt.Errorf("listener for the other processes: %w", err)
 	}
-	log.Info("listening", slog.String("listener", "peer"), slog.String("address", addresses[no]), slog.String("open_to", reach(listener.Addr().String())), slog.Bool("tls", secure != nil))
+	log.Info("listening", slog.String("listener", "peer"), slog.String("address", own), slog.String("open_to", reach(listener.Addr().String())), slog.Bool("tls", secure != nil))
 	go func() {
 		if err := m.rpc.Serve(listener); err != nil {
 			m.failed <- fmt.Errorf("listener for the other processes: %w", err)
 		}
 	}()
-	m.Store, err = remote.OpenReplicas(addresses, c.Replicas, no, remote.Secure(secure)...)
+	m.Store, err = m.p.OpenGateway(remote.Secure(secure)...)
 	return m, err
 }
 

@@ -86,7 +86,7 @@ type backing interface {
 }
 
 // openLocal opens the graphs of a data directory.
-func openLocal(c *config.Config, memory config.Budget, log *slog.Logger) (backing, error) {
+func openLocal(_ context.Context, c *config.Config, memory config.Budget, log *slog.Logger) (backing, error) {
 	return local.Open(storeOptions(c, memory, log))
 }
 
@@ -100,7 +100,7 @@ func storeOptions(c *config.Config, memory config.Budget, log *slog.Logger) loca
 }
 
 // serve runs the server until a signal arrives or it fails.
-func serve(ctx context.Context, c *config.Config, open func(*config.Config, config.Budget, *slog.Logger) (backing, error)) (err error) {
+func serve(ctx context.Context, c *config.Config, open func(context.Context, *config.Config, config.Budget, *slog.Logger) (backing, error)) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	level := new(slog.LevelVar)
@@ -116,8 +116,11 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := open(c, memory, log)
+	store, err := open(ctx, c, memory, log)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it waited to be added to a cluster
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()

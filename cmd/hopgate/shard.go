@@ -48,6 +48,10 @@ func newShard() *cobra.Command {
 				return usageError{errors.New("shard-addresses: a shard needs the list of all shards in order; only gateways support SRV records")}
 			case c.TLSCert != "" && c.ShardCA == "":
 				return usageError{errors.New("tls-cert: a shard shows it to callers whose own certificates shard-ca has signed")}
+			case joins(c.Peer, addresses):
+				if c.Replication < 2 {
+					return usageError{errors.New("peer: only clusters with replication take further processes")}
+				}
 			case c.ShardOrdinal < 0 || c.ShardOrdinal >= len(addresses):
 				return usageError{fmt.Errorf("shard-ordinal: must be from 0 to %d, by the number of shard-addresses, is %d", len(addresses)-1, c.ShardOrdinal)}
 			case c.Replication > len(addresses):
@@ -126,10 +130,20 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	leave, handOver := func() {}, func() {}
 	switch {
 	case c.Replication > 1:
-		p, err := remote.NewProcess(opts, shard.Layout{Processes: len(addresses), Shards: len(addresses), Replicas: c.Replication}, c.ShardOrdinal, addresses, remote.Secure(secure)...)
+		var p *remote.Process
+		if joins(c.Peer, addresses) {
+			p, err = remote.JoinProcess(ctx, opts, c.Peer, addresses, remote.Secure(secure)...)
+		} else {
+			layout := shard.Layout{Processes: len(addresses), Shards: len(addresses), Replicas: c.Replication}
+			p, err = remote.NewProcess(opts, layout, c.ShardOrdinal, addresses, remote.Secure(secure)...)
+		}
 		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
 			return err
 		}
+		admit(p, secure)
 		p.Register(rpc)
 		handOver = func() { transfer(p) }
 		store.set(&process{p.Local(), p}, func(context.Context) error { return p.Ready() })

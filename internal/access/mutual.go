@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 )
 
 // MutualFiles are the PEM files of a process of a cluster.
@@ -18,7 +19,7 @@ type MutualFiles struct {
 // Mutual is the mutual authentication of the processes of a cluster. Like TLS, it reloads its files when they change.
 type Mutual struct {
 	files MutualFiles
-	names []string
+	names atomic.Pointer[[]string]
 	w     *watched[mutual]
 }
 
@@ -31,11 +32,15 @@ func NewMutual(f MutualFiles, names []string, log *slog.Logger) (*Mutual, error)
 	if f.CA == "" {
 		return nil, nil
 	}
-	m := &Mutual{files: f, names: names}
+	m := &Mutual{files: f}
+	m.SetNames(names)
 	var err error
 	m.w, err = watch(log, m.read, f.Cert, f.Key, f.CA)
 	return m, err
 }
+
+// SetNames changes the names of the shards.
+func (m *Mutual) SetNames(names []string) { m.names.Store(&names) }
 
 func (m *Mutual) read() (*mutual, error) {
 	pair, err := tls.LoadX509KeyPair(m.files.Cert, m.files.Key)
@@ -62,7 +67,7 @@ func (m *Mutual) read() (*mutual, error) {
 
 // admit verifies that a caller belongs to the cluster.
 func (m *Mutual) admit(c tls.ConnectionState) error {
-	for _, name := range m.names {
+	for _, name := range *m.names.Load() {
 		if c.PeerCertificates[0].VerifyHostname(name) == nil {
 			return nil
 		}

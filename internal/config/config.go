@@ -54,7 +54,7 @@ type Config struct {
 	ShardAddresses string        // comma-separated processes of a cluster's shards, in order, or SRV records
 	Replicas       int           // processes of serve that keep each shard; 0: one process keeps all
 	Join           string        // comma-separated addresses of all processes of serve, in order; "": one process
-	Peer           string        // the address of this process among them; "": the only one of this machine
+	Peer           string        // the address of this process, among them unless it is added later; "": the only one of this machine
 	ShardCA        string        // PEM file of the authority for the certificates of a cluster's processes; "": plain connections
 	DrainTimeout   time.Duration // time for running queries on shutdown
 	ReadyFile      string        // file that receives the addresses once all listeners accept
@@ -143,8 +143,8 @@ func (c *Config) settings() []setting {
 		{"replication", "for hopgate shard and gateway: number of processes that keep each shard: 3, 5 or 7, of which fewer than half may fail; 1 keeps one copy of shards other than 0 with a Raft log, 0 one copy without", (*whole)(&c.Replication)},
 		{"shard-addresses", "for hopgate shard and gateway: comma-separated gRPC addresses of the shards in order; for a gateway also srv:NAME or srv://DNS-SERVER/NAME for SRV records", (*text)(&c.ShardAddresses)},
 		{"replicas", "for hopgate serve with join: number of processes that keep each shard: 3, 5 or 7, of which fewer than half may fail", (*whole)(&c.Replicas)},
-		{"join", "for hopgate serve: comma-separated addresses at which the processes that keep replicas reach each other, the same list for each; empty runs one process without replicas", (*text)(&c.Join)},
-		{"peer", "for hopgate serve with join: the address in it that is this process's, which it listens at; empty finds the only one that is an address of this machine", (*text)(&c.Peer)},
+		{"join", "for hopgate serve: comma-separated addresses at which the processes that a cluster begins with reach each other, the same list for each; empty runs one process without replicas", (*text)(&c.Join)},
+		{"peer", "the address by which other processes reach this one; for hopgate serve with join, which listens at it: empty finds the only one in join that is an address of this machine; one that is not in join, or in shard-addresses, joins a cluster that graphctl member add adds it to", (*text)(&c.Peer)},
 		{"shard-ca", "for processes of several (shard-addresses, join): PEM file of the authority that signs their certificates (tls-cert); empty uses plain connections", (*text)(&c.ShardCA)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
 		{"ready-file", "file that receives the addresses as JSON once all listeners accept", (*text)(&c.ReadyFile)},

@@ -40,6 +40,11 @@ type Members interface {
 	MoveReplica(ctx context.Context, shard, from, to int) (deleted bool, err error)
 	// TransferLead has the replica of a process lead a shard.
 	TransferLead(ctx context.Context, shard, process int) error
+	// AddMember adds the process at an address, which keeps no replica until one moves to it, and returns its number; added is false if it
+	// had that before.
+	AddMember(ctx context.Context, address string) (process int, added bool, err error)
+	// RemoveMember removes a process that keeps no replica, for ever.
+	RemoveMember(ctx context.Context, process int) error
 }
 
 // AsMembers returns a store as one whose shards have replicas, or an error.
@@ -56,6 +61,7 @@ func AsMembers(store any) (Members, error) {
 // Member is a replica.
 type Member struct {
 	Process, Shard int
+	Address        string // of the process
 	Replica        uint64 // its id; 0 if the process does not answer
 	Role           string // leader, follower, learner or waiting; without a shard, unreachable, or idle if it keeps none
 	Term           uint64

@@ -41,7 +41,7 @@ func membersProto(all []shard.Member) []*pb.Member {
 	for i := range all {
 		r := &all[i]
 		member := &pb.Member{
-			Process: uint32(r.Process), Replica: r.Replica, Role: r.Role, Term: r.Term, Commit: r.Commit, Applied: r.Applied, LogBytes: r.LogBytes,
+			Process: uint32(r.Process), Address: r.Address, Replica: r.Replica, Role: r.Role, Term: r.Term, Commit: r.Commit, Applied: r.Applied, LogBytes: r.LogBytes,
 			SeedBytes: r.SeedBytes, SeededBytes: r.SeededBytes, Note: r.Note,
 		}
 		if r.Shard >= 0 {
@@ -88,4 +88,29 @@ func (s *adminService) TransferLead(ctx context.Context, req *pb.TransferLeadReq
 		return nil, wire.GRPCError(err)
 	}
 	return &pb.TransferLeadResponse{}, nil
+}
+
+// AddMember implements the call.
+func (s *adminService) AddMember(ctx context.Context, req *pb.AddMemberRequest) (*pb.AddMemberResponse, error) {
+	m, err := shard.AsMembers(s.store)
+	if err != nil {
+		return nil, wire.GRPCError(err)
+	}
+	process, added, err := m.AddMember(ctx, req.GetAddress())
+	if err != nil {
+		return nil, wire.GRPCError(err)
+	}
+	return &pb.AddMemberResponse{Process: uint32(process), Added: added}, nil
+}
+
+// RemoveMember implements the call.
+func (s *adminService) RemoveMember(ctx context.Context, req *pb.RemoveMemberRequest) (*pb.RemoveMemberResponse, error) {
+	m, err := shard.AsMembers(s.store)
+	if err == nil {
+		err = m.RemoveMember(ctx, int(req.GetProcess()))
+	}
+	if err != nil {
+		return nil, wire.GRPCError(err)
+	}
+	return &pb.RemoveMemberResponse{}, nil
 }

@@ -11,6 +11,7 @@ import (
 // memberJSON is a replica; a process that keeps none or does not answer has no shard.
 type memberJSON struct {
 	Process     int    `json:"process"`
+	Address     string `json:"address"`
 	Shard       *int   `json:"shard,omitempty"`
 	Role        string `json:"role"`
 	Replica     uint64 `json:"replica"`
@@ -38,7 +39,7 @@ func (h *Handler) members(w http.ResponseWriter, r *http.Request) {
 	for i := range all {
 		a := &all[i]
 		out[i] = memberJSON{
-			Process: a.Process, Role: a.Role, Replica: a.Replica, Term: a.Term, Commit: a.Commit, Applied: a.Applied, LogBytes: a.LogBytes,
+			Process: a.Process, Address: a.Address, Role: a.Role, Replica: a.Replica, Term: a.Term, Commit: a.Commit, Applied: a.Applied, LogBytes: a.LogBytes,
 			SeedBytes: a.SeedBytes, SeededBytes: a.SeededBytes, Note: a.Note,
 		}
 		if a.Shard >= 0 {
@@ -46,6 +47,37 @@ func (h *Handler) members(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	writeJSON(w, map[string]any{"members": out})
+}
+
+// addMember adds a process.
+func (h *Handler) addMember(w http.ResponseWriter, r *http.Request) {
+	m, err := shard.AsMembers(h.opt.Store)
+	process, added := 0, false
+	if err == nil {
+		process, added, err = m.AddMember(r.Context(), r.URL.Query().Get("address"))
+	}
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	writeJSON(w, map[string]any{"process": process, "added": added})
+}
+
+// removeMember removes a process.
+func (h *Handler) removeMember(w http.ResponseWriter, r *http.Request) {
+	m, err := shard.AsMembers(h.opt.Store)
+	process := 0
+	if err == nil {
+		process, err = ordinal(r, "process")
+	}
+	if err == nil {
+		err = m.RemoveMember(r.Context(), process)
+	}
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // replaceMember gives a process that has lost its data directory new replicas.

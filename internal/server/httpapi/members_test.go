@@ -19,6 +19,7 @@ import (
 type replicated struct {
 	telemetry.Storage
 	asked []int
+	added string
 }
 
 // Shapes implements telemetry.Shaper.
@@ -26,8 +27,8 @@ func (r *replicated) Shapes(context.Context, string) ([]storage.Shape, error) { 
 
 func (r *replicated) Members(context.Context) ([]shard.Member, error) {
 	return []shard.Member{
-		{Process: 0, Shard: 0, Replica: 1, Role: "leader", Term: 3, Commit: 9, Applied: 8, LogBytes: 100},
-		{Process: 1, Shard: -1, Role: "unreachable", Note: "it is away"},
+		{Process: 0, Address: "a:9190", Shard: 0, Replica: 1, Role: "leader", Term: 3, Commit: 9, Applied: 8, LogBytes: 100},
+		{Process: 1, Address: "b:9190", Shard: -1, Role: "unreachable", Note: "it is away"},
 	}, nil
 }
 
@@ -49,6 +50,16 @@ func (r *replicated) TransferLead(_ context.Context, no, process int) error {
 	return nil
 }
 
+func (r *replicated) AddMember(_ context.Context, address string) (int, bool, error) {
+	r.added = address
+	return 3, address != "b:9190", nil
+}
+
+func (r *replicated) RemoveMember(_ context.Context, process int) error {
+	r.asked = append(r.asked, -process)
+	return nil
+}
+
 // TestMembers lists and changes the replicas of a store, and refuses that where there are none.
 func TestMembers(t *testing.T) {
 	store := &replicated{}
@@ -61,8 +72,8 @@ func TestMembers(t *testing.T) {
 	w := call(with, http.MethodGet, "/v1/members")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.JSONEq(t, `{"members": [
-		{"process": 0, "shard": 0, "role": "leader", "replica": 1, "term": 3, "commit": 9, "applied": 8, "logBytes": 100, "seedBytes": 0, "seededBytes": 0},
-		{"process": 1, "role": "unreachable", "replica": 0, "term": 0, "commit": 0, "applied": 0, "logBytes": 0, "seedBytes": 0, "seededBytes": 0, "note": "it is away"}
+		{"process": 0, "address": "a:9190", "shard": 0, "role": "leader", "replica": 1, "term": 3, "commit": 9, "applied": 8, "logBytes": 100, "seedBytes": 0, "seededBytes": 0},
+		{"process": 1, "address": "b:9190", "role": "unreachable", "replica": 0, "term": 0, "commit": 0, "applied": 0, "logBytes": 0, "seedBytes": 0, "seededBytes": 0, "note": "it is away"}
 	]}`, w.Body.String())
 	w = call(with, http.MethodPost, "/v1/members/1/replace")
 	require.Equal(t, http.StatusOK, w.Code)
@@ -73,11 +84,18 @@ func TestMembers(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	require.JSONEq(t, `{"deleted": true}`, w.Body.String())
 	require.Equal(t, []int{1, 4, 5, 4, 2, 4, 1, 3}, store.asked)
+	w = call(with, http.MethodPost, "/v1/members?address=d%3A9190")
+	require.JSONEq(t, `{"process": 3, "added": true}`, w.Body.String())
+	require.Equal(t, "d:9190", store.added)
+	require.Equal(t, http.StatusNoContent, call(with, http.MethodDelete, "/v1/members/2").Code)
+	require.Equal(t, -2, store.asked[8])
+	require.Equal(t, http.StatusBadRequest, call(with, http.MethodDelete, "/v1/members/d:9190").Code)
 	for _, path := range []string{"/v1/shards/1/replicas/0/move/x", "/v1/members/x/replace", "/v1/members/-1/replace", "/v1/shards/70000/lead/1", "/v1/shards/1/lead/x"} {
 		require.Equal(t, http.StatusBadRequest, call(with, http.MethodPost, path).Code, path)
 	}
-	require.Len(t, store.asked, 8)
-	for path, method := range map[string]string{"/v1/members": http.MethodGet, "/v1/members/1/replace": http.MethodPost, "/v1/shards/0/lead/1": http.MethodPost, "/v1/shards/0/replicas/1/move/2": http.MethodPost} {
+	require.Len(t, store.asked, 9)
+	require.Equal(t, http.StatusBadRequest, call(Options{}, http.MethodPost, "/v1/members?address=d:1").Code)
+	for path, method := range map[string]string{"/v1/members": http.MethodGet, "/v1/members/1": http.MethodDelete, "/v1/members/1/replace": http.MethodPost, "/v1/shards/0/lead/1": http.MethodPost, "/v1/shards/0/replicas/1/move/2": http.MethodPost} {
 		w := call(Options{}, method, path)
 		require.Equal(t, http.StatusBadRequest, w.Code, path)
 		require.Contains(t, w.Body.String(), "its shards have no replicas")

@@ -48,6 +48,8 @@ GET /v1/metrics  200
 GET /v1/shards  200
 GET /v1/shards?graph=none  404
 GET /v1/members  200
+POST /v1/members?address=d:9190  200
+DELETE /v1/members/1  204
 POST /v1/members/1/replace  200
 POST /v1/shards/4/replicas/1/move/2  200
 POST /v1/shards/4/lead/5  204

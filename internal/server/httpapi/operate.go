@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,6 +33,8 @@ func (h *Handler) operations() {
 	h.handle("GET /v1/top", h.admins("Top", h.top))
 	h.handle("GET /v1/shards", h.admins("Shards", h.shards))
 	h.handle("GET /v1/members", h.admins("Members", h.members))
+	h.handle("POST /v1/members", h.admins("AddMember", h.addMember))
+	h.handle("DELETE /v1/members/{process}", h.admins("RemoveMember", h.removeMember))
 	h.handle("POST /v1/members/{process}/replace", h.admins("ReplaceMember", h.replaceMember))
 	h.handle("POST /v1/shards/{shard}/replicas/{from}/move/{to}", h.admins("MoveReplica", h.moveReplica))
 	h.handle("POST /v1/shards/{shard}/lead/{process}", h.admins("TransferLead", h.transferLead))
@@ -43,7 +46,7 @@ func (h *Handler) operations() {
 // admins restricts f to admins of all graphs. The audit log records refusals, profiles and changes, but not the other requests, which pages
 // repeat continuously.
 func (h *Handler) admins(name string, f http.HandlerFunc) http.HandlerFunc {
-	recorded := name == "Profile" || name == "ReplaceMember" || name == "MoveReplica" || name == "TransferLead"
+	recorded := slices.Contains([]string{"Profile", "AddMember", "RemoveMember", "ReplaceMember", "MoveReplica", "TransferLead"}, name)
 	return func(w http.ResponseWriter, r *http.Request) {
 		if h.opt.Auth == nil {
 			f(w, r)

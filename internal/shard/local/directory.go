@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -149,4 +151,20 @@ func lockDir(opts *Options) (io.Closer, error) {
 		}
 	}
 	return lock, nil
+}
+
+// writeWhole makes a file of bytes, durably and at once.
+func writeWhole(fs vfs.FS, name string, b []byte) error {
+	f, err := fs.Create(name+".tmp", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := fs.Rename(name+".tmp", name); err != nil {
+		return err
+	}
+	return storage.SyncDir(fs, fs.PathDir(name))
 }

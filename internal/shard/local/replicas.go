@@ -28,7 +28,7 @@ const (
 //
 //	LOCK                 held while a process has the directory open
 //	log/                 the logs of all replicas
-//	replicas/LAYOUT      the layout, which of its processes this is, and which shards it keeps
+//	replicas/LAYOUT      the layout, the number of this process, which shards it keeps, and the addresses of all processes
 //	replicas/0002/       the shards with number 2; see Parts
 //	replicas/0002.seed/  another state of them, while it arrives
 type Replicas struct {
@@ -43,8 +43,9 @@ type Replicas struct {
 	mu    sync.Mutex
 	parts map[int]*Parts
 
-	placing sync.Mutex // held while shards come and go
-	kept    []int      // in order, as LAYOUT has them
+	placing   sync.Mutex // held while shards and addresses come and go
+	kept      []int      // in order, as LAYOUT has them
+	addresses []string   // by process, as LAYOUT has them
 
 	seeds seedings
 }
@@ -144,22 +145,6 @@ func (r *Replicas) openLog(no int) (*replica.Log, error) {
 		}
 	}
 	return r.log.logs.Log(uint32(no), id)
-}
-
-// writeWhole makes a file of bytes, durably and at once.
-func writeWhole(fs vfs.FS, name string, b []byte) error {
-	f, err := fs.Create(name+".tmp", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := fs.Rename(name+".tmp", name); err != nil {
-		return err
-	}
-	return storage.SyncDir(fs, fs.PathDir(name))
 }
 
 // Layout is that of the cluster.
@@ -270,7 +255,7 @@ type Recovered struct {
 // shards recovered and others not; each shard is recovered at once, and Recover can be repeated.
 func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
 	opts.EnsureDefaults()
-	was, kept, ok, err := readLayout(&opts)
+	was, moved, ok, err := readLayout(&opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -295,7 +280,7 @@ func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
 	}
 	defer func() { err = errors.Join(err, r.log.close()) }()
 	for shard := range was.Shards {
-		if no >= 0 && no != shard || !slices.Contains(kept, shard) {
+		if no >= 0 && no != shard || !slices.Contains(moved.Kept, shard) {
 			continue
 		}
 		found, err := r.planRecovery(shard)
@@ -391,17 +376,19 @@ type layoutRecord struct {
 	Moved *movedRecord `json:"moved,omitempty"`
 }
 
-// movedRecord says which shards a process keeps in place of those that the layout gives it.
+// movedRecord says which shards a process keeps in place of those that the layout gives it, and which processes there are.
 type movedRecord struct {
 	Processes int   `json:"processes"` // of the layout
 	Kept      []int `json:"kept"`
+	// Addresses are those of all processes, by their numbers, once one was added or removed; "" for one that was.
+	Addresses []string `json:"addresses,omitempty"`
 }
 
 // checkLayout compares the layout with the one that the directory was made with, which it makes the directory's if there is none, and
 // learns which shards the process keeps.
 func (r *Replicas) checkLayout() error {
 	now := layoutRecord{Layout: r.layout, Process: r.process}
-	was, kept, ok, err := readLayout(&r.opts)
+	was, moved, ok, err := readLayout(&r.opts)
 	switch {
 	case err != nil:
 		return err
@@ -412,8 +399,34 @@ func (r *Replicas) checkLayout() error {
 		return fmt.Errorf("%s belongs to process %d of %d, with %d shards of %d replicas; this is process %d of %d, with %d shards of %d replicas",
 			r.opts.Dir, was.Process, was.Processes, was.Shards, was.Replicas, now.Process, now.Processes, now.Shards, now.Replicas)
 	}
-	r.kept = kept
+	r.kept, r.addresses = moved.Kept, moved.Addresses
 	return nil
+}
+
+// ReadLayout returns the layout that a data directory was made with, the number of its process, and the addresses of all processes, none if
+// no process was added or removed, or the directory is new.
+func ReadLayout(opts Options) (layout shard.Layout, process int, addresses []string, err error) {
+	opts.EnsureDefaults()
+	was, moved, _, err := readLayout(&opts)
+	return was.Layout, was.Process, moved.Addresses, err
+}
+
+// Addresses returns the addresses of all processes, by their numbers, as the directory had them when it was opened or they were set; none
+// before a process was added or removed.
+func (r *Replicas) Addresses() []string {
+	r.placing.Lock()
+	defer r.placing.Unlock()
+	return slices.Clone(r.addresses)
+}
+
+// SetAddresses makes the addresses of all processes durable.
+func (r *Replicas) SetAddresses(all []string) error {
+	r.placing.Lock()
+	defer r.placing.Unlock()
+	if slices.Equal(all, r.addresses) {
+		return nil
+	}
+	return r.note(r.kept, all)
 }
 
 // founded returns the shards that the layout gives to the process.
@@ -428,34 +441,35 @@ func (l *layoutRecord) founded() (kept []int) {
 
 func layoutPath(opts *Options) string { return opts.FS.PathJoin(opts.Dir, replicasDir, layoutName) }
 
-// readLayout reads the layout that a directory was made with, and which shards its process keeps; ok is false if it has none.
-func readLayout(opts *Options) (was layoutRecord, kept []int, ok bool, err error) {
+// readLayout reads the layout that a directory was made with, and which shards its process keeps and processes it knows; ok is false if it has
+// none.
+func readLayout(opts *Options) (was layoutRecord, moved movedRecord, ok bool, err error) {
 	name := layoutPath(opts)
 	f, err := opts.FS.Open(name)
 	if isNotExist(err) {
-		return was, nil, false, nil
+		return was, moved, false, nil
 	}
 	if err != nil {
-		return was, nil, false, err
+		return was, moved, false, err
 	}
 	b, err := io.ReadAll(f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return was, nil, false, fmt.Errorf("read %s: %w", name, err)
+		return was, moved, false, fmt.Errorf("read %s: %w", name, err)
 	}
 	if err := json.Unmarshal(b, &was); err != nil {
-		return was, nil, false, graph.CorruptError("read "+name, err)
+		return was, moved, false, graph.CorruptError("read "+name, err)
 	}
 	if m := was.Moved; m == nil {
-		kept = was.founded()
+		moved.Kept = was.founded()
 	} else {
-		was.Moved, was.Processes, kept = nil, m.Processes, m.Kept
+		was.Moved, was.Processes, moved = nil, m.Processes, *m
 	}
-	for _, no := range kept {
+	for _, no := range moved.Kept {
 		if no < 0 || no >= was.Shards {
-			return was, nil, false, graph.CorruptError(fmt.Sprintf("read %s: there is no shard %d of %d", name, no, was.Shards), nil)
+			return was, moved, false, graph.CorruptError(fmt.Sprintf("read %s: there is no shard %d of %d", name, no, was.Shards), nil)
 		}
 	}
-	return was, kept, true, nil
+	return was, moved, true, nil
 }
 
 func (r *Replicas) writeLayout(l layoutRecord) error {
@@ -466,14 +480,14 @@ func (r *Replicas) writeLayout(l layoutRecord) error {
 	return writeWhole(r.opts.FS, layoutPath(&r.opts), append(b, '\n'))
 }
 
-// keep makes it durable which shards the process keeps. The caller holds placing.
-func (r *Replicas) keep(kept []int) error {
-	l := layoutRecord{Layout: r.layout, Process: r.process, Moved: &movedRecord{r.layout.Processes, kept}}
+// note makes it durable which shards the process keeps, and the addresses of all processes. The caller holds placing.
+func (r *Replicas) note(kept []int, addresses []string) error {
+	l := layoutRecord{Layout: r.layout, Process: r.process, Moved: &movedRecord{r.layout.Processes, kept, addresses}}
 	l.Processes = 0
 	if err := r.writeLayout(l); err != nil {
-		return fmt.Errorf("note the shards of this process: %w", err)
+		return fmt.Errorf("note the shards of this process and the addresses of all: %w", err)
 	}
-	r.kept = kept
+	r.kept, r.addresses = kept, addresses
 	return nil
 }
 
@@ -528,7 +542,7 @@ func (r *Replicas) Hold(no int) error {
 		return err
 	}
 	if !slices.Contains(r.kept, no) {
-		if err := r.keep(slices.Sorted(slices.Values(append(slices.Clone(r.kept), no)))); err != nil {
+		if err := r.note(slices.Sorted(slices.Values(append(slices.Clone(r.kept), no))), r.addresses); err != nil {
 			return err
 		}
 	}
@@ -544,7 +558,7 @@ func (r *Replicas) Release(no int) error {
 	if p == nil {
 		return nil
 	}
-	if err := r.keep(slices.DeleteFunc(slices.Clone(r.kept), func(k int) bool { return k == no })); err != nil {
+	if err := r.note(slices.DeleteFunc(slices.Clone(r.kept), func(k int) bool { return k == no }), r.addresses); err != nil {
 		return err
 	}
 	r.log.host.Stop(uint32(no))

@@ -17,7 +17,7 @@ import (
 // batching makes a line to a process that answers batches.
 func batching(t *testing.T) (*wired, *line) {
 	w, l, _ := wire(t)
-	l.pulse = startPulse(l.conn)
+	l.pulse = startPulse(l.conn, nil)
 	l.pulse.batches.Store(true)
 	t.Cleanup(l.pulse.close)
 	return w, l

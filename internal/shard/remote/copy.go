@@ -237,7 +237,7 @@ func (p *Peers) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy, 
 
 // seed has another process copy its shards for a replica of this one; see local.Network.
 func (p *Process) seed(ctx context.Context, process, no int, index uint64) (local.SeedCopy, error) {
-	w, err := beginCopy(ctx, fmt.Sprintf("process %d", process), p.conns[process], no, rand.Uint64(), 0)
+	w, err := beginCopy(ctx, fmt.Sprintf("process %d", process), p.roster.at(process).conn, no, rand.Uint64(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (p *Process) seed(ctx context.Context, process, no int, index uint64) (loca
 func (w *peerCopy) Snapshot() replica.Snapshot { return w.at }
 
 // copyAt begins a copy of shards at another process.
-func copyAt(ctx context.Context, who string, conn *grpc.ClientConn, no int, id, epoch uint64) (storage.PeerCopy, error) {
+func copyAt(ctx context.Context, who string, conn grpc.ClientConnInterface, no int, id, epoch uint64) (storage.PeerCopy, error) {
 	w, err := beginCopy(ctx, who, conn, no, id, epoch)
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func copyAt(ctx context.Context, who string, conn *grpc.ClientConn, no int, id, 
 	return w, nil
 }
 
-func beginCopy(ctx context.Context, who string, conn *grpc.ClientConn, no int, id, epoch uint64) (*peerCopy, error) {
+func beginCopy(ctx context.Context, who string, conn grpc.ClientConnInterface, no int, id, epoch uint64) (*peerCopy, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &peerCopy{ctx: ctx, who: who, id: id, epoch: epoch, c: pb.NewCopyServiceClient(conn), cancel: cancel}
 	var err error

@@ -46,7 +46,7 @@ func (g *groups) digest(ctx context.Context, to int, of storage.PartOf, no int, 
 		}
 		return parts.Digest(ctx, of, g.epoch, version)
 	}
-	a, err := pb.NewCopyServiceClient(g.p.conns[to]).Digest(ctx, &pb.DigestRequest{Graph: toPartOf(of), Shard: uint32(no), Epoch: g.epoch, Version: version})
+	a, err := pb.NewCopyServiceClient(g.p.roster.at(to).conn).Digest(ctx, &pb.DigestRequest{Graph: toPartOf(of), Shard: uint32(no), Epoch: g.epoch, Version: version})
 	if err != nil {
 		err, _ = fromStatus(ctx, fmt.Sprintf("process %d", to), err)
 		return d, err

@@ -84,7 +84,7 @@ func (g *groups) call(ctx context.Context, no, to int, f func(ctx context.Contex
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	defer g.p.untilOther(limited, no, to, cancel)()
-	err := f(limited, pb.NewKeepServiceClient(g.p.lines[to]))
+	err := f(limited, pb.NewKeepServiceClient(g.p.roster.at(to)))
 	if err == nil {
 		return nil, false
 	}
@@ -193,7 +193,7 @@ func (m *member) read(version, least uint64, here func(p *local.Part) error, the
 	for to, pause := m.g.p.leaderOf(m.no), firstPause; ; to, pause = m.g.p.nextKeeper(m.no, to), min(2*pause, longestPause) {
 		if to != m.g.p.no {
 			limited, cancel := context.WithTimeout(ctx, patience)
-			err, again := fromStatus(limited, m.who, there(limited, pb.NewKeepServiceClient(m.g.p.lines[to])))
+			err, again := fromStatus(limited, m.who, there(limited, pb.NewKeepServiceClient(m.g.p.roster.at(to))))
 			cancel()
 			if err == nil {
 				return nil
@@ -289,7 +289,7 @@ func (g *groups) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy,
 		}
 		return &ownCopy{ctx, g.epoch, parts, c}, nil
 	}
-	return copyAt(ctx, fmt.Sprintf("shard %d", no), g.p.conns[to], no, id, g.epoch)
+	return copyAt(ctx, fmt.Sprintf("shard %d", no), g.p.roster.at(to).conn, no, id, g.epoch)
 }
 
 // ownCopy is a copy of shards that this process keeps. It implements storage.PeerCopy.
@@ -337,7 +337,7 @@ func (g *groups) CheckFiles(ctx context.Context, of storage.PartOf, no int, bad 
 				n, size, err = parts.CheckFiles(ctx, of, note)
 			}
 		} else {
-			n, size, err = checkFilesAt(ctx, pb.NewCopyServiceClient(g.p.conns[to]), of, no, note)
+			n, size, err = checkFilesAt(ctx, pb.NewCopyServiceClient(g.p.roster.at(to).conn), of, no, note)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("process %d: %w", to, err))

@@ -9,9 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // A process that comes with an empty data directory may be new, or have lost its disk. In the second case it has forgotten its votes,
@@ -55,13 +58,7 @@ func (p *Process) others(no int) []int {
 
 // askMembers asks all other processes how their replicas stand.
 func (p *Process) askMembers(ctx context.Context) []*pb.MembersResponse {
-	clients := make([]pb.MemberServiceClient, len(p.conns))
-	for i, c := range p.conns {
-		if c != nil {
-			clients[i] = pb.NewMemberServiceClient(c)
-		}
-	}
-	answers, _ := askMembers(ctx, clients)
+	answers, _ := p.roster.ask(ctx)
 	return answers
 }
 
@@ -114,7 +111,7 @@ func (p *Process) identify(ctx context.Context, no int) (uint64, error) {
 	answers, errs := make([]*pb.IdentifyResponse, len(others)), make([]error, len(others))
 	for i, to := range others {
 		asking.Go(func() {
-			answers[i], errs[i] = pb.NewReplicaServiceClient(p.conns[to]).Identify(ctx, &pb.IdentifyRequest{Group: uint32(no), Process: uint32(p.no)})
+			answers[i], errs[i] = pb.NewReplicaServiceClient(p.roster.at(to).conn).Identify(ctx, &pb.IdentifyRequest{Group: uint32(no), Process: uint32(p.no)})
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("process %d: %w", to, errs[i])
 			}
@@ -186,7 +183,7 @@ func (p *Process) removed(ctx context.Context, no int, id uint64) bool {
 	ctx, cancel := context.WithTimeout(ctx, pulseWithin)
 	defer cancel()
 	for _, to := range p.others(no) {
-		a, err := pb.NewReplicaServiceClient(p.conns[to]).Identify(ctx, &pb.IdentifyRequest{Group: uint32(no), Process: uint32(p.no), Former: id})
+		a, err := pb.NewReplicaServiceClient(p.roster.at(to).conn).Identify(ctx, &pb.IdentifyRequest{Group: uint32(no), Process: uint32(p.no), Former: id})
 		if err == nil {
 			return a.GetRemoved()
 		}
@@ -230,11 +227,17 @@ func (p *Process) release(no int) {
 // watchEvery is how often a process looks for replicas that others have removed while it was away.
 const watchEvery = 2 * time.Second
 
-// watch deletes replicas that are no members any more, until the process ends.
+// watch deletes replicas that are no members any more, and notes addresses of processes, until the process ends.
 func (p *Process) watch() {
 	for {
 		select {
 		case <-time.After(watchEvery):
+			p.learnOwn()
+		case <-p.grown:
+			if err := p.remember(); err != nil {
+				p.log.Error("the addresses of the processes are not noted", slog.Any("error", err))
+			}
+			continue
 		case <-p.ctx.Done():
 			return
 		}
@@ -250,7 +253,7 @@ func (p *Process) watch() {
 func (r *receiver) Hold(ctx context.Context, q *pb.HoldRequest) (*pb.HoldResponse, error) {
 	p, no := r.p, int(q.GetGroup())
 	for _, k := range q.GetKeepers() {
-		if int(k) >= len(p.conns) {
+		if !p.knows(ctx, int(k)) {
 			return nil, toStatus(invalidMember("process %d does not know process %d", p.no, k))
 		}
 	}
@@ -274,4 +277,120 @@ func (r *receiver) Hold(ctx context.Context, q *pb.HoldRequest) (*pb.HoldRespons
 // Retire implements the call.
 func (r *receiver) Retire(ctx context.Context, q *pb.RetireRequest) (*pb.RetireResponse, error) {
 	return &pb.RetireResponse{Retired: r.p.retire(ctx, int(q.GetGroup()))}, nil
+}
+
+// JoinProcess is NewProcess for a process that graphctl member add adds to a cluster, under its own address: it asks processes of the
+// cluster, at any of their addresses, for all others, until ctx ends. Once it has been a process of the cluster, it knows them from its data
+// directory.
+func JoinProcess(ctx context.Context, opts local.Options, own string, any []string, more ...grpc.DialOption) (*Process, error) {
+	opts.EnsureDefaults()
+	layout, no, addresses, err := local.ReadLayout(opts)
+	if err != nil {
+		return nil, err
+	}
+	if len(addresses) == 0 {
+		if layout, no, addresses, err = askAddresses(ctx, opts.Logger, own, any, replicaDial(more)); err != nil {
+			return nil, err
+		}
+	}
+	return NewProcess(opts, layout, no, addresses, more...)
+}
+
+// askAddresses asks processes of a cluster for its layout, the number of the process with an address, and the addresses of all.
+func askAddresses(ctx context.Context, log *slog.Logger, own string, any []string, more []grpc.DialOption) (_ shard.Layout, no int, addresses []string, err error) {
+	r := newRoster(-1, more, nil, func() {})
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.learn(any); err != nil {
+		return shard.Layout{}, 0, nil, err
+	}
+	said := ""
+	for {
+		var errs []error
+		for _, p := range r.all() {
+			limited, cancel := context.WithTimeout(ctx, pulseWithin)
+			a, err := pb.NewMemberServiceClient(p.conn).Members(limited, &pb.MembersRequest{})
+			cancel()
+			l := a.GetLayout()
+			switch at := slices.Index(a.GetAddresses(), own); {
+			case err != nil:
+				errs = append(errs, fmt.Errorf("%s: %w", p.address, err))
+			case l == nil:
+				errs = append(errs, fmt.Errorf("%s runs an earlier version, to which no process can be added", p.address))
+			case at < 0:
+				errs = append(errs, fmt.Errorf("%s knows no process at %s: graphctl member add %s adds it", p.address, own, own))
+			default:
+				layout := shard.Layout{Processes: int(l.GetProcesses()), Shards: int(l.GetShards()), Replicas: int(l.GetReplicas())}
+				return layout, at, a.GetAddresses(), nil
+			}
+		}
+		if why := errors.Join(errs...).Error(); why != said {
+			said = why
+			log.Warn("this process is not one of the cluster yet", slog.String("address", own), slog.String("error", why))
+		}
+		select {
+		case <-time.After(longestPause):
+		case <-ctx.Done():
+			return shard.Layout{}, 0, nil, errors.Join(append(errs, ctx.Err())...)
+		}
+	}
+}
+
+var errRemoved = errors.New("this process was removed from the cluster: graphctl member add makes it a new one, with an empty data directory")
+
+// reach has the process use a new list of the processes.
+func (p *Process) reach(all []*contact) {
+	p.transport.reach(all)
+	select {
+	case p.grown <- struct{}{}:
+	default:
+	}
+}
+
+// remember notes the addresses in the data directory, for the next start, once they are others than those of the layout.
+func (p *Process) remember() error {
+	all := p.roster.addresses()
+	if f := p.named.Load(); f != nil {
+		(*f)(all)
+	}
+	if p.roster.changes() == uint32(p.layout.Processes) {
+		return nil
+	}
+	if p.roster.removed(p.no) {
+		p.log.Error("this process takes no part any more", slog.Any("error", errRemoved))
+	}
+	return p.replicas.SetAddresses(all)
+}
+
+// OnAddresses has f called with the addresses of all processes, "" for those that are removed: now, and whenever there are others.
+func (p *Process) OnAddresses(f func(all []string)) {
+	p.named.Store(&f)
+	f(p.roster.addresses())
+}
+
+// knows reports whether there is, or was, a process; it asks the others if it knows of none.
+func (p *Process) knows(ctx context.Context, no int) bool {
+	if no >= len(p.roster.all()) {
+		p.placed.refresh(ctx)
+	}
+	return no < len(p.roster.all())
+}
+
+// learnOwn takes in the addresses that a replica of shard 0 here has.
+func (p *Process) learnOwn() {
+	s, ok := p.replicas.Host().GroupStatus(0)
+	if !ok {
+		return
+	}
+	all, set := p.roster.addresses(), s.Members.Addresses()
+	for a, ok := set[uint32(len(all))]; ok; a, ok = set[uint32(len(all))] {
+		all = append(all, a)
+	}
+	for no := range all {
+		if a, ok := set[uint32(no)]; ok && a == "" {
+			all[no] = ""
+		}
+	}
+	if err := p.roster.learn(all); err != nil {
+		p.log.Error("a process that was added is not reached", slog.Any("error", err))
+	}
 }

@@ -78,8 +78,10 @@ type line struct {
 
 func newLine(c *grpc.ClientConn) *line { return &line{conn: c} }
 
-// newPulsedLine returns a line whose calls end when the process stops answering. The caller closes its pulse.
-func newPulsedLine(c *grpc.ClientConn) *line { return &line{conn: c, pulse: startPulse(c)} }
+// newPulsedLine returns a line whose calls end when the process stops answering; see startPulse. The caller closes its pulse.
+func newPulsedLine(c *grpc.ClientConn, heard func(changes uint32)) *line {
+	return &line{conn: c, pulse: startPulse(c, heard)}
+}
 
 // talk is a stream, which one call at a time has.
 type talk struct {

@@ -136,7 +136,7 @@ func decodeReport(r *pb.CheckReport) *shard.CheckReport {
 
 // checkpoint is a copy that the processes of a cluster hold. It implements shard.Checkpoint.
 type checkpoint struct {
-	from   []pb.CopyServiceClient // by process
+	from   func(process int) pb.CopyServiceClient
 	ctx    context.Context
 	cancel context.CancelFunc
 	last   *pb.CheckpointResponse
@@ -160,8 +160,14 @@ func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoin
 	if err == nil {
 		s.mu.Lock()
 		err = s.reach(slices.Max(append(c.holder, 0)) + 1)
-		c.from = s.copies
+		copies := s.copies
 		s.mu.Unlock()
+		c.from = func(process int) pb.CopyServiceClient {
+			if s.replicas > 0 {
+				return pb.NewCopyServiceClient(s.roster.at(process).conn)
+			}
+			return copies[process]
+		}
 	}
 	if err != nil {
 		err, _ = fromStatus(ctx, leaderName, err)
@@ -189,7 +195,7 @@ func (c *checkpoint) Open(i int) (io.ReadCloser, error) {
 		return nil, misuse("the checkpoint has no file %d", i)
 	}
 	no := c.holder[i]
-	return openFile(c.ctx, fmt.Sprintf("process %d", no), c.from[no], c.last.GetCopy(), c.files[i].Path)
+	return openFile(c.ctx, fmt.Sprintf("process %d", no), c.from(no), c.last.GetCopy(), c.files[i].Path)
 }
 
 // Close implements shard.Checkpoint.

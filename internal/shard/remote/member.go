@@ -3,7 +3,6 @@ package remote
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,15 +31,22 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answers, errs := askMembers(ctx, s.members)
+	answers, errs := s.roster.ask(ctx)
+	for len(answers) < len(s.roster.all()) { // the answers have told of others
+		answers, errs = s.roster.ask(ctx)
+	}
 	var out []shard.Member
 	for process, a := range answers {
+		if s.roster.removed(process) {
+			continue
+		}
+		address := s.roster.at(process).address
 		if errs[process] != nil {
 			err, _ := fromStatus(ctx, fmt.Sprintf("process %d", process), errs[process])
-			out = append(out, shard.Member{Process: process, Shard: -1, Role: "unreachable", Note: err.Error()})
+			out = append(out, shard.Member{Process: process, Address: address, Shard: -1, Role: "unreachable", Note: err.Error()})
 		}
 		if errs[process] == nil && len(a.GetMembers()) == 0 {
-			out = append(out, shard.Member{Process: process, Shard: -1, Role: "idle"})
+			out = append(out, shard.Member{Process: process, Address: address, Shard: -1, Role: "idle"})
 		}
 		for _, m := range a.GetMembers() {
 			role := "follower"
@@ -53,7 +59,7 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 				role = "learner"
 			}
 			out = append(out, shard.Member{
-				Process: process, Shard: int(m.GetGroup()), Replica: m.GetReplica(), Role: role, Term: m.GetTerm(), Commit: m.GetCommit(),
+				Process: process, Address: address, Shard: int(m.GetGroup()), Replica: m.GetReplica(), Role: role, Term: m.GetTerm(), Commit: m.GetCommit(),
 				Applied: m.GetApplied(), LogBytes: m.GetLogBytes(), SeedBytes: m.GetSeedBytes(), SeededBytes: m.GetSeededBytes(), Note: m.GetWaiting(),
 			})
 		}
@@ -66,18 +72,18 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 
 // ReplaceMember implements shard.Members.
 func (s *Store) ReplaceMember(ctx context.Context, process int) (replaced int, err error) {
-	if err := s.checkProcess(process); err != nil {
+	if err := s.checkProcess(ctx, process); err != nil {
 		return 0, err
 	}
 	// The shards that it keeps are known to those that it shares them with.
 	groups := map[uint32]bool{} // in which it has a replica, or had one before a recovery
-	all, errs := askMembers(ctx, s.members)
+	all, errs := s.roster.ask(ctx)
 	keeps := false
 	for _, a := range all {
 		for _, m := range a.GetMembers() {
 			s.placed.learn(int(m.GetGroup()), m.GetApplied(), m.GetVoters())
 			for _, id := range slices.Concat(m.GetVoters(), m.GetLost()) {
-				if s.placed.layout.Process(id) == process {
+				if s.placed.layout.Load().Process(id) == process {
 					groups[m.GetGroup()], keeps = true, true
 				}
 			}
@@ -106,8 +112,13 @@ func (s *Store) ReplaceMember(ctx context.Context, process int) (replaced int, e
 
 // MoveReplica implements shard.Members.
 func (s *Store) MoveReplica(ctx context.Context, no, from, to int) (deleted bool, err error) {
-	if err := errors.Join(s.checkProcess(from), s.checkProcess(to)); err != nil {
+	if err := s.checkProcess(ctx, to); err != nil {
 		return false, err
+	}
+	if !s.roster.removed(from) { // else a move to it may have begun
+		if err := s.checkProcess(ctx, from); err != nil {
+			return false, err
+		}
 	}
 	if err := checkShard(no); err != nil {
 		return false, err
@@ -124,7 +135,7 @@ func (s *Store) MoveReplica(ctx context.Context, no, from, to int) (deleted bool
 
 // TransferLead implements shard.Members.
 func (s *Store) TransferLead(ctx context.Context, no, process int) error {
-	if err := s.checkProcess(process); err != nil {
+	if err := s.checkProcess(ctx, process); err != nil {
 		return err
 	}
 	if err := checkShard(no); err != nil {
@@ -136,14 +147,55 @@ func (s *Store) TransferLead(ctx context.Context, no, process int) error {
 	})
 }
 
-func (s *Store) checkProcess(process int) error {
-	switch {
-	case s.replicas == 0:
+// AddMember implements shard.Members.
+func (s *Store) AddMember(ctx context.Context, address string) (process int, added bool, err error) {
+	if s.replicas == 0 {
+		return 0, false, noMembers()
+	}
+	err = s.atLeader(ctx, 0, func(c pb.MemberServiceClient) error {
+		r, err := c.Add(ctx, &pb.AddRequest{Address: address})
+		process, added = int(r.GetProcess()), added || r.GetAdded()
+		return err
+	})
+	if err == nil {
+		s.placed.refresh(ctx)
+	}
+	return process, added, err
+}
+
+// RemoveMember implements shard.Members.
+func (s *Store) RemoveMember(ctx context.Context, process int) error {
+	if !s.roster.removed(process) {
+		if err := s.checkProcess(ctx, process); err != nil {
+			return err
+		}
+	}
+	err := s.atLeader(ctx, 0, func(c pb.MemberServiceClient) error {
+		_, err := c.Remove(ctx, &pb.RemoveRequest{Process: uint32(process)})
+		return err
+	})
+	if err == nil {
+		s.placed.refresh(ctx)
+	}
+	return err
+}
+
+// checkProcess returns an error unless there is a process.
+func (s *Store) checkProcess(ctx context.Context, process int) error {
+	if s.replicas == 0 {
 		return noMembers()
-	case process < 0 || process >= len(s.members):
-		return invalidMember("there is no process %d: they have the numbers 0 to %d", process, len(s.members)-1)
+	}
+	if process >= len(s.roster.all()) {
+		s.placed.refresh(ctx)
+	}
+	if s.roster.at(process).address == "" {
+		return noProcess(process)
 	}
 	return nil
+}
+
+func noProcess(process int) error {
+	return invalidMember("there is no process %d: see graphctl member list", process)
 }
 
 func checkShard(no int) error {
@@ -164,11 +216,11 @@ func invalidMember(format string, args ...any) error {
 func (s *Store) atLeader(ctx context.Context, no int, f func(c pb.MemberServiceClient) error) error {
 	to := s.placed.keepers(no)[0]
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		err := f(s.members[to])
+		err := f(pb.NewMemberServiceClient(s.roster.at(to).conn))
 		if err == nil {
 			return nil
 		}
-		if leader := leaderOf(err); leader >= 0 && leader != to && leader < len(s.members) {
+		if leader := leaderOf(err); leader >= 0 && leader != to && s.roster.at(leader).address != "" {
 			to = leader
 		} else {
 			keepers := s.placed.keepers(no)

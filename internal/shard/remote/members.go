@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
@@ -21,7 +24,11 @@ type members struct {
 // Members implements the call.
 func (m *members) Members(context.Context, *pb.MembersRequest) (*pb.MembersResponse, error) {
 	own := m.p.replicas.StoreID()
-	out := &pb.MembersResponse{Store: own[:], Moves: true}
+	l := m.p.layout
+	out := &pb.MembersResponse{
+		Store: own[:], Moves: true, Process: uint32(m.p.no), Addresses: m.p.roster.addresses(),
+		Layout: &pb.Layout{Processes: uint32(l.Processes), Shards: uint32(l.Shards), Replicas: uint32(l.Replicas)},
+	}
 	for group, s := range m.p.replicas.Replicas() {
 		state := &pb.MemberState{
 			Group: group, Replica: s.Replica, Leads: s.Leads, Term: s.Term, Commit: s.Commit, Applied: s.Applied, LogBytes: s.LogBytes,
@@ -85,11 +92,14 @@ func (m *members) Replace(ctx context.Context, r *pb.ReplaceRequest) (*pb.Replac
 
 // Move implements the call.
 func (m *members) Move(ctx context.Context, r *pb.MoveRequest) (*pb.MoveResponse, error) {
-	from := int(r.GetFrom())
-	if from >= len(m.p.conns) || int(r.GetTo()) >= len(m.p.conns) || r.GetFrom() == r.GetTo() {
-		return nil, toStatus(invalidMember("a replica moves from one process to another, both of 0 to %d", len(m.p.conns)-1))
+	from, to := int(r.GetFrom()), int(r.GetTo())
+	switch known := m.p.knows(ctx, from) && m.p.knows(ctx, to); {
+	case !known, from == to:
+		return nil, toStatus(invalidMember("a replica moves from one process to another, both of 0 to %d", len(m.p.roster.all())-1))
+	case m.p.roster.removed(to):
+		return nil, toStatus(noProcess(to))
 	}
-	if _, err := m.move(ctx, r.GetGroup(), from, int(r.GetTo())); err != nil {
+	if _, err := m.move(ctx, r.GetGroup(), from, to); err != nil {
 		return nil, toStatus(err)
 	}
 	if from == m.p.no { // another one leads, so this cannot be
@@ -97,7 +107,7 @@ func (m *members) Move(ctx context.Context, r *pb.MoveRequest) (*pb.MoveResponse
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	a, err := pb.NewReplicaServiceClient(m.p.conns[from]).Retire(ctx, &pb.RetireRequest{Group: r.GetGroup()})
+	a, err := pb.NewReplicaServiceClient(m.p.roster.at(from).conn).Retire(ctx, &pb.RetireRequest{Group: r.GetGroup()})
 	if err != nil {
 		m.p.log.Warn("a replica that has moved is deleted when its process returns", slog.Int("process", from), slog.Uint64("group", uint64(r.GetGroup())), slog.Any("error", err))
 	}
@@ -115,8 +125,11 @@ func (m *members) move(ctx context.Context, group uint32, from, to int) (moved b
 		if err != nil {
 			return moved, err
 		}
-		if from == to && to == p.no {
+		switch {
+		case from == to && to == p.no:
 			return moved, nil // what leads has its disk
+		case p.roster.removed(to):
+			return moved, noProcess(to)
 		}
 		former := replicaOf(p.layout, s.Members, from)
 		leaves, votes := p.among(s.Members.Voters(), from), p.among(s.Members.Voters(), to)
@@ -217,12 +230,15 @@ func (m *members) hold(ctx context.Context, group uint32, process int) (*replica
 		if to == p.no {
 			continue
 		}
-		a, err := pb.NewMemberServiceClient(p.conns[to]).Members(ctx, &pb.MembersRequest{})
+		a, err := pb.NewMemberServiceClient(p.roster.at(to).conn).Members(ctx, &pb.MembersRequest{})
 		if err == nil && !a.GetMoves() {
 			return nil, nil, invalidMember("process %d runs an earlier version, which does not know replicas that were added", to)
 		}
 		if to == process {
 			holds = a
+			if err == nil && a.GetLayout() != nil && int(a.GetProcess()) != process {
+				return nil, nil, invalidMember("the process at %s has the number %d, not %d: start it with an empty data directory", p.roster.at(to).address, a.GetProcess(), process)
+			}
 		}
 	}
 	q := &pb.HoldRequest{Group: group}
@@ -231,7 +247,7 @@ func (m *members) hold(ctx context.Context, group uint32, process int) (*replica
 	}
 	var a *pb.HoldResponse
 	err := again(ctx, fmt.Sprintf("process %d", process), func(ctx context.Context) (err error) { // it may have just started
-		a, err = pb.NewReplicaServiceClient(p.conns[process]).Hold(ctx, q)
+		a, err = pb.NewReplicaServiceClient(p.roster.at(process).conn).Hold(ctx, q)
 		return err
 	})
 	if err != nil {
@@ -241,4 +257,139 @@ func (m *members) hold(ctx context.Context, group uint32, process int) (*replica
 		return nil, nil, errCodec
 	}
 	return new(replica.StoreID(a.GetStore())), holds, nil
+}
+
+// maxProcesses is how many processes the ids of replicas can tell apart.
+const maxProcesses = 1<<16 - 1
+
+// Add implements the call.
+func (m *members) Add(ctx context.Context, r *pb.AddRequest) (*pb.AddResponse, error) {
+	address := r.GetAddress()
+	if err := checkAddress(address); err != nil {
+		return nil, toStatus(err)
+	}
+	out := &pb.AddResponse{}
+	for {
+		if _, err := m.leads(0); err != nil {
+			return nil, toStatus(err)
+		}
+		m.p.learnOwn()
+		all := m.p.roster.addresses()
+		if at := slices.Index(all, address); at >= 0 {
+			out.Process = uint32(at)
+			return out, nil
+		}
+		if len(all) == maxProcesses {
+			return nil, toStatus(invalidMember("a cluster has had %d processes at most, and this one has", maxProcesses))
+		}
+		if err := m.set(ctx, len(all), address); err != nil {
+			return nil, toStatus(err)
+		}
+		out.Added = true
+	}
+}
+
+// checkAddress returns an error unless an address is a host and a port.
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if n, perr := strconv.ParseUint(port, 10, 16); err != nil || host == "" || len(host) > 253 || strings.ContainsAny(host, ", /") || perr != nil || n == 0 {
+		return invalidMember("address %q: must be a host and a port, such as host3:9190", address)
+	}
+	return nil
+}
+
+// set sets the address of a process, "" to remove it, by an entry of the log of group 0.
+func (m *members) set(ctx context.Context, process int, address string) error {
+	answers, _ := m.p.roster.ask(ctx)
+	for i, a := range answers {
+		if a != nil && a.GetLayout() == nil {
+			return invalidMember("process %d runs an earlier version, which does not know processes that were added or removed", i)
+		}
+	}
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := m.p.replicas.Host().Change(ctx, 0, replica.Change{Addresses: map[uint32]string{uint32(process): address}})
+		if err == nil {
+			m.p.learnOwn()
+			return nil
+		}
+		switch {
+		case errors.Is(err, replica.ErrNotLeader), errors.Is(err, replica.ErrAmbiguous), errors.Is(err, replica.ErrStopped):
+			return notLeading(-1, err) // another try finds what has become of it
+		case !errors.Is(err, replica.ErrChanging):
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Remove implements the call.
+func (m *members) Remove(ctx context.Context, r *pb.RemoveRequest) (*pb.RemoveResponse, error) {
+	process := int(r.GetProcess())
+	if _, err := m.leads(0); err != nil {
+		return nil, toStatus(err)
+	}
+	m.p.learnOwn()
+	if process >= len(m.p.roster.all()) {
+		return nil, toStatus(noProcess(process))
+	}
+	if !m.p.roster.removed(process) {
+		left := -1
+		for _, a := range m.p.roster.addresses() {
+			if a != "" {
+				left++
+			}
+		}
+		if left < m.p.layout.Replicas {
+			return nil, toStatus(invalidMember("without process %d there are %d processes, and shards have %d replicas: add one first", process, left, m.p.layout.Replicas))
+		}
+		if err := m.checkEmpty(ctx, process); err != nil {
+			return nil, toStatus(err)
+		}
+		if err := m.set(ctx, process, ""); err != nil {
+			return nil, toStatus(err)
+		}
+	}
+	// A move to it that another process has begun before it knew.
+	if err := m.checkEmpty(ctx, process); err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.RemoveResponse{}, nil
+}
+
+// checkEmpty returns an error if a process keeps a replica, by the leaders of all groups.
+func (m *members) checkEmpty(ctx context.Context, process int) error {
+	answers, _ := m.p.roster.ask(ctx)
+	own, err := m.Members(ctx, nil)
+	if err != nil {
+		return err
+	}
+	led := make([]*pb.MemberState, m.p.layout.Shards)
+	for _, a := range append(answers, own) {
+		for _, s := range a.GetMembers() {
+			if no := int(s.GetGroup()); s.GetLeads() && no < len(led) && s.GetTerm() >= led[no].GetTerm() {
+				led[no] = s
+			}
+		}
+	}
+	var keeps []string
+	for no, s := range led {
+		if s == nil {
+			return unavailable("NoAnswer", fmt.Sprintf("who keeps shard %d is not known: its leader does not answer", no), nil)
+		}
+		ids := slices.Concat(s.GetVoters(), s.GetLearners())
+		if len(s.GetVoters()) < m.p.layout.Replicas { // a recovery has left its place
+			ids = append(ids, s.GetLost()...)
+		}
+		if m.p.among(ids, process) {
+			keeps = append(keeps, strconv.Itoa(no))
+		}
+	}
+	if len(keeps) > 0 {
+		return invalidMember("process %d keeps replicas of the shards %s: move them away by graphctl member rebalance --drain %d", process, strings.Join(keeps, ", "), process)
+	}
+	return nil
 }

@@ -18,8 +18,9 @@ import (
 // placed answers PlaceService.
 type placed struct {
 	pb.UnimplementedPlaceServiceServer
-	no    int
-	store interface {
+	no     int
+	roster *roster // of a process with replicas
+	store  interface {
 		Stats() map[string][]storage.Stats
 		TopologyStats() storage.TopologyStats
 	}
@@ -35,7 +36,11 @@ func (p *placed) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, er
 	if p.stalled != nil && p.stalled() >= pulseWithin {
 		return nil, status.Error(codes.DeadlineExceeded, "the disk of the process has completed no write for "+pulseWithin.String())
 	}
-	return &pb.PlaceResponse{Shard: uint32(p.no), Batches: true}, nil
+	a := &pb.PlaceResponse{Shard: uint32(p.no), Batches: true}
+	if p.roster != nil {
+		a.Changes = p.roster.changes()
+	}
+	return a, nil
 }
 
 // Shape implements the call.
@@ -77,8 +82,14 @@ func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error
 				ctx, cancel = context.WithTimeout(ctx, pulseWithin)
 				defer cancel()
 			}
-			c := pb.NewPlaceServiceClient(conns[2*keepers[try%len(keepers)]])
+			to := keepers[try%len(keepers)]
 			try++
+			var c pb.PlaceServiceClient
+			if s.replicas > 0 {
+				c = pb.NewPlaceServiceClient(s.roster.at(to).conn)
+			} else {
+				c = pb.NewPlaceServiceClient(conns[2*to])
+			}
 			r, err := c.Shape(ctx, &pb.ShapeRequest{Graph: name, Shard: uint32(no)})
 			b = r.GetShape()
 			return err

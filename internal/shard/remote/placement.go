@@ -16,7 +16,7 @@ import (
 // later the voters that the members of the groups name. What it knows may be late. A process that keeps a shard no more says so, and
 // the caller asks the next one, and the processes where the replicas are now.
 type placement struct {
-	layout shard.Layout // of a new cluster; its shards are not used
+	layout atomic.Pointer[shard.Layout] // of a new cluster; its shards are not used
 	// ask returns what the other processes say, nil for those that do not answer.
 	ask func(ctx context.Context) []*pb.MembersResponse
 
@@ -39,7 +39,8 @@ type placedAt struct {
 const placeEvery = time.Second
 
 func newPlacement(layout shard.Layout, ask func(ctx context.Context) []*pb.MembersResponse) *placement {
-	p := &placement{layout: layout, ask: ask}
+	p := &placement{ask: ask}
+	p.layout.Store(&layout)
 	p.known.Store(&[]placedAt{})
 	p.ctx, p.end = context.WithCancel(context.Background())
 	return p
@@ -69,7 +70,7 @@ func (p *placement) grown(no int) []placedAt {
 	}
 	known = slices.Clone(known)
 	for len(known) <= no {
-		known = append(known, placedAt{processes: p.layout.Keepers(len(known))})
+		known = append(known, placedAt{processes: p.layout.Load().Keepers(len(known))})
 	}
 	p.known.Store(&known)
 	return known
@@ -82,7 +83,7 @@ func (p *placement) learn(no int, entry uint64, voters []uint64) {
 	}
 	var processes []int
 	for _, id := range voters {
-		processes = append(processes, p.layout.Process(id))
+		processes = append(processes, p.layout.Load().Process(id))
 	}
 	slices.Sort(processes)
 	p.mu.Lock()
@@ -119,6 +120,9 @@ func (p *placement) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pulseWithin)
 	defer cancel()
 	for _, a := range p.ask(ctx) {
+		if l := a.GetLayout(); l.GetProcesses() > 0 {
+			p.layout.Store(&shard.Layout{Processes: int(l.GetProcesses()), Shards: int(l.GetShards()), Replicas: int(l.GetReplicas())})
+		}
 		for _, m := range a.GetMembers() {
 			if m.GetWaiting() == "" {
 				p.learn(int(m.GetGroup()), m.GetApplied(), m.GetVoters())
@@ -134,17 +138,4 @@ func (p *placement) renew() {
 		return
 	}
 	p.running.Go(func() { p.refresh(p.ctx) })
-}
-
-// askMembers asks processes, nil for none, how their replicas stand.
-func askMembers(ctx context.Context, clients []pb.MemberServiceClient) (answers []*pb.MembersResponse, errs []error) {
-	answers, errs = make([]*pb.MembersResponse, len(clients)), make([]error, len(clients))
-	var asking sync.WaitGroup
-	for i, c := range clients {
-		if c != nil {
-			asking.Go(func() { answers[i], errs[i] = c.Members(ctx, &pb.MembersRequest{}) })
-		}
-	}
-	asking.Wait()
-	return answers, errs
 }

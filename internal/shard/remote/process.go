@@ -27,8 +27,7 @@ type Process struct {
 	no        int
 	layout    shard.Layout
 	log       *slog.Logger
-	conns     []*grpc.ClientConn // by process, nil for this one
-	lines     []*line            // by process
+	roster    *roster
 	transport *transport
 	replicas  *local.Replicas
 	hints     []atomic.Int64 // by shard, the process that may lead its replicas, where no replica here knows it
@@ -43,15 +42,18 @@ type Process struct {
 
 	tending sync.Mutex
 	tended  map[int]context.CancelFunc // by shard, what tend does
+
+	grown chan struct{}                      // has one once the roster has changed
+	named atomic.Pointer[func(all []string)] // see OnAddresses
 }
 
 // NewProcess opens the data directory of a process, whose number is its place among addresses, and starts its replicas. Others reach
-// it once it is registered at a server.
+// it once it is registered at a server. The addresses are those of the processes of the layout, and of others that were added.
 func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []string, more ...grpc.DialOption) (_ *Process, err error) {
 	opts.EnsureDefaults()
 	p := &Process{
-		no: no, layout: layout, log: opts.Logger, conns: make([]*grpc.ClientConn, len(addresses)), lines: make([]*line, len(addresses)),
-		hints: make([]atomic.Int64, layout.Shards), waiting: make([]atomic.Pointer[string], layout.Shards), tended: map[int]context.CancelFunc{},
+		no: no, layout: layout, log: opts.Logger, transport: newTransport(layout), hints: make([]atomic.Int64, layout.Shards),
+		waiting: make([]atomic.Pointer[string], layout.Shards), tended: map[int]context.CancelFunc{}, grown: make(chan struct{}, 1),
 	}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	p.placed = newPlacement(layout, p.askMembers)
@@ -60,24 +62,21 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	for i, a := range addresses {
-		if i == no {
-			continue
-		}
-		if p.conns[i], err = dial(a, replicaDial(more)...); err != nil {
-			return nil, fmt.Errorf("process %d: %w", i, err)
-		}
-		p.lines[i] = newPulsedLine(p.conns[i])
+	p.roster = newRoster(no, replicaDial(more), p.reach, p.placed.renew)
+	if err := p.roster.learn(addresses); err != nil {
+		return nil, err
 	}
 	for i := range p.hints {
 		p.hints[i].Store(int64(p.placed.keepers(i)[0]))
 	}
-	p.transport = newTransport(layout, p.conns)
 	if p.replicas, err = local.OpenReplicas(opts, layout, no, local.Network{Send: p.transport.send, Seed: p.seed}); err != nil {
 		return nil, err
 	}
 	own := p.replicas.StoreID()
 	p.transport.store.Store(&own)
+	if err := errors.Join(p.roster.learn(p.replicas.Addresses()), p.remember()); err != nil {
+		return nil, err
+	}
 	p.serveCalls()
 	p.placed.renew()
 	for no := range layout.Shards {
@@ -137,7 +136,7 @@ func (p *Process) Register(s grpc.ServiceRegistrar) {
 	for _, d := range []*grpc.ServiceDesc{&pb.KeepService_ServiceDesc, &pb.LeadService_ServiceDesc, &pb.ReadService_ServiceDesc} {
 		s.RegisterService(d, p.servers[d.ServiceName])
 	}
-	pb.RegisterPlaceServiceServer(s, &placed{no: p.no, store: p.replicas, kept: p.kept, stalled: p.replicas.Host().Stalled})
+	pb.RegisterPlaceServiceServer(s, &placed{no: p.no, roster: p.roster, store: p.replicas, kept: p.kept, stalled: p.replicas.Host().Stalled})
 	pb.RegisterMaintainServiceServer(s, &maintains{p: p})
 	pb.RegisterCopyServiceServer(s, &copier{kept: p.kept, open: p.copiedFile})
 	pb.RegisterReplicaServiceServer(s, &receiver{p: p, host: p.replicas.Host(), log: p.log})
@@ -322,6 +321,9 @@ func (p *Process) Transfer(ctx context.Context) {
 
 // Ready says why the process cannot answer now, or nil: each of its replicas knows a leader and has what it has committed.
 func (p *Process) Ready() error {
+	if p.roster.removed(p.no) {
+		return errRemoved
+	}
 	if err := p.replicas.Writable(); err != nil {
 		return err
 	}
@@ -354,20 +356,10 @@ func (p *Process) Close() error {
 	p.end()
 	p.running.Wait()
 	p.placed.close()
-	if p.transport != nil {
-		p.transport.close()
-	}
+	p.transport.close()
 	var errs []error
 	if p.replicas != nil {
 		errs = append(errs, p.replicas.Close())
 	}
-	for i, c := range p.conns {
-		if l := p.lines[i]; l != nil {
-			l.pulse.close()
-		}
-		if c != nil {
-			errs = append(errs, c.Close())
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, p.roster.close())...)
 }

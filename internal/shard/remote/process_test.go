@@ -55,7 +55,7 @@ func newReplicatedTuned(t testing.TB, processes, shards int, tuning local.Tuning
 		c.start(i)
 	}
 	t.Cleanup(func() {
-		for i := range processes {
+		for i := range c.processes {
 			if c.processes[i] != nil {
 				c.kill(i)
 			}
@@ -85,9 +85,14 @@ func (c *replicated) start(i int) {
 		conn, err := c.dial(ctx, address)
 		return poweredConn{conn, on}, err
 	}
-	p, err := remote.NewProcess(local.Options{
-		Dir: "data", FS: c.fs[i], Logger: slog.New(slog.DiscardHandler), Tuning: c.tuning,
-	}, c.layout, i, c.addresses, grpc.WithContextDialer(dial))
+	opts := local.Options{Dir: "data", FS: c.fs[i], Logger: slog.New(slog.DiscardHandler), Tuning: c.tuning}
+	var p *remote.Process
+	var err error
+	if i < c.layout.Processes {
+		p, err = remote.NewProcess(opts, c.layout, i, c.addresses, grpc.WithContextDialer(dial))
+	} else {
+		p, err = remote.JoinProcess(c.t.Context(), opts, "passthrough:"+strconv.Itoa(i), c.addresses[1:], grpc.WithContextDialer(dial))
+	}
 	require.NoError(c.t, err)
 	s, l := grpc.NewServer(remote.ServerOptions(nil)...), bufconn.Listen(1<<20)
 	p.Register(s)

@@ -32,12 +32,13 @@ type pulse struct {
 	end  context.CancelFunc
 }
 
-// startPulse pings the process at the other end of a connection until close.
-func startPulse(conn grpc.ClientConnInterface) *pulse {
+// startPulse pings the process at the other end of a connection until close. heard, if not nil, gets how many changes of the processes it
+// knows; see roster.
+func startPulse(conn grpc.ClientConnInterface, heard func(changes uint32)) *pulse {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &pulse{stop: stop, done: make(chan struct{})}
 	p.life, p.end = context.WithCancel(context.Background())
-	go p.run(ctx, pb.NewPlaceServiceClient(conn))
+	go p.run(ctx, pb.NewPlaceServiceClient(conn), heard)
 	return p
 }
 
@@ -49,7 +50,7 @@ func (p *pulse) close() {
 }
 
 // run pings the process until ctx ends.
-func (p *pulse) run(ctx context.Context, c pb.PlaceServiceClient) {
+func (p *pulse) run(ctx context.Context, c pb.PlaceServiceClient, heard func(changes uint32)) {
 	defer close(p.done)
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, pulseWithin)
@@ -57,6 +58,9 @@ func (p *pulse) run(ctx context.Context, c pb.PlaceServiceClient) {
 		cancel()
 		if err == nil {
 			p.batches.Store(a.GetBatches())
+			if heard != nil {
+				heard(a.GetChanges())
+			}
 		}
 		switch {
 		case ctx.Err() != nil:

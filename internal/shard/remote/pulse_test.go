@@ -65,8 +65,10 @@ func TestHungLeader(t *testing.T) {
 		processes := []*halting{{name: "first"}, {name: "second"}}
 		placed := newPlacement(shard.Layout{Processes: 2, Replicas: 2}, func(context.Context) []*pb.MembersResponse { return nil })
 		defer placed.close()
-		s := &seeker{placed: placed}
+		r := newRoster(-1, nil, nil, nil)
+		s := &seeker{placed: placed, roster: r}
 		var all []*line
+		var contacts []*contact
 		for _, p := range processes {
 			l := bufconn.Listen(1 << 20)
 			server := grpc.NewServer(ServerOptions(nil)...)
@@ -78,11 +80,12 @@ func TestHungLeader(t *testing.T) {
 			conn, err := dial("passthrough:0", replicaDial([]grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) })})...)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, conn.Close()) }()
-			line := newPulsedLine(conn)
+			line := newPulsedLine(conn, nil)
 			defer line.pulse.close()
 			all = append(all, line)
-			s.processes = append(s.processes, line)
+			contacts = append(contacts, &contact{caller: line})
 		}
+		r.known.Store(&contacts)
 		lead := pb.NewLeadServiceClient(s)
 		answers := func() (name string) {
 			require.NoError(t, again(t.Context(), leaderName, func(ctx context.Context) error {

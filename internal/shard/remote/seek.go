@@ -18,9 +18,9 @@ import (
 // reach it, fails as without an answer; the next one goes to the process that was named, or else to the next one with shard 0. It implements
 // caller.
 type seeker struct {
-	placed    *placement
-	processes []caller
-	at        atomic.Int64
+	placed *placement
+	roster *roster
+	at     atomic.Int64
 }
 
 // note takes in how a call to a process has ended.
@@ -31,7 +31,7 @@ func (s *seeker) note(process int64, err error) {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Unimplemented:
 		to := int64(leaderOf(err))
-		if to < 0 || to == process || to >= int64(len(s.processes)) {
+		if to < 0 || to == process || s.roster.at(int(to)).address == "" {
 			keepers := s.placed.keepers(0)
 			to = int64(keepers[(slices.Index(keepers, int(process))+1)%len(keepers)])
 			s.placed.renew()
@@ -46,7 +46,7 @@ func answered(err error) bool { return faultOf(status.Convert(err)) != nil }
 // start implements caller.
 func (s *seeker) start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error) {
 	process := s.at.Load()
-	finished := s.processes[process].start(ctx, method, in, out, fan)
+	finished := s.roster.at(int(process)).start(ctx, method, in, out, fan)
 	return func() error {
 		err := finished()
 		s.note(process, err)
@@ -62,7 +62,7 @@ func (s *seeker) Invoke(ctx context.Context, method string, args, reply any, _ .
 // NewStream implements grpc.ClientConnInterface.
 func (s *seeker) NewStream(ctx context.Context, d *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	process := s.at.Load()
-	stream, err := s.processes[process].NewStream(ctx, d, method, opts...)
+	stream, err := s.roster.at(int(process)).NewStream(ctx, d, method, opts...)
 	if err != nil {
 		s.note(process, err)
 		return nil, err
@@ -102,19 +102,13 @@ func (c *readCaller) order() (keepers []int, first int) {
 	return keepers, first + c.skip
 }
 
-// kept is a process that keeps shards, as a gateway sees it.
-type kept struct {
-	*line
-	down atomic.Int64 // until when, in Unix nanoseconds, it is asked last
-}
-
 // downFor is how long a process that did not answer is asked last.
 const downFor = time.Second
 
 // start implements caller.
 func (c *readCaller) start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error) {
 	keepers, first := c.order()
-	process := func(i int) *kept { return c.s.kept[keepers[(first+i)%len(keepers)]] }
+	process := func(i int) *contact { return c.s.roster.at(keepers[(first+i)%len(keepers)]) }
 	at, now := 0, time.Now().UnixNano()
 	for at < len(keepers)-1 && process(at).down.Load() > now {
 		at++
@@ -140,13 +134,13 @@ func (c *readCaller) start(ctx context.Context, method string, in, out proto.Mes
 }
 
 // passes reports whether another replica may answer what this one has not, and notes a process that does not answer at all.
-func (k *kept) passes(err error) bool {
+func (p *contact) passes(err error) bool {
 	if f := faultOf(status.Convert(err)); f != nil {
 		return f.Detail == shard.SnapshotAhead || f.Detail == shard.SnapshotGone
 	}
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Unimplemented:
-		k.down.Store(time.Now().Add(downFor).UnixNano())
+		p.down.Store(time.Now().Add(downFor).UnixNano())
 		return true
 	default:
 		return false

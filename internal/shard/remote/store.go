@@ -27,18 +27,17 @@ type Store struct {
 	replicas  int        // how many processes keep each shard; 0: one does, which has the shard's number
 	near      int        // the process to prefer for reads, -1 if none
 	placed    *placement // with replicas
+	roster    *roster    // with replicas
 	leader    caller
 	lead      pb.LeadServiceClient // over leader
 	maintain  pb.MaintainServiceClient
 	hedges    hedges
 
-	mu      sync.Mutex
-	conns   []*grpc.ClientConn       // two for each process, the second nil with replicas
-	kept    []*kept                  // by process, with replicas
-	reads   []caller                 // by shard, for the ReadService
-	copies  []pb.CopyServiceClient   // by process
-	members []pb.MemberServiceClient // by process, with replicas
-	graphs  map[string]*Graph
+	mu     sync.Mutex
+	conns  []*grpc.ClientConn     // two for each process, without replicas
+	reads  []caller               // by shard, for the ReadService
+	copies []pb.CopyServiceClient // by process, without replicas
+	graphs map[string]*Graph
 }
 
 var _ shard.Store = (*Store)(nil)
@@ -57,7 +56,21 @@ func OpenReplicas(addresses []string, replicas, near int, more ...grpc.DialOptio
 	if len(addresses) < replicas {
 		return nil, fmt.Errorf("%d processes cannot keep %d replicas of a shard", len(addresses), replicas)
 	}
-	return (&Store{addresses: addresses, replicas: replicas, near: near, more: replicaDial(more)}).open()
+	return openReplicas(addresses, shard.Layout{Processes: len(addresses), Replicas: replicas}, near, more)
+}
+
+// OpenGateway returns a store of the processes of the cluster, which prefers to read from this one.
+func (p *Process) OpenGateway(more ...grpc.DialOption) (*Store, error) {
+	return openReplicas(p.roster.addresses(), p.layout, p.no, more)
+}
+
+func openReplicas(addresses []string, layout shard.Layout, near int, more []grpc.DialOption) (*Store, error) {
+	s := &Store{addresses: addresses, replicas: layout.Replicas, near: near, more: replicaDial(more)}
+	s.placed = newPlacement(layout, func(ctx context.Context) []*pb.MembersResponse {
+		answers, _ := s.roster.ask(ctx)
+		return answers
+	})
+	return s.open()
 }
 
 // Discover makes a store of the processes that SRV records name; see ServicePrefix.
@@ -71,41 +84,23 @@ func Discover(service string, log *slog.Logger, more ...grpc.DialOption) (*Store
 
 func (s *Store) open() (*Store, error) {
 	s.graphs = map[string]*Graph{}
-	if err := s.reach(max(1, len(s.addresses))); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	if s.replicas > 0 {
-		s.placed = newPlacement(shard.Layout{Processes: len(s.addresses), Replicas: s.replicas}, func(ctx context.Context) []*pb.MembersResponse {
-			answers, _ := askMembers(ctx, s.members)
-			return answers
-		})
-		seeker := &seeker{placed: s.placed}
-		for _, k := range s.kept {
-			seeker.processes = append(seeker.processes, k.line)
+		s.roster = newRoster(-1, s.more, nil, s.placed.renew)
+		if err := s.roster.learn(s.addresses); err != nil {
+			return nil, errors.Join(err, s.Close())
 		}
+		seeker := &seeker{placed: s.placed, roster: s.roster}
 		s.leader = seeker
 		s.maintain = pb.NewMaintainServiceClient(seeker)
 	} else {
+		if err := s.reach(max(1, len(s.addresses))); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 		s.leader = newLine(s.conns[0])
 		s.maintain = pb.NewMaintainServiceClient(s.conns[0])
 	}
 	s.lead = pb.NewLeadServiceClient(s.leader)
 	return s, nil
-}
-
-// reachReplicas makes connections to all processes.
-func (s *Store) reachReplicas() error {
-	for no := len(s.kept); no < len(s.addresses); no++ {
-		conn, err := dial(s.addresses[no], s.more...)
-		if err != nil {
-			return fmt.Errorf("process %d: %w", no, err)
-		}
-		s.conns = append(s.conns, conn, nil)
-		s.copies = append(s.copies, pb.NewCopyServiceClient(conn))
-		s.members = append(s.members, pb.NewMemberServiceClient(conn))
-		s.kept = append(s.kept, &kept{line: newPulsedLine(conn)})
-	}
-	return nil
 }
 
 // readers returns the callers that read the shards of a graph. Each prefers one of the processes that keep its shard: the near one, or
@@ -122,7 +117,7 @@ func (s *Store) readers(shards int) (reads []caller) {
 // reach makes connections to the first processes. The caller holds the mutex, or the store is not shared yet.
 func (s *Store) reach(processes int) error {
 	if s.replicas > 0 {
-		return s.reachReplicas()
+		return nil // there are connections to all
 	}
 	for no := len(s.reads); no < processes; no++ {
 		target := findScheme + ":///" + strconv.Itoa(no)
@@ -161,13 +156,11 @@ func (s *Store) Close() error {
 	if s.placed != nil {
 		s.placed.close()
 	}
-	for _, k := range s.kept {
-		k.pulse.close()
+	if s.roster != nil {
+		errs = append(errs, s.roster.close())
 	}
 	for _, c := range s.conns {
-		if c != nil {
-			errs = append(errs, c.Close())
-		}
+		errs = append(errs, c.Close())
 	}
 	if s.finder != nil {
 		s.finder.close()

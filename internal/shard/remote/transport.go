@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +24,16 @@ import (
 type transport struct {
 	layout  shard.Layout
 	store   atomic.Pointer[replica.StoreID] // of this process
-	boxes   [][2]*outbox                    // by process, for messages that are urgent and for the others; nil for this process
+	boxes   atomic.Pointer[[]outboxes]      // by process; never changed, only replaced
+	ctx     context.Context                 // ends with close
 	end     context.CancelFunc
 	running sync.WaitGroup
+}
+
+// outboxes are those to another process, for messages that are urgent and for the others; nil for a process without a connection.
+type outboxes struct {
+	kinds [2]*outbox
+	end   context.CancelFunc
 }
 
 // outbox has the messages of one stream to another process.
@@ -51,22 +59,35 @@ const (
 	resendPause    = 50 * time.Millisecond
 )
 
-// newTransport makes the transport over connections by process, nil for this one.
-func newTransport(layout shard.Layout, conns []*grpc.ClientConn) *transport {
-	t := &transport{layout: layout, boxes: make([][2]*outbox, len(conns))}
-	ctx, end := context.WithCancel(context.Background())
-	t.end = end
-	for i, c := range conns {
-		if c == nil {
-			continue
+func newTransport(layout shard.Layout) *transport {
+	t := &transport{layout: layout}
+	t.boxes.Store(&[]outboxes{})
+	t.ctx, t.end = context.WithCancel(context.Background())
+	return t
+}
+
+// reach has messages travel to the processes of a roster, and to no others.
+func (t *transport) reach(all []*contact) {
+	boxes := slices.Clone(*t.boxes.Load())
+	for no, p := range all {
+		if no == len(boxes) {
+			boxes = append(boxes, outboxes{})
 		}
-		for k := range t.boxes[i] {
-			b := &outbox{store: &t.store, client: pb.NewReplicaServiceClient(c), messages: make(chan outgoing, outboxMessages)}
-			t.boxes[i][k] = b
-			t.running.Go(func() { b.run(ctx) })
+		switch o := &boxes[no]; {
+		case p.close == nil && o.end != nil:
+			o.end()
+			*o = outboxes{}
+		case p.close != nil && o.end == nil:
+			var ctx context.Context
+			ctx, o.end = context.WithCancel(t.ctx)
+			for k := range o.kinds {
+				b := &outbox{store: &t.store, client: pb.NewReplicaServiceClient(p.conn), messages: make(chan outgoing, outboxMessages)}
+				o.kinds[k] = b
+				t.running.Go(func() { b.run(ctx) })
+			}
 		}
 	}
-	return t
+	t.boxes.Store(&boxes)
 }
 
 func (t *transport) close() {
@@ -79,16 +100,17 @@ func (t *transport) send(group uint32, messages []*replica.Message) {
 	if t.store.Load() == nil {
 		return
 	}
+	boxes := *t.boxes.Load()
 	for _, m := range messages {
 		to := t.layout.Process(m.GetTo())
-		if to >= len(t.boxes) || t.boxes[to][0] == nil {
+		if to >= len(boxes) || boxes[to].end == nil {
 			continue
 		}
 		kind := 1
 		if replica.Urgent(m) {
 			kind = 0
 		}
-		b := t.boxes[to][kind]
+		b := boxes[to].kinds[kind]
 		o := outgoing{group, m, replica.MessageSize(m)}
 		if b.bytes.Add(o.size) > outboxBytes {
 			b.bytes.Add(-o.size)
@@ -216,6 +238,9 @@ func (r *receiver) step(from replica.StoreID, p *pb.RaftMessage) error {
 	m, err := replica.ReadMessage(p.GetMessage())
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "message of group %d: %v", p.GetGroup(), err)
+	}
+	if no := r.p.layout.Process(m.GetFrom()); r.p.roster.removed(no) {
+		return status.Errorf(codes.InvalidArgument, "message of group %d: process %d was removed", p.GetGroup(), no)
 	}
 	return r.host.Step(p.GetGroup(), from, m)
 }

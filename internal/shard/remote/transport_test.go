@@ -16,6 +16,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // blank is the state of a replica that applies nothing.
@@ -26,7 +27,7 @@ func (blank) Apply([]replica.Command) error { return nil }
 func (blank) Durable() (uint64, error)      { return 0, nil }
 func (blank) Flush()                        {}
 
-// Messages that cannot be decoded, or whose group has no replica here, do not keep those after them from their replicas; the answer to the
+// Messages that cannot be decoded, whose group has no replica here, or that a removed process sends, do not keep those after them from their replicas; the answer to the
 // stream names the first.
 func TestReceiverRefuses(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
@@ -37,22 +38,29 @@ func TestReceiverRefuses(t *testing.T) {
 	require.NoError(t, host.Admit(t.Context(), 4, 1))
 	t.Cleanup(func() { host.Close(); require.NoError(t, store.Close()) })
 
+	p := &Process{layout: shard.Layout{Processes: 3, Replicas: 3}, roster: newRoster(0, nil, nil, nil)}
+	require.NoError(t, p.roster.learn([]string{"passthrough:a", "passthrough:b", ""}))
+	defer func() { require.NoError(t, p.roster.close()) }()
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(ServerOptions(nil)...)
-	pb.RegisterReplicaServiceServer(server, &receiver{host: host, log: quiet})
+	pb.RegisterReplicaServiceServer(server, &receiver{p: p, host: host, log: quiet})
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	conn, err := dial("passthrough:///replicas", grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
 
-	beat, err := replica.AppendMessage(nil, &replica.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5))})
-	require.NoError(t, err)
+	beatOf := func(from, term uint64) []byte {
+		b, err := replica.AppendMessage(nil, &replica.Message{Type: raftpb.MsgHeartbeat.Enum(), From: &from, To: new(uint64(1)), Term: &term})
+		require.NoError(t, err)
+		return b
+	}
+	beat, removed := beatOf(2, 5), beatOf(3, 7)
 	_, changed, err := host.Role(4)
 	require.NoError(t, err)
 	stream, err := pb.NewReplicaServiceClient(conn).Send(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, stream.Send(&pb.SendRequest{Store: []byte("0123456789abcdef"), Messages: []*pb.RaftMessage{{Group: 4, Message: []byte{0xff}}, {Group: 9, Message: beat}, {Group: 4, Message: beat}}}))
+	require.NoError(t, stream.Send(&pb.SendRequest{Store: []byte("0123456789abcdef"), Messages: []*pb.RaftMessage{{Group: 4, Message: []byte{0xff}}, {Group: 9, Message: beat}, {Group: 4, Message: removed}, {Group: 4, Message: beat}}}))
 	<-changed
 	role, _, err := host.Role(4)
 	require.NoError(t, err)

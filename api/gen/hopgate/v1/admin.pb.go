@@ -126,7 +126,9 @@ type Member struct {
 	// What has arrived of that.
 	SeededBytes uint64 `protobuf:"varint,10,opt,name=seeded_bytes,json=seededBytes,proto3" json:"seeded_bytes,omitempty"`
 	// Why the replica is waiting or unreachable.
-	Note          string `protobuf:"bytes,11,opt,name=note,proto3" json:"note,omitempty"`
+	Note string `protobuf:"bytes,11,opt,name=note,proto3" json:"note,omitempty"`
+	// The address at which other processes reach the process.
+	Address       string `protobuf:"bytes,12,opt,name=address,proto3" json:"address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -234,6 +236,13 @@ func (x *Member) GetSeededBytes() uint64 {
 func (x *Member) GetNote() string {
 	if x != nil {
 		return x.Note
+	}
+	return ""
+}
+
+func (x *Member) GetAddress() string {
+	if x != nil {
+		return x.Address
 	}
 	return ""
 }
@@ -524,6 +533,187 @@ func (*TransferLeadResponse) Descriptor() ([]byte, []int) {
 	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
+// AddMemberRequest names the address at which other processes reach the new one, such as host3:9190.
+type AddMemberRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddMemberRequest) Reset() {
+	*x = AddMemberRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddMemberRequest) ProtoMessage() {}
+
+func (x *AddMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddMemberRequest.ProtoReflect.Descriptor instead.
+func (*AddMemberRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AddMemberRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+// AddMemberResponse has the number of the process.
+type AddMemberResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process uint32                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
+	// False if the process had its number before.
+	Added         bool `protobuf:"varint,2,opt,name=added,proto3" json:"added,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddMemberResponse) Reset() {
+	*x = AddMemberResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddMemberResponse) ProtoMessage() {}
+
+func (x *AddMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddMemberResponse.ProtoReflect.Descriptor instead.
+func (*AddMemberResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AddMemberResponse) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *AddMemberResponse) GetAdded() bool {
+	if x != nil {
+		return x.Added
+	}
+	return false
+}
+
+// RemoveMemberRequest names a process.
+type RemoveMemberRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       uint32                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveMemberRequest) Reset() {
+	*x = RemoveMemberRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveMemberRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveMemberRequest) ProtoMessage() {}
+
+func (x *RemoveMemberRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveMemberRequest.ProtoReflect.Descriptor instead.
+func (*RemoveMemberRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RemoveMemberRequest) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+// RemoveMemberResponse is empty.
+type RemoveMemberResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveMemberResponse) Reset() {
+	*x = RemoveMemberResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveMemberResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveMemberResponse) ProtoMessage() {}
+
+func (x *RemoveMemberResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveMemberResponse.ProtoReflect.Descriptor instead.
+func (*RemoveMemberResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
+}
+
 // SchemaRequest names a graph.
 type SchemaRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -534,7 +724,7 @@ type SchemaRequest struct {
 
 func (x *SchemaRequest) Reset() {
 	*x = SchemaRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -546,7 +736,7 @@ func (x *SchemaRequest) String() string {
 func (*SchemaRequest) ProtoMessage() {}
 
 func (x *SchemaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -559,7 +749,7 @@ func (x *SchemaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaRequest.ProtoReflect.Descriptor instead.
 func (*SchemaRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SchemaRequest) GetGraph() string {
@@ -582,7 +772,7 @@ type SchemaResponse struct {
 
 func (x *SchemaResponse) Reset() {
 	*x = SchemaResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -594,7 +784,7 @@ func (x *SchemaResponse) String() string {
 func (*SchemaResponse) ProtoMessage() {}
 
 func (x *SchemaResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -607,7 +797,7 @@ func (x *SchemaResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaResponse.ProtoReflect.Descriptor instead.
 func (*SchemaResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SchemaResponse) GetLabels() []*NameCount {
@@ -649,7 +839,7 @@ type NameCount struct {
 
 func (x *NameCount) Reset() {
 	*x = NameCount{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +851,7 @@ func (x *NameCount) String() string {
 func (*NameCount) ProtoMessage() {}
 
 func (x *NameCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +864,7 @@ func (x *NameCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameCount.ProtoReflect.Descriptor instead.
 func (*NameCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NameCount) GetName() string {
@@ -713,7 +903,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +915,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +928,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Index) GetName() string {
@@ -824,7 +1014,7 @@ type FullTextOptions struct {
 
 func (x *FullTextOptions) Reset() {
 	*x = FullTextOptions{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +1026,7 @@ func (x *FullTextOptions) String() string {
 func (*FullTextOptions) ProtoMessage() {}
 
 func (x *FullTextOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +1039,7 @@ func (x *FullTextOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FullTextOptions.ProtoReflect.Descriptor instead.
 func (*FullTextOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FullTextOptions) GetMore() []string {
@@ -890,7 +1080,7 @@ type VectorOptions struct {
 
 func (x *VectorOptions) Reset() {
 	*x = VectorOptions{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1092,7 @@ func (x *VectorOptions) String() string {
 func (*VectorOptions) ProtoMessage() {}
 
 func (x *VectorOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1105,7 @@ func (x *VectorOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VectorOptions.ProtoReflect.Descriptor instead.
 func (*VectorOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *VectorOptions) GetDimensions() uint32 {
@@ -963,7 +1153,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1165,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1178,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StatsRequest) GetGraph() string {
@@ -1019,7 +1209,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1031,7 +1221,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1044,7 +1234,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StatsResponse) GetVertices() uint64 {
@@ -1123,7 +1313,7 @@ type PropertyCount struct {
 
 func (x *PropertyCount) Reset() {
 	*x = PropertyCount{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1135,7 +1325,7 @@ func (x *PropertyCount) String() string {
 func (*PropertyCount) ProtoMessage() {}
 
 func (x *PropertyCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1148,7 +1338,7 @@ func (x *PropertyCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropertyCount.ProtoReflect.Descriptor instead.
 func (*PropertyCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PropertyCount) GetLabel() string {
@@ -1192,7 +1382,7 @@ type DegreeHistogram struct {
 
 func (x *DegreeHistogram) Reset() {
 	*x = DegreeHistogram{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1394,7 @@ func (x *DegreeHistogram) String() string {
 func (*DegreeHistogram) ProtoMessage() {}
 
 func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1407,7 @@ func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreeHistogram.ProtoReflect.Descriptor instead.
 func (*DegreeHistogram) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DegreeHistogram) GetEdgeType() string {
@@ -1269,7 +1459,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1471,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1484,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ShardStats) GetShard() uint32 {
@@ -1411,7 +1601,7 @@ type StoreStats struct {
 
 func (x *StoreStats) Reset() {
 	*x = StoreStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1423,7 +1613,7 @@ func (x *StoreStats) String() string {
 func (*StoreStats) ProtoMessage() {}
 
 func (x *StoreStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1436,7 +1626,7 @@ func (x *StoreStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreStats.ProtoReflect.Descriptor instead.
 func (*StoreStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StoreStats) GetName() string {
@@ -1487,7 +1677,7 @@ type LevelStats struct {
 
 func (x *LevelStats) Reset() {
 	*x = LevelStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1689,7 @@ func (x *LevelStats) String() string {
 func (*LevelStats) ProtoMessage() {}
 
 func (x *LevelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1702,7 @@ func (x *LevelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LevelStats.ProtoReflect.Descriptor instead.
 func (*LevelStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LevelStats) GetFiles() uint64 {
@@ -1545,7 +1735,7 @@ type RunningQueriesRequest struct {
 
 func (x *RunningQueriesRequest) Reset() {
 	*x = RunningQueriesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1747,7 @@ func (x *RunningQueriesRequest) String() string {
 func (*RunningQueriesRequest) ProtoMessage() {}
 
 func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1760,7 @@ func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesRequest.ProtoReflect.Descriptor instead.
 func (*RunningQueriesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 // RunningQueriesResponse lists running queries, oldest first.
@@ -1583,7 +1773,7 @@ type RunningQueriesResponse struct {
 
 func (x *RunningQueriesResponse) Reset() {
 	*x = RunningQueriesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1785,7 @@ func (x *RunningQueriesResponse) String() string {
 func (*RunningQueriesResponse) ProtoMessage() {}
 
 func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1798,7 @@ func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesResponse.ProtoReflect.Descriptor instead.
 func (*RunningQueriesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RunningQueriesResponse) GetQueries() []*RunningQuery {
@@ -1639,7 +1829,7 @@ type RunningQuery struct {
 
 func (x *RunningQuery) Reset() {
 	*x = RunningQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1841,7 @@ func (x *RunningQuery) String() string {
 func (*RunningQuery) ProtoMessage() {}
 
 func (x *RunningQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1854,7 @@ func (x *RunningQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQuery.ProtoReflect.Descriptor instead.
 func (*RunningQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RunningQuery) GetId() uint64 {
@@ -1740,7 +1930,7 @@ type KillQueryRequest struct {
 
 func (x *KillQueryRequest) Reset() {
 	*x = KillQueryRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1752,7 +1942,7 @@ func (x *KillQueryRequest) String() string {
 func (*KillQueryRequest) ProtoMessage() {}
 
 func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1765,7 +1955,7 @@ func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryRequest.ProtoReflect.Descriptor instead.
 func (*KillQueryRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *KillQueryRequest) GetId() uint64 {
@@ -1785,7 +1975,7 @@ type KillQueryResponse struct {
 
 func (x *KillQueryResponse) Reset() {
 	*x = KillQueryResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1797,7 +1987,7 @@ func (x *KillQueryResponse) String() string {
 func (*KillQueryResponse) ProtoMessage() {}
 
 func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1810,7 +2000,7 @@ func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryResponse.ProtoReflect.Descriptor instead.
 func (*KillQueryResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *KillQueryResponse) GetKilled() bool {
@@ -1830,7 +2020,7 @@ type SlowLogRequest struct {
 
 func (x *SlowLogRequest) Reset() {
 	*x = SlowLogRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +2032,7 @@ func (x *SlowLogRequest) String() string {
 func (*SlowLogRequest) ProtoMessage() {}
 
 func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +2045,7 @@ func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogRequest.ProtoReflect.Descriptor instead.
 func (*SlowLogRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SlowLogRequest) GetLimit() uint32 {
@@ -1875,7 +2065,7 @@ type SlowLogResponse struct {
 
 func (x *SlowLogResponse) Reset() {
 	*x = SlowLogResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +2077,7 @@ func (x *SlowLogResponse) String() string {
 func (*SlowLogResponse) ProtoMessage() {}
 
 func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +2090,7 @@ func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogResponse.ProtoReflect.Descriptor instead.
 func (*SlowLogResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SlowLogResponse) GetQueries() []*SlowQuery {
@@ -1928,7 +2118,7 @@ type SlowQuery struct {
 
 func (x *SlowQuery) Reset() {
 	*x = SlowQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2130,7 @@ func (x *SlowQuery) String() string {
 func (*SlowQuery) ProtoMessage() {}
 
 func (x *SlowQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2143,7 @@ func (x *SlowQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowQuery.ProtoReflect.Descriptor instead.
 func (*SlowQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SlowQuery) GetGraph() string {
@@ -2028,7 +2218,7 @@ type ProfileRequest struct {
 
 func (x *ProfileRequest) Reset() {
 	*x = ProfileRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2040,7 +2230,7 @@ func (x *ProfileRequest) String() string {
 func (*ProfileRequest) ProtoMessage() {}
 
 func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2053,7 +2243,7 @@ func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileRequest.ProtoReflect.Descriptor instead.
 func (*ProfileRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ProfileRequest) GetKind() string {
@@ -2093,7 +2283,7 @@ type KeptProfilesRequest struct {
 
 func (x *KeptProfilesRequest) Reset() {
 	*x = KeptProfilesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2295,7 @@ func (x *KeptProfilesRequest) String() string {
 func (*KeptProfilesRequest) ProtoMessage() {}
 
 func (x *KeptProfilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2308,7 @@ func (x *KeptProfilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfilesRequest.ProtoReflect.Descriptor instead.
 func (*KeptProfilesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 // KeptProfilesResponse lists profiles.
@@ -2131,7 +2321,7 @@ type KeptProfilesResponse struct {
 
 func (x *KeptProfilesResponse) Reset() {
 	*x = KeptProfilesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2333,7 @@ func (x *KeptProfilesResponse) String() string {
 func (*KeptProfilesResponse) ProtoMessage() {}
 
 func (x *KeptProfilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2346,7 @@ func (x *KeptProfilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfilesResponse.ProtoReflect.Descriptor instead.
 func (*KeptProfilesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *KeptProfilesResponse) GetProfiles() []*KeptProfile {
@@ -2179,7 +2369,7 @@ type KeptProfile struct {
 
 func (x *KeptProfile) Reset() {
 	*x = KeptProfile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2381,7 @@ func (x *KeptProfile) String() string {
 func (*KeptProfile) ProtoMessage() {}
 
 func (x *KeptProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2394,7 @@ func (x *KeptProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptProfile.ProtoReflect.Descriptor instead.
 func (*KeptProfile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *KeptProfile) GetTime() *timestamppb.Timestamp {
@@ -2238,7 +2428,7 @@ type ProfileResponse struct {
 
 func (x *ProfileResponse) Reset() {
 	*x = ProfileResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2440,7 @@ func (x *ProfileResponse) String() string {
 func (*ProfileResponse) ProtoMessage() {}
 
 func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2453,7 @@ func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileResponse.ProtoReflect.Descriptor instead.
 func (*ProfileResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ProfileResponse) GetChunk() []byte {
@@ -2284,7 +2474,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2486,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2499,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TopRequest) GetInterval() *durationpb.Duration {
@@ -2334,7 +2524,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2536,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2549,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TopResponse) GetEnd() *timestamppb.Timestamp {
@@ -2417,7 +2607,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2429,7 +2619,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2442,7 +2632,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Operation) GetKind() string {
@@ -2537,7 +2727,7 @@ type TraceRequest struct {
 
 func (x *TraceRequest) Reset() {
 	*x = TraceRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2739,7 @@ func (x *TraceRequest) String() string {
 func (*TraceRequest) ProtoMessage() {}
 
 func (x *TraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2752,7 @@ func (x *TraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
 func (*TraceRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TraceRequest) GetMin() *durationpb.Duration {
@@ -2609,7 +2799,7 @@ type TraceResponse struct {
 
 func (x *TraceResponse) Reset() {
 	*x = TraceResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2811,7 @@ func (x *TraceResponse) String() string {
 func (*TraceResponse) ProtoMessage() {}
 
 func (x *TraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2824,7 @@ func (x *TraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceResponse.ProtoReflect.Descriptor instead.
 func (*TraceResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TraceResponse) GetId() uint64 {
@@ -2733,7 +2923,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2935,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2948,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Stage) GetName() string {
@@ -2819,7 +3009,7 @@ type DebugInfoRequest struct {
 
 func (x *DebugInfoRequest) Reset() {
 	*x = DebugInfoRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +3021,7 @@ func (x *DebugInfoRequest) String() string {
 func (*DebugInfoRequest) ProtoMessage() {}
 
 func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +3034,7 @@ func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoRequest.ProtoReflect.Descriptor instead.
 func (*DebugInfoRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 // DebugInfoResponse is a piece of a file.
@@ -2859,7 +3049,7 @@ type DebugInfoResponse struct {
 
 func (x *DebugInfoResponse) Reset() {
 	*x = DebugInfoResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2871,7 +3061,7 @@ func (x *DebugInfoResponse) String() string {
 func (*DebugInfoResponse) ProtoMessage() {}
 
 func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2884,7 +3074,7 @@ func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoResponse.ProtoReflect.Descriptor instead.
 func (*DebugInfoResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DebugInfoResponse) GetFile() string {
@@ -2910,7 +3100,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2922,7 +3112,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2935,7 +3125,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 // VersionResponse is the server's version.
@@ -2950,7 +3140,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3152,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3165,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -3011,7 +3201,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3023,7 +3213,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3036,7 +3226,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -3067,7 +3257,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3269,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[46]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3282,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CheckResponse) GetWhat() isCheckResponse_What {
@@ -3147,7 +3337,7 @@ type CheckProgress struct {
 
 func (x *CheckProgress) Reset() {
 	*x = CheckProgress{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3349,7 @@ func (x *CheckProgress) String() string {
 func (*CheckProgress) ProtoMessage() {}
 
 func (x *CheckProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[47]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3362,7 @@ func (x *CheckProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
 func (*CheckProgress) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CheckProgress) GetStage() string {
@@ -3207,7 +3397,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +3409,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[48]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3232,7 +3422,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CheckReport) GetGraph() string {
@@ -3307,7 +3497,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3319,7 +3509,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[49]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3332,7 +3522,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -3384,7 +3574,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +3586,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[50]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +3599,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *BackupRequest) GetWhat() isBackupRequest_What {
@@ -3463,7 +3653,7 @@ type BackupBegin struct {
 
 func (x *BackupBegin) Reset() {
 	*x = BackupBegin{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3665,7 @@ func (x *BackupBegin) String() string {
 func (*BackupBegin) ProtoMessage() {}
 
 func (x *BackupBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[51]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3678,7 @@ func (x *BackupBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
 func (*BackupBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *BackupBegin) GetGraphs() []string {
@@ -3508,7 +3698,7 @@ type BackupWant struct {
 
 func (x *BackupWant) Reset() {
 	*x = BackupWant{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3520,7 +3710,7 @@ func (x *BackupWant) String() string {
 func (*BackupWant) ProtoMessage() {}
 
 func (x *BackupWant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[52]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3533,7 +3723,7 @@ func (x *BackupWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
 func (*BackupWant) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *BackupWant) GetFiles() []uint32 {
@@ -3557,7 +3747,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3759,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[53]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3772,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -3643,7 +3833,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3845,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[54]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3858,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -3719,7 +3909,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[55]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3731,7 +3921,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[55]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3744,7 +3934,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -3781,7 +3971,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[56]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3793,7 +3983,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[56]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3806,7 +3996,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -3838,7 +4028,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16hopgate/v1/graph.proto\"\x10\n" +
 	"\x0eMembersRequest\"?\n" +
 	"\x0fMembersResponse\x12,\n" +
-	"\amembers\x18\x01 \x03(\v2\x12.hopgate.v1.MemberR\amembers\"\xae\x02\n" +
+	"\amembers\x18\x01 \x03(\v2\x12.hopgate.v1.MemberR\amembers\"\xc8\x02\n" +
 	"\x06Member\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\rR\aprocess\x12\x19\n" +
 	"\x05shard\x18\x02 \x01(\rH\x00R\x05shard\x88\x01\x01\x12\x18\n" +
@@ -3852,7 +4042,8 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"seed_bytes\x18\t \x01(\x04R\tseedBytes\x12!\n" +
 	"\fseeded_bytes\x18\n" +
 	" \x01(\x04R\vseededBytes\x12\x12\n" +
-	"\x04note\x18\v \x01(\tR\x04noteB\b\n" +
+	"\x04note\x18\v \x01(\tR\x04note\x12\x18\n" +
+	"\aaddress\x18\f \x01(\tR\aaddressB\b\n" +
 	"\x06_shard\"0\n" +
 	"\x14ReplaceMemberRequest\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\rR\aprocess\"3\n" +
@@ -3867,7 +4058,15 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x13TransferLeadRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\rR\aprocess\"\x16\n" +
-	"\x14TransferLeadResponse\"%\n" +
+	"\x14TransferLeadResponse\",\n" +
+	"\x10AddMemberRequest\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"C\n" +
+	"\x11AddMemberResponse\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\rR\aprocess\x12\x14\n" +
+	"\x05added\x18\x02 \x01(\bR\x05added\"/\n" +
+	"\x13RemoveMemberRequest\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\rR\aprocess\"\x16\n" +
+	"\x14RemoveMemberResponse\"%\n" +
 	"\rSchemaRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xc2\x01\n" +
 	"\x0eSchemaResponse\x12-\n" +
@@ -4120,7 +4319,8 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\vBackupChunk\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last2\xd9\t\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last2\xf6\n" +
+	"\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
@@ -4138,7 +4338,9 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aMembers\x12\x1a.hopgate.v1.MembersRequest\x1a\x1b.hopgate.v1.MembersResponse\x12T\n" +
 	"\rReplaceMember\x12 .hopgate.v1.ReplaceMemberRequest\x1a!.hopgate.v1.ReplaceMemberResponse\x12N\n" +
 	"\vMoveReplica\x12\x1e.hopgate.v1.MoveReplicaRequest\x1a\x1f.hopgate.v1.MoveReplicaResponse\x12Q\n" +
-	"\fTransferLead\x12\x1f.hopgate.v1.TransferLeadRequest\x1a .hopgate.v1.TransferLeadResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
+	"\fTransferLead\x12\x1f.hopgate.v1.TransferLeadRequest\x1a .hopgate.v1.TransferLeadResponse\x12H\n" +
+	"\tAddMember\x12\x1c.hopgate.v1.AddMemberRequest\x1a\x1d.hopgate.v1.AddMemberResponse\x12Q\n" +
+	"\fRemoveMember\x12\x1f.hopgate.v1.RemoveMemberRequest\x1a .hopgate.v1.RemoveMemberResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
 	file_hopgate_v1_admin_proto_rawDescOnce sync.Once
@@ -4152,7 +4354,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*MembersRequest)(nil),         // 0: hopgate.v1.MembersRequest
 	(*MembersResponse)(nil),        // 1: hopgate.v1.MembersResponse
@@ -4163,144 +4365,152 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*MoveReplicaResponse)(nil),    // 6: hopgate.v1.MoveReplicaResponse
 	(*TransferLeadRequest)(nil),    // 7: hopgate.v1.TransferLeadRequest
 	(*TransferLeadResponse)(nil),   // 8: hopgate.v1.TransferLeadResponse
-	(*SchemaRequest)(nil),          // 9: hopgate.v1.SchemaRequest
-	(*SchemaResponse)(nil),         // 10: hopgate.v1.SchemaResponse
-	(*NameCount)(nil),              // 11: hopgate.v1.NameCount
-	(*Index)(nil),                  // 12: hopgate.v1.Index
-	(*FullTextOptions)(nil),        // 13: hopgate.v1.FullTextOptions
-	(*VectorOptions)(nil),          // 14: hopgate.v1.VectorOptions
-	(*StatsRequest)(nil),           // 15: hopgate.v1.StatsRequest
-	(*StatsResponse)(nil),          // 16: hopgate.v1.StatsResponse
-	(*PropertyCount)(nil),          // 17: hopgate.v1.PropertyCount
-	(*DegreeHistogram)(nil),        // 18: hopgate.v1.DegreeHistogram
-	(*ShardStats)(nil),             // 19: hopgate.v1.ShardStats
-	(*StoreStats)(nil),             // 20: hopgate.v1.StoreStats
-	(*LevelStats)(nil),             // 21: hopgate.v1.LevelStats
-	(*RunningQueriesRequest)(nil),  // 22: hopgate.v1.RunningQueriesRequest
-	(*RunningQueriesResponse)(nil), // 23: hopgate.v1.RunningQueriesResponse
-	(*RunningQuery)(nil),           // 24: hopgate.v1.RunningQuery
-	(*KillQueryRequest)(nil),       // 25: hopgate.v1.KillQueryRequest
-	(*KillQueryResponse)(nil),      // 26: hopgate.v1.KillQueryResponse
-	(*SlowLogRequest)(nil),         // 27: hopgate.v1.SlowLogRequest
-	(*SlowLogResponse)(nil),        // 28: hopgate.v1.SlowLogResponse
-	(*SlowQuery)(nil),              // 29: hopgate.v1.SlowQuery
-	(*ProfileRequest)(nil),         // 30: hopgate.v1.ProfileRequest
-	(*KeptProfilesRequest)(nil),    // 31: hopgate.v1.KeptProfilesRequest
-	(*KeptProfilesResponse)(nil),   // 32: hopgate.v1.KeptProfilesResponse
-	(*KeptProfile)(nil),            // 33: hopgate.v1.KeptProfile
-	(*ProfileResponse)(nil),        // 34: hopgate.v1.ProfileResponse
-	(*TopRequest)(nil),             // 35: hopgate.v1.TopRequest
-	(*TopResponse)(nil),            // 36: hopgate.v1.TopResponse
-	(*Operation)(nil),              // 37: hopgate.v1.Operation
-	(*TraceRequest)(nil),           // 38: hopgate.v1.TraceRequest
-	(*TraceResponse)(nil),          // 39: hopgate.v1.TraceResponse
-	(*Stage)(nil),                  // 40: hopgate.v1.Stage
-	(*DebugInfoRequest)(nil),       // 41: hopgate.v1.DebugInfoRequest
-	(*DebugInfoResponse)(nil),      // 42: hopgate.v1.DebugInfoResponse
-	(*VersionRequest)(nil),         // 43: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 44: hopgate.v1.VersionResponse
-	(*CheckRequest)(nil),           // 45: hopgate.v1.CheckRequest
-	(*CheckResponse)(nil),          // 46: hopgate.v1.CheckResponse
-	(*CheckProgress)(nil),          // 47: hopgate.v1.CheckProgress
-	(*CheckReport)(nil),            // 48: hopgate.v1.CheckReport
-	(*CheckFinding)(nil),           // 49: hopgate.v1.CheckFinding
-	(*BackupRequest)(nil),          // 50: hopgate.v1.BackupRequest
-	(*BackupBegin)(nil),            // 51: hopgate.v1.BackupBegin
-	(*BackupWant)(nil),             // 52: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 53: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 54: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 55: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 56: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 57: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 58: google.protobuf.Duration
-	(*PlanNode)(nil),               // 59: hopgate.v1.PlanNode
+	(*AddMemberRequest)(nil),       // 9: hopgate.v1.AddMemberRequest
+	(*AddMemberResponse)(nil),      // 10: hopgate.v1.AddMemberResponse
+	(*RemoveMemberRequest)(nil),    // 11: hopgate.v1.RemoveMemberRequest
+	(*RemoveMemberResponse)(nil),   // 12: hopgate.v1.RemoveMemberResponse
+	(*SchemaRequest)(nil),          // 13: hopgate.v1.SchemaRequest
+	(*SchemaResponse)(nil),         // 14: hopgate.v1.SchemaResponse
+	(*NameCount)(nil),              // 15: hopgate.v1.NameCount
+	(*Index)(nil),                  // 16: hopgate.v1.Index
+	(*FullTextOptions)(nil),        // 17: hopgate.v1.FullTextOptions
+	(*VectorOptions)(nil),          // 18: hopgate.v1.VectorOptions
+	(*StatsRequest)(nil),           // 19: hopgate.v1.StatsRequest
+	(*StatsResponse)(nil),          // 20: hopgate.v1.StatsResponse
+	(*PropertyCount)(nil),          // 21: hopgate.v1.PropertyCount
+	(*DegreeHistogram)(nil),        // 22: hopgate.v1.DegreeHistogram
+	(*ShardStats)(nil),             // 23: hopgate.v1.ShardStats
+	(*StoreStats)(nil),             // 24: hopgate.v1.StoreStats
+	(*LevelStats)(nil),             // 25: hopgate.v1.LevelStats
+	(*RunningQueriesRequest)(nil),  // 26: hopgate.v1.RunningQueriesRequest
+	(*RunningQueriesResponse)(nil), // 27: hopgate.v1.RunningQueriesResponse
+	(*RunningQuery)(nil),           // 28: hopgate.v1.RunningQuery
+	(*KillQueryRequest)(nil),       // 29: hopgate.v1.KillQueryRequest
+	(*KillQueryResponse)(nil),      // 30: hopgate.v1.KillQueryResponse
+	(*SlowLogRequest)(nil),         // 31: hopgate.v1.SlowLogRequest
+	(*SlowLogResponse)(nil),        // 32: hopgate.v1.SlowLogResponse
+	(*SlowQuery)(nil),              // 33: hopgate.v1.SlowQuery
+	(*ProfileRequest)(nil),         // 34: hopgate.v1.ProfileRequest
+	(*KeptProfilesRequest)(nil),    // 35: hopgate.v1.KeptProfilesRequest
+	(*KeptProfilesResponse)(nil),   // 36: hopgate.v1.KeptProfilesResponse
+	(*KeptProfile)(nil),            // 37: hopgate.v1.KeptProfile
+	(*ProfileResponse)(nil),        // 38: hopgate.v1.ProfileResponse
+	(*TopRequest)(nil),             // 39: hopgate.v1.TopRequest
+	(*TopResponse)(nil),            // 40: hopgate.v1.TopResponse
+	(*Operation)(nil),              // 41: hopgate.v1.Operation
+	(*TraceRequest)(nil),           // 42: hopgate.v1.TraceRequest
+	(*TraceResponse)(nil),          // 43: hopgate.v1.TraceResponse
+	(*Stage)(nil),                  // 44: hopgate.v1.Stage
+	(*DebugInfoRequest)(nil),       // 45: hopgate.v1.DebugInfoRequest
+	(*DebugInfoResponse)(nil),      // 46: hopgate.v1.DebugInfoResponse
+	(*VersionRequest)(nil),         // 47: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 48: hopgate.v1.VersionResponse
+	(*CheckRequest)(nil),           // 49: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 50: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 51: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 52: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 53: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 54: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 55: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 56: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 57: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 58: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 59: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 60: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 61: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 62: google.protobuf.Duration
+	(*PlanNode)(nil),               // 63: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.MembersResponse.members:type_name -> hopgate.v1.Member
-	11, // 1: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
-	11, // 2: hopgate.v1.SchemaResponse.edge_types:type_name -> hopgate.v1.NameCount
-	12, // 3: hopgate.v1.SchemaResponse.indexes:type_name -> hopgate.v1.Index
-	14, // 4: hopgate.v1.Index.vector:type_name -> hopgate.v1.VectorOptions
-	13, // 5: hopgate.v1.Index.full_text:type_name -> hopgate.v1.FullTextOptions
-	11, // 6: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
-	11, // 7: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
-	19, // 8: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
-	18, // 9: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
-	11, // 10: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
-	17, // 11: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
+	15, // 1: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
+	15, // 2: hopgate.v1.SchemaResponse.edge_types:type_name -> hopgate.v1.NameCount
+	16, // 3: hopgate.v1.SchemaResponse.indexes:type_name -> hopgate.v1.Index
+	18, // 4: hopgate.v1.Index.vector:type_name -> hopgate.v1.VectorOptions
+	17, // 5: hopgate.v1.Index.full_text:type_name -> hopgate.v1.FullTextOptions
+	15, // 6: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
+	15, // 7: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
+	23, // 8: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
+	22, // 9: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
+	15, // 10: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
+	21, // 11: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
 	2,  // 12: hopgate.v1.StatsResponse.members:type_name -> hopgate.v1.Member
-	20, // 13: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
-	21, // 14: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
-	24, // 15: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	57, // 16: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	58, // 17: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
-	29, // 18: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	57, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	58, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	59, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	58, // 22: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	57, // 23: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
-	57, // 24: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
-	33, // 25: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
-	57, // 26: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
-	58, // 27: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	57, // 28: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	58, // 29: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
-	37, // 30: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
+	24, // 13: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
+	25, // 14: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
+	28, // 15: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
+	61, // 16: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	62, // 17: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	33, // 18: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
+	61, // 19: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	62, // 20: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	63, // 21: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	62, // 22: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	61, // 23: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
+	61, // 24: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
+	37, // 25: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
+	61, // 26: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
+	62, // 27: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	61, // 28: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	62, // 29: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	41, // 30: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
 	2,  // 31: hopgate.v1.TopResponse.members:type_name -> hopgate.v1.Member
-	58, // 32: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	58, // 33: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	58, // 34: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	57, // 35: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	58, // 36: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
-	40, // 37: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	58, // 38: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
-	40, // 39: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
-	47, // 40: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	48, // 41: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	49, // 42: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	51, // 43: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	52, // 44: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	54, // 45: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	56, // 46: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	55, // 47: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	57, // 48: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	9,  // 49: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	15, // 50: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	22, // 51: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	25, // 52: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	27, // 53: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	30, // 54: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	31, // 55: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
-	45, // 56: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	50, // 57: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	35, // 58: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	38, // 59: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	41, // 60: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	43, // 61: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	62, // 32: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	62, // 33: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	62, // 34: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	61, // 35: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	62, // 36: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	44, // 37: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
+	62, // 38: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	44, // 39: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
+	51, // 40: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	52, // 41: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	53, // 42: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	55, // 43: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	56, // 44: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	58, // 45: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	60, // 46: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	59, // 47: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	61, // 48: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	13, // 49: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	19, // 50: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	26, // 51: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	29, // 52: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	31, // 53: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	34, // 54: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	35, // 55: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
+	49, // 56: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	54, // 57: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	39, // 58: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	42, // 59: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	45, // 60: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	47, // 61: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
 	0,  // 62: hopgate.v1.AdminService.Members:input_type -> hopgate.v1.MembersRequest
 	3,  // 63: hopgate.v1.AdminService.ReplaceMember:input_type -> hopgate.v1.ReplaceMemberRequest
 	5,  // 64: hopgate.v1.AdminService.MoveReplica:input_type -> hopgate.v1.MoveReplicaRequest
 	7,  // 65: hopgate.v1.AdminService.TransferLead:input_type -> hopgate.v1.TransferLeadRequest
-	10, // 66: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	16, // 67: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	23, // 68: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	26, // 69: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	28, // 70: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	34, // 71: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	32, // 72: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
-	46, // 73: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	53, // 74: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	36, // 75: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	39, // 76: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	42, // 77: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	44, // 78: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	1,  // 79: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
-	4,  // 80: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
-	6,  // 81: hopgate.v1.AdminService.MoveReplica:output_type -> hopgate.v1.MoveReplicaResponse
-	8,  // 82: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
-	66, // [66:83] is the sub-list for method output_type
-	49, // [49:66] is the sub-list for method input_type
+	9,  // 66: hopgate.v1.AdminService.AddMember:input_type -> hopgate.v1.AddMemberRequest
+	11, // 67: hopgate.v1.AdminService.RemoveMember:input_type -> hopgate.v1.RemoveMemberRequest
+	14, // 68: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	20, // 69: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	27, // 70: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	30, // 71: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	32, // 72: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	38, // 73: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	36, // 74: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
+	50, // 75: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	57, // 76: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	40, // 77: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	43, // 78: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	46, // 79: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	48, // 80: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	1,  // 81: hopgate.v1.AdminService.Members:output_type -> hopgate.v1.MembersResponse
+	4,  // 82: hopgate.v1.AdminService.ReplaceMember:output_type -> hopgate.v1.ReplaceMemberResponse
+	6,  // 83: hopgate.v1.AdminService.MoveReplica:output_type -> hopgate.v1.MoveReplicaResponse
+	8,  // 84: hopgate.v1.AdminService.TransferLead:output_type -> hopgate.v1.TransferLeadResponse
+	10, // 85: hopgate.v1.AdminService.AddMember:output_type -> hopgate.v1.AddMemberResponse
+	12, // 86: hopgate.v1.AdminService.RemoveMember:output_type -> hopgate.v1.RemoveMemberResponse
+	68, // [68:87] is the sub-list for method output_type
+	49, // [49:68] is the sub-list for method input_type
 	49, // [49:49] is the sub-list for extension type_name
 	49, // [49:49] is the sub-list for extension extendee
 	0,  // [0:49] is the sub-list for field type_name
@@ -4313,15 +4523,15 @@ func file_hopgate_v1_admin_proto_init() {
 	}
 	file_hopgate_v1_graph_proto_init()
 	file_hopgate_v1_admin_proto_msgTypes[2].OneofWrappers = []any{}
-	file_hopgate_v1_admin_proto_msgTypes[46].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[50].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[50].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[54].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[53].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[57].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
@@ -4331,7 +4541,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -36,6 +36,8 @@ const (
 	AdminService_ReplaceMember_FullMethodName  = "/hopgate.v1.AdminService/ReplaceMember"
 	AdminService_MoveReplica_FullMethodName    = "/hopgate.v1.AdminService/MoveReplica"
 	AdminService_TransferLead_FullMethodName   = "/hopgate.v1.AdminService/TransferLead"
+	AdminService_AddMember_FullMethodName      = "/hopgate.v1.AdminService/AddMember"
+	AdminService_RemoveMember_FullMethodName   = "/hopgate.v1.AdminService/RemoveMember"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -81,6 +83,10 @@ type AdminServiceClient interface {
 	MoveReplica(ctx context.Context, in *MoveReplicaRequest, opts ...grpc.CallOption) (*MoveReplicaResponse, error)
 	// TransferLead hands the lead of a shard's replicas to a process.
 	TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadResponse, error)
+	// AddMember adds a process to a cluster with replicas. It keeps none until replicas move to it. It can be repeated.
+	AddMember(ctx context.Context, in *AddMemberRequest, opts ...grpc.CallOption) (*AddMemberResponse, error)
+	// RemoveMember removes a process that keeps no replicas from a cluster, for ever. It can be repeated.
+	RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error)
 }
 
 type adminServiceClient struct {
@@ -309,6 +315,26 @@ func (c *adminServiceClient) TransferLead(ctx context.Context, in *TransferLeadR
 	return out, nil
 }
 
+func (c *adminServiceClient) AddMember(ctx context.Context, in *AddMemberRequest, opts ...grpc.CallOption) (*AddMemberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddMemberResponse)
+	err := c.cc.Invoke(ctx, AdminService_AddMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveMemberResponse)
+	err := c.cc.Invoke(ctx, AdminService_RemoveMember_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -352,6 +378,10 @@ type AdminServiceServer interface {
 	MoveReplica(context.Context, *MoveReplicaRequest) (*MoveReplicaResponse, error)
 	// TransferLead hands the lead of a shard's replicas to a process.
 	TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadResponse, error)
+	// AddMember adds a process to a cluster with replicas. It keeps none until replicas move to it. It can be repeated.
+	AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error)
+	// RemoveMember removes a process that keeps no replicas from a cluster, for ever. It can be repeated.
+	RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -412,6 +442,12 @@ func (UnimplementedAdminServiceServer) MoveReplica(context.Context, *MoveReplica
 }
 func (UnimplementedAdminServiceServer) TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TransferLead not implemented")
+}
+func (UnimplementedAdminServiceServer) AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddMember not implemented")
+}
+func (UnimplementedAdminServiceServer) RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveMember not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -694,6 +730,42 @@ func _AdminService_TransferLead_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_AddMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddMemberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).AddMember(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_AddMember_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).AddMember(ctx, req.(*AddMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_RemoveMember_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveMemberRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).RemoveMember(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_RemoveMember_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).RemoveMember(ctx, req.(*RemoveMemberRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -744,6 +816,14 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "TransferLead",
 			Handler:    _AdminService_TransferLead_Handler,
+		},
+		{
+			MethodName: "AddMember",
+			Handler:    _AdminService_AddMember_Handler,
+		},
+		{
+			MethodName: "RemoveMember",
+			Handler:    _AdminService_RemoveMember_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -63,7 +63,10 @@ type PlaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	// batches tells that the process answers ReadService.Batch.
-	Batches       bool `protobuf:"varint,2,opt,name=batches,proto3" json:"batches,omitempty"`
+	Batches bool `protobuf:"varint,2,opt,name=batches,proto3" json:"batches,omitempty"`
+	// changes is how many processes there ever were, and how many were removed, as far as this one knows: a caller that knows fewer asks for
+	// their addresses.
+	Changes       uint32 `protobuf:"varint,3,opt,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -110,6 +113,13 @@ func (x *PlaceResponse) GetBatches() bool {
 		return x.Batches
 	}
 	return false
+}
+
+func (x *PlaceResponse) GetChanges() uint32 {
+	if x != nil {
+		return x.Changes
+	}
+	return 0
 }
 
 type ShapeRequest struct {
@@ -214,10 +224,11 @@ var File_hopgate_shard_v1_place_proto protoreflect.FileDescriptor
 const file_hopgate_shard_v1_place_proto_rawDesc = "" +
 	"\n" +
 	"\x1chopgate/shard/v1/place.proto\x12\x10hopgate.shard.v1\"\x0e\n" +
-	"\fPlaceRequest\"?\n" +
+	"\fPlaceRequest\"Y\n" +
 	"\rPlaceResponse\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
-	"\abatches\x18\x02 \x01(\bR\abatches\":\n" +
+	"\abatches\x18\x02 \x01(\bR\abatches\x12\x18\n" +
+	"\achanges\x18\x03 \x01(\rR\achanges\":\n" +
 	"\fShapeRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\"%\n" +

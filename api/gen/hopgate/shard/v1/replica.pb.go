@@ -429,7 +429,12 @@ type MembersResponse struct {
 	Store   []byte         `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
 	Members []*MemberState `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
 	// moves says that the process can tell the process of a replica that was added; see shard.Layout.
-	Moves         bool `protobuf:"varint,3,opt,name=moves,proto3" json:"moves,omitempty"`
+	Moves bool `protobuf:"varint,3,opt,name=moves,proto3" json:"moves,omitempty"`
+	// process is the number of the process.
+	Process uint32 `protobuf:"varint,4,opt,name=process,proto3" json:"process,omitempty"`
+	// addresses are those of all processes that it knows, by their numbers; empty for one that was removed.
+	Addresses     []string `protobuf:"bytes,5,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	Layout        *Layout  `protobuf:"bytes,6,opt,name=layout,proto3" json:"layout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -485,6 +490,88 @@ func (x *MembersResponse) GetMoves() bool {
 	return false
 }
 
+func (x *MembersResponse) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *MembersResponse) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+func (x *MembersResponse) GetLayout() *Layout {
+	if x != nil {
+		return x.Layout
+	}
+	return nil
+}
+
+// Layout is that of a new cluster; see shard.Layout.
+type Layout struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Processes     uint32                 `protobuf:"varint,1,opt,name=processes,proto3" json:"processes,omitempty"`
+	Shards        uint32                 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	Replicas      uint32                 `protobuf:"varint,3,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Layout) Reset() {
+	*x = Layout{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Layout) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Layout) ProtoMessage() {}
+
+func (x *Layout) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Layout.ProtoReflect.Descriptor instead.
+func (*Layout) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Layout) GetProcesses() uint32 {
+	if x != nil {
+		return x.Processes
+	}
+	return 0
+}
+
+func (x *Layout) GetShards() uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *Layout) GetReplicas() uint32 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
 // MemberState is how a replica stands.
 type MemberState struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -511,7 +598,7 @@ type MemberState struct {
 
 func (x *MemberState) Reset() {
 	*x = MemberState{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -523,7 +610,7 @@ func (x *MemberState) String() string {
 func (*MemberState) ProtoMessage() {}
 
 func (x *MemberState) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -536,7 +623,7 @@ func (x *MemberState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberState.ProtoReflect.Descriptor instead.
 func (*MemberState) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MemberState) GetGroup() uint32 {
@@ -647,7 +734,7 @@ type ReplaceRequest struct {
 
 func (x *ReplaceRequest) Reset() {
 	*x = ReplaceRequest{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -659,7 +746,7 @@ func (x *ReplaceRequest) String() string {
 func (*ReplaceRequest) ProtoMessage() {}
 
 func (x *ReplaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -672,7 +759,7 @@ func (x *ReplaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReplaceRequest) GetGroup() uint32 {
@@ -699,7 +786,7 @@ type ReplaceResponse struct {
 
 func (x *ReplaceResponse) Reset() {
 	*x = ReplaceResponse{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +798,7 @@ func (x *ReplaceResponse) String() string {
 func (*ReplaceResponse) ProtoMessage() {}
 
 func (x *ReplaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +811,7 @@ func (x *ReplaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceResponse.ProtoReflect.Descriptor instead.
 func (*ReplaceResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReplaceResponse) GetReplaced() bool {
@@ -745,7 +832,7 @@ type MoveRequest struct {
 
 func (x *MoveRequest) Reset() {
 	*x = MoveRequest{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +844,7 @@ func (x *MoveRequest) String() string {
 func (*MoveRequest) ProtoMessage() {}
 
 func (x *MoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +857,7 @@ func (x *MoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveRequest.ProtoReflect.Descriptor instead.
 func (*MoveRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *MoveRequest) GetGroup() uint32 {
@@ -804,7 +891,7 @@ type MoveResponse struct {
 
 func (x *MoveResponse) Reset() {
 	*x = MoveResponse{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +903,7 @@ func (x *MoveResponse) String() string {
 func (*MoveResponse) ProtoMessage() {}
 
 func (x *MoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +916,7 @@ func (x *MoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveResponse.ProtoReflect.Descriptor instead.
 func (*MoveResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MoveResponse) GetRetired() bool {
@@ -849,7 +936,7 @@ type TransferRequest struct {
 
 func (x *TransferRequest) Reset() {
 	*x = TransferRequest{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +948,7 @@ func (x *TransferRequest) String() string {
 func (*TransferRequest) ProtoMessage() {}
 
 func (x *TransferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +961,7 @@ func (x *TransferRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferRequest.ProtoReflect.Descriptor instead.
 func (*TransferRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TransferRequest) GetGroup() uint32 {
@@ -899,7 +986,7 @@ type TransferResponse struct {
 
 func (x *TransferResponse) Reset() {
 	*x = TransferResponse{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[15]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +998,7 @@ func (x *TransferResponse) String() string {
 func (*TransferResponse) ProtoMessage() {}
 
 func (x *TransferResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[15]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +1011,184 @@ func (x *TransferResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferResponse.ProtoReflect.Descriptor instead.
 func (*TransferResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{16}
+}
+
+type AddRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddRequest) Reset() {
+	*x = AddRequest{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddRequest) ProtoMessage() {}
+
+func (x *AddRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddRequest.ProtoReflect.Descriptor instead.
+func (*AddRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *AddRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+type AddResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process uint32                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
+	// added is false if the process had its number before.
+	Added         bool `protobuf:"varint,2,opt,name=added,proto3" json:"added,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddResponse) Reset() {
+	*x = AddResponse{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddResponse) ProtoMessage() {}
+
+func (x *AddResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddResponse.ProtoReflect.Descriptor instead.
+func (*AddResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AddResponse) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *AddResponse) GetAdded() bool {
+	if x != nil {
+		return x.Added
+	}
+	return false
+}
+
+type RemoveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       uint32                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveRequest) Reset() {
+	*x = RemoveRequest{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRequest) ProtoMessage() {}
+
+func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
+func (*RemoveRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RemoveRequest) GetProcess() uint32 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+type RemoveResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveResponse) Reset() {
+	*x = RemoveResponse{}
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveResponse) ProtoMessage() {}
+
+func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
+func (*RemoveResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{20}
 }
 
 // RaftMessage is a message to the replica of a group. message is a raftpb.Message of go.etcd.io/raft/v3.
@@ -938,7 +1202,7 @@ type RaftMessage struct {
 
 func (x *RaftMessage) Reset() {
 	*x = RaftMessage{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[16]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +1214,7 @@ func (x *RaftMessage) String() string {
 func (*RaftMessage) ProtoMessage() {}
 
 func (x *RaftMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[16]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1227,7 @@ func (x *RaftMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaftMessage.ProtoReflect.Descriptor instead.
 func (*RaftMessage) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RaftMessage) GetGroup() uint32 {
@@ -988,7 +1252,7 @@ type SendResponse struct {
 
 func (x *SendResponse) Reset() {
 	*x = SendResponse{}
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[17]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1264,7 @@ func (x *SendResponse) String() string {
 func (*SendResponse) ProtoMessage() {}
 
 func (x *SendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[17]
+	mi := &file_hopgate_shard_v1_replica_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1277,7 @@ func (x *SendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendResponse.ProtoReflect.Descriptor instead.
 func (*SendResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_shard_v1_replica_proto_rawDescGZIP(), []int{22}
 }
 
 var File_hopgate_shard_v1_replica_proto protoreflect.FileDescriptor
@@ -1041,11 +1305,18 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\x05group\x18\x01 \x01(\rR\x05group\"*\n" +
 	"\x0eRetireResponse\x12\x18\n" +
 	"\aretired\x18\x01 \x01(\bR\aretired\"\x10\n" +
-	"\x0eMembersRequest\"v\n" +
+	"\x0eMembersRequest\"\xe0\x01\n" +
 	"\x0fMembersResponse\x12\x14\n" +
 	"\x05store\x18\x01 \x01(\fR\x05store\x127\n" +
 	"\amembers\x18\x02 \x03(\v2\x1d.hopgate.shard.v1.MemberStateR\amembers\x12\x14\n" +
-	"\x05moves\x18\x03 \x01(\bR\x05moves\"\xf2\x02\n" +
+	"\x05moves\x18\x03 \x01(\bR\x05moves\x12\x18\n" +
+	"\aprocess\x18\x04 \x01(\rR\aprocess\x12\x1c\n" +
+	"\taddresses\x18\x05 \x03(\tR\taddresses\x120\n" +
+	"\x06layout\x18\x06 \x01(\v2\x18.hopgate.shard.v1.LayoutR\x06layout\"Z\n" +
+	"\x06Layout\x12\x1c\n" +
+	"\tprocesses\x18\x01 \x01(\rR\tprocesses\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\rR\x06shards\x12\x1a\n" +
+	"\breplicas\x18\x03 \x01(\rR\breplicas\"\xf2\x02\n" +
 	"\vMemberState\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\areplica\x18\x02 \x01(\x04R\areplica\x12\x14\n" +
@@ -1077,7 +1348,16 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\x0fTransferRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\rR\aprocess\"\x12\n" +
-	"\x10TransferResponse\"=\n" +
+	"\x10TransferResponse\"&\n" +
+	"\n" +
+	"AddRequest\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"=\n" +
+	"\vAddResponse\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\rR\aprocess\x12\x14\n" +
+	"\x05added\x18\x02 \x01(\bR\x05added\")\n" +
+	"\rRemoveRequest\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\rR\aprocess\"\x10\n" +
+	"\x0eRemoveResponse\"=\n" +
 	"\vRaftMessage\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\fR\amessage\"\x0e\n" +
@@ -1086,12 +1366,14 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\x04Send\x12\x1d.hopgate.shard.v1.SendRequest\x1a\x1e.hopgate.shard.v1.SendResponse(\x01\x12Q\n" +
 	"\bIdentify\x12!.hopgate.shard.v1.IdentifyRequest\x1a\".hopgate.shard.v1.IdentifyResponse\x12E\n" +
 	"\x04Hold\x12\x1d.hopgate.shard.v1.HoldRequest\x1a\x1e.hopgate.shard.v1.HoldResponse\x12K\n" +
-	"\x06Retire\x12\x1f.hopgate.shard.v1.RetireRequest\x1a .hopgate.shard.v1.RetireResponse2\xc9\x02\n" +
+	"\x06Retire\x12\x1f.hopgate.shard.v1.RetireRequest\x1a .hopgate.shard.v1.RetireResponse2\xda\x03\n" +
 	"\rMemberService\x12N\n" +
 	"\aMembers\x12 .hopgate.shard.v1.MembersRequest\x1a!.hopgate.shard.v1.MembersResponse\x12N\n" +
 	"\aReplace\x12 .hopgate.shard.v1.ReplaceRequest\x1a!.hopgate.shard.v1.ReplaceResponse\x12E\n" +
 	"\x04Move\x12\x1d.hopgate.shard.v1.MoveRequest\x1a\x1e.hopgate.shard.v1.MoveResponse\x12Q\n" +
-	"\bTransfer\x12!.hopgate.shard.v1.TransferRequest\x1a\".hopgate.shard.v1.TransferResponseB=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
+	"\bTransfer\x12!.hopgate.shard.v1.TransferRequest\x1a\".hopgate.shard.v1.TransferResponse\x12B\n" +
+	"\x03Add\x12\x1c.hopgate.shard.v1.AddRequest\x1a\x1d.hopgate.shard.v1.AddResponse\x12K\n" +
+	"\x06Remove\x12\x1f.hopgate.shard.v1.RemoveRequest\x1a .hopgate.shard.v1.RemoveResponseB=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
 	file_hopgate_shard_v1_replica_proto_rawDescOnce sync.Once
@@ -1105,7 +1387,7 @@ func file_hopgate_shard_v1_replica_proto_rawDescGZIP() []byte {
 	return file_hopgate_shard_v1_replica_proto_rawDescData
 }
 
-var file_hopgate_shard_v1_replica_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_hopgate_shard_v1_replica_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_hopgate_shard_v1_replica_proto_goTypes = []any{
 	(*SendRequest)(nil),      // 0: hopgate.shard.v1.SendRequest
 	(*IdentifyRequest)(nil),  // 1: hopgate.shard.v1.IdentifyRequest
@@ -1116,40 +1398,50 @@ var file_hopgate_shard_v1_replica_proto_goTypes = []any{
 	(*RetireResponse)(nil),   // 6: hopgate.shard.v1.RetireResponse
 	(*MembersRequest)(nil),   // 7: hopgate.shard.v1.MembersRequest
 	(*MembersResponse)(nil),  // 8: hopgate.shard.v1.MembersResponse
-	(*MemberState)(nil),      // 9: hopgate.shard.v1.MemberState
-	(*ReplaceRequest)(nil),   // 10: hopgate.shard.v1.ReplaceRequest
-	(*ReplaceResponse)(nil),  // 11: hopgate.shard.v1.ReplaceResponse
-	(*MoveRequest)(nil),      // 12: hopgate.shard.v1.MoveRequest
-	(*MoveResponse)(nil),     // 13: hopgate.shard.v1.MoveResponse
-	(*TransferRequest)(nil),  // 14: hopgate.shard.v1.TransferRequest
-	(*TransferResponse)(nil), // 15: hopgate.shard.v1.TransferResponse
-	(*RaftMessage)(nil),      // 16: hopgate.shard.v1.RaftMessage
-	(*SendResponse)(nil),     // 17: hopgate.shard.v1.SendResponse
+	(*Layout)(nil),           // 9: hopgate.shard.v1.Layout
+	(*MemberState)(nil),      // 10: hopgate.shard.v1.MemberState
+	(*ReplaceRequest)(nil),   // 11: hopgate.shard.v1.ReplaceRequest
+	(*ReplaceResponse)(nil),  // 12: hopgate.shard.v1.ReplaceResponse
+	(*MoveRequest)(nil),      // 13: hopgate.shard.v1.MoveRequest
+	(*MoveResponse)(nil),     // 14: hopgate.shard.v1.MoveResponse
+	(*TransferRequest)(nil),  // 15: hopgate.shard.v1.TransferRequest
+	(*TransferResponse)(nil), // 16: hopgate.shard.v1.TransferResponse
+	(*AddRequest)(nil),       // 17: hopgate.shard.v1.AddRequest
+	(*AddResponse)(nil),      // 18: hopgate.shard.v1.AddResponse
+	(*RemoveRequest)(nil),    // 19: hopgate.shard.v1.RemoveRequest
+	(*RemoveResponse)(nil),   // 20: hopgate.shard.v1.RemoveResponse
+	(*RaftMessage)(nil),      // 21: hopgate.shard.v1.RaftMessage
+	(*SendResponse)(nil),     // 22: hopgate.shard.v1.SendResponse
 }
 var file_hopgate_shard_v1_replica_proto_depIdxs = []int32{
-	16, // 0: hopgate.shard.v1.SendRequest.messages:type_name -> hopgate.shard.v1.RaftMessage
-	9,  // 1: hopgate.shard.v1.MembersResponse.members:type_name -> hopgate.shard.v1.MemberState
-	0,  // 2: hopgate.shard.v1.ReplicaService.Send:input_type -> hopgate.shard.v1.SendRequest
-	1,  // 3: hopgate.shard.v1.ReplicaService.Identify:input_type -> hopgate.shard.v1.IdentifyRequest
-	3,  // 4: hopgate.shard.v1.ReplicaService.Hold:input_type -> hopgate.shard.v1.HoldRequest
-	5,  // 5: hopgate.shard.v1.ReplicaService.Retire:input_type -> hopgate.shard.v1.RetireRequest
-	7,  // 6: hopgate.shard.v1.MemberService.Members:input_type -> hopgate.shard.v1.MembersRequest
-	10, // 7: hopgate.shard.v1.MemberService.Replace:input_type -> hopgate.shard.v1.ReplaceRequest
-	12, // 8: hopgate.shard.v1.MemberService.Move:input_type -> hopgate.shard.v1.MoveRequest
-	14, // 9: hopgate.shard.v1.MemberService.Transfer:input_type -> hopgate.shard.v1.TransferRequest
-	17, // 10: hopgate.shard.v1.ReplicaService.Send:output_type -> hopgate.shard.v1.SendResponse
-	2,  // 11: hopgate.shard.v1.ReplicaService.Identify:output_type -> hopgate.shard.v1.IdentifyResponse
-	4,  // 12: hopgate.shard.v1.ReplicaService.Hold:output_type -> hopgate.shard.v1.HoldResponse
-	6,  // 13: hopgate.shard.v1.ReplicaService.Retire:output_type -> hopgate.shard.v1.RetireResponse
-	8,  // 14: hopgate.shard.v1.MemberService.Members:output_type -> hopgate.shard.v1.MembersResponse
-	11, // 15: hopgate.shard.v1.MemberService.Replace:output_type -> hopgate.shard.v1.ReplaceResponse
-	13, // 16: hopgate.shard.v1.MemberService.Move:output_type -> hopgate.shard.v1.MoveResponse
-	15, // 17: hopgate.shard.v1.MemberService.Transfer:output_type -> hopgate.shard.v1.TransferResponse
-	10, // [10:18] is the sub-list for method output_type
-	2,  // [2:10] is the sub-list for method input_type
-	2,  // [2:2] is the sub-list for extension type_name
-	2,  // [2:2] is the sub-list for extension extendee
-	0,  // [0:2] is the sub-list for field type_name
+	21, // 0: hopgate.shard.v1.SendRequest.messages:type_name -> hopgate.shard.v1.RaftMessage
+	10, // 1: hopgate.shard.v1.MembersResponse.members:type_name -> hopgate.shard.v1.MemberState
+	9,  // 2: hopgate.shard.v1.MembersResponse.layout:type_name -> hopgate.shard.v1.Layout
+	0,  // 3: hopgate.shard.v1.ReplicaService.Send:input_type -> hopgate.shard.v1.SendRequest
+	1,  // 4: hopgate.shard.v1.ReplicaService.Identify:input_type -> hopgate.shard.v1.IdentifyRequest
+	3,  // 5: hopgate.shard.v1.ReplicaService.Hold:input_type -> hopgate.shard.v1.HoldRequest
+	5,  // 6: hopgate.shard.v1.ReplicaService.Retire:input_type -> hopgate.shard.v1.RetireRequest
+	7,  // 7: hopgate.shard.v1.MemberService.Members:input_type -> hopgate.shard.v1.MembersRequest
+	11, // 8: hopgate.shard.v1.MemberService.Replace:input_type -> hopgate.shard.v1.ReplaceRequest
+	13, // 9: hopgate.shard.v1.MemberService.Move:input_type -> hopgate.shard.v1.MoveRequest
+	15, // 10: hopgate.shard.v1.MemberService.Transfer:input_type -> hopgate.shard.v1.TransferRequest
+	17, // 11: hopgate.shard.v1.MemberService.Add:input_type -> hopgate.shard.v1.AddRequest
+	19, // 12: hopgate.shard.v1.MemberService.Remove:input_type -> hopgate.shard.v1.RemoveRequest
+	22, // 13: hopgate.shard.v1.ReplicaService.Send:output_type -> hopgate.shard.v1.SendResponse
+	2,  // 14: hopgate.shard.v1.ReplicaService.Identify:output_type -> hopgate.shard.v1.IdentifyResponse
+	4,  // 15: hopgate.shard.v1.ReplicaService.Hold:output_type -> hopgate.shard.v1.HoldResponse
+	6,  // 16: hopgate.shard.v1.ReplicaService.Retire:output_type -> hopgate.shard.v1.RetireResponse
+	8,  // 17: hopgate.shard.v1.MemberService.Members:output_type -> hopgate.shard.v1.MembersResponse
+	12, // 18: hopgate.shard.v1.MemberService.Replace:output_type -> hopgate.shard.v1.ReplaceResponse
+	14, // 19: hopgate.shard.v1.MemberService.Move:output_type -> hopgate.shard.v1.MoveResponse
+	16, // 20: hopgate.shard.v1.MemberService.Transfer:output_type -> hopgate.shard.v1.TransferResponse
+	18, // 21: hopgate.shard.v1.MemberService.Add:output_type -> hopgate.shard.v1.AddResponse
+	20, // 22: hopgate.shard.v1.MemberService.Remove:output_type -> hopgate.shard.v1.RemoveResponse
+	13, // [13:23] is the sub-list for method output_type
+	3,  // [3:13] is the sub-list for method input_type
+	3,  // [3:3] is the sub-list for extension type_name
+	3,  // [3:3] is the sub-list for extension extendee
+	0,  // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_replica_proto_init() }
@@ -1163,7 +1455,7 @@ func file_hopgate_shard_v1_replica_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_replica_proto_rawDesc), len(file_hopgate_shard_v1_replica_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

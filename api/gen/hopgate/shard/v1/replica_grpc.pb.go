@@ -247,6 +247,8 @@ const (
 	MemberService_Replace_FullMethodName  = "/hopgate.shard.v1.MemberService/Replace"
 	MemberService_Move_FullMethodName     = "/hopgate.shard.v1.MemberService/Move"
 	MemberService_Transfer_FullMethodName = "/hopgate.shard.v1.MemberService/Transfer"
+	MemberService_Add_FullMethodName      = "/hopgate.shard.v1.MemberService/Add"
+	MemberService_Remove_FullMethodName   = "/hopgate.shard.v1.MemberService/Remove"
 )
 
 // MemberServiceClient is the client API for MemberService service.
@@ -264,6 +266,10 @@ type MemberServiceClient interface {
 	Move(ctx context.Context, in *MoveRequest, opts ...grpc.CallOption) (*MoveResponse, error)
 	// Transfer hands the lead of a group to the replica of a process. The leader of the group answers.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
+	// Add gives the process at an address a number. The leader of group 0 answers. It can be repeated.
+	Add(ctx context.Context, in *AddRequest, opts ...grpc.CallOption) (*AddResponse, error)
+	// Remove removes a process that keeps no replica, for ever. The leader of group 0 answers. It can be repeated.
+	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
 }
 
 type memberServiceClient struct {
@@ -314,6 +320,26 @@ func (c *memberServiceClient) Transfer(ctx context.Context, in *TransferRequest,
 	return out, nil
 }
 
+func (c *memberServiceClient) Add(ctx context.Context, in *AddRequest, opts ...grpc.CallOption) (*AddResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddResponse)
+	err := c.cc.Invoke(ctx, MemberService_Add_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memberServiceClient) Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveResponse)
+	err := c.cc.Invoke(ctx, MemberService_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MemberServiceServer is the server API for MemberService service.
 // All implementations must embed UnimplementedMemberServiceServer
 // for forward compatibility.
@@ -329,6 +355,10 @@ type MemberServiceServer interface {
 	Move(context.Context, *MoveRequest) (*MoveResponse, error)
 	// Transfer hands the lead of a group to the replica of a process. The leader of the group answers.
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
+	// Add gives the process at an address a number. The leader of group 0 answers. It can be repeated.
+	Add(context.Context, *AddRequest) (*AddResponse, error)
+	// Remove removes a process that keeps no replica, for ever. The leader of group 0 answers. It can be repeated.
+	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
 	mustEmbedUnimplementedMemberServiceServer()
 }
 
@@ -350,6 +380,12 @@ func (UnimplementedMemberServiceServer) Move(context.Context, *MoveRequest) (*Mo
 }
 func (UnimplementedMemberServiceServer) Transfer(context.Context, *TransferRequest) (*TransferResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Transfer not implemented")
+}
+func (UnimplementedMemberServiceServer) Add(context.Context, *AddRequest) (*AddResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Add not implemented")
+}
+func (UnimplementedMemberServiceServer) Remove(context.Context, *RemoveRequest) (*RemoveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
 }
 func (UnimplementedMemberServiceServer) mustEmbedUnimplementedMemberServiceServer() {}
 func (UnimplementedMemberServiceServer) testEmbeddedByValue()                       {}
@@ -444,6 +480,42 @@ func _MemberService_Transfer_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _MemberService_Add_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemberServiceServer).Add(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemberService_Add_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemberServiceServer).Add(ctx, req.(*AddRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemberService_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemberServiceServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemberService_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemberServiceServer).Remove(ctx, req.(*RemoveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // MemberService_ServiceDesc is the grpc.ServiceDesc for MemberService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -466,6 +538,14 @@ var MemberService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Transfer",
 			Handler:    _MemberService_Transfer_Handler,
+		},
+		{
+			MethodName: "Add",
+			Handler:    _MemberService_Add_Handler,
+		},
+		{
+			MethodName: "Remove",
+			Handler:    _MemberService_Remove_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
