@@ -26,8 +26,8 @@ type StoreID [16]byte
 // reopened.
 //
 // Opening or reading a log detects damage, with one exception. After a crash, a WAL that is cut short, or damaged in its last block of
-// 32 KiB, looks like one whose last write the crash interrupted, and the entries from there on are missing. A store that was closed has
-// a seal, which detects this too.
+// 32 KiB or its last synced write, looks like one whose last write the crash interrupted, and the entries from there on are missing: a
+// later block proves damage by the offset up to which the WAL was synced. A store that was closed has a seal, which detects this too.
 type LogStore struct {
 	db  *pebble.DB
 	fs  vfs.FS

@@ -341,7 +341,7 @@ func (s *simulation) seed(to seeding) {
 		}
 		n.states[g] = nil
 	}
-	require.ErrorIs(s.t, err, syscall.ENOSPC)
+	require.True(s.t, errors.Is(err, syscall.ENOSPC) || n.store.Err() != nil, "%v", err)
 	s.count["seeds without space"]++
 	if n.left == nil {
 		n.fail()
@@ -723,8 +723,15 @@ func TestSimulation(t *testing.T) {
 	if s, err := strconv.ParseUint(os.Getenv("HOPGATE_SEED"), 10, 64); err == nil {
 		first, n = s, 1
 	}
-	total := map[string]int{}
+	all := []uint64{41, 47} // have failed once
+	if n != 16 {
+		all = nil
+	}
 	for seed := first; seed < first+n; seed++ {
+		all = append(all, seed)
+	}
+	total := map[string]int{}
+	for _, seed := range all {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			s := simulate(t, seed, 5000)
 			for what, n := range s.count {
