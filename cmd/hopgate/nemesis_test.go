@@ -16,12 +16,14 @@ import (
 // nemesis is a cluster of three processes with replicas of each shard and two gateways, to which faults happen. Its nodes are the
 // processes and, behind them, the gateways.
 type nemesis struct {
-	t   *testing.T
-	rng *rand.Rand
-	net *faultnet.Net
-	ss  []*process
-	gs  []*process
-	h   *history
+	t    *testing.T
+	rng  *rand.Rand
+	net  *faultnet.Net
+	dirs []string // of the processes
+	ss   []*process
+	gs   []*process
+	h    *history
+	ends []func() // what holds in the end
 }
 
 const (
@@ -150,15 +152,47 @@ var faults = []struct {
 		time.Sleep(n.between(0, time.Second))
 		g.start()
 	}},
+	{"slow the links of the leader of the cluster down", func(n *nemesis) {
+		slow, way := n.leader(0), n.rng.IntN(3)
+		n.net.Slow(n.between(20*time.Millisecond, 300*time.Millisecond), func(from, to int) bool { return from == slow && way != 0 || to == slow && way != 1 })
+		time.Sleep(n.between(time.Second, 3*time.Second))
+		n.net.Slow(0, func(int, int) bool { return true })
+	}},
+	{"let the links of the leader of the cluster flap", func(n *nemesis) {
+		away := n.leader(0)
+		for range 10 {
+			n.net.Block(func(from, to int) bool { return from == away || to == away })
+			time.Sleep(n.between(50*time.Millisecond, 500*time.Millisecond))
+			n.net.Heal()
+			time.Sleep(n.between(50*time.Millisecond, 300*time.Millisecond))
+		}
+	}},
+	{"stop the leader of the cluster for moments, within commits", func(n *nemesis) {
+		p := n.ss[n.leader(0)].cmd.Process
+		for range 10 {
+			time.Sleep(n.between(time.Millisecond, 50*time.Millisecond))
+			require.NoError(n.t, p.Signal(syscall.SIGSTOP))
+			time.Sleep(n.between(10*time.Millisecond, 700*time.Millisecond))
+			require.NoError(n.t, p.Signal(syscall.SIGCONT))
+		}
+	}},
+	{"create, fill and drop graphs", (*nemesis).graphs},
+	{"build an index", (*nemesis).index},
+	{"load", (*nemesis).load},
+	{"back up", (*nemesis).backup},
+	{"expire vertices", (*nemesis).expire},
+	{"replace a process that has lost its disk", (*nemesis).replace},
+	{"transfer leads", (*nemesis).transfer},
 }
 
 // Faults happen to a cluster of real processes while clients of two gateways read, write and swap registers, move money and make
-// edges. The registers are linearizable, the sum of the money is the same in each snapshot, both ends of an edge agree, what was
-// acknowledged is there, and what was refused is not. HOPGATE_SEEDS is the number of random seeds to run instead of the fixed ones. A
+// edges, and while others load, back up, build indexes and change graphs and members. The registers are linearizable, the sum of the
+// money is the same in each snapshot, both ends of an edge agree, what was acknowledged is there, and what was refused is not; loads have
+// each row once, indexes what scans find, and replicas the same. HOPGATE_SEEDS is the number of random seeds to run instead of the fixed ones. A
 // seed that failed once is one of them.
 func TestNemesis(t *testing.T) {
 	const each = 4 // faults of a seed
-	seeds := []uint64{1, 2, 3, 4}
+	seeds := []uint64{1, 2, 3, 4, 5, 6, 7}
 	if testing.Short() {
 		seeds = seeds[:1]
 	}
@@ -193,7 +227,7 @@ func runNemesis(t *testing.T, seed uint64, happen []int) {
 	require.NoError(t, err)
 	t.Cleanup(net.Close)
 	ss, gs := startNamed(t, dirs, targets[:nemesisProcesses], nemesisGateways, func(no int) []string { return net.Addresses(no, nemesisProcesses) }, "--replication", "3")
-	n := &nemesis{t: t, rng: rand.New(rand.NewPCG(seed, 0)), net: net, ss: ss, gs: gs, h: newHistory(t, []string{gs[0].http, gs[1].http})}
+	n := &nemesis{t: t, rng: rand.New(rand.NewPCG(seed, 0)), net: net, dirs: dirs, ss: ss, gs: gs, h: newHistory(t, []string{gs[0].http, gs[1].http})}
 	end := n.h.run()
 	t.Cleanup(end)
 	n.progress()
@@ -207,6 +241,9 @@ func runNemesis(t *testing.T, seed uint64, happen []int) {
 	}
 	end()
 	n.h.check()
+	for _, holds := range n.ends {
+		holds()
+	}
 	o := run(t, []string{"GRAPHCTL_ADDRESS=" + gs[0].grpc}, "graphctl", "check")
 	require.Zero(t, o.code, o.err)
 	require.Contains(t, o.out, "nothing is wrong")

@@ -15,7 +15,6 @@ import (
 // has arrived at the relay is lost unless one of the ends closes its connection.
 type Net struct {
 	targets []string
-	delay   time.Duration
 	links   [][]net.Listener // by caller and called, nil where there is nothing to relay
 	ctx     context.Context  // ends with Close
 	end     context.CancelFunc
@@ -24,6 +23,7 @@ type Net struct {
 	mu      sync.Mutex
 	ways    [][]way       // by sender and receiver of bytes
 	changed chan struct{} // closed when ways change
+	delays  [][]time.Duration
 }
 
 // way is what happens to bytes on their way.
@@ -37,9 +37,9 @@ const (
 
 var errCut = errors.New("the connection is cut")
 
-// New returns a network of nodes that listen at targets, "" for one that only calls others. Every byte takes delay to arrive.
+// New returns a network of nodes that listen at targets, "" for one that only calls others. Every byte takes delay to arrive, see Slow.
 func New(targets []string, delay time.Duration) (_ *Net, err error) {
-	n := &Net{targets: targets, delay: delay, changed: make(chan struct{})}
+	n := &Net{targets: targets, changed: make(chan struct{})}
 	n.ctx, n.end = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -49,7 +49,9 @@ func New(targets []string, delay time.Duration) (_ *Net, err error) {
 	for range targets {
 		n.links = append(n.links, make([]net.Listener, len(targets)))
 		n.ways = append(n.ways, make([]way, len(targets)))
+		n.delays = append(n.delays, make([]time.Duration, len(targets)))
 	}
+	n.Slow(delay, func(int, int) bool { return true })
 	for from := range targets {
 		for to, target := range targets {
 			if to == from || target == "" {
@@ -93,6 +95,27 @@ func (n *Net) Cut(cuts func(from, to int) bool) { n.set(cuts, cut) }
 
 // Heal ends what Block and Cut do.
 func (n *Net) Heal() { n.set(func(int, int) bool { return false }, open) }
+
+// Slow makes bytes take delay to arrive from one node at another, in connections of either, where slows returns true. Bytes on their way
+// keep their order. Heal does not end it.
+func (n *Net) Slow(delay time.Duration, slows func(from, to int) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for from := range n.delays {
+		for to := range n.delays[from] {
+			if slows(from, to) {
+				n.delays[from][to] = delay
+			}
+		}
+	}
+}
+
+// delay returns how long bytes take from one node to another.
+func (n *Net) delay(from, to int) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.delays[from][to]
+}
 
 func (n *Net) set(where func(from, to int) bool, w way) {
 	n.mu.Lock()
@@ -246,7 +269,7 @@ func (n *Net) copy(ctx context.Context, dst, src *net.TCPConn, from, to int) err
 		}
 	})
 	for p := range way {
-		if rest := n.delay - time.Since(p.at); rest > wake/2 {
+		if rest := n.delay(from, to) - time.Since(p.at); rest > wake/2 {
 			// The thread sleeps, because the runtime's timers round up to a millisecond.
 			rest = max(1, rest-wake)
 			_ = unix.Nanosleep(&unix.Timespec{Sec: int64(rest / time.Second), Nsec: int64(rest % time.Second)}, nil)

@@ -75,6 +75,34 @@ func TestBlock(t *testing.T) {
 	}
 }
 
+// Bytes take longer in a direction that is slow, and arrive in their order. The times are least ones.
+func TestSlow(t *testing.T) {
+	n, err := faultnet.New([]string{echo(t), ""}, 0)
+	require.NoError(t, err)
+	t.Cleanup(n.Close)
+	c := dial(t, n.Address(1, 0))
+	const delay = 20 * time.Millisecond
+	for _, slow := range []struct {
+		least time.Duration
+		slows func(from, to int) bool
+	}{
+		{delay, func(from, _ int) bool { return from == 1 }},
+		{2 * delay, func(from, _ int) bool { return from == 0 }},
+	} {
+		n.Slow(delay, slow.slows)
+		began := time.Now()
+		_, err := c.Write([]byte{1})
+		require.NoError(t, err)
+		_, err = c.Write([]byte{2})
+		require.NoError(t, err)
+		var got [2]byte
+		_, err = io.ReadFull(c, got[:])
+		require.NoError(t, err)
+		require.Equal(t, [2]byte{1, 2}, got)
+		require.GreaterOrEqual(t, time.Since(began), slow.least-time.Millisecond)
+	}
+}
+
 // A cut ends the connections between two nodes, whichever way it is, and refuses others until the network heals.
 func TestCut(t *testing.T) {
 	n, err := faultnet.New([]string{echo(t), "", ""}, 0)
