@@ -84,7 +84,8 @@ func TestHNSW(t *testing.T) {
 	require.Zero(t, candidates)
 	require.Equal(t, int64(-1), ids[0])
 
-	run("MATCH (a:Doc {id: 0}) UNWIND range(0, 999) AS i MATCH (b:Doc {id: i - i % 10}) CREATE (b)-[:SAYS {id: i, v: $vs[i]}]->(a)", map[string]graph.Value{"vs": graph.ListValue(vectors)})
+	run("MATCH (a:Doc {id: 0}) UNWIND range(0, 999) AS i MATCH (b:Doc {id: i - i % 10}) CREATE (b)-[:SAYS {id: i, v: $vs[i]}]->(a)",
+		map[string]graph.Value{"vs": graph.ListValue(vectors)})
 	run("CREATE VECTOR INDEX facts FOR ()-[r:SAYS]-() ON r.v OPTIONS {indexConfig: {`vector.dimensions`: 6, `vector.hnsw.m`: 16}}", nil)
 	const relationships = "PROFILE CALL db.index.vector.queryRelationships('facts', 5, $q) YIELD relationship AS r RETURN r.id"
 	built(relationships)

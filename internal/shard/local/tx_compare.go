@@ -141,8 +141,8 @@ func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 		return found, nil
 	}
 	key := cache.GraphKey{
-		Label: req.Label, Type: req.Type, Prop: req.Prop, Similarity: req.HNSW.Similarity, Dimensions: req.HNSW.Dimensions, M: req.HNSW.M, EfConstruction: req.HNSW.EfConstruction,
-		Quantized: req.HNSW.Quantized,
+		Label: req.Label, Type: req.Type, Prop: req.Prop, Similarity: req.HNSW.Similarity, Dimensions: req.HNSW.Dimensions,
+		M: req.HNSW.M, EfConstruction: req.HNSW.EfConstruction, Quantized: req.HNSW.Quantized,
 	}
 	found.Done = true
 	hits := *best
@@ -298,7 +298,9 @@ func (tx *Tx) rank(ctx context.Context, ids []graph.VertexID, req *shard.Nearest
 }
 
 // rankEdges is rank for the edges that leave some vertices and have changed, so that they are in no packed form, and for others.
-func (tx *Tx) rankEdges(ctx context.Context, no int, sources []graph.VertexID, edges []graph.Edge, req *shard.Nearest, best *shard.Top, found *shard.NearestFound) error {
+func (tx *Tx) rankEdges(
+	ctx context.Context, no int, sources []graph.VertexID, edges []graph.Edge, req *shard.Nearest, best *shard.Top, found *shard.NearestFound,
+) error {
 	var score [1]float64
 	var value [1]graph.Value
 	rank := func(e graph.Edge, v graph.Value) bool {
@@ -334,7 +336,8 @@ func (tx *Tx) rankEdges(ctx context.Context, no int, sources []graph.VertexID, e
 // eachVector calls begin with each of some vertices of a shard, and then edge with the edges of a type that leave it and what they have for a
 // property, until one of them returns false; all reports whether none did.
 func (tx *Tx) eachVector(
-	ctx context.Context, no int, t graph.TypeID, prop graph.PropID, sources []graph.VertexID, begin func(graph.VertexID) bool, edge func(graph.Edge, graph.Value) bool,
+	ctx context.Context, no int, t graph.TypeID, prop graph.PropID, sources []graph.VertexID,
+	begin func(graph.VertexID) bool, edge func(graph.Edge, graph.Value) bool,
 ) (all bool, err error) {
 	ls, err := tx.views[no].Lists(t, graph.Out)
 	if err != nil {

@@ -26,16 +26,20 @@ const (
 	killedWidth   = 40
 )
 
-// vectorWorld is a store whose vertices have the vector of the last commit that changed them: see killedVector.
+// vectorWorld is a store whose vertices have the vector of the last commit that changed them, and so has the edge from each to itself: see
+// killedVector.
 type vectorWorld struct {
 	t    *testing.T
 	s    *Store
 	g    shard.Graph
 	prop graph.PropID
 	doc  graph.LabelID
+	typ  graph.TypeID
 	ids  []graph.VertexID
+	// edges are beside ids.
+	edges []graph.Edge
 
-	graphs int // searches that graphs have answered
+	graphs [2]int // searches that graphs have answered, of vertices and of edges
 }
 
 // killedVector is the vector of vertex v after commit n.
@@ -72,6 +76,8 @@ func openVectorWorld(t *testing.T, dir string) *vectorWorld {
 	require.NoError(t, err)
 	label, err := tx.Label("Doc")
 	require.NoError(t, err)
+	w.typ, err = tx.Type("SAYS")
+	require.NoError(t, err)
 	if tx.Counts().Vertices == 0 {
 		set, err := tx.LabelSet([]graph.LabelID{label})
 		require.NoError(t, err)
@@ -82,6 +88,11 @@ func openVectorWorld(t *testing.T, dir string) *vectorWorld {
 			}}
 		}
 		require.NoError(t, tx.Apply(ctx, ms))
+		edges := make([]shard.Mutation, killedVectors)
+		for v := range edges {
+			edges[v] = shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Type: w.typ, Src: ms[v].Vertex, Dst: ms[v].Vertex}, Props: ms[v].Props[:1]}
+		}
+		require.NoError(t, tx.Apply(ctx, edges))
 	}
 	require.NoError(t, tx.Commit(ctx))
 	w.doc = label
@@ -101,6 +112,12 @@ func openVectorWorld(t *testing.T, dir string) *vectorWorld {
 	for i, n := range numbers {
 		w.ids[n.Int()] = ids[i]
 	}
+	for _, id := range w.ids {
+		var res shard.Neighbours
+		require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: []graph.VertexID{id}, Types: []graph.TypeID{w.typ}, Dir: graph.Out, Edges: true}, &res))
+		require.Equal(t, []graph.VertexID{id}, res.Targets)
+		w.edges = append(w.edges, graph.Edge{ID: res.Edges[0], Type: w.typ, Src: id, Dst: id})
+	}
 	return w
 }
 
@@ -116,7 +133,10 @@ func (w *vectorWorld) write(after int) {
 		counter := killedVector(0, n)
 		counter.List()[0] = graph.FloatValue(float64(n))
 		for at, v := range map[int]graph.Value{0: counter, changed(n): killedVector(changed(n), n)} {
-			require.NoError(w.t, tx.Apply(ctx, []shard.Mutation{{Op: shard.SetVertex, Vertex: w.ids[at], Props: []graph.Property{{ID: w.prop, Value: v}}}}))
+			props := []graph.Property{{ID: w.prop, Value: v}}
+			require.NoError(w.t, tx.Apply(ctx, []shard.Mutation{
+				{Op: shard.SetVertex, Vertex: w.ids[at], Props: props}, {Op: shard.SetEdge, Edge: w.edges[at], Props: props},
+			}))
 		}
 		require.NoError(w.t, tx.Commit(ctx))
 		fmt.Println("committed", n)
@@ -139,10 +159,14 @@ func (w *vectorWorld) compare() int {
 		_, err = tx.(shard.Comparer).Compare(ctx, w.prop, &probe, w.ids, packed)
 		require.NoError(w.t, err)
 	}
-	w.search(tx, &probe, packed)
-	values := make([]graph.Value, len(w.ids))
+	w.search(tx, &probe, packed, 0)
+	w.search(tx, &probe, packed, w.typ)
+	values, ofEdges := make([]graph.Value, len(w.ids)), make([]graph.Value, len(w.ids))
+	require.NoError(w.t, tx.EdgeProperties(ctx, w.edges, []graph.PropID{w.prop}, [][]graph.Value{ofEdges}))
 	require.NoError(w.t, tx.Properties(ctx, w.ids, []graph.PropID{w.prop}, [][]graph.Value{values}))
 	shard.CompareLists(&probe, values, plain)
+	require.Equal(w.t, plain, packed)
+	shard.CompareLists(&probe, ofEdges, plain)
 	require.Equal(w.t, plain, packed)
 	last := int(values[0].List()[0].Float())
 	if slices.Equal(coordinates(values[0]), coordinates(killedVector(0, 0))) {
@@ -159,20 +183,28 @@ func (w *vectorWorld) compare() int {
 	return last
 }
 
-// search finds the vertices that are most similar by the scores of a scan, by a graph if there is one.
-func (w *vectorWorld) search(tx shard.Tx, probe *vector.Probe, scores []float64) {
+// search finds the vertices, or the edges of a type, that are most similar by the scores of a scan, by a graph if there is one.
+func (w *vectorWorld) search(tx shard.Tx, probe *vector.Probe, scores []float64, t graph.TypeID) {
 	const k = 10
 	var want, best shard.Top
 	for i, id := range w.ids {
-		want.Add(k, shard.Hit{Score: scores[i], ID: uint64(id)})
+		h := shard.Hit{Score: scores[i], ID: uint64(id)}
+		if t != 0 {
+			h.ID, h.Edge = uint64(w.edges[i].ID), w.edges[i]
+		}
+		want.Add(k, h)
 	}
 	o := graph.VectorOptions{Dimensions: killedWidth, M: 16, EfConstruction: 100, HNSW: true}
-	found, err := tx.(shard.Searcher).Nearest(context.Background(), &shard.Nearest{Label: w.doc, Prop: w.prop, Probe: probe, K: k, HNSW: &o}, &best)
+	req := &shard.Nearest{Type: t, Prop: w.prop, Probe: probe, K: k, HNSW: &o}
+	if t == 0 {
+		req.Label = w.doc
+	}
+	found, err := tx.(shard.Searcher).Nearest(context.Background(), req, &best)
 	require.NoError(w.t, err)
 	if !found.Done {
 		return // it is being built
 	}
-	w.graphs++
+	w.graphs[min(t, 1)]++
 	missed := 0
 	for _, h := range want.Hits {
 		if !slices.Contains(best.Hits, h) {
@@ -209,7 +241,7 @@ func TestVectorsKilled(t *testing.T) {
 		require.Positive(t, acked)
 		w := openVectorWorld(t, dir)
 		require.GreaterOrEqual(t, w.compare(), acked)
-		for w.graphs == 0 { // the first search has them built
+		for w.graphs[0] == 0 || w.graphs[1] == 0 { // the first search has them built
 			w.g.(*Graph).graphs.Wait()
 			w.compare()
 		}
