@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -96,13 +97,13 @@ func (f *fanout) send() {
 			continue
 		}
 		finish := b.l.start(f.ctx, pb.ReadService_Batch_FullMethodName, in, out, f)
-		go func() {
+		spawn(func() {
 			defer close(b.done)
 			if b.err = finish(); b.err == nil && len(out.GetAnswers()) != len(b.calls) {
 				b.err = status.Error(codes.Internal, errCodec.Error())
 			}
 			b.answers = out.GetAnswers()
-		}()
+		})
 	}
 }
 
@@ -141,8 +142,38 @@ func answerBatch(ctx context.Context, server pb.ReadServiceServer, req *pb.Batch
 	for i, call := range req.GetRequests() {
 		a := &pb.BatchAnswer{}
 		out.Answers[i] = a
-		answering.Go(func() { a.Message, a.Failed, errs[i] = u.answer(ctx, server, call, nil) })
+		one := func() { a.Message, a.Failed, errs[i] = u.answer(ctx, server, call, nil) }
+		if i == len(errs)-1 {
+			one()
+			break
+		}
+		answering.Add(1)
+		spawn(func() { defer answering.Done(); one() })
 	}
 	answering.Wait()
 	return out, errors.Join(errs...)
+}
+
+// idlers hands functions to goroutines that have run one before: their stacks have grown, which takes longer than most calls.
+var idlers = make(chan func())
+
+// spawn runs a function on another goroutine.
+func spawn(f func()) {
+	select {
+	case idlers <- f:
+	default:
+		go func() {
+			idle := time.NewTimer(lineAge)
+			defer idle.Stop()
+			for {
+				f()
+				idle.Reset(lineAge)
+				select {
+				case f = <-idlers:
+				case <-idle.C:
+					return
+				}
+			}
+		}()
+	}
 }
