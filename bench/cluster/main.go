@@ -1,5 +1,5 @@
-// Command cluster measures hops through a gateway and four shards, all processes of this machine, beside one process that
-// holds four shards of the same network.
+// Command cluster measures hops through a gateway and the processes of a cluster, all on this machine, beside one process that
+// holds as many shards of the same network.
 package main
 
 import (
@@ -24,17 +24,21 @@ import (
 	"github.com/hopgate/hopgate/bench/proc"
 )
 
-const shards = 4
-
 func main() {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin", "directory of hopgate and graphctl")
 	flag.StringVar(&o.data, "data", "", "directory that keeps the loaded network for further runs; none: a temporary one")
 	flag.StringVar(&o.memory, "memory", "512MiB", "--memory of every process")
+	flag.IntVar(&o.processes, "processes", 4, "processes of the cluster")
+	flag.IntVar(&o.replicas, "replicas", 0, "processes that keep each shard; 0: one, without a log")
+	flag.IntVar(&o.shards, "shards", 0, "shards, with replicas; 0: as many as processes")
 	flag.IntVar(&o.persons, "persons", 100_000, "people in the network")
 	flag.IntVar(&o.runs, "runs", 200, "runs of each request")
 	flag.StringVar(&o.only, "only", "", "a part of the names of the requests to run")
 	flag.Parse()
+	if o.shards == 0 || o.replicas == 0 {
+		o.shards = o.processes
+	}
 	if err := run(os.Stdout, o); err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
 		os.Exit(1)
@@ -43,7 +47,8 @@ func main() {
 
 type options struct {
 	bin, data, memory, only string
-	persons, runs           int
+	processes, replicas     int
+	shards, persons, runs   int
 }
 
 // asked is one request: a statement or a traversal.
@@ -102,7 +107,7 @@ func run(w io.Writer, o options) (err error) {
 	}
 	var one, many side
 	defer func() { err = errors.Join(err, one.stop(), many.stop()) }()
-	if err := one.start(&o, "serve", "--shards", strconv.Itoa(shards), "--data-dir", filepath.Join(o.data, "one")); err != nil {
+	if err := one.start(&o, "serve", "--shards", strconv.Itoa(o.shards), "--data-dir", filepath.Join(o.data, "one")); err != nil {
 		return err
 	}
 	if err := many.startCluster(&o); err != nil {
@@ -111,10 +116,10 @@ func run(w io.Writer, o options) (err error) {
 	if err := load(&o, one.front, many.front); err != nil {
 		return err
 	}
-	if err := settle(&one, &many); err != nil {
+	if err := settle(&o, &one, &many); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d people, %d shards; times and processor times of a request\n", o.persons, shards)
+	fmt.Fprintf(w, "%d people, %d shards; times and processor times of a request\n", o.persons, o.shards)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "request\trows\tone process\tcluster\ttimes\tprocessors\tgateway\tshards\ttimes\t")
 	for _, q := range requests() {
@@ -159,8 +164,8 @@ func load(o *options, fronts ...*process) error {
 }
 
 // settle waits until the processes are idle: after a load they compact deltas and tables for a while. It gives up after a minute.
-func settle(sides ...*side) error {
-	const idle = 50 * time.Millisecond // of all processors in a second
+func settle(o *options, sides ...*side) error {
+	idle := 50*time.Millisecond + time.Duration(o.shards*o.replicas)*3*time.Millisecond // of all processors in a second, for heartbeats too
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var before time.Duration
@@ -255,22 +260,22 @@ func (s *side) start(o *options, args ...string) (err error) {
 	return nil
 }
 
-// startCluster starts four shards and a gateway.
+// startCluster starts the processes of a cluster and a gateway.
 func (s *side) startCluster(o *options) error {
-	addresses, err := freeAddresses(shards)
+	addresses, err := freeAddresses(o.processes)
 	if err != nil {
 		return err
 	}
-	list := strings.Join(addresses, ",")
-	for no := shards - 1; no >= 0; no-- { // the leader waits for the others
-		p, err := start(o, "shard", "--shard-ordinal", strconv.Itoa(no), "--shard-addresses", list, "--grpc", addresses[no],
-			"--data-dir", filepath.Join(o.data, "shard"+strconv.Itoa(no)))
+	cluster := []string{"--shard-addresses", strings.Join(addresses, ","), "--replication", strconv.Itoa(o.replicas)}
+	for no := o.processes - 1; no >= 0; no-- { // the leader waits for the others
+		p, err := start(o, append([]string{"shard", "--shard-ordinal", strconv.Itoa(no), "--grpc", addresses[no], "--shards", strconv.Itoa(o.shards),
+			"--data-dir", filepath.Join(o.data, "shard"+strconv.Itoa(no))}, cluster...)...)
 		if err != nil {
 			return err
 		}
 		s.others = append(s.others, p)
 	}
-	return s.start(o, "gateway", "--shard-addresses", list)
+	return s.start(o, append([]string{"gateway"}, cluster...)...)
 }
 
 func (s *side) stop() (err error) {

@@ -17,22 +17,25 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote"
 )
 
-// setup is a cluster of one shard whose commits are measured.
+// setup is a cluster whose commits are measured.
 type setup struct {
 	name      string
 	processes int
 	replicas  int
+	shards    int
 	link      time.Duration // between two processes, there and back
 }
 
 // commits measures commits through a gateway in this process, which no simulated link delays.
 func commits(w io.Writer, o *options, _ string) error {
 	setups := []setup{
-		{"no replicas", 1, 0, 0},
-		{"1 replica", 1, 1, 0},
-		{"3 replicas, loopback", 3, 3, 0},
-		{"3 replicas, 0.1 ms", 3, 3, 100 * time.Microsecond},
-		{"3 replicas, 1 ms", 3, 3, time.Millisecond},
+		{"no replicas", 1, 0, 1, 0},
+		{"1 replica", 1, 1, 1, 0},
+		{"3 replicas, loopback", 3, 3, 1, 0},
+		{"3 replicas of 3 shards, loopback", 3, 3, 3, 0},
+		{"3 replicas of 16 shards, loopback", 3, 3, 16, 0},
+		{"3 replicas, 0.1 ms", 3, 3, 1, 100 * time.Microsecond},
+		{"3 replicas, 1 ms", 3, 3, 1, time.Millisecond},
 	}
 	for _, sync := range []time.Duration{200 * time.Microsecond, 2 * time.Millisecond} {
 		fmt.Fprintf(w, "\ncommits of one vertex, a sync of %v takes %v\n", sync, took(func() { sleep(sync) }))
@@ -86,7 +89,7 @@ func (s *setup) measure(w io.Writer, o *options, sync time.Duration) (err error)
 		}
 	}
 	for i := range s.processes {
-		stop, err2 := startPart(&partSettings{No: i, Replicas: s.replicas, Listen: addresses[i], Addresses: named(i), Sync: sync})
+		stop, err2 := startPart(&partSettings{No: i, Replicas: s.replicas, Shards: s.shards, Listen: addresses[i], Addresses: named(i), Sync: sync})
 		if err2 != nil {
 			return err2
 		}

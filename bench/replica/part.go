@@ -24,6 +24,7 @@ import (
 type partSettings struct {
 	No        int           `json:"no"`
 	Replicas  int           `json:"replicas"` // 0: one process without replicas
+	Shards    int           `json:"shards"`
 	Listen    string        `json:"listen"`
 	Addresses []string      `json:"addresses"`
 	Sync      time.Duration `json:"sync"`
@@ -69,19 +70,19 @@ func sleep(d time.Duration) {
 // wake is about how much longer than its time a thread sleeps.
 const wake = 55 * time.Microsecond
 
-// servePart serves as a process of a cluster of one shard until its standard input ends.
+// servePart serves as a process of a cluster until its standard input ends.
 func servePart(settings string) error {
 	var p partSettings
 	if err := json.Unmarshal([]byte(settings), &p); err != nil {
 		return err
 	}
 	opts := local.Options{
-		Dir: "data", FS: slowFS{vfs.NewMem(), p.Sync}, Shards: 1, Replicas: p.Replicas, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Dir: "data", FS: slowFS{vfs.NewMem(), p.Sync}, Shards: p.Shards, Replicas: p.Replicas, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	s := grpc.NewServer(remote.ServerOptions(nil)...)
 	var store io.Closer
 	if p.Replicas > 0 {
-		process, err := remote.NewProcess(opts, shard.Layout{Processes: len(p.Addresses), Shards: 1, Replicas: p.Replicas}, p.No, p.Addresses)
+		process, err := remote.NewProcess(opts, shard.Layout{Processes: len(p.Addresses), Shards: p.Shards, Replicas: p.Replicas}, p.No, p.Addresses)
 		if err != nil {
 			return err
 		}

@@ -350,6 +350,7 @@ func TestUsage(t *testing.T) {
 		{2, "it names 2", "hopgate", []string{"serve", "--replicas", "3", "--join", "a:9190,b:9190"}},
 		{2, "raise shards", "hopgate", []string{"serve", "--replicas", "3", "--join", "a:1,b:1,c:1,d:1"}},
 		{2, "replication: is for", "hopgate", []string{"serve", "--replication", "3"}},
+		{2, "1 with 3 replicas occupy only 3 of the 4 processes", "hopgate", []string{"shard", "--replication", "3", "--shards", "1", "--shard-addresses", "a:1,b:1,c:1,d:1"}},
 		{2, "need join", "hopgate", []string{"serve", "--replicas", "3"}},
 		{2, "3 of the addresses are this machine's", "hopgate", []string{"serve", "--replicas", "3", "--join", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"}},
 		{2, "it names no address of this machine", "hopgate", []string{"serve", "--replicas", "3", "--join", "203.0.113.1:1,203.0.113.2:1,203.0.113.3:1"}},

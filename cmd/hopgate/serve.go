@@ -65,6 +65,7 @@ func newServe() *cobra.Command {
 			if c.Replication != 0 {
 				return usageError{errors.New("replication: is for hopgate gateway and hopgate shard; hopgate serve has replicas and join")}
 			}
+			c.Shards = max(c.Shards, 1)
 			if err := checkMember(&c); err != nil {
 				return usageError{err}
 			}
@@ -83,6 +84,15 @@ type backing interface {
 	shard.Store
 	telemetry.Storage
 	Close() error
+}
+
+// keptShards returns how many shards of a graph the process begins with.
+func keptShards(c *config.Config) int {
+	processes, replicas := addressList(c.ShardAddresses), c.Replication
+	if c.Join != "" {
+		processes, replicas = addressList(c.Join), c.Replicas
+	}
+	return max((c.Shards*max(replicas, 1)+len(processes)-1)/len(processes), 1)
 }
 
 // openLocal opens the graphs of a data directory.
@@ -106,7 +116,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	level := new(slog.LevelVar)
 	log := logger(c, level)
 	slog.SetDefault(log)
-	memory := c.Split()
+	memory := c.Split(keptShards(c))
 	// GOMEMLIMIT may only lower the limit: it does not account for memory off the Go heap.
 	mostHeap := debug.SetMemoryLimit(-1)
 	debug.SetMemoryLimit(min(memory.GoHeap, mostHeap))

@@ -57,6 +57,12 @@ func newShard() *cobra.Command {
 			case c.Replication > len(addresses):
 				return usageError{fmt.Errorf("replication: %d processes keep each shard, and shard-addresses names %d", c.Replication, len(addresses))}
 			}
+			if c.Replication <= 1 || c.Shards == 0 {
+				c.Shards = len(addresses)
+			}
+			if n := c.Replication + c.Shards - 1; c.Replication > 1 && n < len(addresses) {
+				return usageError{fmt.Errorf("shards: %d with %d replicas occupy only %d of the %d processes in shard-addresses", c.Shards, c.Replication, n, len(addresses))}
+			}
 			return keepShard(cmd.Context(), &c, addresses)
 		},
 	}
@@ -77,7 +83,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	level := new(slog.LevelVar)
 	log := logger(c, level).With(slog.Int("shard", c.ShardOrdinal))
 	slog.SetDefault(log)
-	memory := c.Split()
+	memory := c.Split(keptShards(c))
 	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
 	tuning := &admin.Tuning{Level: level}
 	tuning.Set(mutexRate, blockNanos)
@@ -85,7 +91,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		return err
 	}
 	opts := storeOptions(c, memory, log)
-	opts.Shards, opts.Replicas = len(addresses), c.Replication
+	opts.Replicas = c.Replication
 	if err := checkShards(&opts); err != nil {
 		return err
 	}
@@ -134,7 +140,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		if joins(c.Peer, addresses) {
 			p, err = remote.JoinProcess(ctx, opts, c.Peer, addresses, remote.Secure(secure)...)
 		} else {
-			layout := shard.Layout{Processes: len(addresses), Shards: len(addresses), Replicas: c.Replication}
+			layout := shard.Layout{Processes: len(addresses), Shards: c.Shards, Replicas: c.Replication}
 			p, err = remote.NewProcess(opts, layout, c.ShardOrdinal, addresses, remote.Secure(secure)...)
 		}
 		if err != nil {
@@ -187,7 +193,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		err = server.WriteReadyFile(c.ReadyFile, server.Addresses{GRPC: rpcListener.Addr().String(), Admin: adminListener.Addr().String()})
 	}
 	if err == nil {
-		log.Info("ready", slog.Bool("tls", secure != nil), slog.String("grpc", rpcListener.Addr().String()), slog.String("admin", adminListener.Addr().String()), slog.Int("shards", len(addresses)))
+		log.Info("ready", slog.Bool("tls", secure != nil), slog.String("grpc", rpcListener.Addr().String()), slog.String("admin", adminListener.Addr().String()), slog.Int("shards", c.Shards))
 		select {
 		case err = <-failed:
 		case <-ctx.Done():

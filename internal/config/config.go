@@ -48,7 +48,7 @@ type Config struct {
 	BlockCache     Bytes         // size of the block cache; 0: three tenths of Memory
 	TopologyCache  string        // size of the topology cache; "": three tenths of Memory
 	ValueThreshold Bytes         // values of at least this size are stored separately
-	Shards         int           // number of shards of new graphs
+	Shards         int           // number of shards of new graphs; 0: 1, or with replication as many as processes
 	ShardOrdinal   int           // the shard that a process of a cluster serves
 	Replication    int           // processes that keep each shard, through a Raft log; 0: one, without a log
 	ShardAddresses string        // comma-separated processes of a cluster's shards, in order, or SRV records
@@ -97,7 +97,7 @@ func Default() Config {
 	c := Config{
 		Console: true, Bolt: "127.0.0.1:7687", BoltIfFree: true, BoltTLS: "required", BoltAgent: query.Neo4jVersion, BoltMaxConns: 4096, BoltTxIdle: 5 * time.Minute,
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
-		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second,
+		CacheMode: "block", ValueThreshold: 1 << 10, DrainTimeout: 10 * time.Second,
 		QueryTimeout: time.Minute, MaxTimeout: 24 * time.Hour, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20,
 		MaxQueries: 128, MaxQueue: 1024, QueueTimeout: 10 * time.Second, UserLimits: "queries=50%", GraphLimits: "queries=75%", PlanCache: 1024, SlowLog: 128, ProfileHistory: 128 << 20,
 		OIDCRoles: "roles", LogFormat: "text", LogLevel: "info",
@@ -138,7 +138,7 @@ func (c *Config) settings() []setting {
 		{"block-cache", "size of the block cache; 0 takes three tenths of the budget", &c.BlockCache},
 		{"topology-cache", "size of the topology cache of decoded lists and columns; 0 disables it, empty takes three tenths of the budget", (*text)(&c.TopologyCache)},
 		{"value-threshold", "size from which a value is stored apart", &c.ValueThreshold},
-		{"shards", "number of shards of new graphs", (*whole)(&c.Shards)},
+		{"shards", "number of shards of new graphs; 0 takes 1, or with replication as many as processes, and cannot be changed for processes with replicas", (*whole)(&c.Shards)},
 		{"shard-ordinal", "for hopgate shard: number of the shard, from 0", (*whole)(&c.ShardOrdinal)},
 		{"replication", "for hopgate shard and gateway: number of processes that keep each shard: 3, 5 or 7, of which fewer than half may fail; 1 keeps one copy of shards other than 0 with a Raft log, 0 one copy without", (*whole)(&c.Replication)},
 		{"shard-addresses", "for hopgate shard and gateway: comma-separated gRPC addresses of the shards in order; for a gateway also srv:NAME or srv://DNS-SERVER/NAME for SRV records", (*text)(&c.ShardAddresses)},
@@ -311,8 +311,8 @@ func (c *Config) Validate() error {
 	if c.DataDir == "" {
 		bad("data-dir: must not be empty")
 	}
-	if c.Shards < 1 || c.Shards > 1024 {
-		bad("shards: must be from 1 to 1024, is %d", c.Shards)
+	if c.Shards < 0 || c.Shards > 1024 {
+		bad("shards: must be from 0 to 1024, is %d", c.Shards)
 	}
 	if c.ValueThreshold < 16 {
 		bad("value-threshold: must be at least 16 bytes, is %d", c.ValueThreshold)

@@ -44,8 +44,8 @@ func TestUnknown(t *testing.T) {
 	require.ErrorContains(t, err, "HOPGATE_SHRADS: there is no such setting")
 	_, err = load(t, nil, []string{"HOPGATE_SHARDS=x"})
 	require.ErrorContains(t, err, `HOPGATE_SHARDS: "x" is not a whole number`)
-	_, err = load(t, []string{"--shards", "0", "--log-level", "loud"}, nil)
-	require.ErrorContains(t, err, "shards: must be from 1 to 1024, is 0")
+	_, err = load(t, []string{"--shards", "-1", "--log-level", "loud"}, nil)
+	require.ErrorContains(t, err, "shards: must be from 0 to 1024, is -1")
 	require.ErrorContains(t, err, `log-level: must be debug, info, warn or error, is "loud"`)
 }
 
@@ -122,11 +122,14 @@ func TestSplit(t *testing.T) {
 	c := Default()
 	for _, memory := range []Bytes{0, 64 << 20, 1 << 30, 64 << 30} {
 		for _, shards := range []int{1, 16, 1024} {
-			c.Memory, c.Shards = memory, shards
-			b := c.Split()
+			c.Memory = memory
+			b := c.Split(shards)
 			require.Positive(t, b.Total)
 			require.LessOrEqual(t, b.BlockCache+b.Topology+b.Query, b.Total)
-			require.GreaterOrEqual(t, b.Memtable, int64(1<<20))
+			require.GreaterOrEqual(t, b.Memtable, int64(256<<10))
+			if memory == 64<<30 {
+				require.LessOrEqual(t, memtables*int64(shards)*b.Memtable, b.Total/10)
+			}
 			require.Positive(t, b.GoHeap)
 		}
 	}

@@ -27,8 +27,9 @@ type Budget struct {
 const memtables = 4
 
 // Split divides the memory of the configuration: three tenths to blocks, three tenths to the topology cache, a tenth to memtables, a twentieth
-// to changes of full-text indexes, and the rest to queries, of which one or all together may use a quarter of the whole.
-func (c *Config) Split() Budget {
+// to changes of full-text indexes, and the rest to queries, of which one or all together may use a quarter of the whole. shards is how many
+// of a graph the process keeps; they share what is for memtables, and have all caches in common.
+func (c *Config) Split(shards int) Budget {
 	total := int64(c.Memory)
 	if total == 0 {
 		total = available() / 2
@@ -45,14 +46,14 @@ func (c *Config) Split() Budget {
 		size, _ := ParseBytes(c.TopologyCache) // likewise
 		b.Topology = int64(size)
 	}
-	b.Memtable = min(max(total/10/int64(memtables*c.Shards), 1<<20), 64<<20)
+	b.Memtable = min(max(total/10/int64(memtables*shards), 256<<10), 64<<20)
 	b.Text = min(max(total/20, 4<<20), 256<<20)
 	if b.Query == 0 {
 		b.Query = total / 4
 	}
 	b.GoHeap = total - b.Topology
 	if blocksOffHeap {
-		b.GoHeap -= b.BlockCache + memtables*int64(c.Shards)*b.Memtable
+		b.GoHeap -= b.BlockCache + memtables*int64(shards)*b.Memtable
 	}
 	b.Queries = total / 4
 	b.GoHeap = max(b.GoHeap, total/4)
