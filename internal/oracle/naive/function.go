@@ -50,6 +50,21 @@ func (m *machine) call(e *ast.Call, r Row) any {
 	case "left":
 		s := []rune(args[0].(string))
 		return string(s[:min(int64(len(s)), args[1].(int64))])
+	case "vector":
+		return vectorOf(args)
+	case "vector.similarity.euclidean":
+		return float64(float32(1 / (1 + distance(args, func(d float64) float64 { return d * d }))))
+	case "vector_distance":
+		switch args[2] {
+		case "EUCLIDEAN_SQUARED":
+			return distance(args, func(d float64) float64 { return d * d })
+		case "MANHATTAN":
+			return distance(args, math.Abs)
+		}
+	case "tointegerlist":
+		if v, ok := args[0].(Vector); ok {
+			return v.integers()
+		}
 	case "abs":
 		return max(args[0].(int64), -args[0].(int64))
 	case "sign":
@@ -81,6 +96,8 @@ func ofOne(name string, a any, e ast.Expr) any {
 			return int64(len(a))
 		case string:
 			return int64(len([]rune(a)))
+		case Vector:
+			return int64(len(a.Coordinates))
 		case *Path:
 			return int64(len(a.Rels))
 		}

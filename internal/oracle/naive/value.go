@@ -129,6 +129,8 @@ func compare(a, b any, holds func(order int) bool) truth {
 	switch a.(type) {
 	case string, bool, Date, LocalTime:
 		return is(holds(order(a, b)))
+	case Vector:
+		return -1
 	}
 	unknown(a)
 	return -1
@@ -147,18 +149,20 @@ func rank(v any) int {
 		return 3
 	case *Path:
 		return 4
-	case LocalTime:
+	case Vector:
 		return 5
-	case Date:
+	case LocalTime:
 		return 6
-	case string:
+	case Date:
 		return 7
-	case bool:
+	case string:
 		return 8
-	case int64, float64:
+	case bool:
 		return 9
+	case int64, float64:
+		return 10
 	}
-	return 10
+	return 11
 }
 
 // order is the order of ORDER BY.
@@ -175,6 +179,8 @@ func order(a, b any) int {
 		return x.Compare(b.(Date).Time)
 	case LocalTime:
 		return x.Compare(b.(LocalTime).Time)
+	case Vector:
+		return x.compare(b.(Vector))
 	case int64, float64:
 		p, _ := number(a)
 		q, _ := number(b)

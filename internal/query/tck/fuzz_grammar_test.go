@@ -19,7 +19,7 @@ type grammar struct {
 	bags  map[string]bool // the columns of the last projection that are lists in any order
 }
 
-// variable is a variable in scope. Its kind is int, float, string, bool, date, time, span, list (of int), bag (a list in any order),
+// variable is a variable in scope. Its kind is int, float, string, bool, date, time, span, vec, list (of int), bag (a list in any order),
 // vertex, edge, edges, path, or walk (a path of which only the length is determined).
 type variable struct{ name, kind string }
 
@@ -88,6 +88,7 @@ func (g *grammar) graph() string {
 		for _, p := range []string{
 			"x: " + g.pick("0", "1", "2", "-1"), "s: " + g.pick("'a'", "'ab'", "'b'", "''"), "f: " + g.pick("0.5", "1.0", "2.25"),
 			"d: " + g.date(0), "t: " + g.time(0), "l: " + g.pick("[1, 2]", "[]", "[2]", "[0, 1, 1]"), "b: " + g.pick("true", "false"),
+			"v: " + g.vec(0),
 		} {
 			if g.chance(65) {
 				s += ", " + p
@@ -134,6 +135,8 @@ func (g *grammar) expr(kind string, depth int) string {
 		return g.time(depth)
 	case "span":
 		return g.span(depth)
+	case "vec":
+		return g.vec(depth)
 	case "list":
 		return g.list(depth)
 	case "bag":
@@ -166,7 +169,7 @@ func (g *grammar) integer(depth int) string {
 	case 2:
 		return fmt.Sprintf("(%s %s %s)", g.expr("int", d), g.pick("/", "%%"[:1]), g.pick("2", "3", "-2"))
 	case 3:
-		return "size(" + g.expr(g.pick("list", "bag", "string"), d) + ")"
+		return "size(" + g.expr(g.pick("list", "bag", "string", "vec"), d) + ")"
 	case 4:
 		return g.pick("head", "last") + "(" + g.expr("list", d) + ")"
 	case 5:
@@ -208,7 +211,11 @@ func (g *grammar) float(depth int) string {
 		return v + ".f"
 	}
 	if depth > 0 && g.chance(50) {
-		switch g.r.IntN(3) {
+		switch g.r.IntN(5) {
+		case 3:
+			return fmt.Sprintf("vector.similarity.euclidean(%s, %s)", g.expr("vec", depth-1), g.expr("vec", depth-1))
+		case 4:
+			return fmt.Sprintf("vector_distance(%s, %s, %s)", g.expr("vec", depth-1), g.expr("vec", depth-1), g.pick("EUCLIDEAN_SQUARED", "MANHATTAN"))
 		case 0:
 			return "toFloat(" + g.expr("int", depth-1) + ")"
 		case 1:
@@ -278,6 +285,18 @@ func (g *grammar) span(depth int) string {
 	return g.pick("duration({days: 1})", "duration({days: 31})", "duration({months: 1})", "duration({months: 13, days: 2})", "duration({weeks: 1, days: -3})")
 }
 
+// vec writes a vector of four coordinates, which no other literals of a statement change.
+func (g *grammar) vec(depth int) string {
+	if v := g.of("vertex"); v != "" && g.chance(70) {
+		return v + ".v"
+	}
+	if depth > 0 && g.chance(20) {
+		return fmt.Sprintf("vector(toIntegerList(%s), 4, FLOAT32)", g.vec(depth-1))
+	}
+	coordinate := func() string { return g.pick("0", "1", "2", "0.5", "2.25") }
+	return fmt.Sprintf("vector([%s, 0, %s, 1], 4, %s)", coordinate(), coordinate(), g.pick("FLOAT32", "FLOAT32", "INTEGER8"))
+}
+
 func (g *grammar) list(depth int) string {
 	if v := g.of("vertex"); v != "" && g.chance(25) {
 		return v + ".l"
@@ -287,6 +306,9 @@ func (g *grammar) list(depth int) string {
 	}
 	if p := g.of("path"); p != "" && g.chance(50) {
 		return g.pick("[it0 IN nodes("+p+") | it0.x]", "[it0 IN relationships("+p+") | it0.id]")
+	}
+	if depth > 0 && g.chance(8) {
+		return "toIntegerList(" + g.expr("vec", depth-1) + ")"
 	}
 	if depth == 0 {
 		return g.pick("[]", "[1, 2]", "[0]", "[2, 1, 2]", "[1, null]")
@@ -375,7 +397,7 @@ func (g *grammar) condition(depth int) string {
 				return fmt.Sprintf("(%s %s %s)", v, g.pick("=", "<>"), w)
 			}
 		}
-		kind := g.pick("int", "int", "int", "string", "float", "date", "time")
+		kind := g.pick("int", "int", "int", "string", "float", "date", "time", "vec")
 		return fmt.Sprintf("(%s %s %s)", g.expr(kind, 0), g.pick("=", "<>", "<", "<=", ">", ">="), g.expr(kind, 0))
 	}
 	d := depth - 1
@@ -551,7 +573,7 @@ func (g *grammar) match(depth int) string {
 	return s
 }
 
-var scalars = []string{"int", "int", "int", "string", "float", "bool", "date", "time", "list"}
+var scalars = []string{"int", "int", "int", "string", "float", "bool", "date", "time", "vec", "list"}
 
 // projection writes the items of WITH or RETURN and the rest of the clause. It returns the columns as the new scope, and whether
 // their order is total.

@@ -118,7 +118,7 @@ func casesOf(seed uint64) []*fuzzCase {
 	g := &grammar{r: r}
 	setup := g.graph()
 	var index []graph.Index
-	for _, p := range [][]string{{"x"}, {"s"}, {"id"}, {"x", "s"}, {"d"}, {"t"}, {"f"}} {
+	for _, p := range [][]string{{"x"}, {"s"}, {"id"}, {"x", "s"}, {"d"}, {"t"}, {"f"}, {"v"}} {
 		if key := p[0] == "id"; key && g.chance(40) {
 			index = append(index, graph.Index{Label: g.pick("A", "A", "B"), Props: p, Indexed: true, Unique: g.chance(70)})
 		} else if !key && g.chance(15) {
@@ -306,6 +306,8 @@ func ofNaive(v any) any {
 	case naive.LocalTime:
 		return v.String()
 	case naive.Duration:
+		return v.String()
+	case naive.Vector:
 		return v.String()
 	case []any:
 		out := make([]any, len(v))

@@ -39,7 +39,7 @@ func (g *grammar) update() string {
 
 // props writes properties that may depend on the row.
 func (g *grammar) props() string {
-	return g.pick("", " {x: 1}", " {x: "+g.expr("int", 1)+"}", " {s: "+g.expr("string", 1)+", x: 2}", " {l: "+g.list(0)+"}")
+	return g.pick("", " {x: 1}", " {x: "+g.expr("int", 1)+"}", " {s: "+g.expr("string", 1)+", x: 2}", " {l: "+g.list(0)+"}", " {v: "+g.vec(1)+"}")
 }
 
 func (g *grammar) someVertex() string {

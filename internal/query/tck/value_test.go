@@ -268,6 +268,8 @@ func caseValue(v graph.Value) any {
 		return v.Float()
 	case graph.String:
 		return strings.Clone(v.Str())
+	case graph.VectorKind:
+		return string(v.Vector().Append(nil))
 	case graph.List:
 		out := make([]any, 0, len(v.List()))
 		for _, e := range v.List() {
