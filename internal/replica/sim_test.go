@@ -743,8 +743,10 @@ func TestSimulation(t *testing.T) {
 	if n != 16 {
 		return
 	}
-	for _, what := range []string{"acked", "acked large", "ambiguous", "reads", "leased", "confirmed", "unconfirmed", "stops", "transfers", "cuts", "seeds", "crashes while seeding", "disks lost", "replaced",
-		"long syncs", "full disks", "seeds without space", "damaged logs", "damage taken for a torn write"} {
+	for _, what := range []string{
+		"acked", "acked large", "ambiguous", "reads", "leased", "confirmed", "unconfirmed", "stops", "transfers", "cuts", "seeds", "crashes while seeding", "disks lost", "replaced",
+		"long syncs", "full disks", "seeds without space", "damaged logs", "damage taken for a torn write",
+	} {
 		require.Positive(t, total[what], "no seed has "+what)
 	}
 }
