@@ -561,12 +561,16 @@ func (g *Group) Transfer(to uint64, done func(error)) {
 	})
 }
 
-// nearest returns the other member that has most of the leader's log, or the leader if there is no other.
+// nearest returns the other member that has most of the leader's log, or the leader if there is no other. It prefers members that have
+// answered; each check of the quorum begins to ask anew who has.
 func (g *Group) nearest() uint64 {
-	to, match := g.o.Replica, uint64(0)
+	to, active, match := g.o.Replica, false, uint64(0)
 	for id, p := range g.node.Status().Progress {
-		if id != g.o.Replica && p.RecentActive && !p.IsLearner && (p.Match > match || p.Match == match && (to == g.o.Replica || id < to)) {
-			to, match = id, p.Match
+		switch {
+		case id == g.o.Replica || p.IsLearner || active && !p.RecentActive:
+			continue
+		case to == g.o.Replica || p.RecentActive && !active || p.Match > match || p.Match == match && id < to:
+			to, active, match = id, p.RecentActive, p.Match
 		}
 	}
 	return to
