@@ -268,8 +268,10 @@ func (s *side) startCluster(o *options) error {
 	}
 	cluster := []string{"--shard-addresses", strings.Join(addresses, ","), "--replication", strconv.Itoa(o.replicas)}
 	for no := o.processes - 1; no >= 0; no-- { // the leader waits for the others
-		p, err := start(o, append([]string{"shard", "--shard-ordinal", strconv.Itoa(no), "--grpc", addresses[no], "--shards", strconv.Itoa(o.shards),
-			"--data-dir", filepath.Join(o.data, "shard"+strconv.Itoa(no))}, cluster...)...)
+		p, err := start(o, append([]string{
+			"shard", "--shard-ordinal", strconv.Itoa(no), "--grpc", addresses[no], "--shards", strconv.Itoa(o.shards),
+			"--data-dir", filepath.Join(o.data, "shard"+strconv.Itoa(no)),
+		}, cluster...)...)
 		if err != nil {
 			return err
 		}
