@@ -34,7 +34,7 @@ func newMember(a *app) *cobra.Command {
 				}
 				fmt.Fprintf(w, "added process %d; graphctl member rebalance moves replicas to it\n", r.GetProcess())
 			}),
-		adminCommand(a, "remove PROCESS|ADDRESS", "Remove a process that keeps no replicas, for ever", cobra.ExactArgs(1),
+		adminCommand(a, "remove PROCESS|ADDRESS", "Permanently remove a process that keeps no replicas", cobra.ExactArgs(1),
 			func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.RemoveMemberResponse, error) {
 				process, err := processOf(ctx, c, args[0])
 				if err != nil {

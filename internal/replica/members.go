@@ -154,7 +154,7 @@ func readAddresses(b []byte) (map[uint32]string, error) {
 }
 
 // Change is a change of the members of a group: one more that learns, or one that is to vote from now on, in the place of others. Or it is
-// one of the addresses that they carry alone, as etcd's members carry theirs. An address is set once, and "" is for ever.
+// one of the addresses that they carry alone, as etcd's members carry theirs. An address is set once, and "" is permanent.
 type Change struct {
 	Learner uint64   // a new member, 0 for none
 	Store   StoreID  // its log store

@@ -43,7 +43,7 @@ type Members interface {
 	// AddMember adds the process at an address, which keeps no replica until one moves to it, and returns its number; added is false if it
 	// had that before.
 	AddMember(ctx context.Context, address string) (process int, added bool, err error)
-	// RemoveMember removes a process that keeps no replica, for ever.
+	// RemoveMember permanently removes a process that keeps no replica.
 	RemoveMember(ctx context.Context, process int) error
 }
 

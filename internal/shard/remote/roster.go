@@ -17,7 +17,7 @@ import (
 )
 
 // roster is the processes of a cluster with replicas, by their numbers, and the connections to them. Those of the layout come first, under
-// the addresses that this process is started with. Others are added behind them, and a process that is removed keeps its place for ever:
+// the addresses that this process is started with. Others are added behind them, and a process that is removed keeps its place permanently:
 // the members of group 0 say so (replica.Members.Addresses). All processes tell each other, and gateways, what they know: of two lists, the
 // longer one is newer, and one with more removals. So a list needs no version.
 type roster struct {

@@ -85,7 +85,7 @@ type AdminServiceClient interface {
 	TransferLead(ctx context.Context, in *TransferLeadRequest, opts ...grpc.CallOption) (*TransferLeadResponse, error)
 	// AddMember adds a process to a cluster with replicas. It keeps none until replicas move to it. It can be repeated.
 	AddMember(ctx context.Context, in *AddMemberRequest, opts ...grpc.CallOption) (*AddMemberResponse, error)
-	// RemoveMember removes a process that keeps no replicas from a cluster, for ever. It can be repeated.
+	// RemoveMember permanently removes a process that keeps no replicas from a cluster. It can be repeated.
 	RemoveMember(ctx context.Context, in *RemoveMemberRequest, opts ...grpc.CallOption) (*RemoveMemberResponse, error)
 }
 
@@ -380,7 +380,7 @@ type AdminServiceServer interface {
 	TransferLead(context.Context, *TransferLeadRequest) (*TransferLeadResponse, error)
 	// AddMember adds a process to a cluster with replicas. It keeps none until replicas move to it. It can be repeated.
 	AddMember(context.Context, *AddMemberRequest) (*AddMemberResponse, error)
-	// RemoveMember removes a process that keeps no replicas from a cluster, for ever. It can be repeated.
+	// RemoveMember permanently removes a process that keeps no replicas from a cluster. It can be repeated.
 	RemoveMember(context.Context, *RemoveMemberRequest) (*RemoveMemberResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }

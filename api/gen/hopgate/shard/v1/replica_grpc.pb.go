@@ -268,7 +268,7 @@ type MemberServiceClient interface {
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
 	// Add gives the process at an address a number. The leader of group 0 answers. It can be repeated.
 	Add(ctx context.Context, in *AddRequest, opts ...grpc.CallOption) (*AddResponse, error)
-	// Remove removes a process that keeps no replica, for ever. The leader of group 0 answers. It can be repeated.
+	// Remove permanently removes a process that keeps no replica. The leader of group 0 answers. It can be repeated.
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
 }
 
@@ -357,7 +357,7 @@ type MemberServiceServer interface {
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
 	// Add gives the process at an address a number. The leader of group 0 answers. It can be repeated.
 	Add(context.Context, *AddRequest) (*AddResponse, error)
-	// Remove removes a process that keeps no replica, for ever. The leader of group 0 answers. It can be repeated.
+	// Remove permanently removes a process that keeps no replica. The leader of group 0 answers. It can be repeated.
 	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
 	mustEmbedUnimplementedMemberServiceServer()
 }
