@@ -3,6 +3,8 @@ package local
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // readers counts the transactions that read a graph, or a part of one, and has what they share.
@@ -65,4 +67,31 @@ func (r *readers) ending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.closing || r.emptying.Load()
+}
+
+// Get is storage.Part.Get, during which the part stays open.
+func (p *Part) Get(epoch uint64, store storage.Store, version, least uint64, key []byte) (value []byte, ok bool, err error) {
+	if err := p.enter(); err != nil {
+		return nil, false, err
+	}
+	defer p.leave()
+	return p.Part.Get(epoch, store, version, least, key)
+}
+
+// GetAll is storage.Part.GetAll, during which the part stays open.
+func (p *Part) GetAll(epoch uint64, store storage.Store, version, least uint64, keys [][]byte) ([][]byte, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	return p.Part.GetAll(epoch, store, version, least, keys)
+}
+
+// Walk is storage.Part.Walk, during which the part stays open.
+func (p *Part) Walk(epoch, least uint64, w *storage.Walk) (*storage.Records, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	return p.Part.Walk(epoch, least, w)
 }

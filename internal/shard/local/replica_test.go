@@ -7,12 +7,17 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -322,4 +327,44 @@ func TestReplicasDirectory(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.ErrorContains(t, open(fs, layout, 0), "holds graphs without replicas, such as default")
+}
+
+// TestReleaseWaits releases a replica whose records are being read: it closes behind the reader.
+func TestReleaseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		var slow atomic.Bool
+		answer := make(chan struct{})
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpFileReadAt && strings.Contains(op.Path, ReplicaDir(0)) && slow.Load() {
+				<-answer
+			}
+			return nil
+		}))
+		r, err := OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, shard.Layout{Processes: 1, Shards: 1, Replicas: 1}, 0, Network{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		of := storage.PartOf{Name: "g", ID: 7, Shards: 1}
+		_, err = r.Parts(0).Attach(ctx, of, 0, 1, true)
+		require.NoError(t, err)
+		require.NoError(t, r.Parts(0).Flush(ctx, of))
+		p, err := r.Parts(0).Part("g")
+		require.NoError(t, err)
+		walk := &storage.Walk{Store: storage.GraphStore, Lower: []byte{0}, From: []byte{0}, Bytes: 1 << 20}
+		slow.Store(true)
+		read, released := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := p.Walk(1, 0, walk)
+			read <- err
+		}()
+		synctest.Wait()
+		go func() { released <- r.Release(0) }()
+		synctest.Wait()
+		require.Empty(t, released)
+		close(answer)
+		require.NoError(t, <-read)
+		require.NoError(t, <-released)
+		_, err = p.Walk(1, 0, walk)
+		require.Equal(t, graph.KindUnavailable, graph.AsError(err).Kind, "%v", err)
+	})
 }
