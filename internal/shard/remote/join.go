@@ -30,11 +30,17 @@ import (
 // the same way: that process keeps an empty replica, which waits until it is added, and takes the place of the one that moves. The
 // former one is deleted once another member has confirmed, by a linearizable read of the members, that it is none of them any more.
 
+// tenure is the time for which the process keeps a replica of a shard. The next replica of the shard has another one.
+type tenure struct {
+	ctx context.Context
+	end context.CancelFunc
+}
+
 // tend does what a replica of a shard here takes besides its messages: it is admitted, and the replica of shard 0 leads the cluster.
 // held says that another process has asked for the replica. The caller holds tending, or the process has not started yet.
 func (p *Process) tend(no int, held bool) {
 	ctx, end := context.WithCancel(p.ctx)
-	p.tended[no] = end
+	p.tended[no] = tenure{ctx, end}
 	p.running.Go(func() {
 		p.join(ctx, no, held)
 		if no == 0 {
@@ -80,7 +86,7 @@ func (p *Process) join(ctx context.Context, no int, held bool) {
 			return
 		}
 		if !held && errors.Is(err, errElsewhere) && p.replicas.Founds(no) && p.removed(ctx, no, p.layout.First(p.no)) {
-			p.release(no)
+			p.release(ctx, no)
 			return
 		}
 		why := fmt.Sprintf("the replica of shard %d takes no part: %v", no, err)
@@ -194,6 +200,9 @@ func (p *Process) removed(ctx context.Context, no int, id uint64) bool {
 
 // retire deletes the replica of a shard if it was a member and is none any more, and reports whether there is none.
 func (p *Process) retire(ctx context.Context, no int) bool {
+	p.tending.Lock()
+	kept := p.tended[no].ctx
+	p.tending.Unlock()
 	s, ok := p.replicas.Host().GroupStatus(uint32(no))
 	if !ok {
 		return true
@@ -201,21 +210,19 @@ func (p *Process) retire(ctx context.Context, no int) bool {
 	if in, err := p.replicas.Host().Admitted(ctx, uint32(no)); err != nil || !in || !p.removed(ctx, no, s.Replica) {
 		return false
 	}
-	p.release(no)
+	p.release(kept, no)
 	return true
 }
 
-// release deletes the replica of a shard.
-func (p *Process) release(no int) {
+// release deletes the replica of a shard, unless its tenure has ended: what is known of a replica does not hold for the next one.
+func (p *Process) release(kept context.Context, no int) {
 	p.tending.Lock()
 	defer p.tending.Unlock()
-	if end := p.tended[no]; end != nil {
-		end()
-		delete(p.tended, no)
-	}
-	if p.replicas.Parts(no) == nil {
+	if kept == nil || kept.Err() != nil {
 		return
 	}
+	p.tended[no].end()
+	delete(p.tended, no)
 	p.log.Info("the replica is deleted: others have taken its place", slog.Int("group", no))
 	if err := p.replicas.Release(no); err != nil {
 		p.log.Error("a replica that was removed is not deleted; another start deletes it", slog.Int("group", no), slog.Any("error", err))

@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
@@ -144,6 +146,38 @@ func TestMove(t *testing.T) {
 		_, err := gateway.MoveReplica(t.Context(), bad[0], bad[1], bad[2])
 		require.Equal(t, graph.KindInvalid, graph.AsError(err).Kind, "%v: %v", bad, err)
 	}
+}
+
+// TestMoveBack has a process learn late that its replica is removed: it has deleted that one, and keeps another one.
+func TestMoveBack(t *testing.T) {
+	c := newReplicatedTuned(t, 4, 1, local.Tuning{PlaceBlock: 16})
+	gateway := c.gateway()
+	p := newPairs(t, gateway)
+	p.write()
+	const away = 3
+	back := (c.leader(0) + 1) % 3
+	var late atomic.Bool
+	asked, answer := make(chan struct{}), make(chan struct{})
+	c.before.Store(new(func(call any) {
+		if q, ok := call.(*pb.IdentifyRequest); ok && q.GetFormer() == c.layout.First(back) && late.CompareAndSwap(false, true) {
+			close(asked)
+			<-answer
+		}
+	}))
+	retired := make(chan struct{})
+	go func() {
+		defer close(retired)
+		c.move(gateway, 0, back, away)
+	}()
+	<-asked
+	require.True(t, c.move(gateway, 0, back, away))
+	c.move(gateway, 0, away, back)
+	close(answer)
+	<-retired
+	require.Contains(t, c.keepers(0), back)
+	require.NotNil(t, c.processes[back].Local().Parts(0))
+	p.write()
+	p.verify(gateway)
 }
 
 // TestMoveKilled kills the processes that a shard moves between, and the one that leads it, while it moves: it has its former members or

@@ -41,7 +41,7 @@ type Process struct {
 	running sync.WaitGroup
 
 	tending sync.Mutex
-	tended  map[int]context.CancelFunc // by shard, what tend does
+	tended  map[int]tenure // by shard, what tend does
 
 	grown chan struct{}                      // has one once the roster has changed
 	named atomic.Pointer[func(all []string)] // see OnAddresses
@@ -53,7 +53,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 	opts.EnsureDefaults()
 	p := &Process{
 		no: no, layout: layout, log: opts.Logger, transport: newTransport(layout), hints: make([]atomic.Int64, layout.Shards),
-		waiting: make([]atomic.Pointer[string], layout.Shards), tended: map[int]context.CancelFunc{}, grown: make(chan struct{}, 1),
+		waiting: make([]atomic.Pointer[string], layout.Shards), tended: map[int]tenure{}, grown: make(chan struct{}, 1),
 	}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	p.placed = newPlacement(layout, p.askMembers)

@@ -29,6 +29,7 @@ type replicated struct {
 	layout    shard.Layout
 	tuning    local.Tuning
 	addresses []string
+	before    atomic.Pointer[func(call any)] // called with each unary call of a process
 
 	mu        sync.Mutex
 	fs        []*vfs.MemFS
@@ -94,12 +95,19 @@ func (c *replicated) start(i int) {
 		p, err = remote.JoinProcess(c.t.Context(), opts, "passthrough:"+strconv.Itoa(i), c.addresses[1:], grpc.WithContextDialer(dial))
 	}
 	require.NoError(c.t, err)
-	s, l := grpc.NewServer(remote.ServerOptions(nil)...), bufconn.Listen(1<<20)
+	s, l := grpc.NewServer(append(remote.ServerOptions(nil), grpc.ChainUnaryInterceptor(c.called))...), bufconn.Listen(1<<20)
 	p.Register(s)
 	go func() { _ = s.Serve(poweredListener{l, on}) }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.processes[i], c.servers[i], c.listeners[i], c.power[i] = p, s, l, on
+}
+
+func (c *replicated) called(ctx context.Context, call any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if f := c.before.Load(); f != nil {
+		(*f)(call)
+	}
+	return next(ctx, call)
 }
 
 // power is that of a process's machine. Once it is off, nothing that the process sends arrives.
