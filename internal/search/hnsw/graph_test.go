@@ -142,6 +142,15 @@ func TestRecall(t *testing.T) {
 	}
 }
 
+// TestClusters finds vectors by few links and few rows kept: a walk that keeps one row at the levels above the lowest ends in a wrong cluster, and
+// finds 74 of 100.
+func TestClusters(t *testing.T) {
+	const dimensions = 64
+	xs := clustered(rand.New(rand.NewPCG(7, 8)), 8000, dimensions, 50)
+	g := build(t, hnsw.Options{Similarity: graph.Cosine, Dimensions: dimensions, M: 8, EfConstruction: 16, Alloc: onHeap}, xs)
+	require.GreaterOrEqual(t, recall(t, g, graph.Cosine, xs, dimensions, 10, false), 0.9)
+}
+
 // TestQuantized finds at least 95 of 100 nearest vectors by their codes, in a graph of a quarter of the bytes a vector, which takes vectors of
 // any lengths and tells those apart whose codes differ.
 func TestQuantized(t *testing.T) {

@@ -102,37 +102,23 @@ func (s *Searcher) forget() {
 	s.marked = s.marked[:0]
 }
 
-// descend makes best the nearest row that a walk from a row at a level finds in the levels above another one.
+// descend makes best the nearest rows that a search from a row at a level finds in the levels above another one. The paper keeps one row there
+// (algorithm 5); it stays in the cluster that it meets first, and where vectors lie in clusters upperEf rows find the right one.
 func (s *Searcher) descend(start uint32, from, to int) {
 	s.batch = append(s.batch[:0], start)
 	s.best = s.measure(s.best[:0], &s.x, s.batch)
 	for l := from; l > to; l-- {
-		for moved := true; moved; {
-			moved = false
-			s.batch = s.batch[:0]
-			for list := s.g.links(s.best[0].Row, l); len(list) > 0; list = list[1:] {
-				other := atomic.LoadUint32(&list[0])
-				if other == none {
-					break
-				}
-				s.batch = append(s.batch, other)
-			}
-			s.fresh = s.measure(s.fresh[:0], &s.x, s.batch)
-			for _, n := range s.fresh {
-				if n.Distance < s.best[0].Distance {
-					s.best[0], moved = n, true
-				}
-			}
-		}
+		s.search(l, upperEf)
 	}
 }
 
 // search makes best the ef rows of a level nearest to x that it finds from those in best: algorithm 2 of the paper.
 func (s *Searcher) search(level, ef int) {
 	defer s.forget()
+	slices.SortFunc(s.best, nearer)
+	s.best = s.best[:min(len(s.best), ef)]
 	s.queue = append(s.queue[:0], s.best...)
-	slices.SortFunc(s.queue, nearer)
-	slices.SortFunc(s.best, func(a, b Near) int { return nearer(b, a) })
+	slices.Reverse(s.best)
 	for _, n := range s.best {
 		s.visit(n.Row)
 	}
