@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -456,13 +457,18 @@ func (h *Host) Change(ctx context.Context, group uint32, c Change) error {
 	return h.do(ctx, group, func(g *Group, done func(error)) { g.Change(c, done) })
 }
 
-// Lag returns how many entries that are committed a member has not acknowledged; this process's replica leads the group.
+// Lag returns how many entries that are committed a member has not acknowledged, math.MaxUint64 if it has not answered this leader yet.
+// This process's replica leads the group.
 func (h *Host) Lag(ctx context.Context, group uint32, replica uint64) (entries uint64, err error) {
 	answer := make(chan uint64, 1)
 	err = h.within(ctx, group, func(_ *hosted, g *Group) error {
 		p, ok := g.node.Status().Progress[replica]
-		if !g.leads || !ok {
+		switch {
+		case !g.leads || !ok:
 			return ErrNotLeader
+		case p.Match == 0:
+			answer <- math.MaxUint64
+			return nil
 		}
 		answer <- g.node.BasicStatus().GetCommit() - min(g.node.BasicStatus().GetCommit(), p.Match)
 		return nil

@@ -156,6 +156,9 @@ func readAddresses(b []byte) (map[uint32]string, error) {
 // Change is a change of the members of a group: one more that learns, or one that is to vote from now on, in the place of others. Or it is
 // one of the addresses that they carry alone, as etcd's members carry theirs. An address is set once, and "" is permanent.
 type Change struct {
+	// Of are the members that the change was made for, as CockroachDB's replica changes name the descriptor that they expect: if the group has
+	// others by now, it fails with ErrChanging. Nil for any.
+	Of      *Members
 	Learner uint64   // a new member, 0 for none
 	Store   StoreID  // its log store
 	Promote uint64   // a learner that becomes a voter, 0 for none
@@ -187,7 +190,7 @@ func (c *Change) raft(id []byte, self uint64) *pb.ConfChangeV2 {
 	return cc
 }
 
-// ErrChanging says that members cannot change now, as another change goes on, or may.
+// ErrChanging says that members cannot change now, as another change goes on, may go on, or has come first.
 var ErrChanging = errors.New("replica: another change of the members is not complete")
 
 // Change changes the members; done gets nil once this replica has the new ones, or an error.
@@ -199,7 +202,7 @@ func (g *Group) Change(c Change, done func(error)) {
 	case !g.leads:
 		done(ErrNotLeader)
 		return
-	case g.changing != nil || g.members.Joint():
+	case g.changing != nil || g.members.Joint() || c.Of != nil && c.Of != g.members:
 		done(ErrChanging)
 		return
 	}

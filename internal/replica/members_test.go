@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"math"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -117,4 +118,22 @@ func TestAddresses(t *testing.T) {
 	require.NoError(t, h.Start(1, 7, []uint64{7}, &list{}))
 	s, _ := h.GroupStatus(1)
 	require.Equal(t, want, s.Members.Addresses())
+}
+
+// TestChangeOf changes the members twice for those that there were before: the second change fails, as it was made for others.
+func TestChangeOf(t *testing.T) {
+	ctx := t.Context()
+	h := openHost(t, vfs.NewMem(), nil)
+	require.NoError(t, h.Start(1, 7, []uint64{7}, &list{}))
+	was, _ := h.GroupStatus(1)
+	require.NoError(t, h.Change(ctx, 1, Change{Of: was.Members, Learner: 8, Store: StoreID{8}}))
+	require.ErrorIs(t, h.Change(ctx, 1, Change{Of: was.Members, Learner: 9, Store: StoreID{8}}), ErrChanging)
+	require.NoError(t, h.Read(ctx, 1))
+	now, _ := h.GroupStatus(1)
+	require.Equal(t, []uint64{8}, now.Members.Learners())
+	lag, err := h.Lag(ctx, 1, 8)
+	require.NoError(t, err)
+	require.Equal(t, uint64(math.MaxUint64), lag, "it has never answered")
+	require.NoError(t, h.Change(ctx, 1, Change{Of: now.Members, Remove: []uint64{8}}))
+	require.NoError(t, h.Change(ctx, 1, Change{Learner: 9, Store: StoreID{8}}))
 }

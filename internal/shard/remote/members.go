@@ -148,7 +148,7 @@ func (m *members) move(ctx context.Context, group uint32, from, to int) (moved b
 		case !leaves && former == 0:
 			return moved, nil
 		case !leaves: // it was to move the other way
-			err = host.Change(ctx, group, replica.Change{Remove: []uint64{former}})
+			err = host.Change(ctx, group, replica.Change{Of: s.Members, Remove: []uint64{former}})
 		case from != to && votes:
 			return moved, invalidMember("process %d keeps a replica of shard %d already", to, group)
 		default:
@@ -196,7 +196,7 @@ func (m *members) step(ctx context.Context, s *replica.GroupStatus, group uint32
 	case ok && known == (replica.StoreID{}) && running(holds, group, id):
 		return false, invalidMember("process %d runs with a directory from before hopgate recover: start it with an empty one", to)
 	case id == 0, ok && known != store:
-		return false, host.Change(ctx, group, replica.Change{Learner: p.layout.Added(to, s.LastIndex), Store: store})
+		return false, host.Change(ctx, group, replica.Change{Of: s.Members, Learner: p.layout.Added(to, s.LastIndex), Store: store})
 	case slices.Contains(s.Members.Voters(), id):
 		return true, nil
 	}
@@ -209,7 +209,7 @@ func (m *members) step(ctx context.Context, s *replica.GroupStatus, group uint32
 		}
 		return false, notLeading(p.knownLeader(int(group)), replica.ErrNotLeader)
 	}
-	c := replica.Change{Promote: id, Remove: slices.DeleteFunc(s.Members.Learners(), func(other uint64) bool { return other == id })}
+	c := replica.Change{Of: s.Members, Promote: id, Remove: slices.DeleteFunc(s.Members.Learners(), func(other uint64) bool { return other == id })}
 	for _, other := range s.Members.Voters() {
 		if process := p.layout.Process(other); process == from || process == to {
 			c.Remove = append(c.Remove, other)

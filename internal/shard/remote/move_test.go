@@ -180,6 +180,67 @@ func TestMoveBack(t *testing.T) {
 	p.verify(gateway)
 }
 
+// TestMoveTwice has the same move made twice at a time: the one that comes late adds no second replica of the process.
+func TestMoveTwice(t *testing.T) {
+	c := newReplicatedTuned(t, 4, 1, local.Tuning{PlaceBlock: 16})
+	gateway := c.gateway()
+	newPairs(t, gateway).write()
+	const to = 3
+	from := (c.leader(0) + 1) % 3
+	var late atomic.Bool
+	asked, answer := make(chan struct{}), make(chan struct{})
+	c.before.Store(new(func(call any) {
+		if _, ok := call.(*pb.HoldRequest); ok && late.CompareAndSwap(false, true) {
+			close(asked)
+			<-answer
+		}
+	}))
+	moved := make(chan struct{})
+	go func() {
+		defer close(moved)
+		c.move(gateway, 0, from, to)
+	}()
+	<-asked
+	c.move(gateway, 0, from, to)
+	was := c.processes[c.leader(0)].Local().Replicas()[0].Members
+	close(answer)
+	<-moved
+	now := c.processes[c.leader(0)].Local().Replicas()[0].Members
+	require.Equal(t, was.Voters(), now.Voters())
+	require.Empty(t, now.Learners())
+}
+
+// TestMoveSilent moves a replica to a process that does not take part: the others keep the shard until it does.
+func TestMoveSilent(t *testing.T) {
+	c := newReplicatedTuned(t, 4, 1, local.Tuning{PlaceBlock: 16})
+	gateway := c.gateway()
+	newPairs(t, gateway).write()
+	const to = 3
+	was := c.keepers(0)
+	from := (c.leader(0) + 1) % 3
+	answer := make(chan struct{})
+	c.before.Store(new(func(call any) {
+		if q, ok := call.(*pb.IdentifyRequest); ok && q.GetFormer() == 0 && q.GetProcess() == to {
+			<-answer
+		}
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	moved := make(chan error, 1)
+	go func() {
+		_, err := gateway.MoveReplica(ctx, 0, from, to)
+		moved <- err
+	}()
+	require.Eventually(t, func() bool {
+		return len(c.processes[c.leader(0)].Local().Replicas()[0].Members.Learners()) > 0 || len(moved) > 0
+	}, time.Minute, time.Millisecond)
+	require.Never(t, func() bool { return !slices.Equal(was, c.keepers(0)) }, 500*time.Millisecond, 5*time.Millisecond)
+	cancel()
+	require.Error(t, <-moved)
+	close(answer)
+	require.True(t, c.move(gateway, 0, from, to))
+	require.Contains(t, c.keepers(0), to)
+}
+
 // TestMoveKilled kills the processes that a shard moves between, and the one that leads it, while it moves: it has its former members or
 // the new ones, and the repeated command completes the move.
 func TestMoveKilled(t *testing.T) {
