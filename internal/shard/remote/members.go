@@ -224,21 +224,26 @@ func (m *members) hold(ctx context.Context, group uint32, process int) (*replica
 	if process == p.no {
 		return new(p.replicas.StoreID()), nil, nil
 	}
+	who := fmt.Sprintf("process %d", process)
 	var holds *pb.MembersResponse
+	err := again(ctx, who, func(ctx context.Context) (err error) { // it may have just started
+		holds, err = pb.NewMemberServiceClient(p.roster.at(process).conn).Members(ctx, &pb.MembersRequest{})
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if holds.GetLayout() != nil && int(holds.GetProcess()) != process {
+		return nil, nil, invalidMember("the process at %s has the number %d, not %d: start it with an empty data directory", p.roster.at(process).address, holds.GetProcess(), process)
+	}
 	keepers := p.keepers(int(group))
 	for _, to := range append(slices.Clone(keepers), process) {
-		if to == p.no {
-			continue
+		a := holds
+		if to != process && to != p.no {
+			a, _ = pb.NewMemberServiceClient(p.roster.at(to).conn).Members(ctx, &pb.MembersRequest{}) // nil of one that is away
 		}
-		a, err := pb.NewMemberServiceClient(p.roster.at(to).conn).Members(ctx, &pb.MembersRequest{})
-		if err == nil && !a.GetMoves() {
+		if a != nil && !a.GetMoves() {
 			return nil, nil, invalidMember("process %d runs an earlier version, which does not know replicas that were added", to)
-		}
-		if to == process {
-			holds = a
-			if err == nil && a.GetLayout() != nil && int(a.GetProcess()) != process {
-				return nil, nil, invalidMember("the process at %s has the number %d, not %d: start it with an empty data directory", p.roster.at(to).address, a.GetProcess(), process)
-			}
 		}
 	}
 	q := &pb.HoldRequest{Group: group}
@@ -246,7 +251,7 @@ func (m *members) hold(ctx context.Context, group uint32, process int) (*replica
 		q.Keepers = append(q.Keepers, uint32(k))
 	}
 	var a *pb.HoldResponse
-	err := again(ctx, fmt.Sprintf("process %d", process), func(ctx context.Context) (err error) { // it may have just started
+	err = again(ctx, who, func(ctx context.Context) (err error) {
 		a, err = pb.NewReplicaServiceClient(p.roster.at(process).conn).Hold(ctx, q)
 		return err
 	})
