@@ -117,6 +117,7 @@ func (r *records) search(key []byte) int {
 type BulkColumn struct {
 	Prop  graph.PropID
 	cells codec.Cells
+	ints  []int64 // in place of cells, if not nil
 	// Values is how many rows are not null.
 	Values int
 }
@@ -125,6 +126,14 @@ type BulkColumn struct {
 func NewBulkColumn(p graph.PropID, n int) BulkColumn {
 	return BulkColumn{Prop: p, cells: codec.Cells{Buf: make([]byte, 0, 6*n), End: make([]uint32, 0, n)}}
 }
+
+// NewIntColumn makes a column of edges that all have an integer. It owns rows from now on.
+func NewIntColumn(p graph.PropID, rows []int64) BulkColumn {
+	return BulkColumn{Prop: p, ints: rows, Values: len(rows)}
+}
+
+// null reports whether a row is null.
+func (c *BulkColumn) null(row int) bool { return c.ints == nil && len(c.cells.At(row)) == 0 }
 
 // Add appends a row. A large value goes to the writer's shard.
 func (c *BulkColumn) Add(w *Writer, v graph.Value) (err error) {

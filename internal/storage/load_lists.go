@@ -32,7 +32,7 @@ func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []codec.ListEdge
 		for i := range cols {
 			n := 0
 			for j := range edges {
-				if len(cols[i].cells.At(int(edges[j].Row))) > 0 {
+				if !cols[i].null(int(edges[j].Row)) {
 					n++
 				}
 			}
@@ -157,7 +157,7 @@ func (r *records) reserve(l *bulkLists) {
 	}
 	bytes := 32*lists + 5*len(l.edges)
 	for i := range l.cols {
-		bytes += len(l.cols[i].cells.Buf) / 2
+		bytes += len(l.cols[i].cells.Buf)/2 + 4*len(l.cols[i].ints)
 	}
 	r.refs = slices.Grow(r.refs, lists)
 	r.buf = slices.Grow(r.buf, bytes)
@@ -172,6 +172,7 @@ func (p *bulkPacker) appendRun(edges []codec.ListEdge, cols []BulkColumn) {
 type packScratch struct {
 	edges codec.Ends
 	cells codec.Cells
+	ints  []int64
 	col   []byte
 }
 
@@ -179,26 +180,41 @@ type packScratch struct {
 func appendListSegment(dst []byte, edges []codec.ListEdge, cols []BulkColumn, total int, s *packScratch) []byte {
 	s.edges.Set(edges)
 	dst = codec.AppendTopology(dst, &s.edges, total)
-	return s.appendColumns(dst, cols, func(c *BulkColumn) *codec.Cells {
+	return s.appendColumns(dst, cols, func(c *BulkColumn) {
+		if c.ints != nil {
+			s.ints = slices.Grow(s.ints[:0], len(edges))[:len(edges)]
+			for j := range edges {
+				s.ints[j] = c.ints[edges[j].Row]
+			}
+			s.col = codec.AppendIntColumn(s.col, s.ints)
+			return
+		}
 		s.cells.Reset()
 		for j := range edges {
 			s.cells.Add(c.cells.At(int(edges[j].Row)))
 		}
-		return &s.cells
+		s.appendCells(&s.cells)
 	})
 }
 
-// appendColumns appends the property columns of a segment, whose rows of a column rows gives.
-func (s *packScratch) appendColumns(dst []byte, cols []BulkColumn, rows func(*BulkColumn) *codec.Cells) []byte {
+// appendCells appends the rows of a column to col, unless all are null.
+func (s *packScratch) appendCells(rows *codec.Cells) {
+	if len(rows.Buf) > 0 {
+		s.col = codec.AppendColumn(s.col, rows)
+	}
+}
+
+// appendColumns appends the property columns of a segment; column appends the rows of one to col, unless all are null.
+func (s *packScratch) appendColumns(dst []byte, cols []BulkColumn, column func(*BulkColumn)) []byte {
 	n, at := 0, len(dst)
 	dst = append(dst, 0)
 	for i := range cols {
-		cs := rows(&cols[i])
-		if len(cs.Buf) == 0 {
+		s.col = s.col[:0]
+		column(&cols[i])
+		if len(s.col) == 0 {
 			continue
 		}
 		n++
-		s.col = codec.AppendColumn(s.col[:0], cs)
 		dst = binary.AppendUvarint(dst, uint64(cols[i].Prop))
 		dst = binary.AppendUvarint(dst, uint64(len(s.col)))
 		dst = append(dst, s.col...)

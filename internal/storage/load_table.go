@@ -70,17 +70,18 @@ func (l *ListTable) Put(local uint64, neighbours []graph.VertexID, ids []graph.E
 // appendSegment appends edges. The first edge has the row first of the columns.
 func (l *ListTable) appendSegment(dst []byte, e *codec.Ends, cols []BulkColumn, first, total int) []byte {
 	dst = codec.AppendTopology(dst, e, total)
-	return l.scratch.appendColumns(dst, cols, func(c *BulkColumn) *codec.Cells {
+	return l.scratch.appendColumns(dst, cols, func(c *BulkColumn) {
 		n := len(e.IDs)
 		if n == c.Rows() {
-			return &c.cells
+			l.scratch.appendCells(&c.cells)
+			return
 		}
 		part := &l.scratch.cells
 		part.Reset()
 		for i := range n {
 			part.Add(c.cells.At(first + i))
 		}
-		return part
+		l.scratch.appendCells(part)
 	})
 }
 

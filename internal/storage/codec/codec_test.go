@@ -83,6 +83,21 @@ func TestColumnRoundTrip(t *testing.T) {
 	}
 }
 
+func TestIntColumn(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 2000 {
+		var cs Cells
+		rows := make([]int64, 1+r.IntN(40))
+		base, shift := int64(r.Uint64()), r.IntN(64)
+		for i := range rows {
+			rows[i] = base + int64(r.Uint64()>>shift)
+			cs.Buf, _ = keys.AppendCell(cs.Buf, graph.IntValue(rows[i]))
+			cs.Close()
+		}
+		require.Equal(t, AppendColumn(nil, &cs), AppendIntColumn(nil, rows))
+	}
+}
+
 // A change of these sizes and bytes breaks stored data.
 func TestColumnPinned(t *testing.T) {
 	column := func(vs ...graph.Value) []byte {

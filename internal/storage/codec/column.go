@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -143,29 +144,47 @@ func appendBitmap(dst []byte, n int, set func(int) bool) []byte {
 }
 
 func appendInts(dst []byte, kind byte, rows *Cells) []byte {
-	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	least, nulls := int64(math.MaxInt64), false
 	ints, at := rows.ints[:0], uint32(0)
 	for _, end := range rows.End {
 		v := int64(0)
 		if at < end {
 			v, _ = binary.Varint(rows.Buf[at+1:])
-			least, most = min(least, v), max(most, v)
+			least = min(least, v)
+		} else {
+			nulls = true
 		}
 		ints = append(ints, v)
 		at = end
 	}
 	rows.ints = ints
+	if nulls {
+		for i := range ints {
+			if len(rows.At(i)) == 0 {
+				ints[i] = least
+			}
+		}
+	}
+	return appendIntsBody(dst, kind, ints)
+}
+
+// AppendIntColumn appends the column that AppendColumn makes of rows that all hold an integer; there is at least one.
+func AppendIntColumn(dst []byte, rows []int64) []byte {
+	dst = append(binary.AppendUvarint(dst, uint64(len(rows))), EncInts)
+	return appendIntsBody(dst, byte(graph.Int), rows)
+}
+
+// appendIntsBody appends the body of ints of a kind.
+func appendIntsBody(dst []byte, kind byte, ints []int64) []byte {
+	least, most := ints[0], ints[0]
+	for _, v := range ints {
+		least, most = min(least, v), max(most, v)
+	}
 	width := WidthOf(uint64(most) - uint64(least))
 	dst = binary.AppendVarint(append(dst, kind), least)
-	dst = append(dst, byte(width))
-	at = 0
-	for i, end := range rows.End {
-		d := uint64(0)
-		if at < end {
-			d = uint64(ints[i]) - uint64(least)
-		}
-		dst = AppendFixed(dst, d, width)
-		at = end
+	dst = slices.Grow(append(dst, byte(width)), len(ints)*width+8)
+	for _, v := range ints {
+		dst = AppendFixed(dst, uint64(v)-uint64(least), width)
 	}
 	return dst
 }

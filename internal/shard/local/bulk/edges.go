@@ -290,8 +290,11 @@ func (b *Batch) edgeColumns(e *edgeRows) {
 		return
 	}
 	at := map[graph.PropID]int{}
-	for i := range e.rows {
-		group := &b.l.Edges[e.rows[i].group]
+	for from, to := 0, 0; from < len(e.rows); from = to {
+		for to < len(e.rows) && e.rows[to].group == e.rows[from].group {
+			to++
+		}
+		group := &b.l.Edges[e.rows[from].group]
 		for k := range group.Props {
 			c := &group.Props[k]
 			n, ok := at[c.Prop]
@@ -300,7 +303,10 @@ func (b *Batch) edgeColumns(e *edgeRows) {
 				at[c.Prop] = n
 				e.cols = append(e.cols, edgeColumn{prop: c.Prop, strategy: b.strategies(c.Prop), values: make([]graph.Value, len(e.rows)), own: true})
 			}
-			e.cols[n].values[i] = c.Values[e.rows[i].row]
+			values := e.cols[n].values
+			for i := from; i < to; i++ {
+				values[i] = c.Values[e.rows[i].row]
+			}
 		}
 	}
 }
@@ -398,6 +404,10 @@ func (b *Batch) bulkColumns(e *edgeRows) ([]storage.BulkColumn, error) {
 	ws := b.tx.Writers()
 	cols := make([]storage.BulkColumn, len(e.cols))
 	for c := range cols {
+		if ints := intsOf(e.cols[c].values); ints != nil {
+			cols[c] = storage.NewIntColumn(e.cols[c].prop, ints)
+			continue
+		}
 		cols[c] = storage.NewBulkColumn(e.cols[c].prop, len(e.rows))
 		for i, v := range e.cols[c].values {
 			src := e.rows[i].src
@@ -411,6 +421,21 @@ func (b *Batch) bulkColumns(e *edgeRows) ([]storage.BulkColumn, error) {
 		}
 	}
 	return cols, nil
+}
+
+// intsOf returns the integers of values, nil if there are others.
+func intsOf(values []graph.Value) []int64 {
+	if values[0].Kind() != graph.Int {
+		return nil
+	}
+	ints := make([]int64, len(values))
+	for i, v := range values {
+		if v.Kind() != graph.Int {
+			return nil
+		}
+		ints[i] = v.Int()
+	}
+	return ints
 }
 
 // insertEdges puts the rows that have a source into the bulks.
