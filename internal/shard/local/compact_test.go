@@ -20,7 +20,7 @@ import (
 func TestCompactBesideWriters(t *testing.T) {
 	ctx := context.Background()
 	useful, vain := 0, 0
-	for seed := uint64(0); seed < uint64(seeds(64)) || seed < 200 && (useful == 0 || vain == 0); seed++ {
+	for seed := uint64(0); seed < uint64(seeds(32)) || seed < 200 && (useful == 0 || vain == 0); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 11))
 			opts := tiny(rng, 1+int(seed)%3)

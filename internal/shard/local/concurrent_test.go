@@ -457,7 +457,7 @@ func TestConcurrentTransactions(t *testing.T) {
 			for w := range 4 {
 				wg.Go(func() {
 					rng := rand.New(rand.NewPCG(seed, uint64(w)))
-					for range 60 {
+					for range size(60, 35) {
 						err := h.transaction(rng)
 						if err != nil && graph.AsError(err).Kind != graph.KindExists && graph.AsError(err).Kind != graph.KindInvalid {
 							t.Error(err)

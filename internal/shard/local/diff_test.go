@@ -33,7 +33,8 @@ func tiny(rng *rand.Rand, shards int) Options {
 		Tuning: Tuning{
 			PlaceBlock: 1 + rng.IntN(5), PackVertices: 1 + rng.IntN(6), PackEdges: 1 + rng.IntN(4), SegmentBytes: 30 + rng.IntN(100), ChunkBytes: 20 + rng.IntN(500), CompactRecords: 1 + rng.IntN(50),
 			CompactIdle: time.Millisecond, CompactStep: 1 + rng.IntN(20), DenseRows: 1 + rng.IntN(12),
-			IngestBytes: []int{1, 1 << 10, 1 << 20}[threshold%3], TableBytes: []int{1, 1 << 20}[threshold/2%2],
+			// The race detector makes each table dear.
+			IngestBytes: []int{size(1, 1<<8), 1 << 10, 1 << 20}[threshold%3], TableBytes: []int{size(1, 1<<8), 1 << 20}[threshold/2%2],
 		},
 	}
 }
@@ -47,6 +48,14 @@ func seeds(n int) int {
 		return s
 	}
 	return n
+}
+
+// size returns a size of a random test, smaller in a short one.
+func size(long, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return long
 }
 
 // eachSeed returns the seeds below n, or the part of them that HOPGATE_PART asks for: 2/4 is the second of four. A long run says how long

@@ -159,7 +159,7 @@ func TestReadFaults(t *testing.T) {
 			want, err := l.readAll(true)
 			require.NoError(t, err)
 			faults, right := 0, 0
-			for i := range 60 {
+			for i := range size(60, 24) {
 				rate.Store([]uint64{1, 3, 30, 100}[i%4])
 				got, err := l.readAll(i%2 == 0)
 				if err == nil {

@@ -468,7 +468,7 @@ func TestIndexViolations(t *testing.T) {
 func TestIndexAbandoned(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	opts := tiny(rng, 1)
-	opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1
+	opts.FS, opts.Tuning.IndexBatch, opts.Tuning.CompactRecords = vfs.NewMem(), 1, -1
 	w := openIndexWorld(t, opts)
 	w.fill(t, rng, 300)
 	for _, ix := range testIndexes {
@@ -500,7 +500,7 @@ func TestIndexDroppedEarly(t *testing.T) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(2, 3))
 	opts := tiny(rng, 2)
-	opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1
+	opts.FS, opts.Tuning.IndexBatch, opts.Tuning.CompactRecords = vfs.NewMem(), 1, -1
 	w := openIndexWorld(t, opts)
 	w.fill(t, rng, 300)
 	done := make(chan error)

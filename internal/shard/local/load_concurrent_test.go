@@ -19,7 +19,7 @@ import (
 // Loads that run side by side, over the same vertices, lose no update: every row has added its 1, appended its element and
 // made its edge.
 func TestLoadsSideBySide(t *testing.T) {
-	const loads, batches = 4, 25
+	loads, batches := 4, size(25, 10)
 	for _, shards := range []int{1, 3} {
 		t.Run(fmt.Sprint("shards=", shards), func(t *testing.T) {
 			ctx := context.Background()

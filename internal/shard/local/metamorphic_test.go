@@ -17,7 +17,6 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec/exectest"
-	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
@@ -93,10 +92,10 @@ func randomHistory(rng *rand.Rand, n int) (out []statement) {
 
 // play runs a history and gives the answers to its reads, sorted. Rows go in batches; after each statement between is
 // called, which must not be noticed.
-func play(t *testing.T, store func() shard.Store, h []statement, batch int, between func(i int)) (answers []string) {
+func play(t *testing.T, engine func() *query.Engine, h []statement, batch int, between func(i int)) (answers []string) {
 	t.Helper()
 	for i, s := range h {
-		e := query.New(store(), query.Options{})
+		e := engine()
 		rest := s.rows
 		for first := true; first || len(rest) > 0; first = false {
 			text := s.text
@@ -142,17 +141,15 @@ func answer(t *testing.T, e *query.Engine, text string) (rows []string) {
 // of shards, thresholds, caches, times of flushing, compacting and opening again, and sizes of batches, the answers are the
 // same.
 func TestMetamorphic(t *testing.T) {
-	sets, statements := 24, 120
-	if testing.Short() {
-		sets, statements = 10, 60
-	}
+	sets, statements := size(12, 5), size(120, 40)
 	for seed := range eachSeed(t, seeds(4)) {
 		rng := rand.New(rand.NewPCG(seed, 99))
 		h := randomHistory(rng, statements)
 		o := oracle.New(1)
 		require.NoError(t, o.CreateGraph(context.Background(), DefaultGraph))
-		want := play(t, func() shard.Store { return o }, h, 1000, func(int) {})
-		for set := range sets / 2 {
+		e := query.New(o, query.Options{})
+		want := play(t, func() *query.Engine { return e }, h, 1000, func(int) {})
+		for set := range sets {
 			opts := tiny(rng, 1+set%4)
 			opts.FS = vfs.NewMem()
 			opts.CacheMode = kv.CacheMode(set % 2)
@@ -172,7 +169,8 @@ func TestMetamorphic(t *testing.T) {
 				seed, set, opts.Shards, opts.ValueThreshold, opts.CacheMode, opts.TopologyBytes, opts.Tuning.CompactRecords, batch)
 			st, err := Open(opts)
 			require.NoError(t, err, name)
-			got := play(t, func() shard.Store { return st }, h, batch, func(i int) {
+			e := query.New(st, query.Options{})
+			got := play(t, func() *query.Engine { return e }, h, batch, func(i int) {
 				g, err := st.Local(DefaultGraph)
 				require.NoError(t, err)
 				switch rng.IntN(12) {
@@ -183,10 +181,11 @@ func TestMetamorphic(t *testing.T) {
 				case 2:
 					require.NoError(t, st.Close())
 					st, err = Open(opts)
+					e = query.New(st, query.Options{})
 				}
 				require.NoError(t, err, name)
 				if i == index {
-					answer(t, query.New(st, query.Options{}), "CREATE INDEX FOR (n:P) ON (n.k)")
+					answer(t, e, "CREATE INDEX FOR (n:P) ON (n.k)")
 				}
 			})
 			require.Equal(t, want, got, name)

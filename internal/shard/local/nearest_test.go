@@ -255,7 +255,7 @@ func (w *nearWorld) follow(change func(shard.Tx, *rand.Rand)) {
 	tx.Rollback()
 	w.g.graphs.Wait()
 	var old []shard.Tx
-	for range 12 {
+	for range size(12, 5) {
 		for range 3 {
 			w.write(func(tx shard.Tx) { change(tx, w.rng) })
 		}

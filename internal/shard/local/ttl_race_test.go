@@ -137,7 +137,7 @@ func TestExpireBesideWriters(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, k))
 				writers.Go(func() {
 					leases := make([]lease, 4)
-					for range 120 {
+					for range size(120, 60) {
 						w.renew(rng, &leases[rng.IntN(len(leases))], hub, ttl)
 						w.clock.advance(time.Duration(rng.IntN(1200)) * time.Millisecond)
 					}
@@ -291,9 +291,10 @@ func mortalHistory(rng *rand.Rand, n int, ttl int64) (out []mortalStep) {
 // before each statement: the answers are the same.
 func TestMetamorphicTTL(t *testing.T) {
 	const ttl = 12
+	sets, statements := size(6, 4), size(100, 50)
 	for seed := range eachSeed(t, seeds(4)) {
 		rng := rand.New(rand.NewPCG(seed, 31))
-		h := mortalHistory(rng, 100, ttl)
+		h := mortalHistory(rng, statements, ttl)
 		o := oracle.New(1)
 		require.NoError(t, o.CreateGraph(context.Background(), DefaultGraph))
 		e := query.New(o, query.Options{})
@@ -305,7 +306,7 @@ func TestMetamorphicTTL(t *testing.T) {
 				want = append(want, fmt.Sprint(s.text, rows))
 			}
 		}
-		for set := range 6 {
+		for set := range sets {
 			clock := newTestClock()
 			opts := tiny(rng, 1+set%4)
 			opts.FS, opts.Logger, opts.Clock = vfs.NewMem(), quiet(), clock.now
@@ -316,13 +317,13 @@ func TestMetamorphicTTL(t *testing.T) {
 			name := fmt.Sprintf("seed %d, set %d: %d shards, %d decoded, compactions at %d, expires by %d", seed, set, opts.Shards, opts.TopologyBytes, opts.Tuning.CompactRecords, opts.Tuning.ExpireBatch)
 			st, err := Open(opts)
 			require.NoError(t, err, name)
+			e := query.New(st, query.Options{})
 			for _, kind := range []string{"LABEL S", "RELATIONSHIP TYPE U"} {
-				answer(t, query.New(st, query.Options{}), fmt.Sprintf("CREATE %s OPTIONS {ttl: %d, property: 'at'}", kind, ttl))
+				answer(t, e, fmt.Sprintf("CREATE %s OPTIONS {ttl: %d, property: 'at'}", kind, ttl))
 			}
 			var got []string
 			for _, s := range h {
 				clock.ms.Store(s.now * 1000)
-				e := query.New(st, query.Options{})
 				if rows := answer(t, e, s.text); s.read {
 					got = append(got, fmt.Sprint(s.text, rows))
 				}
@@ -336,6 +337,7 @@ func TestMetamorphicTTL(t *testing.T) {
 				case 2:
 					require.NoError(t, st.Close())
 					st, err = Open(opts)
+					e = query.New(st, query.Options{})
 				}
 				require.NoError(t, err, name)
 			}

@@ -417,7 +417,7 @@ func TestTTL(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			w := openTTLWorld(t, seed)
 			defer func() { require.NoError(t, w.store.Close()) }()
-			for range 150 {
+			for range size(150, 90) {
 				switch w.rng.IntN(24) {
 				case 0, 1:
 					w.alter()

@@ -222,7 +222,7 @@ func TestVectorsKilled(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	for round := range 3 {
+	for round := range size(3, 2) {
 		child := exec.Command(os.Args[0], "-test.run=^TestVectorsKilled$", "-test.v")
 		child.Env = append(os.Environ(), vectorChild+"="+dir)
 		out, err := child.StdoutPipe()
