@@ -1,6 +1,8 @@
 package mapping
 
 import (
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -178,4 +180,28 @@ func TestNoGarbage(t *testing.T) {
 			t.Fatal(v)
 		}
 	}))
+}
+
+// TestDigits compares the parser of digits with one that takes them one by one.
+func TestDigits(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for i := range 100_000 {
+		text := make([]byte, 1+r.IntN(18))
+		for k := range text {
+			text[k] = '0' + byte(r.IntN(10))
+		}
+		want := true
+		if i%2 == 1 {
+			at := r.IntN(len(text))
+			text[at] = byte(i / 2)
+			want = text[at] >= '0' && text[at] <= '9'
+		}
+		n, ok := parseDigits(text)
+		require.Equal(t, want, ok, "%q", text)
+		if ok {
+			plain, err := strconv.ParseInt(string(text), 10, 64)
+			require.NoError(t, err)
+			require.Equal(t, plain, n, "%q", text)
+		}
+	}
 }

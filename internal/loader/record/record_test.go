@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -171,4 +172,23 @@ func FuzzJSON(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestFieldEnd compares the end of a field with that of a search byte by byte.
+func TestFieldEnd(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for range 100_000 {
+		data := make([]byte, r.IntN(40))
+		delimiter := []byte{',', '\t', ';', 0, '\n' + 1, 0xff}[r.IntN(6)]
+		for i := range data {
+			// Neighbours of what ends a field, and bytes that are far from it.
+			data[i] = []byte{delimiter + byte(r.IntN(3)) - 1, '\n' + byte(r.IntN(3)) - 1, byte(r.Uint32()), 'a', 'a', 'a', 'a'}[r.IntN(7)]
+		}
+		from := r.IntN(len(data) + 1)
+		want := from
+		for want < len(data) && data[want] != delimiter && data[want] != '\n' {
+			want++
+		}
+		require.Equal(t, want, fieldEnd(data, from, delimiter), "%q from %d by %q", data, from, delimiter)
+	}
 }
