@@ -681,6 +681,22 @@ func (w *twin) compareExpand(tx, o shard.Tx, dir graph.Direction, there map[grap
 	}
 	require.Equal(w.t, got[1], got[0], "dir %v types %v where %v", dir, types, where)
 
+	var ends [2][]graph.VertexID // of each source, after it
+	for i, edges := range []bool{true, false} {
+		req := shard.Expand{Sources: sources[0], Types: types, Dir: dir, Edges: edges, MaxEdges: w.rng.IntN(20)}
+		var res shard.Neighbours
+		for len(req.Sources) > 0 {
+			require.NoError(w.t, tx.Expand(context.Background(), &req, &res))
+			require.Len(w.t, res.Offsets, res.Done+1)
+			for s := range res.Done {
+				ends[i] = append(append(ends[i], req.Sources[s]), res.Targets[res.Offsets[s]:res.Offsets[s+1]]...)
+			}
+			require.Equal(w.t, len(res.Targets), res.Seen)
+			req.Sources = req.Sources[res.Done:]
+		}
+	}
+	require.Equal(w.t, ends[0], ends[1], "far ends alone are those of the edges: dir %v types %v", dir, types)
+
 	var marked [2]graph.VertexSet
 	for i, x := range []shard.Tx{tx, o} {
 		count := 0

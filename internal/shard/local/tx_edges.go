@@ -219,20 +219,13 @@ func (x *expansion) shard(ctx context.Context, no int, sources []graph.VertexID)
 				}
 			}
 		}
-		marked := 0
-		if req.Into != nil && len(ls) == 1 && len(x.tests) == 0 && ls[0].hit {
-			most := 0
-			if req.MaxEdges > 0 {
-				most = req.MaxEdges - res.Seen
-			}
-			seen, added := 0, 0
-			marked, seen, added = ls[0].cur.Mark(sources[:n], most, req.Into)
-			res.Done, res.Seen, res.Added = res.Done+marked, res.Seen+seen, res.Added+added
-			if x.full() {
+		done := res.Done
+		if len(ls) == 1 && len(x.tests) == 0 && ls[0].hit {
+			if x.block(&ls[0], sources[:n]); x.full() {
 				return nil
 			}
 		}
-		for _, id := range sources[marked:n] {
+		for _, id := range sources[res.Done-done : n] {
 			for i := range ls {
 				from := len(x.out.Targets)
 				if err := x.list(ctx, no, id, &ls[i]); err != nil {
@@ -262,6 +255,24 @@ func (x *expansion) shard(ctx context.Context, no int, sources []graph.VertexID)
 		sources = sources[n:]
 	}
 	return nil
+}
+
+// block answers the leading sources from a decoded block at once, if the request permits.
+func (x *expansion) block(l *list, sources []graph.VertexID) {
+	req, res := x.req, x.res
+	most := 0
+	if req.MaxEdges > 0 {
+		most = req.MaxEdges - res.Seen
+	}
+	switch {
+	case req.Into != nil:
+		done, seen, added := l.cur.Mark(sources, most, req.Into)
+		res.Done, res.Seen, res.Added = res.Done+done, res.Seen+seen, res.Added+added
+	case !l.want.IDs && !l.want.NoLoops && !req.Loops && len(x.props) == 0:
+		edges, lists := len(x.out.Targets), len(res.Offsets)
+		x.out.Targets, res.Offsets = l.cur.Append(sources, most, x.out.Targets, res.Offsets)
+		res.Done, res.Seen = res.Done+len(res.Offsets)-lists, res.Seen+len(x.out.Targets)-edges
+	}
 }
 
 // put moves the targets to the request's set.

@@ -68,6 +68,28 @@ func (c *Cursor) Mark(vs []graph.VertexID, most int, set *graph.VertexSet) (done
 	return done, edges, added
 }
 
+// Append appends the far ends of the lists that Mark would mark to targets, and the length of targets after each list to ends.
+// Lists of consecutive vertices are one range of the block.
+func (c *Cursor) Append(vs []graph.VertexID, most int, targets []graph.VertexID, ends []int) ([]graph.VertexID, []int) {
+	if c.over != nil || c.skip != nil {
+		return targets, ends
+	}
+	offsets, ids := c.data.offsets, c.view.lists.ids
+	first, from := len(targets), 0
+	for i := 0; i < len(vs) && (most == 0 || len(targets)-first < most); i = from {
+		end, lo := len(targets), offsets[vs[from]%ListBlock]
+		hi := lo
+		for ; i < len(vs) && vs[i]-vs[from] == graph.VertexID(i-from) && (most == 0 || end-first < most); i++ {
+			at := vs[i] % ListBlock
+			end += int(offsets[at+1] - offsets[at])
+			hi = offsets[at+1]
+			ends = append(ends, end)
+		}
+		targets, from = ids.AppendTo(targets, c.data.targets[lo:hi]), i
+	}
+	return targets, ends
+}
+
 // MarkPlaces adds to a set the targets at some places of a list that List has returned, and returns the number of new ones.
 func (c *Cursor) MarkPlaces(targets, places []uint32, set *graph.VertexSet) (added int) {
 	ids := c.view.lists.ids
