@@ -148,6 +148,7 @@ var operators = []Request{
 	{Operator: "EdgeGroups", Statement: "MATCH (a:D)-[:W]->(b:D) WITH a.k AS k, b.k AS l, count(*) AS c " + again + "RETURN sum(c + x)"},
 	{Operator: "MultiplicityCount", Statement: again + "MATCH (a:D)-[:W]->(b)-[:U]->(c) RETURN count(*)"},
 	{Operator: "PathMultiplicity", Statement: again + "MATCH (a:D)-[:W]->(b)-[:U]->(c) RETURN a.k, count(*)"},
+	{Operator: "PairMultiplicity", Statement: "MATCH (b)<-[:W]-(a:D)-[:W]->(c) WHERE b <> c WITH count(*) AS c " + again + "RETURN sum(c + x)"},
 	{Operator: "FrontierCount", Statement: again + "CALL { MATCH (a:D)-[:W]->()-[:W]->()-[:W]->(b) RETURN count(DISTINCT b) AS c } RETURN sum(c + x)"},
 	{Operator: "FrontierCount", What: "of trails", Statement: again + "CALL { MATCH (a:D)-[:W*1..9]->(b) RETURN count(DISTINCT b) AS c } RETURN sum(c + x)"},
 }

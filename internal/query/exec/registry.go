@@ -47,6 +47,8 @@ func compileNode(c *compile.Compiler, n plan.Node, need plan.ColSet) *runtime.St
 		return adjacency.MultiplicityCount(c, n, need)
 	case *plan.PathMultiplicity:
 		return adjacency.PathMultiplicity(c, n, need)
+	case *plan.PairMultiplicity:
+		return adjacency.PairMultiplicity(c, n, need)
 	case *plan.FrontierCount:
 		return search.FrontierCount(c, n, need)
 	case *plan.Traverse:

@@ -46,7 +46,7 @@ func pushDownCount(o *optimizer, n Node) Node {
 		}
 	}
 	if _, ok := m.Input.(*Unit); ok && len(optional) == 0 {
-		if terms := f.allTerms(); len(terms) > 1 {
+		if terms := f.allTerms(); len(terms) > 1 || len(terms) == 1 && len(terms[0].f.pairs) > 0 {
 			return f.sum(a.Aggs[0].Col, terms)
 		}
 	}
@@ -79,9 +79,10 @@ type countPushdown struct {
 	o        *optimizer
 	p        *Pattern
 	branches map[Col][]Branch
-	keep     Col          // a vertex that stays in the pattern
-	above    ColSet       // the columns that are read above the pattern
-	exempt   map[Col]bool // the edges that relationship uniqueness does not constrain; nil: not computed
+	pairs    []PairMultiplicity // factors of two vertices of the pattern, without Input and Out
+	keep     Col                // a vertex that stays in the pattern
+	above    ColSet             // the columns that are read above the pattern
+	exempt   map[Col]bool       // the edges that relationship uniqueness does not constrain; nil: not computed
 }
 
 // maxRoots bounds the vertices of a tree that pushDown tries as the remaining one.
@@ -125,7 +126,8 @@ func (f *countPushdown) pushDown() bool {
 	var best *countPushdown
 	least := 0.0
 	for _, v := range f.p.Vertices {
-		g := &countPushdown{o: f.o, p: f.p.clone(), branches: maps.Clone(f.branches), keep: v.Col, exempt: f.exempt}
+		g := f.without(-1)
+		g.branches, g.keep, g.exempt = maps.Clone(f.branches), v.Col, f.exempt
 		if g.pushLeaves(); len(g.p.Vertices) > 1 {
 			continue
 		}
@@ -168,6 +170,25 @@ func (o *optimizer) multiplicityCost(n float64, from *LabelExpr, branches []Bran
 // pushLeaves removes all leaves that it may except for the vertex keep, those with the most vertices first.
 func (f *countPushdown) pushLeaves() bool {
 	some := false
+	for {
+		f.o.step()
+		leaf := -1
+		for i, ok := range f.leaves() {
+			if ok && (leaf < 0 || f.o.vertices(f.p.Vertices[i].Labels) > f.o.vertices(f.p.Vertices[leaf].Labels)) {
+				leaf = i
+			}
+		}
+		if leaf < 0 {
+			return some
+		}
+		some = true
+		m := f.cut(leaf)
+		f.branches[m.Col] = append(f.branches[m.Col], m.Branches...)
+	}
+}
+
+// leaves reports which vertices are removable leaves.
+func (f *countPushdown) leaves() []bool {
 	f.findExempt()
 	read := ColSet{}
 	(&Match{Pattern: *f.p}).exprs(func(e *Expr) { read.reads(*e) })
@@ -177,36 +198,29 @@ func (f *countPushdown) pushLeaves() bool {
 	for c := range f.above {
 		read.Add(c)
 	}
-	for {
-		f.o.step()
-		only := f.onlyEdges()
-		leaf, edge := -1, -1
-		for i, v := range f.p.Vertices {
-			if v.Bound || read.Has(v.Col) || v.Col == f.keep {
-				continue
-			}
-			e, ok := only[v.Col]
-			if !ok || e < 0 || !f.exempt[f.p.Edges[e].Col] || read.Has(f.p.Edges[e].Col) {
-				continue
-			}
-			if leaf < 0 || f.o.vertices(v.Labels) > f.o.vertices(f.p.Vertices[leaf].Labels) {
-				leaf, edge = i, e
-			}
-		}
-		if leaf < 0 {
-			return some
-		}
-		some = true
-		v, e := f.p.Vertices[leaf], f.p.Edges[edge]
-		parent, dir := e.Left, e.Dir
-		if parent == v.Col {
-			parent, dir = e.Right, e.Dir.Reverse()
-		}
-		f.branches[parent] = append(f.branches[parent], Branch{Types: e.Types, Dir: dir, Labels: v.Labels, Branches: f.branches[v.Col]})
-		delete(f.branches, v.Col)
-		f.p.Vertices = slices.Delete(f.p.Vertices, leaf, leaf+1)
-		f.p.Edges = slices.Delete(f.p.Edges, edge, edge+1)
+	only := f.onlyEdges()
+	out := make([]bool, len(f.p.Vertices))
+	for i, v := range f.p.Vertices {
+		e, ok := only[v.Col]
+		out[i] = ok && e >= 0 && !v.Bound && !read.Has(v.Col) && v.Col != f.keep && f.exempt[f.p.Edges[e].Col] && !read.Has(f.p.Edges[e].Col)
 	}
+	return out
+}
+
+// cut removes a leaf and returns the branch that it was.
+func (f *countPushdown) cut(leaf int) Multiplicity {
+	v := f.p.Vertices[leaf]
+	edge := f.onlyEdges()[v.Col]
+	e := f.p.Edges[edge]
+	parent, dir := e.Left, e.Dir
+	if parent == v.Col {
+		parent, dir = e.Right, e.Dir.Reverse()
+	}
+	b := Branch{Types: e.Types, Dir: dir, Labels: v.Labels, Branches: f.branches[v.Col]}
+	delete(f.branches, v.Col)
+	f.p.Vertices = slices.Delete(f.p.Vertices, leaf, leaf+1)
+	f.p.Edges = slices.Delete(f.p.Edges, edge, edge+1)
+	return Multiplicity{Col: parent, Branches: []Branch{b}}
 }
 
 // findExempt finds the edges of the pattern that relationship uniqueness does not constrain.
@@ -263,7 +277,8 @@ const maxTries = 256
 
 // terms returns patterns whose counts add up to that of f. It omits a predicate that keeps a leaf in the pattern and subtracts
 // what the predicate would have dropped: for a <> b the rows in which both are the same vertex, for NOT (a)-[:T]->(b) the rows
-// with such an edge. It returns none if the search is too large.
+// with such an edge. If these rows are found by intersecting two lists, the two lists tell the difference as well, so one term
+// suffices. It returns none if the search is too large.
 func (f *countPushdown) terms(factor int, tries *int) []term {
 	if *tries++; *tries > maxTries {
 		return nil
@@ -281,16 +296,17 @@ func (f *countPushdown) terms(factor int, tries *int) []term {
 		if !ok || x == y || !f.unlocksLeaf(x, y) {
 			continue
 		}
-		all := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
-		all.p.Preds = slices.Delete(all.p.Preds, i, i+1)
-		without := &countPushdown{o: f.o, p: all.p.clone(), branches: map[Col][]Branch{}}
+		all, without := f.without(i), f.without(i)
 		op, _ := e.(*Op)
 		if test, ok := op.Args[0].(*HasEdge); ok && op.Op == Not {
 			without.p.Preds = append(without.p.Preds, test)
-		} else if Reads(without.p.Preds...).Has(y) {
+		} else if without.above.Has(y) || Reads(without.p.Preds...).Has(y) {
 			without.p.Preds = append(without.p.Preds, &Op{Op: Eq, Args: []Expr{&ColRef{Col: x}, &ColRef{Col: y}}})
 		} else {
 			without.p.mergeVertices(x, y)
+		}
+		if g, leaf := f.pair(i, x, y); g != nil && without.endsIn(leaf) {
+			return g.terms(factor, tries)
 		}
 		plus, minus := all.terms(factor, tries), without.terms(-factor, tries)
 		if plus == nil || minus == nil {
@@ -301,6 +317,74 @@ func (f *countPushdown) terms(factor int, tries *int) []term {
 		}
 	}
 	return []term{{f, factor}}
+}
+
+// without returns a copy of f whose pattern lacks predicate i, or none if i is negative, with no leaf removed.
+func (f *countPushdown) without(i int) *countPushdown {
+	g := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}, pairs: f.pairs, above: f.above}
+	if i >= 0 {
+		g.p.Preds = slices.Delete(g.p.Preds, i, i+1)
+	}
+	return g
+}
+
+// pair returns f with predicate i, on x and y, and its leaf as a PairMultiplicity, or nil if they are no such leaves.
+func (f *countPushdown) pair(i int, x, y Col) (g *countPushdown, leaf Col) {
+	g = f.without(i)
+	cut := func(c Col) (m Multiplicity, ok bool) {
+		at := slices.IndexFunc(g.p.Vertices, func(v PatVertex) bool { return v.Col == c })
+		if at < 0 || !g.leaves()[at] {
+			return m, false
+		}
+		return g.cut(at), true
+	}
+	var w PairMultiplicity
+	var ok bool
+	op, _ := f.p.Preds[i].(*Op)
+	if test, isTest := op.Args[0].(*HasEdge); isTest {
+		w.Absent = true
+		for _, leaf = range []Col{y, x} {
+			if w.Ends[0], ok = cut(leaf); ok {
+				from, dir := test.otherEnd(leaf)
+				w.Ends[1] = Multiplicity{Col: from, Branches: []Branch{{Types: test.Types, Dir: dir}}}
+				break
+			}
+		}
+	} else if w.Ends[0], ok = cut(x); ok && w.Ends[0].Col != y {
+		leaf = x
+		if w.Ends[1], ok = cut(y); ok && g.degree(&w.Ends[1]) < g.degree(&w.Ends[0]) {
+			w.Ends[0], w.Ends[1] = w.Ends[1], w.Ends[0]
+		}
+	}
+	if !ok || w.Ends[1].Branches == nil {
+		return nil, 0
+	}
+	g.pairs, g.above = append(slices.Clone(f.pairs), w), maps.Clone(f.above)
+	if g.above == nil {
+		g.above = ColSet{}
+	}
+	g.above.Add(w.Ends[0].Col, w.Ends[1].Col)
+	return g, leaf
+}
+
+// degree estimates the edges of one branch.
+func (f *countPushdown) degree(m *Multiplicity) float64 {
+	at := slices.IndexFunc(f.p.Vertices, func(v PatVertex) bool { return v.Col == m.Col })
+	return f.o.fanout(m.Branches[0].Types, m.Branches[0].Dir, f.p.Vertices[at].Labels, nil)
+}
+
+// endsIn reports whether the best plan of f's pattern ends in an intersection of the lists of two vertices that binds c.
+func (f *countPushdown) endsIn(c Col) bool {
+	g := f.without(-1)
+	g.pushDown()
+	m, start := f.o.matcher(g.p)
+	best, _ := m.search(start)
+	if len(best.steps) == 0 || best.steps[len(best.steps)-1].kind != stepIntersect {
+		return false
+	}
+	last := best.steps[len(best.steps)-1]
+	_, to, _ := m.p.Edges[last.edge].expansion(last.left)
+	return to == c
 }
 
 // negatedPair recognises a <> b and NOT (a)-[:T]->(b).
@@ -327,7 +411,7 @@ func negatedPair(e Expr) (x, y Col, ok bool) {
 // unlocksLeaf reports whether x or y becomes a removable leaf once the predicates that keep pairs of vertices apart are
 // omitted.
 func (f *countPushdown) unlocksLeaf(x, y Col) bool {
-	g := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+	g := f.without(-1)
 	g.pushLeaves() // columns that can be pushed down without that
 	read := ColSet{}
 	for _, e := range f.p.Preds {
@@ -432,6 +516,10 @@ func (p *Pattern) mergeVertices(x, y Col) {
 // count creates the sum over the remaining pattern.
 func (f *countPushdown) count(input Node, out Col) Node {
 	c := &MultiplicityCount{Input: &Match{Input: input, Pattern: *f.p}, Out: out}
+	for _, w := range f.pairs {
+		w.Input, w.Out = c.Input, f.o.q.NewCol("", graph.Null)
+		c.Input, c.Times = &w, append(c.Times, w.Out)
+	}
 	for _, v := range f.p.Vertices {
 		if bs := f.branches[v.Col]; len(bs) > 0 {
 			c.Multiplicities = append(c.Multiplicities, Multiplicity{Col: v.Col, Branches: bs})

@@ -75,11 +75,13 @@ func (n *Intersect) rows(e *estimator, in float64) float64 {
 	return rows / max(1, o.vertices(n.Labels))
 }
 
-// MultiplicityCount returns one row: the sum over the rows of Input of the product of their path multiplicities, which is the number of
-// rows that Input would have with the trees of Multiplicities expanded. Without Multiplicities: the number of rows.
+// MultiplicityCount returns one row: the sum over the rows of Input of the product of their path multiplicities and of the columns
+// Times, which is the number of rows that Input would have with the trees of Multiplicities expanded. Without either: the number
+// of rows.
 type MultiplicityCount struct {
 	Input          Node
 	Multiplicities []Multiplicity
+	Times          []Col
 	Out            Col
 }
 
@@ -92,7 +94,11 @@ func (n *MultiplicityCount) describe(f *formatter) (name, args string) {
 	for i, w := range n.Multiplicities {
 		parts[i] = "(" + f.col(w.Col) + ")" + f.branches(w.Branches)
 	}
-	return "MultiplicityCount", strings.TrimSpace(strings.Join(parts, ", ") + " AS " + f.col(n.Out))
+	args = strings.Join(parts, ", ")
+	for _, c := range n.Times {
+		args += " TIMES " + f.col(c)
+	}
+	return "MultiplicityCount", strings.TrimSpace(args + " AS " + f.col(n.Out))
 }
 
 func (*MultiplicityCount) rows(e *estimator, _ float64) float64 {
@@ -116,3 +122,28 @@ func (n *PathMultiplicity) describe(f *formatter) (name, args string) {
 }
 
 func (*PathMultiplicity) rows(_ *estimator, in float64) float64 { return in }
+
+// PairMultiplicity adds Out to each row: the number of pairs of edges, one along the only branch of each of Ends, that lead to
+// different vertices; if Absent, the number of edges of the first to vertices to which no edge of the second leads. Rows where it
+// is 0 are dropped.
+type PairMultiplicity struct {
+	Input  Node
+	Ends   [2]Multiplicity
+	Absent bool
+	Out    Col
+}
+
+func (n *PairMultiplicity) inputs(f func(*Node)) { f(&n.Input) }
+
+func (*PairMultiplicity) exprs(exprVisitor) {}
+
+func (n *PairMultiplicity) describe(f *formatter) (name, args string) {
+	between := " <> "
+	if n.Absent {
+		between = " EXCEPT "
+	}
+	end := func(m *Multiplicity) string { return "(" + f.col(m.Col) + ")" + f.branches(m.Branches) }
+	return "PairMultiplicity", end(&n.Ends[0]) + between + end(&n.Ends[1]) + " AS " + f.col(n.Out)
+}
+
+func (*PairMultiplicity) rows(_ *estimator, in float64) float64 { return in }

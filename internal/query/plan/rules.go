@@ -41,7 +41,7 @@ var (
 		},
 		{
 			name:  "CountPushdown",
-			why:   "A count of rows is a sum of products: a leaf of the pattern that nothing else reads multiplies the rows of its neighbour by the number of its edges, so it need not be enumerated; leaf by leaf, a tree becomes one vertex. A single inequality of two vertices is the count without it less the count with them equal; so are up to three edges that must differ, over their partitions. Wrong where an edge of a longer list or in two ways could be another edge of its clause, and where anything but the count is read.",
+			why:   "A count of rows is a sum of products: a leaf of the pattern that nothing else reads multiplies the rows of its neighbour by the number of its edges, so it need not be enumerated; leaf by leaf, a tree becomes one vertex. A single inequality of two vertices is the count without it less the count with them equal, or, where that intersects two lists of a row, the pairs of their entries that differ; so are up to three edges that must differ, over their partitions. Wrong where an edge of a longer list or in two ways could be another edge of its clause, and where anything but the count is read.",
 			apply: pushDownCount,
 		},
 		{

@@ -23,7 +23,8 @@ type multiplicityCount struct {
 	runtime.Input
 	frame   *runtime.Frame
 	factors []*multiplicities
-	at      int // position of the count in out, or -1
+	times   []int // positions of Times
+	at      int   // position of the count in out, or -1
 	sums    []int64
 	product []int64
 	done    bool
@@ -36,13 +37,14 @@ func MultiplicityCount(c *compile.Compiler, n *plan.MultiplicityCount, need plan
 	for _, w := range n.Multiplicities {
 		below.Add(w.Col)
 	}
+	below.Add(n.Times...)
 	in := c.Compile(n.Input, below)
 	for _, w := range n.Multiplicities {
 		c.Bound(in, w.Col)
 	}
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Out)}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		x := &multiplicityCount{Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, frame: r.Frame, at: s.Pos(n.Out)}
+		x := &multiplicityCount{Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, frame: r.Frame, at: s.Pos(n.Out), times: in.Positions(n.Times)}
 		c := newSharing(r)
 		for _, w := range n.Multiplicities {
 			x.factors = append(x.factors, c.newMultiplicities(r, in.Pos(w.Col), w.Branches))
@@ -104,6 +106,15 @@ func (x *multiplicityCount) add(ctx context.Context, b *runtime.Batch) error {
 	x.product = x.product[:0]
 	for range b.N {
 		x.product = append(x.product, 1)
+	}
+	for _, at := range x.times {
+		for i, v := range b.Cols[at].Vals {
+			n, err := times(x.product[i], v.Int())
+			if err != nil {
+				return err
+			}
+			x.product[i] = n
+		}
 	}
 	for _, w := range x.factors {
 		if err := w.multiplyRows(ctx, b, x.product); err != nil {

@@ -10,19 +10,27 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// pathMultiplicity adds the path multiplicity of a vertex to each row and drops rows where it is 0. BenchmarkCountMultiplicity
-// against BenchmarkCountRows compares it with enumeration.
-type pathMultiplicity struct {
+// rowMultiplicity adds a multiplicity to each row and drops rows where it is 0. BenchmarkCountMultiplicity against
+// BenchmarkCountRows compares it with enumeration.
+type rowMultiplicity struct {
 	runtime.Input
-	multiplicities *multiplicities
-	from           []int // input position of each column; -1 for the multiplicity
-	at             int   // of the multiplicity among the columns, or -1
-	r              *runtime.Run
-	product        []int64
-	b              *runtime.Batch // of the input
-	all            runtime.Sel    // its rows with a positive multiplicity
-	rows           runtime.Sel    // those of them that are not yet returned
-	out            runtime.Batch
+	factor  factor
+	from    []int // input position of each column; -1 for the multiplicity
+	at      int   // of the multiplicity among the columns, or -1
+	r       *runtime.Run
+	product []int64
+	b       *runtime.Batch // of the input
+	all     runtime.Sel    // its rows with a positive multiplicity
+	rows    runtime.Sel    // those of them that are not yet returned
+	out     runtime.Batch
+}
+
+// factor computes the multiplicities of rows.
+type factor interface {
+	open()
+	release()
+	// multiplyRows multiplies into[i] by the multiplicity of row i.
+	multiplyRows(ctx context.Context, b *runtime.Batch, into []int64) error
 }
 
 // PathMultiplicity compiles a PathMultiplicity.
@@ -37,26 +45,26 @@ func PathMultiplicity(c *compile.Compiler, n *plan.PathMultiplicity, need plan.C
 	c.Bound(in, n.Col)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need, n.Out)}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		return &pathMultiplicity{
-			Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, r: r, multiplicities: newSharing(r).newMultiplicities(r, in.Pos(n.Col), n.Branches),
+		return &rowMultiplicity{
+			Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, r: r, factor: newSharing(r).newMultiplicities(r, in.Pos(n.Col), n.Branches),
 			from: in.Positions(s.Cols), at: s.Pos(n.Out),
 		}
 	}
 	return s
 }
 
-func (x *pathMultiplicity) Close() {
-	x.multiplicities.release()
+func (x *rowMultiplicity) Close() {
+	x.factor.release()
 	x.Input.Close()
 }
 
-func (x *pathMultiplicity) Open(ctx context.Context) error {
+func (x *rowMultiplicity) Open(ctx context.Context) error {
 	x.rows = nil
-	x.multiplicities.open()
+	x.factor.open()
 	return x.In.Open(ctx)
 }
 
-func (x *pathMultiplicity) Next(ctx context.Context) (*runtime.Batch, error) {
+func (x *rowMultiplicity) Next(ctx context.Context) (*runtime.Batch, error) {
 	for len(x.rows) == 0 {
 		b, err := x.In.Next(ctx)
 		if b == nil || err != nil {
@@ -82,12 +90,12 @@ func (x *pathMultiplicity) Next(ctx context.Context) (*runtime.Batch, error) {
 }
 
 // multiply finds the rows of a batch with a positive multiplicity.
-func (x *pathMultiplicity) multiply(ctx context.Context, b *runtime.Batch) error {
+func (x *rowMultiplicity) multiply(ctx context.Context, b *runtime.Batch) error {
 	x.product = x.product[:0]
 	for range b.N {
 		x.product = append(x.product, 1)
 	}
-	if err := x.multiplicities.multiplyRows(ctx, b, x.product); err != nil {
+	if err := x.factor.multiplyRows(ctx, b, x.product); err != nil {
 		return err
 	}
 	x.b, x.all = b, x.all[:0]

@@ -46,7 +46,7 @@ func Mark(p *runtime.Program, s *runtime.Stage) {
 	below, works := s, false
 	for byRow(below) && len(below.Inputs) == 1 {
 		switch below.Node.(type) {
-		case *plan.Expand, *plan.Intersect, *plan.Filter:
+		case *plan.Expand, *plan.Intersect, *plan.PairMultiplicity, *plan.Filter:
 			works = true
 		}
 		below = below.Inputs[0]
@@ -76,7 +76,7 @@ func byRow(s *runtime.Stage) bool {
 		return false
 	}
 	switch s.Node.(type) {
-	case *plan.Expand, *plan.Intersect, *plan.Filter, *plan.Project:
+	case *plan.Expand, *plan.Intersect, *plan.PairMultiplicity, *plan.Filter, *plan.Project:
 		return true
 	}
 	return false
