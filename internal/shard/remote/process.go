@@ -353,7 +353,9 @@ func (p *Process) Local() *local.Replicas { return p.replicas }
 
 // Close ends the lead, stops the replicas and closes the data directory. Calls must no longer come.
 func (p *Process) Close() error {
+	p.tending.Lock() // behind a replica that begins or ends; no other one does from here on
 	p.end()
+	p.tending.Unlock()
 	p.running.Wait()
 	p.placed.close()
 	p.transport.close()
