@@ -716,9 +716,9 @@ func simulate(t *testing.T, seed uint64, steps int) *simulation {
 // clocks, leadership transfers, long syncs, full disks and damaged logs. All replicas apply the same commands in the same order, exactly once. No acknowledged
 // command is lost and no rejected one applied. Reads and lease holders see all previously acknowledged commands.
 func TestSimulation(t *testing.T) {
-	first, n := uint64(0), seeds(16)
+	first, n, steps := uint64(0), seeds(16), 5000
 	if testing.Short() {
-		n = 2
+		n, steps = 2, 2500
 	}
 	if s, err := strconv.ParseUint(os.Getenv("HOPGATE_SEED"), 10, 64); err == nil {
 		first, n = s, 1
@@ -733,7 +733,7 @@ func TestSimulation(t *testing.T) {
 	total := map[string]int{}
 	for _, seed := range all {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			s := simulate(t, seed, 5000)
+			s := simulate(t, seed, steps)
 			for what, n := range s.count {
 				total[what] += n
 			}

@@ -557,7 +557,11 @@ func (m *model) step(typ graph.TypeID, dir graph.Direction, seq uint64, from *gr
 // plenty, and compares all that the cache says with the model.
 func TestAgainstModel(t *testing.T) {
 	merges, whole, compared, edges := uint64(0), 0, int64(0), int64(0)
-	for seed := range uint64(24) {
+	seeds := uint64(24)
+	if testing.Short() {
+		seeds = 9
+	}
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		m := newModel(int(seed)%3, 1+int(seed)%3+int(seed)%2, []uint64{100, 5000, 20000}[seed%3])
 		cache := New(Options{Budget: []int{1 << 20, 1 << 18, 1 << 24}[rnd.IntN(3)]})
