@@ -31,6 +31,16 @@ import (
 
 // startMembers starts processes of hopgate serve --join, with more arguments for each, and waits until each is ready.
 func startMembers(t *testing.T, n int, more ...string) (ms []*process, bolts []string) {
+	dirs := make([]string, n)
+	for i := range dirs {
+		dirs[i] = t.TempDir()
+	}
+	return startMembersIn(t, dirs, more...)
+}
+
+// startMembersIn is startMembers with the data directories.
+func startMembersIn(t *testing.T, dirs []string, more ...string) (ms []*process, bolts []string) {
+	n := len(dirs)
 	peers := make([]string, n)
 	for i := range peers {
 		peers[i] = freeAddress(t)
@@ -39,7 +49,7 @@ func startMembers(t *testing.T, n int, more ...string) (ms []*process, bolts []s
 		p := &process{t: t, http: freeAddress(t), grpc: freeAddress(t), admin: freeAddress(t)}
 		bolts = append(bolts, freeAddress(t))
 		p.args = append([]string{
-			"serve", "--replicas", strconv.Itoa(n), "--join", strings.Join(peers, ","), "--peer", peers[i], "--data-dir", t.TempDir(), "--http", p.http,
+			"serve", "--replicas", strconv.Itoa(n), "--join", strings.Join(peers, ","), "--peer", peers[i], "--data-dir", dirs[i], "--http", p.http,
 			"--grpc", p.grpc, "--admin", p.admin, "--bolt", bolts[i], "--memory", "256MiB", "--query-timeout", "5m",
 		}, more...)
 		if slices.Contains(more, "--tls-cert") {

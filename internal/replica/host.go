@@ -457,8 +457,8 @@ func (h *Host) Change(ctx context.Context, group uint32, c Change) error {
 	return h.do(ctx, group, func(g *Group, done func(error)) { g.Change(c, done) })
 }
 
-// Lag returns how many entries that are committed a member has not acknowledged, math.MaxUint64 if it has not answered this leader yet.
-// This process's replica leads the group.
+// Lag returns how many entries that are committed a member has not acknowledged, math.MaxUint64 if it has not answered this leader yet, or
+// has to be seeded. This process's replica leads the group.
 func (h *Host) Lag(ctx context.Context, group uint32, replica uint64) (entries uint64, err error) {
 	answer := make(chan uint64, 1)
 	err = h.within(ctx, group, func(_ *hosted, g *Group) error {
@@ -466,7 +466,7 @@ func (h *Host) Lag(ctx context.Context, group uint32, replica uint64) (entries u
 		switch {
 		case !g.leads || !ok:
 			return ErrNotLeader
-		case p.Match == 0:
+		case p.Match == 0, p.Match+1 < g.log.first:
 			answer <- math.MaxUint64
 			return nil
 		}

@@ -339,7 +339,17 @@ func (l *Log) Begin() error {
 	if l.hard != nil || l.last != 0 {
 		return fmt.Errorf("replica: the log of replica %d of group %d is not empty", l.replica, l.group)
 	}
-	return l.Reset(&pb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(BeginIndex))}, BeginIndex, 1, nil)
+	return l.begin(BeginIndex, 1, nil)
+}
+
+// BeginAlone makes the log, whatever it has, begin after an entry, as that of the only member of its group, whose state does not come
+// from a log. Its term is beyond the epochs of the writers that the state has had. Durable on return.
+func (l *Log) BeginAlone(index uint64) error {
+	return l.begin(index, recoveredTerms, firstMembers([]uint64{l.replica}))
+}
+
+func (l *Log) begin(index, term uint64, members *Members) error {
+	return l.Reset(&pb.HardState{Term: &term, Vote: new(uint64(0)), Commit: &index}, index, term, members)
 }
 
 // BeginIndex is the index after which a log begins that Begin has begun.

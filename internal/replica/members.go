@@ -153,7 +153,7 @@ func readAddresses(b []byte) (map[uint32]string, error) {
 	return addresses, nil
 }
 
-// Change is a change of the members of a group: one more that learns, or one that is to vote from now on, in the place of others. Or it is
+// Change is a change of the members of a group: one more that learns, or some that are to vote from now on, in the place of others. Or it is
 // one of the addresses that they carry alone, as etcd's members carry theirs. An address is set once, and "" is permanent.
 type Change struct {
 	// Of are the members that the change was made for, as CockroachDB's replica changes name the descriptor that they expect: if the group has
@@ -161,7 +161,7 @@ type Change struct {
 	Of      *Members
 	Learner uint64   // a new member, 0 for none
 	Store   StoreID  // its log store
-	Promote uint64   // a learner that becomes a voter, 0 for none
+	Promote []uint64 // learners that become voters
 	Remove  []uint64 // those that leave at the same time
 	// Addresses are those of processes to set, "" to remove; with nothing else.
 	Addresses map[uint32]string
@@ -176,7 +176,9 @@ func (c *Change) raft(id []byte, self uint64) *pb.ConfChangeV2 {
 		}
 	}
 	add(pb.ConfChangeAddLearnerNode, c.Learner)
-	add(pb.ConfChangeAddNode, c.Promote)
+	for _, id := range c.Promote {
+		add(pb.ConfChangeAddNode, id)
+	}
 	for _, id := range c.Remove {
 		add(pb.ConfChangeRemoveNode, id)
 	}

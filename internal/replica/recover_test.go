@@ -46,8 +46,8 @@ func TestRecover(t *testing.T) {
 	}{
 		"voters":      {replica: 1, entries: []any{"a", "b", "c"}, former: []uint64{2, 3}},
 		"learner":     {replica: 1, entries: []any{"a", learner, "b"}, former: []uint64{2, 3, 4}},
-		"joint":       {replica: 1, entries: []any{"a", learner, "b", Change{Promote: 4, Remove: []uint64{2}}, "c"}, former: []uint64{3, 4}},
-		"replaced":    {replica: 2, entries: []any{"a", learner, Change{Promote: 4, Remove: []uint64{2}}, "b"}, former: []uint64{1, 3, 4}},
+		"joint":       {replica: 1, entries: []any{"a", learner, "b", Change{Promote: []uint64{4}, Remove: []uint64{2}}, "c"}, former: []uint64{3, 4}},
+		"replaced":    {replica: 2, entries: []any{"a", learner, Change{Promote: []uint64{4}, Remove: []uint64{2}}, "b"}, former: []uint64{1, 3, 4}},
 		"addresses":   {replica: 1, entries: []any{"a", Change{Addresses: map[uint32]string{3: "d"}}, "b"}, former: []uint64{2, 3}},
 		"promoted":    {replica: 4, entries: []any{"a", learner, "b"}, former: []uint64{1, 2, 3}},
 		"left":        {replica: 1, entries: []any{"a", Change{Remove: []uint64{2}}, "b"}, former: []uint64{3}},
@@ -55,7 +55,7 @@ func TestRecover(t *testing.T) {
 		"no member":   {replica: 6, entries: []any{"a"}, fails: "it is none of the members"},
 		"removed":     {replica: 2, entries: []any{"a", Change{Remove: []uint64{2}}}, fails: "the voters [1 3]"},
 		"no log":      {replica: 1, fails: "its log is empty"},
-		"nonsense":    {replica: 1, entries: []any{Change{Promote: 4, Remove: []uint64{2}}, Change{Remove: []uint64{3}}}, fails: "in joint config"},
+		"nonsense":    {replica: 1, entries: []any{Change{Promote: []uint64{4}, Remove: []uint64{2}}, Change{Remove: []uint64{3}}}, fails: "in joint config"},
 		"nobody left": {replica: 1, entries: []any{Change{Remove: []uint64{1}}, Change{Remove: []uint64{2}}, Change{Remove: []uint64{3}}}, fails: "removed all voters"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -260,7 +260,7 @@ func (s *simulation) replace(n *simNode) bool {
 			case !ok:
 				c = Change{Learner: n.replica(), Store: StoreID{byte(n.losses)}}
 			case p.IsLearner && p.Match+20 >= l.log.last:
-				c = Change{Promote: n.replica(), Remove: []uint64{old}}
+				c = Change{Promote: []uint64{n.replica()}, Remove: []uint64{old}}
 			default:
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,7 +54,8 @@ func TestProtect(t *testing.T) {
 		{"other access", `{}`, `{standalone: {persistence: {accessModes: [ReadWriteOncePod]}}}`, "accessModes", "--cascade=orphan"},
 		{"no volume", `{}`, `{standalone: {persistence: {enabled: false}}}`, "standalone.persistence.enabled: was true", "restore"},
 		{"a volume", `{mode: cluster, shard: {persistence: {enabled: false}}}`, `{mode: cluster}`, "shard.persistence.enabled: was false", "restore"},
-		{"replicas", `{mode: cluster}`, `{mode: cluster, config: {replication: 3}}`, "config.replication: was 0", "graphctl export"},
+		{"replicas", `{mode: cluster}`, `{mode: cluster, config: {replication: 3}}`, "config.replication: was 0", "kubectl -n apps scale statefulset graphs-hopgate-shard --replicas=0"},
+		{"no replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster}`, "config.replication: was 3", "graphctl export"},
 		{"the same replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}}`, "", ""},
 		{"more pods with replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}, shard: {replicas: 5}}`, "shard.replicas: was 3", "second release"},
 	} {
@@ -67,6 +69,20 @@ func TestProtect(t *testing.T) {
 			require.ErrorContains(t, err, c.way)
 		})
 	}
+}
+
+// TestProtectReplicas upgrades a release whose pods have been stopped: they may start with replicas.
+func TestProtectReplicas(t *testing.T) {
+	live := running(t, `{mode: cluster}`)
+	sets := live.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}).Namespace("apps")
+	set, err := sets.Get(t.Context(), "graphs-hopgate-shard", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, unstructured.SetNestedField(set.Object, int64(0), "spec", "replicas"))
+	_, err = sets.Update(t.Context(), set, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	out, err := render(t, parse(t, `{mode: cluster, config: {replication: 3}}`), live)
+	require.NoError(t, err)
+	require.Contains(t, out, `hopgate/replication: "3"`)
 }
 
 // TestSecretsStay upgrades a release with generated secrets: they are those of the installation.

@@ -54,7 +54,7 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 	}
 	var l *replica.Log
 	if log != nil {
-		l, err = log.logs.Log(uint32(no), 1)
+		l, err = log.logs.Log(uint32(no), oneReplica)
 	}
 	var s *Parts
 	if err == nil {
@@ -68,7 +68,7 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 	}
 	s.ownsLog = true
 	if log != nil {
-		err = s.start(1, []uint64{1})
+		err = s.start(oneReplica, []uint64{oneReplica})
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

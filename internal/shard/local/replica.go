@@ -27,6 +27,9 @@ const (
 	replicaName = "REPLICA"
 )
 
+// oneReplica is the id of the only replica of shards that have one.
+const oneReplica = 1
+
 // logMemtable is the memory in bytes for entries of the log that are not in tables yet.
 const logMemtable = 16 << 20
 

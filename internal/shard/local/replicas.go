@@ -73,6 +73,10 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 	}
 	r := &Replicas{layout: layout, process: process, opts: opts, network: network, parts: map[int]*Parts{}}
 	r.seeds.init(layout)
+	adopts, err := r.adoptable()
+	if err != nil {
+		return nil, err
+	}
 	if r.lock, err = lockDir(&opts); err != nil {
 		return nil, err
 	}
@@ -82,21 +86,24 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	graphs, err := opts.FS.List(opts.FS.PathJoin(opts.Dir, "graphs"))
-	if err != nil && !isNotExist(err) {
-		return nil, fmt.Errorf("list graphs: %w", err)
-	}
-	if len(graphs) > 0 {
-		return nil, fmt.Errorf("%s holds graphs without replicas, such as %s: they do not become replicas", opts.Dir, graphs[0])
-	}
-	if err := errors.Join(checkRestored(&opts), r.checkLayout()); err != nil {
+	if err := checkRestored(&opts); err != nil {
 		return nil, err
+	}
+	if !adopts {
+		if err := r.checkLayout(); err != nil {
+			return nil, err
+		}
 	}
 	if err := dropCheckpoints(opts.FS, opts.Dir); err != nil {
 		return nil, fmt.Errorf("remove an old checkpoint: %w", err)
 	}
 	if r.log, err = openLog(&opts, network.Send, r.behind); err != nil {
 		return nil, err
+	}
+	if adopts {
+		if err := r.adopt(); err != nil {
+			return nil, fmt.Errorf("make graphs without replicas those of process %d: %w", process, err)
+		}
 	}
 	for no := range layout.Shards {
 		if !slices.Contains(r.kept, no) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -405,14 +406,14 @@ func (r *Replicas) seedParts(no int, id string) error {
 	shared := storage.NewShared(&o)
 	defer shared.Close()
 	for _, name := range names {
-		if err := seedPart(&o, shared, o.FS.PathJoin(graphs, name), no); err != nil {
+		if err := seedPart(&o, shared, o.FS.PathJoin(graphs, name), no, replica.BeginIndex); err != nil {
 			return fmt.Errorf("shard %d of graph %s: %w", no, name, err)
 		}
 	}
 	return writeReplica(&o)
 }
 
-func seedPart(o *Options, shared *storage.Shared, dir string, no int) (err error) {
+func seedPart(o *Options, shared *storage.Shared, dir string, no int, index uint64) (err error) {
 	m, err := readManifest(o.FS, dir)
 	if err != nil {
 		return err
@@ -425,7 +426,150 @@ func seedPart(o *Options, shared *storage.Shared, dir string, no int) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return p.Restart(context.Background(), replica.BeginIndex)
+	return p.Restart(context.Background(), index)
+}
+
+// A directory that was made without replicas, or with one, is adopted: its shard becomes that of a group whose only member is this process,
+// and the leader of the group adds the others. LAYOUT, with this shard alone, is the point of no return: before it the directory also
+// starts as it was, behind it each start completes the adoption. No file of a graph is copied; their directory is renamed.
+
+// adoptable reports whether the directory is to be adopted, or an adoption completed. It changes nothing but that the state of a single
+// replica gets all that its log has.
+func (r *Replicas) adoptable() (bool, error) {
+	o := &r.opts
+	graphs := o.FS.PathJoin(o.Dir, "graphs")
+	names, err := o.FS.List(graphs)
+	if isNotExist(err) {
+		return false, nil
+	}
+	_, _, known, lerr := readLayout(o)
+	switch err = errors.Join(err, lerr); {
+	case err != nil:
+		return false, fmt.Errorf("look for graphs without replicas: %w", err)
+	case len(names) == 0 && (known || r.layout.Shards != r.layout.Processes):
+		return false, nil
+	case known:
+		_, rerr := o.FS.Stat(o.FS.PathJoin(r.dir(r.process), replicaName))
+		_, gerr := o.FS.Stat(o.FS.PathJoin(r.dir(r.process), "graphs"))
+		if rerr != nil || !isNotExist(gerr) {
+			return false, fmt.Errorf("%s holds replicas, and beside them graphs without replicas, such as %s", o.Dir, names[0])
+		}
+		return true, nil
+	case r.process >= r.layout.Shards:
+		return false, invalid("%s holds graphs without replicas, and process %d of a cluster with %d shards begins without any: its address must be among the first %d",
+			o.Dir, r.process, r.layout.Shards, r.layout.Shards)
+	}
+	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, LoadingName)); !isNotExist(err) {
+		return false, errors.Join(fmt.Errorf("%s holds an offline load that was interrupted; run it again", o.Dir), err)
+	}
+	shards := r.layout.Processes
+	for _, name := range names {
+		m, err := readManifest(o.FS, o.FS.PathJoin(graphs, name))
+		switch {
+		case errors.Is(err, errNoGraph): // it was not made, or dropped
+			continue
+		case err != nil:
+			return false, err
+		case m.ID == 0:
+			shards = 1
+		}
+		if m.Shards > shards {
+			return false, invalid("%s holds the graph %s with %d shards, and has room for %d: load, or restore a backup", o.Dir, name, m.Shards, shards)
+		}
+		if _, err := o.FS.Stat(storage.Dir(o.FS.PathJoin(graphs, name), r.process)); err != nil {
+			return false, fmt.Errorf("%s is not the directory of shard %d, as graph %s has it: %w", o.Dir, r.process, name, err)
+		}
+	}
+	if r.layout.Shards != shards {
+		return false, invalid("shards: must be %d, as %s has them without replicas, is %d", shards, o.Dir, r.layout.Shards)
+	}
+	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, replicaName)); isNotExist(err) {
+		return true, nil
+	}
+	one := *o
+	one.Replicas = 1
+	s, err := OpenParts(one, r.process)
+	if err != nil {
+		return false, err
+	}
+	var errs []error
+	for _, p := range s.all() {
+		errs = append(errs, p.Flush(context.Background()))
+	}
+	return true, errors.Join(append(errs, s.Close())...)
+}
+
+// adopt adopts the directory, or completes that.
+func (r *Replicas) adopt() error {
+	o, no := r.opts, r.process
+	graphs := o.FS.PathJoin(o.Dir, "graphs")
+	names, err := o.FS.List(graphs)
+	names = slices.DeleteFunc(names, func(name string) bool {
+		_, merr := readManifest(o.FS, o.FS.PathJoin(graphs, name))
+		return errors.Is(merr, errNoGraph)
+	})
+	var known bool
+	if err == nil {
+		_, _, known, err = readLayout(&o)
+	}
+	if err == nil && !known {
+		err = r.beginAlone(no, graphs, names)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		dir := o.FS.PathJoin(graphs, name)
+		m, err := readManifest(o.FS, dir)
+		if err == nil && m.ID == 0 {
+			m.ID = rand.Uint64() | 1
+			err = writeManifest(o.FS, dir, m)
+		}
+		if err = errors.Join(err, o.FS.RemoveAll(o.FS.PathJoin(dir, textsName))); err != nil {
+			return err
+		}
+	}
+	if err := o.FS.Remove(o.FS.PathJoin(o.Dir, replicaName)); err != nil && !isNotExist(err) {
+		return err
+	}
+	if no > 0 {
+		err = r.log.logs.Remove(uint32(no), oneReplica)
+	}
+	if err == nil {
+		err = o.FS.Rename(graphs, o.FS.PathJoin(r.dir(no), "graphs"))
+	}
+	if err := errors.Join(err, storage.SyncDir(o.FS, r.dir(no)), storage.SyncDir(o.FS, o.Dir)); err != nil {
+		return err
+	}
+	return r.checkLayout()
+}
+
+// beginAlone makes the shards of graphs, which lie in a directory, the state of the only member of their group, and notes that.
+func (r *Replicas) beginAlone(no int, graphs string, names []string) error {
+	last, err := r.log.logs.Log(uint32(no), oneReplica)
+	if err != nil {
+		return err
+	}
+	index, err := last.LastIndex()
+	if err != nil {
+		return err
+	}
+	index = max(index, replica.BeginIndex)
+	o := r.opts
+	o.Dir, o.Replica = r.dir(no), &storage.Replica{ID: r.log.id()}
+	for _, name := range names {
+		if err := seedPart(&o, r.shared, o.FS.PathJoin(graphs, name), no, index); err != nil {
+			return fmt.Errorf("shard %d of graph %s: %w", no, name, err)
+		}
+	}
+	l, err := r.log.logs.Log(uint32(no), r.layout.First(no))
+	if err == nil {
+		err = errors.Join(l.BeginAlone(index), storage.MakeDir(o.FS, o.Dir), writeReplica(&o))
+	}
+	if err != nil {
+		return err
+	}
+	return r.note([]int{no}, nil)
 }
 
 // lags names the processes of replicas that lack entries: those that are replaced are left out for the new ones.

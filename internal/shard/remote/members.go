@@ -209,7 +209,7 @@ func (m *members) step(ctx context.Context, s *replica.GroupStatus, group uint32
 		}
 		return false, notLeading(p.knownLeader(int(group)), replica.ErrNotLeader)
 	}
-	c := replica.Change{Of: s.Members, Promote: id, Remove: slices.DeleteFunc(s.Members.Learners(), func(other uint64) bool { return other == id })}
+	c := replica.Change{Of: s.Members, Promote: []uint64{id}, Remove: slices.DeleteFunc(s.Members.Learners(), func(other uint64) bool { return other == id })}
 	for _, other := range s.Members.Voters() {
 		if process := p.layout.Process(other); process == from || process == to {
 			c.Remove = append(c.Remove, other)
@@ -388,6 +388,9 @@ func (m *members) checkEmpty(ctx context.Context, process int) error {
 		ids := slices.Concat(s.GetVoters(), s.GetLearners())
 		if len(s.GetVoters()) < m.p.layout.Replicas { // a recovery has left its place
 			ids = append(ids, s.GetLost()...)
+			if len(s.GetLost()) == 0 && slices.Contains(m.p.layout.Keepers(no), process) { // grow is about to give it one
+				ids = append(ids, m.p.layout.First(process))
+			}
 		}
 		if m.p.among(ids, process) {
 			keeps = append(keeps, strconv.Itoa(no))
@@ -397,4 +400,78 @@ func (m *members) checkEmpty(ctx context.Context, process int) error {
 		return invalidMember("process %d keeps replicas of the shards %s: move them away by graphctl member rebalance --drain %d", process, strings.Join(keeps, ", "), process)
 	}
 	return nil
+}
+
+// A group begins with one member where a process has adopted a directory without replicas, see local.Replicas. Its leader adds the others
+// of the layout as learners, one after another, each of which is seeded. Then one joint change gives all of them a vote: of two voters none
+// may fail. Each step is an entry of the log, so that the next leader goes on where this one stopped.
+
+// grow adds members to the groups that this process leads, until the process ends.
+func (p *Process) grow() {
+	m, said := &members{p: p}, map[uint32]string{}
+	for {
+		pause := watchEvery
+		for group, s := range p.replicas.Host().Status() {
+			missing := p.missing(int(group), s.Members)
+			if !s.Leads || len(missing) == 0 {
+				continue
+			}
+			pause = longestPause
+			err := m.grow(p.ctx, group, &s, missing)
+			if err == nil || p.ctx.Err() != nil || errors.Is(err, replica.ErrChanging) || errors.Is(err, replica.ErrNotLeader) {
+				continue
+			}
+			if why := err.Error(); why != said[group] {
+				said[group] = why
+				p.log.Warn("a shard has not all replicas yet", slog.Uint64("group", uint64(group)), slog.Any("error", err))
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+// missing returns the processes that are to become members of a shard's group beside those that it has. It returns none if a recovery has
+// removed members: graphctl member replace replaces these.
+func (p *Process) missing(no int, m *replica.Members) []int {
+	if len(m.Voters()) >= p.layout.Replicas || len(m.Lost()) > 0 {
+		return nil
+	}
+	return slices.DeleteFunc(p.layout.Keepers(no), func(process int) bool { return p.among(m.Voters(), process) || p.roster.removed(process) })
+}
+
+// grow makes the next change by which the missing processes become members of a group.
+func (m *members) grow(ctx context.Context, group uint32, s *replica.GroupStatus, missing []int) error {
+	host := m.p.replicas.Host()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c := replica.Change{Of: s.Members, Remove: s.Members.Learners()}
+	for _, process := range missing {
+		store, holds, err := m.hold(ctx, group, process)
+		if err != nil {
+			return err
+		}
+		for _, other := range holds.GetMembers() {
+			if other.GetGroup() == group && other.GetTerm() > 0 && !s.Members.Has(other.GetReplica()) {
+				return fmt.Errorf("process %d has other replicas of the shard: start it with an empty directory", process)
+			}
+		}
+		id := replicaOf(m.p.layout, s.Members, process)
+		known, ok, err := host.Known(group, id)
+		switch {
+		case err != nil:
+			return err
+		case id == 0, ok && known != *store:
+			return host.Change(ctx, group, replica.Change{Of: s.Members, Learner: m.p.layout.Added(process, s.LastIndex), Store: *store})
+		}
+		if lag, err := host.Lag(ctx, group, id); err != nil || lag > maxLag {
+			return err
+		}
+		c.Promote = append(c.Promote, id)
+		c.Remove = slices.DeleteFunc(c.Remove, func(other uint64) bool { return other == id })
+	}
+	return host.Change(ctx, group, c)
 }

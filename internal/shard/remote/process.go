@@ -85,6 +85,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 		}
 	}
 	p.running.Go(p.watch)
+	p.running.Go(p.grow)
 	return p, nil
 }
 

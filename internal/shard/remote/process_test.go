@@ -44,6 +44,15 @@ func newReplicated(t testing.TB, processes, shards int) *replicated {
 }
 
 func newReplicatedTuned(t testing.TB, processes, shards int, tuning local.Tuning) *replicated {
+	c := unstarted(t, processes, shards, tuning)
+	for i := range processes {
+		c.start(i)
+	}
+	return c
+}
+
+// unstarted is newReplicatedTuned before its processes start.
+func unstarted(t testing.TB, processes, shards int, tuning local.Tuning) *replicated {
 	c := &replicated{
 		t: t, tuning: tuning, layout: shard.Layout{Processes: processes, Shards: shards, Replicas: 3}, fs: make([]*vfs.MemFS, processes),
 		listeners: make([]*bufconn.Listener, processes), power: make([]*power, processes), servers: make([]*grpc.Server, processes), processes: make([]*remote.Process, processes),
@@ -51,9 +60,6 @@ func newReplicatedTuned(t testing.TB, processes, shards int, tuning local.Tuning
 	for i := range processes {
 		c.addresses = append(c.addresses, "passthrough:"+strconv.Itoa(i))
 		c.fs[i] = vfs.NewCrashableMem()
-	}
-	for i := range processes {
-		c.start(i)
 	}
 	t.Cleanup(func() {
 		for i := range c.processes {

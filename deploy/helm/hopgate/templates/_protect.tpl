@@ -29,7 +29,11 @@
 {{- end }}
 {{- $copies := int (dig "metadata" "annotations" "hopgate/replication" "0" $live) }}
 {{- $replication := int (include "hopgate.replication" .root) }}
-{{- if ne $copies $replication }}
+{{- if and (le $copies 1) (ge $replication 3) }}
+{{- if $was }}
+{{- fail (printf "\nconfig.replication: was %d, and pods with and without copies do not run together.\nStop all: kubectl -n %s scale statefulset %s --replicas=0\nWait until they have ended, and upgrade again; shard.replicas must stay what it was." $copies $ns .name) }}
+{{- end }}
+{{- else if ne $copies $replication }}
 {{- fail (printf "\nconfig.replication: was %d and cannot be changed in place.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $copies) }}
 {{- end }}
 {{- if and (gt $copies 1) (ne (int .replicas) $was) }}

@@ -1,0 +1,67 @@
+package main_test
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestClusterAdopt stops a cluster without replicas and starts it again with three, which are added while clients write; then a process dies.
+func TestClusterAdopt(t *testing.T) {
+	ss, gs := startCluster(t, 3, 1)
+	g := gs[0]
+	_, err := ask(g.http, "UNWIND range(1, 500) AS i CREATE (:Old {i: i})-[:R]->(:New)")
+	require.NoError(t, err)
+	for _, p := range append(ss, g) {
+		p.kill(syscall.SIGTERM)
+	}
+	wrong := &process{t: t, args: append(slices.Clone(ss[1].args), "--replication", "3", "--shards", "4")}
+	wrong.start()
+	require.Error(t, wrong.cmd.Wait())
+	require.Contains(t, wrong.log.String(), "shards: must be 3")
+	for _, p := range append(ss, g) {
+		p.args = append(p.args, "--replication", "3")
+		p.start()
+	}
+	read := func() bool {
+		got, err := ask(g.http, "MATCH (o:Old)-[:R]->(:New) RETURN count(DISTINCT o.i) = 500")
+		return err == nil && strings.Contains(got, "true")
+	}
+	require.Eventually(t, read, patience, 20*time.Millisecond)
+	progress, end := writers(t, g)
+	require.Eventually(t, func() bool { return g.members("leader") == 3 && g.members("follower") == 6 }, patience, 50*time.Millisecond)
+	progress(5)
+	ss[0].kill(syscall.SIGKILL)
+	progress(5)
+	require.Eventually(t, read, patience, 20*time.Millisecond)
+	ss[0].start()
+	ss[0].awaitReady()
+	end()
+	ss[1].kill(syscall.SIGTERM)
+	back := &process{t: t, args: append(slices.Clone(ss[1].args), "--replication", "0")}
+	back.start()
+	require.Error(t, back.cmd.Wait())
+	require.Contains(t, back.log.String(), "start it with the --replication")
+}
+
+// TestServeAdopt gives a single server two others, which begin without data, and kills it.
+func TestServeAdopt(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, dir)
+	got := run(t, nil, "graphctl", "query", "--address", s.addrs.GRPC, "UNWIND range(1, 500) AS i CREATE (:Old {i: i})-[:R]->(:New)")
+	require.Zero(t, got.code, got.err)
+	require.Zero(t, s.stop(syscall.SIGTERM))
+	ms, _ := startMembersIn(t, []string{dir, t.TempDir(), t.TempDir()})
+	require.Eventually(t, func() bool { return ms[1].members("leader") == 1 && ms[1].members("follower") == 2 }, patience, 50*time.Millisecond)
+	ms[0].kill(syscall.SIGKILL)
+	require.Eventually(t, func() bool {
+		got, err := ask(ms[1].http, "MATCH (o:Old)-[:R]->(:New) RETURN count(DISTINCT o.i) = 500")
+		return err == nil && strings.Contains(got, "true")
+	}, patience, 20*time.Millisecond)
+	_, err := ask(ms[2].http, "CREATE (:Later)")
+	require.NoError(t, err)
+}
