@@ -39,7 +39,7 @@ type tenure struct {
 // tend does what a replica of a shard here takes besides its messages: it is admitted, and the replica of shard 0 leads the cluster.
 // held says that another process has asked for the replica. The caller holds tending, or the process has not started yet.
 func (p *Process) tend(no int, held bool) {
-	ctx, end := context.WithCancel(p.ctx)
+	ctx, end := context.WithCancel(p.ctx) //nolint:gosec // release calls it.
 	p.tended[no] = tenure{ctx, end}
 	p.running.Go(func() {
 		p.join(ctx, no, held)
