@@ -326,7 +326,7 @@ func TestReplicasDirectory(t *testing.T) {
 	s, err := Open(Options{Dir: "data", FS: fs, Logger: quiet()})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	require.ErrorContains(t, open(fs, layout, 0), "holds graphs without replicas, such as default")
+	require.ErrorContains(t, open(fs, layout, 0), "shards: must be 1, as data has them without replicas, is 3")
 }
 
 // TestReleaseWaits releases a replica whose records are being read: it closes behind the reader.
