@@ -562,7 +562,7 @@ func (g *Group) Transfer(to uint64, done func(error)) {
 }
 
 // nearest returns the other member that has most of the leader's log, or the leader if there is no other. It prefers members that have
-// answered; each check of the quorum begins to ask anew who has.
+// answered; each check of the quorum forgets who has.
 func (g *Group) nearest() uint64 {
 	to, active, match := g.o.Replica, false, uint64(0)
 	for id, p := range g.node.Status().Progress {
