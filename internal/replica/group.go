@@ -98,10 +98,11 @@ type Group struct {
 	members     *Members  // after the last entry that was applied
 	changing    *proposal // the change of the members that is under way
 	// proven is a snapshot whose last entry is in the log, and therefore committed.
-	proven Snapshot
-	fault  error
-	wins   uint64 // see GroupStatus
-	lags   []Lag  // never changed, only replaced
+	proven  Snapshot
+	fault   error
+	current currency
+	wins    uint64 // see GroupStatus
+	lags    []Lag  // never changed, only replaced
 }
 
 type proposal struct {
@@ -245,6 +246,7 @@ func (g *Group) Tick() error {
 			g.reads = g.reads[1:]
 			r.done(ErrNoQuorum)
 		}
+		g.askCurrent()
 		if !g.leads {
 			return nil
 		}
@@ -580,6 +582,7 @@ func (g *Group) nearest() uint64 {
 type GroupStatus struct {
 	Leads                 bool
 	Leader                uint64 // 0 if it knows none
+	Current               bool   // it has all that was committed before it came to know a leader
 	Term, Commit, Applied uint64
 	FirstIndex, LastIndex uint64 // of the log
 	LogBytes              uint64 // about the bytes of the log's entries
@@ -621,7 +624,7 @@ func (g *Group) Status() GroupStatus {
 	return GroupStatus{
 		Leads: g.leads, Leader: s.Lead, Term: s.GetTerm(), Commit: s.GetCommit(), Applied: g.applied,
 		FirstIndex: g.log.first, LastIndex: g.log.last, LogBytes: g.log.size(), Replica: g.o.Replica, Members: g.members, Proposals: len(g.pending), Reads: len(g.reads) + len(g.confirmed),
-		Wins: g.wins, Lags: g.lags,
+		Wins: g.wins, Lags: g.lags, Current: g.current == isCurrent,
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
 )
 
 // leader runs a calm simulation until a group has a leader with a lease.
@@ -122,6 +124,46 @@ func TestRestartedVotes(t *testing.T) {
 	}
 	require.NoError(t, voter.groups[0].Tick())
 	require.True(t, votes())
+}
+
+// TestCurrent starts a replica again, whose entries are lost at first. It is current only once it has them, although the leader's heartbeats
+// name no entry that it lacks.
+func TestCurrent(t *testing.T) {
+	s := newSimulation(t, 1, 3)
+	defer s.end()
+	n := s.leader(0)
+	behind := s.nodes[(n.id+1)%3]
+	until := func(f func() bool) {
+		for range 1000 {
+			if f() {
+				return
+			}
+			s.step()
+		}
+		require.Fail(t, "it does not happen")
+	}
+	until(func() bool { return behind.groups[0].Status().Current })
+	behind.stop(false)
+	behind.start()
+	require.False(t, behind.groups[0].Status().Current)
+	lose := func() {
+		s.queue = slices.DeleteFunc(s.queue, func(m message) bool {
+			pm := &pb.Message{}
+			require.NoError(t, proto.Unmarshal(m.bytes, pm))
+			return m.to == behind.id && pm.GetType() == pb.MsgApp
+		})
+	}
+	accepted := false
+	n.groups[0].Propose(make([]byte, 8), func(err error) { accepted = err == nil })
+	until(func() bool { lose(); return accepted && behind.groups[0].Status().Leader != 0 })
+	for range 300 {
+		lose()
+		s.step()
+		require.False(t, behind.groups[0].Status().Current)
+	}
+	require.Less(t, behind.groups[0].Status().Commit, n.groups[0].Status().Commit)
+	until(func() bool { return behind.groups[0].Status().Current })
+	require.Equal(t, n.groups[0].Status().Applied, behind.groups[0].Status().Applied)
 }
 
 // TestGroupFault makes the log fail. The replica stops, fails all pending operations, and reports the cause from then on.

@@ -42,6 +42,34 @@ func (g *Group) read(term uint64, done func(error)) {
 	})
 }
 
+// currency says whether the replica has all that was committed before it came to know a leader.
+type currency uint8
+
+const (
+	mayLag currency = iota
+	asksCurrent
+	isCurrent
+)
+
+// askCurrent reads once the replica knows a leader. A follower cannot tell by its own commit index: a leader's heartbeats name only
+// entries that the follower has.
+func (g *Group) askCurrent() {
+	switch {
+	case g.node.BasicStatus().Lead == raft.None:
+		if g.current == isCurrent {
+			g.current = mayLag
+		}
+	case g.current == mayLag:
+		g.current = asksCurrent
+		g.Read(func(err error) {
+			g.current = mayLag
+			if err == nil {
+				g.current = isCurrent
+			}
+		})
+	}
+}
+
 // readContext names a read of this replica since it was opened.
 func (g *Group) readContext(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, g.proposer), number)

@@ -320,7 +320,8 @@ func (p *Process) Transfer(ctx context.Context) {
 	handing.Wait()
 }
 
-// Ready says why the process cannot answer now, or nil: each of its replicas knows a leader and has what it has committed.
+// Ready says why the process cannot answer now, or nil: each of its replicas knows a leader and has caught up with it, so that another
+// process may restart.
 func (p *Process) Ready() error {
 	if p.roster.removed(p.no) {
 		return errRemoved
@@ -339,6 +340,8 @@ func (p *Process) Ready() error {
 			return errors.New(*why)
 		case s.Leader == 0:
 			return fmt.Errorf("the replicas of shard %d have no leader", group)
+		case !s.Current:
+			return fmt.Errorf("the replica of shard %d lacks entries that the others have committed", group)
 		case s.Applied+maxLag < s.Commit:
 			return fmt.Errorf("the replica of shard %d has %d of %d log entries", group, s.Applied, s.Commit)
 		}
