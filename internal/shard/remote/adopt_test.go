@@ -69,11 +69,14 @@ func (c *replicated) plain(replicas int) (gateway *remote.Store, stop func()) {
 	}
 }
 
-// whole reports whether each shard has all its voters.
+// whole reports whether each replica knows that its shard has all voters, so that any one of them may go. While the first of them has not
+// said that a change of the voters is complete, the others need it.
 func (c *replicated) whole() bool {
-	for no := range c.layout.Shards {
-		if len(c.keepers(no)) < c.layout.Replicas {
-			return false
+	for _, p := range c.processes {
+		for _, s := range p.Local().Replicas() {
+			if len(s.Members.Voters()) < c.layout.Replicas || s.Members.Joint() {
+				return false
+			}
 		}
 	}
 	return true
