@@ -72,11 +72,7 @@ func TestSlowAuthentication(t *testing.T) {
 		slow := greet(t, dial(), v54)
 		slow.send(hello)
 		slow.ok()
-		ready := greet(t, dial(), v54)
-		ready.send(hello)
-		ready.ok()
-		ready.send(message(bolt.Logon, entries("scheme", graph.StringValue("none"))))
-		ready.ok()
+		ready := logOn(t, dial())
 		time.Sleep(readyTime - 2*time.Second)
 		require.False(t, isClosed(slow.c))
 		time.Sleep(4 * time.Second)
@@ -104,11 +100,7 @@ func TestClientTakesNothing(t *testing.T) {
 func TestHalfMessage(t *testing.T) {
 	memory := request.NewMemory(1<<20, 0)
 	inBubble(t, Options{Memory: memory}, func(t *testing.T, _ *Server, dial func() net.Conn) {
-		c := greet(t, dial(), v54)
-		c.send(message(bolt.Hello, entries("user_agent", graph.StringValue("x"))))
-		c.ok()
-		c.send(message(bolt.Logon, entries("scheme", graph.StringValue("none"))))
-		c.ok()
+		c := logOn(t, dial())
 		b := append([]byte{0xFF, 0xFF}, make([]byte, 0xFFFF)...)
 		for range 2 {
 			_, err := c.c.Write(b)
