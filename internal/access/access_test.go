@@ -80,7 +80,7 @@ func TestTokens(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := a.Authenticate(context.Background(), "Bearer "+token)
 			return (err == nil) == good
-		}, 20*time.Second, 20*time.Millisecond)
+		}, time.Minute, 20*time.Millisecond)
 	}
 	write(t, path, "tokens: [broken")
 	time.Sleep(lookAfter)
@@ -170,7 +170,7 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got, err := name(pair)
 		return err == nil && got == "second"
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 
 	_, err = TLS(TLSFiles{Cert: f.Cert}, quiet)
 	require.Error(t, err)

@@ -101,7 +101,7 @@ func TestMutual(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got, err := call(gateway.Client())
 		return err == nil && got == "second"
-	}, 10*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 
 	_, err = NewMutual(MutualFiles{Cert: f.Cert, Key: f.Key, CA: f.Key}, nil, quiet)
 	require.ErrorContains(t, err, "holds no certificate")

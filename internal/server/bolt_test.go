@@ -39,7 +39,7 @@ func TestBolt(t *testing.T) {
 		require.NoError(t, err)
 		queries = res.GetQueries()
 		return len(queries) == 1
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.Equal(t, "bolt-1", queries[0].GetConnection())
 	require.Equal(t, c.LocalAddr().String(), queries[0].GetClient())
 	require.Equal(t, "me/1", queries[0].GetAgent())

@@ -208,10 +208,10 @@ func TestFlightErrors(t *testing.T) {
 		_, _, err := flightRows(c.DoGet(until, &flight.Ticket{Ticket: []byte(slow)}))
 		failed <- err
 	}()
-	require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 1 }, time.Minute, time.Millisecond)
 	cancel()
 	require.Equal(t, codes.Canceled, status.Code(<-failed))
-	require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 0 }, time.Minute, time.Millisecond)
 }
 
 // A message of parameters is refused if it is compressed, so that it may take more than its bytes, has no descriptor or is damaged.

@@ -52,7 +52,7 @@ func serveOver(t testing.TB, store shard.Store, qopt query.Options, opt Options)
 	t.Cleanup(func() {
 		_ = r.conn.Close()
 		http.DefaultClient.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		r.Drain(ctx)
 	})
@@ -261,10 +261,10 @@ func TestCancel(t *testing.T) {
 	}
 	for name, start := range map[string]func() context.CancelFunc{"grpc": start, "http": startHTTP} {
 		cancel := start()
-		require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 1 }, 5*time.Second, time.Millisecond, name)
+		require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 1 }, time.Minute, time.Millisecond, name)
 		cancel()
 		began := time.Now()
-		require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 0 }, 5*time.Second, time.Millisecond, name)
+		require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 0 }, time.Minute, time.Millisecond, name)
 		t.Logf("%s: %v", name, time.Since(began))
 	}
 }
@@ -287,7 +287,7 @@ func TestKill(t *testing.T) {
 			require.Equal(t, slow, q.GetStatement())
 		}
 		return id != 0
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	killed, err := admin.KillQuery(context.Background(), &pb.KillQueryRequest{Id: id})
 	require.NoError(t, err)
 	require.True(t, killed.GetKilled())

@@ -53,7 +53,7 @@ func TestTorture(t *testing.T) {
 	for _, statement := range []string{
 		"UNWIND range(1, 25) AS x CREATE (:N {k: x})", "MATCH (a:N), (b:N) WHERE a <> b CREATE (a)-[:R]->(b)",
 	} {
-		code, text := ask(`{"statement": "` + statement + `"}`)
+		code, text := ask(`{"timeoutMs": 60000, "statement": "` + statement + `"}`)
 		require.Equal(t, 200, code, text)
 	}
 	var mu sync.Mutex
@@ -76,20 +76,19 @@ func TestTorture(t *testing.T) {
 		})
 	}
 	answered := 0
-	for range 20 {
-		code, text := ask(`{"statement": "MATCH (n:N {k: 1}) RETURN n.k"}`)
-		require.Contains(t, []int{200, 408, 429}, code, text)
+	for asked := 0; asked < 20 || answered == 0; asked++ {
+		code, text := ask(`{"timeoutMs": 60000, "statement": "MATCH (n:N {k: 1}) RETURN n.k"}`)
+		require.Contains(t, []int{200, 429}, code, text)
 		if code == 200 {
 			answered++
 		}
 	}
 	wg.Wait()
-	require.Positive(t, answered)
 	require.Positive(t, codes[413])
 	require.Positive(t, codes[429])
-	code, text := ask(`{"statement": "MATCH (n:M) RETURN count(n)"}`)
+	code, text := ask(`{"timeoutMs": 60000, "statement": "MATCH (n:M) RETURN count(n)"}`)
 	require.Equal(t, 200, code, text)
-	require.Eventually(t, func() bool { l := r.engine.Load(); return l.Running == 0 && l.Queued == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { l := r.engine.Load(); return l.Running == 0 && l.Queued == 0 }, time.Minute, time.Millisecond)
 	require.Equal(t, 0, r.engine.ActiveQueries())
 	require.Zero(t, spill.Used())
 }

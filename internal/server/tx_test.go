@@ -58,7 +58,7 @@ func TestDrainTransactions(t *testing.T) {
 	go func() {
 		running <- send(url+"/"+a.Transaction.ID, `{"statement": "`+strings.ReplaceAll(slow, "1000", "50")+` AS n"}`)
 	}()
-	require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 1 }, time.Minute, time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r.Drain(ctx)
@@ -101,7 +101,7 @@ func TestTransactionConflict(t *testing.T) {
 			a, err := r.query(context.Background(), &pb.QueryRequest{Statement: "MATCH (p:P), (q:Q) RETURN p.n, q.n"})
 			require.NoError(t, err)
 			require.Equal(t, [][]any{{int64(2), int64(1)}}, rowsOf(a.values[0]))
-			require.Eventually(t, func() bool { return len(r.engine.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return len(r.engine.Running(context.Background())) == 0 }, time.Minute, time.Millisecond)
 		})
 	}
 	require.EqualValues(t, 2, r.engine.Metrics().Conflicts.Load())

@@ -89,7 +89,7 @@ func TestHTTPTransactionIdle(t *testing.T) {
 	a := post(t, h, "POST", "/db/neo4j/query/v2/tx", `{"statement": "CREATE (:A)"}`)
 	require.Equal(t, 202, a.status)
 	require.WithinDuration(t, time.Now(), a.Transaction.Expires, time.Minute)
-	require.Eventually(t, func() bool { return len(h.e.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(h.e.Running(context.Background())) == 0 }, time.Minute, time.Millisecond)
 	b := post(t, h, "POST", "/db/neo4j/query/v2/tx/"+a.Transaction.ID, `{"statement": "RETURN 1"}`)
 	require.Equal(t, 404, b.status)
 	require.Equal(t, "Neo.ClientError.Transaction.TransactionNotFound", b.code())
@@ -119,7 +119,7 @@ func TestHTTPTransactionTimeout(t *testing.T) {
 	require.Less(t, time.Until(a.Transaction.Expires), time.Second)
 	b := post(t, h, "POST", "/db/neo4j/query/v2/tx/"+a.Transaction.ID, `{"statement": "`+slow+`"}`)
 	require.Contains(t, []int{404, 408}, b.status)
-	require.Eventually(t, func() bool { return len(h.e.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(h.e.Running(context.Background())) == 0 }, time.Minute, time.Millisecond)
 	require.Empty(t, h.txs.byID)
 }
 
@@ -130,7 +130,7 @@ func TestHTTPTransactionConcurrent(t *testing.T) {
 	path := "/db/neo4j/query/v2/tx/" + post(t, h, "POST", "/db/neo4j/query/v2/tx", "").Transaction.ID
 	first := make(chan *txAnswer, 1)
 	go func() { first <- post(t, h, "POST", path, `{"statement": "`+slow+`"}`) }()
-	require.Eventually(t, func() bool { return h.e.ActiveQueries() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return h.e.ActiveQueries() == 1 }, time.Minute, time.Millisecond)
 	b := post(t, h, "POST", path, `{"statement": "RETURN 1"}`)
 	require.Equal(t, 400, b.status)
 	require.Equal(t, "Neo.ClientError.Transaction.TransactionAccessedConcurrently", b.code())
