@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds the wait for an event that should occur immediately.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // stores are the stores that a test runs over: the oracle, and two shards on disk.
 var stores = map[string]func(testing.TB) shard.Store{

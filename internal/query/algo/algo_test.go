@@ -405,7 +405,7 @@ func TestCancel(t *testing.T) {
 		_, err := run(ctx, e, "CALL algo.betweenness({"+scope+", direction: 'both'}) YIELD score RETURN sum(score)", nil) // takes long
 		failed <- err
 	}()
-	require.Eventually(t, func() bool { return e.ActiveQueries() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return e.ActiveQueries() == 1 }, time.Minute, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
 }
