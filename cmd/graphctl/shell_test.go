@@ -86,7 +86,7 @@ func TestShellTransactions(t *testing.T) {
 	require.Equal(t, 1, strings.Count(errs, "the transaction commands are"))
 
 	typed(":begin", "CREATE (:A);") // the end of the shell is the end of its transaction
-	require.Eventually(t, func() bool { return len(e.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(e.Running(context.Background())) == 0 }, time.Minute, time.Millisecond)
 	out, _, _ = typed("MATCH (n) RETURN count(n) AS n;")
 	require.Equal(t, "n\n1\n", out)
 

@@ -68,7 +68,7 @@ func TestPrograms(t *testing.T) {
 	require.NoError(t, err)
 	defer func() {
 		http.DefaultClient.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		s.Drain(ctx)
 	}()
