@@ -109,12 +109,11 @@ func TestChartMetrics(t *testing.T) {
 	res, err := http.Post("http://"+s.addrs.HTTP+"/v1/query", "application/json", strings.NewReader(`{"statement": "RETURN 1"}`))
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
-	labels := metricLabels(t, s.addrs.Admin)
-	for tries := 0; len(labels["hopgate_grpc_request_duration_seconds_bucket"]) == 0; tries++ { // a request is counted when it is over
-		require.Less(t, tries, 500)
-		<-time.After(20 * time.Millisecond)
+	var labels map[string][]string
+	require.Eventually(t, func() bool { // a request is counted when it is over
 		labels = metricLabels(t, s.addrs.Admin)
-	}
+		return len(labels["hopgate_grpc_request_duration_seconds_bucket"]) > 0
+	}, patience, 20*time.Millisecond)
 	ms, _ := startMembers(t, 3)
 	lag := func() bool {
 		text, err := get("http://" + leaderOf(t, ms, 0).admin + "/metrics")

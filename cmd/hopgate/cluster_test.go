@@ -90,7 +90,7 @@ func startNamed(t *testing.T, dirs, addresses []string, gateways int, names func
 		p := &process{t: t, http: freeAddress(t), grpc: freeAddress(t)}
 		p.args = append([]string{
 			"gateway", "--shard-addresses", strings.Join(names(len(dirs)+i), ","), "--http", p.http, "--grpc", p.grpc, "--admin", "127.0.0.1:0",
-			"--memory", "256MiB", "--query-timeout", "5m", // a machine may stand still for some time
+			"--memory", "256MiB", "--query-timeout", "5m", "--tx-idle-timeout", "5m", // a machine may stand still for some time
 		}, more...)
 		if slices.Contains(more, "--tls-cert") {
 			p.http = "https://" + p.http
@@ -125,7 +125,7 @@ func post(address, statement string, into any) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if !strings.Contains(address, "://") {
 		address = "http://" + address

@@ -97,7 +97,7 @@ func TestClusterFound(t *testing.T) {
 	listen := freeAddress(t)
 	g := &process{t: t, http: "https://" + listen, args: append([]string{
 		"gateway", "--shard-addresses", "srv://" + names.conn.LocalAddr().String() + "/" + service, "--http", listen, "--grpc", "127.0.0.1:0",
-		"--admin", "127.0.0.1:0", "--memory", "256MiB", "--query-timeout", "60s",
+		"--admin", "127.0.0.1:0", "--memory", "256MiB", "--query-timeout", "5m",
 	}, secure...)}
 	g.start()
 	t.Cleanup(func() { g.kill(syscall.SIGKILL) })

@@ -57,7 +57,7 @@ func TestClusterGrow(t *testing.T) {
 	progress(5)
 	added.start()
 	added.awaitReady()
-	require.Equal(t, 9, g.members("leader")+g.members("follower"))
+	require.Eventually(t, func() bool { return g.members("leader")+g.members("follower") == 9 }, patience, 20*time.Millisecond)
 	ss[1].kill(syscall.SIGKILL)
 	progress(5)
 	require.Equal(t, 1, g.members("unreachable"))

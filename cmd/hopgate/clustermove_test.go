@@ -51,7 +51,7 @@ func TestClusterRebalance(t *testing.T) {
 	require.Equal(t, 3, strings.Count(planned, "from process 3"), planned)
 	require.Zero(t, g.members("idle"))
 	require.Equal(t, 3, strings.Count(g.graphctl("member", "rebalance", "--drain", "3"), "from process 3"))
-	require.Equal(t, 1, g.members("idle"))
+	require.Eventually(t, func() bool { return g.members("idle") == 1 }, patience, 20*time.Millisecond)
 	progress(5)
 	last.kill(syscall.SIGTERM)
 	progress(5)

@@ -191,7 +191,7 @@ func (r *request) send(address, graphName string) (a said, err error) {
 	} else if body, err = json.Marshal(map[string]any{"statement": r.text, "parameters": r.params, "graph": graphName}); err != nil {
 		return a, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+path, bytes.NewReader(body))
 	if err != nil {

@@ -363,7 +363,7 @@ func (h *history) check() {
 	for gateway := range h.gateways {
 		require.Eventually(h.t, func() bool { return h.edges(gateway) == nil }, patience, 20*time.Millisecond)
 	}
-	result, info := porcupine.CheckOperationsVerbose(registers, h.ops, time.Minute)
+	result, info := porcupine.CheckOperationsVerbose(registers, h.ops, 5*time.Minute)
 	if result != porcupine.Ok {
 		f, err := os.CreateTemp("", "hopgate-history-*.html")
 		require.NoError(h.t, err)

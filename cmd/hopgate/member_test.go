@@ -50,7 +50,7 @@ func startMembersIn(t *testing.T, dirs []string, more ...string) (ms []*process,
 		bolts = append(bolts, freeAddress(t))
 		p.args = append([]string{
 			"serve", "--replicas", strconv.Itoa(n), "--join", strings.Join(peers, ","), "--peer", peers[i], "--data-dir", dirs[i], "--http", p.http,
-			"--grpc", p.grpc, "--admin", p.admin, "--bolt", bolts[i], "--memory", "256MiB", "--query-timeout", "5m",
+			"--grpc", p.grpc, "--admin", p.admin, "--bolt", bolts[i], "--memory", "256MiB", "--query-timeout", "5m", "--tx-idle-timeout", "5m",
 		}, more...)
 		if slices.Contains(more, "--tls-cert") {
 			p.http = "https://" + p.http

@@ -31,13 +31,13 @@ func refused(err error) bool {
 // On SIGTERM, the server finishes running requests, refuses new ones, rolls back idle transactions, and exits with 0.
 func TestTermDuringTransactions(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	args := []string{"--shards", "2", "--memory", "256MiB", "--drain-timeout", "25s"}
+	args := []string{"--shards", "2", "--memory", "256MiB", "--drain-timeout", "5m"}
 	c := newChains(t, 6)
 	s := start(t, data, args...)
 	c.begin(s)
 	url := "http://" + s.addrs.HTTP + "/db/default/query/v2"
 	for range rounds(1) {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		// Two transactions that no client ends.
 		left := "CREATE (:N {id: -$w, w: 99, n: 1, text: $text})"
 		tx, err := call(ctx, http.MethodPost, url+"/tx", left, chainParams(1, 1))
