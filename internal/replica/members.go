@@ -40,6 +40,14 @@ func (m *Members) Learners() []uint64 { return slices.Sorted(slices.Values(m.con
 // Joint reports whether a change of the voters goes on, during which a majority of the former ones has to agree as well.
 func (m *Members) Joint() bool { return len(m.conf.GetVotersOutgoing()) > 0 }
 
+// Joining returns the ids of the voters that a change adds which goes on.
+func (m *Members) Joining() []uint64 {
+	if !m.Joint() {
+		return nil
+	}
+	return slices.DeleteFunc(m.Voters(), func(id uint64) bool { return slices.Contains(m.conf.GetVotersOutgoing(), id) })
+}
+
 // Has reports whether a replica is a member.
 func (m *Members) Has(id uint64) bool {
 	return slices.Contains(m.conf.GetVoters(), id) || slices.Contains(m.conf.GetLearners(), id) || slices.Contains(m.conf.GetVotersOutgoing(), id)

@@ -120,6 +120,11 @@ func TestAddresses(t *testing.T) {
 	require.Equal(t, want, s.Members.Addresses())
 }
 
+func TestJoining(t *testing.T) {
+	require.Empty(t, firstMembers([]uint64{1, 2, 3}).Joining())
+	require.Equal(t, []uint64{2, 3}, (&Members{conf: &pb.ConfState{Voters: []uint64{3, 1, 2}, VotersOutgoing: []uint64{4, 1}}}).Joining())
+}
+
 // TestChangeOf changes the members twice for those that there were before: the second change fails, as it was made for others.
 func TestChangeOf(t *testing.T) {
 	ctx := t.Context()

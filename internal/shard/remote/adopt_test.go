@@ -69,17 +69,16 @@ func (c *replicated) plain(replicas int) (gateway *remote.Store, stop func()) {
 	}
 }
 
-// whole reports whether each replica knows that its shard has all voters, so that any one of them may go. While the first of them has not
-// said that a change of the voters is complete, the others need it.
-func (c *replicated) whole() bool {
-	for _, p := range c.processes {
-		for _, s := range p.Local().Replicas() {
-			if len(s.Members.Voters()) < c.layout.Replicas || s.Members.Joint() {
-				return false
-			}
+// whole reports whether each replica of the layout follows or leads, so that any one of them may go.
+func (c *replicated) whole(g *remote.Store) bool {
+	all, err := g.Members(c.t.Context())
+	n := 0
+	for _, m := range all {
+		if m.Role == "leader" || m.Role == "follower" {
+			n++
 		}
 	}
-	return true
+	return err == nil && n == c.layout.Shards*c.layout.Replicas
 }
 
 // TestAdopt starts a cluster without replicas, whose processes have crashed, or with one of each shard, again with three. It answers at once,
@@ -118,7 +117,7 @@ func TestAdopt(t *testing.T) {
 			defer end()
 			c.kill(2) // whose shard has no other replica yet, or may have
 			c.start(2)
-			require.Eventually(t, c.whole, time.Minute, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return c.whole(after) }, time.Minute, 10*time.Millisecond)
 			progress := func() {
 				want := p.next.Load() + 5
 				require.Eventually(t, func() bool { return p.next.Load() >= want }, time.Minute, time.Millisecond)
@@ -162,7 +161,7 @@ func TestAdoptEmpty(t *testing.T) {
 	c.start(1)
 	require.Len(t, c.keepers(0), 1, "the group waits for all")
 	c.start(2)
-	require.Eventually(t, c.whole, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.whole(after) }, time.Minute, 10*time.Millisecond)
 	c.kill(0)
 	p.write()
 	c.start(0)

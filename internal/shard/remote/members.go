@@ -32,7 +32,7 @@ func (m *members) Members(context.Context, *pb.MembersRequest) (*pb.MembersRespo
 	for group, s := range m.p.replicas.Replicas() {
 		state := &pb.MemberState{
 			Group: group, Replica: s.Replica, Leads: s.Leads, Term: s.Term, Commit: s.Commit, Applied: s.Applied, LogBytes: s.LogBytes,
-			SeedBytes: s.SeedBytes, SeededBytes: s.SeededBytes, Voters: s.Members.Voters(), Learners: s.Members.Learners(), Lost: s.Members.Lost(),
+			SeedBytes: s.SeedBytes, SeededBytes: s.SeededBytes, Voters: s.Members.Voters(), Learners: slices.Concat(s.Members.Learners(), s.Members.Joining()), Lost: s.Members.Lost(),
 		}
 		if s.Leader != 0 {
 			state.Leader = uint32(m.p.layout.Process(s.Leader)) + 1

@@ -587,7 +587,8 @@ type MemberState struct {
 	SeedBytes   uint64   `protobuf:"varint,9,opt,name=seed_bytes,json=seedBytes,proto3" json:"seed_bytes,omitempty"`
 	SeededBytes uint64   `protobuf:"varint,10,opt,name=seeded_bytes,json=seededBytes,proto3" json:"seeded_bytes,omitempty"`
 	Voters      []uint64 `protobuf:"varint,11,rep,packed,name=voters,proto3" json:"voters,omitempty"`
-	Learners    []uint64 `protobuf:"varint,12,rep,packed,name=learners,proto3" json:"learners,omitempty"`
+	// learners includes voters that a change adds which goes on: without the former voters, they are no quorum yet.
+	Learners []uint64 `protobuf:"varint,12,rep,packed,name=learners,proto3" json:"learners,omitempty"`
 	// waiting says why the replica takes no part.
 	Waiting string `protobuf:"bytes,13,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// lost are the members that a recovery has removed.
