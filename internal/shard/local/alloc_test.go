@@ -33,7 +33,10 @@ func TestReadAllocations(t *testing.T) {
 	require.NoError(t, tx.Apply(ctx, ms))
 	edges := make([]shard.Mutation, 10*n)
 	for i := range edges {
-		edges[i] = shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: ms[i%n].Vertex, Dst: ms[(i*7)%n].Vertex, Type: knows}}
+		edges[i] = shard.Mutation{
+			Op: shard.CreateEdge, Edge: graph.Edge{Src: ms[i%n].Vertex, Dst: ms[(i*7)%n].Vertex, Type: knows},
+			Props: []graph.Property{{ID: age, Value: graph.StringValue("since 2010")}},
+		}
 	}
 	require.NoError(t, tx.Apply(ctx, edges))
 	require.NoError(t, tx.Commit(ctx))
@@ -46,6 +49,10 @@ func TestReadAllocations(t *testing.T) {
 	}
 	cols := shard.Columns(1, len(ids))
 	props := []graph.PropID{age}
+	some := make([]graph.Edge, len(ids))
+	for i := range some {
+		some[i] = edges[i].Edge
+	}
 	var res shard.Neighbours
 	req := shard.Expand{Sources: ids, Types: []graph.TypeID{knows}, Edges: true}
 	for _, plain := range []bool{true, false} {
@@ -53,7 +60,11 @@ func TestReadAllocations(t *testing.T) {
 		for name, f := range map[string]func() error{
 			"properties": func() error { return read.Properties(ctx, ids, props, cols) },
 			"expand":     func() error { return read.Expand(ctx, &req, &res) },
+			"edges":      func() error { return read.EdgeProperties(ctx, some, props, cols) },
 		} {
+			if plain && name == "edges" {
+				continue // an iterator for each list
+			}
 			got := alloctest.Least(3, func() {
 				if err := f(); err != nil {
 					t.Fatal(err)
