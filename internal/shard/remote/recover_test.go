@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
@@ -81,14 +80,7 @@ func TestRecover(t *testing.T) {
 	}
 	c.kill(left)
 	p.write()
-	p.read()
-	report, err := gateway.Check(t.Context(), local.DefaultGraph, shard.CheckOptions{})
-	require.NoError(t, err)
-	require.Empty(t, report.Findings)
-	tx, err := p.g.Begin(t.Context(), shard.Read)
-	require.NoError(t, err)
-	defer tx.Rollback()
-	require.EqualValues(t, 2*len(p.written), tx.Counts().Vertices)
+	p.verify(gateway)
 }
 
 // crashRecover recovers what a crash has left before each write of a recovery.

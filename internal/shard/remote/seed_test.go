@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
@@ -71,14 +70,7 @@ func TestSeeding(t *testing.T) {
 	for range 20 {
 		p.write()
 	}
-	p.read()
-	report, err := gateway.Check(t.Context(), local.DefaultGraph, shard.CheckOptions{})
-	require.NoError(t, err)
-	require.Empty(t, report.Findings)
-	tx, err := p.g.Begin(t.Context(), shard.Read)
-	require.NoError(t, err)
-	defer tx.Rollback()
-	require.EqualValues(t, 2*len(p.written), tx.Counts().Vertices)
+	p.verify(gateway)
 }
 
 // TestLeftSeed starts a process that has part of a seed, from before the others' logs had what it needs. It catches up, and the seed goes.
