@@ -93,7 +93,7 @@ type Group struct {
 	flushed   uint64 // the cut that the state was last asked to flush for
 	grown     int    // bytes of entries since the last cut was proposed
 	lease     lease
-	// transferred end once the replica leads no more, or once raft has given the transfer up.
+	// transferred end once another member leads, or once raft has given the transfer up.
 	transferred []func(error)
 	members     *Members  // after the last entry that was applied
 	changing    *proposal // the change of the members that is under way
@@ -420,16 +420,19 @@ func (g *Group) send(messages []*pb.Message) {
 func (g *Group) follow() {
 	s := g.node.BasicStatus()
 	leads := s.RaftState == raft.StateLeader
+	if s.Lead != raft.None && !leads {
+		g.endTransfers(nil)
+	}
 	if s.GetTerm() == g.term && leads == g.leads {
 		return
 	}
 	g.term, g.leads, g.cutAsked, g.lags = s.GetTerm(), leads, 0, nil
 	if leads {
 		g.wins++
+		g.endTransfers(ErrNoTransfer)
 	}
 	g.lease.drop()
 	g.abandon()
-	g.endTransfers(nil)
 	g.reads = slices.DeleteFunc(g.reads, func(r read) bool {
 		if r.term != 0 {
 			r.done(ErrNotLeader)

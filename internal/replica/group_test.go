@@ -95,6 +95,30 @@ func TestTransferLease(t *testing.T) {
 
 var errPending = errors.New("pending")
 
+// TestTransferEnds has a leader step down before the request for its vote arrives, which other messages may overtake. The transfer goes
+// on until the next leader is known: a process that ended before would owe its vote, and that of the third member is not there.
+func TestTransferEnds(t *testing.T) {
+	s := newSimulation(t, 1, 3)
+	defer s.end()
+	n := s.leader(0)
+	g, next, third := n.groups[0], s.nodes[(n.id+1)%3], (n.id+2)%3
+	to, term := uint64(next.id)+1, g.Status().Term
+	s.cut[[2]int{third, next.id}], s.cut[[2]int{next.id, third}] = true, true
+	ended, leader := errPending, uint64(0)
+	g.Transfer(to, func(err error) { ended, leader = err, g.node.BasicStatus().Lead })
+	require.NoError(t, g.Process())
+	require.NoError(t, g.Step(&pb.Message{Type: pb.MsgAppResp.Enum(), From: &to, To: new(g.o.Replica), Term: new(term + 1)}))
+	require.NoError(t, g.Process())
+	require.False(t, g.Status().Leads)
+	require.ErrorIs(t, ended, errPending)
+	for range 100 {
+		s.step()
+	}
+	require.NoError(t, ended)
+	require.Equal(t, to, leader)
+	require.Equal(t, term+1, next.groups[0].Status().Term, "one election is enough")
+}
+
 // TestRestartedVotes requests a replica's vote. After a restart it grants none for one election timeout, because a leader it no
 // longer remembers may still hold a lease.
 func TestRestartedVotes(t *testing.T) {

@@ -256,8 +256,8 @@ func (h *Host) Confirm(ctx context.Context, group uint32, term uint64) error {
 	return h.do(ctx, group, func(g *Group, done func(error)) { g.Confirm(term, done) })
 }
 
-// Transfer hands the lead of a group over to another member, 0 for the one whose log ends last, and returns once this replica leads
-// no more; see Group.Transfer.
+// Transfer hands the lead of a group over to another member, 0 for the one whose log ends last, and returns once another one leads;
+// see Group.Transfer.
 func (h *Host) Transfer(ctx context.Context, group uint32, to uint64) error {
 	return h.do(ctx, group, func(g *Group, done func(error)) { g.Transfer(to, done) })
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Transfer hands the lead over to another member, 0 for the one whose log ends last, and calls done once this replica leads no
-// more, or with an error. The replica has no lease in this term any more, whether that succeeds or not: the message that makes the
-// other member stand for election may come late.
+// Transfer hands the lead over to another member, 0 for the one whose log ends last, and calls done once this replica knows that
+// another one leads, or with an error: until then the election may need its vote. The replica has no lease in this term any more,
+// whether that succeeds or not: the message that makes the other member stand for election may come late.
 func (g *Group) Transfer(to uint64, done func(error)) {
 	if g.fault == nil && g.leads && to == 0 {
 		to = g.nearest()
