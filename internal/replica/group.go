@@ -264,7 +264,8 @@ func (g *Group) Tick() error {
 func (g *Group) Step(m *pb.Message) error {
 	return g.do(func() error {
 		// A vote before the restart may have been cast by a follower of a leader that holds a lease, which the replica has forgotten.
-		if t := m.GetType(); g.restarted && g.ticks <= ElectionTicks && (t == pb.MsgVote || t == pb.MsgPreVote) {
+		// A leader that transfers its lead holds none.
+		if t := m.GetType(); g.restarted && g.ticks <= ElectionTicks && (t == pb.MsgVote || t == pb.MsgPreVote) && string(m.GetContext()) != campaignTransfer {
 			return nil
 		}
 		if m.GetTo() != g.o.Replica {

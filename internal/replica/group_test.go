@@ -120,17 +120,17 @@ func TestTransferEnds(t *testing.T) {
 }
 
 // TestRestartedVotes requests a replica's vote. After a restart it grants none for one election timeout, because a leader it no
-// longer remembers may still hold a lease.
+// longer remembers may still hold a lease, unless that leader has given up its lease to transfer the lead.
 func TestRestartedVotes(t *testing.T) {
 	s := newSimulation(t, 1, 3)
 	defer s.end()
 	n := s.leader(0)
 	voter := s.nodes[(n.id+1)%3]
 	candidate := uint64(n.id+2)%3 + 1
-	votes := func() bool {
+	votes := func(kind pb.MessageType, context string) bool {
 		s.queue = nil
 		term := voter.groups[0].Status().Term + 1
-		m := &pb.Message{Type: pb.MsgPreVote.Enum(), To: new(voter.groups[0].o.Replica), From: &candidate, Term: &term, Index: new(uint64(1 << 20)), LogTerm: &term}
+		m := &pb.Message{Type: &kind, To: new(voter.groups[0].o.Replica), From: &candidate, Term: &term, Index: new(uint64(1 << 20)), LogTerm: &term, Context: []byte(context)}
 		require.NoError(t, voter.groups[0].Step(m))
 		require.NoError(t, voter.groups[0].Process())
 		for _, m := range s.queue {
@@ -142,12 +142,14 @@ func TestRestartedVotes(t *testing.T) {
 	}
 	voter.stop(false)
 	voter.start()
+	require.True(t, votes(pb.MsgVote, campaignTransfer))
 	for range ElectionTicks {
-		require.False(t, votes())
+		require.False(t, votes(pb.MsgVote, ""))
+		require.False(t, votes(pb.MsgPreVote, ""))
 		require.NoError(t, voter.groups[0].Tick())
 	}
 	require.NoError(t, voter.groups[0].Tick())
-	require.True(t, votes())
+	require.True(t, votes(pb.MsgPreVote, ""))
 }
 
 // TestCurrent starts a replica again, whose entries are lost at first. It is current only once it has them, although the leader's heartbeats

@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// campaignTransfer is the context of raft's requests for votes after a transfer of the lead, raft.campaignTransfer.
+const campaignTransfer = "CampaignTransfer"
+
 // Transfer hands the lead over to another member, 0 for the one whose log ends last, and calls done once this replica knows that
 // another one leads, or with an error: until then the election may need its vote. The replica has no lease in this term any more,
 // whether that succeeds or not: the message that makes the other member stand for election may come late.
