@@ -305,13 +305,22 @@ func (p *Process) notLeading(err error) error {
 	return notLeading(leader, err)
 }
 
-// Transfer hands over what this process leads, until ctx ends.
+// Transfer hands over what this process leads, and returns once others lead it or ctx ends.
 func (p *Process) Transfer(ctx context.Context) {
 	var handing sync.WaitGroup
 	for group, s := range p.replicas.Replicas() {
 		if s.Leads {
 			handing.Go(func() {
-				if err := p.replicas.Host().Transfer(ctx, group, 0); err != nil && !errors.Is(err, replica.ErrNotLeader) {
+				err := p.replicas.Host().Transfer(ctx, group, 0)
+				for errors.Is(err, replica.ErrNoTransfer) {
+					select {
+					case <-time.After(longestPause): // those that live answer a heartbeat
+						err = p.replicas.Host().Transfer(ctx, group, 0)
+					case <-ctx.Done():
+						err = ctx.Err()
+					}
+				}
+				if err != nil && !errors.Is(err, replica.ErrNotLeader) {
 					p.log.Warn("the lead is not handed over", slog.Uint64("group", uint64(group)), slog.Any("error", err))
 				}
 			})

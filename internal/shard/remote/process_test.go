@@ -385,3 +385,24 @@ func TestFailover(t *testing.T) {
 	clients.Wait()
 	p.verify(gateway)
 }
+
+// TestTransfer has a process hand over its leads when the process that they go to first, whose log is as long as that of the other one, is
+// dead and not missed yet.
+func TestTransfer(t *testing.T) {
+	c := newReplicated(t, 3, 2)
+	newPairs(t, c.gateway()).write()
+	i := c.leader(0)
+	c.kill(min((i+1)%3, (i+2)%3))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c.processes[i].Transfer(ctx)
+	require.NoError(t, ctx.Err())
+	require.Eventually(t, func() bool {
+		for _, s := range c.processes[i].Local().Replicas() {
+			if s.Leads || s.Leader == 0 {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, time.Millisecond)
+}
