@@ -402,7 +402,7 @@ func (m *matcher) take(t *partialPlan, s step) {
 		}
 		fan := m.o.fanout(e.Types, dir, m.guess[from], m.guess[to])
 		if e.Length != nil {
-			fan = m.varFanout(fan, e, m.o.vertices(m.guess[to]))
+			fan = m.o.varFanout(e.Types, dir, m.guess[from], m.guess[to], e.Length)
 		}
 		if s.into {
 			// Lists are read on one side and searched, so the cost is that of the shorter list.
@@ -457,9 +457,20 @@ func (m *matcher) ready(cols, bound ColSet) bool {
 	return true
 }
 
-// varFanout is the sum of the powers of a fan-out over the bounds of a variable length, limited to a few scans of all vertices.
-func (m *matcher) varFanout(fan float64, e PatEdge, all float64) float64 {
-	lo, hi := bound(e.Length.Min, 1), bound(e.Length.Max, 6)
+// varFanout estimates the trails of variable length from a vertex with labels from to vertices with labels to. There are as many
+// from one end as from the other, so it is the lesser of what both suggest.
+func (o *optimizer) varFanout(types []string, dir graph.Direction, from, to *LabelExpr, l *Length) float64 {
+	sources, targets := max(1, o.vertices(from)), max(1, o.vertices(to))
+	trails := powers(o.fanout(types, dir, from, to), l, targets)
+	if to == nil {
+		return trails // the average over all vertices says nothing of the ends
+	}
+	return min(trails, powers(o.fanout(types, dir.Reverse(), to, from), l, sources)*targets/sources)
+}
+
+// powers is the sum of the powers of a fan-out over the bounds of a variable length, limited to a few scans of all vertices.
+func powers(fan float64, l *Length, all float64) float64 {
+	lo, hi := bound(l.Min, 1), bound(l.Max, 6)
 	total := 0.0
 	for k := lo; k <= min(hi, lo+8); k++ {
 		total += math.Pow(fan, float64(k))

@@ -55,8 +55,7 @@ func (n *VarExpand) describe(f *formatter) (name, args string) {
 
 func (n *VarExpand) rows(e *estimator, in float64) float64 {
 	o := e.o
-	fan := o.fanout(n.Types, n.Dir, e.labels[n.From], nil)
-	rows := in * (&matcher{o: o}).varFanout(fan, PatEdge{Length: &Length{Min: n.Min, Max: n.Max}}, o.vertices(n.Labels))
+	rows := in * o.varFanout(n.Types, n.Dir, e.labels[n.From], n.Labels, &Length{Min: n.Min, Max: n.Max})
 	if n.Into {
 		return rows / max(1, o.vertices(e.labels[n.To]))
 	}
