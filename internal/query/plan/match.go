@@ -95,19 +95,39 @@ func (t *partialPlan) clone() *partialPlan {
 
 // match plans a pattern over input, which has the columns that the pattern calls bound.
 func (o *optimizer) match(input Node, p *Pattern) Node {
-	m, start := o.matcher(p)
-	b := &builder{m: m, node: input, bound: ColSet{}, used: make([]bool, len(m.preds)), paths: make([]bool, len(p.Paths))}
-	for c := range start.bound {
-		b.bound.Add(c)
+	c := o.choose(p)
+	if u := o.expandOr(input, p, c); u != nil {
+		return u
 	}
-	best, elsewhere := m.search(start)
-	if elsewhere {
-		o.fired(startPoint)
+	return c.build(input)
+}
+
+// choice is the best plan of a pattern.
+type choice struct {
+	m           *matcher
+	start, best *partialPlan
+	elsewhere   bool // it does not start at the first vertex although it could
+}
+
+func (o *optimizer) choose(p *Pattern) *choice {
+	c := &choice{}
+	c.m, c.start = o.matcher(p)
+	c.best, c.elsewhere = c.m.search(c.start)
+	return c
+}
+
+func (c *choice) build(input Node) Node {
+	b := &builder{m: c.m, node: input, bound: ColSet{}, used: make([]bool, len(c.m.preds)), paths: make([]bool, len(c.m.p.Paths))}
+	for col := range c.start.bound {
+		b.bound.Add(col)
 	}
-	b.left = len(best.steps)
+	if c.elsewhere {
+		c.m.o.fired(startPoint)
+	}
+	b.left = len(c.best.steps)
 	b.begin()
-	for i, s := range best.steps {
-		b.left = len(best.steps) - i - 1
+	for i, s := range c.best.steps {
+		b.left = len(c.best.steps) - i - 1
 		b.step(s)
 	}
 	return b.node
@@ -537,46 +557,6 @@ func (m *matcher) mayBeSame(i, j int) bool {
 		}
 	}
 	return true
-}
-
-// alternatives returns the consequences of a disjunction whose branches all fix the same property, or an id: (v.k = a AND …) OR
-// (v.k = b AND …) implies v.k IN [a, b].
-func alternatives(e Expr) (ins []Expr) {
-	or, ok := e.(*Op)
-	if !ok || or.Op != Or {
-		return nil
-	}
-	for _, first := range conjuncts(or.Args[0]) {
-		term, _, ok := equation(first)
-		if !ok {
-			continue
-		}
-		var values []Expr
-		for _, branch := range or.Args {
-			for _, c := range conjuncts(branch) {
-				if p, value, ok := equation(c); ok && sameTerm(p, term) {
-					values = append(values, value)
-					break
-				}
-			}
-		}
-		if len(values) == len(or.Args) {
-			ins = append(ins, &Op{Op: In, Args: []Expr{term, &ListLit{Elems: values}}})
-		}
-	}
-	return ins
-}
-
-func conjuncts(e Expr) []Expr {
-	and, ok := e.(*Op)
-	if !ok || and.Op != And {
-		return []Expr{e}
-	}
-	var all []Expr
-	for _, a := range and.Args {
-		all = append(all, conjuncts(a)...)
-	}
-	return all
 }
 
 // equation recognises v.k = x, id(v) = x and elementId(v) = x, with either operand first.

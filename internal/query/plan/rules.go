@@ -527,7 +527,7 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 		o.distinctEnds(n.Sub, n.Kind == Exists || set && (n.Kind == Inner || n.Kind == Optional))
 	case *Union:
 		for _, in := range n.Inputs {
-			o.distinctEnds(in, !n.All)
+			o.distinctEnds(in, set || !n.All)
 		}
 	case *Sort:
 		o.distinctEnds(n.Input, set && n.Limit == nil && n.Skip == nil)
@@ -543,6 +543,7 @@ const (
 	seekIndex      = "IndexSeek"      // look vertices or edges up in an index, or by id
 	hashJoin       = "HashJoin"       // hash the vertices of a disjoint part by the compared values
 	intersection   = "Intersection"   // close a cycle by intersecting two lists
+	orExpansion    = "OrExpansion"    // plan the branches of a disjunction by themselves
 	pushPredicates = "PushPredicates" // test a predicate before the whole pattern is matched
 )
 
@@ -572,7 +573,7 @@ func (o *optimizer) fired(rule string) {
 
 // Rules returns the names of the rules that can be disabled.
 func Rules() []string {
-	names := []string{"DistinctEnds", startPoint, seekIndex, hashJoin, intersection, pushPredicates}
+	names := []string{"DistinctEnds", startPoint, seekIndex, hashJoin, intersection, orExpansion, pushPredicates}
 	for _, rs := range [][]rule{logical, physical} {
 		for i := range rs {
 			names = append(names, rs[i].name)
