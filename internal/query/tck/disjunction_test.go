@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func TestDisjunctions(t *testing.T) {
 		const vertices, values = 60, 12
 		var setup []string
 		for i := range vertices {
-			x := fmt.Sprint(r.IntN(values))
+			x := strconv.Itoa(r.IntN(values))
 			if r.IntN(6) == 0 {
 				x = "null"
 			}
@@ -61,7 +62,7 @@ func TestDisjunctions(t *testing.T) {
 		for _, form := range disjunctions {
 			c.text = form
 			for strings.Contains(c.text, "%d") {
-				c.text = strings.Replace(c.text, "%d", fmt.Sprint(r.IntN(values)), 1)
+				c.text = strings.Replace(c.text, "%d", strconv.Itoa(r.IntN(values)), 1)
 			}
 			want, ok := c.right()
 			if !ok {
