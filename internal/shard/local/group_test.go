@@ -77,7 +77,7 @@ func (w *groupWorld) commit(gone []*Tx, txs ...*Tx) []error {
 			w.g.commits.mu.Lock()
 			defer w.g.commits.mu.Unlock()
 			return slices.ContainsFunc(w.g.commits.waiting, func(c *committing) bool { return c.tx == tx })
-		}, 20*time.Second, time.Millisecond/4)
+		}, time.Minute, time.Millisecond/4)
 	}
 	for tx, end := range ends {
 		end()
@@ -85,7 +85,7 @@ func (w *groupWorld) commit(gone []*Tx, txs ...*Tx) []error {
 			w.g.commits.mu.Lock()
 			defer w.g.commits.mu.Unlock()
 			return !slices.ContainsFunc(w.g.commits.waiting, func(c *committing) bool { return c.tx == tx })
-		}, 20*time.Second, time.Millisecond/4)
+		}, time.Minute, time.Millisecond/4)
 	}
 	unlock()
 	wg.Wait()

@@ -74,7 +74,7 @@ func TestIdleCompacted(t *testing.T) {
 			tables += int(l.Tables)
 		}
 		return tables == 0 && files > 0 && files == int(levels[len(levels)-1].Tables)
-	}, 20*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	read(old, "round 2")
 	old.Rollback()
 	require.NoError(t, store.Close())
@@ -107,7 +107,7 @@ func TestLoadCompacted(t *testing.T) {
 			}
 			require.NoError(t, g.Load(ctx, l))
 		}
-		require.Eventually(t, func() bool { return g.deltaCount.Load() == 0 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return g.deltaCount.Load() == 0 }, time.Minute, time.Millisecond)
 		checkDegrees(t, g)
 		require.NoError(t, c.store.Close())
 	}
