@@ -2,6 +2,9 @@
 package internal_test
 
 import (
+	"bytes"
+	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -107,8 +110,33 @@ var onlyIn = map[string]string{
 	module + "api/gen":                               "internal/server internal/shard/remote cmd/graphctl",
 }
 
-// mostFiles is how many files besides tests a package under internal has at most, so that a reader can survey it.
-const mostFiles = 40
+// A reader can survey a package of at most mostLines lines besides tests, and a type of at most mostMethods methods. What is larger is
+// in large, with the reason.
+const (
+	mostLines   = 6000
+	mostMethods = 60
+)
+
+// large names the packages and types over the limits.
+var large = map[string]string{
+	"cmd/graphctl":                        "it has offline loads and restores, which belong to the server's program",
+	"internal/loader":                     "offline loads, the session of the server and its client share their batches",
+	"internal/query.Engine":               "the engine, its plan cache and its watchers are one type",
+	"internal/query/cypher.binder":        "one method for each clause and expression",
+	"internal/query/cypher/ast.printer":   "one method for each node of the tree",
+	"internal/query/cypher/check.checker": "one method for each clause and expression",
+	"internal/query/cypher/parse.parser":  "one method for each production of the grammar",
+	"internal/query/fetch":                "reads and writes, with their rules of access, share one tree of the request",
+	"internal/query/fetch.binder":         "one method for each key of a request",
+	"internal/query/fn":                   "a catalogue: each function is a file's entry, known to no other",
+	"internal/query/plan":                 "a catalogue: each rule and each node is a file of its own",
+	"internal/shard/local":                "reads, commits, maintenance and parts share the state of a graph",
+	"internal/shard/local.Graph":          "as internal/shard/local",
+	"internal/shard/local.Tx":             "it reads, writes and commits",
+	"internal/shard/remote":               "gateways, servers and members of replicas share their connections",
+	"internal/storage":                    "views, compaction, bulk loads and parts share the state of a shard",
+	"internal/storage.Writer":             "one method for each kind of record",
+}
 
 func TestLayers(t *testing.T) {
 	rank := map[string]int{}
@@ -116,7 +144,7 @@ func TestLayers(t *testing.T) {
 		rank[p] = i
 	}
 	documented := map[string]bool{}
-	files := map[string]int{}
+	lines, methods := map[string]int{}, map[string]int{}
 	root := os.DirFS("..")
 	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -136,7 +164,7 @@ func TestLayers(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ImportsOnly|parser.ParseComments)
+		f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -145,7 +173,12 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%s: %s is not in the list of layers", file, pkg)
 			return nil
 		}
-		files[pkg]++
+		lines[pkg] += bytes.Count(src, []byte("\n"))
+		for _, d := range f.Decls {
+			if t := receiver(d); t != "" {
+				methods[pkg+"."+t]++
+			}
+		}
 		documented[pkg] = documented[pkg] || f.Doc != nil
 		for _, spec := range f.Imports {
 			imp := strings.Trim(spec.Path.Value, `"`)
@@ -165,10 +198,48 @@ func TestLayers(t *testing.T) {
 		if !documented[p] {
 			t.Errorf("%s: no such package, or it has no package comment", p)
 		}
-		if n := files[p]; strings.HasPrefix(p, "internal/") && n > mostFiles {
-			t.Errorf("%s has %d files besides tests, more than %d: split it by what the files do", p, n, mostFiles)
+	}
+	over := map[string]string{}
+	for p, n := range lines {
+		if n > mostLines {
+			over[p] = fmt.Sprintf("%d lines besides tests, over %d", n, mostLines)
 		}
 	}
+	for typ, n := range methods {
+		if n > mostMethods {
+			over[typ] = fmt.Sprintf("%d methods, over %d", n, mostMethods)
+		}
+	}
+	for name, why := range over {
+		if large[name] == "" {
+			t.Errorf("%s has %s: split it by its jobs", name, why)
+		}
+	}
+	for name := range large {
+		if over[name] == "" {
+			t.Errorf("%s is within the limits: take it out of large", name)
+		}
+	}
+}
+
+// receiver returns the type that the declaration gives a method to, or "".
+func receiver(d ast.Decl) string {
+	f, ok := d.(*ast.FuncDecl)
+	if !ok || f.Recv == nil {
+		return ""
+	}
+	t := f.Recv.List[0].Type
+	if p, ok := t.(*ast.StarExpr); ok {
+		t = p.X
+	}
+	switch g := t.(type) {
+	case *ast.IndexExpr:
+		t = g.X
+	case *ast.IndexListExpr:
+		t = g.X
+	}
+	name, _ := t.(*ast.Ident)
+	return name.Name
 }
 
 // ownersOf gives the owners of an import that onlyIn names.
