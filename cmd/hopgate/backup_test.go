@@ -46,10 +46,10 @@ func TestBackupUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return acked.Load() >= 50 }, patience, time.Millisecond)
+	eventually(t, func() bool { return acked.Load() >= 50 }, time.Millisecond)
 	first := acked.Load()
 	s.graphctl("backup", dest)
-	require.Eventually(t, func() bool { return acked.Load() >= first+50 }, patience, time.Millisecond)
+	eventually(t, func() bool { return acked.Load() >= first+50 }, time.Millisecond)
 	second := acked.Load()
 	s.graphctl("backup", dest)
 	close(stop)
@@ -105,7 +105,7 @@ func TestBackupClientDies(t *testing.T) {
 			require.Zero(t, checkpoints())
 		}
 		require.NoError(t, conn.Close()) // as when the client dies: nothing more is sent
-		require.Eventually(t, func() bool { return checkpoints() == 0 }, patience, time.Millisecond)
+		eventually(t, func() bool { return checkpoints() == 0 }, time.Millisecond)
 	}
 	require.Zero(t, s.stop(syscall.SIGTERM))
 }

@@ -110,16 +110,16 @@ func TestChartMetrics(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
 	var labels map[string][]string
-	require.Eventually(t, func() bool { // a request is counted when it is over
+	eventually(t, func() bool { // a request is counted when it is over
 		labels = metricLabels(t, s.addrs.Admin)
 		return len(labels["hopgate_grpc_request_duration_seconds_bucket"]) > 0
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 	ms, _ := startMembers(t, 3)
 	lag := func() bool {
 		text, err := get("http://" + leaderOf(t, ms, 0).admin + "/metrics")
 		return err == nil && strings.Contains(text, "hopgate_replica_lag_bytes") // from the leader's first tick on
 	}
-	require.Eventually(t, lag, patience, 20*time.Millisecond)
+	eventually(t, lag, 20*time.Millisecond)
 	for name, have := range metricLabels(t, leaderOf(t, ms, 0).admin) {
 		if strings.HasPrefix(name, "hopgate_gateway_") || strings.HasPrefix(name, "hopgate_replica_") {
 			labels[name] = have

@@ -291,20 +291,14 @@ func TestChartPods(t *testing.T) {
 				p.process = &process{t: t}
 				p.args, p.env = n.lay(p.of.Spec.Template, p.labels, p.addresses)
 				p.start()
-				t.Cleanup(func() {
-					p.kill(syscall.SIGKILL)
-					if t.Failed() {
-						fmt.Fprintf(os.Stderr, "%q:\n%s", p.args, p.log.String())
-					}
-				})
 			}
 			for _, p := range all {
 				server := p.of.Spec.Template.Spec.Containers[0]
 				for _, probe := range []struct{ Path, Port string }{server.StartupProbe.HTTPGet, server.LivenessProbe.HTTPGet, server.ReadinessProbe.HTTPGet} {
-					require.Eventually(t, func() bool {
+					eventually(t, func() bool {
 						res, err := (&http.Client{Timeout: patience}).Get("http://" + p.ports[probe.Port] + probe.Path)
 						return err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK
-					}, patience, 20*time.Millisecond, "%s %s", p.of.Metadata.Name, probe.Path)
+					}, 20*time.Millisecond, "%s %s", p.of.Metadata.Name, probe.Path)
 				}
 			}
 			if c.load != nil {

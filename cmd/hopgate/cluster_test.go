@@ -6,58 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-// process is a process of a cluster, which can be killed and started again under the same addresses.
-type process struct {
-	t     *testing.T
-	args  []string
-	env   []string
-	cmd   *exec.Cmd
-	log   bytes.Buffer
-	grpc  string
-	http  string // of a gateway, or its URL if it takes TLS
-	admin string // of a shard
-}
-
-func (p *process) start() {
-	p.cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "hopgate"), p.args...)
-	p.cmd.Env, p.cmd.Stderr = environ(p.env...), &p.log
-	require.NoError(p.t, p.cmd.Start())
-}
-
-func (p *process) kill(signal syscall.Signal) {
-	_ = p.cmd.Process.Signal(signal)
-	_ = p.cmd.Wait()
-}
-
-// freeAddress returns a free address. Its port lies below the range that the system assigns to
-// listeners on port 0 and to connections, so nothing takes it before the process that it is for.
-func freeAddress(t *testing.T) string {
-	for range 100 {
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
 
 // startCluster starts shards and gateways, with more arguments for each, and waits until the gateways are ready.
 func startCluster(t *testing.T, shards, gateways int, more ...string) (ss, gs []*process) {
@@ -99,15 +56,9 @@ func startNamed(t *testing.T, dirs, addresses []string, gateways int, names func
 	}
 	for _, p := range append(append([]*process(nil), ss...), gs...) {
 		p.start()
-		t.Cleanup(func() {
-			p.kill(syscall.SIGKILL)
-			if t.Failed() {
-				fmt.Fprintf(os.Stderr, "%q:\n%s", p.args, p.log.String())
-			}
-		})
 	}
 	for _, g := range gs {
-		require.Eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, patience, 20*time.Millisecond)
+		eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, 20*time.Millisecond)
 	}
 	return ss, gs
 }

@@ -19,10 +19,9 @@ func TestClusterAdopt(t *testing.T) {
 	for _, p := range append(ss, g) {
 		p.kill(syscall.SIGTERM)
 	}
-	wrong := &process{t: t, args: append(slices.Clone(ss[1].args), "--replication", "3", "--shards", "4")}
-	wrong.start()
-	require.Error(t, wrong.cmd.Wait())
-	require.Contains(t, wrong.log.String(), "shards: must be 3")
+	wrong := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replication", "3", "--shards", "4")...)
+	require.NotZero(t, wrong.code)
+	require.Contains(t, wrong.err, "shards: must be 3")
 	for _, p := range append(ss, g) {
 		p.args = append(p.args, "--replication", "3")
 		p.start()
@@ -31,21 +30,20 @@ func TestClusterAdopt(t *testing.T) {
 		got, err := ask(g.http, "MATCH (o:Old)-[:R]->(:New) RETURN count(DISTINCT o.i) = 500")
 		return err == nil && strings.Contains(got, "true")
 	}
-	require.Eventually(t, read, patience, 20*time.Millisecond)
+	eventually(t, read, 20*time.Millisecond)
 	progress, end := writers(t, g)
-	require.Eventually(t, func() bool { return g.members("leader") == 3 && g.members("follower") == 6 }, patience, 50*time.Millisecond)
+	eventually(t, func() bool { return g.members("leader") == 3 && g.members("follower") == 6 }, 50*time.Millisecond)
 	progress(5)
 	ss[0].kill(syscall.SIGKILL)
 	progress(5)
-	require.Eventually(t, read, patience, 20*time.Millisecond)
+	eventually(t, read, 20*time.Millisecond)
 	ss[0].start()
 	ss[0].awaitReady()
 	end()
 	ss[1].kill(syscall.SIGTERM)
-	back := &process{t: t, args: append(slices.Clone(ss[1].args), "--replication", "0")}
-	back.start()
-	require.Error(t, back.cmd.Wait())
-	require.Contains(t, back.log.String(), "start it with the --replication")
+	back := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replication", "0")...)
+	require.NotZero(t, back.code)
+	require.Contains(t, back.err, "start it with the --replication")
 }
 
 // TestServeAdopt gives a single server two others, which begin without data, and kills it.
@@ -56,12 +54,12 @@ func TestServeAdopt(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Zero(t, s.stop(syscall.SIGTERM))
 	ms, _ := startMembersIn(t, []string{dir, t.TempDir(), t.TempDir()})
-	require.Eventually(t, func() bool { return ms[1].members("leader") == 1 && ms[1].members("follower") == 2 }, patience, 50*time.Millisecond)
+	eventually(t, func() bool { return ms[1].members("leader") == 1 && ms[1].members("follower") == 2 }, 50*time.Millisecond)
 	ms[0].kill(syscall.SIGKILL)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		got, err := ask(ms[1].http, "MATCH (o:Old)-[:R]->(:New) RETURN count(DISTINCT o.i) = 500")
 		return err == nil && strings.Contains(got, "true")
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 	_, err := ask(ms[2].http, "CREATE (:Later)")
 	require.NoError(t, err)
 }

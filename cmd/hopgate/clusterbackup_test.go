@@ -51,7 +51,7 @@ func clusterBackup(t *testing.T, replication string) {
 	})
 	progress := func() int64 {
 		want := acked.Load() + 20
-		require.Eventually(t, func() bool { return acked.Load() >= want }, patience, time.Millisecond)
+		eventually(t, func() bool { return acked.Load() >= want }, time.Millisecond)
 		return acked.Load()
 	}
 	progress()
@@ -62,7 +62,7 @@ func clusterBackup(t *testing.T, replication string) {
 	require.Contains(t, g.graphctl("check"), "nothing is wrong")
 	require.Contains(t, g.graphctl("check", "--repair"), "nothing is wrong")
 	end()
-	require.Eventually(t, func() bool { // the copies are gone at all processes
+	eventually(t, func() bool { // the copies are gone at all processes
 		for _, dir := range dirs {
 			for _, pattern := range []string{"checkpoints/*", "replicas/*/checkpoints/*"} {
 				if names, err := filepath.Glob(filepath.Join(dir, pattern)); err != nil || len(names) > 0 {
@@ -71,7 +71,7 @@ func clusterBackup(t *testing.T, replication string) {
 			}
 		}
 		return true
-	}, patience, 10*time.Millisecond)
+	}, 10*time.Millisecond)
 
 	whole := "MATCH (a:Seed)-[x:X]->(b:Seed) WITH count(x) AS edges MATCH (s:Seed) RETURN edges, sum(s.n) AS total, sum(CASE WHEN s.n = COUNT { (s)-[:X]-() } THEN 0 ELSE 1 END) AS bad"
 	holds := func(g *process, least int64) string {
@@ -133,16 +133,16 @@ func restoreReplicas(t *testing.T, dest string) *process {
 	require.Contains(t, restore(0).err, "is not empty")
 	ss, gs := startClusterIn(t, dirs, 1, "--replication", "3")
 	g := gs[0]
-	require.Eventually(t, func() bool { return strings.Count(g.graphctl("member", "list"), "waiting") == 3 }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { return strings.Count(g.graphctl("member", "list"), "waiting") == 3 }, 20*time.Millisecond)
 	g.graphctl("query", "CREATE (:Restored {text: 'a word'})")
 	g.graphctl("member", "replace", "2")
-	require.Eventually(t, func() bool { _, err := get("http://" + ss[2].admin + "/readyz"); return err == nil }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { _, err := get("http://" + ss[2].admin + "/readyz"); return err == nil }, 20*time.Millisecond)
 	require.Contains(t, g.graphctl("check"), "nothing is wrong")
 	ss[0].kill(syscall.SIGKILL)
-	require.Eventually(t, func() bool { // a new leader builds the index first
+	eventually(t, func() bool { // a new leader builds the index first
 		o := run(t, []string{"GRAPHCTL_ADDRESS=" + g.grpc}, "graphctl", "query", "-o", "csv", "CALL db.index.fulltext.queryNodes('words', 'word') YIELD node RETURN count(node) AS n")
 		return o.code == 0 && o.out == "n\n1\n"
-	}, patience, 100*time.Millisecond)
+	}, 100*time.Millisecond)
 	require.Contains(t, g.graphctl("query", "-o", "csv", "MATCH (r:Restored) DELETE r RETURN count(*) AS n"), "1")
 	return g
 }

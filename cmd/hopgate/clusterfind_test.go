@@ -100,10 +100,9 @@ func TestClusterFound(t *testing.T) {
 		"--admin", "127.0.0.1:0", "--memory", "256MiB", "--query-timeout", "5m",
 	}, secure...)}
 	g.start()
-	t.Cleanup(func() { g.kill(syscall.SIGKILL) })
 	ss, _ := startClusterIn(t, dirs, 0, secure...)
 	names.set(ss[2].grpc, ss[0].grpc, ss[1].grpc)
-	require.Eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, 20*time.Millisecond)
 	_, err := ask(g.http, "UNWIND range(1, 20000) AS i CREATE (:N {i: i})") // in all shards
 	require.NoError(t, err)
 	const sum = "MATCH (n:N) WITH n.i AS i RETURN count(i), sum(i)"

@@ -30,11 +30,10 @@ func TestClusterGrow(t *testing.T) {
 		"shard", "--replication", "3", "--data-dir", t.TempDir(), "--shard-addresses", first[1], "--peer", at, "--grpc", at, "--memory", "256MiB",
 	}}
 	added.args = append(added.args, "--admin", added.admin)
-	t.Cleanup(func() { added.kill(syscall.SIGKILL) })
 	added.start()
 	require.Contains(t, g.graphctl("member", "add", at), "added process 3")
 	require.Contains(t, g.graphctl("member", "add", at), "it is process 3")
-	require.Eventually(t, func() bool { return g.members("idle") == 1 }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { return g.members("idle") == 1 }, 20*time.Millisecond)
 	progress(5)
 	require.Contains(t, g.graphctl("member", "rebalance"), "to process 3")
 	refused("graphctl member rebalance --drain 0", "remove", "0")
@@ -44,10 +43,10 @@ func TestClusterGrow(t *testing.T) {
 	listed := g.graphctl("member", "list")
 	require.NotContains(t, listed, first[0])
 	require.Contains(t, listed, at)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, err := get("http://" + ss[0].admin + "/readyz")
 		return err != nil && strings.Contains(err.Error(), "removed from the cluster")
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 	progress(5)
 	ss[0].kill(syscall.SIGTERM)
 	progress(5)
@@ -57,7 +56,7 @@ func TestClusterGrow(t *testing.T) {
 	progress(5)
 	added.start()
 	added.awaitReady()
-	require.Eventually(t, func() bool { return g.members("leader")+g.members("follower") == 9 }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { return g.members("leader")+g.members("follower") == 9 }, 20*time.Millisecond)
 	ss[1].kill(syscall.SIGKILL)
 	progress(5)
 	require.Equal(t, 1, g.members("unreachable"))

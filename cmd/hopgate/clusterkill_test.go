@@ -148,7 +148,7 @@ func clusterKilled(t *testing.T, replication string) {
 	})
 	progress := func() {
 		want := acknowledged.Load() + 5
-		require.Eventually(t, func() bool { return acknowledged.Load() >= want }, patience, 10*time.Millisecond)
+		eventually(t, func() bool { return acknowledged.Load() >= want }, 10*time.Millisecond)
 	}
 	progress()
 	victims := []*process{ss[1], ss[0], gs[0], ss[2], gs[1], ss[0]}
@@ -223,7 +223,7 @@ func clusterKilled(t *testing.T, replication string) {
 // leaderOf returns the process that leads the replicas of a shard, by the metrics of all.
 func leaderOf(t *testing.T, ss []*process, shard int) (leader *process) {
 	leads := fmt.Sprintf("hopgate_replica_leads{shard=\"%d\"} 1", shard)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		for _, p := range ss {
 			if text, err := get("http://" + p.admin + "/metrics"); err == nil && strings.Contains(text, leads) {
 				leader = p
@@ -231,7 +231,7 @@ func leaderOf(t *testing.T, ss []*process, shard int) (leader *process) {
 			}
 		}
 		return false
-	}, patience, 10*time.Millisecond)
+	}, 10*time.Millisecond)
 	return leader
 }
 
@@ -295,11 +295,11 @@ func TestGatewaysRestarted(t *testing.T) {
 	for range rounds(1) {
 		for _, g := range gs {
 			want := asked.Load() + 20
-			require.Eventually(t, func() bool { return asked.Load() >= want }, patience, time.Millisecond)
+			eventually(t, func() bool { return asked.Load() >= want }, time.Millisecond)
 			stopped.Store(g)
 			g.kill(syscall.SIGTERM)
 			g.start()
-			require.Eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, patience, 20*time.Millisecond)
+			eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, 20*time.Millisecond)
 			stopped.Store(nil)
 		}
 	}

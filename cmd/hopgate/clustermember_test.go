@@ -30,7 +30,7 @@ func TestClusterLostDisk(t *testing.T) {
 	})
 	progress := func(n int64) {
 		want := acknowledged.Load() + n
-		require.Eventually(t, func() bool { return acknowledged.Load() >= want }, patience, 10*time.Millisecond)
+		eventually(t, func() bool { return acknowledged.Load() >= want }, 10*time.Millisecond)
 	}
 	progress(50)
 	const lost = 1
@@ -39,30 +39,30 @@ func TestClusterLostDisk(t *testing.T) {
 	progress(5)
 	ss[lost].start()
 	listed := func(what string, n int) {
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			o := member("list")
 			return o.code == 0 && strings.Count(o.out, what) == n
-		}, patience, 20*time.Millisecond)
+		}, 20*time.Millisecond)
 	}
 	listed("waiting", 3)
 	progress(5)
 	replaced := make(chan outcome, 1)
 	go func() { replaced <- member("replace", strconv.Itoa(lost)) }()
-	require.Eventually(t, func() bool { return strings.Count(member("list").out, "waiting") < 3 }, patience, time.Millisecond)
+	eventually(t, func() bool { return strings.Count(member("list").out, "waiting") < 3 }, time.Millisecond)
 	ss[lost].kill(syscall.SIGKILL)
 	ss[lost].start()
 	o := <-replaced
 	require.Zero(t, o.code, o.err)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, err := get("http://" + ss[lost].admin + "/readyz")
 		return err == nil
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 	o = member("replace", strconv.Itoa(lost))
 	require.Contains(t, o.out, "nothing to replace", o.err)
-	require.Eventually(t, func() bool { // an election may undo it
+	eventually(t, func() bool { // an election may undo it
 		o = member("transfer", "0", strconv.Itoa(lost))
 		return o.code == 0 && leaderOf(t, ss, 0) == ss[lost]
-	}, patience, 20*time.Millisecond, o.err)
+	}, 20*time.Millisecond, o.err)
 	require.NotZero(t, member("replace", "7").code)
 	require.NotZero(t, member("transfer", "0", "x").code)
 
@@ -97,7 +97,7 @@ func TestClusterRecover(t *testing.T) {
 		return run(t, nil, "hopgate", append([]string{"recover", "--data-dir", dirs[left]}, args...)...)
 	}
 	ready := func(s *process) {
-		require.Eventually(t, func() bool { _, err := get("http://" + s.admin + "/readyz"); return err == nil }, patience, 20*time.Millisecond)
+		eventually(t, func() bool { _, err := get("http://" + s.admin + "/readyz"); return err == nil }, 20*time.Millisecond)
 	}
 	for i := range ss {
 		ready(ss[i]) // so that the one that is left lacks no commit
@@ -128,10 +128,10 @@ func TestClusterRecover(t *testing.T) {
 		s.start()
 	}
 	for _, lost := range []int{0, 2} {
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			o := run(t, []string{"GRAPHCTL_ADDRESS=" + g.grpc}, "graphctl", "member", "replace", strconv.Itoa(lost))
 			return o.code == 0
-		}, patience, 100*time.Millisecond)
+		}, 100*time.Millisecond)
 		ready(ss[lost])
 	}
 	ready(ss[left])

@@ -28,7 +28,7 @@ func writers(t *testing.T, g *process) (progress func(n int64), end func()) {
 	})
 	progress = func(n int64) {
 		want := acknowledged.Load() + n
-		require.Eventually(t, func() bool { return acknowledged.Load() >= want }, patience, 10*time.Millisecond)
+		eventually(t, func() bool { return acknowledged.Load() >= want }, 10*time.Millisecond)
 	}
 	return progress, func() {
 		stop()
@@ -45,28 +45,28 @@ func TestClusterRebalance(t *testing.T) {
 	g, last := gs[0], ss[3]
 	progress, end := writers(t, g)
 	progress(5)
-	require.Eventually(t, func() bool { return g.members("leader") == 4 && g.members("follower") == 8 }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { return g.members("leader") == 4 && g.members("follower") == 8 }, 20*time.Millisecond)
 	require.Equal(t, "nothing to move\n", g.graphctl("member", "rebalance"))
 	planned := g.graphctl("member", "rebalance", "--drain", "3", "--dry-run")
 	require.Equal(t, 3, strings.Count(planned, "from process 3"), planned)
 	require.Zero(t, g.members("idle"))
 	require.Equal(t, 3, strings.Count(g.graphctl("member", "rebalance", "--drain", "3"), "from process 3"))
-	require.Eventually(t, func() bool { return g.members("idle") == 1 }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { return g.members("idle") == 1 }, 20*time.Millisecond)
 	progress(5)
 	last.kill(syscall.SIGTERM)
 	progress(5)
-	require.Eventually(t, func() bool { return g.members("unreachable") == 1 }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { return g.members("unreachable") == 1 }, 20*time.Millisecond)
 	o := run(t, []string{"GRAPHCTL_ADDRESS=" + g.grpc}, "graphctl", "member", "rebalance")
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.err, "process 3 is unreachable")
 	last.start()
-	require.Eventually(t, func() bool { return g.members("idle") == 1 }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { return g.members("idle") == 1 }, 20*time.Millisecond)
 	require.Equal(t, 3, strings.Count(g.graphctl("member", "rebalance"), "to process 3"))
 	require.Equal(t, "nothing to move\n", g.graphctl("member", "rebalance"))
 	progress(5)
 	ss[0].kill(syscall.SIGKILL)
 	progress(5)
 	ss[0].start()
-	require.Eventually(t, func() bool { return g.members("leader") == 4 && g.members("follower") == 8 }, patience, 20*time.Millisecond)
+	eventually(t, func() bool { return g.members("leader") == 4 && g.members("follower") == 8 }, 20*time.Millisecond)
 	end()
 }

@@ -36,7 +36,7 @@ func TestClusterDiesInCommit(t *testing.T) {
 		require.Zero(t, count("Held"))
 		_, err := ask(gs[1].http, fmt.Sprintf("CREATE (:Held {id: %d})", 10*i+1)) // its key is free
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { _, err := ask(gs[0].http, "RETURN 1"); return err == nil }, patience, 20*time.Millisecond)
+		eventually(t, func() bool { _, err := ask(gs[0].http, "RETURN 1"); return err == nil }, 20*time.Millisecond)
 	}
 
 	for i, victim := range []*process{gs[0], ss[0], ss[1], ss[2]} {
@@ -59,7 +59,7 @@ func TestClusterDiesInCommit(t *testing.T) {
 			require.NoError(t, still.cmd.Process.Signal(syscall.SIGCONT))
 		}
 		err := <-done
-		require.Eventually(t, func() bool { _, err := ask(gs[0].http, "RETURN 1"); return err == nil }, patience, 20*time.Millisecond)
+		eventually(t, func() bool { _, err := ask(gs[0].http, "RETURN 1"); return err == nil }, 20*time.Millisecond)
 		n := count(label)
 		require.Contains(t, []int{0, vertices / 2}, n, label)
 		if err == nil {

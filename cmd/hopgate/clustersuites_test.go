@@ -476,11 +476,11 @@ func suitesKilled(t *testing.T, b *both) {
 	for _, g := range b.gs {
 		r := statements("MATCH (a:N)-[r:R]->(b:M) WHERE a.id = r.id AND r.id = b.id RETURN a.id, count(*)")[0]
 		var a said
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			var err error
 			a, err = r.send(g.http, "writes")
 			return err == nil && a.status == http.StatusOK
-		}, patience, 10*time.Millisecond)
+		}, 10*time.Millisecond)
 		there := map[int64]bool{}
 		for _, row := range a.body.([]any)[1].([]any) {
 			var id, n int64

@@ -21,11 +21,11 @@ func TestClusterText(t *testing.T) {
 	must := func(statement string) string {
 		t.Helper()
 		var out string
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			var err error
 			out, err = ask(gs[0].http, statement)
 			return err == nil
-		}, patience, 20*time.Millisecond, statement)
+		}, 20*time.Millisecond, statement)
 		return out
 	}
 	n := 0

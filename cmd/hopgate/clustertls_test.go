@@ -129,8 +129,8 @@ func TestClusterTLS(t *testing.T) {
 		s.kill(syscall.SIGKILL)
 		s.start()
 	}
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		_, err := ask(gs[0].http, "MATCH (n) RETURN count(n)")
 		return err == nil
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 }

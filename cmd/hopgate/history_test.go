@@ -361,7 +361,7 @@ func (h *history) run() (end func()) {
 // check expects all that was observed to be right. Clients have ended, and the cluster is whole.
 func (h *history) check() {
 	for gateway := range h.gateways {
-		require.Eventually(h.t, func() bool { return h.edges(gateway) == nil }, patience, 20*time.Millisecond)
+		eventually(h.t, func() bool { return h.edges(gateway) == nil }, 20*time.Millisecond)
 	}
 	result, info := porcupine.CheckOperationsVerbose(registers, h.ops, 5*time.Minute)
 	if result != porcupine.Ok {

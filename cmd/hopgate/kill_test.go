@@ -327,7 +327,7 @@ func TestKillDuringTransactions(t *testing.T) {
 	for round := range rounds(3) {
 		ended := c.run(s)
 		until := c.total() + 1 + rand.Int64N(150)
-		require.Eventually(t, func() bool { return c.total() >= until }, patience, time.Millisecond)
+		eventually(t, func() bool { return c.total() >= until }, time.Millisecond)
 		building := make(chan struct{})
 		go func() {
 			_, _ = ask(s.addrs.HTTP, fmt.Sprintf("CREATE INDEX late%d IF NOT EXISTS FOR (n:N) ON (n.n, n.w)", round))

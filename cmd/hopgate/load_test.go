@@ -235,7 +235,7 @@ func TestLoadAdmin(t *testing.T) {
 	require.NoError(t, err)
 	_, err = fmt.Sscanf(string(line[:n]), "metrics and profiles: http://%s\n", &client.addrs.Admin)
 	require.NoError(t, err, string(line[:n]))
-	require.Eventually(t, func() bool { return client.metric(`hopgate_loader_vertices_total{input="-"}`) > 0 }, patience, 10*time.Millisecond)
+	eventually(t, func() bool { return client.metric(`hopgate_loader_vertices_total{input="-"}`) > 0 }, 10*time.Millisecond)
 	require.Positive(t, client.metric("hopgate_loader_window_bytes"))
 	require.Positive(t, client.metric(`hopgate_loader_stage_seconds_total{stage="parse"}`))
 	require.InDelta(t, -1, client.metric("hopgate_loader_left_seconds"), 0)

@@ -98,7 +98,11 @@ func start(t *testing.T, dataDir string, args ...string) *server {
 	}, args...)...)
 	s.cmd.Env, s.cmd.Stderr = environ(), s.log
 	require.NoError(t, s.cmd.Start())
-	go func() { s.ended <- s.cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.ended <- s.cmd.Wait()
+	}()
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
 		select {
@@ -106,14 +110,16 @@ func start(t *testing.T, dataDir string, args ...string) *server {
 		default:
 		}
 	})
-	require.Eventually(t, func() bool {
-		data, err := os.ReadFile(ready)
-		if err != nil || string(data) == "stale" {
-			return false
+	eventually(t, func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
 		}
-		require.NoError(t, json.Unmarshal(data, &s.addrs)) // complete, once the file exists
-		return true
-	}, patience, 5*time.Millisecond)
+		data, err := os.ReadFile(ready)
+		return err == nil && string(data) != "stale" && json.Unmarshal(data, &s.addrs) == nil
+	}, 5*time.Millisecond)
+	require.NotEmpty(t, s.addrs.HTTP, s.log) // it has not ended
 	return s
 }
 
@@ -221,7 +227,7 @@ func TestRoad(t *testing.T) {
 	s.graphctl("pprof", "heap", "--flame", flame, "-O", profile)
 	// The server's continuous profiles: a requested CPU profile ends the first one.
 	s.graphctl("pprof", "cpu", "--seconds", "1", "-O", filepath.Join(t.TempDir(), "cpu.pb.gz"))
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		kept := s.graphctl("pprof", "kept")
 		return strings.Contains(kept, "cpu") && strings.Contains(kept, "heap")
 	}, time.Minute, 10*time.Millisecond)
@@ -321,7 +327,7 @@ func TestDrainTimeout(t *testing.T) {
 			`{"statement": "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 1000) AS c UNWIND range(1, 1000) AS d RETURN count(*)"}`)
 		failed <- code
 	}()
-	require.Eventually(t, func() bool { return s.metric("hopgate_statements_running") == 1 }, patience, 5*time.Millisecond)
+	eventually(t, func() bool { return s.metric("hopgate_statements_running") == 1 }, 5*time.Millisecond)
 	require.Zero(t, s.stop(syscall.SIGTERM), s.log)
 	require.NotEqual(t, 200, <-failed)
 }

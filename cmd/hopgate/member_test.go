@@ -59,12 +59,6 @@ func startMembersIn(t *testing.T, dirs []string, more ...string) (ms []*process,
 	}
 	for _, p := range ms {
 		p.start()
-		t.Cleanup(func() {
-			p.kill(syscall.SIGKILL)
-			if t.Failed() {
-				fmt.Fprintf(os.Stderr, "%q:\n%s", p.args, p.log.String())
-			}
-		})
 	}
 	for _, p := range ms {
 		p.awaitReady()
@@ -74,10 +68,10 @@ func startMembersIn(t *testing.T, dirs []string, more ...string) (ms []*process,
 
 // awaitReady waits until the process is ready for requests.
 func (p *process) awaitReady() {
-	require.Eventually(p.t, func() bool {
+	eventually(p.t, func() bool {
 		text, err := get("http://" + p.admin + "/readyz")
 		return err == nil && strings.Contains(text, `"ok"`)
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 }
 
 // askBolt runs a statement over Bolt and returns the first value of its only row.
@@ -169,7 +163,7 @@ func (w *writes) write(t *testing.T, at, other *process) {
 // progress waits until more writes are acknowledged.
 func (w *writes) progress(t *testing.T) {
 	want := w.acknowledged.Load() + 20
-	require.Eventually(t, func() bool { return w.acknowledged.Load() >= want }, patience, 10*time.Millisecond)
+	eventually(t, func() bool { return w.acknowledged.Load() >= want }, 10*time.Millisecond)
 }
 
 // check compares what each process has with what was acknowledged, and verifies the graph.
@@ -226,10 +220,10 @@ func TestMembersKilled(t *testing.T) {
 		w.progress(t)
 		lag := fmt.Sprintf(`hopgate_replica_lag_entries{process="%d",shard="0"} `, slices.Index(ms, p))
 		others := slices.DeleteFunc(slices.Clone(ms), func(o *process) bool { return o == p })
-		require.Eventually(t, func() bool { // from the leader's first tick on
+		eventually(t, func() bool { // from the leader's first tick on
 			text, err := get("http://" + leaderOf(t, others, 0).admin + "/metrics")
 			return err == nil && strings.Contains(text, lag) && !strings.Contains(text, lag+"0\n")
-		}, patience, 20*time.Millisecond)
+		}, 20*time.Millisecond)
 		p.start()
 		p.awaitReady()
 	}

@@ -45,20 +45,20 @@ func (n *nemesis) progress() {
 	for g := range want {
 		want[g] = n.h.done[g].Load() + 20
 	}
-	require.Eventually(n.t, func() bool {
+	eventually(n.t, func() bool {
 		for g := range want {
 			if n.h.done[g].Load() < want[g] {
 				return false
 			}
 		}
 		return true
-	}, 2*patience, 5*time.Millisecond, "nothing is written any more")
+	}, 5*time.Millisecond, "nothing is written any more")
 }
 
 // kill kills processes at once and starts them again after a time; with less than a majority dead, clients go on meanwhile.
 func (n *nemesis) kill(victims ...int) {
 	for _, v := range victims {
-		_ = n.ss[v].cmd.Process.Kill()
+		n.ss[v].signal(syscall.SIGKILL)
 	}
 	for _, v := range victims {
 		n.ss[v].kill(syscall.SIGKILL)

@@ -136,7 +136,7 @@ func (n *nemesis) expire() {
 		}
 	})
 	n.ends = append(n.ends, func() {
-		require.Eventually(n.t, func() bool { return n.ask("default", "MATCH (b:Brief) RETURN count(b)") == "0" }, patience, 100*time.Millisecond)
+		eventually(n.t, func() bool { return n.ask("default", "MATCH (b:Brief) RETURN count(b)") == "0" }, 100*time.Millisecond)
 	})
 }
 

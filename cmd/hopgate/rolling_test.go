@@ -116,18 +116,18 @@ func TestRollingSecrets(t *testing.T) {
 		next, nextEntry := access.NewToken("ann", access.Reader)
 		replace("tokens", "tokens:\n"+entry+nextEntry)
 		current.Store(&next)
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			c, err := tls.Dial("tcp", s.addrs.HTTP, trust)
 			if err != nil {
 				return false
 			}
 			defer c.Close()
 			return c.ConnectionState().PeerCertificates[0].Subject.CommonName == name
-		}, patience, 20*time.Millisecond)
+		}, 20*time.Millisecond)
 		// Requests with the old token may still be on their way.
 		for no := range asked {
 			before := asked[no].Load()
-			require.Eventually(t, func() bool { return asked[no].Load() >= before+2 }, patience, time.Millisecond)
+			eventually(t, func() bool { return asked[no].Load() >= before+2 }, time.Millisecond)
 		}
 		entry = nextEntry
 		replace("tokens", "tokens:\n"+entry)

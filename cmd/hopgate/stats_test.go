@@ -127,17 +127,17 @@ func TestStatsMove(t *testing.T) {
 	require.Zero(t, s.metric(storeSeries("separated_dead_bytes", "values")))
 	s.graphctl("query", fmt.Sprintf("MATCH (d:Doc) WHERE d.id > %d SET d.text = null", values*9/10))
 	require.Regexp(t, regexp.MustCompile(`\.text +1800`), s.graphctl("stats"))
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		return s.metric(storeSeries("separated_dead_bytes", "values")) > size*values/20 && s.metric(storeSeries("separated_live_bytes", "values")) < live*0.95
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 	s.graphctl("query", fmt.Sprintf("MATCH (d:Doc) WHERE d.id > %d DETACH DELETE d", values/5))
 	out = s.graphctl("stats")
 	require.Regexp(t, regexp.MustCompile(`:Doc +400\n +\.id +400\n +\.text +400`), out)
 	require.NotContains(t, out, "[:HAS]\t2000")
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		now := s.metric(storeSeries("separated_live_bytes", "values"))
 		return now < live*0.25 && s.metric(storeSeries("separated_file_bytes", "values")) < 2*now
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 	require.Positive(t, s.metric(storeSeries("compactions_total", "values")))
 	require.Zero(t, s.stop(syscall.SIGTERM), s.log)
 }

@@ -57,7 +57,7 @@ func TestTermDuringTransactions(t *testing.T) {
 		}
 		ended := c.run(s)
 		until := c.total() + 50
-		require.Eventually(t, func() bool { return c.total() >= until }, patience, time.Millisecond)
+		eventually(t, func() bool { return c.total() >= until }, time.Millisecond)
 		// A statement that reads and one that writes, both slow.
 		type end struct {
 			r   *reply
@@ -74,9 +74,9 @@ func TestTermDuringTransactions(t *testing.T) {
 				r, err := call(ctx, http.MethodPost, url, slow[i], nil)
 				ends[i] <- end{r, err}
 			}()
-			require.Eventually(t, func() bool {
+			eventually(t, func() bool {
 				return len(ends[i]) > 0 || strings.Contains(s.graphctl("ps"), slow[i][:20])
-			}, patience, time.Millisecond)
+			}, time.Millisecond)
 		}
 		if len(ends[0])+len(ends[1]) > 0 {
 			t.Log("a slow statement is over before the server receives SIGTERM")
