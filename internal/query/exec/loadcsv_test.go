@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,8 +53,20 @@ func TestLoadCSV(t *testing.T) {
 		require.Len(t, rows, 8)
 		require.Equal(t, "['id', 'name']", rows[0])
 	}
+	// A byte order mark is not a part of the first field, and lines may end with carriage returns.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mark.csv"), []byte("\ufeffid;name\n1;Jan\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cr.csv"), []byte("\ufeff\"id\";name\r1;Jan\r"), 0o600))
+	for _, name := range []string{"mark.csv", "cr.csv"} {
+		rows, err := load(name, dir, true, 1024)
+		require.NoError(t, err)
+		require.Equal(t, "{id: '1', name: 'Jan'}", rows[0])
+		rows, err = load(name, dir, false, 1024)
+		require.NoError(t, err)
+		require.Equal(t, "['id', 'name']", rows[0])
+	}
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.csv"), 0o600))
 	for url, dir := range map[string]string{
-		"a.csv": "", "file:///none.csv": dir, "http://localhost/a.csv": dir, "../secret.csv": dir, "file:///../secret.csv": dir,
+		"pipe.csv": dir, "a.csv": "", "file:///none.csv": dir, "http://localhost/a.csv": dir, "../secret.csv": dir, "file:///../secret.csv": dir,
 	} {
 		_, err := load(url, dir, true, 1024)
 		require.Equal(t, graph.KindInvalid, graph.AsError(err).Kind, url)

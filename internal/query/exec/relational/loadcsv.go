@@ -1,6 +1,8 @@
 package relational
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -179,13 +181,23 @@ func (l *loadCSV) openFile(v graph.Value) error {
 		return loadFailed("%v", err)
 	}
 	l.name = "/" + strings.TrimLeft(u.Path, "/")
-	f, err := root.Open(filepath.FromSlash(l.name[1:]))
+	name := filepath.FromSlash(l.name[1:])
+	if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() {
+		// Opening a pipe would wait for its writer.
+		_ = root.Close()
+		return loadFailed("%q is not a regular file", v.Str())
+	}
+	f, err := root.Open(name)
 	if err != nil {
 		_ = root.Close()
 		return loadFailed("cannot open %q", v.Str())
 	}
 	l.root, l.file = root, f
-	l.csv = csv.NewReader(f)
+	text, err := csvText(f)
+	if err != nil {
+		return loadFailed("cannot read the file: %v", err)
+	}
+	l.csv = csv.NewReader(text)
 	l.csv.FieldsPerRecord = -1
 	if l.node.Delimiter != "" {
 		l.csv.Comma, _ = utf8.DecodeRuneInString(l.node.Delimiter)
@@ -201,6 +213,42 @@ func (l *loadCSV) openFile(v graph.Value) error {
 		l.head = head
 	}
 	return nil
+}
+
+const (
+	byteOrderMark = "\ufeff"
+	// csvHead is how much of a file shows how its lines end.
+	csvHead = 1 << 16
+)
+
+// csvText returns the text of a file after its byte order mark. If the lines end with carriage returns alone, these become line feeds.
+func csvText(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(r, csvHead)
+	head, err := b.Peek(csvHead)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
+		_, _ = b.Discard(len(byteOrderMark)) // it has been peeked
+	}
+	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
+		return lineFeeds{b}, nil
+	}
+	return b, nil
+}
+
+// lineFeeds turns carriage returns into line feeds.
+type lineFeeds struct{ io.Reader }
+
+// Read implements io.Reader.
+func (r lineFeeds) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 func (l *loadCSV) closeFile() {
