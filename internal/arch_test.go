@@ -102,7 +102,7 @@ var onlyIn = map[string]string{
 	module + "internal/storage/kv":                   "internal/storage internal/replica internal/shard/local internal/telemetry internal/config bench/storage",
 	"github.com/golang/geo":                          "internal/graph/spatial",
 	"github.com/chromedp":                            "nothing but tests",
-	"github.com/apache/arrow-go":                     "internal/server cmd/graphctl",
+	"github.com/apache/arrow-go":                     "internal/server internal/loader/record cmd/graphctl",
 	"gocloud.dev":                                    "internal/bucket internal/backup cmd/graphctl",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",

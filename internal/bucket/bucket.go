@@ -67,7 +67,7 @@ type Object struct {
 	Time time.Time
 }
 
-// Stat describes an object.
+// Stat describes an object. It has no tag if the store refuses to describe objects.
 func Stat(ctx context.Context, name string) (o Object, err error) {
 	b, key, err := Open(ctx, name)
 	if err != nil {
@@ -76,19 +76,35 @@ func Stat(ctx context.Context, name string) (o Object, err error) {
 	defer func() { err = errors.Join(err, b.Close()) }()
 	ctx, cancel := within(ctx)
 	defer cancel()
-	a, err := b.Attributes(ctx, key)
+	if a, err := b.Attributes(ctx, key); err == nil {
+		return Object{a.Size, a.ETag, a.ModTime}, nil
+	}
+	// Some stores grant reading alone.
+	r, err := b.NewReader(ctx, key, nil)
 	if err != nil {
 		return o, lateness(ctx, err)
 	}
-	return Object{a.Size, a.ETag, a.ModTime}, nil
+	return Object{Size: r.Size(), Time: r.ModTime()}, r.Close()
 }
 
 // reader also closes its bucket.
 type reader struct {
 	*blob.Reader
 	bucket *blob.Bucket
+	at     int64 // the offset of the next byte
 }
 
+// Read implements io.Reader. A body that ends before the size of the object is an error.
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.at += int64(n)
+	if errors.Is(err, io.EOF) && r.at < r.Size() {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
 func (r *reader) Close() error { return errors.Join(r.Reader.Close(), r.bucket.Close()) }
 
 // Read reads an object from an offset, with Patient; beyond the end it is empty.
@@ -111,7 +127,7 @@ func Read(ctx context.Context, name string, offset int64) (io.ReadCloser, error)
 		if err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
-		return &reader{r, b}, nil
+		return &reader{r, b, offset}, nil
 	})
 }
 

@@ -75,6 +75,6 @@ func refuseEncoding(data, header []byte) error {
 	case name == "utf-32":
 		return errors.New("the file is in UTF-32, which is not supported: convert it to UTF-8")
 	default:
-		return fmt.Errorf("the file is in %s: set encoding: %s in a mapping, as --init does", strings.ToUpper(name), name)
+		return fmt.Errorf("the file is in %s: set encoding: %s in a mapping, as --init does; if it is in UTF-8 after all, set encoding: utf-8", strings.ToUpper(name), name)
 	}
 }

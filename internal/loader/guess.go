@@ -18,6 +18,7 @@ type sampleColumn struct {
 	name   string
 	values []string // one for each record
 	kinds  []record.Kind
+	binary bool // values are not text
 }
 
 // add adds the value of a record. Records before it that had none count as missing.
@@ -74,6 +75,10 @@ func (c *sampleColumn) typ() (name string, ok bool) {
 			continue
 		case c.kinds[i] == record.Object:
 			return "", false
+		case c.binary && c.kinds[i] == record.Array:
+			return "bytes[]", true
+		case c.binary:
+			return "bytes", true
 		case c.kinds[i] == record.Array:
 			lists++
 			for _, e := range lines.Elements(nil, []byte(v)) {
@@ -193,10 +198,14 @@ var valueTypes = []valueType{
 	}},
 }
 
-// isFloat reports whether text is a decimal number. Numbers with leading zeros, such as phone numbers, are not.
+// isFloat reports whether text is a decimal number. Numbers with leading zeros, such as phone numbers, and integers of more than 64 bits are
+// not.
 func isFloat(s string) bool {
 	if _, err := strconv.ParseFloat(s, 64); err != nil || strings.Trim(s, "+-.0123456789eE") != "" || s[0] == '+' {
 		return false
+	}
+	if _, err := strconv.ParseInt(s, 10, 64); err != nil && !strings.ContainsAny(s, ".eE") {
+		return false // a float would change it
 	}
 	digits := strings.TrimPrefix(s, "-")
 	return len(digits) < 2 || digits[0] != '0' || digits[1] < '0' || digits[1] > '9'

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/loader/mapping"
@@ -88,13 +89,13 @@ func addHeader(ctx context.Context, h *mapping.Headers, f mapping.File) error {
 	if len(f.Paths) == 0 {
 		return nil
 	}
-	if f.Paths[0] == stdin {
-		return errors.New("standard input needs a mapping")
+	if slices.ContainsFunc(f.Paths, func(p string) bool { return p == stdin || isPipe(p) }) {
+		return errors.New("a pipe needs a mapping")
 	}
-	if format := formatOf(f.Paths[0]); format == mapping.JSONL || format == mapping.Parquet {
+	if format := formatOfFile(f.Paths[0]); format == mapping.JSONL || format == mapping.Parquet {
 		return fmt.Errorf("%s: JSON lines and Parquet have no header; write a mapping", f.Paths[0])
 	}
-	in := &input{paths: f.Paths[:1]}
+	in := &input{paths: f.Paths[:1], name: shown(f.Paths[0])}
 	data, err := in.peek(ctx)
 	if err != nil {
 		return err
@@ -102,11 +103,12 @@ func addHeader(ctx context.Context, h *mapping.Headers, f mapping.File) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return fmt.Errorf("%s: the file is empty; it should begin with a header", f.Paths[0])
 	}
-	header, _, _ := bytes.Cut(data, []byte("\n"))
+	d := record.Dialect{Quote: '"'}
+	d.CR = endsInCR(data, d)
+	header, _, _ := bytes.Cut(data, []byte{d.End()})
 	if err := refuseEncoding(data, header); err != nil {
 		return fmt.Errorf("%s: %w", f.Paths[0], err)
 	}
-	d := record.Dialect{Quote: '"'}
 	if formatOf(f.Paths[0]) == mapping.TSV {
 		d.Delimiter = '\t'
 	}

@@ -29,8 +29,10 @@ type Plan struct {
 	known  []*mapping.Space // besides spaces
 	// Stream identifies the load. It is "" for a load from standard input, which cannot be read again.
 	Stream string
-	temp   string // a copy of standard input, or ""
-	chunk  int    // bytes of text in a batch; 0 means the constant. Tests use small ones.
+	// closers end pipes and remove copies of them.
+	closers []func() error
+	stdin   bool // standard input is one of the inputs
+	chunk   int  // bytes of text in a batch; 0 means the constant. Tests use small ones.
 
 	running atomic.Pointer[run]
 }
@@ -64,10 +66,12 @@ func (p *Plan) before(step int) (n int64) {
 
 // Close removes the plan's temporary files.
 func (p *Plan) Close() error {
-	if p.temp == "" {
-		return nil
+	var errs []error
+	for _, f := range p.closers {
+		errs = append(errs, f())
 	}
-	return os.Remove(p.temp)
+	p.closers = nil
+	return errors.Join(errs...)
 }
 
 // NewPlan plans the load of a mapping. Relative paths are resolved against base. It samples the inputs until ctx ends.
@@ -89,7 +93,7 @@ func NewPlan(ctx context.Context, m *mapping.Mapping, base string, in io.Reader)
 }
 
 // add finds the files of an input and binds its rules to their columns.
-func (p *Plan) add(ctx context.Context, rules *mapping.Input, base string, pipe io.Reader) error {
+func (p *Plan) add(ctx context.Context, rules *mapping.Input, base string, standard io.Reader) error {
 	var inputs []*input
 	var joined []string
 	for _, path := range rules.Paths {
@@ -116,11 +120,14 @@ func (p *Plan) add(ctx context.Context, rules *mapping.Input, base string, pipe 
 		} else if rel, err := filepath.Rel(base, in.name); err == nil && filepath.IsLocal(rel) {
 			in.name = filepath.ToSlash(rel)
 		}
+		if in.format = rules.Format; in.format == mapping.Auto {
+			in.format = formatOfFile(in.paths[0])
+		}
 		if in.paths[0] == stdin {
 			in.name = stdin
-			if err := p.standardInput(in, pipe); err != nil {
-				return err
-			}
+		}
+		if err := p.pipes(ctx, in, standard); err != nil {
+			return err
 		}
 		if err := in.begin(ctx); err != nil {
 			return err
@@ -130,29 +137,10 @@ func (p *Plan) add(ctx context.Context, rules *mapping.Input, base string, pipe 
 	return nil
 }
 
-// standardInput streams standard input, or copies it to a file if it is read more than once or not from its start.
-func (p *Plan) standardInput(in *input, pipe io.Reader) error {
-	if pipe == nil || p.temp != "" {
-		return errors.New("standard input can be read only once")
-	}
-	if (len(in.rules.Vertices) == 0 || len(in.rules.Edges) == 0) && !in.rules.Scanned() && in.rules.Format != mapping.Parquet {
-		in.pipe = pipe
-		return nil
-	}
-	f, err := os.CreateTemp("", "load-*")
-	if err != nil {
-		return err
-	}
-	p.temp = f.Name()
-	_, err = io.Copy(f, pipe)
-	in.paths = []string{p.temp}
-	return errors.Join(err, f.Close())
-}
-
 // begin reads the header of an input and binds its rules.
 func (in *input) begin(ctx context.Context) error {
 	for _, path := range in.paths {
-		if path == stdin {
+		if in.pipe != nil {
 			continue
 		}
 		if IsURL(path) {
@@ -170,29 +158,39 @@ func (in *input) begin(ctx context.Context) error {
 		in.size += info.Size()
 	}
 	o := &in.rules.Options
-	format := in.rules.Format
-	if format == mapping.Auto {
-		format = formatOf(in.paths[0])
-	}
-	in.parquet = format == mapping.Parquet
-	in.dialect = record.Dialect{JSON: format == mapping.JSONL || in.parquet, Delimiter: o.Delimiter, Quote: o.Quote}
-	if format == mapping.TSV && o.Delimiter == 0 {
+	in.parquet = in.format == mapping.Parquet
+	in.dialect = record.Dialect{JSON: in.format == mapping.JSONL || in.parquet, Delimiter: o.Delimiter, Quote: o.Quote}
+	if in.format == mapping.TSV && o.Delimiter == 0 {
 		in.dialect.Delimiter = '\t'
 	}
 	var err error
 	if in.encoding, err = encodingOf(o.Encoding); err != nil {
 		return in.rules.Errorf("%v", err)
 	}
-	if in.pipe != nil && in.encoding != nil {
-		in.pipe = in.encoding.NewDecoder().Reader(in.pipe)
+	if in.pipe != nil {
+		if err := in.pipe.begin(ctx, in); err != nil {
+			return err
+		}
+	}
+	if in.parquet {
+		// The rows have the columns that the rules use.
+		if in.bound, err = in.rules.Bind(nil, 0, true); err != nil {
+			return err
+		}
 	}
 	data, err := in.peek(ctx)
 	if err != nil {
 		return err
 	}
-	if in.encoding == nil && !in.parquet {
-		header, _, _ := bytes.Cut(data, []byte("\n"))
+	in.dialect.CR = endsInCR(data, in.dialect)
+	if o.Encoding == "" && !in.parquet {
+		header, _, _ := bytes.Cut(data, []byte{in.dialect.End()})
 		if err := refuseEncoding(data, header); err != nil {
+			return in.rules.Errorf("%s: %v", in.name, err)
+		}
+	}
+	if in.dialect.JSON {
+		if err := refuseArray(data); err != nil {
 			return in.rules.Errorf("%s: %v", in.name, err)
 		}
 	}
@@ -207,7 +205,7 @@ func (in *input) begin(ctx context.Context) error {
 	in.header, in.offset, in.line = slices.Clone(h.preamble), int64(len(h.preamble)), h.line
 	if h.empty {
 		if in.dialect.JSON || !own {
-			in.empty = true
+			in.empty, in.bound = true, nil
 			return nil
 		}
 		return fmt.Errorf("%s: the file is empty; it should begin with a header", in.name)
@@ -276,7 +274,7 @@ func (p *Plan) identify(ctx context.Context, m *mapping.Mapping) error {
 	part(m.Text)
 	for _, in := range p.inputs {
 		for _, path := range in.paths {
-			if in.name == stdin {
+			if in.once {
 				return nil
 			}
 			if IsURL(path) {
@@ -294,6 +292,9 @@ func (p *Plan) identify(ctx context.Context, m *mapping.Mapping) error {
 			if err := sample(h, path); err != nil {
 				return err
 			}
+		}
+		if in.parquet {
+			part([]byte("mapped columns")) // offsets of all columns, of earlier versions, mean other rows
 		}
 		part(in.header)
 		part([]byte{in.dialect.Delimiter, in.dialect.Quote})
@@ -459,7 +460,7 @@ type scanner interface {
 
 func (in *input) scanner() scanner {
 	if in.dialect.JSON {
-		return record.NewLines(in.bound.Keys)
+		return record.NewLines(in.bound.Keys, in.dialect)
 	}
 	return record.NewScanner(in.dialect)
 }

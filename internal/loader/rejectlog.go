@@ -97,8 +97,8 @@ func rejectName(in *input, taken map[string]bool) string {
 // preamble returns what precedes an input's records, with a line end, in the input's encoding.
 func (in *input) preamble() []byte {
 	b := in.header
-	if len(b) > 0 && b[len(b)-1] != '\n' {
-		b = append(append([]byte(nil), b...), '\n')
+	if len(b) > 0 && b[len(b)-1] != in.dialect.End() {
+		b = append(append([]byte(nil), b...), in.dialect.End())
 	}
 	return in.encode(b)
 }
@@ -238,8 +238,8 @@ func (l *rejectLog) raw(in *input, row []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(row) > 0 && row[len(row)-1] != '\n' && len(row) < maxRecord {
-		row = append(append([]byte(nil), row...), '\n')
+	if len(row) > 0 && row[len(row)-1] != in.dialect.End() && len(row) < maxRecord {
+		row = append(append([]byte(nil), row...), in.dialect.End())
 	}
 	row = in.encode(row)
 	_, err = f.Write(row)

@@ -91,6 +91,7 @@ type job struct {
 
 	lines   int64 // line ends before counted, for lineOf
 	counted int
+	end     byte // of a line
 }
 
 // lineOf returns the line number at which a record of the chunk begins. Calls in record order scan each byte once.
@@ -98,7 +99,7 @@ func (j *job) lineOf(start int) int64 {
 	if start < j.counted {
 		j.lines, j.counted = 0, 0
 	}
-	j.lines += int64(bytes.Count(j.chunk.Data[j.counted:start], []byte{'\n'}))
+	j.lines += int64(bytes.Count(j.chunk.Data[j.counted:start], []byte{j.end}))
 	j.counted = start
 	return j.chunk.Line + j.lines
 }
@@ -281,7 +282,7 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resu
 		}
 		seq++
 		j := &job{
-			step: i, chunk: c, first: c.Long && !long, seq: seq, bytes: int64(len(c.Data)), done: make(chan struct{}),
+			step: i, chunk: c, end: s.in.dialect.End(), first: c.Long && !long, seq: seq, bytes: int64(len(c.Data)), done: make(chan struct{}),
 			at:   base + min(t.stored(), s.in.size),
 			mark: position{i, c.EndOffset, c.EndLine}.mark(),
 		}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
@@ -50,8 +51,8 @@ func sampleFiles(ctx context.Context, paths []string, named func(string) string)
 			return nil, err
 		}
 		for _, name := range found {
-			if name == stdin {
-				return nil, errors.New("standard input cannot be sampled and then loaded: use files")
+			if name == stdin || isPipe(name) {
+				return nil, errors.New("a pipe cannot be sampled and then loaded: use files")
 			}
 			s, err := sampleFile(ctx, name)
 			if err != nil {
@@ -74,8 +75,8 @@ func sampleFiles(ctx context.Context, paths []string, named func(string) string)
 
 // sampleFile samples the beginning of a file; it returns nil if the file has no records.
 func sampleFile(ctx context.Context, name string) (*sampled, error) {
-	format := formatOf(name)
-	in := &input{paths: []string{name}, parquet: format == mapping.Parquet}
+	format := formatOfFile(name)
+	in := &input{paths: []string{name}, name: shown(name), parquet: format == mapping.Parquet}
 	data, err := in.peek(ctx)
 	if err != nil {
 		return nil, err
@@ -98,14 +99,22 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 	whole := len(data) < headBytes-len(byteOrderMark)
 	if format == mapping.JSONL || format == mapping.Parquet {
 		s.dialect.JSON = true
+		s.dialect.CR = endsInCR(data, s.dialect)
+		if err := refuseArray(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", in.name, err)
+		}
 		s.readJSON(data, whole)
+		for _, c := range s.columns {
+			c.binary = in.parquet && slices.ContainsFunc(c.values, func(v string) bool { return !utf8.ValidString(v) })
+		}
 		return s, nil
 	}
 	s.dialect.Quote = '"'
+	s.dialect.CR = endsInCR(data, s.dialect)
 	if format == mapping.TSV {
 		s.dialect.Delimiter = '\t'
 	} else {
-		s.dialect.Delimiter = recogniseDelimiter(data, '"')
+		s.dialect.Delimiter = recogniseDelimiter(data, s.dialect)
 	}
 	s.readCSV(data, whole)
 	return s, nil
@@ -208,11 +217,11 @@ func readRecords(data []byte, d record.Dialect, whole bool) (records [][]record.
 
 // readJSON reads JSON lines. The columns are the keys of the objects; a nested key is joined to its parent's by a dot.
 func (s *sampled) readJSON(data []byte, whole bool) {
-	if end := bytes.LastIndexByte(data, '\n'); !whole && end >= 0 {
+	if end := bytes.LastIndexByte(data, s.dialect.End()); !whole && end >= 0 {
 		data = data[:end]
 	}
 	var names []string
-	for line := range bytes.Lines(data) {
+	for line := range bytes.SplitSeq(data, []byte{s.dialect.End()}) {
 		names = appendKeys(names, "", line)
 	}
 	var keys record.Keys
@@ -223,7 +232,7 @@ func (s *sampled) readJSON(data []byte, whole bool) {
 	if len(names) == 0 {
 		return
 	}
-	lines := record.NewLines(&keys)
+	lines := record.NewLines(&keys, s.dialect)
 	lines.Reset(data)
 	for {
 		cells, fault, ok := lines.Next()

@@ -33,15 +33,14 @@ func fileName(name string) string {
 	return path.Base(u.Path)
 }
 
-// ask sends a request for a URL; the caller closes the response body.
-func ask(ctx context.Context, method, name string, offset int64) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, name, nil)
+// get requests a URL from an offset; the caller closes the response body. Nothing asks by HEAD, which some servers refuse.
+func get(ctx context.Context, name string, offset int64) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
 	if err != nil {
 		return nil, err
 	}
 	// Ask for the stored bytes, not for a proxy's compression of them.
 	req.Header.Set("Accept-Encoding", "identity")
-	want := http.StatusOK
 	if offset > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 	}
@@ -52,8 +51,11 @@ func ask(ctx context.Context, method, name string, offset int64) (*http.Response
 		}
 		return nil, err
 	}
-	if resp.StatusCode != want && (offset == 0 || resp.StatusCode != http.StatusPartialContent) {
+	if resp.StatusCode != http.StatusOK && (offset == 0 || resp.StatusCode != http.StatusPartialContent) {
 		return nil, errors.Join(fmt.Errorf("%s: the server answers %s", shown(name), resp.Status), resp.Body.Close())
+	}
+	if r := resp.Header.Get("Content-Range"); resp.StatusCode == http.StatusPartialContent && !strings.HasPrefix(r, fmt.Sprintf("bytes %d-", offset)) {
+		return nil, errors.Join(fmt.Errorf("%s: the server answers the range %q, not that from byte %d", shown(name), r, offset), resp.Body.Close())
 	}
 	return resp, nil
 }
@@ -78,7 +80,7 @@ func openURL(ctx context.Context, name string, offset int64) (io.ReadCloser, err
 	}
 	skip := int64(0)
 	body, err := bucket.Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
-		resp, err := ask(ctx, http.MethodGet, name, offset)
+		resp, err := get(ctx, name, offset)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +109,7 @@ func sizeURL(ctx context.Context, name string) (int64, error) {
 	}
 	var size int64
 	body, err := bucket.Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
-		resp, err := ask(ctx, http.MethodHead, name, 0)
+		resp, err := get(ctx, name, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +137,7 @@ func sampleURL(ctx context.Context, h hash.Hash, name string) error {
 		return hashBeginning(h, body)
 	}
 	body, err := bucket.Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
-		resp, err := ask(ctx, http.MethodGet, name, 0)
+		resp, err := get(ctx, name, 0)
 		if err != nil {
 			return nil, err
 		}

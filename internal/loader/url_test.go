@@ -91,7 +91,7 @@ inputs:
 // A server that stops answering does not block a cancelled load, during planning or during the run.
 func TestURLCancelled(t *testing.T) {
 	body := "id,name\n" + strings.Repeat("1,n\n", 100)
-	for _, hangs := range []string{"HEAD", "GET", "body"} {
+	for _, hangs := range []string{"GET", "body"} {
 		t.Run(hangs, func(t *testing.T) {
 			hung, gets := make(chan struct{}), 0
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +99,7 @@ func TestURLCancelled(t *testing.T) {
 					gets++
 				}
 				hang := r.Method == hangs
-				if r.Method == http.MethodGet && hangs == "body" && gets > 2 { // the first two plan the load
+				if r.Method == http.MethodGet && hangs == "body" && gets > 3 { // the first three plan the load
 					_, err := w.Write([]byte(body))
 					if err == nil {
 						err = http.NewResponseController(w).Flush()

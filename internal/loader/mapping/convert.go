@@ -228,6 +228,9 @@ func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
 			if i, ok := parseInt(text); ok {
 				return graph.IntValue(i), true
 			}
+			if !bytes.ContainsAny(text, ".eE") {
+				kind = graph.String // a float would change it
+			}
 		case record.Bool:
 			kind = graph.Bool
 		}

@@ -16,13 +16,14 @@ type Scanner struct {
 	Final bool
 
 	d     Dialect
+	end   byte // of a line
 	data  []byte
 	cells []Cell
 	arena []byte // for text with its doubled quotes resolved
 }
 
 // NewScanner returns a scanner for CSV.
-func NewScanner(d Dialect) *Scanner { return &Scanner{d: d, Final: true} }
+func NewScanner(d Dialect) *Scanner { return &Scanner{d: d, end: d.End(), Final: true} }
 
 // Reset begins a chunk. Cells of the previous one stay valid.
 func (s *Scanner) Reset(data []byte) {
@@ -33,7 +34,7 @@ func (s *Scanner) Reset(data []byte) {
 // End is then the start of that record. The cells are valid until the next call.
 func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 	data, at := s.data, s.End
-	for at < len(data) && (data[at] == '\n' || data[at] == '\r' && (at+1 == len(data) || data[at+1] == '\n')) {
+	for at < len(data) && (data[at] == s.end || data[at] == '\r' && (at+1 == len(data) || data[at+1] == '\n')) {
 		at++
 	}
 	s.Start, s.End = at, at
@@ -46,7 +47,7 @@ func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 		if at < len(data) && data[at] == quote && quote != 0 {
 			text, next, state := s.quoted(at + 1)
 			if state != quoteGood {
-				if !s.Final && (state == quoteOpen || bytes.IndexByte(data[s.Start:], '\n') < 0) {
+				if !s.Final && (state == quoteOpen || bytes.IndexByte(data[s.Start:], s.end) < 0) {
 					return nil, nil, false
 				}
 				s.firstLine()
@@ -61,13 +62,13 @@ func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 			if data[next] == delimiter {
 				continue
 			}
-			if data[next] == '\r' {
+			if data[next] == '\r' && s.end == '\n' {
 				at++ // quoted has consumed the line feed
 			}
 			break
 		}
 		from := at
-		at = fieldEnd(data, at, delimiter)
+		at = fieldEnd(data, at, delimiter, s.end)
 		if at < len(data) && data[at] == delimiter {
 			cells = append(cells, Cell{data[from:at:at], Plain})
 			at++
@@ -76,7 +77,7 @@ func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 		to := at
 		if at < len(data) {
 			at++
-			if to > from && data[to-1] == '\r' {
+			if to > from && data[to-1] == '\r' && s.end == '\n' {
 				to--
 			}
 		} else if !s.Final {
@@ -95,17 +96,17 @@ const (
 	highs = 0x8080808080808080
 )
 
-// fieldEnd returns the position of the first delimiter or line feed from a position on, or len(data). It tests eight bytes at a
+// fieldEnd returns the position of the first delimiter or line end from a position on, or len(data). It tests eight bytes at a
 // time (Mycroft's test for a zero byte): a borrow may mark bytes above the first that ends a field, and none below.
-func fieldEnd(data []byte, at int, delimiter byte) int {
+func fieldEnd(data []byte, at int, delimiter, end byte) int {
 	for ; len(data)-at >= 8; at += 8 {
 		w := binary.LittleEndian.Uint64(data[at:])
-		x, y := w^lows*uint64(delimiter), w^lows*'\n'
+		x, y := w^lows*uint64(delimiter), w^lows*uint64(end)
 		if found := ((x-lows)&^x | (y-lows)&^y) & highs; found != 0 {
 			return at + bits.TrailingZeros64(found)/8
 		}
 	}
-	for at < len(data) && data[at] != delimiter && data[at] != '\n' {
+	for at < len(data) && data[at] != delimiter && data[at] != end {
 		at++
 	}
 	return at
@@ -121,7 +122,7 @@ func (s *Scanner) Retreat() bool {
 // firstLine cuts the record at Start down to its first line.
 func (s *Scanner) firstLine() {
 	s.End = len(s.data)
-	if i := bytes.IndexByte(s.data[s.Start:], '\n'); i >= 0 {
+	if i := bytes.IndexByte(s.data[s.Start:], s.end); i >= 0 {
 		s.End = s.Start + i + 1
 	}
 }
@@ -157,7 +158,7 @@ func (s *Scanner) quoted(from int) (text []byte, next int, state quoteState) {
 			doubled = true
 			continue
 		}
-		if c == s.d.Delimiter || c == '\n' {
+		if c == s.d.Delimiter || c == s.end {
 			break
 		}
 		if c == '\r' {

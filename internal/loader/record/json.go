@@ -12,13 +12,16 @@ type Lines struct {
 	Start, End int
 
 	keys  *Keys
+	end   byte // of a line
 	data  []byte
 	cells []Cell
 	arena []byte // for text with its escapes resolved
 }
 
 // NewLines returns a reader that extracts the values of keys.
-func NewLines(keys *Keys) *Lines { return &Lines{keys: keys, cells: make([]Cell, keys.n)} }
+func NewLines(keys *Keys, d Dialect) *Lines {
+	return &Lines{keys: keys, end: d.End(), cells: make([]Cell, keys.n)}
+}
 
 // Reset begins a chunk. Cells of the previous one stay valid.
 func (l *Lines) Reset(data []byte) { l.data, l.Start, l.End, l.arena = data, 0, 0, nil }
@@ -27,7 +30,7 @@ func (l *Lines) Reset(data []byte) { l.data, l.Start, l.End, l.arena = data, 0, 
 func (l *Lines) Next() (cells []Cell, fault *Fault, ok bool) {
 	for l.End < len(l.data) {
 		l.Start, l.End = l.End, len(l.data)
-		if i := bytes.IndexByte(l.data[l.Start:], '\n'); i >= 0 {
+		if i := bytes.IndexByte(l.data[l.Start:], l.end); i >= 0 {
 			l.End = l.Start + i + 1
 		}
 		line := bytes.TrimSpace(l.data[l.Start:l.End])
@@ -74,6 +77,14 @@ func (k *Keys) Add(name string) int {
 		}
 	}
 	return slot
+}
+
+// Slot returns the index of a key's cell, or -1.
+func (k *Keys) Slot(name string) int {
+	if n := k.root.find([]byte(name)); n != nil {
+		return n.slot
+	}
+	return -1
 }
 
 func (n *keyNode) child(name string) *keyNode {

@@ -1,5 +1,10 @@
 package record
 
+import (
+	"errors"
+	"io"
+)
+
 // Kind is the kind of a cell.
 type Kind uint8
 
@@ -41,7 +46,30 @@ var faultJSON = &Fault{BadJSON, "the line is not a JSON object", -1}
 
 // Dialect is the syntax of records.
 type Dialect struct {
-	JSON      bool // one object per line; the other fields apply to CSV
+	JSON      bool // one object per line; delimiter and quote apply to CSV
 	Delimiter byte
 	Quote     byte // 0: none
+	CR        bool // lines end with a carriage return alone
+}
+
+// End returns the last byte of a line.
+func (d Dialect) End() byte {
+	if d.CR {
+		return '\r'
+	}
+	return '\n'
+}
+
+// Fill reads until buf is full. The error is io.EOF only if the text ends there: io.ErrUnexpectedEOF of r, which says that the text is cut off,
+// stays what it is.
+func Fill(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var k int
+		k, err = r.Read(buf[n:])
+		n += k
+	}
+	if n == len(buf) && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
 }

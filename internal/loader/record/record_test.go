@@ -83,7 +83,7 @@ func TestJSON(t *testing.T) {
 		for _, a := range d.CmdArgs {
 			keys.Add(a.Key)
 		}
-		l := NewLines(&keys)
+		l := NewLines(&keys, Dialect{JSON: true})
 		l.Reset([]byte(d.Input))
 		var out strings.Builder
 		for {
@@ -158,7 +158,7 @@ func FuzzJSON(f *testing.F) {
 		var keys Keys
 		keys.Add("a")
 		keys.Add("b.c")
-		l := NewLines(&keys)
+		l := NewLines(&keys, Dialect{JSON: true})
 		l.Reset(data)
 		for {
 			cells, _, ok := l.Next()
@@ -189,6 +189,6 @@ func TestFieldEnd(t *testing.T) {
 		for want < len(data) && data[want] != delimiter && data[want] != '\n' {
 			want++
 		}
-		require.Equal(t, want, fieldEnd(data, from, delimiter), "%q from %d by %q", data, from, delimiter)
+		require.Equal(t, want, fieldEnd(data, from, delimiter, '\n'), "%q from %d by %q", data, from, delimiter)
 	}
 }

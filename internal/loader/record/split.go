@@ -22,6 +22,7 @@ type Chunk struct {
 type Splitter struct {
 	r       io.Reader
 	d       Dialect
+	end     byte // of a line
 	size    int
 	longest int
 	rest    []byte // read, but not returned yet
@@ -35,7 +36,7 @@ type Splitter struct {
 // NewSplitter splits the rest of r, which starts at a line and offset. Chunks have size bytes, or more to hold one record; no record
 // exceeds longest.
 func NewSplitter(r io.Reader, d Dialect, size, longest int, line, offset int64) *Splitter {
-	s := &Splitter{r: r, d: d, size: size, longest: max(size, longest), line: line, offset: offset, scan: NewScanner(d)}
+	s := &Splitter{r: r, d: d, end: d.End(), size: size, longest: max(size, longest), line: line, offset: offset, scan: NewScanner(d)}
 	s.scan.Final = false
 	return s
 }
@@ -60,7 +61,7 @@ func (s *Splitter) Next() (Chunk, error) {
 			continue
 		}
 		// One record fills everything. A broken quote ends with its line; otherwise the line is too long.
-		if i := bytes.IndexByte(full, '\n'); i >= 0 {
+		if i := bytes.IndexByte(full, s.end); i >= 0 {
 			return s.take(i + 1), nil
 		}
 		return s.takeLong(), nil
@@ -74,9 +75,9 @@ func (s *Splitter) fill(want int) error {
 	}
 	buf := make([]byte, want+1)
 	n := copy(buf, s.rest)
-	k, err := io.ReadFull(s.r, buf[n:])
+	k, err := Fill(s.r, buf[n:])
 	s.rest = buf[:n+k]
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) {
 		s.eof, err = true, nil
 	}
 	return err
@@ -89,7 +90,7 @@ func (s *Splitter) whole(data []byte) int {
 		if final {
 			return len(data)
 		}
-		return bytes.LastIndexByte(data, '\n') + 1
+		return bytes.LastIndexByte(data, s.end) + 1
 	}
 	s.scan.Final = final
 	s.scan.Reset(data)
@@ -102,7 +103,7 @@ func (s *Splitter) whole(data []byte) int {
 
 func (s *Splitter) take(n int) Chunk {
 	c := Chunk{Data: s.rest[:n:n], Line: s.line, Offset: s.offset}
-	s.line += int64(bytes.Count(c.Data, []byte{'\n'}))
+	s.line += int64(bytes.Count(c.Data, []byte{s.end}))
 	s.offset += int64(n)
 	c.EndLine, c.EndOffset = s.line, s.offset
 	s.rest = append(make([]byte, 0, len(s.rest)-n), s.rest[n:]...)
@@ -112,7 +113,7 @@ func (s *Splitter) take(n int) Chunk {
 // takeLong takes a part of an overlong line, at most to its end.
 func (s *Splitter) takeLong() Chunk {
 	n, last := len(s.rest), s.eof
-	if i := bytes.IndexByte(s.rest, '\n'); i >= 0 {
+	if i := bytes.IndexByte(s.rest, s.end); i >= 0 {
 		n, last = i+1, true
 	}
 	c := s.take(n)

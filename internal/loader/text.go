@@ -1,0 +1,316 @@
+package loader
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/hopgate/hopgate/internal/loader/record"
+)
+
+// text is an open input.
+type text struct {
+	io.Reader
+	closers  []func() error
+	counters []func() int64
+}
+
+// stored returns how many bytes of the stored files have been read.
+func (t *text) stored() (n int64) {
+	for _, count := range t.counters {
+		n += count()
+	}
+	return n
+}
+
+// Close closes the files behind the text.
+func (t *text) Close() error {
+	var errs []error
+	for _, closeIt := range slices.Backward(t.closers) {
+		errs = append(errs, closeIt())
+	}
+	return errors.Join(errs...)
+}
+
+var (
+	errShort  = errors.New("the content ends before its announced length")
+	errCutOff = errors.New("the compressed data is cut off")
+)
+
+// whole replaces io.ErrUnexpectedEOF of a reader by the error that says what is cut off. Decoders on top of the reader, and callers of
+// io.ReadFull, may take io.ErrUnexpectedEOF for the end of what they read.
+type whole struct {
+	io.Reader
+	cut error
+}
+
+// Read implements io.Reader.
+func (w whole) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = w.cut
+	}
+	return n, err
+}
+
+// counter counts the bytes read from storage.
+type counter struct {
+	io.Reader
+	n atomic.Int64
+}
+
+// newCounter counts the bytes of r, which must not end before its announced length.
+func newCounter(r io.Reader) *counter { return &counter{Reader: whole{r, errShort}} }
+
+// Read implements io.Reader.
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// openFile opens a file at an offset of its uncompressed UTF-8 text.
+func (in *input) openFile(ctx context.Context, path string, offset int64) (_ *text, err error) {
+	if IsURL(path) {
+		return in.openRemote(ctx, path, offset)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	stored := newCounter(f)
+	t := &text{Reader: stored, closers: []func() error{f.Close}, counters: []func() int64{stored.n.Load}}
+	defer func() {
+		if err != nil {
+			_ = t.Close()
+		}
+	}()
+	if in.parquet {
+		switch columnar, err := isParquet(f); {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", path, err)
+		case columnar:
+			return t, in.openParquet(t, f, offset)
+		}
+	}
+	return t, in.decode(t, path, offset, func(offset int64) error {
+		stored.n.Store(offset)
+		_, err := f.Seek(offset, io.SeekStart)
+		return err
+	})
+}
+
+// openParquet reads the rows of a Parquet file as text.
+func (in *input) openParquet(t *text, f *os.File, offset int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	p, err := record.NewParquet(f, info.Size(), in.columns())
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	t.Reader, t.counters = p, []func() int64{p.Stored}
+	t.closers = append(t.closers, p.Close)
+	if _, err := io.CopyN(io.Discard, p, offset); err != nil {
+		return fmt.Errorf("%s: go on at byte %d: %w", f.Name(), offset, err)
+	}
+	return nil
+}
+
+// openRemote is openFile for a URL.
+func (in *input) openRemote(ctx context.Context, name string, offset int64) (_ *text, err error) {
+	if in.parquet {
+		return nil, fmt.Errorf("%s: Parquet is read from files alone; fetch it first", shown(name))
+	}
+	body, err := openURL(ctx, name, 0)
+	if err != nil {
+		return nil, err
+	}
+	stored := newCounter(body)
+	t := &text{Reader: stored, counters: []func() int64{stored.n.Load}}
+	t.closers = append(t.closers, func() error { return body.Close() })
+	defer func() {
+		if err != nil {
+			_ = t.Close()
+		}
+	}()
+	return t, in.decode(t, name, offset, func(offset int64) error {
+		if err := body.Close(); err != nil {
+			return err
+		}
+		next, err := openURL(ctx, name, offset)
+		if err != nil {
+			return err // body stays set, because Close closes it again
+		}
+		body, stored.Reader = next, whole{next, errShort}
+		stored.n.Store(offset)
+		return nil
+	})
+}
+
+// decode makes UTF-8 of the stored bytes that t reads, and moves to an offset of the text after its byte order mark. seek moves in the stored
+// bytes.
+func (in *input) decode(t *text, name string, offset int64, seek func(offset int64) error) error {
+	stored := t.Reader
+	buffered := bufio.NewReaderSize(stored, readAhead)
+	t.Reader = buffered
+	compressed, err := t.uncompress(buffered, filepath.Ext(fileName(name)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", shown(name), err)
+	}
+	if in.encoding != nil {
+		t.Reader = in.encoding.NewDecoder().Reader(t.Reader)
+	}
+	mark := make([]byte, len(byteOrderMark))
+	n, err := record.Fill(t.Reader, mark)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", shown(name), err)
+	}
+	if mark = mark[:n]; string(mark) == byteOrderMark {
+		mark = nil
+	}
+	switch {
+	case offset <= int64(len(mark)):
+		t.Reader = io.MultiReader(bytes.NewReader(mark[offset:]), t.Reader)
+		return nil
+	case !compressed && in.encoding == nil:
+		err = seek(offset + int64(n-len(mark)))
+		buffered.Reset(stored)
+	default:
+		_, err = io.CopyN(io.Discard, t.Reader, offset-int64(len(mark)))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: go on at byte %d: %w", shown(name), offset, err)
+	}
+	return nil
+}
+
+// compressions are the formats that uncompress reads, by their first bytes.
+var compressions = []struct {
+	ext, magic string
+	open       func(t *text, r io.Reader) (io.Reader, error)
+}{
+	{".gz", "\x1f\x8b\x08", func(_ *text, r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
+	{".zst", "\x28\xb5\x2f\xfd", func(t *text, r io.Reader) (io.Reader, error) {
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<31))
+		if err == nil {
+			t.closers = append(t.closers, func() error { z.Close(); return nil })
+		}
+		return z, err
+	}},
+}
+
+// uncompress decompresses the text as it is read if its first bytes say that it is compressed, whatever its name. A file whose name says that it is
+// compressed, and which ends within these bytes, is cut off.
+func (t *text) uncompress(r *bufio.Reader, ext string) (bool, error) {
+	for _, c := range compressions {
+		start, err := r.Peek(len(c.magic))
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			return false, err
+		case string(start) == c.magic:
+			plain, err := c.open(t, r)
+			t.Reader = whole{plain, errCutOff}
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				err = errCutOff
+			}
+			return true, err
+		case ext == c.ext && strings.HasPrefix(c.magic, string(start)):
+			return false, errCutOff
+		}
+	}
+	return false, nil
+}
+
+// isParquet reports whether f is a Parquet file. If not, it holds refused rows of one, which are JSON lines.
+func isParquet(f *os.File) (bool, error) {
+	var magic [4]byte
+	n, err := f.ReadAt(magic[:], 0)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return false, err
+	case n == 0 || magic[0] == '{':
+		return false, nil
+	case string(magic[:n]) == "PARE":
+		return false, errors.New("the file is an encrypted Parquet file, which is not supported")
+	case string(magic[:n]) != "PAR1":
+		return false, errors.New("the file is not a Parquet file")
+	}
+	return true, nil
+}
+
+const byteOrderMark = "\ufeff"
+
+// open opens the text at an offset and reads until ctx ends. Each part begins where the previous one ends.
+func (in *input) open(ctx context.Context, offset int64) (*text, error) {
+	if in.pipe != nil {
+		return in.pipe.open(ctx, offset)
+	}
+	if len(in.paths) == 1 {
+		return in.openFile(ctx, in.paths[0], offset)
+	}
+	t := &text{}
+	var rs []io.Reader
+	for _, p := range in.paths {
+		part, err := in.openFile(ctx, p, 0)
+		if err != nil {
+			_ = t.Close()
+			return nil, err
+		}
+		last := &lastByte{Reader: part.Reader}
+		rs = append(rs, last, &lineEnd{last: last, end: in.dialect.End()})
+		t.closers = append(t.closers, part.Close)
+		t.counters = append(t.counters, part.counters...)
+	}
+	t.Reader = io.MultiReader(rs...)
+	if _, err := io.CopyN(io.Discard, t.Reader, offset); err != nil {
+		_ = t.Close()
+		return nil, fmt.Errorf("%s: go on at byte %d: %w", in.name, offset, err)
+	}
+	return t, nil
+}
+
+// lastByte remembers the last byte read.
+type lastByte struct {
+	io.Reader
+	last byte
+}
+
+func (r *lastByte) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.last = p[n-1]
+	}
+	return n, err
+}
+
+// lineEnd supplies a line end if the part before it does not end with one.
+type lineEnd struct {
+	last *lastByte
+	end  byte
+	done bool
+}
+
+func (r *lineEnd) Read(p []byte) (int, error) {
+	if r.done || len(p) == 0 {
+		return 0, io.EOF
+	}
+	r.done = true
+	if r.last.last == r.end || r.last.last == 0 {
+		return 0, io.EOF
+	}
+	p[0] = r.end
+	return 1, nil
+}
