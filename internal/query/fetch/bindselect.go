@@ -66,15 +66,24 @@ func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, 
 	if err != nil {
 		return nil, err
 	}
-	// With @group, the groups are counted. A single column counts the rows where it is not null.
+	// With @group, the groups are counted, and with DISTINCT the rows of columns. A single column counts the rows where it is not null.
 	var arg []plan.Expr
 	distinct := false
 	if err := b.having(lv, s, aggs); err != nil {
 		return nil, err
 	}
-	if aggs != nil {
+	single := len(t.columns) == 1 && t.columns[0].expr != nil
+	switch {
+	case aggs != nil:
 		aggregated(s, aggs)
-	} else if len(t.columns) == 1 && t.columns[0].expr != nil && !hasAggregate(t.columns[0].expr) {
+	case t.distinct && !single:
+		for _, p := range s.parts {
+			if err := b.columns(lv, p, nil, len(s.parts) > 1); err != nil {
+				return nil, err
+			}
+		}
+		b.distinct(lv, s)
+	case single && !hasAggregate(t.columns[0].expr):
 		x := &names{b: b, lv: lv, src: s.parts[0].src, at: t.n.get("@column")}
 		e, err := x.expr(t.columns[0].expr)
 		if err != nil {

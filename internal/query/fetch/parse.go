@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -402,8 +403,13 @@ func (a *array) checkJoin(j *join) error {
 	case t == a.main():
 		return illegal(at, "%q is the main table itself", j.key)
 	case j.on != "":
-		if t.link(j.on) == nil {
+		on := t.link(j.on)
+		if on == nil {
 			return illegal(at, "%q has no reference %q to join by", j.key, j.on)
+		}
+		if others := t.links(a); j.kind != "@" && len(others) > 1 {
+			i := slices.IndexFunc(others, func(c *cond) bool { return c != on })
+			return illegal(others[i].n, "the join is by %q, which takes no second reference to a table beside it; join by all with %q", j.on, j.kind+"/"+j.key)
 		}
 	case len(t.links(a)) == 0:
 		return illegal(at, "%q has no reference to a table beside it to join by", j.key)

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -258,9 +259,13 @@ func (x *run) change(b *binder, label string, o *node, r *written, done map[stri
 		switch {
 		case m.kind == kNull || set(m):
 		case m.key == "@null" && isPut && m.kind == kString:
-			nulls = splitList(m.str())
+			if nulls = splitList(m.str()); slices.Contains(nulls, key) {
+				return illegal(m, "%q says which to write, so it cannot become null", key)
+			}
 		case m.key == "@near", m.key == "@search":
 			return unsupported(m, "%s belongs to requests that read", m.key)
+		case m.key == "@from@", m.key == "@group", m.key == "@having", m.key == "@having&":
+			return illegal(m, "%s belongs to requests that read", m.key)
 		case strings.HasPrefix(m.key, "@"):
 			if err := p.word(t, m, 1); err != nil {
 				return err
@@ -279,14 +284,17 @@ func (x *run) change(b *binder, label string, o *node, r *written, done map[stri
 			if c.sub != nil || c.path != "" {
 				return unsupported(m, "references and subqueries find nothing to write")
 			}
-			keyed = keyed || c.name == key && (c.op == opEqual || c.op == opIn) && !c.marked
+			keyed = keyed || c.name == key && !c.marked && c.length == 0 && (c.op == opEqual || c.op == opIn && m.kind == kList)
 			t.conds = append(t.conds, c)
 		}
 	}
 	if !keyed {
-		return illegal(o, "needs %q or %q, to say which to write", key, key+"{}")
+		return illegal(o, "needs %q or a list %q, to say which to write", key, key+"{}")
 	}
 	if err := t.finish(); err != nil {
+		return err
+	}
+	if err := t.keepsKey(key); err != nil {
 		return err
 	}
 	props, err := x.properties(o, done, func(m *node) bool { return !set(m) })
@@ -332,6 +340,35 @@ func (x *run) change(b *binder, label string, o *node, r *written, done map[stri
 	n, err := x.count(q, graph.ListValue(rows))
 	r.n += n
 	return err
+}
+
+// keepsKey checks that all conditions on the key hold as they stand: no word gives it another meaning or combines it with others.
+func (t *table) keepsKey(key string) error {
+	on := func(name string) bool {
+		k, reason := parseCondKey(name)
+		return reason == "" && k.name == key
+	}
+	if t.keys[key] != nil {
+		return illegal(t.n.get("@key"), "%q says which to write, so it must be the property", key)
+	}
+	for name := range t.casts {
+		if on(name) {
+			return illegal(t.n.get("@cast"), "%q says which to write, so it takes no cast", name)
+		}
+	}
+	var combined func(c *combination) bool
+	combined = func(c *combination) bool {
+		return c.op == 'k' && on(c.key) || slices.ContainsFunc(c.args, combined)
+	}
+	if t.combine == nil {
+		return nil
+	}
+	for _, c := range t.combine.args { // all of them hold
+		if c.op != 'k' && combined(c) {
+			return illegal(t.n.get("@combine"), "%q says which to write, so it cannot be combined", key)
+		}
+	}
+	return nil
 }
 
 func isDelta(key string) bool {
@@ -516,8 +553,11 @@ func (x *run) writeEdge(b *binder, typ string, o *node, done map[string]*written
 	}
 	e := edgeNames{typ: typ, from: labels[0], to: labels[1], fromKey: b.key(labels[0]), toKey: b.key(labels[1])}
 	row := graph.ListValue([]graph.Value{ends[0], ends[1], graph.MapValue(props)})
-	if x.req.Method == "put" && len(props) == 0 {
+	switch {
+	case x.req.Method == "put" && len(props) == 0:
 		return 0, illegal(o, "changes nothing")
+	case x.req.Method == "delete" && len(props) > 0:
+		return 0, illegal(o, "the ends alone say which edges to delete, not %q", props[0].Key)
 	}
 	n, err := x.count(e.plan(x.cache, x.req.Method), graph.ListValue([]graph.Value{row}))
 	if err == nil && n == 0 {
