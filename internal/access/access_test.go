@@ -208,14 +208,13 @@ func TestOIDC(t *testing.T) {
 	id, err := ask("hopgate", time.Minute, "reader", "g:admin", "something:else")
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(time.Minute), id.Expires, 10*time.Second)
-	_, err = a.Still(id, "")
-	require.NoError(t, err)
-	over := *id
-	over.Expires = time.Now()
-	_, err = a.Still(&over, "")
-	require.Equal(t, "Neo.ClientError.Security.TokenExpired", graph.AsError(err).Code)
+	ctx := WithIdentity(context.Background(), id)
+	require.NoError(t, Check(ctx, "g", Admin))
+	id.Expires = time.Now()
+	require.Equal(t, "Neo.ClientError.Security.TokenExpired", graph.AsError(Check(ctx, "g", Admin)).Code)
+	require.Equal(t, None, Caller(ctx).In("g"))
 	id.Expires = time.Time{}
-	require.Equal(t, &Identity{Name: "ann", Every: Reader, Graph: map[string]Role{"g": Admin}}, id)
+	require.Equal(t, &Identity{Name: "ann", Issuer: issuer.URL, Every: Reader, Graph: map[string]Role{"g": Admin}}, id)
 	for _, bad := range []func() (*Identity, error){
 		func() (*Identity, error) { return ask("other", time.Minute, "reader") },
 		func() (*Identity, error) { return ask("hopgate", -time.Minute, "reader") },

@@ -2,10 +2,10 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -30,10 +30,7 @@ func New(opt Options, log *slog.Logger) (*Authenticator, error) {
 	}
 	a := &Authenticator{}
 	if opt.TokensFile != "" {
-		read := func() (*tokens, error) {
-			ts, err := readTokens(opt.TokensFile, opt.Whole)
-			return &ts, err
-		}
+		read := func() (*tokens, error) { return readTokens(opt.TokensFile, opt.Whole) }
 		var err error
 		if a.tokens, err = watch(log, read, opt.TokensFile); err != nil {
 			return nil, err
@@ -55,24 +52,24 @@ func (a *Authenticator) Authenticate(ctx context.Context, header string) (contex
 	if header == "" {
 		return ctx, graph.Unauthenticated("the request needs the header Authorization: Bearer TOKEN")
 	}
-	var id *Identity
+	var g *Grant
 	var err error
 	switch {
 	case strings.EqualFold(scheme, "Bearer") && token != "":
-		id, err = a.Token(ctx, token)
+		g, err = a.Token(ctx, token)
 	case strings.EqualFold(scheme, "Basic"):
 		name, password, ok := Basic(header)
 		if !ok {
 			return ctx, graph.Unauthenticated("the header Authorization: Basic must hold NAME:TOKEN in base64")
 		}
-		id, err = a.Password(ctx, name, password)
+		g, err = a.Password(ctx, name, password)
 	default:
 		return ctx, graph.Unauthenticated("the header Authorization must be of the form Bearer TOKEN")
 	}
 	if err != nil {
 		return ctx, err
 	}
-	return WithIdentity(ctx, id), nil
+	return WithGrant(ctx, g), nil
 }
 
 // Basic returns the name and the password, which is a token, of a header Authorization: Basic.
@@ -84,15 +81,19 @@ func Basic(header string) (name, password string, ok bool) {
 	return name, password, ok && strings.EqualFold(scheme, "Basic")
 }
 
-// Token returns the identity of a token.
-func (a *Authenticator) Token(ctx context.Context, token string) (*Identity, error) {
+// Token returns the grant of a token.
+func (a *Authenticator) Token(ctx context.Context, token string) (*Grant, error) {
 	if a.tokens != nil {
-		id := a.tokens.get().find(token)
-		if id == nil && !a.isJWT(token) {
-			id = a.tokens.latest().find(token) // it may be new
+		// The look-up's timing depends only on the hash, which does not reveal the token.
+		key := sha256.Sum256([]byte(token))
+		e := a.tokens.get().byHash[key]
+		if e == nil && !a.isJWT(token) {
+			e = a.tokens.latest().byHash[key] // it may be new
 		}
-		if id != nil {
-			return id, nil
+		if e != nil {
+			g := &Grant{id: e.id, auth: a, key: key}
+			g.now.Store(e)
+			return g, nil
 		}
 	}
 	if a.isJWT(token) {
@@ -100,7 +101,7 @@ func (a *Authenticator) Token(ctx context.Context, token string) (*Identity, err
 		if err != nil {
 			return nil, graph.Unauthenticated("the token is not good: " + err.Error())
 		}
-		return id, nil
+		return &Grant{id: id}, nil
 	}
 	return nil, graph.Unauthenticated("the token is not known")
 }
@@ -108,31 +109,13 @@ func (a *Authenticator) Token(ctx context.Context, token string) (*Identity, err
 // anyName is the default user name of Neo4j's clients.
 const anyName = "neo4j"
 
-// Password returns the identity of a token used as a password, together with its own name or anyName.
-func (a *Authenticator) Password(ctx context.Context, name, token string) (*Identity, error) {
-	id, err := a.Token(ctx, token)
-	if err == nil && name != anyName && name != id.Name {
+// Password returns the grant of a token used as a password, together with its own name or anyName.
+func (a *Authenticator) Password(ctx context.Context, name, token string) (*Grant, error) {
+	g, err := a.Token(ctx, token)
+	if err == nil && name != anyName && name != g.id.Name {
 		return nil, graph.Unauthenticated("the token is not that of the user")
 	}
-	return id, err
-}
-
-// Still revalidates the token of an open connection and returns its current identity.
-func (a *Authenticator) Still(id *Identity, token string) (*Identity, error) {
-	if !id.Expires.IsZero() {
-		if time.Now().Before(id.Expires) {
-			return id, nil
-		}
-		err := graph.Unauthenticated("the token's time is over")
-		err.Code, err.Detail = "Neo.ClientError.Security.TokenExpired", "TokenExpired"
-		return nil, err
-	}
-	if a.tokens != nil {
-		if now := a.tokens.get().find(token); now != nil {
-			return now, nil
-		}
-	}
-	return nil, graph.Unauthenticated("the token is not known any more")
+	return g, err
 }
 
 // isJWT reports whether a token must be validated with its issuer's keys.

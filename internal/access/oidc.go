@@ -51,7 +51,7 @@ func (v *verifier) identity(ctx context.Context, token string) (*Identity, error
 	if err := t.Claims(&claims); err != nil {
 		return nil, err
 	}
-	id := &Identity{Name: t.Subject, Graph: map[string]Role{}, Expires: t.Expiry}
+	id := &Identity{Name: t.Subject, Issuer: t.Issuer, Graph: map[string]Role{}, Expires: t.Expiry}
 	list, _ := claims[v.opt.Claim].([]any)
 	for _, c := range list {
 		s, _ := c.(string)

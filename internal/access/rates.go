@@ -30,8 +30,8 @@ func NewRates(caller, graphs Limits) *Rates {
 
 // bucketKey identifies a caller or a graph.
 type bucketKey struct {
-	graph bool
-	name  string
+	caller Subject
+	graph  string
 }
 
 // bucket is the remaining quota of a caller or a graph.
@@ -55,9 +55,9 @@ func (r *Rates) get(key bucketKey, l Limits) *bucket {
 	if len(r.buckets) >= r.sweepAt {
 		r.sweep()
 	}
-	b = &bucket{owner: key.name, limits: l, requests: newLimiter(l.Requests), bytes: newLimiter(l.Bytes)}
-	if key.graph {
-		b.owner = fmt.Sprintf("the graph %q", key.name)
+	b = &bucket{owner: key.caller.Name, limits: l, requests: newLimiter(l.Requests), bytes: newLimiter(l.Bytes)}
+	if key.graph != "" {
+		b.owner = fmt.Sprintf("the graph %q", key.graph)
 	}
 	r.buckets[key] = b
 	return b
@@ -133,7 +133,7 @@ func (r *Rates) Arrive(ctx context.Context) (context.Context, *Meter, error) {
 		if id.Limits != nil {
 			l = *id.Limits
 		}
-		caller = r.get(bucketKey{name: id.Name}, l)
+		caller = r.get(bucketKey{caller: id.Subject()}, l)
 	}
 	if caller == nil && r.graph.Requests == 0 && r.graph.Bytes == 0 {
 		return ctx, nil, nil
@@ -155,7 +155,7 @@ func EnterGraph(ctx context.Context, name string) error {
 	if m == nil {
 		return nil
 	}
-	b := m.rates.get(bucketKey{graph: true, name: name}, m.rates.graph)
+	b := m.rates.get(bucketKey{graph: name}, m.rates.graph)
 	m.graph.Store(b)
 	return m.rates.enter(b)
 }

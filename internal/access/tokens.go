@@ -26,11 +26,19 @@ type tokenFile struct {
 	} `yaml:"tokens"`
 }
 
-// tokens maps hashes of tokens to identities.
-type tokens map[[sha256.Size]byte]*Identity
+// tokens is the content of a tokens file.
+type tokens struct {
+	byHash map[[sha256.Size]byte]*entry
+}
+
+// entry is a token of a tokens file.
+type entry struct {
+	of *tokens
+	id *Identity
+}
 
 // readTokens reads a tokens file; percentages refer to whole.
-func readTokens(path string, whole Limits) (tokens, error) {
+func readTokens(path string, whole Limits) (*tokens, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
@@ -42,7 +50,7 @@ func readTokens(path string, whole Limits) (tokens, error) {
 	if err := dec.Decode(&doc); err != nil {
 		return nil, fmt.Errorf("tokens: %s: %w", path, err)
 	}
-	ts := tokens{}
+	ts := &tokens{byHash: map[[sha256.Size]byte]*entry{}}
 	var errs []error
 	for i, t := range doc.Tokens {
 		bad := func(field string, err error) {
@@ -77,16 +85,13 @@ func readTokens(path string, whole Limits) (tokens, error) {
 			id.Limits = &l
 		}
 		key := [sha256.Size]byte(sum)
-		if ts[key] != nil {
-			bad("sha256", fmt.Errorf("is that of %s already", ts[key].Name))
+		if old := ts.byHash[key]; old != nil {
+			bad("sha256", fmt.Errorf("is that of %s already", old.id.Name))
 		}
-		ts[key] = id
+		ts.byHash[key] = &entry{ts, id}
 	}
 	return ts, errors.Join(errs...)
 }
-
-// find returns the identity of a token, or nil. Its timing depends only on the hash, which does not reveal the token.
-func (ts tokens) find(token string) *Identity { return ts[sha256.Sum256([]byte(token))] }
 
 // NewToken generates a token and its entry for a tokens file.
 func NewToken(name string, role Role) (token, entry string) {

@@ -10,7 +10,7 @@ import (
 )
 
 // lookAfter is the interval between checks of files for changes.
-const lookAfter = time.Second
+const lookAfter = time.Second / 2
 
 // watched is a value read from files, which it reloads when they change. If that fails, the previous value stays in effect.
 type watched[T any] struct {

@@ -31,15 +31,30 @@ type gate struct {
 	mu          sync.Mutex
 	running     int // including long-running ones
 	longRunning int
-	callers     map[string]*quota // by name; callers and graphs without requests may be missing
-	graphs      map[string]*quota
+	callers     map[owner]*quota // callers and graphs without requests may be missing
+	graphs      map[owner]*quota
 	queue       []*waiter
 	refusals    [numRefusals]uint64
 }
 
+// owner is a caller or a graph.
+type owner struct {
+	caller access.Subject
+	graph  string
+}
+
+// String names the owner for messages.
+func (o owner) String() string {
+	if o.graph != "" {
+		return fmt.Sprintf("the graph %q", o.graph)
+	}
+	return o.caller.Name
+}
+
 // quota holds the use of the server by one caller, or by all callers of one graph, and their limits.
 type quota struct {
-	name, setting                 string
+	of                            owner
+	setting                       string
 	limits                        access.Limits
 	running, longRunning, waiting int
 	pool                          *exec.Pool // bounds the memory of its statements; nil: only the process does
@@ -54,21 +69,13 @@ const (
 // maxIdleQuotas bounds the quotas without requests: from this number on, they are dropped before another is created.
 const maxIdleQuotas = 128
 
-// owner names the quota's owner for messages.
-func (s *quota) owner() string {
-	if s.setting == graphLimits {
-		return fmt.Sprintf("the graph %q", s.name)
-	}
-	return s.name
-}
-
 // place is the claim of a request: the quotas that it counts against, and whether it is long-running.
 type place struct {
-	caller, graph *quota // caller is nil if its name is unknown
+	caller, graph *quota // nil: unknown
 	longRunning   bool
 }
 
-// quotas returns the quotas of a place; the first may be nil.
+// quotas returns the quotas of a place; both may be nil.
 func (p *place) quotas() [2]*quota { return [2]*quota{p.caller, p.graph} }
 
 // waiter is a request in the queue. Closing in admits it.
@@ -94,47 +101,51 @@ const (
 	numRefusals
 )
 
-// enter admits a request at once or after waiting, or refuses it. A request that was admitted calls leave.
-func (g *gate) enter(ctx context.Context, q *Running, own *access.Limits) (waited bool, err error) {
+// enter admits a request at once or after waiting, or refuses it. It counts against a graph, if that is not "". A request that was admitted
+// calls leave.
+func (g *gate) enter(ctx context.Context, q *Running, graphName string, own *access.Limits) (waited bool, err error) {
 	g.mu.Lock()
-	p := place{graph: g.quota(&g.graphs, q.Graph, g.limits.Graph)}
-	if q.Caller != "" {
+	var p place
+	if graphName != "" {
+		p.graph = g.quota(&g.graphs, owner{graph: graphName}, g.limits.Graph)
+	}
+	if q.owner.Name != "" {
 		l := g.limits.Caller
 		if own != nil {
 			l = *own
 		}
-		p.caller = g.quota(&g.callers, q.Caller, l)
+		p.caller = g.quota(&g.callers, owner{caller: q.owner}, l)
 	}
 	return g.await(ctx, q, p)
 }
 
 // quota finds or creates the quota of a caller or a graph and sets its present limits. The caller holds g.mu.
-func (g *gate) quota(of *map[string]*quota, name string, l access.Limits) *quota {
-	if *of == nil {
-		*of = map[string]*quota{}
+func (g *gate) quota(in *map[owner]*quota, of owner, l access.Limits) *quota {
+	if *in == nil {
+		*in = map[owner]*quota{}
 	}
-	s := (*of)[name]
+	s := (*in)[of]
 	if s == nil {
-		if len(*of) >= maxIdleQuotas {
-			maps.DeleteFunc(*of, func(_ string, s *quota) bool { return s.running+s.waiting == 0 })
+		if len(*in) >= maxIdleQuotas {
+			maps.DeleteFunc(*in, func(_ owner, s *quota) bool { return s.running+s.waiting == 0 })
 		}
-		s = &quota{name: name, setting: userLimits}
-		if of == &g.graphs {
+		s = &quota{of: of, setting: userLimits}
+		if of.graph != "" {
 			s.setting = graphLimits
 		}
-		(*of)[name] = s
+		(*in)[of] = s
 	}
 	if l.Memory != s.limits.Memory {
 		s.pool = nil
 		if l.Memory > 0 {
-			s.pool = &exec.Pool{Limit: l.Memory, Owner: s.owner(), Relieve: g.relieve}
+			s.pool = &exec.Pool{Limit: l.Memory, Owner: s.of.String(), Relieve: g.relieve}
 		}
 	}
 	s.limits = l
 	return s
 }
 
-// readmit turns an admitted request into a long-running one, of which fewer may run, or moves it to another graph. The request
+// readmit turns an admitted request into a long-running one, of which fewer may run, or moves it to another graph, if that is not "". The request
 // waits in the queue as if it had not been admitted; if it is refused, it has left.
 func (g *gate) readmit(ctx context.Context, q *Running, longRunning bool, graphName string) error {
 	g.mu.Lock()
@@ -142,8 +153,8 @@ func (g *gate) readmit(ctx context.Context, q *Running, longRunning bool, graphN
 	g.stop(&q.place)
 	q.admitted = false
 	p.longRunning = longRunning
-	if graphName != p.graph.name {
-		p.graph = g.quota(&g.graphs, graphName, g.limits.Graph)
+	if graphName != "" {
+		p.graph = g.quota(&g.graphs, owner{graph: graphName}, g.limits.Graph)
 	}
 	_, err := g.await(ctx, q, p)
 	return err
@@ -279,9 +290,9 @@ func (g *gate) refuse(why Refusal, p *place) error {
 	case p.longRunning && g.limits.Running > 0 && g.longRunning >= maxLongRunning(g.limits.Running):
 		limit = fmt.Sprintf("%d long-running requests run, an eighth of the limit max-queries", g.longRunning)
 	case s != nil && s.running < s.limits.Queries:
-		limit = fmt.Sprintf("%d long-running requests of %s run, an eighth of its limit of queries (%s)", s.longRunning, s.owner(), s.setting)
+		limit = fmt.Sprintf("%d long-running requests of %s run, an eighth of its limit of queries (%s)", s.longRunning, s.of, s.setting)
 	case s != nil:
-		limit = fmt.Sprintf("%d requests of %s run, its limit of queries (%s)", s.running, s.owner(), s.setting)
+		limit = fmt.Sprintf("%d requests of %s run, its limit of queries (%s)", s.running, s.of, s.setting)
 	}
 	if why == QueueFull {
 		return graph.Busy(0, "%s, and no more may wait in the queue of max-queue, %d; try again later", limit, g.limits.Queue)
@@ -308,19 +319,23 @@ func (e *Engine) Load() Load {
 	return l
 }
 
-// admit admits a request that began at start; finish ends it.
-func (e *Engine) admit(ctx context.Context, q *Running, start time.Time) error {
+// admit admits a request that began at start; finish ends it. The limits of the request's graph apply only if its caller has the role that
+// the request needs there: without it, the statement may still name another graph.
+func (e *Engine) admit(ctx context.Context, q *Running, start time.Time, need access.Role) error {
 	if q.quiet {
 		return nil // the server's own probe checks that the server works, not that it has room
 	}
-	if err := access.EnterGraph(ctx, q.Graph); err != nil {
+	name := q.Graph
+	if q.grant.Check(name, need) != nil {
+		name = ""
+	} else if err := access.EnterGraph(ctx, name); err != nil {
 		return err
 	}
 	var own *access.Limits
 	if id := access.Caller(ctx); id != nil {
 		own = id.Limits
 	}
-	waited, err := e.gate.enter(ctx, q, own)
+	waited, err := e.gate.enter(ctx, q, name, own)
 	if err != nil {
 		return err
 	}

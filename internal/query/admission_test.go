@@ -38,7 +38,7 @@ func busyEngine(t *testing.T, a Admission) (e *Engine, end func()) {
 }
 
 // requireIdle checks that no requests are left.
-func requireIdle(t *testing.T, shares map[string]*quota) {
+func requireIdle(t *testing.T, shares map[owner]*quota) {
 	t.Helper()
 	for name, s := range shares {
 		require.Zero(t, s.running+s.waiting+s.longRunning, name)
@@ -50,18 +50,18 @@ func TestSharesBounded(t *testing.T) {
 	var g gate
 	ctx := context.Background()
 	var busy Running
-	busy.Caller = "busy"
-	waited, err := g.enter(ctx, &busy, nil)
+	busy.owner.Name = "busy"
+	waited, err := g.enter(ctx, &busy, DefaultGraph, nil)
 	require.NoError(t, err)
 	require.False(t, waited)
 	for i := range 10 * maxIdleQuotas {
-		q := Running{Caller: strconv.Itoa(i), Graph: strconv.Itoa(i)}
-		_, err := g.enter(ctx, &q, nil)
+		q := Running{owner: access.Subject{Name: strconv.Itoa(i)}}
+		_, err := g.enter(ctx, &q, strconv.Itoa(i), nil)
 		require.NoError(t, err)
 		g.leave(&q)
 		require.LessOrEqual(t, max(len(g.callers), len(g.graphs)), maxIdleQuotas)
 	}
-	require.Equal(t, 1, g.callers["busy"].running)
+	require.Equal(t, 1, g.callers[owner{caller: busy.owner}].running)
 	g.leave(&busy)
 	requireIdle(t, g.callers)
 	requireIdle(t, g.graphs)
@@ -182,8 +182,8 @@ func TestAdmissionHolds(t *testing.T) {
 		wg.Go(func() {
 			for range 200 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(2000))*time.Microsecond)
-				q := &Running{Caller: name, Graph: DefaultGraph}
-				if _, err := g.enter(ctx, q, nil); err == nil && (i%3 > 0 || g.readmit(ctx, q, true, DefaultGraph) == nil) {
+				q := &Running{owner: access.Subject{Name: name}}
+				if _, err := g.enter(ctx, q, DefaultGraph, nil); err == nil && (i%3 > 0 || g.readmit(ctx, q, true, DefaultGraph) == nil) {
 					if q.place.longRunning && longRunning.Add(1) > 1 {
 						wrong.Add(1)
 					}
@@ -222,8 +222,8 @@ func TestAdmissionByGraph(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.Query(ctx, Request{Statement: "USE default RETURN 1", Graph: "other"})
 	requireBusy(t, err, "the graph \"default\"")
-	require.Equal(t, 1, e.gate.graphs[DefaultGraph].running)
-	require.Zero(t, e.gate.graphs["other"].running+e.gate.graphs["other"].waiting)
+	require.Equal(t, 1, e.gate.graphs[owner{graph: DefaultGraph}].running)
+	require.Zero(t, e.gate.graphs[owner{graph: "other"}].running+e.gate.graphs[owner{graph: "other"}].waiting)
 	end()
 	_, err = rowsOf(e.Query(ctx, Request{Statement: "USE default RETURN 1", Graph: "other"}))
 	require.NoError(t, err)

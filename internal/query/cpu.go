@@ -216,7 +216,7 @@ func (t *cpuSlot) beforeWrite() {
 		return
 	}
 	t.suspend()
-	t.gosched(instant())
+	t.q.sending.Store(t.gosched(instant()))
 }
 
 // beginPlan sets the plan that the request runs from now on. If the plan is known to be long-running, the request waits for a
@@ -238,7 +238,7 @@ func (t *cpuSlot) becomeLongRunning(ctx context.Context) error {
 		return nil
 	}
 	t.suspend()
-	if err := t.e.gate.readmit(ctx, t.q, true, t.q.place.graph.name); err != nil {
+	if err := t.e.gate.readmit(ctx, t.q, true, ""); err != nil {
 		return err
 	}
 	t.longRunning = true
@@ -248,7 +248,7 @@ func (t *cpuSlot) becomeLongRunning(ctx context.Context) error {
 
 // moveToGraph counts the request against another graph.
 func (t *cpuSlot) moveToGraph(ctx context.Context, graphName string) error {
-	if t.q.place.graph.name == graphName {
+	if g := t.q.place.graph; g != nil && g.of.graph == graphName {
 		return nil
 	}
 	if err := access.EnterGraph(ctx, graphName); err != nil {

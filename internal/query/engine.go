@@ -186,7 +186,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 
 // query does the work of Query for a registered request.
 func (e *Engine) query(res *Result) error {
-	if err := e.admit(res.ctx, res.q, res.start); err != nil {
+	if err := e.admit(res.ctx, res.q, res.start, access.Reader); err != nil {
 		return err
 	}
 	return e.start(res)
@@ -213,7 +213,11 @@ func (e *Engine) startOnce(res *Result) error {
 			return graph.DeadlineError(context.Cause(ctx))
 		}
 	}
-	g, err := e.known(q.Graph)
+	first, err := e.firstGraph(ctx, q, req)
+	if err != nil {
+		return err
+	}
+	g, err := e.known(first)
 	if err != nil {
 		return err
 	}
@@ -230,7 +234,10 @@ func (e *Engine) startOnce(res *Result) error {
 		name = q.Graph
 	}
 	if other {
-		e.running.use(q, name)
+		q.used.Store(&name)
+		if err := q.grant.Check(name, access.Reader); err != nil {
+			return err
+		}
 	}
 	if other && q.admitted {
 		if err := q.cpu.moveToGraph(ctx, name); err != nil {
@@ -279,6 +286,31 @@ func (e *Engine) startOnce(res *Result) error {
 	}
 	res.keep()
 	return nil
+}
+
+// firstGraph returns the graph whose catalog a statement is planned with at first: the request's own or, if its caller has no right to read
+// that, the one that the statement names by USE. A caller who may read neither does not learn whether they exist.
+func (e *Engine) firstGraph(ctx context.Context, q *Running, req *Request) (string, error) {
+	denied := q.grant.Check(q.Graph, access.Reader)
+	if denied == nil || req.typed != nil {
+		return q.Graph, denied
+	}
+	parsed, command, err := cypher.Compile(req.Statement, cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Alive: aliveBy(ctx)})
+	if err != nil {
+		return "", err
+	}
+	name := ""
+	if command != nil {
+		name = cypher.Used(command)
+	} else {
+		name = parsed.Graph
+	}
+	if name == "" {
+		return "", denied
+	}
+	name = e.graphName(name)
+	q.used.Store(&name)
+	return name, q.grant.Check(name, access.Reader)
 }
 
 // timeout returns the timeout of a request; 0 is none.
@@ -416,7 +448,9 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	rows.Close()
 	trace.enter("commit")
 	res.q.cpu.suspend()
-	if schema == nil || schema.commands == nil {
+	if denied := res.q.allow(ctx, p); denied != nil { // since the statement began
+		err = denied
+	} else if schema == nil || schema.commands == nil {
 		err = tx.Commit(ctx)
 	} else if res.counters.ContainsUpdates() {
 		err = graph.ForbiddenInTransaction(changesBoth)

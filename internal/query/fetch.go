@@ -50,7 +50,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	q := &Running{}
 	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), e.graphName(req.Graph), req.text())
 	e.watch.begin(ctx, q, FetchKind, start)
-	out := &watchedWriter{w: w, cpu: &q.cpu}
+	out := &watchedWriter{w: w, ctx: ctx, q: q}
 	res := fetch.Result{}
 	done := false
 	defer func() {
@@ -67,13 +67,14 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 			_, err = w.Write(fetch.Failure(req.Body, failure, time.Since(start)))
 		}
 	}()
-	if err = e.admit(ctx, q, start); err == nil {
-		res, err = e.fetch(ctx, q, req, out)
+	need := e.fetchRole(ctx, q, req.Method)
+	if err = e.admit(ctx, q, start, need); err == nil {
+		res, err = e.fetch(ctx, q, req, need, out)
 	}
 	var again reruns
 	for shard.Retriable(err) && !out.began && again.next(ctx) {
 		e.metrics.Retries.Add(1)
-		res, err = e.fetch(ctx, q, req, out)
+		res, err = e.fetch(ctx, q, req, need, out)
 	}
 	done = true
 	return fetch.CodeOK, err
@@ -86,7 +87,7 @@ func (r *FetchRequest) text() string {
 }
 
 // fetch runs a request over one transaction. An error beside a result that has not begun has not been written yet.
-func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *watchedWriter) (res fetch.Result, err error) {
+func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need access.Role, w *watchedWriter) (res fetch.Result, err error) {
 	e.limit(q, q.Start, req.Timeout)
 	q.trace.enter("plan")
 	r, err := fetch.Parse(req.Method, req.Body, e.opt.Fetch)
@@ -94,21 +95,17 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *wat
 		return res, err
 	}
 	e.restrict(ctx, r, q.Graph)
-	g, err := e.known(q.Graph)
-	if err != nil {
-		return res, err
-	}
-	mode, need := shard.Read, access.Reader
-	switch req.Method {
-	case "post", "put", "delete":
-		mode, need = shard.WriteExclusive, access.Writer
+	mode := shard.Read
+	if fetchWrites(req.Method) {
+		mode = shard.WriteExclusive
 		q.action = "write"
 	}
-	// A caller limited to fetches may do what the rules allow, including writes, and nothing without rules.
-	if e.opt.FetchRules != nil && access.OnlyFetches(ctx, q.Graph) {
-		need = access.Fetcher
+	if err := q.grant.Check(q.Graph, need); err != nil {
+		return res, err
 	}
-	if err := access.Check(ctx, q.Graph, need); err != nil {
+	q.permitted.Store(uint32(need))
+	g, err := e.known(q.Graph)
+	if err != nil {
 		return res, err
 	}
 	q.trace.enter("begin")
@@ -119,7 +116,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *wat
 	defer tx.Rollback()
 	q.trace.enter("execute")
 	q.trace.stream()
-	run := &fetchRun{e: e, g: g, tx: tx, q: q, writes: mode != shard.Read}
+	run := &fetchRun{e: e, g: g, tx: tx, q: q, need: need, writes: mode != shard.Read}
 	run.programs = e.fetches.of(g, tx.Counts())
 	if mode == shard.Read && req.Items != nil {
 		return run.items(ctx, r, req.Items)
@@ -138,6 +135,9 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *wat
 	var answer bytes.Buffer
 	res, err = r.Run(ctx, run, run.programs.cache, &answer)
 	if err == nil {
+		err = q.grant.Check(q.Graph, need)
+	}
+	if err == nil {
 		q.trace.enter("commit")
 		err = tx.Commit(ctx)
 		q.trace.enter("encode")
@@ -147,6 +147,22 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *wat
 	}
 	res.Began = err == nil
 	return res, err
+}
+
+func fetchWrites(method string) bool {
+	return method == "post" || method == "put" || method == "delete"
+}
+
+// fetchRole returns the role that a fetch needs. A caller limited to fetches may do what the rules allow, including writes, and nothing without
+// rules.
+func (e *Engine) fetchRole(ctx context.Context, q *Running, method string) access.Role {
+	switch {
+	case e.opt.FetchRules != nil && access.OnlyFetches(ctx, q.Graph):
+		return access.Fetcher
+	case fetchWrites(method):
+		return access.Writer
+	}
+	return access.Reader
 }
 
 // restrict applies the access rules, if there are any, to a request.
@@ -165,7 +181,8 @@ func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName strin
 // writes.
 type watchedWriter struct {
 	w     io.Writer
-	cpu   *cpuSlot
+	ctx   context.Context //nolint:containedctx // of the request, as io.Writer has none
+	q     *Running
 	gate  func() error // called before the first write, or nil
 	began bool
 	err   error
@@ -178,12 +195,13 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 		}
 	}
 	w.began = true
-	w.cpu.beforeWrite()
+	w.q.cpu.beforeWrite()
 	n, err := w.w.Write(p)
 	if err != nil {
 		w.err = err
+		return n, err
 	}
-	return n, err
+	return n, w.q.resume(w.ctx)
 }
 
 // kinds maps error codes to kinds.
@@ -217,6 +235,7 @@ type fetchRun struct {
 	g        shard.Graph
 	tx       shard.Tx
 	q        *Running
+	need     access.Role
 	programs *fetchPrograms
 	writes   bool
 	rows     *exec.Rows    // of the plan that runs
@@ -289,6 +308,9 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 		b, err := rows.Next(ctx)
 		r.q.trace.pull(began)
 		if b == nil || err != nil {
+			return err
+		}
+		if err := r.q.grant.Check(r.q.Graph, r.need); err != nil {
 			return err
 		}
 		if n += b.N; n > passAfter && n-b.N <= passAfter {

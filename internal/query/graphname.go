@@ -1,8 +1,10 @@
 package query
 
 import (
+	"context"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 )
@@ -31,12 +33,17 @@ func (e *Engine) has(name string) bool {
 	return err == nil
 }
 
-// GraphNamed returns the graph that a client means by a name, if it exists.
-func (e *Engine) GraphNamed(name string) (string, error) {
+// GraphNamed returns the graph that a client means by a name, if it exists. A caller without a role in it does not learn whether it does.
+func (e *Engine) GraphNamed(ctx context.Context, name string) (string, error) {
 	if e.isSystem(name) {
 		return systemGraph, nil
 	}
-	name = e.graphName(name)
+	asked := name
+	if name = e.graphName(name); asked != "" {
+		if err := access.Check(ctx, name, access.Fetcher); err != nil {
+			return "", err
+		}
+	}
 	_, err := e.known(name)
 	return name, err
 }

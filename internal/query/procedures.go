@@ -33,7 +33,7 @@ func (h host) Transactions(ctx context.Context) []procedure.Transaction {
 	var ts []procedure.Transaction
 	for _, q := range h.e.Running(ctx) {
 		t := procedure.Transaction{
-			ID: transactionID(q), Graph: q.Graph, Statement: q.Statement, Start: q.Start, StatementStart: q.Start, Caller: q.Caller,
+			ID: transactionID(q), Graph: q.on(), Statement: q.Statement, Start: q.Start, StatementStart: q.Start, Caller: q.Caller,
 			Connection: q.Session().ID, Address: q.Session().Address, Agent: q.Session().Agent, Proto: q.Session().Protocol, Metadata: q.Metadata(),
 		}
 		_, t.Bytes = q.Held()
@@ -77,7 +77,7 @@ func (h host) Connections(ctx context.Context) []procedure.Connection {
 	all := h.e.sessions.list()
 	id := access.Caller(ctx)
 	return slices.DeleteFunc(all, func(c procedure.Connection) bool {
-		return id != nil && id.Name != c.Caller && id.Every < access.Admin
+		return id != nil && id.Subject() != c.Owner && id.Every < access.Admin
 	})
 }
 
@@ -168,14 +168,14 @@ func (e *Engine) SetBoltAddress(address string) {
 }
 
 // Connect lists a session as a connection of a caller to the server's address until the returned function is called.
-func (e *Engine) Connect(s *Session, caller, server string) (disconnect func()) {
+func (e *Engine) Connect(s *Session, caller access.Subject, server string) (disconnect func()) {
 	e.sessions.mu.Lock()
 	defer e.sessions.mu.Unlock()
 	if e.sessions.all == nil {
 		e.sessions.all = map[*Session]procedure.Connection{}
 	}
 	e.sessions.all[s] = procedure.Connection{
-		ID: s.ID, Protocol: s.Protocol, Caller: caller, Agent: s.Agent, Server: server, Client: s.Address, Since: time.Now(),
+		ID: s.ID, Protocol: s.Protocol, Owner: caller, Caller: caller.Name, Agent: s.Agent, Server: server, Client: s.Address, Since: time.Now(),
 	}
 	return func() {
 		e.sessions.mu.Lock()

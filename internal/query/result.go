@@ -8,6 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -82,10 +83,8 @@ type Summary struct {
 
 // Next returns the next batch, or nil at the end. The batch is valid until the next call.
 func (r *Result) Next() (*graph.Batch, error) {
-	if r.waits != (time.Time{}) {
-		if err := r.resume(); err != nil {
-			return nil, r.Fail(err)
-		}
+	if err := r.goOn(); err != nil {
+		return nil, r.Fail(err)
 	}
 	began := r.q.trace.began()
 	b, err := r.checkedNext()
@@ -116,6 +115,22 @@ func (r *Result) Next() (*graph.Batch, error) {
 	r.count += int64(b.N)
 	r.q.rows.Store(r.count)
 	return b, nil
+}
+
+// goOn returns why the caller may get no further rows, or nil once the request has a place again.
+func (r *Result) goOn() error {
+	if err := r.q.grant.Check(r.q.on(), access.Reader); err != nil {
+		return err
+	}
+	if r.waits != (time.Time{}) {
+		r.q.written()
+		return r.resume()
+	}
+	if r.rows == nil {
+		r.q.written()
+		return nil // the rows are complete
+	}
+	return r.q.resume(r.ctx)
 }
 
 // Sending says that the caller of Next waits for its client, so that other requests may compute.

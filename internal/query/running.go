@@ -21,35 +21,55 @@ type Running struct {
 	Graph     string
 	Statement string    // "" between the statements of an explicit transaction
 	Start     time.Time // of the statement, or of the explicit transaction
-	Caller    string    // "" without authentication
+	Caller    string    // the name; "" without authentication
 
-	session  *Session // of the request, or nil
-	action   string   // the name in the audit log; "": not logged
-	system   bool     // runs on the system rather than a graph
-	quiet    bool     // not counted, limited or logged
-	kind     Kind
-	admitted bool            // it must leave the gate
-	relieved bool            // ended to free memory; guarded by registry.mu
-	idle     bool            // an explicit transaction's own entry
-	trace    *trace          // nil unless requested
-	place    place           // the place in the gate
-	labels   context.Context // profiler labels of its goroutine, or nil
-	cpu      cpuSlot
-	held     exec.Held                    // memory of the operators
-	pools    atomic.Pointer[[]*exec.Pool] // pools that count its memory besides Engine.pool
-	rows     atomic.Int64
-	ctx      lazyContext             // of a request outside explicit transactions
-	cancel   context.CancelCauseFunc // of the explicit transaction, or nil
-	timer    context.CancelFunc      // or nil
-	late     *time.Timer             // applies Options.Timeout, or nil
-	tx       *Running                // of a statement in an explicit transaction: the transaction's own entry
+	session   *Session // of the request, or nil
+	owner     access.Subject
+	grant     *access.Grant // nil: without authentication; guarded by registry.mu in an explicit transaction's own entry
+	action    string        // the name in the audit log; "": not logged
+	system    bool          // runs on the system rather than a graph
+	quiet     bool          // not counted, limited or logged
+	kind      Kind
+	permitted atomic.Uint32   // the role that it needs; None: it is not known yet
+	admitted  bool            // it must leave the gate
+	relieved  bool            // ended to free memory; guarded by registry.mu
+	idle      bool            // an explicit transaction's own entry
+	trace     *trace          // nil unless requested
+	place     place           // the place in the gate
+	labels    context.Context // profiler labels of its goroutine, or nil
+	cpu       cpuSlot
+	sending   atomic.Int64                 // the instant at which it began to write to its client; 0: it does not write; evicted
+	lost      bool                         // its place, while it wrote; guarded by gate.mu
+	held      exec.Held                    // memory of the operators
+	pools     atomic.Pointer[[]*exec.Pool] // pools that count its memory besides Engine.pool
+	rows      atomic.Int64
+	ctx       lazyContext             // of a request outside explicit transactions
+	cancel    context.CancelCauseFunc // of the explicit transaction, or nil
+	timer     context.CancelFunc      // or nil
+	late      *time.Timer             // applies Options.Timeout, or nil
+	tx        *Running                // of a statement in an explicit transaction: the transaction's own entry
 
 	metadata atomic.Pointer[graph.Value] // of the transaction; nil: none
 
-	used string // the other graph that USE names, or ""; guarded by registry.mu
+	used atomic.Pointer[string] // the other graph that USE names, or nil
 
 	prev, next *Running // list in the registry, guarded by its mu
 	runs       *Running // of an explicit transaction's own entry: the statement listed instead, or nil
+}
+
+// setCaller sets the caller of a request and its connection.
+func (q *Running) setCaller(ctx context.Context) {
+	q.grant, q.session = access.Granted(ctx), sessionOf(ctx)
+	q.owner = access.Of(ctx)
+	q.Caller = q.owner.Name
+}
+
+// on returns the graph that the request runs on: the one that its statement names by USE, or the request's own.
+func (q *Running) on() string {
+	if used := q.used.Load(); used != nil {
+		return *used
+	}
+	return q.Graph
 }
 
 // end ends the request, or its explicit transaction, with a cause.
@@ -84,8 +104,8 @@ type registry struct {
 
 // start lists a request and returns its context.
 func (r *registry) start(q *Running, ctx context.Context, at time.Time, timeout time.Duration, graphName, statement string) context.Context { //nolint:revive // What is started comes first.
-	q.Graph, q.Statement, q.Start, q.Caller = graphName, statement, at, access.Name(ctx)
-	q.session = sessionOf(ctx)
+	q.Graph, q.Statement, q.Start = graphName, statement, at
+	q.setCaller(ctx)
 	q.ctx.Context, q.ctx.owner = ctx, q //nolint:fatcontext // The request's own, once.
 	ctx = &q.ctx
 	if timeout > 0 {
@@ -139,20 +159,13 @@ func (r *registry) all() iter.Seq[*Running] {
 	}
 }
 
-// use records the graph that a listed request names by USE.
-func (r *registry) use(q *Running, graphName string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	q.used = graphName
-}
-
 // endAll ends all requests on a graph that is being dropped, except for one.
 func (r *registry) endAll(graphName string, but *Running) {
 	dropped := graph.DroppedGraph(graphName)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q := range r.all() {
-		if cmp.Or(q.used, q.Graph) == graphName && q != but {
+		if q.on() == graphName && q != but {
 			q.end(dropped)
 		}
 	}
@@ -160,7 +173,9 @@ func (r *registry) endAll(graphName string, but *Running) {
 
 // open lists an explicit transaction, which cancel ends.
 func (r *registry) open(ctx context.Context, graphName string, cancel context.CancelCauseFunc) *Running {
-	q := &Running{Graph: graphName, Start: time.Now(), Caller: access.Name(ctx), session: sessionOf(ctx), cancel: cancel, idle: true}
+	q := &Running{Graph: graphName, Start: time.Now(), cancel: cancel, idle: true}
+	q.setCaller(ctx)
+	q.permitted.Store(uint32(access.Reader))
 	r.add(q)
 	return q
 }
@@ -168,7 +183,9 @@ func (r *registry) open(ctx context.Context, graphName string, cancel context.Ca
 // startIn lists a statement instead of its explicit transaction. Its context also ends with the transaction's.
 func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Duration, statement string) (context.Context, *Running) {
 	tx := t.listing
-	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, Caller: tx.Caller, session: tx.session, tx: tx}
+	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, tx: tx}
+	q.setCaller(ctx)
+	q.Caller, q.owner, q.session = tx.Caller, tx.owner, tx.session
 	ctx, cancel := t.within(context.WithValue(ctx, runningKey{}, tx))
 	q.cancel, q.timer = tx.cancel, cancel
 	if timeout > 0 {
@@ -178,7 +195,7 @@ func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Dur
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	tx.runs = q
+	tx.runs, tx.grant = q, q.grant // the caller may have renewed its token
 	return ctx, q
 }
 
@@ -229,36 +246,61 @@ func (e *Engine) Kill(ctx context.Context, id uint64) bool {
 		return false
 	}
 	q.end(errKilled)
-	e.opt.Audit.Record(ctx, "kill", q.Graph, q.Statement, "ok")
+	e.opt.Audit.Record(ctx, "kill", q.on(), q.Statement, "ok")
 	return true
 }
 
 // mayEnd reports whether the caller may see and end a request: an admin or its owner.
 func (q *Running) mayEnd(ctx context.Context) bool {
 	id := access.Caller(ctx)
-	return id == nil || id.Name == q.Caller || id.In(q.Graph) >= access.Admin
+	return id == nil || id.Subject() == q.owner || id.In(q.on()) >= access.Admin
 }
 
 // allow returns why the caller may not run a statement, or nil, and sets its name in the audit log.
 func (q *Running) allow(ctx context.Context, p *prepared) error {
-	name := q.Graph
-	if q.used != "" {
-		name = q.used
-	}
 	switch p.command.(type) {
 	case *cypher.CreateGraph, *cypher.DropGraph:
 		q.action = "graphs"
-		return access.CheckEvery(ctx, access.Admin)
 	case *cypher.CreateIndex, *cypher.DropIndex:
 		q.action = "schema"
 	}
-	if !p.writes() {
-		return access.Check(ctx, name, access.Reader)
-	}
-	if q.action == "" {
+	if q.action == "" && p.writes() {
 		q.action = "write"
 	}
-	return access.Check(ctx, name, access.Writer)
+	need := p.needs()
+	err := need.check(ctx, q.on())
+	if err == nil {
+		q.permitted.Store(uint32(need.role))
+	}
+	return err
+}
+
+// rights are what a caller needs for a statement or a transaction.
+type rights struct {
+	role  access.Role
+	every bool // admin of all graphs
+}
+
+// needs returns the rights that a statement needs.
+func (p *prepared) needs() rights {
+	switch p.command.(type) {
+	case *cypher.CreateGraph, *cypher.DropGraph:
+		return rights{role: access.Admin, every: true}
+	}
+	if p.writes() {
+		return rights{role: access.Writer}
+	}
+	return rights{role: access.Reader}
+}
+
+// check returns an error unless the caller has the rights in a graph.
+func (r rights) check(ctx context.Context, graphName string) error {
+	if r.every {
+		if err := access.CheckEvery(ctx, access.Admin); err != nil {
+			return err
+		}
+	}
+	return access.Check(ctx, graphName, r.role)
 }
 
 // record writes an ended request to the audit log if it has changed something or was denied.
@@ -272,7 +314,7 @@ func (e *Engine) record(ctx context.Context, q *Running, err error) {
 		}
 	}
 	if q.action != "" {
-		e.opt.Audit.Record(ctx, q.action, q.Graph, q.Statement, outcome)
+		e.opt.Audit.Record(ctx, q.action, q.on(), q.Statement, outcome)
 	}
 }
 
@@ -313,6 +355,6 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	e.watch.end(ctx, q, start, elapsed, rows, err)
 	e.record(ctx, q, err)
 	e.metrics.observe(elapsed, rows, err)
-	e.slow.add(Slow{Graph: q.Graph, Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, q.kind, p)
+	e.slow.add(Slow{Graph: q.on(), Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, q.kind, p)
 	return err
 }

@@ -50,6 +50,7 @@ type Transaction struct {
 	expires  time.Time
 	counters exec.Counters
 	schema   schemaChange // of the statement that has acquired the transaction
+	needs    rights       // of the statements so far; of the statement that has acquired the transaction
 }
 
 var (
@@ -64,6 +65,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 	system := e.isSystem(opt.Graph)
 	opt.Graph = e.graphName(opt.Graph)
 	if err := access.Check(ctx, opt.Graph, access.Reader); err != nil {
+		e.opt.Audit.Record(ctx, "read", opt.Graph, "BEGIN", graph.AsError(err).Code)
 		return nil, err
 	}
 	mode := shard.Write
@@ -167,7 +169,7 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 }
 
 func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req Request) (*Result, error) {
-	if err := t.e.admit(ctx, q, start); err != nil {
+	if err := t.e.admit(ctx, q, start, access.Reader); err != nil {
 		return nil, err
 	}
 	q.trace.enter("plan")
@@ -186,6 +188,8 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err := q.allow(ctx, p); err != nil {
 		return nil, err
 	}
+	need := p.needs()
+	t.needs = rights{max(t.needs.role, need.role), t.needs.every || need.every}
 	req.Params = p.bind(req.Params)
 	if name := p.graph(); name != "" && t.e.graphName(name) != t.opt.Graph {
 		return nil, graph.ForbiddenInTransaction("a statement on another graph")
@@ -323,8 +327,12 @@ func (t *Transaction) changes(rows *exec.Rows) bool {
 	return before.ContainsUpdates() || now.ContainsUpdates()
 }
 
-// commit commits the data or runs the commands.
+// commit commits the data or runs the commands. The caller may have lost its rights since it sent them.
 func (t *Transaction) commit(ctx context.Context) error {
+	if err := t.needs.check(ctx, t.opt.Graph); err != nil {
+		t.e.opt.Audit.Record(ctx, "write", t.opt.Graph, "COMMIT", graph.AsError(err).Code)
+		return err
+	}
 	if t.schema.commands == nil {
 		return t.tx.Commit(ctx)
 	}
@@ -442,4 +450,9 @@ func (t *Transaction) within(ctx context.Context) (context.Context, context.Canc
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-func txOver(why error) error { return graph.TransactionNotFound(" any more: " + why.Error()) }
+func txOver(why error) error {
+	if e, ok := errors.AsType[*graph.Error](why); ok && (e.Kind == graph.KindUnauthenticated || e.Kind == graph.KindDenied) {
+		return e
+	}
+	return graph.TransactionNotFound(" any more: " + why.Error())
+}

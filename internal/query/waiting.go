@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -16,6 +15,7 @@ func (r *Result) Wait() {
 	if r.closed || r.waits != (time.Time{}) {
 		return
 	}
+	r.q.written()
 	r.q.cpu.suspend()
 	if r.q.admitted {
 		r.q.admitted = false
@@ -48,9 +48,11 @@ func (r *Result) resume() error {
 func (g *gate) enterAgain(ctx context.Context, q *Running) error {
 	g.mu.Lock()
 	p := q.place
-	p.graph = g.quota(&g.graphs, p.graph.name, p.graph.limits)
+	if p.graph != nil {
+		p.graph = g.quota(&g.graphs, p.graph.of, p.graph.limits)
+	}
 	if p.caller != nil {
-		p.caller = g.quota(&g.callers, p.caller.name, p.caller.limits)
+		p.caller = g.quota(&g.callers, p.caller.of, p.caller.limits)
 	}
 	_, err := g.await(ctx, q, p)
 	return err
@@ -120,7 +122,7 @@ func (r *Result) Graph() string {
 	if r.q.system || r.q.tx != nil && r.q.tx.system {
 		return systemGraph
 	}
-	return cmp.Or(r.q.used, r.q.Graph)
+	return r.q.on()
 }
 
 // Prefix is EXPLAIN, PROFILE or "".

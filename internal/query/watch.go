@@ -128,13 +128,13 @@ func (w *Watch) begin(ctx context.Context, q *Running, kind Kind, start time.Tim
 // end notifies watchers of a request that took elapsed since start.
 func (w *Watch) end(ctx context.Context, q *Running, start time.Time, elapsed time.Duration, rows int64, err error) {
 	w.latest.add(Ended{
-		ID: q.ID, Kind: q.kind, Graph: q.Graph, Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows, Failed: err != nil,
+		ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows, Failed: err != nil,
 	})
 	if !w.Watched() {
 		return
 	}
 	r := &Ended{
-		ID: q.ID, Kind: q.kind, Graph: q.Graph, Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows,
+		ID: q.ID, Kind: q.kind, Graph: q.on(), Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows,
 		Failed: err != nil, Err: err, Context: ctx,
 	}
 	if t := q.trace; t != nil {

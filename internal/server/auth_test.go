@@ -30,21 +30,22 @@ import (
 // guarded is a server that asks for tokens, with one token for each role.
 type guarded struct {
 	*running
-	tokens map[access.Role]string
-	audit  bytes.Buffer
+	tokens, entries map[access.Role]string
+	path            string // of the tokens file
+	audit           bytes.Buffer
 }
 
 func serveGuarded(t testing.TB) *guarded {
-	g := &guarded{tokens: map[access.Role]string{access.None: "unknown"}}
-	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	g := &guarded{tokens: map[access.Role]string{access.None: "unknown"}, entries: map[access.Role]string{}}
+	g.path = filepath.Join(t.TempDir(), "tokens.yaml")
 	text := "tokens:\n"
 	for r := access.None + 1; r <= access.Admin; r++ {
 		token, entry := access.NewToken(r.String(), r)
-		g.tokens[r] = token
+		g.tokens[r], g.entries[r] = token, entry
 		text += entry
 	}
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	auth, err := access.New(access.Options{TokensFile: path}, slog.New(slog.DiscardHandler))
+	require.NoError(t, os.WriteFile(g.path, []byte(text), 0o600))
+	auth, err := access.New(access.Options{TokensFile: g.path}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	audit := access.NewAudit(&g.audit)
 	g.running = serveOver(t, newLocal(t), query.Options{Audit: audit}, Options{Auth: auth, Audit: audit, TestProcedures: true})

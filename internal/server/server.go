@@ -51,6 +51,9 @@ type Server struct {
 	boltIfFree bool
 	drained    context.Context // ends when the server drains
 	drain      context.CancelFunc
+	stopped    context.Context // ends when the server has drained
+	stop       context.CancelFunc
+	engine     *query.Engine
 }
 
 // maxHeaders bounds the size of a request's headers.
@@ -62,10 +65,11 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	opt.EnsureDefaults()
 	s := &Server{
 		failed: make(chan error, 4), tls: opt.TLS, adminTLS: opt.AdminTLS,
-		boltIfFree: opt.BoltIfFree, log: opt.Logger,
+		boltIfFree: opt.BoltIfFree, log: opt.Logger, engine: e,
 		memory: request.NewMemory(opt.LargeBytes, opt.QueueTimeout),
 	}
 	s.drained, s.drain = context.WithCancel(context.Background())
+	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.health.Probe = func(ctx context.Context) error {
 		if opt.Ready != nil {
 			if err := opt.Ready(); err != nil {
@@ -130,8 +134,12 @@ func (s *Server) connections() (open int, unread bool) {
 
 // hasUnread reports whether a connection has unread data.
 func hasUnread(c net.Conn) bool {
-	if secure, ok := c.(*tls.Conn); ok {
-		c = secure.NetConn()
+	for {
+		inner, ok := c.(interface{ NetConn() net.Conn }) // TLS, or paced
+		if !ok {
+			break
+		}
+		c = inner.NetConn()
 	}
 	raw, ok := c.(syscall.Conn)
 	if !ok {
@@ -171,7 +179,9 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 			}
 			return a, fmt.Errorf("%s listener: %w", x.name, err)
 		}
-		listeners[i], *x.address = l, l.Addr().String()
+		if listeners[i], *x.address = l, l.Addr().String(); x.name == "http" || x.name == "admin" {
+			listeners[i] = request.PacedListener{Listener: l} // the other protocols pace their clients themselves
+		}
 	}
 	if s.tls != nil {
 		listeners[0] = tls.NewListener(listeners[0], s.tls)
@@ -187,11 +197,30 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 	go serve("http", func() error { return s.http.Serve(listeners[0]) })
 	go serve("grpc", func() error { return s.grpc.Serve(listeners[1]) })
 	go serve("admin", func() error { return s.admin.Serve(listeners[2]) })
+	go s.sweep()
 	s.bolt.Listening(a.Bolt, a.HTTP)
 	if l := listeners[3]; l != nil {
 		go serve("bolt", func() error { return s.bolt.Serve(l) })
 	}
 	return a, nil
+}
+
+// sweepEvery is the interval between looks for requests that must end.
+const sweepEvery = 250 * time.Millisecond
+
+// sweep ends the requests of callers who have lost their rights and those whose clients do not read, until the server has drained.
+func (s *Server) sweep() {
+	t := time.NewTicker(sweepEvery)
+	defer t.Stop()
+	for {
+		select {
+		case now := <-t.C:
+			s.engine.Sweep()
+			s.grpc.Sweep(now)
+		case <-s.stopped.Done():
+			return
+		}
+	}
 }
 
 // Failed receives the error of a listener that stops unexpectedly.
@@ -250,5 +279,6 @@ func (s *Server) Drain(ctx context.Context) {
 		<-done
 	}
 	<-boltDone
+	s.stop()
 	_ = s.admin.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -46,5 +47,6 @@ type Transaction struct {
 // Connection is a row of dbms.listConnections.
 type Connection struct {
 	ID, Protocol, Caller, Agent, Server, Client string
+	Owner                                       access.Subject // Caller is its name
 	Since                                       time.Time
 }

@@ -146,9 +146,9 @@ func (r *Registry) showSettings(_ context.Context, c *exec.Call) ([][]graph.Valu
 // addGraphs adds the lists of graphs: that of SHOW GRAPHS, and that of SHOW DATABASES in Neo4j's names and columns.
 func (r *Registry) addGraphs() {
 	r.add("show.graphs(filter :: STRING, names :: LIST<ANY>) :: (name :: STRING, currentStatus :: STRING, default :: BOOLEAN)", "List the graphs.",
-		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
+		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 			var rows [][]graph.Value
-			for _, name := range r.host.Store().Graphs() {
+			for _, name := range r.graphs(ctx) {
 				if one := onlyDefault(c); one && name != defaultGraph || !named(c, name) {
 					continue
 				}
@@ -165,13 +165,18 @@ func (r *Registry) addGraphs() {
 		"List the graphs as Neo4j's clients know them.", r.showDatabases)
 }
 
+// graphs returns the graphs in which the caller has a role.
+func (r *Registry) graphs(ctx context.Context) []string {
+	return slices.DeleteFunc(slices.Clone(r.host.Store().Graphs()), func(name string) bool { return access.Check(ctx, name, access.Fetcher) != nil })
+}
+
 func onlyDefault(c *exec.Call) bool {
 	return c.Args[0].Str() == "DEFAULT" || c.Args[0].Str() == "HOME"
 }
 
-func (r *Registry) showDatabases(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-	names := r.host.Store().Graphs()
-	clear := !slices.Contains(names, neo4jGraph)
+func (r *Registry) showDatabases(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	names := r.graphs(ctx)
+	clear := !slices.Contains(r.host.Store().Graphs(), neo4jGraph)
 	type database struct {
 		name    string
 		aliases []string

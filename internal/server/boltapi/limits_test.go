@@ -144,10 +144,11 @@ func TestFailuresInARow(t *testing.T) {
 func TestTokenEnds(t *testing.T) {
 	s := serve(t, Options{Auth: new(access.Authenticator)})
 	p := newPeer(s.Server, &conn{Conn: s.dial(t), s: s.Server}, "bolt-1", "tcp")
-	p.identity = &access.Identity{Name: "ann", Every: access.Reader, Expires: time.Now().Add(time.Hour)}
+	id := &access.Identity{Name: "ann", Every: access.Reader, Expires: time.Now().Add(time.Hour)}
+	p.grant = access.Granted(access.WithIdentity(t.Context(), id))
 	_, err := p.ask(t.Context(), &bolt.Context{})
 	require.NoError(t, err)
-	p.identity.Expires = time.Now()
+	id.Expires = time.Now()
 	_, err = p.ask(t.Context(), &bolt.Context{})
 	require.Equal(t, "Neo.ClientError.Security.TokenExpired", graph.AsError(err).Code)
 	_, err = p.ask(t.Context(), &bolt.Context{Impersonate: "ann"})
@@ -161,7 +162,7 @@ func TestImpersonation(t *testing.T) {
 	c.send(message(bolt.Run, graph.StringValue("RETURN 1"), entries(), entries("imp_user", graph.StringValue("bob"))))
 	require.Equal(t, "Neo.ClientError.Security.Forbidden", c.failed())
 	p := newPeer(s.Server, &conn{Conn: s.dial(t), s: s.Server}, "bolt-1", "tcp")
-	p.identity = &access.Identity{Name: "ann"}
+	p.grant = access.Granted(access.WithIdentity(t.Context(), &access.Identity{Name: "ann"}))
 	require.NoError(t, p.impersonates("ann"))
 	require.Error(t, p.impersonates("bob"))
 }

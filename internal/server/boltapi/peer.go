@@ -23,9 +23,8 @@ type peer struct {
 	session    query.Session
 	routed     string // the address that the client believes to reach, if it is routed
 	base       context.Context
-	identity   *access.Identity // nil: no authentication
-	token      string           // that the client has shown
-	disconnect func()           // or nil
+	grant      *access.Grant // nil: no authentication
+	disconnect func()        // or nil
 	meter      atomic.Pointer[access.Meter]
 	request    string // the id of the last request
 }
@@ -57,7 +56,7 @@ func (p *peer) Logon(ctx context.Context, auth bolt.Auth) error {
 		return err
 	}
 	session := p.session
-	p.disconnect = p.s.e.Connect(&session, access.Name(p.with(ctx)), p.c.LocalAddr().String())
+	p.disconnect = p.s.e.Connect(&session, access.Of(p.with(ctx)), p.c.LocalAddr().String())
 	_ = p.c.SetReadDeadline(time.Time{})
 	return nil
 }
@@ -67,7 +66,7 @@ func (p *peer) Logoff() {
 	if p.disconnect != nil {
 		p.disconnect()
 	}
-	p.disconnect, p.identity, p.token = nil, nil, ""
+	p.disconnect, p.grant = nil, nil
 }
 
 // authenticate identifies the client.
@@ -87,11 +86,14 @@ func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
 	if err := p.s.failures.check(host); err != nil {
 		return err
 	}
-	id, err := p.known(ctx, auth)
+	g, err := p.known(ctx, auth)
 	if err == nil {
 		p.s.failures.forget(host)
-		p.identity, p.token = id, auth.Credentials
+		p.grant = g
 		return nil
+	}
+	if graph.AsError(err).Kind != graph.KindUnauthenticated {
+		return err // the issuer of the token does not answer
 	}
 	p.s.failures.add(host)
 	select { // so that guessing is slow
@@ -101,8 +103,8 @@ func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
 	return err
 }
 
-// known finds the identity of a token. Of basic authentication the token is the password.
-func (p *peer) known(ctx context.Context, auth bolt.Auth) (*access.Identity, error) {
+// known returns the grant of a token. Of basic authentication the token is the password.
+func (p *peer) known(ctx context.Context, auth bolt.Auth) (*access.Grant, error) {
 	switch auth.Scheme {
 	case "bearer":
 		return p.s.opt.Auth.Token(ctx, auth.Credentials)
@@ -115,8 +117,8 @@ func (p *peer) known(ctx context.Context, auth bolt.Auth) (*access.Identity, err
 // with returns the context of the client's request.
 func (p *peer) with(ctx context.Context) context.Context {
 	ctx = query.WithSession(ctx, &p.session)
-	if p.identity != nil {
-		ctx = access.WithIdentity(ctx, p.identity)
+	if p.grant != nil {
+		ctx = access.WithGrant(ctx, p.grant)
 	}
 	return ctx
 }
@@ -126,12 +128,8 @@ func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error
 	if p.s.isDraining() {
 		return ctx, graph.Unavailable("TransactionError", "Draining", "the server is about to stop", nil)
 	}
-	if p.identity != nil {
-		id, err := p.s.opt.Auth.Still(p.identity, p.token)
-		if err != nil {
-			return ctx, err
-		}
-		p.identity = id
+	if err := p.grant.Still(); err != nil {
+		return ctx, err
 	}
 	ctx, p.request = access.WithRequest(p.with(ctx), "")
 	if err := p.impersonates(c.Impersonate); err != nil {
@@ -149,7 +147,7 @@ func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error
 
 // impersonates refuses a request to run as another user.
 func (p *peer) impersonates(user string) error {
-	if user == "" || p.identity != nil && user == p.identity.Name {
+	if user == "" || p.grant != nil && user == access.Name(p.with(p.base)) {
 		return nil
 	}
 	return graph.Forbidden(graph.PhaseRuntime, "Impersonation", "nobody may act as %q but that user", user)

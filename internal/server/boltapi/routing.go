@@ -30,7 +30,7 @@ func (p *peer) Route(ctx context.Context, r *bolt.RouteRequest) (*bolt.Table, er
 	if err != nil {
 		return nil, err
 	}
-	name, err := p.s.e.GraphNamed(r.Graph)
+	name, err := p.s.e.GraphNamed(ctx, r.Graph)
 	if err != nil {
 		return nil, err
 	}

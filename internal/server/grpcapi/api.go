@@ -48,8 +48,12 @@ type Options struct {
 // Server is the gRPC API and its health service.
 type Server struct {
 	*grpc.Server
-	Health *health.Server
+	Health  *health.Server
+	streams *streams
 }
+
+// Sweep ends the streaming calls whose callers have lost their rights or do not read. The server calls it several times a second.
+func (s *Server) Sweep(now time.Time) { s.streams.sweep(now) }
 
 // New returns the API of an engine, its loader and the store, which may be nil and only supplies shard statistics. Calls without an end of
 // their own end with drained.
@@ -58,7 +62,8 @@ func New(
 	monitor *request.Monitor, registry *prometheus.Registry, opt Options,
 ) *Server {
 	m := newMetrics(registry, monitor)
-	s := &Server{Health: health.NewServer(), Server: grpc.NewServer(
+	open := &streams{}
+	s := &Server{Health: health.NewServer(), streams: open, Server: grpc.NewServer(
 		grpc.MaxRecvMsgSize(request.SmallBody),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
@@ -66,7 +71,7 @@ func New(
 		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.InitialWindowSize(request.SmallBody), grpc.InitialConnWindowSize(4<<20),
 		grpc.ChainUnaryInterceptor(m.unary, authUnary(&opt)),
-		grpc.ChainStreamInterceptor(bounded(&opt), m.stream, authStream(&opt)),
+		grpc.ChainStreamInterceptor(bounded(&opt), m.stream, authStream(&opt, open)),
 		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have already grown
 		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
 	)}

@@ -51,13 +51,20 @@ func authenticate(ctx context.Context, opt *Options, method string) (context.Con
 	if err != nil {
 		return ctx, err
 	}
-	name, admin := strings.CutPrefix(method, "/hopgate.v1.AdminService/")
-	if !admin || everyone[name] {
+	if !forAdmins(method) {
 		return ctx, nil
 	}
 	err = access.CheckEvery(ctx, access.Admin)
-	opt.Audit.Record(ctx, "admin", "", name, wire.Outcome(err))
+	opt.Audit.Record(ctx, "admin", "", strings.TrimPrefix(method, adminMethods), wire.Outcome(err))
 	return ctx, err
+}
+
+const adminMethods = "/hopgate.v1.AdminService/"
+
+// forAdmins reports whether a method is restricted to admins.
+func forAdmins(method string) bool {
+	name, admin := strings.CutPrefix(method, adminMethods)
+	return admin && !everyone[name]
 }
 
 // authUnary and authStream call enter for every call.
@@ -74,23 +81,28 @@ func authUnary(opt *Options) grpc.UnaryServerInterceptor {
 	}
 }
 
-func authStream(opt *Options) grpc.StreamServerInterceptor {
+func authStream(opt *Options, open *streams) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		if opt.Auth == nil && opt.Rates == nil {
-			return next(srv, ss)
-		}
-		ctx, meter, err := enter(ss.Context(), opt, info.FullMethod)
+		g, err := open.open(ss)
 		if err != nil {
+			return err
+		}
+		defer open.close(g)
+		if g.ctx, g.meter, err = enter(g.ctx, opt, info.FullMethod); err != nil {
 			return err // before its message is in memory
 		}
-		if meter != nil {
-			return next(srv, &meteredStream{identified: identified{ss, ctx}, m: meter})
+		if grant := access.Granted(g.ctx); grant != nil {
+			check := grant.Still
+			if forAdmins(info.FullMethod) {
+				check = func() error { return access.CheckEvery(g.ctx, access.Admin) }
+			}
+			g.check.Store(&check)
 		}
-		return next(srv, identified{ss, ctx})
+		return next(srv, g)
 	}
 }
 
-// identified is a stream with an extended context: the caller, or the time of arrival.
+// identified is a stream with an extended context: the time of arrival.
 type identified struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -98,37 +110,6 @@ type identified struct {
 
 // Context returns the extended context.
 func (s identified) Context() context.Context { return s.ctx }
-
-// meteredStream counts the messages of a stream. In each direction, all messages but the first wait while the rate is exceeded; flow
-// control then slows down the client.
-type meteredStream struct {
-	identified
-	m              *access.Meter
-	received, sent bool
-}
-
-// RecvMsg receives a message once the rate permits.
-func (s *meteredStream) RecvMsg(m any) error {
-	if s.received {
-		s.m.Wait(s.ctx)
-	}
-	s.received = true
-	err := s.identified.RecvMsg(m)
-	if err == nil {
-		count(s.m, m)
-	}
-	return err
-}
-
-// SendMsg sends a message once the rate permits.
-func (s *meteredStream) SendMsg(m any) error {
-	if s.sent {
-		s.m.Wait(s.ctx)
-	}
-	s.sent = true
-	count(s.m, m)
-	return s.identified.SendMsg(m)
-}
 
 // count counts a message if there is a meter.
 func count(meter *access.Meter, m any) {

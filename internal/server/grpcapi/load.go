@@ -97,6 +97,9 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 		if err != nil {
 			return wire.GRPCError(err)
 		}
+		if err := access.Check(ctx, name, access.Writer); err != nil { // since the batches arrived
+			return wire.GRPCError(err)
+		}
 		acks, err := session.Apply(ctx, group)
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {

@@ -38,7 +38,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 func (h *Handler) observe(route string, f http.HandlerFunc, failed func(http.ResponseWriter, error)) http.Handler {
 	seconds, bytes := h.metrics.seconds.WithLabelValues(route), h.metrics.bytes.WithLabelValues(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start, s := time.Now(), &statusWriter{ResponseWriter: w}
+		start, s := time.Now(), &statusWriter{ResponseWriter: w, streamed: r.ProtoMajor > 1}
 		ctx, id := access.WithRequest(r.Context(), r.Header.Get(request.Header))
 		w.Header().Set(request.Header, id)
 		if h.monitor.Tracing() {
@@ -91,6 +91,8 @@ type statusWriter struct {
 	after  func()          // called when the request ends; may be nil
 	meter  *access.Meter   // counts the bytes; may be nil
 	ctx    context.Context // of the request, for waits of meter
+	// streamed means that the connection carries other requests too, so that its own pace does not show that this client does not read.
+	streamed bool
 }
 
 func (s *statusWriter) WriteHeader(status int) {
@@ -105,10 +107,26 @@ func (s *statusWriter) Write(p []byte) (int, error) {
 	if s.bytes > 0 {
 		s.meter.Wait(s.ctx) // the next request waits for the excess of a short response
 	}
-	n, err := s.ResponseWriter.Write(p)
+	n, err := s.write(p)
 	s.meter.Count(n)
 	s.bytes += int64(n)
 	return n, err
+}
+
+// write writes p to a client that takes it within its time, as request.Paced does.
+func (s *statusWriter) write(p []byte) (n int, err error) {
+	if !s.streamed {
+		return s.ResponseWriter.Write(p)
+	}
+	c := http.NewResponseController(s.ResponseWriter)
+	for {
+		_ = c.SetWriteDeadline(time.Now().Add(request.WriteTime)) // a writer without a connection needs no deadline
+		var m int
+		m, err = s.ResponseWriter.Write(p[n:min(n+request.WritePiece, len(p))])
+		if n += m; err != nil || n == len(p) {
+			return n, err
+		}
+	}
 }
 
 // Unwrap exposes the underlying writer to http.ResponseController.

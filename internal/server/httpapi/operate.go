@@ -171,6 +171,10 @@ func (h *Handler) top(w http.ResponseWriter, r *http.Request) {
 		wire.Fail(w, wire.Draining())
 		return
 	}
+	if err := access.CheckEvery(r.Context(), access.Admin); err != nil { // it may have changed meanwhile
+		wire.Fail(w, err)
+		return
+	}
 	i := t.Take(time.Now())
 	out := []operationJSON{}
 	for _, o := range i.Operations {
@@ -233,6 +237,10 @@ func (h *Handler) profile(w http.ResponseWriter, r *http.Request) {
 	defer h.e.LabelProfiles()()
 	p, err := request.CPUProfile(r.Context(), time.Duration(seconds)*time.Second)
 	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	if err := access.CheckEvery(r.Context(), access.Admin); err != nil { // it may have changed meanwhile
 		wire.Fail(w, err)
 		return
 	}

@@ -28,7 +28,8 @@ type transactions struct {
 // openTx is an explicit transaction of one graph and of the caller who began it.
 type openTx struct {
 	*query.Transaction
-	id, graph, caller string
+	id, graph string
+	caller    access.Subject
 }
 
 // begin opens a transaction.
@@ -43,7 +44,7 @@ func (ts *transactions) begin(ctx context.Context, e *query.Engine, opt query.Tx
 	if ts.byID == nil {
 		ts.byID = map[string]*openTx{}
 	}
-	t := &openTx{id: id, graph: opt.Graph, caller: access.Name(ctx)}
+	t := &openTx{id: id, graph: opt.Graph, caller: access.Of(ctx)}
 	ts.byID[id] = t // first, so that its end finds it; no client knows the id yet
 	ts.mu.Unlock()
 	tx, err := e.Begin(ctx, opt)
@@ -72,7 +73,7 @@ func (ts *transactions) remove(id string) {
 func (ts *transactions) find(ctx context.Context, graphName, id string) (*openTx, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if t := ts.byID[id]; t != nil && t.graph == graphName && t.caller == access.Name(ctx) && t.Transaction != nil {
+	if t := ts.byID[id]; t != nil && t.graph == graphName && t.caller == access.Of(ctx) && t.Transaction != nil {
 		return t, nil
 	}
 	return nil, graph.TransactionNotFound(": it may have been rolled back, because it was idle for too long or a statement in it failed")

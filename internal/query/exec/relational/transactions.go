@@ -217,6 +217,11 @@ func (t *transactions) attempt(ctx context.Context, mode shard.Mode, together bo
 		}
 	}
 	report.ran = true
+	if t.r.Env.Permit != nil {
+		if err := t.r.Env.Permit(); err != nil {
+			return err
+		}
+	}
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ type Env struct {
 	Statement func(ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value) ([][]graph.Value, Counters, error)
 	// ImportDir is the directory that LOAD CSV reads from; "": LOAD CSV is off.
 	ImportDir string
+	// Permit returns why the transactions of CALL {…} IN TRANSACTIONS may not commit any more, or nil.
+	Permit func() error
 	// Begin opens the transactions of CALL {…} IN TRANSACTIONS; nil: there can be none.
 	Begin func(ctx context.Context, mode shard.Mode) (shard.Tx, error)
 	// Committed reports whether the transaction reads only committed data, so that constraints hold.
