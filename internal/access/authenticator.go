@@ -37,7 +37,7 @@ func New(opt Options, log *slog.Logger) (*Authenticator, error) {
 		}
 	}
 	if opt.OIDC.Issuer != "" {
-		a.oidc = &verifier{opt: opt.OIDC}
+		a.oidc = &verifier{opt: opt.OIDC, issuer: issuer{url: opt.OIDC.Issuer}}
 	}
 	return a, nil
 }
@@ -99,7 +99,7 @@ func (a *Authenticator) Token(ctx context.Context, token string) (*Grant, error)
 	if a.isJWT(token) {
 		id, err := a.oidc.identity(ctx, token)
 		if err != nil {
-			return nil, graph.Unauthenticated("the token is not good: " + err.Error())
+			return nil, err
 		}
 		return &Grant{id: id}, nil
 	}

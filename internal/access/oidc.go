@@ -2,11 +2,13 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // OIDC configures the validation of JSON Web Tokens (OpenID Connect Core 1.0, section 3.1.3.7).
@@ -16,36 +18,48 @@ type OIDC struct {
 	Claim    string // the claim that lists roles: fetcher, reader, writer, admin, or GRAPH:ROLE
 }
 
-// verifier validates tokens. It fetches the issuer's keys for the first token, and again after a failure.
+// verifier validates tokens by the keys of their issuer.
 type verifier struct {
-	opt OIDC
-	mu  sync.Mutex
-	v   *oidc.IDTokenVerifier
-}
-
-func (v *verifier) get(ctx context.Context) (*oidc.IDTokenVerifier, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.v == nil {
-		// The provider keeps the context for later key requests, so it must outlive this request.
-		p, err := oidc.NewProvider(context.WithoutCancel(ctx), v.opt.Issuer)
-		if err != nil {
-			return nil, err
-		}
-		v.v = p.Verifier(&oidc.Config{ClientID: v.opt.Audience})
-	}
-	return v.v, nil
+	opt    OIDC
+	issuer issuer
 }
 
 // identity validates a token and returns its identity.
 func (v *verifier) identity(ctx context.Context, token string) (*Identity, error) {
-	check, err := v.get(ctx)
+	k, err := v.issuer.newer(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	t, err := check.Verify(ctx, token)
-	if err != nil {
-		return nil, err
+	for {
+		s := &signature{keys: k}
+		check := oidc.NewVerifier(v.opt.Issuer, s, &oidc.Config{ClientID: v.opt.Audience, SupportedSigningAlgs: k.algs})
+		t, err := check.Verify(ctx, token)
+		if err == nil {
+			id, err := v.describe(t)
+			if err != nil {
+				return nil, unfit(err)
+			}
+			return id, nil
+		}
+		if !s.unknown {
+			return nil, unfit(err)
+		}
+		last := k // the issuer may have new keys
+		if k, err = v.issuer.newer(ctx, last); err != nil {
+			return nil, err
+		}
+		if k == last {
+			return nil, unfit(errors.New("no known key of the issuer has signed it"))
+		}
+	}
+}
+
+func unfit(err error) error { return graph.Unauthenticated("the token is not good: " + err.Error()) }
+
+// describe returns the identity of a valid token.
+func (v *verifier) describe(t *oidc.IDToken) (*Identity, error) {
+	if t.Subject == "" {
+		return nil, errors.New("it has no claim sub, which names its caller")
 	}
 	var claims map[string]any
 	if err := t.Claims(&claims); err != nil {
