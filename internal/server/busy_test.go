@@ -78,19 +78,39 @@ func TestLargeRequests(t *testing.T) {
 		answered(said)
 		answered(unsaid)
 	}
-	in, out := io.Pipe()
-	first := make(chan int)
-	go func() { first <- ask(in) }()
-	_, err := io.WriteString(out, text[:80<<10])
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return ask(strings.NewReader(text)) == 429 }, time.Minute, time.Millisecond)
+	var release func()
+	require.Eventually(t, func() bool {
+		var err error
+		release, err = r.memory.Acquire(t.Context(), 100<<10)
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	require.Equal(t, 429, ask(said()))
 	require.Equal(t, 200, ask(strings.NewReader(`{"statement": "RETURN 1"}`)))
 	require.Equal(t, 200, ask(struct{ io.Reader }{strings.NewReader(`{"statement": "RETURN 1"}`)}))
-	_, err = io.WriteString(out, text[80<<10:])
-	require.NoError(t, err)
-	require.NoError(t, out.Close())
-	require.Equal(t, 200, <-first)
+	release()
 	answered(said)
+
+	// Bodies that do not arrive keep no other from it, whether they say their size or not.
+	for i := range 2 {
+		in, out := io.Pipe()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addrs.HTTP+"/v1/query", in)
+		require.NoError(t, err)
+		if i%2 == 0 {
+			req.ContentLength = int64(len(text))
+		}
+		first := make(chan struct{})
+		go func() {
+			defer close(first)
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				_ = res.Body.Close()
+			}
+		}()
+		_, err = io.WriteString(out, text[:80<<10])
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = out.CloseWithError(io.ErrUnexpectedEOF); <-first })
+	}
+	require.Equal(t, 200, ask(said()))
+	require.Equal(t, 200, ask(unsaid()))
 }
 
 // Large messages share that memory with large bodies. Services without large messages use none.

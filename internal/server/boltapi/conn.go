@@ -25,10 +25,9 @@ type conn struct {
 	began   time.Time
 }
 
-// Write writes to a client that takes the bytes within its time.
+// Write writes to a client that takes the bytes within their time.
 func (c *conn) Write(p []byte) (int, error) {
-	_ = c.SetWriteDeadline(time.Now().Add(writeTime))
-	n, err := c.Conn.Write(p)
+	n, err := request.Paced{Conn: c.Conn}.Write(p)
 	c.s.metrics.sent.Add(float64(n))
 	c.peer.meter.Load().Count(n)
 	return n, err
@@ -105,7 +104,8 @@ func (c *conn) hangUp(stopReading func()) {
 func (c *conn) read(ctx context.Context, r *bufio.Reader) {
 	in := bolt.NewReader(r)
 	for {
-		var memory *request.Growth // of a large message
+		var memory *request.Arrival // of a large message
+		paced := 0                  // the size that the message must have in time
 		msg, err := in.Next(func(size int) error {
 			most := int(c.s.opt.MaxRequestBytes)
 			if c.session.Limited() {
@@ -114,28 +114,32 @@ func (c *conn) read(ctx context.Context, r *bufio.Reader) {
 			if err := bolt.AtMost(most)(size); err != nil || size <= request.SmallBody {
 				return err
 			}
-			if memory == nil {
-				memory = c.s.opt.Memory.Growth()
+			if paced == 0 {
+				memory = c.s.opt.Memory.Arrive(request.Sender(c.peer.with(ctx), c.RemoteAddr().String()))
 			}
-			_ = c.SetReadDeadline(time.Now().Add(chunkTime))
-			if ctx.Err() != nil { // hangUp has set another
-				return ctx.Err()
+			if err := memory.Grow(ctx, int64(size)); err != nil {
+				return err
 			}
-			return memory.Grow(ctx, int64(size))
+			if size > paced {
+				paced = size + request.BodyPiece
+				_ = c.SetReadDeadline(time.Now().Add(request.PieceTime))
+			}
+			return ctx.Err() // hangUp has set another deadline
 		})
 		done := func() {}
-		if memory != nil {
+		if paced > 0 {
 			_ = c.SetReadDeadline(time.Time{})
-			done = memory.Release
+			if err == nil {
+				done, err = memory.Complete(ctx, int64(len(msg)))
+			}
+			memory.Release()
 		}
 		switch {
 		case err == nil:
 		case errors.Is(err, bolt.ErrTooLarge) || graph.AsError(err).Kind == graph.KindBusy:
-			done()
 			c.session.Fault(err)
 			return
 		default:
-			done()
 			c.session.End(err)
 			return
 		}

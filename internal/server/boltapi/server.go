@@ -25,10 +25,6 @@ const (
 	firstBytes = 10 * time.Second
 	// readyTime is how long a client may take from its connection to the end of its authentication.
 	readyTime = 30 * time.Second
-	// writeTime is how long a client may take no bytes that are for it.
-	writeTime = time.Minute
-	// chunkTime is how long a client may take for each chunk of a large message.
-	chunkTime = time.Minute
 	// lingerTime is how long a client may take to close a connection that the server has ended.
 	lingerTime = time.Second
 	// readBuffer is the memory for reading that a connection keeps.

@@ -91,6 +91,9 @@ func authStream(opt *Options, open *streams) grpc.StreamServerInterceptor {
 		if g.ctx, g.meter, err = enter(g.ctx, opt, info.FullMethod); err != nil {
 			return err // before its message is in memory
 		}
+		if r, ok := g.ctx.Value(receivingKey{}).(*receiving); ok {
+			r.sender = senderOf(g.ctx)
+		}
 		if grant := access.Granted(g.ctx); grant != nil {
 			check := grant.Still
 			if forAdmins(info.FullMethod) {

@@ -1,17 +1,20 @@
 package grpcapi
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
@@ -25,6 +28,7 @@ type frames interface {
 	ReadMessageHeader(header []byte) error
 	Read(n int) (mem.BufferSlice, error)
 	RecvCompress() string
+	ender
 }
 
 // bounded reads the messages of streams within the memory that large requests share. gRPC itself bounds the messages of other calls, which
@@ -35,10 +39,26 @@ func bounded(opt *Options) grpc.StreamServerInterceptor {
 		if !ok {
 			return status.Error(codes.Internal, "unexpected gRPC transport")
 		}
-		s := &receiving{ServerStream: ss, opt: opt, frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
+		s := &receiving{ServerStream: ss, opt: opt, sender: senderOf(ss.Context()), frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
 		defer s.end()
 		return next(srv, s)
 	}
+}
+
+// senderOf returns the sender of a call.
+func senderOf(ctx context.Context) string {
+	address := ""
+	if p, ok := peer.FromContext(ctx); ok {
+		address = p.Addr.String()
+	}
+	return request.Sender(ctx, address)
+}
+
+type receivingKey struct{}
+
+// Context returns the context of the call, in which the receiver of its messages is found.
+func (s *receiving) Context() context.Context {
+	return context.WithValue(s.ServerStream.Context(), receivingKey{}, s)
 }
 
 // receiving is a stream whose large messages wait for memory.
@@ -52,6 +72,7 @@ type receiving struct {
 
 	mu      sync.Mutex // handlers may read concurrently and end earlier
 	over    bool
+	sender  string // the caller; "" until it is known
 	release func() // for the last message, or nil
 }
 
@@ -118,18 +139,18 @@ func (s *receiving) next(m any) error {
 	if compressed {
 		size = most
 	}
-	if size > request.SmallBody {
-		release, err := s.opt.Memory.Acquire(s.Context(), size)
-		if err != nil {
-			return wire.GRPCError(err)
-		}
-		s.keep(release)
-	}
-	data, err := s.frames.Read(int(length))
+	arrival := s.opt.Memory.Arrive(s.sender)
+	defer arrival.Release()
+	data, err := s.read(int(length), arrival)
 	if err != nil {
-		return s.broken(err)
+		return err
 	}
 	defer func() { data.Free() }()
+	release, err := arrival.Complete(s.Context(), size)
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	s.keep(release)
 	if compressed {
 		c := encoding.GetCompressor(s.frames.RecvCompress())
 		if c == nil {
@@ -148,6 +169,37 @@ func (s *receiving) next(m any) error {
 		return status.Errorf(codes.Internal, "the message cannot be read: %v", err)
 	}
 	return nil
+}
+
+// read reads the bytes of a message, which holds memory for those that have arrived.
+func (s *receiving) read(length int, arrival *request.Arrival) (data mem.BufferSlice, err error) {
+	if length <= request.SmallBody {
+		if data, err = s.frames.Read(length); err != nil {
+			return nil, s.broken(err)
+		}
+		return data, nil
+	}
+	late := time.AfterFunc(request.PieceTime, func() {
+		_ = s.frames.WriteStatus(status.New(codes.DeadlineExceeded, fmt.Sprintf("the message did not arrive in time: each %d bytes of it have %v", request.BodyPiece, request.PieceTime)))
+	})
+	defer late.Stop()
+	for at := 0; at < length; {
+		n := min(length-at, request.BodyPiece)
+		late.Stop()
+		if err := arrival.Grow(s.Context(), int64(at+n)); err != nil {
+			data.Free()
+			return nil, wire.GRPCError(err)
+		}
+		late.Reset(request.PieceTime)
+		piece, err := s.frames.Read(n)
+		if err != nil {
+			data.Free()
+			return nil, s.broken(err)
+		}
+		data = append(data, piece...)
+		at += n
+	}
+	return data, nil
 }
 
 // plainOf decompresses data, up to one byte more than most.

@@ -126,9 +126,8 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, h.tooLarge()
 	}
 	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a writer without a connection needs no deadline
-	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
-	in := http.MaxBytesReader(w, r.Body, h.opt.MaxRequestBytes)
+	defer func() { _ = c.SetReadDeadline(time.Time{}) }() // a writer without a connection needs no deadline
+	in := &pacedReader{Reader: http.MaxBytesReader(w, r.Body, h.opt.MaxRequestBytes), until: time.Now().Add(bodyTime), deadline: c.SetReadDeadline}
 	var buf []byte
 	var err error
 	if r.ContentLength >= 0 && r.ContentLength <= request.SmallBody {
@@ -146,36 +145,69 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		w.Header().Set("Connection", "close") // do not read the body
 		return nil, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, graph.RequestError(graph.KindDeadline, "TimedOut", "the request's body did not arrive within %v", bodyTime)
+		return nil, graph.RequestError(graph.KindDeadline, "TimedOut", "the request's body did not arrive in time: it has %v, and %v for each %d bytes after the first", bodyTime, request.PieceTime, request.BodyPiece)
 	}
 	return nil, wire.RequestError("reading the request: " + err.Error())
 }
 
-// largeBody reads a body that is or may be large, after waiting for memory. The memory returns when the request ends, whether or not its
-// client still waits.
-func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader) ([]byte, error) {
-	size := r.ContentLength
-	var buf []byte
-	if size < 0 {
-		size = h.opt.MaxRequestBytes
-		var err error
-		buf, err = readAll(io.LimitReader(in, request.SmallBody), make([]byte, 0, 4096))
-		if err != nil || len(buf) < request.SmallBody {
-			return buf, err
+// pacedReader reads a body that must arrive at a minimum rate.
+type pacedReader struct {
+	io.Reader
+	until    time.Time // the deadline of the whole body
+	deadline func(time.Time) error
+	pieces   int
+	left     int // of the current piece
+}
+
+func (r *pacedReader) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		at := r.until
+		if piece := time.Now().Add(request.PieceTime); r.pieces > 0 && piece.Before(at) { // the first holds no memory
+			at = piece
 		}
+		_ = r.deadline(at) // a writer without a connection needs no deadline
+		r.pieces, r.left = r.pieces+1, request.BodyPiece
+	}
+	n, err := r.Reader.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	return n, err
+}
+
+// largeBody reads a body that is or may be large. It holds memory for what has arrived, and once it is complete, memory for processing it,
+// which returns when the request ends, whether or not its client still waits.
+func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader) ([]byte, error) {
+	most := h.opt.MaxRequestBytes
+	if r.ContentLength >= 0 {
+		most = r.ContentLength
+	}
+	buf, err := readAll(io.LimitReader(in, request.SmallBody), make([]byte, 0, 4096))
+	if err != nil || len(buf) < request.SmallBody {
+		return buf, err
 	}
 	observed, ok := w.(*statusWriter)
 	if !ok {
 		return nil, graph.InternalError("body", errors.New("the request has no observer"))
 	}
-	var err error
-	if observed.after, err = h.opt.Memory.Acquire(r.Context(), size); err != nil {
-		return nil, err
+	arrival := h.opt.Memory.Arrive(request.Sender(r.Context(), r.RemoteAddr))
+	defer arrival.Release()
+	for {
+		if len(buf) == cap(buf) {
+			size := min(2*int64(cap(buf)), most+1) // one more, to meet the end
+			if err := arrival.Grow(r.Context(), size); err != nil {
+				return nil, err
+			}
+			buf = append(make([]byte, 0, max(size, int64(len(buf))+1)), buf...)
+		}
+		n, err := in.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if errors.Is(err, io.EOF) {
+			observed.after, err = arrival.Complete(r.Context(), int64(len(buf)))
+			return buf, err
+		}
+		if err != nil {
+			return buf, err
+		}
 	}
-	if buf == nil {
-		buf = make([]byte, 0, size+1)
-	}
-	return readAll(in, buf)
 }
 
 func (h *Handler) tooLarge() error {
