@@ -151,7 +151,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	if err != nil {
 		return usageError{err}
 	}
-	boltWeb, err := access.NewOrigins("bolt-origins", c.BoltOrigins)
+	boltWeb, err := access.NewOrigins("bolt-origins", c.BoltOrigins, c.HTTPHosts)
 	if err != nil {
 		return usageError{err}
 	}

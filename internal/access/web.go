@@ -22,22 +22,18 @@ type Web struct {
 // NewWeb parses comma-separated lists of page origins (http-origins) and of host names that the listener accepts (http-hosts): names,
 // *.NAME for all subdomains, or * for any.
 func NewWeb(origins, hosts string) (*Web, error) {
-	w, err := NewOrigins("http-origins", origins)
-	if err != nil {
-		return nil, err
-	}
+	return NewOrigins("http-origins", origins, hosts)
+}
+
+// NewOrigins does so for another setting of origins, which errors name.
+func NewOrigins(setting, origins, hosts string) (*Web, error) {
+	w := &Web{origins: map[string]bool{}}
 	for _, name := range split(hosts) {
 		if rest := strings.TrimPrefix(strings.TrimPrefix(name, "*"), "."); name != "*" && (rest == "" || strings.ContainsAny(rest, "*:/ ")) {
 			return nil, fmt.Errorf("http-hosts: must be host names without a port, such as graphs.example.com or *.example.com, has %q", name)
 		}
 		w.hosts = append(w.hosts, name)
 	}
-	return w, nil
-}
-
-// NewOrigins parses a comma-separated list of page origins. Errors name the setting.
-func NewOrigins(setting, origins string) (*Web, error) {
-	w := &Web{origins: map[string]bool{}}
 	for _, text := range split(origins) {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != text || strings.Contains(text, "*") {
@@ -69,8 +65,8 @@ func (w *Web) AllowsOrigin(origin string) bool {
 
 // Check rejects a request that may come from a page that is neither the listener's own nor permitted.
 func (w *Web) Check(r *http.Request) error {
-	if !w.answersTo(r.Host) {
-		return refused("HostNotAllowed", fmt.Sprintf("the host %q is refused: without tokens the server answers to localhost, to addresses and to the names in http-hosts", r.Host))
+	if err := w.checkHost(r); err != nil {
+		return err
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -86,6 +82,33 @@ func (w *Web) Check(r *http.Request) error {
 		return nil
 	}
 	return refused("OriginNotAllowed", fmt.Sprintf("the origin %q is refused: without tokens, pages of the server's own origin and of those in http-origins alone may send requests", origin))
+}
+
+// CheckUpgrade rejects an upgrade to a WebSocket as Check does a request, but admits pages of permitted origins to any host, and pages of this
+// machine, whatever their port.
+func (w *Web) CheckUpgrade(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if w.AllowsOrigin(origin) {
+		return nil
+	}
+	if u, err := url.Parse(origin); err == nil && isLoopback(u.Hostname()) {
+		return w.checkHost(r)
+	}
+	return w.Check(r)
+}
+
+// isLoopback reports whether a host name or address means the machine that uses it.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
+// checkHost rejects a request to a host that is not the listener's.
+func (w *Web) checkHost(r *http.Request) error {
+	if w.answersTo(r.Host) {
+		return nil
+	}
+	return refused("HostNotAllowed", fmt.Sprintf("the host %q is refused: without tokens the server answers to localhost, to addresses and to the names in http-hosts", r.Host))
 }
 
 // answersTo reports whether a Host header names the listener.

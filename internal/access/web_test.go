@@ -68,7 +68,7 @@ func TestWebLists(t *testing.T) {
 	for _, origins := range []string{"*", "null", "app.example.com", "https://", "https://app.example.com/", "https://app.example.com/x", "https://a@app.example.com", "https://*.example.com"} {
 		_, err := NewWeb(origins, "")
 		require.ErrorContains(t, err, "http-origins: must be", origins)
-		_, err = NewOrigins("bolt-origins", origins)
+		_, err = NewOrigins("bolt-origins", origins, "")
 		require.ErrorContains(t, err, "bolt-origins: must be", origins)
 	}
 	for _, hosts := range []string{"graphs.example.com:8080", "http://graphs.example.com", "*.", "**", "a.*.example.com", "a b"} {

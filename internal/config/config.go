@@ -340,7 +340,7 @@ func (c *Config) Validate() error {
 	if _, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts); err != nil {
 		bad("%w", err)
 	}
-	if _, err := access.NewOrigins("bolt-origins", c.BoltOrigins); err != nil {
+	if _, err := access.NewOrigins("bolt-origins", c.BoltOrigins, ""); err != nil {
 		bad("%w", err)
 	}
 	if c.BoltTLS != "required" && c.BoltTLS != "optional" {

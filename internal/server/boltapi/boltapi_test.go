@@ -540,7 +540,12 @@ func TestFirstBytes(t *testing.T) {
 	require.Equal(t, "http://127.0.0.1:8080/db/{databaseName}/query/v2", doc["query"])
 	require.Equal(t, "*", res.Header.Get("Access-Control-Allow-Origin"))
 
-	for origin, ok := range map[string]bool{"": true, "http://localhost:3000": true, "http://127.0.0.2": true, "https://evil.example": false, "null": false} {
+	for _, h := range []http.Header{{}, {"Origin": {"http://localhost:3000"}}} { // another name than the listener's, as over HTTP
+		_, res, err := websocket.Dial(t.Context(), "ws://"+s.address+"/any", &websocket.DialOptions{HTTPHeader: h, Host: "evil.example"})
+		require.Error(t, err)
+		require.Equal(t, http.StatusForbidden, res.StatusCode)
+	}
+	for origin, ok := range map[string]bool{"": true, "http://" + s.address: true, "http://localhost:3000": true, "http://127.0.0.2": true, "https://evil.example": false, "null": false} {
 		h := http.Header{}
 		if origin != "" {
 			h.Set("Origin", origin)

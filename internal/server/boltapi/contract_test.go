@@ -150,7 +150,7 @@ func TestFailureRollsBack(t *testing.T) {
 
 // A WebSocket answers pings while a statement runs, and pages of the origins in the list may open one.
 func TestWebSocket(t *testing.T) {
-	web, err := access.NewOrigins("bolt-origins", "https://app.example")
+	web, err := access.NewOrigins("bolt-origins", "https://app.example", "")
 	require.NoError(t, err)
 	s := serve(t, Options{Web: web})
 	ws, _, err := websocket.Dial(t.Context(), "ws://"+s.address+"/", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://app.example"}}})

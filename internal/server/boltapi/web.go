@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"strings"
 	"time"
 
@@ -55,10 +53,12 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 		s.Discovery(w, r)
 		return
 	}
-	if s.opt.Auth == nil && !s.admits(r.Header.Get("Origin")) {
-		s.metrics.refused("origin")
-		http.Error(w, "web pages of this origin may not open WebSockets here; bolt-origins lists those that may", http.StatusForbidden)
-		return
+	if s.opt.Auth == nil {
+		if err := s.opt.Web.CheckUpgrade(r); err != nil {
+			s.metrics.refused("origin")
+			http.Error(w, "this web page may not open WebSockets here; bolt-origins lists those that may: "+err.Error(), http.StatusForbidden)
+			return
+		}
 	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the origin was checked above
 	if err != nil {
@@ -91,20 +91,6 @@ func (a remoteAddr) String() string  { return string(a) }
 
 // RemoteAddr returns the client's address.
 func (c *wsConn) RemoteAddr() net.Addr { return remoteAddr(c.remote) }
-
-// admits reports whether a web page of an origin may open WebSockets: one without an origin, of this machine, or on the list.
-func (s *Server) admits(origin string) bool {
-	if origin == "" || s.opt.Web.AllowsOrigin(origin) {
-		return true
-	}
-	u, err := url.Parse(origin)
-	if err != nil {
-		return false
-	}
-	host := u.Hostname()
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
-}
 
 // document is that by which clients find the server's protocols.
 type document struct {
