@@ -103,6 +103,10 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	if err != nil {
 		return usageError{err}
 	}
+	auth, err := authenticator(c, memory, log)
+	if err != nil {
+		return usageError{err}
+	}
 	web, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts)
 	if err != nil {
 		return usageError{err}
@@ -122,8 +126,8 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	defer stopProfiles()
 	// Probes answer while a leader still waits for the other shards.
 	var store opening
-	health := &admin.Health{Probe: store.probe}
-	adminServer := &http.Server{Handler: admin.New(health, telemetry.NewShardRegistry(&store), nil, web, admin.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
+	health := &admin.Health{Probe: store.probe, Warnings: warnings(c, log)}
+	adminServer := &http.Server{Handler: admin.New(health, telemetry.NewShardRegistry(&store), auth, web, admin.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
 	go func() {
 		if err := adminServer.Serve(adminListener); !errors.Is(err, http.ErrServerClosed) {

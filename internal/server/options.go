@@ -27,6 +27,8 @@ type Options struct {
 	TestProcedures bool
 	// Ready returns why the process must not get requests although it answers a query, or nil; default nil, no reason.
 	Ready func() error
+	// Warnings say what is wrong with the settings; GET /readyz?verbose lists them. Default nil, nothing.
+	Warnings []string
 	// Console is the page that browsers get from GET /; default nil, no console.
 	Console *console.Console
 	// Config is the effective configuration with secrets masked; DebugInfo returns it.

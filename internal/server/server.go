@@ -70,6 +70,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	}
 	s.drained, s.drain = context.WithCancel(context.Background())
 	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.health.Warnings = opt.Warnings
 	s.health.Probe = func(ctx context.Context) error {
 		if opt.Ready != nil {
 			if err := opt.Ready(); err != nil {
