@@ -1,5 +1,5 @@
-// Command torture makes many clients send the worst possible statements to a real server process with little memory. It reports the effect
-// on well-behaved requests, on the server's memory, and on those clients.
+// Command torture makes many clients send the worst possible statements to a real server process with little memory. Before that, others read
+// nothing or send slowly. It reports the effect on well-behaved requests, on the server's memory, and on the clients that send the worst.
 package main
 
 import (
@@ -28,7 +28,8 @@ func main() {
 	flag.IntVar(&o.people, "people", 50_000, "people, each of whom knows 10")
 	flag.IntVar(&o.clients, "clients", 200, "clients that send the worst")
 	flag.DurationVar(&o.quiet, "quiet", 10*time.Second, "how long the quiet server is measured")
-	flag.DurationVar(&o.torture, "torture", 60*time.Second, "how long the worst is sent")
+	flag.IntVar(&o.slow, "slow", 200, "clients that read nothing or send slowly; 0 leaves this part out")
+	flag.DurationVar(&o.torture, "torture", 60*time.Second, "how long each part lasts")
 	flag.StringVar(&o.only, "only", "", "send this statement of the worst alone, by its name")
 	flag.Parse()
 	if err := run(os.Stdout, &o); err != nil {
@@ -40,6 +41,7 @@ func main() {
 type options struct {
 	bin, dir, only          string
 	memory, people, clients int
+	slow                    int
 	quiet, torture          time.Duration
 }
 
@@ -69,8 +71,9 @@ func run(w io.Writer, o *options) (err error) {
 		return err
 	}
 	good := newMix(s.http, o.people)
-	good.run(o.quiet / 5) // warm the caches
-	quiet := good.run(o.quiet)
+	all := withLarge()
+	good.run(all, o.quiet/5) // warm the caches
+	quiet := good.run(all, o.quiet)
 	idle, err := s.status("VmRSS")
 	if err != nil {
 		return err
@@ -79,8 +82,14 @@ func run(w io.Writer, o *options) (err error) {
 	if err != nil {
 		return err
 	}
+	var besideSlow []*times
+	if o.slow > 0 {
+		slow := startSlow(s.http, o.slow)
+		besideSlow = good.run(all, o.torture)
+		slow.stop()
+	}
 	bad.start()
-	beside := good.run(o.torture)
+	beside := good.run(kinds, o.torture)
 	bad.stop()
 	if err := s.alive(); err != nil {
 		return err
@@ -90,7 +99,7 @@ func run(w io.Writer, o *options) (err error) {
 		return err
 	}
 	fmt.Fprintf(w, "memory: %d MiB before, at most %d MiB, %d%% of --memory\n", idle>>20, peak>>20, peak*100/(uint64(o.memory)<<20))
-	fmt.Fprintln(w, "\nwell-behaved      quiet p50       p99    beside p50       p99  p99 ratio  requests  failed")
+	const header = "      quiet p50       p99    beside p50       p99  p99 ratio  requests  failed"
 	var faults []error
 	line := func(name string, q, b *times) {
 		ratio := float64(b.at(99)) / float64(max(q.at(99), 1))
@@ -102,10 +111,17 @@ func run(w io.Writer, o *options) (err error) {
 			faults = append(faults, fmt.Errorf("%s: %d failed, such as %s", name, b.failed, b.failure))
 		}
 	}
-	for i := range quiet {
-		line(quiet[i].name, quiet[i], beside[i])
+	part := func(name string, beside []*times) {
+		fmt.Fprintf(w, "\n%s%s\n", name, header)
+		for i := range beside {
+			line(quiet[i].name, quiet[i], beside[i])
+		}
+		line("all", merged(quiet[:len(beside)]), merged(beside))
 	}
-	line("all", merged(quiet), merged(beside))
+	if o.slow > 0 {
+		part("beside slow ", besideSlow)
+	}
+	part("beside worst", beside)
 	fmt.Fprintln(w, "\nworst             outcome")
 	for _, name := range slices.Sorted(maps.Keys(bad.outcomes)) {
 		for _, outcome := range slices.Sorted(maps.Keys(bad.outcomes[name])) {

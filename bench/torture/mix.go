@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -26,8 +28,10 @@ type mix struct {
 	client *http.Client
 }
 
+// newMix returns a mix whose requests come from another host than those of the others: without tokens, the host is the caller.
 func newMix(address string, people int) *mix {
-	return &mix{http: address, people: people, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mixClients}}}
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	return &mix{http: address, people: people, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mixClients, DialContext: from.DialContext}}}
 }
 
 // times holds the times of one kind of request, shortest first.
@@ -56,16 +60,25 @@ func merged(all []*times) *times {
 	return t
 }
 
-// kinds lists the requests: the name, the path, and the body for a person.
-var kinds = []struct{ name, path, body string }{
+// kind is a kind of request: its name, path, and the body for a person.
+type kind struct{ name, path, body string }
+
+// kinds lists the requests.
+var kinds = []kind{
 	{"key", "/v1/query", `{"statement": "MATCH (p:Person {id: $id}) RETURN p.name, p.age", "parameters": {"id": %d}}`},
 	{"1 hop", "/v1/query", `{"statement": "MATCH (:Person {id: $id})-[:KNOWS]->(q) RETURN q.id, q.name", "parameters": {"id": %d}}`},
 	{"2 hops", "/v1/query", `{"statement": "MATCH (:Person {id: $id})-[:KNOWS*1..2]->(q) RETURN count(DISTINCT q)", "parameters": {"id": %d}}`},
 	{"fetch", "/get", `{"Person": {"id": %d, "@column": "name,age"}}`},
 }
 
+// withLarge adds a request with a large body.
+func withLarge() []kind {
+	body := `{"statement": "RETURN size($text) + $id", "parameters": {"id": %d, "text": "` + strings.Repeat("x", 100<<10) + `"}}`
+	return append(slices.Clip(kinds), kind{"large body", "/v1/query", body})
+}
+
 // run sends requests for a while and returns their times by kind.
-func (m *mix) run(during time.Duration) []*times {
+func (m *mix) run(kinds []kind, during time.Duration) []*times {
 	ctx, cancel := context.WithTimeout(context.Background(), during)
 	defer cancel()
 	all := make([]*times, len(kinds))
