@@ -76,7 +76,7 @@ func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, 
 	switch {
 	case aggs != nil:
 		aggregated(s, aggs)
-	case t.distinct && !single:
+	case t.distinct && (!single || len(s.parts) > 1):
 		for _, p := range s.parts {
 			if err := b.columns(lv, p, nil, len(s.parts) > 1); err != nil {
 				return nil, err
