@@ -28,6 +28,7 @@ func TestOddTexts(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, options, want string }{
 		"gzip without its ending":          {"a.csv", string(gz), "", two},
 		"zstd without its ending":          {"a.csv", string(zst), "", two},
+		"zstd after a skippable frame":     {"a.csv", "\x5f\x2a\x4d\x18\x02\x00\x00\x00xy" + string(zst), "", two},
 		"gzip with another ending":         {"a.csv.zst", string(gz), "", two},
 		"text that is not gzip":            {"a.csv.gz", "id,v\n1,a\n2,b\n", "", two},
 		"carriage returns":                 {"a.csv", "id,v\r1,a\r2,b\r", "", two},

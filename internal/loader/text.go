@@ -220,7 +220,7 @@ func (t *text) uncompress(r *bufio.Reader, ext string) (bool, error) {
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
 			return false, err
-		case string(start) == c.magic:
+		case string(start) == c.magic || c.ext == ".zst" && isSkippable(start):
 			plain, err := c.open(t, r)
 			t.Reader = whole{plain, errCutOff}
 			if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -232,6 +232,11 @@ func (t *text) uncompress(r *bufio.Reader, ext string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// isSkippable reports whether the first bytes are those of a skippable frame of zstd, with which some writers begin.
+func isSkippable(start []byte) bool {
+	return len(start) == 4 && start[0]>>4 == 5 && string(start[1:]) == "\x2a\x4d\x18"
 }
 
 // isParquet reports whether f is a Parquet file. If not, it holds refused rows of one, which are JSON lines.
