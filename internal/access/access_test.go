@@ -234,6 +234,10 @@ func TestAudit(t *testing.T) {
 	require.NotEmpty(t, line["time"])
 	delete(line, "time")
 	require.Equal(t, map[string]string{"request": "r-1", "caller": "ann", "action": "write", "graph": "default", "what": "CREATE (\"x\")", "outcome": "ok"}, line)
+	b.Reset()
+	NewAudit(&b).Record(WithIdentity(ctx, &Identity{Name: "ann", Issuer: "https://issuer.example"}), "write", "default", "CREATE ()", "ok")
+	require.Contains(t, b.String(), `"caller":"ann"`)
+	require.Contains(t, b.String(), `"issuer":"https://issuer.example"`)
 	(*Audit)(nil).Record(ctx, "write", "", "", "")
 
 	path := filepath.Join(t.TempDir(), "audit.log")

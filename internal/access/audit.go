@@ -43,6 +43,13 @@ func (a *Audit) Record(ctx context.Context, action, graphName, what, outcome str
 	if a == nil {
 		return
 	}
-	a.log.LogAttrs(ctx, slog.LevelInfo, "", slog.String("request", Request(ctx)), slog.String("caller", Name(ctx)), slog.String("action", action),
-		slog.String("graph", graphName), slog.String("what", what), slog.String("outcome", outcome))
+	caller := Of(ctx)
+	attrs := []slog.Attr{
+		slog.String("request", Request(ctx)), slog.String("caller", caller.Name), slog.String("action", action),
+		slog.String("graph", graphName), slog.String("what", what), slog.String("outcome", outcome),
+	}
+	if caller.Issuer != "" {
+		attrs = append(attrs, slog.String("issuer", caller.Issuer))
+	}
+	a.log.LogAttrs(ctx, slog.LevelInfo, "", attrs...)
 }
