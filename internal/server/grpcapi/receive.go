@@ -45,6 +45,9 @@ func bounded(opt *Options) grpc.StreamServerInterceptor {
 	}
 }
 
+// mostPieceTime bounds how long a client may take for what the server asks of a message at a time.
+const mostPieceTime = time.Minute
+
 // senderOf returns the sender of a call.
 func senderOf(ctx context.Context) string {
 	address := ""
@@ -171,7 +174,8 @@ func (s *receiving) next(m any) error {
 	return nil
 }
 
-// read reads the bytes of a message, which holds memory for those that have arrived.
+// read reads the bytes of a message, which holds memory for at most twice those that have arrived. Asking for many at a time spares the client
+// waits for windows.
 func (s *receiving) read(length int, arrival *request.Arrival) (data mem.BufferSlice, err error) {
 	if length <= request.SmallBody {
 		if data, err = s.frames.Read(length); err != nil {
@@ -179,18 +183,18 @@ func (s *receiving) read(length int, arrival *request.Arrival) (data mem.BufferS
 		}
 		return data, nil
 	}
-	late := time.AfterFunc(request.PieceTime, func() {
+	late := time.AfterFunc(mostPieceTime, func() {
 		_ = s.frames.WriteStatus(status.New(codes.DeadlineExceeded, fmt.Sprintf("the message did not arrive in time: each %d bytes of it have %v", request.BodyPiece, request.PieceTime)))
 	})
 	defer late.Stop()
 	for at := 0; at < length; {
-		n := min(length-at, request.BodyPiece)
+		n := min(length-at, max(request.BodyPiece, at))
 		late.Stop()
 		if err := arrival.Grow(s.Context(), int64(at+n)); err != nil {
 			data.Free()
 			return nil, wire.GRPCError(err)
 		}
-		late.Reset(request.PieceTime)
+		late.Reset(min(request.PieceTime*time.Duration((n+request.BodyPiece-1)/request.BodyPiece), mostPieceTime))
 		piece, err := s.frames.Read(n)
 		if err != nil {
 			data.Free()

@@ -175,7 +175,7 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 
 // largeBody reads a body that is or may be large. It holds memory for what has arrived, and once it is complete, memory for processing it,
 // which returns when the request ends, whether or not its client still waits.
-func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader) ([]byte, error) {
+func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in *pacedReader) ([]byte, error) {
 	most := h.opt.MaxRequestBytes
 	if r.ContentLength >= 0 {
 		most = r.ContentLength
@@ -196,6 +196,7 @@ func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader
 			if err := arrival.Grow(r.Context(), size); err != nil {
 				return nil, err
 			}
+			in.left = 0 // the client does not answer for the wait
 			buf = append(make([]byte, 0, max(size, int64(len(buf))+1)), buf...)
 		}
 		n, err := in.Read(buf[len(buf):cap(buf)])
