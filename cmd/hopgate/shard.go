@@ -24,6 +24,7 @@ import (
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/server/admin"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/remote"
@@ -116,6 +117,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	if err != nil {
 		return fmt.Errorf("admin listener: %w", err)
 	}
+	adminListener = request.PacedListener{Listener: adminListener}
 	if c.AdminTLS {
 		adminListener = tls.NewListener(adminListener, adminTLS)
 	}
