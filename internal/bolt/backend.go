@@ -117,7 +117,6 @@ type Result interface {
 // Summary ends a result.
 type Summary struct {
 	query.Summary
-	Type     string // r, w, rw or s
 	Bookmark string // of an auto-commit statement
 	Planner  string // the printed plan
 }

@@ -213,7 +213,7 @@ func (r *fakeResult) Close() {
 }
 
 func (r *fakeResult) Summary() *Summary {
-	s := &Summary{Type: "r"}
+	s := &Summary{Summary: query.Summary{Type: "r"}}
 	s.Rows = r.count
 	if r.alone {
 		s.Bookmark = "hg1:default:1"

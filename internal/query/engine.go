@@ -273,11 +273,11 @@ func (e *Engine) startOnce(res *Result) error {
 	res.g, res.p = g, p
 	params := p.bind(req.Params)
 	switch {
+	case p.prefix == "EXPLAIN":
+		res.explain(params)
 	case p.command != nil:
 		q.trace.enter("execute")
 		err = e.command(ctx, g, p, params, res)
-	case p.prefix == "EXPLAIN":
-		res.explain(params)
 	default:
 		err = e.run(ctx, g, p, params, res)
 	}
@@ -301,7 +301,7 @@ func (e *Engine) firstGraph(ctx context.Context, q *Running, req *Request) (stri
 	}
 	name := ""
 	if command != nil {
-		name = cypher.Used(command)
+		name = cypher.HeadOf(command).Graph
 	} else {
 		name = parsed.Graph
 	}
@@ -505,16 +505,27 @@ type prepared struct {
 // graph is the graph that the statement names by USE, or "".
 func (p *prepared) graph() string {
 	if p.command != nil {
-		return cypher.Used(p.command)
+		return cypher.HeadOf(p.command).Graph
 	}
 	return p.exec.Query.Graph
 }
 
+// writes reports whether running the statement changes anything.
 func (p *prepared) writes() bool {
-	if p.command != nil {
-		return true
+	return p.prefix != "EXPLAIN" && (p.command != nil || p.exec.Query.Writes)
+}
+
+// kind is the type of the statement, whether it runs or is only explained, in Neo4j's words: r, w, rw or s.
+func (p *prepared) kind() string {
+	switch {
+	case p.command != nil:
+		return "s"
+	case !p.exec.Query.Writes:
+		return "r"
+	case len(p.exec.Columns()) == 0:
+		return "w"
 	}
-	return p.exec.Query.Writes && p.prefix != "EXPLAIN"
+	return "rw"
 }
 
 // check returns why a statement may not run with these parameters in this access mode; unsafe is why it must not write.
@@ -576,7 +587,7 @@ func (e *Engine) prepareBy(
 		return nil, err
 	}
 	if command != nil {
-		p.command, p.notices.always = command, cypher.Notifications(command)
+		p.command, p.prefix, p.notices.always = command, cypher.HeadOf(command).Prefix, cypher.Notifications(command)
 		e.plans.put(key, p)
 		return p, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/procedure"
@@ -41,6 +42,11 @@ func (n *PlanNode) WirePerEdge() (bytes float64, ok bool) {
 
 // explain turns the result into that of an EXPLAIN: the columns of the statement, its plan, and no rows.
 func (r *Result) explain(params map[string]graph.Value) {
+	if c := r.p.command; c != nil {
+		r.Columns = []string{}
+		r.plan = &PlanNode{Operator: cypher.Operator(c), Args: cypher.HeadOf(c).Text, Estimate: -1}
+		return
+	}
 	if cols := r.p.exec.Columns(); cols != nil {
 		r.Columns = cols
 	} else {

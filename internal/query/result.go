@@ -67,6 +67,8 @@ func (r *Result) changed() *commandCounters {
 // Summary describes a result after its last row.
 type Summary struct {
 	exec.Counters
+	// Type is the type of the statement, also of one that is only explained: r, w, rw or s.
+	Type   string
 	Schema SchemaCounters
 	// SystemUpdates counts the graphs that a command has created or dropped.
 	SystemUpdates int64
@@ -344,6 +346,7 @@ func (r *Result) Summary() Summary {
 		s.Schema, s.SystemUpdates = r.commands.SchemaCounters, r.commands.system
 	}
 	if r.p != nil {
+		s.Type = r.p.kind()
 		s.Notifications = r.p.notifications(r.g) // the transaction has confirmed the graph
 	}
 	if s.Truncated {

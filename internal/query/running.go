@@ -258,14 +258,16 @@ func (q *Running) mayEnd(ctx context.Context) bool {
 
 // allow returns why the caller may not run a statement, or nil, and sets its name in the audit log.
 func (q *Running) allow(ctx context.Context, p *prepared) error {
-	switch p.command.(type) {
-	case *cypher.CreateGraph, *cypher.DropGraph:
-		q.action = "graphs"
-	case *cypher.CreateIndex, *cypher.DropIndex:
-		q.action = "schema"
-	}
-	if q.action == "" && p.writes() {
-		q.action = "write"
+	if p.writes() {
+		switch p.command.(type) {
+		case *cypher.CreateGraph, *cypher.DropGraph:
+			q.action = "graphs"
+		case *cypher.CreateIndex, *cypher.DropIndex:
+			q.action = "schema"
+		}
+		if q.action == "" {
+			q.action = "write"
+		}
 	}
 	need := p.needs()
 	err := need.check(ctx, q.on())
@@ -283,14 +285,14 @@ type rights struct {
 
 // needs returns the rights that a statement needs.
 func (p *prepared) needs() rights {
+	if !p.writes() {
+		return rights{role: access.Reader}
+	}
 	switch p.command.(type) {
 	case *cypher.CreateGraph, *cypher.DropGraph:
 		return rights{role: access.Admin, every: true}
 	}
-	if p.writes() {
-		return rights{role: access.Writer}
-	}
-	return rights{role: access.Reader}
+	return rights{role: access.Writer}
 }
 
 // check returns an error unless the caller has the rights in a graph.

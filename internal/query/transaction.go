@@ -199,6 +199,10 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	}
 	res := &Result{e: t.e, ctx: ctx, q: q, start: start, req: Request{MaxRows: req.MaxRows}, p: p, txn: t, Columns: []string{}, g: t.g}
 	switch {
+	case p.prefix == "EXPLAIN":
+		res.explain(req.Params)
+		res.leave(nil)
+		return res, nil
 	case p.command != nil:
 		if done := t.Counters(); done.ContainsUpdates() {
 			return nil, graph.ForbiddenInTransaction("a command after a change of data")
@@ -206,10 +210,6 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		if err := t.schema.add(t.e, t.g, p, req.Params, res); err != nil {
 			return nil, err
 		}
-		res.leave(nil)
-		return res, nil
-	case p.prefix == "EXPLAIN":
-		res.explain(req.Params)
 		res.leave(nil)
 		return res, nil
 	case p.writes() && t.schema.commands != nil && !p.calls:

@@ -128,11 +128,8 @@ func (r *Result) Graph() string {
 // Prefix is EXPLAIN, PROFILE or "".
 func (r *Result) Prefix() string { return r.p.prefix }
 
-// Writes reports whether the statement changes data; a command does not.
-func (r *Result) Writes() bool { return r.p.command == nil && r.p.writes() }
-
-// Command reports whether the statement is a command for the schema or the graphs.
-func (r *Result) Command() bool { return r.p.command != nil }
+// Writes reports whether the statement changes data, the schema or the graphs; an EXPLAIN does not.
+func (r *Result) Writes() bool { return r.p.writes() }
 
 // Done is closed when the transaction must end, or has ended.
 func (t *Transaction) Done() <-chan struct{} { return t.ctx.Done() }

@@ -103,6 +103,8 @@ func TestRolesHTTP(t *testing.T) {
 	}{
 		{"POST", "/v1/query", statement("RETURN 1"), access.Reader},
 		{"POST", "/v1/query", statement("EXPLAIN CREATE (:A)"), access.Reader},
+		{"POST", "/v1/query", statement("EXPLAIN CREATE INDEX i FOR (a:A) ON (a.x)"), access.Reader},
+		{"POST", "/v1/query", statement("EXPLAIN DROP GRAPH g"), access.Reader},
 		{"POST", "/v1/query", statement("CREATE (:A)"), access.Writer},
 		{"POST", "/v1/query", statement("MATCH (a:A) CALL (a) { SET a.x = 1 } IN TRANSACTIONS"), access.Writer},
 		{"POST", "/v1/query", statement("CREATE INDEX i IF NOT EXISTS FOR (a:A) ON (a.x)"), access.Writer},

@@ -1,6 +1,7 @@
 package cypher
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,35 +13,44 @@ import (
 
 // Command is a statement that changes the schema or the engine and has no plan: one of *CreateIndex, *DropIndex, *AlterTTL,
 // *CreateGraph, *DropGraph.
-type Command interface{ command() }
+type Command interface{ head() *Head }
+
+// Head is what all commands have in common.
+type Head struct {
+	Prefix     string // "", "EXPLAIN" or "PROFILE"
+	Graph      string // of USE, or ""
+	Text       string // the command without prefix and USE, in normal form
+	deprecated []plan.Notification
+}
+
+func (h *Head) head() *Head { return h }
 
 // The commands.
 type (
 	// CreateIndex creates an index or a constraint. An empty Index.Name is generated.
 	CreateIndex struct {
+		Head
 		Index       graph.Index
 		NameParam   string    // the parameter that holds the name, or ""
 		Options     plan.Expr // of a vector index, of constants and parameters; or nil
 		Constraint  bool
 		IfNotExists bool
-		Graph       string // of USE, or ""
-		deprecated  []plan.Notification
 	}
 
 	// DropIndex drops an index or a constraint by its name, or, if Name is empty, the index on Index's label and
 	// properties.
 	DropIndex struct {
+		Head
 		Name       string
 		NameParam  string // the parameter that holds the name, or ""
 		Index      graph.Index
 		Constraint bool
 		IfExists   bool
-		Graph      string // of USE, or ""
-		deprecated []plan.Notification
 	}
 
 	// AlterTTL sets or removes the TTL of a label or an edge type; one of the two is set.
 	AlterTTL struct {
+		Head
 		Label, Type string
 		// Create requires that the label or type has no TTL; with IfNotExists, an existing one stays.
 		Create, IfNotExists bool
@@ -48,11 +58,11 @@ type (
 		// Options are constants and parameters by the names of the options, or, if Whole is set, one parameter.
 		Options map[string]plan.Expr
 		Whole   plan.Expr
-		Graph   string // of USE, or ""
 	}
 
 	// CreateGraph creates a graph.
 	CreateGraph struct {
+		Head
 		Name        string
 		OrReplace   bool
 		IfNotExists bool
@@ -60,55 +70,50 @@ type (
 
 	// DropGraph drops a graph.
 	DropGraph struct {
+		Head
 		Name     string
 		IfExists bool
 	}
 )
 
-func (*CreateIndex) command() {}
-func (*DropIndex) command()   {}
-func (*AlterTTL) command()    {}
-func (*CreateGraph) command() {}
-func (*DropGraph) command()   {}
+// HeadOf returns what a command has in common with all others.
+func HeadOf(c Command) *Head { return c.head() }
 
-// Used returns the graph that USE names before a command, or "".
-func Used(c Command) string {
+// Operator returns the name of a command as EXPLAIN shows it.
+func Operator(c Command) string {
+	name := strings.TrimPrefix(fmt.Sprintf("%T", c), "*cypher.")
 	switch c := c.(type) {
 	case *CreateIndex:
-		return c.Graph
+		if c.Constraint {
+			return "CreateConstraint"
+		}
 	case *DropIndex:
-		return c.Graph
-	case *AlterTTL:
-		return c.Graph
+		if c.Constraint {
+			return "DropConstraint"
+		}
 	}
-	return ""
+	return name
 }
 
 // Notifications returns likely mistakes in a command.
-func Notifications(c Command) []plan.Notification {
-	switch c := c.(type) {
-	case *CreateIndex:
-		return c.deprecated
-	case *DropIndex:
-		return c.deprecated
-	}
-	return nil
-}
+func Notifications(c Command) []plan.Notification { return c.head().deprecated }
 
-// on adds the graph of USE, and the deprecated parts of the statement, to a command.
-func (b *binder) on(stmt *ast.Statement, c Command) {
-	switch c := c.(type) {
-	case *CreateIndex:
-		c.Graph, c.deprecated = stmt.Graph, deprecated(stmt)
-	case *DropIndex:
-		c.Graph, c.deprecated = stmt.Graph, deprecated(stmt)
-	case *AlterTTL:
-		c.Graph = stmt.Graph
-	default:
+// command binds the command of a statement.
+func (b *binder) command(stmt *ast.Statement) Command {
+	c := b.commandOf(stmt.Body)
+	if b.err != nil {
+		return nil
+	}
+	switch c.(type) {
+	case *CreateGraph, *DropGraph:
 		if stmt.Graph != "" {
 			b.fail(graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "USE cannot stand before a command that is not about one graph's schema"))
 		}
 	}
+	*c.head() = Head{
+		Prefix: prefixes[stmt.Mode], Graph: stmt.Graph, Text: ast.Format(stmt.Body), deprecated: deprecated(stmt),
+	}
+	return c
 }
 
 func (b *binder) commandOf(body ast.Body) Command {

@@ -41,8 +41,7 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 		return q, nil, err
 	}
 	b := newBinder(opts)
-	c := b.commandOf(stmt.Body)
-	b.on(stmt, c)
+	c := b.command(stmt)
 	if b.err != nil {
 		return nil, nil, b.err
 	}

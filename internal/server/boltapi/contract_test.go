@@ -98,6 +98,28 @@ func TestExplainOverBolt(t *testing.T) {
 	require.NotEmpty(t, end.Get("plan").Get("args").Get("string-representation").Str())
 }
 
+// EXPLAIN tells what a statement would do, so that tools that only read can ask, and does not do it.
+func TestExplainTellsTypes(t *testing.T) {
+	c := serve(t, Options{}).connect(t)
+	for statement, kind := range map[string]string{
+		"CREATE (:A)": "w", "CREATE (n:A) RETURN n": "rw", "MATCH (n) DETACH DELETE n": "w", "CREATE INDEX i FOR (n:A) ON (n.k)": "s",
+		"DROP INDEX nothing": "s", "CREATE DATABASE a": "s", "MATCH (n) RETURN n": "r", "SHOW INDEXES": "r",
+	} {
+		c.send(run("EXPLAIN "+statement), pull(-1))
+		c.ok()
+		n, end := c.rows()
+		require.Zero(t, n)
+		require.Equal(t, kind, end.Get("type").Str(), statement)
+		require.True(t, end.Get("stats").IsNull(), statement)
+	}
+	for _, list := range []string{"SHOW INDEXES", "SHOW GRAPHS YIELD name WHERE name = 'a'", "MATCH (n) RETURN n"} {
+		c.send(run(list), pull(-1))
+		c.ok()
+		n, _ := c.rows()
+		require.Zero(t, n, list)
+	}
+}
+
 // The metadata that a client sends with its transaction is listed with it.
 func TestMetadata(t *testing.T) {
 	s := serve(t, Options{})

@@ -72,20 +72,12 @@ func (r *result) Close() {
 
 // Summary implements bolt.Result.
 func (r *result) Summary() *bolt.Summary {
-	s := &bolt.Summary{Summary: r.res.Summary(), Type: "r"}
-	switch {
-	case r.res.Command():
-		s.Type = "s"
-	case r.res.Writes() && len(r.res.Columns) == 0:
-		s.Type = "w"
-	case r.res.Writes():
-		s.Type = "rw"
-	}
+	s := &bolt.Summary{Summary: r.res.Summary()}
 	if s.Plan != nil {
 		s.Planner = planText(s.Plan)
 	}
 	if r.alone {
-		s.Bookmark = r.p.bookmark(r.res.Graph(), r.res.Command() || r.res.Writes())
+		s.Bookmark = r.p.bookmark(r.res.Graph(), r.res.Writes())
 	}
 	return s
 }

@@ -36,7 +36,9 @@ func AppendSummary(dst []byte, s query.Summary) []byte {
 		dst = append(dst, '"', ':')
 		dst = strconv.AppendInt(dst, m.n, 10)
 	}
-	dst = append(dst, `},"plan":`...)
+	dst = append(dst, `},"type":"`...)
+	dst = append(dst, s.Type...)
+	dst = append(dst, `","plan":`...)
 	if s.Plan == nil {
 		dst = append(dst, "null"...)
 	} else {

@@ -14,8 +14,8 @@ import (
 // SummaryProto converts a summary.
 func SummaryProto(s query.Summary) *pb.QuerySummary {
 	out := &pb.QuerySummary{
-		Counters: CountersProto(s.Counters, s.Schema),
-		Plan:     PlanProto(s.Plan), Truncated: s.Truncated, Notifications: NotificationsProto(s.Notifications),
+		Counters: CountersProto(s.Counters, s.Schema), Type: s.Type,
+		Plan: PlanProto(s.Plan), Truncated: s.Truncated, Notifications: NotificationsProto(s.Notifications),
 	}
 	if s.Truncated {
 		out.TruncatedReason = "max_rows"

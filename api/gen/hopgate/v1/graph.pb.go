@@ -314,6 +314,9 @@ type QuerySummary struct {
 	TruncatedReason string    `protobuf:"bytes,4,opt,name=truncated_reason,json=truncatedReason,proto3" json:"truncated_reason,omitempty"`
 	// Likely mistakes in the statement.
 	Notifications []*Notification `protobuf:"bytes,5,rep,name=notifications,proto3" json:"notifications,omitempty"`
+	// What the statement does, also if it is only explained: r (reads), w (writes and returns no columns), rw (writes) or
+	// s (a command).
+	Type          string `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -381,6 +384,13 @@ func (x *QuerySummary) GetNotifications() []*Notification {
 		return x.Notifications
 	}
 	return nil
+}
+
+func (x *QuerySummary) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
 }
 
 // Counters count the changes of a statement.
@@ -1432,13 +1442,14 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\asummary\x18\x03 \x01(\v2\x18.hopgate.v1.QuerySummaryH\x00R\asummaryB\x06\n" +
 	"\x04part\"%\n" +
 	"\vQueryHeader\x12\x16\n" +
-	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xf3\x01\n" +
+	"\x06fields\x18\x01 \x03(\tR\x06fields\"\x87\x02\n" +
 	"\fQuerySummary\x120\n" +
 	"\bcounters\x18\x01 \x01(\v2\x14.hopgate.v1.CountersR\bcounters\x12(\n" +
 	"\x04plan\x18\x02 \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\x12\x1c\n" +
 	"\ttruncated\x18\x03 \x01(\bR\ttruncated\x12)\n" +
 	"\x10truncated_reason\x18\x04 \x01(\tR\x0ftruncatedReason\x12>\n" +
-	"\rnotifications\x18\x05 \x03(\v2\x18.hopgate.v1.NotificationR\rnotifications\"\x86\x04\n" +
+	"\rnotifications\x18\x05 \x03(\v2\x18.hopgate.v1.NotificationR\rnotifications\x12\x12\n" +
+	"\x04type\x18\x06 \x01(\tR\x04type\"\x86\x04\n" +
 	"\bCounters\x12)\n" +
 	"\x10contains_updates\x18\x01 \x01(\bR\x0fcontainsUpdates\x12#\n" +
 	"\rnodes_created\x18\x02 \x01(\x04R\fnodesCreated\x12#\n" +
