@@ -212,6 +212,19 @@ func (v Value) Number() float64 {
 	return math.Float64frombits(v.num)
 }
 
+// Whole returns an Int, or a Float that is a whole number, as an integer. Drivers whose language has one type of numbers send all of them
+// as floats.
+func (v Value) Whole() (n int64, ok bool) {
+	switch v.kind {
+	case Int:
+		return v.Int(), true
+	case Float:
+		f := v.Float()
+		return int64(f), f >= -1<<63 && f < 1<<63 && f == math.Trunc(f)
+	}
+	return 0, false
+}
+
 // Str returns the text of a String.
 func (v Value) Str() string { return unsafe.String((*byte)(v.ptr), int(v.num)) }
 

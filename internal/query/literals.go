@@ -116,13 +116,13 @@ func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, pa
 	var b strings.Builder
 	b.WriteString(name)
 	for _, hop := range p.hops {
-		v := params[hop]
-		if v.Kind() != graph.Int || v.Int() < 0 || v.Int() > maxPlannedHops {
+		n, ok := params[hop].Whole()
+		if !ok || n < 0 || n > maxPlannedHops {
 			e.metrics.PlanHits.Add(1)
 			return p, nil
 		}
 		b.WriteByte(0)
-		b.WriteByte(byte('0' + v.Int()))
+		b.WriteByte(byte('0' + n))
 	}
 	key := e.key(g, hopsText, b.String())
 	set, err := e.prepareBy(ctx, key, e.plans.get(key), src, func() (*plan.Query, cypher.Command, error) {

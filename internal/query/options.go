@@ -184,9 +184,10 @@ func setVectorOption(o *graph.VectorOptions, key string, v graph.Value) error {
 }
 
 func setBounded(to *int, key string, v graph.Value, most int64) error {
-	if v.Kind() != graph.Int || v.Int() < 1 || v.Int() > most {
+	n, ok := v.Whole()
+	if !ok || n < 1 || n > most {
 		return badOptions(graph.VectorIndex, "%s is an Integer from 1 to %d, not %s", key, most, fn.Describe(v))
 	}
-	*to = int(v.Int())
+	*to = int(n)
 	return nil
 }

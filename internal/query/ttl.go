@@ -130,9 +130,11 @@ func lifetime(v graph.Value) (time.Duration, error) {
 		if d, err = temporal.ParseDuration(v.Str()); err != nil {
 			return 0, schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "the ttl %q is not a duration", v.Str())
 		}
-	case graph.Int:
-		d.Seconds = v.Int()
 	default:
+		var ok bool
+		if d.Seconds, ok = v.Whole(); ok {
+			break
+		}
 		return 0, graph.TypeError("InvalidArgumentType", "a ttl must be a duration, the text of one or a number of seconds, not a value of type %s", v.Kind())
 	}
 	const day = 86400

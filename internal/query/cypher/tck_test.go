@@ -70,6 +70,9 @@ func TestCorpusBinds(t *testing.T) {
 		q, _, err := Compile(text, opts)
 		if err != nil {
 			e := graph.AsError(err)
+			if e.Phase == graph.PhaseRuntime { // where openCypher leaves a mistake to the run
+				return
+			}
 			t.Errorf("%s: %s (%s %s)\n%s", id, e.Msg, e.Detail, e.Type, text)
 			return
 		}

@@ -98,10 +98,10 @@ func Slice(list graph.Value, from, to graph.Value, hasFrom, hasTo bool) (graph.V
 }
 
 func bound(v graph.Value, n int) (int, error) {
-	if v.Kind() != graph.Int {
+	i, ok := v.Whole()
+	if !ok {
 		return 0, graph.TypeError("InvalidArgumentType", "a slice's bounds must be Integers, not %s", Describe(v))
 	}
-	i := v.Int()
 	if i < 0 {
 		i += int64(n)
 	}

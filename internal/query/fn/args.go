@@ -39,10 +39,11 @@ func textArg(name string, v graph.Value) (string, error) {
 
 // intArg takes an integer argument.
 func intArg(name string, v graph.Value) (int64, error) {
-	if v.Kind() != graph.Int {
+	n, ok := v.Whole()
+	if !ok {
 		return 0, badArgument(name, v, "an Integer")
 	}
-	return v.Int(), nil
+	return n, nil
 }
 
 // countArg takes an integer argument that must not be negative.

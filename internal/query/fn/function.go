@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -85,12 +86,29 @@ type Function struct {
 	Volatile      bool   // each call gives another value, so an aggregate may not take it
 	Internal      bool   // statements cannot call it: the binders of openCypher and fetches do
 	Category      string // as SHOW FUNCTIONS says
+	integers      uint   // a bit for each argument that Signature declares as INTEGER
 	Signature     string // e.g. left(text :: STRING, length :: INTEGER) :: STRING
 	Description   string
 }
 
 // Aggregate is a function over the rows of a group.
 type Aggregate = Function
+
+// TakesInteger reports whether an argument must be an integer. Evaluation takes a whole float too, which may come from a parameter; a
+// front end refuses an expression that is always a float.
+func (f *Function) TakesInteger(arg int) bool { return f.integers>>arg&1 == 1 }
+
+// integersOf returns a bit for each argument that a signature declares as INTEGER.
+func integersOf(signature string) (bits uint) {
+	_, args, _ := strings.Cut(signature, "(")
+	args, _, _ = strings.Cut(args, ")")
+	for i, a := range strings.Split(args, " :: ")[1:] {
+		if t := strings.TrimRight(a, "]"); t == "INTEGER" || strings.HasPrefix(t, "INTEGER,") || strings.HasPrefix(t, "INTEGER [") {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
 
 // Aggregating reports whether the function computes its value from the rows of a group.
 func (f *Function) Aggregating() bool { return f.New != nil }
@@ -152,6 +170,7 @@ func sortFunctions(categories []category) []*Function {
 		for _, t := range c.tables {
 			for i := range t {
 				t[i].Category = c.name
+				t[i].integers = integersOf(t[i].Signature)
 				all = append(all, &t[i])
 			}
 		}

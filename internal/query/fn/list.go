@@ -104,16 +104,14 @@ var listFunctions = []Function{
 // RangeBounds parses the arguments of range(), none of them null, so that the caller can iterate without a list: n numbers from
 // start by step.
 func RangeBounds(args []graph.Value) (start, step, n int64, err error) {
-	for _, a := range args {
-		if a.Kind() != graph.Int {
+	whole := [3]int64{2: 1}
+	for i, a := range args {
+		var ok bool
+		if whole[i], ok = a.Whole(); !ok {
 			return 0, 0, 0, graph.RuntimeError("ArgumentError", "InvalidArgumentType", "range() expects Integers, but got %s", Describe(a))
 		}
 	}
-	start, end := args[0].Int(), args[1].Int()
-	step = 1
-	if len(args) == 3 {
-		step = args[2].Int()
-	}
+	start, end, step := whole[0], whole[1], whole[2]
 	switch {
 	case step == 0:
 		return 0, 0, 0, badNumber("range", args[2], "a step other than 0")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/cypher/check"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
@@ -128,6 +129,10 @@ func query(text string) *ast.Query {
 	s, err := parse.Statement(text)
 	if err != nil {
 		panic(unsupported{err.Error()})
+	}
+	// The front end refuses float literals where integers must be, which values do not show.
+	if err := check.Statement(s, check.Options{}); err != nil && graph.AsError(err).Phase == graph.PhaseRuntime {
+		panic(failure{err})
 	}
 	q, ok := s.Body.(*ast.Query)
 	if !ok {

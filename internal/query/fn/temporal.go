@@ -138,11 +138,11 @@ func makeTemporalFunctions() []Function {
 			Signature:   "datetime.fromEpoch(seconds :: INTEGER | FLOAT, nanoseconds :: INTEGER | FLOAT) :: ZONED DATETIME",
 			Description: "The date-time so many seconds and nanoseconds after 1970-01-01T00:00Z.",
 			Eval: strict(func(ctx *Context, args []graph.Value) (graph.Value, error) {
-				sec, err := wholeArg("datetime.fromEpoch", args[0])
+				sec, err := intArg("datetime.fromEpoch", args[0])
 				if err != nil {
 					return null, err
 				}
-				nanos, err := wholeArg("datetime.fromEpoch", args[1])
+				nanos, err := intArg("datetime.fromEpoch", args[1])
 				if err != nil {
 					return null, err
 				}
@@ -156,7 +156,7 @@ func makeTemporalFunctions() []Function {
 			Signature:   "datetime.fromEpochMillis(milliseconds :: INTEGER | FLOAT) :: ZONED DATETIME",
 			Description: "The date-time so many milliseconds after 1970-01-01T00:00Z.",
 			Eval: strict(func(ctx *Context, args []graph.Value) (graph.Value, error) {
-				ms, err := wholeArg("datetime.fromEpochMillis", args[0])
+				ms, err := intArg("datetime.fromEpochMillis", args[0])
 				if err != nil {
 					return null, err
 				}
@@ -338,26 +338,13 @@ func fieldsOf(name string, m []graph.MapEntry) (*temporal.Fields, error) {
 		if !ok {
 			return nil, graph.RuntimeError("ArgumentError", "InvalidArgumentValue", "%s() has no field %q", name, e.Key)
 		}
-		n, err := wholeArg(name, e.Value)
+		n, err := intArg(name, e.Value)
 		if err != nil {
 			return nil, err
 		}
 		f.Set(field, n)
 	}
 	return f, nil
-}
-
-// wholeArg takes a number that is whole.
-func wholeArg(name string, v graph.Value) (int64, error) {
-	switch {
-	case v.Kind() == graph.Int:
-		return v.Int(), nil
-	case v.Kind() == graph.Float:
-		if i := cutFloat(v.Float()); !i.IsNull() && graph.CompareIntFloat(i.Int(), v.Float()) == 0 {
-			return i.Int(), nil
-		}
-	}
-	return 0, badArgument(name, v, "an Integer")
 }
 
 func temporalResult(v graph.Value, err error) (graph.Value, error) {

@@ -306,8 +306,9 @@ func makeVector(_ *Context, args []graph.Value) (graph.Value, error) {
 	if args[0].IsNull() || args[1].IsNull() {
 		return null, nil
 	}
-	if args[1].Kind() != graph.Int {
-		return null, badArgument(name, args[1], "an Integer")
+	dimensions, err := intArg(name, args[1])
+	if err != nil {
+		return null, err
 	}
 	if args[2].Kind() != graph.String {
 		return null, badArgument(name, args[2], "a coordinate type")
@@ -330,7 +331,7 @@ func makeVector(_ *Context, args []graph.Value) (graph.Value, error) {
 	default:
 		return null, badArgument(name, args[0], "a List or String")
 	}
-	if n := args[1].Int(); n < 1 || n > graph.MaxDimensions {
+	if n := dimensions; n < 1 || n > graph.MaxDimensions {
 		return fail("a vector has from 1 to %d dimensions, not %d", graph.MaxDimensions, n)
 	} else if n != int64(len(list)) {
 		return fail("there are %d coordinates for %d dimensions", len(list), n)

@@ -26,7 +26,8 @@ func HopParams(q *Query) []string {
 func SetHops(q *Query, values map[string]graph.Value) {
 	hopBounds(q.Root, func(e *Expr) {
 		if p, ok := (*e).(*Param); ok {
-			*e = &Const{Value: values[p.Name]}
+			n, _ := values[p.Name].Whole()
+			*e = &Const{Value: graph.IntValue(n)}
 		}
 	})
 }

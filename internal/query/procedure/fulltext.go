@@ -118,10 +118,11 @@ func textOptions(name string, v graph.Value, req *shard.TextSearch) (skip int, e
 			if e.Value.IsNull() {
 				continue
 			}
-			if e.Value.Kind() != graph.Int || e.Value.Int() < 0 {
+			count, ok := e.Value.Whole()
+			if !ok || count < 0 {
 				return 0, fn.CallFailed("%s: %s must be an Integer from 0 on, not %s", name, e.Key, fn.Describe(e.Value))
 			}
-			n := int(min(e.Value.Int(), math.MaxInt32))
+			n := int(min(count, math.MaxInt32))
 			if e.Key == "skip" {
 				skip = n
 			} else {

@@ -79,6 +79,7 @@ func (r *Registry) Procedure(name string) (exec.Procedure, bool) {
 	x := exec.Procedure{Run: p.run, Table: p.table}
 	for _, f := range p.sig.Params {
 		x.Args = append(x.Args, f.Name)
+		x.Integers = append(x.Integers, strings.HasPrefix(f.Type, "INTEGER"))
 	}
 	for _, f := range p.sig.Results {
 		x.Results = append(x.Results, f.Name)

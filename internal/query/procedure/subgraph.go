@@ -119,10 +119,11 @@ func (s *subgraph) option(key string, v graph.Value) error {
 			s.filterTypes(v.Str())
 		}
 	case "minLevel", "maxLevel", "limit":
-		if v.Kind() != graph.Int || v.Int() < -1 || key == "minLevel" && v.Int() > 1 {
+		level, ok := v.Whole()
+		if !ok || level < -1 || key == "minLevel" && level > 1 {
 			return wrong(map[bool]string{true: "-1, 0 or 1", false: "an Integer from -1 on"}[key == "minLevel"])
 		}
-		n := int(v.Int())
+		n := int(level)
 		if n < 0 {
 			n = math.MaxInt
 		}

@@ -88,7 +88,8 @@ func nearest(name string, c *exec.Call) (*algo.Nearest, error) {
 
 // byGraph reports whether a search for k vectors may follow an HNSW graph; k is null if it is not known.
 func byGraph(ix *graph.Index, k graph.Value) bool {
-	return ix.Vector.HNSW && ix.Vector.Dimensions > 0 && (k.Kind() != graph.Int || k.Int() <= algo.MostAsked)
+	most, known := k.Whole()
+	return ix.Vector.HNSW && ix.Vector.Dimensions > 0 && (!known || most <= algo.MostAsked)
 }
 
 // VectorSearch returns how a call searches a vector index: "hnsw" if it may follow a graph of near vectors, "exact" if it compares all. It

@@ -3,6 +3,7 @@ package check
 import (
 	"strconv"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
@@ -254,8 +255,8 @@ func (c *checker) slice(e *ast.Slice, v env) typ {
 		failType(e, "%s has no elements", t.kinds)
 	}
 	for _, b := range []ast.Expr{e.From, e.To} {
-		if b != nil {
-			c.expr(b, v)
+		if b != nil && c.expr(b, v).onlyFloat() {
+			failType(b, "the bounds of a slice are integers, not floats")
 		}
 	}
 	return typ{fn.List | fn.Null, t.elem}
@@ -394,8 +395,21 @@ func (c *checker) call(e *ast.Call, v env) typ {
 		if i < len(sig.Args) && !t.canBe(of(sig.Args[i])) {
 			fail(invalidArgumentType, a, "%s() takes %s, not %s", sig.Name, sig.Args[i], t.kinds)
 		}
+		if sig.TakesInteger(i) && t.onlyFloat() {
+			c.floatArgument(sig, a)
+		}
 	}
 	return result(sig)
+}
+
+// floatArgument rejects an argument that is always a float where a function takes an integer. openCypher leaves that of range() to the run.
+func (c *checker) floatArgument(sig *fn.Function, a ast.Expr) {
+	const msg = "%s() takes an Integer, not a Float"
+	if sig.Name == "range" {
+		e := graph.RuntimeError("ArgumentError", invalidArgumentType, msg, sig.Name)
+		panic(failure{e.At(a.Position())})
+	}
+	fail(invalidArgumentType, a, msg, sig.Name)
 }
 
 // exists checks the argument of exists(): a pattern or a property.

@@ -32,6 +32,9 @@ func (t typ) or(u typ) typ {
 	return t
 }
 
+// onlyFloat reports whether a value of type t is a float or null.
+func (t typ) onlyFloat() bool { return t.kinds&^fn.Null == fn.Float }
+
 // canBe reports whether a value of type t that is not null may be of type u. A value that is always null can be anything.
 func (t typ) canBe(u typ) bool {
 	both := t.kinds & u.kinds &^ fn.Null

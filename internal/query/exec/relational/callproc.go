@@ -133,6 +133,14 @@ func (p *callProc) Next(ctx context.Context) (*runtime.Batch, error) {
 	}
 }
 
+// integer returns the integer that a whole float equals, and other values as they are.
+func integer(v graph.Value) graph.Value {
+	if n, ok := v.Whole(); ok {
+		return graph.IntValue(n)
+	}
+	return v
+}
+
 // fill joins the next rows, or, for a procedure without rows, calls it for all of them.
 func (p *callProc) fill(ctx context.Context) error {
 	p.out.Reset(len(p.from))
@@ -149,6 +157,9 @@ func (p *callProc) fill(ctx context.Context) error {
 			c := runtime.Call{Run: p.r, Graph: p.r.Graph, Tx: p.r.Tx, Args: make([]graph.Value, len(p.args.Cols))}
 			for k := range c.Args {
 				c.Args[k] = p.args.Cols[k][p.row]
+				if k < len(p.proc.Integers) && p.proc.Integers[k] {
+					c.Args[k] = integer(c.Args[k])
+				}
 			}
 			if p.r.Env.Statement != nil {
 				c.Statement = p.statement

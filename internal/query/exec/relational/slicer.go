@@ -37,13 +37,14 @@ func (l *limits) value(ctx context.Context, clause string, e plan.Expr) (int64, 
 	if err != nil {
 		return 0, err
 	}
-	if v.Kind() != graph.Int {
+	n, ok := v.Whole()
+	if !ok {
 		return 0, graph.RuntimeError("SyntaxError", "InvalidArgumentType", "%s needs an Integer, not %s", clause, fn.Describe(v))
 	}
-	if v.Int() < 0 {
-		return 0, graph.RuntimeError("SyntaxError", "NegativeIntegerArgument", "%s needs a number from 0, not %d", clause, v.Int())
+	if n < 0 {
+		return 0, graph.RuntimeError("SyntaxError", "NegativeIntegerArgument", "%s needs a number from 0, not %d", clause, n)
 	}
-	return v.Int(), nil
+	return n, nil
 }
 
 // slicer skips rows and stops at the limit; in a subplan, separately for each row of the frame.

@@ -82,10 +82,11 @@ func (t *transactions) Open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if v.Kind() != graph.Int || v.Int() < 1 {
+		size, ok := v.Whole()
+		if !ok || size < 1 {
 			return graph.RuntimeError("ArgumentError", "NumberOutOfRange", "a transaction must be OF an Integer of at least 1 ROWS")
 		}
-		t.size = int(v.Int())
+		t.size = int(size)
 	}
 	t.pending.Reset(len(t.rowFrom))
 	return t.Input.Open(ctx)

@@ -76,6 +76,8 @@ type Procedures interface {
 type Procedure struct {
 	// Args and Results are the names of the arguments and of the result columns.
 	Args, Results []string
+	// Integers says which arguments are integers; a call turns whole floats into them.
+	Integers []bool
 	// Run returns the rows of one call; each row has one value for each result.
 	Run func(ctx context.Context, c *Call) ([][]graph.Value, error)
 	// Table, if not nil, returns the rows of one call in Run's place, as a table.

@@ -165,10 +165,11 @@ func (x *findPaths) Open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if v.Kind() != graph.Int || v.Int() < 1 {
+		want, ok := v.Whole()
+		if !ok || want < 1 {
 			return graph.RuntimeError("ArgumentError", "NumberOutOfRange", "the number of paths must be an Integer of at least 1")
 		}
-		x.search.want = int(v.Int())
+		x.search.want = int(want)
 	}
 	return x.Input.Open(ctx)
 }

@@ -132,10 +132,11 @@ func lengths(ctx context.Context, r *runtime.Run, lo, hi plan.Expr) (int, int, e
 		if err != nil {
 			return 0, 0, err
 		}
-		if v.Kind() != graph.Int || v.Int() < 0 {
+		n, ok := v.Whole()
+		if !ok || n < 0 {
 			return 0, 0, graph.TypeError("InvalidArgumentType", "the length of a path must be an Integer of at least 0")
 		}
-		bounds[i] = int(v.Int())
+		bounds[i] = int(n)
 	}
 	return bounds[0], bounds[1], nil
 }
