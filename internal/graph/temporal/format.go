@@ -1,6 +1,9 @@
 package temporal
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // The Append methods write the result of toString(), and String returns it.
 
@@ -18,26 +21,21 @@ func (d Date) Append(dst []byte) []byte {
 	return append2(append(dst, '-'), day)
 }
 
-// Append writes HH:MM, with the seconds unless they are 0, and with their fraction of 3, 6 or 9 digits.
+// Append writes HH:MM:SS, and as many digits of the fraction of a second as it has, up to 9.
 func (t LocalTime) Append(dst []byte) []byte {
 	n := int64(t)
 	dst = append2(dst, n/nanosPerHour)
 	dst = append2(append(dst, ':'), n/nanosPerMinute%60)
-	rest := n % nanosPerMinute
-	if rest == 0 {
-		return dst
+	dst = append2(append(dst, ':'), n/nanosPerSecond%60)
+	if nanos := n % nanosPerSecond; nanos != 0 {
+		dst = appendNanos(dst, nanos)
 	}
-	dst = append2(append(dst, ':'), rest/nanosPerSecond)
-	switch nano := rest % nanosPerSecond; {
-	case nano == 0:
-		return dst
-	case nano%1_000_000 == 0:
-		return appendPadded(append(dst, '.'), nano/1_000_000, 3)
-	case nano%1_000 == 0:
-		return appendPadded(append(dst, '.'), nano/1_000, 6)
-	default:
-		return appendPadded(append(dst, '.'), nano, 9)
-	}
+	return dst
+}
+
+// appendNanos writes a point and nanoseconds, which are not 0, as a fraction of a second.
+func appendNanos(dst []byte, nanos int64) []byte {
+	return bytes.TrimRight(appendPadded(append(dst, '.'), nanos, 9), "0")
 }
 
 // Append writes the clock and the offset.
@@ -86,12 +84,7 @@ func (d Duration) Append(dst []byte) []byte {
 		dst = append(dst, '-')
 		seconds, nanos = -seconds, -nanos
 	}
-	dst = append(strconv.AppendInt(dst, seconds, 10), '.')
-	dst = appendPadded(dst, nanos, 9)
-	for dst[len(dst)-1] == '0' {
-		dst = dst[:len(dst)-1]
-	}
-	return append(dst, 'S')
+	return append(appendNanos(strconv.AppendInt(dst, seconds, 10), nanos), 'S')
 }
 
 func appendPart(dst []byte, n int64, unit byte) []byte {

@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 	"github.com/hopgate/hopgate/internal/query/cypher/check"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+	"github.com/hopgate/hopgate/internal/query/exec/exectest"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
@@ -168,5 +169,5 @@ func rowText(r []graph.Value) string {
 		b.Write(fn.AppendText(nil, v))
 		b.WriteString(", ")
 	}
-	return b.String()
+	return exectest.SuiteTimes(b.String())
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/exectest"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
@@ -316,7 +317,7 @@ func caseValue(v graph.Value) any {
 	if err != nil {
 		return err.Error()
 	}
-	return strings.Clone(s.Str())
+	return exectest.SuiteTimes(s.Str())
 }
 
 func props(r *graph.Record) map[string]any {

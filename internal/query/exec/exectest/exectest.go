@@ -3,6 +3,7 @@ package exectest
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -154,3 +155,11 @@ func showPath(b *strings.Builder, p *graph.Path) {
 		show(b, p.Vertices[i+1])
 	}
 }
+
+// SuiteTimes returns a text with its times as openCypher's conformance suite writes them: without seconds that are 0, which toString()
+// always has. The suite's fractions of seconds have 3, 6 or 9 digits, and those of toString() as many as they need: here, as many as they need.
+func SuiteTimes(text string) string {
+	return zeros.ReplaceAllString(noSeconds.ReplaceAllString(text, "$1$2"), "$1")
+}
+
+var noSeconds, zeros = regexp.MustCompile(`((?:^|[T'])\d\d:\d\d):00([^.\d]|$)`), regexp.MustCompile(`(:\d\d\.\d*?[1-9])0+\b`)
