@@ -167,7 +167,9 @@ func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Re
 		if err := e.dropGraph(ctx, c.Name, res); err != nil {
 			return err
 		}
-		err = e.store.CreateGraph(ctx, c.Name)
+		if err = e.store.CreateGraph(ctx, c.Name); err != nil {
+			return graph.StandError(err, "graphs dropped: 1")
+		}
 	}
 	if err == nil {
 		res.changed().system++

@@ -31,6 +31,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	limits := &res.req.limits
 	limits.apply(&env, e.timeout(limits.Timeout))
 	env.Permit = func() error { return res.q.allow(ctx, p) }
+	env.Stood = &res.q.stood
 	env.Begin = func(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 		if mode == shard.Write && p.merges {
 			mode = shard.WriteExclusive

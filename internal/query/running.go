@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,7 @@ type Running struct {
 	held      exec.Held                    // memory of the operators
 	pools     atomic.Pointer[[]*exec.Pool] // pools that count its memory besides Engine.pool
 	rows      atomic.Int64
+	stood     exec.Stood              // what CALL {…} IN TRANSACTIONS has committed
 	ctx       lazyContext             // of a request outside explicit transactions
 	cancel    context.CancelCauseFunc // of the explicit transaction, or nil
 	timer     context.CancelFunc      // or nil
@@ -339,6 +341,9 @@ func ended(ctx context.Context, err error) error {
 func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows int64, p *prepared, err error) error {
 	if err != nil && ctx.Err() != nil {
 		err = ended(ctx, err)
+	}
+	if s := q.stood; err != nil && s.Transactions > 0 {
+		err = graph.StandError(err, fmt.Sprintf("transactions: %d, rows: %d", s.Transactions, s.Rows))
 	}
 	e.running.end(q)
 	q.unlabel()

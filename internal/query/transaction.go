@@ -290,7 +290,8 @@ func (t *Transaction) Touch() error {
 	return err
 }
 
-// Commit makes the writes of all statements durable and visible, and ends the transaction. After an error nothing has changed.
+// Commit makes the writes of all statements durable and visible, and ends the transaction. After an error nothing has changed,
+// unless it says what stands of several commands.
 // A conflict with another transaction is graph.KindConflict; the client may retry.
 func (t *Transaction) Commit(ctx context.Context) error {
 	if err := t.acquire(); err != nil {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -86,10 +87,13 @@ func (s *schemaChange) hasGraph(e *Engine, name string) bool {
 	return err == nil
 }
 
-// run runs the commands in order. After an error, those before it have taken effect.
+// run runs the commands in order. After an error, those before it have taken effect, and the error says so.
 func (s *schemaChange) run(ctx context.Context, e *Engine, g shard.Graph, q *Running) error {
-	for _, c := range s.commands {
+	for i, c := range s.commands {
 		if err := e.command(ctx, g, c.p, c.params, &Result{e: e, q: q}); err != nil {
+			if i > 0 {
+				err = graph.StandError(err, fmt.Sprintf("commands: %d", i))
+			}
 			return err
 		}
 	}

@@ -25,6 +25,8 @@ type (
 	Table = runtime.Table
 	// Counters count the changes of a run.
 	Counters = runtime.Counters
+	// Stood counts changes that stand; see runtime.Stood.
+	Stood = runtime.Stood
 	// Held publishes the memory that the operators of a run hold.
 	Held = runtime.Held
 	// Retained is the memory of rows that outlive their run.

@@ -87,7 +87,7 @@ func BoltFailure(err error) *bolt.Failure {
 		f.Status = statuses[c.code]
 	}
 	switch t := transports[e.Kind]; {
-	case e.Kind == graph.KindBudget && c.code != outOfMemory && c.code != requestInvalid:
+	case e.Kind == graph.KindBudget && c.code != outOfMemory && c.code != requestInvalid && c.code != graph.PartiallyCommitted:
 		f.Code, f.Status = "Neo.ClientError.General.TransactionOutOfMemoryError", t.gql // otherwise drivers would retry for a long time
 	case e.Kind == graph.KindInternal, e.Kind == graph.KindCorrupt:
 		f.Message, f.Status = e.Msg, t.gql // the cause is only for the log

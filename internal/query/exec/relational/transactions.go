@@ -227,6 +227,10 @@ func (t *transactions) attempt(ctx context.Context, mode shard.Mode, together bo
 		return err
 	}
 	report.committed = true
+	if s := t.r.Env.Stood; s != nil {
+		s.Transactions++
+		s.Rows += int64(t.pending.N)
+	}
 	return nil
 }
 

@@ -32,6 +32,8 @@ type Env struct {
 	Permit func() error
 	// Begin opens the transactions of CALL {…} IN TRANSACTIONS; nil: there can be none.
 	Begin func(ctx context.Context, mode shard.Mode) (shard.Tx, error)
+	// Stood counts what the transactions of CALL {…} IN TRANSACTIONS have committed; nil: nothing counts it.
+	Stood *Stood
 	// Committed reports whether the transaction reads only committed data, so that constraints hold.
 	Committed bool
 	// Profile requests times and shard requests in the statistics.
@@ -40,6 +42,9 @@ type Env struct {
 	Partial bool
 	Until   time.Time
 }
+
+// Stood counts changes that stand, whatever becomes of the run that made them: transactions, and the input rows that they worked on.
+type Stood struct{ Transactions, Rows int64 }
 
 // Slot is the CPU slot of a run. It shares the processors between runs.
 type Slot interface {
