@@ -118,7 +118,7 @@ func (a *app) report(w io.Writer, err error) {
 	if at := a.inStep(pos); placed && a.script == "" {
 		place = fmt.Sprintf(" (line %d, column %d)", at.Line, at.Column)
 	}
-	fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), red.on(w, info.GetReason()), oneLine(st.Message()), place)
+	fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), red.on(w, info.GetReason()), oneLine(parse.Unlocated(st.Message())), place)
 	if placed && a.statement != "" && (a.verbose || a.interactive) {
 		fmt.Fprintln(w, parse.Caret(a.statement, pos))
 	}

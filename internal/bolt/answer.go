@@ -224,7 +224,7 @@ func putCounters(m *metadata, sum *Summary) {
 // putPlan writes an operator with its inputs; only the root sets planner.
 func putPlan(m *metadata, p *query.PlanNode, planner string) {
 	m.text("operatorType", p.Operator)
-	m.texts("identifiers", nil)
+	m.texts("identifiers", p.Variables)
 	m.mapping("args", func(m *metadata) {
 		m.text("Details", p.Args)
 		if p.Estimate >= 0 {

@@ -1,6 +1,10 @@
 package bolt
 
-import "strings"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Filter selects the notifications that a client wants. The zero Filter is unset.
 type Filter struct {
@@ -8,17 +12,39 @@ type Filter struct {
 	Disabled string // disabled classes, with commas around each; "" means none
 }
 
+// severities and classes are what Neo4j knows of notifications.
+var (
+	severities = []string{"OFF", "WARNING", "INFORMATION"}
+	classes    = []string{"DEPRECATION", "GENERIC", "HINT", "PERFORMANCE", "SCHEMA", "SECURITY", "TOPOLOGY", "UNRECOGNIZED", "UNSUPPORTED"}
+)
+
 // filterOf reads a filter. Up to 5.4, classes were called categories.
 func filterOf(f *fields) (out Filter) {
-	out.Severity = f.text("notifications_minimum_severity")
-	classes := f.texts("notifications_disabled_classifications")
-	if classes == nil {
-		classes = f.texts("notifications_disabled_categories")
+	key := "notifications_minimum_severity"
+	if out.Severity = strings.ToUpper(f.text(key)); out.Severity != "" {
+		f.oneOf(key, out.Severity, severities)
 	}
-	if classes != nil {
-		out.Disabled = "," + strings.ToUpper(strings.Join(classes, ",")) + ","
+	key = "notifications_disabled_classifications"
+	disabled := f.texts(key)
+	if disabled == nil {
+		key = "notifications_disabled_categories"
+		disabled = f.texts(key)
+	}
+	if disabled == nil {
+		return out
+	}
+	out.Disabled = "," + strings.ToUpper(strings.Join(disabled, ",")) + ","
+	for _, d := range disabled {
+		f.oneOf(key, strings.ToUpper(d), classes)
 	}
 	return out
+}
+
+// oneOf records an error unless a value is one of those known.
+func (f *fields) oneOf(key, value string, known []string) {
+	if !slices.Contains(known, value) {
+		f.fail(key, "of "+strings.Join(known, ", ")+", is "+strconv.Quote(value))
+	}
 }
 
 // Passes reports whether the client wants notifications of a severity and a class.

@@ -221,7 +221,9 @@ func (s *Session) hello(ctx context.Context, m *message) error {
 		c.Product = (&fields{m: agent.Map()}).text("product")
 	}
 	if routing, ok := f.get("routing", graph.Map); ok {
-		c.Routed, c.Address = true, (&fields{m: routing.Map()}).text("address")
+		r := fields{of: "HELLO", m: routing.Map()}
+		c.Routed, c.Address = true, r.address()
+		f.err = cmp.Or(f.err, r.err)
 	}
 	patched := false
 	if s.version == (Version{4, 4}) {
@@ -483,7 +485,7 @@ func (s *Session) commit(ctx context.Context) error {
 func (s *Session) route(ctx context.Context, m *message) error {
 	routing := fields{of: "ROUTE", m: m.fields[0].Map()}
 	extra := fields{of: "ROUTE", m: m.fields[2].Map()}
-	r := &RouteRequest{Address: routing.text("address"), Graph: extra.text("db"), Impersonate: extra.text("imp_user")}
+	r := &RouteRequest{Address: routing.address(), Graph: extra.text("db"), Impersonate: extra.text("imp_user")}
 	var err error
 	r.Bookmarks, err = textsOf(m.fields[1])
 	if err = errors.Join(routing.err, extra.err, err); err != nil {

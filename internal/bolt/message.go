@@ -2,6 +2,8 @@ package bolt
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/hopgate/hopgate/internal/bolt/packstream"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -145,6 +147,22 @@ func (f *fields) get(key string, kind graph.ValueKind) (graph.Value, bool) {
 		return f.m[i].Value, true
 	}
 	return graph.Value{}, false
+}
+
+// fail records that a field must be something else, unless there is an error.
+func (f *fields) fail(key, must string) {
+	if f.err == nil {
+		f.err = fmt.Errorf("%s: %s must be %s", f.of, key, must)
+	}
+}
+
+// address reads an address that other clients may be sent to.
+func (f *fields) address() string {
+	a := f.text("address")
+	if strings.ContainsFunc(a, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		f.fail("address", "HOST:PORT, is "+strconv.Quote(a))
+	}
+	return a
 }
 
 func (f *fields) text(key string) string {

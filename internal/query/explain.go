@@ -13,6 +13,7 @@ import (
 // PlanNode is an operator as EXPLAIN and PROFILE show it.
 type PlanNode struct {
 	Operator, Args string
+	Variables      []string // in its rows
 	// Estimate is the planner's estimate of rows; negative if there is none.
 	Estimate float64
 	Children []*PlanNode
@@ -72,7 +73,7 @@ func (r *Result) explain(params map[string]graph.Value) {
 func explain(p *exec.Prepared, stats []exec.Stat, search func(*plan.CallProc) string) *PlanNode {
 	var tree func(op *exec.Operator) *PlanNode
 	tree = func(op *exec.Operator) *PlanNode {
-		n := &PlanNode{Operator: op.Name, Args: op.Args, Estimate: op.Estimate}
+		n := &PlanNode{Operator: op.Name, Args: op.Args, Variables: op.Columns, Estimate: op.Estimate}
 		if stats != nil {
 			st := &stats[op.ID]
 			n.Profiled, n.Rows, n.Batches, n.Time, n.Requests = true, st.Rows, st.Batches, st.Time, st.Requests

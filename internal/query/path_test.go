@@ -145,7 +145,7 @@ func TestPathWeights(t *testing.T) {
 	n := newNetwork(t, rand.New(rand.NewPCG(1, 1)), 6, 30)
 	for weight, want := range map[string]string{
 		"e.w - 100": "a weight must not be negative", "none": "a weight must be a number", "type(e)": "a weight must be a number",
-		"count(e)": "count", "e.": "unexpected",
+		"count(e)": "count", "e.": "Invalid input",
 	} {
 		res, err := n.e.Traverse(context.Background(), query.TypedRequest{Typed: &traverse.Paths{
 			From: traverse.Selector{Statement: "MATCH (a {k: 0}) RETURN a"}, To: traverse.Selector{Statement: "MATCH (a {k: 5}) RETURN a"},

@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
@@ -358,6 +359,9 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	elapsed := now.Sub(start)
 	if q.quiet {
 		return err
+	}
+	if s, ok := errors.AsType[*graph.Error](err); ok && q.kind == StatementKind && s.Phase == graph.PhaseCompile {
+		err = parse.Located(s, q.Statement)
 	}
 	e.watch.end(ctx, q, start, elapsed, rows, err)
 	e.record(ctx, q, err)

@@ -25,7 +25,7 @@ var (
 )
 
 func stockholm(t testing.TB) *time.Location {
-	z, err := temporal.LoadZone("Europe/Stockholm")
+	z, err := temporal.ParseZone("Europe/Stockholm")
 	require.NoError(t, err)
 	return z.Location
 }
@@ -93,6 +93,20 @@ func samples(t testing.TB) []struct {
 			graph.DateTimeValue(temporal.DateTime{Sec: 0, Nano: 2, Offset: 3600, Zone: stockholm(t)}),
 			"B3690002D010" + hex.EncodeToString([]byte("Europe/Stockholm")), "B366C90E1002D010" + hex.EncodeToString([]byte("Europe/Stockholm")),
 		},
+	}
+}
+
+// A date-time may name an offset as its zone, as Java's drivers do.
+func TestOffsetAsZone(t *testing.T) {
+	for zone, offset := range map[string]int32{"+01:00": 3600, "-05:30": -19800, "Z": 0} {
+		name := hex.EncodeToString(AppendString(nil, zone))
+		in, err := hex.DecodeString("B3690002" + name)
+		require.NoError(t, err)
+		d := NewDecoder(modern, in)
+		v, err := d.Value()
+		require.NoError(t, err)
+		require.Nil(t, d.TakeFlaw(), zone)
+		require.Equal(t, temporal.DateTime{Nano: 2, Offset: offset}, v.DateTime(), zone)
 	}
 }
 

@@ -198,7 +198,7 @@ func (d *Decoder) dateTime(tag byte, sec, nano int64, last graph.Value) graph.Va
 		}
 		zone.Offset = int32(last.Int())
 	default:
-		location, err := temporal.LoadZone(last.Str())
+		location, err := temporal.ParseZone(last.Str())
 		if err != nil {
 			d.unfit("%v", err)
 			return graph.Value{}

@@ -50,7 +50,7 @@ func TestQueryError(t *testing.T) {
 	p.ask("RETURN 1 AS one;\nMATCH (n)\n  RETRUN n")
 	p.wait(`document.querySelector(".code .fault")`)
 	require.Equal(t, "RETRUN", p.text(`document.querySelector(".code .fault").textContent`))
-	require.Contains(t, p.text(`document.querySelector("[role=alert]").textContent`), "3:3unknown keyword RETRUN")
+	require.Contains(t, p.text(`document.querySelector("[role=alert]").textContent`), "3:3Invalid input 'RETRUN': unknown keyword")
 	require.Equal(t, "true", p.text(`$t.find("textbox", "Statement").getAttribute("aria-invalid")`))
 	p.audit()
 	p.picture("error")

@@ -4,7 +4,7 @@ import { Rows } from "./rows.js";
 /** What the server refused, with its errors. */
 export class Failure extends Error {
   constructor(errors, status) {
-    super(errors[0]?.message ?? "the server answered " + status);
+    super(errors[0]?.message.replace(/ \(line \d+, column \d+ \(offset: \d+\)\)\n[^]*$/, "") ?? "the server answered " + status);
     this.errors = errors;
     this.status = status;
     this.position = errors[0]?.position;

@@ -63,7 +63,7 @@ export function places() {
 }
 
 export function suggestions() {
-  same(suggested("unknown keyword RETRUN; did you mean RETURN?"), "RETURN");
+  same(suggested("Invalid input 'RETRUN': unknown keyword; did you mean RETURN?"), "RETURN");
   same(suggested("nothing has `Persn`; did you mean `Person`?"), "Person");
   same(suggested("no"), "");
 }

@@ -50,12 +50,6 @@ func loadLocation(name string) (*time.Location, error) {
 	return l, nil
 }
 
-// LoadZone finds a named zone of the IANA database.
-func LoadZone(name string) (Zone, error) {
-	l, err := loadLocation(name)
-	return Zone{Location: l}, err
-}
-
 // offsetAt is the zone's offset at an instant, in seconds since the epoch.
 func (z Zone) offsetAt(sec int64) int32 {
 	l := z.Location

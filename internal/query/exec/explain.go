@@ -10,6 +10,7 @@ type Operator struct {
 	ID         int    // index in Rows.Stats
 	Name, Args string // as plan.Describe gives them
 	Node       plan.Node
+	Columns    []string // the names of the variables in its rows, sorted
 	Inputs     []*Operator
 	Estimate   float64     // of rows; negative if there is none
 	Subplans   []*Operator // run for each row, also within expressions
@@ -21,6 +22,7 @@ func (p *Prepared) Explain() *Operator { return p.operator(p.program.Root) }
 func (p *Prepared) operator(s *runtime.Stage) *Operator {
 	o := &Operator{ID: s.ID, Node: s.Node}
 	o.Name, o.Args = plan.Describe(p.Query, s.Node)
+	o.Columns = plan.Variables(p.Query, s.Cols)
 	o.Estimate = -1
 	if rows, ok := p.Query.Estimates[s.Node]; ok {
 		o.Estimate = rows

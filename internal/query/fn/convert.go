@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -44,15 +46,33 @@ func toInteger(v graph.Value) (graph.Value, bool) {
 	case graph.Float:
 		return cutFloat(v.Float()), true
 	case graph.String:
-		if i, err := strconv.ParseInt(v.Str(), 10, 64); err == nil {
+		text := asciiDigits(v.Str())
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return graph.IntValue(i), true
 		}
-		if f, ok := parseFloat(v.Str()); ok {
+		if f, ok := parseFloat(text); ok {
 			return cutFloat(f), true
 		}
 		return null, true
 	}
 	return null, false
+}
+
+// asciiDigits replaces the decimal digits of other scripts, which Java and so Neo4j read in integers, by ASCII's.
+func asciiDigits(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf || !unicode.Is(unicode.Nd, r) {
+			return r
+		}
+		n := rune(0) // Unicode's digits come in blocks from 0 to 9, some of which adjoin
+		for ; unicode.Is(unicode.Nd, r-1); r-- {
+			n++
+		}
+		return '0' + n%10
+	}, s)
 }
 
 func cutFloat(f float64) graph.Value {

@@ -198,7 +198,7 @@ func trim(name, where string, left, right bool) Function {
 			if err != nil {
 				return null, err
 			}
-			in := unicode.IsSpace
+			in := isSpace
 			if len(args) == 2 {
 				set, err := textArg(name, args[1])
 				if err != nil {
@@ -222,6 +222,17 @@ func trim(name, where string, left, right bool) Function {
 			return graph.StringValue(s), err
 		}),
 	}
+}
+
+// isSpace reports whether a character is white space as Java and so Neo4j have it: Unicode's spaces that may break a line, and ASCII's
+// controls and separators.
+func isSpace(r rune) bool {
+	switch r {
+	case '\u00a0', '\u2007', '\u202f', // they do not break a line
+		'\u0085':
+		return false
+	}
+	return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
 }
 
 // inSet returns a function that reports whether a character belongs to a set.

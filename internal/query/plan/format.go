@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,6 +69,21 @@ func (f *formatter) col(c Col) string {
 		}
 	}
 	return name
+}
+
+// Variables returns the names of columns, sorted and without those of the planner and the executor.
+func Variables(q *Query, cols []Col) []string {
+	var names []string
+	for _, c := range cols {
+		if c <= 0 || int(c) >= len(q.Cols) {
+			continue
+		}
+		if name := q.Cols[c].Name; name != "" && name[0] != 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (f *formatter) cols(cs []Col) string {

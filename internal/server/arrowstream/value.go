@@ -131,7 +131,7 @@ func zoneOf(typ *arrow.TimestampType) (temporal.Zone, error) {
 	case name == "" || strings.EqualFold(name, "UTC"):
 		return temporal.UTC, nil
 	case name[0] != '+' && name[0] != '-':
-		return temporal.LoadZone(name)
+		return temporal.ParseZone(name)
 	}
 	location, err := typ.GetZone()
 	if err != nil {

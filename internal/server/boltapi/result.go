@@ -74,12 +74,23 @@ func (r *result) Close() {
 func (r *result) Summary() *bolt.Summary {
 	s := &bolt.Summary{Summary: r.res.Summary()}
 	if s.Plan != nil {
+		if s.Type != "s" {
+			s.Plan = produceResults(s.Plan, r.res.Columns)
+		}
 		s.Planner = planText(s.Plan)
 	}
 	if r.alone {
 		s.Bookmark = r.p.bookmark(r.res.Graph(), r.res.Writes())
 	}
 	return s
+}
+
+// produceResults returns a plan below the operator that Neo4j's tools expect as its root.
+func produceResults(plan *query.PlanNode, columns []string) *query.PlanNode {
+	return &query.PlanNode{
+		Operator: "ProduceResults", Args: strings.Join(columns, ", "), Variables: columns, Estimate: plan.Estimate, Children: []*query.PlanNode{plan},
+		Profiled: plan.Profiled, Rows: plan.Rows, Batches: plan.Batches,
+	}
 }
 
 // transaction is an explicit transaction.

@@ -123,7 +123,7 @@ const maxTextSize = 16 << 20
 func CheckStatement(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return RequestError("statement: is missing")
+		return graph.SyntaxError("UnexpectedSyntax", graph.Pos{Line: 1, Column: 1}, "Invalid input '': expected a statement")
 	case len(text) > maxTextSize:
 		return TooLarge(fmt.Sprintf("the statement is larger than %d bytes", maxTextSize))
 	}

@@ -254,6 +254,9 @@ func (c *checker) slice(e *ast.Slice, v env) typ {
 	if !t.canBe(of(fn.List)) {
 		failType(e, "%s has no elements", t.kinds)
 	}
+	if e.From == nil && e.To == nil {
+		fail(unexpectedSyntax, e, "a slice needs a start or an end")
+	}
 	for _, b := range []ast.Expr{e.From, e.To} {
 		if b != nil && c.expr(b, v).onlyFloat() {
 			failType(b, "the bounds of a slice are integers, not floats")
@@ -289,7 +292,11 @@ func (c *checker) binary(e *ast.Binary, v env) typ {
 	case ast.OpMod, ast.OpPow:
 		return c.arithmetic(e.Left, e, fn.Number, v).or(c.arithmetic(e.Right, e, fn.Number, v))
 	}
-	return c.sum(c.expr(e.Left, v), c.expr(e.Right, v))
+	left, right := c.expr(e.Left, v), c.expr(e.Right, v)
+	if e.Op == ast.OpAdd && (left.kinds == fn.String && right.kinds == fn.Boolean || left.kinds == fn.Boolean && right.kinds == fn.String) {
+		fail(invalidArgumentType, e, "cannot add %s and %s; toString() turns a Boolean into text", left.kinds, right.kinds)
+	}
+	return c.sum(left, right)
 }
 
 // arithmetic checks an operand of an operator that takes the wanted kinds.

@@ -34,7 +34,7 @@ func (p *parser) misspelt() error {
 			continue
 		}
 		if word := ast.Nearest(t.text, known); word != "" {
-			return graph.SyntaxError(unexpectedSyntax, t.pos, "unknown keyword %s; did you mean %s?", t.text, word)
+			return graph.SyntaxError(unexpectedSyntax, t.pos, invalidInput+" '%s': unknown keyword; did you mean %s?", t.text, word)
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func TestExpression(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "p.age >= 18 AND p:Person", ast.Format(e))
 	_, err = Expression("1 2")
-	require.ErrorContains(t, err, "unexpected '2'")
+	require.ErrorContains(t, err, "Invalid input '2'")
 	require.True(t, ast.Equal(e, e))
 }
 

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -50,6 +51,12 @@ func whole[T any](text string, alive func() error, one func(*parser) T) (node T,
 	return none, err
 }
 
+const (
+	syntaxError = "Neo.ClientError.Statement.SyntaxError"
+	// invalidInput begins the messages of syntax errors: Neo4j's clients look for it.
+	invalidInput = "Invalid input"
+)
+
 // parser walks over tokens by recursive descent. It never backtracks: to distinguish two readings, it looks ahead, at bounded
 // cost because brackets are paired.
 type parser struct {
@@ -87,6 +94,9 @@ func (p *parser) catch(f func()) (err error) {
 				panic(r)
 			}
 			err = e.err
+			if syntax, ok := errors.AsType[*graph.Error](err); ok && syntax.Code == syntaxError && syntax.Detail != "UndefinedVariable" && !strings.HasPrefix(syntax.Msg, invalidInput) {
+				syntax.Msg = invalidInput + ": " + syntax.Msg
+			}
 		}
 	}()
 	f()
@@ -102,10 +112,13 @@ func (p *parser) unexpected(wanted string) {
 	case tokError:
 		p.fail(t.err)
 	case tokDash, tokLeft, tokRight:
-		p.fail(graph.SyntaxError(invalidUnicodeCharacter, t.pos, "unexpected character '%s': expected %s", t.text, wanted))
+		p.fail(graph.SyntaxError(invalidUnicodeCharacter, t.pos, invalidInput+" '%s': expected %s", t.text, wanted))
+	case tokEOF:
+		p.stuck = true
+		p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, invalidInput+" '': expected %s", wanted))
 	default:
 		p.stuck = true
-		p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, "unexpected %s: expected %s", t.describe(), wanted))
+		p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, invalidInput+" %s: expected %s", t.describe(), wanted))
 	}
 }
 

@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -9,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/relational"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -448,7 +450,7 @@ func (o *merge) firsts(missing runtime.Sel) (firsts, again runtime.Sel, err erro
 	return firsts, again, nil
 }
 
-// checkProps evaluates the maps of the pattern for all rows; no value may be null.
+// checkProps evaluates the maps of the pattern for all rows; no value may be null or NaN, which equal nothing.
 func (o *merge) checkProps(ctx context.Context, b *runtime.Batch) error {
 	s := runtime.AllRows(b.N)
 	o.props.Begin(s)
@@ -464,8 +466,8 @@ func (o *merge) checkProps(ctx context.Context, b *runtime.Batch) error {
 				continue
 			}
 			for _, e := range vs[i].Map() {
-				if e.Value.IsNull() {
-					return graph.RuntimeError("SemanticError", "MergeReadOwnWrites", "MERGE cannot look for property %q with the value null", e.Key)
+				if v := e.Value; v.IsNull() || v.Kind() == graph.Float && math.IsNaN(v.Float()) {
+					return graph.RuntimeError("SemanticError", "MergeReadOwnWrites", "MERGE cannot look for property %q with the value %s", e.Key, fn.AppendText(nil, v))
 				}
 			}
 		}
