@@ -22,6 +22,12 @@ func TestClusterAdopt(t *testing.T) {
 	wrong := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replication", "3", "--shards", "4")...)
 	require.NotZero(t, wrong.code)
 	require.Contains(t, wrong.err, "shards: must be 3")
+	first := ss[0].args[slices.Index(ss[0].args, "--shard-addresses")+1]
+	for _, s := range ss { // nothing is adopted, so that all start below
+		wrong := run(t, nil, "hopgate", append(slices.Clone(s.args), "--replication", "3", "--shard-addresses", first+",127.0.0.1:1")...)
+		require.NotZero(t, wrong.code)
+		require.Contains(t, wrong.err, "belongs to a cluster of 3 processes without replicas, and there are 4 addresses")
+	}
 	for _, p := range append(ss, g) {
 		p.args = append(p.args, "--replication", "3")
 		p.start()

@@ -175,12 +175,18 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 			}
 			return err
 		}
+		if err := local.NoteProcesses(opts, len(addresses)); err != nil {
+			return errors.Join(err, s.Close())
+		}
 		remote.ServeLeader(rpc, s, peers)
 		store.set(s, func(ctx context.Context) error { return probeLeader(ctx, s) })
 	default:
 		s, err := local.OpenParts(opts, c.ShardOrdinal)
 		if err != nil {
 			return err
+		}
+		if err := local.NoteProcesses(opts, len(addresses)); err != nil {
+			return errors.Join(err, s.Close())
 		}
 		remote.ServeParts(rpc, s)
 		store.set(s, func(context.Context) error { return s.Writable() })

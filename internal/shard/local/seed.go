@@ -443,6 +443,9 @@ func (r *Replicas) adoptable() (bool, error) {
 		return false, nil
 	}
 	_, _, known, lerr := readLayout(o)
+	if !known && lerr == nil {
+		lerr = checkProcesses(o, r.layout.Processes)
+	}
 	switch err = errors.Join(err, lerr); {
 	case err != nil:
 		return false, fmt.Errorf("look for graphs without replicas: %w", err)
@@ -529,8 +532,10 @@ func (r *Replicas) adopt() error {
 			return err
 		}
 	}
-	if err := o.FS.Remove(o.FS.PathJoin(o.Dir, replicaName)); err != nil && !isNotExist(err) {
-		return err
+	for _, name := range []string{replicaName, processesName} {
+		if err := o.FS.Remove(o.FS.PathJoin(o.Dir, name)); err != nil && !isNotExist(err) {
+			return err
+		}
 	}
 	if no > 0 {
 		err = r.log.logs.Remove(uint32(no), oneReplica)
