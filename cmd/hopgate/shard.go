@@ -139,7 +139,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	defer func() { err = errors.Join(err, adminServer.Close()) }()
 
 	rpc := grpc.NewServer(remote.ServerOptions(secure)...)
-	leave, handOver := func() {}, func() {}
+	leave, handOver, awaitOthers := func() {}, func() {}, func() {}
 	switch {
 	case c.Replication > 1:
 		var p *remote.Process
@@ -158,6 +158,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		admit(p, secure)
 		p.Register(rpc)
 		handOver = func() { transfer(p) }
+		awaitOthers = func() { awaitSpare(p, c.StopWait) }
 		store.set(&process{p.Local(), p}, func(context.Context) error { return p.Ready() })
 	case c.ShardOrdinal == 0:
 		peers, err := remote.NewPeers(addresses, remote.Secure(secure)...)
@@ -213,6 +214,9 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		}
 	}
 	stop() // a second signal ends the process at once
+	if err == nil {
+		awaitOthers()
+	}
 	health.Drain()
 	handOver()
 	// A commit that waits for another shard completes when that shard returns, under the current leader.
@@ -239,6 +243,16 @@ type disk = local.Replicas
 
 // Close implements io.Closer.
 func (p *process) Close() error { return p.p.Close() }
+
+// awaitSpare waits until the other processes do without this one, at most for a time; 0 does not wait.
+func awaitSpare(p *remote.Process, within time.Duration) {
+	if within == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	p.AwaitSpare(ctx)
+}
 
 // handOverWithin is how long a process that ends waits until others lead what it has led.
 const handOverWithin = 5 * time.Second

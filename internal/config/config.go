@@ -57,6 +57,7 @@ type Config struct {
 	Peer           string        // the address of this process, among them unless it is added later; "": the only one of this machine
 	ShardCA        string        // PEM file of the authority for the certificates of a cluster's processes; "": plain connections
 	DrainTimeout   time.Duration // time for running queries on shutdown
+	StopWait       time.Duration // time on shutdown for the other processes of a cluster with replicas to be in step; 0: none
 	ReadyFile      string        // file that receives the addresses once all listeners accept
 	QueryTimeout   time.Duration // default time limit of a query; 0: none
 	MaxTimeout     time.Duration // maximum time limit of a query; 0: any
@@ -147,6 +148,7 @@ func (c *Config) settings() []setting {
 		{"peer", "the address by which other processes reach this one; for hopgate serve with join, which listens at it: empty finds the only one in join that is an address of this machine; one that is not in join, or in shard-addresses, joins a cluster that graphctl member add adds it to", (*text)(&c.Peer)},
 		{"shard-ca", "for processes of several (shard-addresses, join): PEM file of the authority that signs their certificates (tls-cert); empty uses plain connections", (*text)(&c.ShardCA)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
+		{"stop-wait", "for processes with replicas: time that one waits after SIGTERM, before it drains, while a shard would lose its majority without it; 0 does not wait", (*duration)(&c.StopWait)},
 		{"ready-file", "file that receives the addresses as JSON once all listeners accept", (*text)(&c.ReadyFile)},
 		{"query-timeout", "default time limit of a statement, fetch or traversal; 0 is none", (*duration)(&c.QueryTimeout)},
 		{"max-timeout", "largest time limit that a request may ask for; 0 is any", (*duration)(&c.MaxTimeout)},
@@ -361,8 +363,8 @@ func (c *Config) Validate() error {
 	if f := &c.Fetch; min(f.Depth, f.Objects, f.Arrays, f.Page, f.Rows, f.Writes, f.Hops) < 1 {
 		bad("fetch-depth and the other limits of fetches: must be at least 1")
 	}
-	if min(c.DrainTimeout, c.QueryTimeout, c.MaxTimeout) < 0 || c.MaxRows < 0 || c.MaxVisits < 0 {
-		bad("drain-timeout, query-timeout, max-timeout, max-rows and max-visits: must not be negative")
+	if min(c.DrainTimeout, c.StopWait, c.QueryTimeout, c.MaxTimeout) < 0 || c.MaxRows < 0 || c.MaxVisits < 0 {
+		bad("drain-timeout, stop-wait, query-timeout, max-timeout, max-rows and max-visits: must not be negative")
 	}
 	if c.MaxTimeout > 0 && c.QueryTimeout > c.MaxTimeout {
 		bad("query-timeout: must be at most max-timeout, %v, is %v", c.MaxTimeout, c.QueryTimeout)
