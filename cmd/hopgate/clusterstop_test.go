@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -8,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// adminAddress finds in the log where the admin listener is.
+var adminAddress = regexp.MustCompile(`listener=admin address=(\S+)`)
 
 // terminate sends SIGTERM and returns a channel that closes when the process has ended.
 func (p *process) terminate() <-chan struct{} {
@@ -58,4 +62,39 @@ func TestClusterStopWait(t *testing.T) {
 	for _, done := range all {
 		ends(t, done)
 	}
+}
+
+// TestClusterWaits has a shard without another copy go away: the gateway stays ready, and requests wait for the shard.
+func TestClusterWaits(t *testing.T) {
+	ss, gs := startCluster(t, 2, 1)
+	_, err := ask(gs[0].http, "UNWIND range(1, 100) AS i CREATE (:A {i: i})")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		m := adminAddress.FindStringSubmatch(gs[0].log.String())
+		if m != nil {
+			gs[0].admin = m[1]
+		}
+		return m != nil
+	}, patience, 20*time.Millisecond)
+	gs[0].awaitReady()
+	ss[1].kill(syscall.SIGKILL)
+	type answer struct {
+		text string
+		err  error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		text, err := ask(gs[0].http, "MATCH (a:A) RETURN sum(a.i)")
+		got <- answer{text, err}
+	}()
+	for range 3 {
+		text, err := get("http://" + gs[0].admin + "/readyz")
+		require.NoError(t, err)
+		require.Contains(t, text, `"ok"`)
+	}
+	require.Empty(t, got)
+	ss[1].start()
+	a := <-got
+	require.NoError(t, a.err)
+	require.Contains(t, a.text, "5050")
 }

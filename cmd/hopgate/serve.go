@@ -253,7 +253,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	srv := server.New(engine, load, store, registry, server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
 		Profiles: profiles, Tuning: tuning, Auth: auth, Web: web, Rates: rates, Audit: audit, Console: pages, TLS: secure, AdminTLS: adminTLS,
-		Ready: caughtUp, Warnings: warnings(c, log), BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
+		Ready: caughtUp, Waits: c.ShardAddresses != "" && c.Replication <= 1, Warnings: warnings(c, log), BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
 			Agent: c.BoltAgent, Advertise: c.BoltAdvertise, Gateways: c.BoltGateways, MaxConnections: c.BoltMaxConns, TxIdle: c.BoltTxIdle,
 			PlainToo: c.BoltTLS == "optional", Web: boltWeb,
 		},

@@ -9,12 +9,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/admin"
@@ -36,6 +38,7 @@ type Addresses struct {
 // Server holds the listeners and their handlers.
 type Server struct {
 	health   admin.Health
+	answered atomic.Bool // whether a probe has found all shards
 	grpc     *grpcapi.Server
 	http     *http.Server
 	admin    *http.Server
@@ -55,6 +58,9 @@ type Server struct {
 	stop       context.CancelFunc
 	engine     *query.Engine
 }
+
+// waitingProbe bounds the probe of a process whose requests wait for shards that are away.
+const waitingProbe = time.Second
 
 // maxHeaders bounds the size of a request's headers.
 const maxHeaders = 64 << 10
@@ -77,7 +83,19 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 				return err
 			}
 		}
-		return e.Probe(ctx)
+		if !opt.Waits || !s.answered.Load() {
+			err := e.Probe(ctx)
+			if err == nil {
+				s.answered.Store(true)
+			}
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, waitingProbe) // before the prober gives up
+		defer cancel()
+		if err := e.Probe(ctx); err != nil && ctx.Err() == nil && graph.AsError(err).Kind != graph.KindUnavailable {
+			return err
+		}
+		return nil
 	}
 	monitor := request.NewMonitor(registry, e.Watch(), opt.Logger)
 	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // such as errors of broken connections
