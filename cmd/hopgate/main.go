@@ -29,7 +29,7 @@ func run(ctx context.Context, args []string) int {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newGateway(), newShard(), newRecover(), newConfig(), newToken(), newVersion())
+	root.AddCommand(newServe(), newGateway(), newShard(), newRecover(), newIdle(), newConfig(), newToken(), newVersion())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
