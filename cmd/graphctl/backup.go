@@ -27,6 +27,7 @@ import (
 func newBackup(a *app) *cobra.Command {
 	var list, verify bool
 	var id string
+	var keep int
 	cmd := &cobra.Command{
 		Use:   "backup DEST",
 		Short: "Back up the server's graphs to a directory or an object store, while they are written to",
@@ -39,6 +40,9 @@ or azblob://container/folder. The backup copies only files that DEST lacks.`,
 			}
 			if id != "" && !verify {
 				return usagef("--backup is for --verify; a new backup gets an id of its own")
+			}
+			if keep < 0 || keep > 0 && (list || verify || cmd.Flags().Changed("graph")) {
+				return usagef("--keep: must be a number from 0, for backups of all graphs")
 			}
 			ctx, cancel := a.deadline(cmd.Context())
 			defer cancel()
@@ -57,13 +61,17 @@ or azblob://container/folder. The backup copies only files that DEST lacks.`,
 			if cmd.Flags().Changed("graph") {
 				graphs = []string{a.graph}
 			}
-			return a.backup(cmd.Context(), cmd.OutOrStdout(), r, graphs)
+			if err := a.backup(cmd.Context(), cmd.OutOrStdout(), r, graphs); err != nil || keep == 0 {
+				return err
+			}
+			return pruneBackups(cmd.Context(), cmd.OutOrStdout(), r, keep)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&list, "list", false, "list the backups in DEST")
 	f.BoolVar(&verify, "verify", false, "read a backup in DEST and check all of its checksums")
 	f.StringVar(&id, "backup", "", "the backup to verify (default: the newest)")
+	f.IntVar(&keep, "keep", 0, "after the backup, remove all but so many of the newest in DEST; 0 keeps all")
 	return cmd
 }
 
@@ -181,6 +189,20 @@ func (a *app) deadline(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() {}
 }
 
+// pruneBackups removes old backups. Others that are under way keep them until the next time.
+func pruneBackups(ctx context.Context, out io.Writer, r *backup.Repo, keep int) error {
+	ids, files, bytes, err := r.Prune(ctx, keep)
+	if errors.Is(err, backup.ErrBusy) {
+		fmt.Fprintln(out, "old backups are kept for now:", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove old backups: %w", err)
+	}
+	fmt.Fprintf(out, "removed %d old backups: %d files, %s\n", len(ids), files, size(uint64(bytes)))
+	return nil
+}
+
 func listBackups(ctx context.Context, out io.Writer, r *backup.Repo) error {
 	ids, err := r.IDs(ctx)
 	if err != nil {
@@ -216,7 +238,7 @@ func verifyBackup(ctx context.Context, out io.Writer, r *backup.Repo, id string)
 type backupStream = grpc.BidiStreamingClient[pb.BackupRequest, pb.BackupResponse]
 
 // backup takes a backup.
-func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs []string) error {
+func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs []string) (err error) {
 	conn, ctx, cancel, err := a.dial(ctx)
 	if err != nil {
 		return err
@@ -238,6 +260,11 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 	if err != nil {
 		return err
 	}
+	end, err := r.Begin(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end(context.WithoutCancel(ctx))) }()
 	missing, err := r.Missing(ctx, m.Files)
 	if err != nil {
 		return err
