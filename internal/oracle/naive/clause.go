@@ -50,7 +50,7 @@ func (m *machine) single(clauses []ast.Clause, rows []Row, base Row) (_ []Row, c
 		case *ast.Unwind:
 			rows = m.unwind(c, rows)
 		case *ast.With:
-			if c.Form != ast.WithPlain {
+			if c.Form != ast.WithPlain && c.Form != ast.WithFilter {
 				unknown(c)
 			}
 			rows, _ = m.project(c.Projection, c.Where, rows, base)

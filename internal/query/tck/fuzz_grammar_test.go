@@ -82,7 +82,7 @@ func (g *grammar) inside(write func() string) string {
 // graph writes the statement that creates a graph.
 func (g *grammar) graph() string {
 	var parts []string
-	n := 1 + g.r.IntN(6)
+	n := 1 + g.r.IntN([]int{6, 6, 12}[g.r.IntN(3)])
 	for i := range n {
 		s := fmt.Sprintf("(v%d%s {id: %d", i, g.pick("", ":A", ":B", ":A:B", ":A", ":C"), i)
 		for _, p := range []string{
@@ -149,7 +149,7 @@ func (g *grammar) caseOf(kind string, depth int) string {
 	if g.chance(40) {
 		return fmt.Sprintf("CASE %s WHEN %s THEN %s ELSE %s END", g.expr("int", depth), g.expr("int", depth), g.expr(kind, depth), g.expr(kind, depth))
 	}
-	return fmt.Sprintf("CASE WHEN %s THEN %s ELSE %s END", g.condition(depth), g.expr(kind, depth), g.expr(kind, depth))
+	return fmt.Sprintf("CASE WHEN %s THEN %s ELSE %s END", g.where(depth), g.expr(kind, depth), g.expr(kind, depth))
 }
 
 func (g *grammar) integer(depth int) string {
@@ -329,7 +329,7 @@ func (g *grammar) list(depth int) string {
 			g.declare(v, "int")
 			s := "[" + v + " IN " + of
 			if g.chance(60) {
-				s += " WHERE " + g.condition(d)
+				s += " WHERE " + g.where(d)
 			}
 			return s + " | " + g.expr("int", d) + "]"
 		})
@@ -353,7 +353,7 @@ func (g *grammar) bag(depth int) string {
 				s += g.hop("") + g.node()
 			}
 			if g.chance(40) {
-				s += " WHERE " + g.condition(depth-1)
+				s += " WHERE " + g.where(depth-1)
 			}
 			return "[" + s + " | " + g.expr("int", depth-1) + "]"
 		})
@@ -369,7 +369,7 @@ func (g *grammar) sub(depth int) string {
 		s += ", " + g.path(false)
 	}
 	if g.chance(50) {
-		s += " WHERE " + g.condition(depth)
+		s += " WHERE " + g.where(depth)
 	}
 	if g.chance(60) {
 		return s
@@ -434,6 +434,62 @@ func (g *grammar) condition(depth int) string {
 		return fmt.Sprintf("(%s %s %s)", g.expr("span", d), g.pick("=", "<>"), g.expr("span", d))
 	}
 	return g.condition(0)
+}
+
+// where writes a condition or a conjunction of disjunctions. Their tests read any properties of any variables, most of which
+// nothing has read before.
+func (g *grammar) where(depth int) string {
+	if g.chance(50) {
+		return g.condition(depth)
+	}
+	return g.tests()
+}
+
+// tests writes a conjunction of disjunctions of tests.
+func (g *grammar) tests() string {
+	var all []string
+	for range 1 + g.r.IntN(3) {
+		any := []string{g.test()}
+		for range g.r.IntN(3) {
+			t := g.test()
+			if g.chance(20) {
+				t = "(" + t + " AND " + g.test() + ")"
+			}
+			any = append(any, t)
+		}
+		all = append(all, "("+strings.Join(any, " OR ")+")")
+	}
+	return strings.Join(all, " AND ")
+}
+
+// test writes a test of a variable or one of its properties.
+func (g *grammar) test() string {
+	if len(g.vars) == 0 {
+		return g.condition(0)
+	}
+	v := g.vars[g.r.IntN(len(g.vars))]
+	x, kind := v.name, v.kind
+	switch kind {
+	case "vertex":
+		kinds := map[string]string{"x": "int", "id": "int", "s": "string", "f": "float", "d": "date", "t": "time", "l": "list", "b": "bool", "v": "vec"}
+		p := g.pick("x", "x", "id", "id", "s", "s", "f", "d", "t", "l", "b", "v")
+		x, kind = x+"."+p, kinds[p]
+	case "edge":
+		x, kind = x+g.pick(".w", ".id"), "int"
+	}
+	switch null := g.pick(" IS NULL", " IS NOT NULL"); {
+	case g.chance(15):
+		return x + null
+	case kind == "bool":
+		return g.pick("", "NOT ") + x
+	case slices.Contains([]string{"int", "string", "float", "date", "time", "list", "vec"}, kind):
+		scope := g.vars
+		g.vars = nil // a constant
+		defer func() { g.vars = scope }()
+		return x + g.pick(" = ", " = ", " <> ", " <> ", " < ", " >= ", " >= ") + g.expr(kind, 0)
+	default:
+		return x + null
+	}
 }
 
 func (g *grammar) labels() string {
@@ -568,7 +624,7 @@ func (g *grammar) match(depth int) string {
 		s += ", " + g.path(false)
 	}
 	if g.chance(45) {
-		s += " WHERE " + g.condition(depth)
+		s += " WHERE " + g.where(depth)
 	}
 	return s
 }
@@ -748,6 +804,8 @@ func (g *grammar) read(depth int) string {
 		return g.search()
 	case k < 9 && depth > 1 && !g.wrote:
 		return g.call()
+	case k < 10 && len(g.vars) > 0:
+		return "FILTER " + g.where(depth)
 	}
 	return g.with(depth)
 }
@@ -755,8 +813,8 @@ func (g *grammar) read(depth int) string {
 func (g *grammar) with(depth int) string {
 	text, columns, _ := g.projection(depth, false)
 	g.vars = columns
-	if g.chance(25) {
-		text += " WHERE " + g.condition(1)
+	if g.chance(40) {
+		text += " WHERE " + g.where(1)
 	}
 	return "WITH " + text
 }
@@ -804,7 +862,7 @@ func (g *grammar) chain() (text string, ordered bool) {
 		}
 	}
 	if g.chance(40) {
-		text += " WHERE " + g.condition(1)
+		text += " WHERE " + g.where(1)
 	}
 	v := func() string { return g.of("vertex") }
 	var items []string
@@ -838,6 +896,45 @@ func (g *grammar) chain() (text string, ordered bool) {
 	}
 	text += "\nRETURN " + strings.Join(items, ", ")
 	return text + g.ordered(items), true
+}
+
+// filtered writes rows of few variables, a condition on them all, and what tells a row from others.
+func (g *grammar) filtered() string {
+	g.vars = nil
+	var text string
+	switch g.r.IntN(5) {
+	case 0:
+		text = "MATCH (v0)"
+	case 1:
+		text = "MATCH (v0)-[e0]-(v1)"
+	case 2:
+		text = "UNWIND [0, 1, 2] AS i0 MATCH (v0)"
+	case 3:
+		text = "MATCH (v0) OPTIONAL MATCH (v0)-[e0" + g.pick("", ":T", ":U") + "]->(v1)"
+	case 4:
+		text = "MATCH (v0" + g.labels() + "), (v1" + g.labels() + ")"
+	}
+	for _, v := range []variable{{"v0", "vertex"}, {"v1", "vertex"}, {"e0", "edge"}, {"i0", "int"}} {
+		if strings.Contains(text, v.name) {
+			g.vars = append(g.vars, v)
+		}
+	}
+	text += g.pick(" WHERE ", " WITH * WHERE ", " WITH * LIMIT 1000 WHERE ", " FILTER ") + g.tests()
+	if g.chance(30) {
+		text += g.pick("\nFILTER ", "\nMATCH (v0) WHERE ", "\nWITH DISTINCT * WHERE ") + g.tests()
+	}
+	var items []string
+	for i, v := range g.vars {
+		x := v.name
+		switch v.kind {
+		case "vertex":
+			x = "[" + x + ".id, " + x + g.pick(".x", ".s", ".f", ".d", ".b") + "]"
+		case "edge":
+			x = "[" + x + ".id, " + x + ".w]"
+		}
+		items = append(items, fmt.Sprintf("%s AS c%d", x, i))
+	}
+	return text + "\nRETURN " + strings.Join(items, ", ")
 }
 
 // whole aggregates properties of all vertices, or of all edges of a type.
@@ -907,6 +1004,9 @@ func (g *grammar) query() (text string, ordered bool) {
 	}
 	if g.chance(5) {
 		return g.whole(), false
+	}
+	if g.chance(20) {
+		return g.filtered(), false
 	}
 	text = single()
 	if v := g.of("vertex"); v != "" && g.chance(3) { // some of its rows may be an error

@@ -48,6 +48,7 @@ func TestRegress(t *testing.T) {
 					{setting: setting{shards: 3, batch: 1024, disable: off}},
 					{setting: setting{shards: 3, batch: 3, disable: off}, stored: true},
 					{setting: setting{shards: 1}, cached: true},
+					{setting: setting{shards: 1, disable: off}, spelled: true},
 				} {
 					if got := c.got(s); !c.matches(got, want) {
 						d.Fatalf(t, "%+v\nwant\n%s\ngot\n%s", s, want, got)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -34,7 +35,7 @@ const ofGraph = 9
 
 // TestStatements runs random statements on random graphs, with and without indexes, and compares their answers and effects with the
 // naive evaluator: over one shard and three, in batches of 1, 3 and 1,024 rows, with all of the optimizer's rules, without each and
-// without any. HOPGATE_SEEDS is the number of graphs; each has eleven statements. The test reduces a failing case and writes it to
+// without any, and with properties(n).p for n.p. HOPGATE_SEEDS is the number of graphs; each has eleven statements. The test reduces a failing case and writes it to
 // testdata/regress with the right answer.
 func TestStatements(t *testing.T) {
 	seeds, first := 300, 0
@@ -94,10 +95,24 @@ type fuzzCase struct {
 }
 
 // fuzzSetting is a setting, on the real store instead of the oracle's if stored is set. If cached is set, the whole engine with
-// its cache of plans runs the statement, after the one that differs from it in literals.
+// its cache of plans runs the statement, after the one that differs from it in literals. If spelled is set, the statement asks
+// for properties(n).p where it has n.p.
 type fuzzSetting struct {
 	setting
-	stored, cached bool
+	stored, cached, spelled bool
+}
+
+var (
+	propertyOf = regexp.MustCompile(`\b([ve]\d+)\.(x|s|f|d|t|l|b|v|id|w)\b`)
+	writes     = regexp.MustCompile(`\b(CREATE|MERGE|SET|REMOVE|DELETE)\b`)
+)
+
+// spelled returns a statement that reads with properties(n).p instead of n.p, which means the same.
+func spelled(text string) string {
+	if writes.MatchString(text) {
+		return text
+	}
+	return propertyOf.ReplaceAllString(text, "properties($1).$2")
 }
 
 // twins are graphs made by the same setup, which statements that read share.
@@ -154,6 +169,9 @@ func casesOf(seed uint64) []*fuzzCase {
 		c.settings = []fuzzSetting{
 			{setting: setting{shards: 1, batch: batches[r.IntN(3)], parallel: seed%2 == 0}, stored: stored},
 			{setting: setting{shards: 3, batch: batches[r.IntN(3)], disable: off[r.IntN(len(off))], parallel: seed%3 == 0}, stored: stored},
+		}
+		if i%3 == 0 && spelled(c.text) != c.text {
+			c.settings = append(c.settings, fuzzSetting{setting: setting{shards: 1, batch: batches[r.IntN(3)]}, stored: stored, spelled: true})
 		}
 		if c.other > 0 {
 			c.settings = append(c.settings, fuzzSetting{setting: setting{shards: 1}, stored: stored, cached: true})
@@ -390,12 +408,16 @@ func (c *fuzzCase) got(s fuzzSetting) (out string) {
 	if s.cached {
 		run = e.cached
 	}
+	text := c.text
+	if s.spelled {
+		text = spelled(text)
+	}
 	if c.other > 0 && (s.cached || c.seen == nil) {
 		if _, err := run(c.before()); err != nil && c.seen == nil {
 			return notJudged // other literals may make a statement fail
 		}
 	}
-	a, err := run(c.text)
+	a, err := run(text)
 	if err != nil {
 		return "error " + describe(err)
 	}

@@ -85,7 +85,6 @@ type EdgeTest struct {
 	edges []graph.EdgeValue // the column of the edge
 	ends  []graph.VertexID  // the column of the far end, where that is the source
 	nulls []graph.Value
-	out   runtime.Sel
 }
 
 // NewEdgeTest creates the test over an input with the columns cols; w may be nil.
@@ -158,12 +157,11 @@ func (t *EdgeTest) filterPart(ctx context.Context, h *Reader, lo, hi, u int, dst
 		}
 		at++
 	}
-	out, err := t.preds.Filter(ctx, b, runtime.AllRows(n), t.out[:0])
+	passed, err := t.preds.Select(ctx, b, runtime.AllRows(n))
 	if err != nil {
 		return u, dst, err
 	}
-	t.out = out
-	for _, i := range out {
+	for _, i := range passed {
 		dst = append(dst, i+int32(lo))
 	}
 	return u, dst, nil
@@ -187,9 +185,7 @@ func (t *EdgeTest) filterEnds(ctx context.Context, ids []graph.VertexID, rows ru
 	if t.w.to {
 		t.b.Cols[0].IDs = ids
 	}
-	out, err := t.preds.Filter(ctx, &t.b, rows, t.out[:0])
-	t.out = out
-	return out, err
+	return t.preds.Select(ctx, &t.b, rows)
 }
 
 // null returns n nulls.
@@ -239,7 +235,5 @@ func (t *EdgeTest) FilterRows(ctx context.Context, h *Reader, edges runtime.Sel,
 		runtime.AppendColumn(&b.Cols[at], &in.Cols[p], rows)
 		at++
 	}
-	out, err := t.preds.Filter(ctx, b, runtime.AllRows(n), t.out[:0])
-	t.out = out
-	return out, err
+	return t.preds.Select(ctx, b, runtime.AllRows(n))
 }

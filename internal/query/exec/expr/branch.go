@@ -9,11 +9,11 @@ import (
 
 // branches is CASE: each WHEN is evaluated only for the rows that matched no earlier one, each THEN only for the rows of its WHEN.
 type branches struct {
-	when, then []runtime.Evaluator
-	otherwise  runtime.Evaluator // nil: null
-	todo       runtime.Sel
-	taken      runtime.Sel
-	out        []graph.Value
+	when      []runtime.Selector
+	then      []runtime.Evaluator
+	otherwise runtime.Evaluator // nil: null
+	todo      runtime.Sel
+	out       []graph.Value
 }
 
 func (c *branches) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
@@ -23,11 +23,10 @@ func (c *branches) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([
 		if len(c.todo) == 0 {
 			return c.out, nil
 		}
-		taken, err := pick(ctx, c.when[k], b, c.todo, c.taken[:0])
+		taken, err := c.when[k].Select(ctx, b, c.todo)
 		if err != nil {
 			return nil, err
 		}
-		c.taken = taken
 		if len(taken) == 0 {
 			continue
 		}

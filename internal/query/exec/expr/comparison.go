@@ -16,6 +16,7 @@ type comparison struct {
 	op   plan.OpCode
 	x, y runtime.Evaluator
 	out  []graph.Value
+	kept selection
 }
 
 func (c *comparison) args(ctx context.Context, b *runtime.Batch, s runtime.Sel) (xs, ys []graph.Value, err error) {
@@ -41,19 +42,21 @@ func (c *comparison) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) 
 	return c.out, nil
 }
 
-func (c *comparison) Filter(ctx context.Context, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
+// Select implements runtime.Selector.
+func (c *comparison) Select(ctx context.Context, b *runtime.Batch, s runtime.Sel) (runtime.Sel, error) {
 	xs, ys, err := c.args(ctx, b, s)
 	if err != nil {
 		return nil, err
 	}
+	rows := c.kept.begin(s)
 	if k, ok := fixed(c.y); ok {
 		switch k.Kind() {
 		case graph.Null:
-			return dst, nil
+			return c.kept.end(b, rows), nil
 		case graph.Int:
-			return filterInts(c.op, xs, k, s, dst), nil
+			return c.kept.end(b, filterInts(c.op, xs, k, s, rows)), nil
 		case graph.String:
-			return filterStrings(c.op, xs, k, s, dst), nil
+			return c.kept.end(b, filterStrings(c.op, xs, k, s, rows)), nil
 		}
 	}
 	for _, i := range s {
@@ -61,13 +64,13 @@ func (c *comparison) Filter(ctx context.Context, b *runtime.Batch, s, dst runtim
 			return nil, err
 		}
 		if compare(c.op, xs[i], ys[i]) == yes {
-			dst = append(dst, i)
+			rows = append(rows, i)
 		}
 	}
-	return dst, nil
+	return c.kept.end(b, rows), nil
 }
 
-// filterInts compares values with one integer.
+// filterInts appends to dst the rows of s whose values compare so with an integer. dst and s share no memory.
 func filterInts(op plan.OpCode, xs []graph.Value, k graph.Value, s, dst runtime.Sel) runtime.Sel {
 	n := k.Int()
 	for _, i := range s {
@@ -85,7 +88,7 @@ func filterInts(op plan.OpCode, xs []graph.Value, k graph.Value, s, dst runtime.
 	return dst
 }
 
-// filterStrings compares values with one string.
+// filterStrings is filterInts for a string.
 func filterStrings(op plan.OpCode, xs []graph.Value, k graph.Value, s, dst runtime.Sel) runtime.Sel {
 	str := k.Str()
 	for _, i := range s {

@@ -26,20 +26,23 @@ type Evaluators struct {
 	// conjuncts only for the remaining rows.
 	fetches []*fetch
 	Group   int
-	// Sel are the relevant rows of the batch.
-	Sel runtime.Sel
+	sel     relevant
 }
 
 // New creates an empty set of evaluators over batches with these columns.
 func New(r *runtime.Run, cols []plan.Col) *Evaluators { return &Evaluators{r: r, cols: cols} }
 
-// Begin starts a batch. Eval may be called for the rows of s or a part of them.
+// Begin starts a batch. Eval may be called for the rows of s or a part of them. s must stay as it is until the next Begin or
+// Narrow.
 func (es *Evaluators) Begin(s runtime.Sel) {
-	es.Sel = s
+	es.sel.set(s)
 	for _, f := range es.fetches {
 		f.fetched = false
 	}
 }
+
+// Narrow restricts the relevant rows of the batch to s, a part of them that must stay as it is until the next Begin or Narrow.
+func (es *Evaluators) Narrow(s runtime.Sel) { es.sel.set(s) }
 
 // Add creates the evaluator of an expression. It reports errors by Run.Fail.
 func (es *Evaluators) Add(e plan.Expr) runtime.Evaluator {
@@ -65,7 +68,7 @@ func (es *Evaluators) Add(e plan.Expr) runtime.Evaluator {
 	case *plan.Call:
 		return es.call(e)
 	case *plan.Case:
-		c := &branches{when: es.AddAll(e.When), then: es.AddAll(e.Then)}
+		c := &branches{when: selectors(es.AddAll(e.When)), then: es.AddAll(e.Then)}
 		if e.Else != nil {
 			c.otherwise = es.Add(e.Else)
 		}
@@ -123,10 +126,11 @@ func missingParam(name string) error {
 
 // Grown returns a slice of n undefined values that reuses buf if it is large enough.
 func Grown(buf []graph.Value, n int) []graph.Value {
-	if cap(buf) >= n {
-		return buf[:n]
+	if cap(buf) < n {
+		buf = make([]graph.Value, n, max(n, 16))
 	}
-	return make([]graph.Value, n, max(n, 16))
+	poison(buf[:n])
+	return buf[:n]
 }
 
 // Constant has the same value for all rows.
@@ -221,62 +225,4 @@ func Scalar(ctx context.Context, r *runtime.Run, e plan.Expr) (graph.Value, erro
 		return graph.Value{}, err
 	}
 	return vs[0], nil
-}
-
-// Predicates evaluates the conjuncts of a filter in order.
-type Predicates struct {
-	Es    *Evaluators
-	preds []runtime.Evaluator
-}
-
-// Predicates creates the evaluators of conjuncts; es has no others.
-func (es *Evaluators) Predicates(preds []plan.Expr) *Predicates {
-	p := &Predicates{Es: es}
-	for i, e := range preds {
-		es.Group = i
-		p.preds = append(p.preds, es.Add(e))
-	}
-	return p
-}
-
-// Filter appends to dst the rows of s for which all conjuncts are true; dst must not share memory with s, unless it is
-// s[:0]. It calls begin.
-func (p *Predicates) Filter(ctx context.Context, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
-	p.Es.Begin(s)
-	if len(p.preds) == 0 {
-		return append(dst, s...), nil
-	}
-	at := len(dst)
-	for _, e := range p.preds {
-		p.Es.Sel = s
-		var err error
-		if dst, err = pick(ctx, e, b, s, dst[:at]); err != nil {
-			return nil, err
-		}
-		if s = dst[at:]; len(s) == 0 {
-			break
-		}
-	}
-	return dst, nil
-}
-
-// pick appends to dst the rows of s for which e is true.
-func pick(ctx context.Context, e runtime.Evaluator, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
-	if f, ok := e.(runtime.Selector); ok {
-		return f.Filter(ctx, b, s, dst)
-	}
-	vs, err := e.Eval(ctx, b, s)
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range s {
-		t, err := truth(vs[i])
-		if err != nil {
-			return nil, err
-		}
-		if t == yes {
-			dst = append(dst, i)
-		}
-	}
-	return dst, nil
 }

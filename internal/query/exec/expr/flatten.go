@@ -101,18 +101,18 @@ func (f *flatten) each(ctx context.Context, b *runtime.Batch, lists []graph.Valu
 // comprehension is [x IN list WHERE where | map].
 type comprehension struct {
 	flatten
-	list, where, mapped runtime.Evaluator // the last two may be nil
-	kept                runtime.Sel
-	count               []int
-	memory              runtime.ValueMemory
-	nesting             runtime.Nesting
-	out                 []graph.Value
+	list, mapped runtime.Evaluator // mapped may be nil
+	where        runtime.Selector  // may be nil
+	count        []int
+	memory       runtime.ValueMemory
+	nesting      runtime.Nesting
+	out          []graph.Value
 }
 
 func (es *Evaluators) comprehension(e *plan.Comprehension) runtime.Evaluator {
 	c := &comprehension{list: es.Add(e.List), flatten: es.flatten([]plan.Col{e.Var}, e.Where, e.Map), memory: es.r.NewValueMemory("ListComprehension"), nesting: runtime.Nesting{Run: es.r}}
 	if e.Where != nil {
-		c.where = c.es.Add(e.Where)
+		c.where = selectorOf(c.es.Add(e.Where))
 	}
 	if e.Map != nil {
 		c.es.Group++
@@ -146,11 +146,10 @@ func (c *comprehension) Eval(ctx context.Context, b *runtime.Batch, s runtime.Se
 	results := make([]graph.Value, 0, total)
 	err = c.each(ctx, b, lists, s, func(inner runtime.Sel) error {
 		if c.where != nil {
-			if c.kept, err = pick(ctx, c.where, &c.in, inner, c.kept[:0]); err != nil {
+			if inner, err = c.where.Select(ctx, &c.in, inner); err != nil {
 				return err
 			}
-			inner = c.kept
-			c.es.Sel = inner
+			c.es.Narrow(inner)
 		}
 		vs := c.variable(0).Vals
 		if c.mapped != nil && len(inner) > 0 {

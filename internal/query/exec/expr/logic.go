@@ -12,10 +12,11 @@ import (
 // connective is AND or OR. Each argument is evaluated only for the rows that earlier ones leave undecided.
 type connective struct {
 	args   []runtime.Evaluator
+	sels   []runtime.Selector // the arguments, for Select
 	or     bool
 	truths []fn.Ternary
 	todo   runtime.Sel
-	taken  runtime.Sel
+	kept   selection
 	out    []graph.Value
 }
 
@@ -64,39 +65,41 @@ func (c *connective) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) 
 	return c.out, nil
 }
 
-func (c *connective) Filter(ctx context.Context, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
-	if c.or {
-		return c.filterOr(ctx, b, s, dst)
+// Select implements runtime.Selector.
+func (c *connective) Select(ctx context.Context, b *runtime.Batch, s runtime.Sel) (runtime.Sel, error) {
+	if c.sels == nil {
+		c.sels = selectors(c.args)
 	}
-	at := len(dst)
-	for _, a := range c.args {
+	if c.or {
+		return c.selectAny(ctx, b, s)
+	}
+	for _, a := range c.sels {
 		var err error
-		if dst, err = pick(ctx, a, b, s, dst[:at]); err != nil {
+		if s, err = a.Select(ctx, b, s); err != nil {
 			return nil, err
 		}
-		s = dst[at:]
 	}
-	return dst, nil
+	return s, nil
 }
 
-// filterOr appends the rows for which one of the arguments is true, in their order.
-func (c *connective) filterOr(ctx context.Context, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
+// selectAny selects the rows for which one of the arguments is true.
+func (c *connective) selectAny(ctx context.Context, b *runtime.Batch, s runtime.Sel) (runtime.Sel, error) {
 	c.todo = append(c.todo[:0], s...)
-	at := len(dst)
-	for _, a := range c.args {
+	rows := c.kept.begin(s)
+	for _, a := range c.sels {
 		if len(c.todo) == 0 {
 			break
 		}
-		taken, err := pick(ctx, a, b, c.todo, c.taken[:0])
+		taken, err := a.Select(ctx, b, c.todo)
 		if err != nil {
 			return nil, err
 		}
-		if c.taken = taken; len(taken) > 0 {
-			dst, c.todo = append(dst, taken...), without(c.todo, taken)
+		if len(taken) > 0 {
+			rows, c.todo = append(rows, taken...), without(c.todo, taken)
 		}
 	}
-	slices.Sort(dst[at:])
-	return dst, nil
+	slices.Sort(rows)
+	return c.kept.end(b, rows), nil
 }
 
 // unary applies a function to one argument.
@@ -169,6 +172,8 @@ type nullTest struct {
 	x   runtime.Evaluator
 	not bool
 	out []graph.Value
+
+	kept selection
 }
 
 func (n *nullTest) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
@@ -183,15 +188,17 @@ func (n *nullTest) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([
 	return n.out, nil
 }
 
-func (n *nullTest) Filter(ctx context.Context, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
+// Select implements runtime.Selector.
+func (n *nullTest) Select(ctx context.Context, b *runtime.Batch, s runtime.Sel) (runtime.Sel, error) {
 	vs, err := n.x.Eval(ctx, b, s)
 	if err != nil {
 		return nil, err
 	}
+	rows := n.kept.begin(s)
 	for _, i := range s {
 		if vs[i].IsNull() != n.not {
-			dst = append(dst, i)
+			rows = append(rows, i)
 		}
 	}
-	return dst, nil
+	return n.kept.end(b, rows), nil
 }

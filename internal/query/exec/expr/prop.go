@@ -61,7 +61,7 @@ func (es *Evaluators) prop(e *plan.Prop) runtime.Evaluator {
 
 func (p *property) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
 	if f := p.f; !f.fetched {
-		if err := f.reader.read(ctx, &b.Cols[f.pos], b.N, f.es.Sel); err != nil {
+		if err := f.reader.read(ctx, &b.Cols[f.pos], b.N, f.es.sel.get()); err != nil {
 			return nil, err
 		}
 		f.fetched = true

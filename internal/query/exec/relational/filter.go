@@ -19,7 +19,6 @@ type filter struct {
 	preds  *expr.Predicates
 	from   []int               // input position of each column
 	handed []runtime.Evaluator // for the columns after these: tested properties
-	kept   runtime.Sel
 	out    runtime.Batch
 	whole  runtime.Batch // a view of an input batch all of whose rows are kept
 	target int           // rows to gather
@@ -70,13 +69,14 @@ func (f *filter) Next(ctx context.Context) (*runtime.Batch, error) {
 			}
 			return nil, nil
 		}
-		if f.kept, err = f.preds.Filter(ctx, b, runtime.AllRows(b.N), f.kept[:0]); err != nil {
+		kept, err := f.preds.Select(ctx, b, runtime.AllRows(b.N))
+		if err != nil {
 			return nil, err
 		}
-		if len(f.kept) == b.N && f.out.N == 0 {
+		if len(kept) == b.N && f.out.N == 0 {
 			f.whole.View(b, f.from)
 			for _, x := range f.handed {
-				vs, err := x.Eval(ctx, b, f.kept)
+				vs, err := x.Eval(ctx, b, kept)
 				if err != nil {
 					return nil, err
 				}
@@ -84,19 +84,19 @@ func (f *filter) Next(ctx context.Context) (*runtime.Batch, error) {
 			}
 			return &f.whole, nil
 		}
-		if len(f.kept) == 0 {
+		if len(kept) == 0 {
 			continue
 		}
-		f.out.AppendRows(b, f.from, f.kept)
+		f.out.AppendRows(b, f.from, kept)
 		for k, x := range f.handed {
-			f.preds.Es.Sel = f.kept
-			vs, err := x.Eval(ctx, b, f.kept)
+			f.preds.Es.Narrow(kept)
+			vs, err := x.Eval(ctx, b, kept)
 			if err != nil {
 				return nil, err
 			}
-			runtime.AppendColumn(&f.out.Cols[len(f.from)+k], &graph.Column{Vals: vs}, f.kept)
+			runtime.AppendColumn(&f.out.Cols[len(f.from)+k], &graph.Column{Vals: vs}, kept)
 		}
-		f.out.N += len(f.kept)
+		f.out.N += len(kept)
 		if f.out.N >= f.target {
 			f.target = min(f.target*4, f.r.BatchSize())
 			return &f.out, nil

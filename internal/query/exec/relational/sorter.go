@@ -33,7 +33,8 @@ type sorter struct {
 	bound  []graph.Value
 	order  []int32
 	vals   [][]graph.Value
-	kept   runtime.Sel
+	kept   runtime.Sel // of the last key
+	spare  runtime.Sel // for the next one, so that no key overwrites the rows that it reads
 	one    runtime.Batch
 	filled bool
 	full   int           // rows to buffer before pruning
@@ -181,7 +182,7 @@ func (o *sorter) fill(ctx context.Context) error {
 func (o *sorter) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel) (runtime.Sel, error) {
 	o.es.Begin(s)
 	for j, x := range o.xs {
-		o.es.Sel = s
+		o.es.Narrow(s)
 		var err error
 		if o.vals[j], err = x.Eval(ctx, b, s); err != nil {
 			return nil, err
@@ -190,13 +191,14 @@ func (o *sorter) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 			continue
 		}
 		last := j == len(o.xs)-1
-		kept := o.kept[:0]
+		kept := o.spare[:0]
 		for _, i := range s {
 			if c := o.toBound(i, j); c < 0 || c == 0 && !last {
 				kept = append(kept, i)
 			}
 		}
-		if o.kept, s = kept, kept; len(s) == 0 {
+		o.kept, o.spare = kept, o.kept
+		if s = kept; len(s) == 0 {
 			break
 		}
 	}

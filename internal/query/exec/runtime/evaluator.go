@@ -15,6 +15,7 @@ type Evaluator interface {
 
 // Selector is an evaluator that can select the rows for which it is true without creating values.
 type Selector interface {
-	// Filter appends to dst the rows of s for which the expression is true. dst may be s[:0].
-	Filter(ctx context.Context, b *Batch, s, dst Sel) (Sel, error)
+	// Select returns the rows of s for which the expression is true, in their order. The evaluator owns the result, which is
+	// valid until the next call and must not be changed. Select does not change s, which is not an earlier result of its own.
+	Select(ctx context.Context, b *Batch, s Sel) (Sel, error)
 }

@@ -290,7 +290,7 @@ func (x *findPaths) accept(ctx context.Context, paths *foundPaths) (runtime.Sel,
 	b := &x.all.b
 	b.Reset(len(x.allCarry))
 	x.write(&x.all, x.allCarry, paths, 0, paths.len())
-	return x.where.Filter(ctx, b, runtime.AllRows(b.N), nil)
+	return x.where.Select(ctx, b, runtime.AllRows(b.N))
 }
 
 // emit writes paths lo … hi-1 to the result.

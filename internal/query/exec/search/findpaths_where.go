@@ -80,7 +80,6 @@ type walkTest struct {
 	cols  []plan.Col
 	outer []int // by column: its position in the input, or -1: it is the walk's
 	b     runtime.Batch
-	out   runtime.Sel
 }
 
 // newWalkTest creates a test; nil if there is nothing to test. in are the input's columns, own those of the walk.
@@ -127,7 +126,5 @@ func (t *walkTest) run(ctx context.Context, n int, in *runtime.Batch, row int32,
 		}
 		t.b.Cols[k].Vals = vs
 	}
-	var err error
-	t.out, err = t.preds.Filter(ctx, &t.b, runtime.AllRows(n), t.out[:0])
-	return t.out, err
+	return t.preds.Select(ctx, &t.b, runtime.AllRows(n))
 }

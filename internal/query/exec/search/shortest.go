@@ -33,7 +33,6 @@ type shortest struct {
 
 	wide     runtime.Batch // rows with all columns, which where filters
 	wideRows runtime.Sel   // beside the rows of wide: the input's row
-	passed   runtime.Sel
 	out      runtime.Batch
 }
 
@@ -169,10 +168,9 @@ func (x *shortest) advance(ctx context.Context) error {
 	passed := runtime.AllRows(x.wide.N)
 	if x.where != nil && x.wide.N > 0 {
 		var err error
-		if x.passed, err = x.where.Filter(ctx, &x.wide, passed, x.passed[:0]); err != nil {
+		if passed, err = x.where.Select(ctx, &x.wide, passed); err != nil {
 			return err
 		}
-		passed = x.passed
 	}
 	if len(passed) > 0 {
 		x.found = true
