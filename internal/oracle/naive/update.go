@@ -1,6 +1,7 @@
 package naive
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
@@ -276,17 +277,34 @@ func labelOf(l ast.LabelExpr) string {
 	return name
 }
 
+// set computes the values of all items for a row, as they are before the first of them changes anything.
 func (m *machine) set(items []ast.SetItem, r Row) {
-	for _, it := range items {
+	values := make([]any, len(items))
+	for i, it := range items {
+		switch it := it.(type) {
+		case *ast.SetProperty:
+			values[i] = m.eval(it.Value, r)
+		case *ast.SetProperties:
+			switch v := m.eval(it.Value, r).(type) {
+			case map[string]any:
+				values[i] = v
+			case *Node:
+				values[i] = maps.Clone(v.Props)
+			case *Rel:
+				values[i] = maps.Clone(v.Props)
+			default:
+				unknown(it)
+			}
+		}
+	}
+	for i, it := range items {
 		switch it := it.(type) {
 		case *ast.SetProperty:
 			p := it.Target.(*ast.Property)
-			v := m.eval(it.Value, r)
 			if props := propsOf(m.eval(p.Subject, r)); props != nil {
-				put(props, p.Key, v)
+				put(props, p.Key, values[i])
 			}
 		case *ast.SetProperties:
-			v := m.eval(it.Value, r)
 			props := propsOf(r[it.Variable.Name])
 			if props == nil {
 				continue
@@ -294,7 +312,7 @@ func (m *machine) set(items []ast.SetItem, r Row) {
 			if !it.Add {
 				clear(props)
 			}
-			for k, x := range v.(map[string]any) {
+			for k, x := range values[i].(map[string]any) {
 				put(props, k, x)
 			}
 		case *ast.SetLabels:

@@ -11,7 +11,9 @@ func (b *binder) set(f *flow, c *ast.Set) {
 	items := b.setItems(c.Items)
 	if m := f.merge; m != nil && f.node == m &&
 		(len(m.OnCreate)+len(m.OnMatch) == 0 || b.setsOwn(m, m.OnCreate) && b.setsOwn(m, m.OnMatch) && b.setsOwn(m, items)) {
-		m.OnCreate, m.OnMatch = append(m.OnCreate, items...), append(m.OnMatch, b.setItems(c.Items)...)
+		again := b.setItems(c.Items)
+		items[0].Then, again[0].Then = true, true
+		m.OnCreate, m.OnMatch = append(m.OnCreate, items...), append(m.OnMatch, again...)
 		f.merged.add(b.fx)
 		f.done.add(b.fx)
 		return

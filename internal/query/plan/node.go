@@ -179,6 +179,9 @@ type SetItem struct {
 	Labels []string
 	// LabelsOf give more labels, each a string or a list of strings.
 	LabelsOf []Expr
+	// Then says that the item begins a clause of its own. Its expressions, and those of the items after it, read what the items
+	// before it have changed; those of one clause read what was there before the clause.
+	Then bool
 }
 
 // Pattern is a query graph: the pattern of one MATCH clause, or of several. All edges of one group differ from each other.

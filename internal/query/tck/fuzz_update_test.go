@@ -73,11 +73,12 @@ func (g *grammar) write() string {
 		n := g.fresh("vertex")
 		g.declare(n, "vertex")
 		return fmt.Sprintf("MERGE (%s%s {x: %s})", n, g.pick(":A", ":B", ""), g.pick("0", "1", "5")) +
-			g.pick("", " ON CREATE SET "+n+".y = 2", " ON MATCH SET "+n+":B", " ON CREATE SET "+n+":C ON MATCH SET "+n+".y = 3")
+			g.pick("", " ON CREATE SET "+n+".y = 2", " ON MATCH SET "+n+":B", " ON CREATE SET "+n+":C ON MATCH SET "+n+".y = 3",
+				" ON MATCH SET "+g.exchange(n, "x", "y"), " ON CREATE SET "+g.exchange(n, "x", "y"))
 	case 4:
 		n := g.fresh("edge")
 		s := fmt.Sprintf("MERGE (%s)-[%s:%s%s]->(%s)", v, n, g.pick("T", "U"), g.pick("", " {w: 1}"), g.someVertex()) +
-			g.pick("", " ON CREATE SET "+n+".y = 2", " ON MATCH SET "+n+".y = 1")
+			g.pick("", " ON CREATE SET "+n+".y = 2", " ON MATCH SET "+n+".y = 1", " ON MATCH SET "+g.exchange(n, "w", "q"))
 		g.declare(n, "edge")
 		return s
 	case 5:
@@ -86,6 +87,12 @@ func (g *grammar) write() string {
 		g.declare(n, "vertex")
 		return s
 	case 6:
+		if g.chance(50) {
+			if e != "" && g.chance(50) {
+				return "SET " + g.exchange(e, "w", "q")
+			}
+			return "SET " + g.exchange(v, g.pick("x", "id", "s"), "y")
+		}
 		return "SET " + v + g.pick(".x = 1", ".y = null", ":A", ":B:C", " += {x: 2, y: null}", " = {y: 3}", ".l = [1, 2]", ".d = date('2020-02-29')")
 	case 7:
 		return fmt.Sprintf("SET %s.x = coalesce(%s.x, 0) + 1", v, v)
@@ -109,6 +116,26 @@ func (g *grammar) write() string {
 		return g.pick("DETACH DELETE ", "DETACH DELETE ", "DELETE ") + v
 	}
 	return "REMOVE " + v + ".y"
+}
+
+// exchange writes several SET items of v that read what the others change. They read nothing but v, so that rows with the same v may
+// come in any order.
+func (g *grammar) exchange(v, p, q string) string {
+	a, b := v+"."+p, v+"."+q
+	items := []string{a + " = " + b, b + " = " + a}
+	for range g.r.IntN(3) {
+		items = append(items, g.pick(a+" = coalesce("+b+", 1)", b+" = "+a, v+".z = "+b, v+".z = coalesce("+v+".z, 0) + 1", v+" += {"+p+": "+b+", z: "+a+"}",
+			v+" = {"+q+": "+a+"}", v+" = {}", v+" = "+v, v+"['"+p+"'] = "+b))
+	}
+	if !strings.HasPrefix(v, "e") && g.chance(30) {
+		items = append(items, g.pick(v+":B", v+".z = size(labels("+v+"))", v+".z = "+v+":B"))
+	}
+	g.r.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+	s := strings.Join(items, ", ")
+	if g.chance(20) {
+		s += " SET " + a + " = " + b + ", " + b + " = " + a
+	}
+	return s
 }
 
 func (g *grammar) createNode() string {

@@ -12,16 +12,17 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// setter runs SET items over batches as if row by row, item by item, in as few requests as that allows:
+// setter runs SET items over batches as if row by row, in as few requests as that allows. For each row, all values of a clause are
+// computed before its first item changes anything.
 //
 //   - If no value depends on the graph, all values are computed first and all changes made at once, in row order.
 //   - If all items change what stands in one column, and values depend on the graph through this column alone, rows are
-//     taken together as long as they name different entities, and the items run one after the other over them.
+//     taken together as long as they name different entities.
 //   - Otherwise each row goes by itself.
 type setter struct {
-	r     *runtime.Run
-	m     mutations
-	items []*setItem
+	r       *runtime.Run
+	m       mutations
+	clauses []setClause // nearly always one
 	// target is the column of all items, or -1.
 	target int
 	// risky are the columns through which a value may depend on the graph; always says that one does regardless of the columns.
@@ -30,14 +31,20 @@ type setter struct {
 	// replaces says that an item replaces all properties, which depends on the existing ones.
 	replaces bool
 
+	row    int                               // where the changes of the current row begin
 	labels map[graph.VertexID]graph.LabelSet // as changed in the current step
 	seen   map[uint64]struct{}
+}
+
+// setClause is the items of one clause, and their evaluators.
+type setClause struct {
+	es    *expr.Evaluators
+	items []*setItem
 }
 
 // setItem is one item with its evaluators.
 type setItem struct {
 	plan.SetItem
-	es       *expr.Evaluators
 	x, value runtime.Evaluator
 	key      runtime.Evaluator // of KeyOf, or nil
 	xs, vs   []graph.Value
@@ -57,10 +64,14 @@ func newSetter(r *runtime.Run, items []plan.SetItem, cols []plan.Col) *setter {
 	reads := plan.ColSet{}
 	var targets []plan.Col
 	for _, it := range items {
-		k := &setItem{SetItem: it, es: expr.New(r, cols), maps: expr.EntityMaps{Run: r}, before: expr.EntityMaps{Run: r}, sets: expr.LabelSets{Run: r}}
-		k.x = k.es.Add(it.X)
+		if len(t.clauses) == 0 || it.Then {
+			t.clauses = append(t.clauses, setClause{es: expr.New(r, cols)})
+		}
+		c := &t.clauses[len(t.clauses)-1]
+		k := &setItem{SetItem: it, maps: expr.EntityMaps{Run: r}, before: expr.EntityMaps{Run: r}, sets: expr.LabelSets{Run: r}}
+		k.x = c.es.Add(it.X)
 		if it.KeyOf != nil {
-			k.key = k.es.Add(it.KeyOf)
+			k.key = c.es.Add(it.KeyOf)
 			if touchesGraph(it.KeyOf) {
 				for col := range plan.Reads(it.KeyOf) {
 					reads.Add(col)
@@ -69,7 +80,7 @@ func newSetter(r *runtime.Run, items []plan.SetItem, cols []plan.Col) *setter {
 			t.always = t.always || plan.HasSubquery(it.KeyOf)
 		}
 		for _, x := range it.LabelsOf {
-			k.names = append(k.names, k.es.Add(x))
+			k.names = append(k.names, c.es.Add(x))
 			if touchesGraph(x) {
 				for col := range plan.Reads(x) {
 					reads.Add(col)
@@ -78,7 +89,7 @@ func newSetter(r *runtime.Run, items []plan.SetItem, cols []plan.Col) *setter {
 			t.always = t.always || plan.HasSubquery(x)
 		}
 		if it.Value != nil {
-			k.value = k.es.Add(it.Value)
+			k.value = c.es.Add(it.Value)
 			if it.Op != plan.SetProperty || touchesGraph(it.Value) {
 				for col := range plan.Reads(it.Value) {
 					reads.Add(col)
@@ -95,7 +106,7 @@ func newSetter(r *runtime.Run, items []plan.SetItem, cols []plan.Col) *setter {
 				reads.Add(col)
 			}
 		}
-		t.items = append(t.items, k)
+		c.items = append(c.items, k)
 	}
 	if len(targets) > 0 && targets[0] != 0 && !slices.ContainsFunc(targets, func(c plan.Col) bool { return c != targets[0] }) {
 		t.target = slices.Index(cols, targets[0])
@@ -129,18 +140,18 @@ func touchesGraph(e plan.Expr) bool {
 
 // run runs the items for the rows of s.
 func (t *setter) run(ctx context.Context, b *runtime.Batch, s runtime.Sel) error {
-	if len(t.items) == 0 {
+	if len(t.clauses) == 0 {
 		return nil
 	}
 	alone, others := t.depends(b, s)
 	switch {
 	case !alone && !others && !t.replaces:
-		return t.step(ctx, b, s, t.items)
+		return t.step(ctx, b, s, t.clauses)
 	case !others && t.target >= 0:
 		return t.runDistinct(ctx, b, s)
 	}
 	for k := range s {
-		if err := t.oneByOne(ctx, b, s[k:k+1]); err != nil {
+		if err := t.inOrder(ctx, b, s[k:k+1]); err != nil {
 			return err
 		}
 	}
@@ -212,7 +223,7 @@ func (t *setter) runDistinct(ctx context.Context, b *runtime.Batch, s runtime.Se
 			}
 			t.seen[id] = struct{}{}
 		}
-		if err := t.oneByOne(ctx, b, s[:n]); err != nil {
+		if err := t.inOrder(ctx, b, s[:n]); err != nil {
 			return err
 		}
 		s = s[n:]
@@ -220,29 +231,35 @@ func (t *setter) runDistinct(ctx context.Context, b *runtime.Batch, s runtime.Se
 	return nil
 }
 
-// oneByOne runs one item after the other for the rows of s.
-func (t *setter) oneByOne(ctx context.Context, b *runtime.Batch, s runtime.Sel) error {
-	for k := range t.items {
-		if err := t.step(ctx, b, s, t.items[k:k+1]); err != nil {
+// inOrder runs one clause after the other for the rows of s.
+func (t *setter) inOrder(ctx context.Context, b *runtime.Batch, s runtime.Sel) error {
+	for k := range t.clauses {
+		if err := t.step(ctx, b, s, t.clauses[k:k+1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// step computes all values of the items for the rows of s, then makes the changes in row order.
-func (t *setter) step(ctx context.Context, b *runtime.Batch, s runtime.Sel, items []*setItem) error {
+// step computes all values of the clauses for the rows of s, then makes the changes in row order.
+func (t *setter) step(ctx context.Context, b *runtime.Batch, s runtime.Sel, clauses []setClause) error {
 	clear(t.labels)
-	for _, it := range items {
-		if err := t.prepare(ctx, b, s, it); err != nil {
-			return err
+	for _, c := range clauses {
+		c.es.Begin(s)
+		for _, it := range c.items {
+			if err := t.prepare(ctx, b, s, it); err != nil {
+				return err
+			}
 		}
 	}
 	t.m.reset()
 	for _, i := range s {
-		for _, it := range items {
-			if err := t.change(it, i); err != nil {
-				return err
+		t.row = len(t.m.ms)
+		for _, c := range clauses {
+			for _, it := range c.items {
+				if err := t.change(it, i); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -251,7 +268,6 @@ func (t *setter) step(ctx context.Context, b *runtime.Batch, s runtime.Sel, item
 
 // prepare computes the inputs of an item for the rows of s.
 func (t *setter) prepare(ctx context.Context, b *runtime.Batch, s runtime.Sel, it *setItem) (err error) {
-	it.es.Begin(s)
 	if it.xs, err = it.x.Eval(ctx, b, s); err != nil {
 		return err
 	}
@@ -396,7 +412,7 @@ func (t *setter) change(it *setItem, i int32) error {
 			return err
 		}
 	case plan.SetMap, plan.AddMap:
-		if err := t.changeMap(it, i); err != nil {
+		if err := t.changeMap(it, i, at); err != nil {
 			return err
 		}
 	default:
@@ -415,8 +431,9 @@ func (t *setter) change(it *setItem, i int32) error {
 	return nil
 }
 
-// changeMap puts the entries of a map, and, for SetMap, nulls for the properties that it does not name.
-func (t *setter) changeMap(it *setItem, i int32) error {
+// changeMap puts the entries of a map, and, for SetMap, nulls for the properties that it does not name: those from before the clause,
+// and those that earlier items of the row set. The change's properties begin at the given place.
+func (t *setter) changeMap(it *setItem, i int32, at int) error {
 	v := it.vs[i]
 	if v.IsNull() && it.Op == plan.AddMap {
 		return nil
@@ -441,7 +458,28 @@ func (t *setter) changeMap(it *setItem, i int32) error {
 			return err
 		}
 	}
+	for _, m := range t.m.ms[t.row:] {
+		if !sameTarget(&m, it.xs[i]) {
+			continue
+		}
+		for _, p := range m.Props {
+			if !slices.ContainsFunc(t.m.since(at), func(n graph.Property) bool { return n.ID == p.ID }) {
+				t.m.props = append(t.m.props, graph.Property{ID: p.ID})
+			}
+		}
+	}
 	return nil
+}
+
+// sameTarget reports whether a change is one of the properties of x.
+func sameTarget(m *shard.Mutation, x graph.Value) bool {
+	switch m.Op {
+	case shard.SetVertex:
+		return x.Kind() == graph.VertexKind && x.Vertex() == m.Vertex
+	case shard.SetEdge:
+		return x.Kind() == graph.EdgeKind && x.EdgeID() == m.Edge.ID
+	}
+	return false
 }
 
 func (t *setter) changeLabels(it *setItem, i int32, id graph.VertexID) error {
