@@ -190,3 +190,25 @@ func TestWebSocket(t *testing.T) {
 	c.send(message(bolt.Reset))
 	require.Equal(t, terminated, <-failed)
 }
+
+// The rows before one that fails arrive before the failure, at the client's pace.
+func TestRowsBeforeFailureOverBolt(t *testing.T) {
+	c := serve(t, Options{}).connect(t)
+	c.send(run("UNWIND [1, 2, 0, 4] AS x RETURN 4 / x"), pull(1))
+	c.ok()
+	for _, want := range []int64{4, 2} {
+		tag, record := c.answer()
+		require.Equal(t, byte(0x71), tag)
+		require.Equal(t, want, record.List()[0].Int())
+		require.True(t, c.ok().Get("has_more").Bool())
+		c.send(pull(1))
+	}
+	require.Equal(t, "Neo.ClientError.Statement.ArithmeticError", c.failed())
+	c.reset()
+
+	c.send(run("UNWIND [1, 0] AS x RETURN 1 / x"), pull(-1))
+	c.ok()
+	tag, _ := c.answer()
+	require.Equal(t, byte(0x71), tag)
+	require.Equal(t, "Neo.ClientError.Statement.ArithmeticError", c.failed())
+}

@@ -187,6 +187,7 @@ type queue struct {
 	part   runtime.Batch
 	rows   int                 // in a morsel
 	ended  bool                // the source
+	err    error               // of the source, after the rows of all morsels
 	queue  []*morsel           // in-flight morsels in order
 	lent   *runtime.Batch      // the batch that the consumer holds
 	spent  chan *runtime.Batch // consumed batches, for reuse
@@ -209,11 +210,9 @@ const maxPending = 8
 func (t *queue) next(ctx context.Context) (*runtime.Batch, error) {
 	t.recycle()
 	for {
-		if err := t.fill(ctx); err != nil {
-			return nil, err
-		}
+		t.fill(ctx)
 		if len(t.queue) == 0 {
-			return nil, nil
+			return nil, t.err
 		}
 		m := t.queue[0]
 		select {
@@ -262,14 +261,11 @@ func (t *queue) measure(given int) {
 }
 
 // fill sends morsels to the workers until enough are in flight.
-func (t *queue) fill(ctx context.Context) error {
+func (t *queue) fill(ctx context.Context) {
 	for !t.ended && len(t.queue) < t.inFlight {
 		if t.source == nil {
 			b, err := t.exchange.splice.in.Next(ctx)
-			if err != nil {
-				return err
-			}
-			t.source, t.at, t.ended = b, 0, b == nil
+			t.source, t.at, t.ended, t.err = b, 0, b == nil || err != nil, err
 			continue
 		}
 		m := &morsel{out: make(chan *runtime.Batch, maxPending)}
@@ -282,7 +278,6 @@ func (t *queue) fill(ctx context.Context) error {
 		t.queue = append(t.queue, m)
 		t.jobs <- m // the channel has room for all morsels in flight
 	}
-	return nil
 }
 
 // worker is one goroutine of the pool with its own operators.

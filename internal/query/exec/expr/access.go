@@ -28,6 +28,9 @@ func (x *index) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]gr
 		return nil, err
 	}
 	x.out = Grown(x.out, b.N)
+	for name, rows := range x.byName {
+		x.byName[name] = rows[:0] // an error may have left some
+	}
 	entities := false
 	for _, i := range s {
 		v, key := xs[i], keys[i]
@@ -74,7 +77,6 @@ func (x *index) properties(ctx context.Context, xs []graph.Value, n int) error {
 		for _, i := range rows {
 			x.out[i] = p.out[0][i]
 		}
-		x.byName[name] = rows[:0]
 	}
 	return nil
 }

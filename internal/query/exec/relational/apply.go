@@ -58,7 +58,7 @@ func Apply(c *compile.Compiler, n *plan.Apply, need plan.ColSet) *runtime.Stage 
 		s.Cols = compile.Kept(in.Cols, need, n.Out)
 		s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 			return &applyValue{
-				Input: runtime.Input{In: kids[0]}, g: expr.NewGather(r, sub, n.Kind, in.Cols), from: in.Positions(s.Cols),
+				Input: runtime.Input{In: kids[0]}, r: r, g: expr.NewGather(r, sub, n.Kind, in.Cols), from: in.Positions(s.Cols),
 			}
 		}
 	}
@@ -71,19 +71,34 @@ var nowhere = []int{-1}
 // applyValue adds a value of the subplan to each outer row.
 type applyValue struct {
 	runtime.Input
+	r    *runtime.Run
 	g    *expr.Gather
 	from []int // input position of each column; -1 for the value
 	out  runtime.Batch
+	late runtime.Late
+	part runtime.Batch // the rows before one that fails
+}
+
+// Open implements runtime.Operator.
+func (a *applyValue) Open(ctx context.Context) error {
+	a.late = runtime.Late{}
+	return a.In.Open(ctx)
 }
 
 func (a *applyValue) Next(ctx context.Context) (*runtime.Batch, error) {
+	if a.late.Waits() {
+		return nil, a.late.Take()
+	}
 	b, err := a.In.Next(ctx)
 	if b == nil || err != nil {
 		return nil, err
 	}
 	vs, err := a.g.Run(ctx, b)
 	if err != nil {
-		return nil, err
+		if vs, err = a.before(ctx, b, err); err != nil {
+			return nil, err
+		}
+		b = &a.part
 	}
 	a.out.N, a.out.Row = b.N, b.Row
 	a.out.Cols = a.out.Cols[:0]
@@ -95,6 +110,16 @@ func (a *applyValue) Next(ctx context.Context) (*runtime.Batch, error) {
 		a.out.Cols = append(a.out.Cols, c)
 	}
 	return &a.out, nil
+}
+
+// before computes the rows of b that precede the one that fails, which it takes to part.
+func (a *applyValue) before(ctx context.Context, b *runtime.Batch, err error) (vs []graph.Value, _ error) {
+	_, err = a.late.Before(a.r, b.N, err, func(k int) (err error) {
+		a.part.Slice(b, 0, k)
+		vs, err = a.g.Run(ctx, &a.part)
+		return err
+	})
+	return vs, err
 }
 
 func (a *applyValue) Close() {

@@ -22,6 +22,8 @@ type filter struct {
 	out    runtime.Batch
 	whole  runtime.Batch // a view of an input batch all of whose rows are kept
 	target int           // rows to gather
+	late   runtime.Late
+	part   runtime.Batch // the rows before one that fails
 }
 
 // Filter compiles a Filter.
@@ -52,15 +54,24 @@ func Filter(c *compile.Compiler, n *plan.Filter, need plan.ColSet) *runtime.Stag
 }
 
 func (f *filter) Open(ctx context.Context) error {
-	f.target = 1
+	f.target, f.late = 1, runtime.Late{}
 	return f.In.Open(ctx)
 }
 
 func (f *filter) Next(ctx context.Context) (*runtime.Batch, error) {
 	f.out.Reset(len(f.from) + len(f.handed))
 	for {
+		if f.late.Waits() {
+			if f.out.N > 0 {
+				return &f.out, nil
+			}
+			return nil, f.late.Take()
+		}
 		b, err := f.In.Next(ctx)
 		if err != nil {
+			if f.out.N > 0 && f.late.Hold(f.r, err) {
+				continue
+			}
 			return nil, err
 		}
 		if b == nil {
@@ -71,7 +82,13 @@ func (f *filter) Next(ctx context.Context) (*runtime.Batch, error) {
 		}
 		kept, err := f.preds.Select(ctx, b, runtime.AllRows(b.N))
 		if err != nil {
-			return nil, err
+			if kept, err = f.before(ctx, b, err); err != nil {
+				if f.out.N > 0 && f.late.Hold(f.r, err) {
+					continue
+				}
+				return nil, err
+			}
+			b = &f.part
 		}
 		if len(kept) == b.N && f.out.N == 0 {
 			f.whole.View(b, f.from)
@@ -102,4 +119,14 @@ func (f *filter) Next(ctx context.Context) (*runtime.Batch, error) {
 			return &f.out, nil
 		}
 	}
+}
+
+// before selects from the rows of b that precede the one that fails, which it takes to part.
+func (f *filter) before(ctx context.Context, b *runtime.Batch, err error) (kept runtime.Sel, _ error) {
+	_, err = f.late.Before(f.r, b.N, err, func(k int) (err error) {
+		f.part.Slice(b, 0, k)
+		kept, err = f.preds.Select(ctx, &f.part, runtime.AllRows(k))
+		return err
+	})
+	return kept, err
 }

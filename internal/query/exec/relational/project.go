@@ -14,10 +14,13 @@ import (
 // project computes columns and passes on those that are only renamed.
 type project struct {
 	runtime.Input
+	r     *runtime.Run
 	es    *expr.Evaluators
 	items []runtime.Evaluator // by column; nil: passed on from the input
 	from  []int               // input position of a column that is passed on, else -1
 	out   runtime.Batch
+	late  runtime.Late
+	part  runtime.Batch // the rows before one that fails
 }
 
 // Project compiles a Project.
@@ -61,7 +64,7 @@ func Project(c *compile.Compiler, n *plan.Project, need plan.ColSet) *runtime.St
 		from = append(from, at)
 	}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		p := &project{Input: runtime.Input{In: kids[0]}, es: expr.New(r, in.Cols), from: from}
+		p := &project{Input: runtime.Input{In: kids[0]}, r: r, es: expr.New(r, in.Cols), from: from}
 		if slices.Contains(from, -1) {
 			p.items = make([]runtime.Evaluator, len(s.Cols))
 		}
@@ -75,11 +78,34 @@ func Project(c *compile.Compiler, n *plan.Project, need plan.ColSet) *runtime.St
 	return s
 }
 
+// Open implements runtime.Operator.
+func (p *project) Open(ctx context.Context) error {
+	p.late = runtime.Late{}
+	return p.In.Open(ctx)
+}
+
 func (p *project) Next(ctx context.Context) (*runtime.Batch, error) {
+	if p.late.Waits() {
+		return nil, p.late.Take()
+	}
 	b, err := p.In.Next(ctx)
 	if b == nil || err != nil {
 		return nil, err
 	}
+	if err := p.compute(ctx, b); err != nil {
+		_, err = p.late.Before(p.r, b.N, err, func(k int) error {
+			p.part.Slice(b, 0, k)
+			return p.compute(ctx, &p.part)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &p.out, nil
+}
+
+// compute fills out from the rows of b.
+func (p *project) compute(ctx context.Context, b *runtime.Batch) error {
 	s := runtime.AllRows(b.N)
 	p.es.Begin(s)
 	p.out.N, p.out.Row = b.N, b.Row
@@ -91,9 +117,9 @@ func (p *project) Next(ctx context.Context) (*runtime.Batch, error) {
 		}
 		vs, err := p.items[k].Eval(ctx, b, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.out.Cols = append(p.out.Cols, graph.Column{Vals: vs[:b.N]})
 	}
-	return &p.out, nil
+	return nil
 }

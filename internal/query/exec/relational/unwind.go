@@ -30,6 +30,8 @@ type unwind struct {
 	args  []graph.Value
 	rows  runtime.Sel
 	out   runtime.Batch
+	late  runtime.Late
+	part  runtime.Batch // the rows before one that fails
 }
 
 // numbers are n numbers from next in steps of step.
@@ -54,7 +56,7 @@ func Unwind(c *compile.Compiler, n *plan.Unwind, need plan.ColSet) *runtime.Stag
 }
 
 func (u *unwind) Open(ctx context.Context) error {
-	u.b = nil
+	u.b, u.late = nil, runtime.Late{}
 	return u.In.Open(ctx)
 }
 
@@ -62,6 +64,9 @@ func (u *unwind) Next(ctx context.Context) (*runtime.Batch, error) {
 	u.out.Reset(len(u.from))
 	for {
 		if u.b == nil {
+			if u.late.Waits() {
+				return nil, u.late.Take()
+			}
 			b, err := u.In.Next(ctx)
 			if b == nil || err != nil {
 				return nil, err
@@ -70,11 +75,13 @@ func (u *unwind) Next(ctx context.Context) (*runtime.Batch, error) {
 				return nil, err
 			}
 		}
-		if err := u.fill(); err != nil {
-			return nil, err
-		}
 		b := u.b
-		if u.row == b.N {
+		if err := u.fill(); err != nil {
+			if len(u.rows) == 0 || !u.late.Hold(u.r, err) {
+				return nil, err
+			}
+			u.b = nil
+		} else if u.row == b.N {
 			u.b = nil
 		}
 		if len(u.rows) > 0 {
@@ -85,7 +92,21 @@ func (u *unwind) Next(ctx context.Context) (*runtime.Batch, error) {
 	}
 }
 
-func (u *unwind) begin(ctx context.Context, b *runtime.Batch) (err error) {
+// begin starts on the rows of b, or those before one that fails.
+func (u *unwind) begin(ctx context.Context, b *runtime.Batch) error {
+	err := u.compute(ctx, b)
+	if err == nil {
+		return nil
+	}
+	_, err = u.late.Before(u.r, b.N, err, func(k int) error {
+		u.part.Slice(b, 0, k)
+		return u.compute(ctx, &u.part)
+	})
+	return err
+}
+
+// compute computes the lists of b.
+func (u *unwind) compute(ctx context.Context, b *runtime.Batch) (err error) {
 	s := runtime.AllRows(b.N)
 	u.es.Begin(s)
 	u.b, u.row, u.begun = b, 0, false

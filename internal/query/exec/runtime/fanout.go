@@ -13,6 +13,7 @@ type FanOut struct {
 	Out    Batch
 	Picked Sel // the input rows of those rows of Out that lack their carried columns
 	want   int // rows that suffice to return a batch
+	late   Late
 }
 
 // fanOutSource produces the rows. It appends its own columns to Out, adds the rows to Out.N, and their input rows to Picked.
@@ -26,17 +27,23 @@ type fanOutSource interface {
 
 // Open implements Operator.
 func (x *FanOut) Open(ctx context.Context) error {
-	x.Rows, x.want = nil, 1
+	x.Rows, x.want, x.late = nil, 1, Late{}
 	return x.Input.Open(ctx)
 }
 
 // Give returns the next batch of rows from f. The first batches are small, in case the consumer wants no more.
 func (x *FanOut) Give(ctx context.Context, f fanOutSource) (*Batch, error) {
+	if x.late.Waits() {
+		return nil, x.late.Take()
+	}
 	x.Out.Reset(len(x.Carry))
 	for x.Out.N < x.Run.BatchSize() {
 		if x.Rows == nil {
 			b, err := x.In.Next(ctx)
 			if err != nil {
+				if x.Out.N > 0 && x.late.Hold(x.Run, err) {
+					break
+				}
 				return nil, err
 			}
 			if b == nil {
