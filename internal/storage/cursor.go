@@ -50,17 +50,17 @@ func (c *cursor) seek(key []byte) bool {
 }
 
 func (c *cursor) seekMerged(key []byte) bool {
-	// Of the overlay, a cursor sees what was there when it last moved.
-	if c.seen != c.over.changes {
-		c.seen, c.set = c.over.changes, false
-	}
-	if !c.set || bytes.Compare(key, c.floor) < 0 {
+	// Of the overlay, a cursor sees what was there when it last moved. What has come since hides stored keys but shows none, so
+	// the iterator stays where it is.
+	changed := c.seen != c.over.changes
+	c.seen = c.over.changes
+	switch {
+	case !c.set || bytes.Compare(key, c.floor) < 0:
 		c.base = c.it.SeekGE(key)
-	} else {
-		if !c.ok || bytes.Compare(c.key(), key) >= 0 {
-			return c.ok
-		}
-		if c.base && bytes.Compare(c.it.Key(), key) < 0 {
+	case !changed && (!c.ok || bytes.Compare(c.key(), key) >= 0):
+		return c.ok
+	case c.base && bytes.Compare(c.it.Key(), key) < 0:
+		if c.base = c.it.Next(); c.base && bytes.Compare(c.it.Key(), key) < 0 {
 			c.base = c.it.SeekGE(key)
 		}
 	}

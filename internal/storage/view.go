@@ -49,6 +49,7 @@ type reader struct {
 	v       *View
 	cursors map[slot]*cursor
 	groups  map[slot]*groupCursor // what they have found stays so, as nothing is written to a snapshot
+	finders map[slot]*finder
 	arena   codec.Arena
 	key     []byte
 	col     codec.Column
@@ -114,6 +115,7 @@ func (r *reader) closeCursors() {
 		delete(r.cursors, s)
 	}
 	clear(r.groups)
+	r.forgetFound()
 }
 
 // Current reports whether the shard is still as the snapshot shows it. Only the writer may call it.

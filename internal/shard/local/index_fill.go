@@ -121,7 +121,7 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o storage.Owner)
 	}
 	if d.Stamped() && vals[0].IsNull() {
 		vals[0] = tx.stamp()
-		if err := tx.putStamp(d, o); err != nil {
+		if err := tx.putStamp(b.ctx, d, o); err != nil {
 			return err
 		}
 	}

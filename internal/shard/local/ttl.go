@@ -186,18 +186,29 @@ func (tx *Tx) restamp(ctx context.Context, id graph.VertexID, old, set graph.Lab
 }
 
 // putStamp returns what was there before its TTL the time of the write at hand.
-func (tx *Tx) putStamp(d *index.Def, o storage.Owner) error {
+func (tx *Tx) putStamp(ctx context.Context, d *index.Def, o storage.Owner) error {
 	props := []graph.Property{{ID: d.PropIDs[0], Value: tx.stamp()}}
 	if !o.IsEdge {
 		return tx.ws[o.Vertex.Shard()].SetProps(o.Vertex, tx.set(o.Vertex), props)
 	}
 	t, _ := tx.g.Catalog.Type(d.Type)
 	e := edgeOf(o, t)
-	body, ok, err := tx.ws[e.Src.Shard()].SetEdgeProps(e, props)
-	if err != nil || !ok {
+	ms := []shard.Mutation{{Op: shard.SetEdge, Edge: e, Props: props}}
+	var body []byte
+	at := make([]int32, 0, 1)
+	err := tx.eachEntry(ctx, ms, []int32{0}, graph.Out, func(w *storage.Writer, ls *storage.Lists, i int32) error {
+		b, ok, err := w.SetEdgeProps(ls, e, props)
+		if ok {
+			body, at = b, append(at, i)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return tx.ws[e.Dst.Shard()].MirrorEdge(e, body)
+	return tx.eachEntry(ctx, ms, at, graph.In, func(w *storage.Writer, ls *storage.Lists, _ int32) error {
+		return w.MirrorEdge(ls, e, body)
+	})
 }
 
 // detach makes the mutations that delete vertices with their edges. It stops after about most edges, with whole vertices as

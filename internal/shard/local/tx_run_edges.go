@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -35,11 +36,7 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 	defer edgeRuns.Put(run)
 	run.bodies = slices.Grow(run.bodies[:0], len(ms))
 	indexes := tx.defs.ByType[t]
-	counted := 0 // edges before the one at hand that count alike
-	var last struct {
-		src, dst           graph.LabelSet
-		srcShard, dstShard int
-	}
+	counts := edgeCounter{tx: tx, by: 1}
 	for i := range ms {
 		m := &ms[i]
 		for _, p := range m.Props {
@@ -48,15 +45,14 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 			}
 		}
 		e := &m.Edge
-		is := last
-		if is.src, is.dst = tx.set(e.Src), tx.set(e.Dst); is.src == 0 {
+		srcSet, dstSet := tx.set(e.Src), tx.set(e.Dst)
+		if srcSet == 0 {
 			return gone("vertex", uint64(e.Src))
 		}
-		if is.dst == 0 {
+		if dstSet == 0 {
 			return gone("vertex", uint64(e.Dst))
 		}
-		is.srcShard, is.dstShard = e.Src.Shard(), e.Dst.Shard()
-		src := tx.ws[is.srcShard]
+		src := tx.ws[e.Src.Shard()]
 		props := tx.stampEdge(t, m.Props)
 		body, err := src.EdgeBody(nil, t, props)
 		if err != nil {
@@ -66,12 +62,7 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 		if !tx.replaying {
 			e.ID = src.NewEdge()
 		}
-		if is != last && counted > 0 {
-			tx.countEdge(ms[i-1].Edge, int64(counted))
-			counted = 0
-		}
-		last = is
-		counted++
+		counts.add(*e, srcSet, dstSet)
 		for _, d := range indexes {
 			if d.Required {
 				put(&tx.touchedEdges, e.ID, *e)
@@ -81,7 +72,7 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 			}
 		}
 	}
-	tx.countEdge(ms[len(ms)-1].Edge, int64(counted))
+	counts.flush()
 	for _, dir := range [...]graph.Direction{graph.Out, graph.In} {
 		if err := tx.addEdges(run, ms, t, dir); err != nil {
 			return err
@@ -91,7 +82,8 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 	return nil
 }
 
-// addEdges puts new edges into the lists of their sources or targets.
+// addEdges puts new edges into the lists of their sources or targets, those whose ids are of one shard together: so the ids of
+// what is packed together lie together, which is how storage finds an edge among many groups.
 func (tx *Tx) addEdges(run *edgeRun, ms []shard.Mutation, t graph.TypeID, dir graph.Direction) error {
 	for len(run.ends) < len(tx.ws) {
 		run.ends = append(run.ends, nil)
@@ -112,8 +104,20 @@ func (tx *Tx) addEdges(run *edgeRun, ms []shard.Mutation, t graph.TypeID, dir gr
 		if len(run.ends[no]) == 0 {
 			continue
 		}
-		if err := w.AddEdges(t, dir, storage.SortEdges(run.ends[no]), run.bodies); err != nil {
-			return err
+		ends := storage.SortEdges(run.ends[no])
+		byShard := func(a, b codec.ListEdge) int { return cmp.Compare(a.Edge.Shard(), b.Edge.Shard()) }
+		if dir == graph.In && len(tx.ws) > 1 {
+			slices.SortStableFunc(ends, byShard)
+		}
+		for len(ends) > 0 {
+			n := 1
+			for n < len(ends) && byShard(ends[0], ends[n]) == 0 {
+				n++
+			}
+			if err := w.AddEdges(t, dir, ends[:n], run.bodies); err != nil {
+				return err
+			}
+			ends = ends[n:]
 		}
 	}
 	return nil

@@ -104,7 +104,8 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	return nil
 }
 
-// applyAll applies mutations in their order, new vertices that are alike together, and new edges of one type.
+// applyAll applies mutations in their order, new vertices that are alike together, and likewise new edges of one type and
+// changes of edges of one type.
 func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 	for i, until := 0, 0; i < len(ms); i++ {
 		if i&0xff == 0xff {
@@ -113,6 +114,13 @@ func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 			}
 		}
 		if i >= until {
+			if n := edgeChangesAlike(ms[i:]); n > 0 {
+				if err := tx.changeEdges(ctx, ms[i:i+n]); err != nil {
+					return err
+				}
+				i += n - 1
+				continue
+			}
 			n := edgesAlike(ms[i:])
 			if n >= tx.on.opts.Tuning.PackEdges {
 				if err := tx.createEdges(ms[i : i+n]); err != nil {
@@ -271,10 +279,6 @@ func (tx *Tx) apply(ctx context.Context, m *shard.Mutation) error {
 		return tx.deleteVertex(ctx, m.Vertex)
 	case shard.CreateEdge:
 		return tx.createEdge(m)
-	case shard.SetEdge:
-		return tx.setEdge(ctx, m)
-	case shard.DeleteEdge:
-		return tx.deleteEdge(ctx, m.Edge)
 	}
 	return misuse("an unknown mutation %d", m.Op)
 }
@@ -547,82 +551,6 @@ func (tx *Tx) countEdge(e graph.Edge, n int64) {
 	for _, l := range tx.g.Labels(dstSet) {
 		dst.Count(storage.Count{Kind: storage.CountDst, Label: l, Type: e.Type}, n)
 	}
-}
-
-// edgeThere checks that the ends of an edge are of shards that exist.
-func (tx *Tx) edgeThere(e graph.Edge) bool {
-	return e.Src.Shard() < len(tx.ws) && e.Dst.Shard() < len(tx.ws)
-}
-
-func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
-	e := m.Edge
-	if !tx.edgeThere(e) {
-		return gone("edge", uint64(e.ID))
-	}
-	props := tx.stampEdge(e.Type, m.Props)
-	for _, d := range tx.defs.ByType[e.Type] {
-		if !d.Touches(props) {
-			continue
-		}
-		if d.Required {
-			put(&tx.touchedEdges, e.ID, e)
-		}
-		old, ok, err := tx.edgeValuesOf(ctx, d, e)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if err := tx.moveEntry(d, old, d.Merged(old, props), edgeOwner(e)); err != nil {
-			return err
-		}
-	}
-	body, ok, err := tx.ws[e.Src.Shard()].SetEdgeProps(e, props)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return gone("edge", uint64(e.ID))
-	}
-	return tx.ws[e.Dst.Shard()].MirrorEdge(e, body)
-}
-
-// edgeValuesOf reads the values of an index's properties of one edge.
-func (tx *Tx) edgeValuesOf(ctx context.Context, d *index.Def, e graph.Edge) (vals []graph.Value, ok bool, err error) {
-	var rec [1]shard.Record
-	if err := tx.edgeRecords(ctx, []graph.Edge{e}, rec[:], true); err != nil {
-		return nil, false, err
-	}
-	return d.Values(rec[0].Props), rec[0].Labels != 0, nil
-}
-
-func (tx *Tx) deleteEdge(ctx context.Context, e graph.Edge) error {
-	if !tx.edgeThere(e) {
-		return nil
-	}
-	for _, d := range tx.defs.ByType[e.Type] {
-		vals, ok, err := tx.edgeValuesOf(ctx, d, e)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return nil
-		}
-		if err := tx.deleteEntry(d, vals, edgeOwner(e)); err != nil {
-			return err
-		}
-	}
-	delete(tx.touchedEdges, e.ID)
-	ok, err := tx.ws[e.Src.Shard()].RemoveEdge(e, graph.Out)
-	if err != nil || !ok {
-		return err
-	}
-	if _, err := tx.ws[e.Dst.Shard()].RemoveEdge(e, graph.In); err != nil {
-		return err
-	}
-	tx.countEdge(e, -1)
-	return nil
 }
 
 func dupKey(ix graph.IndexID, tuple []byte) string {

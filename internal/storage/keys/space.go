@@ -131,6 +131,11 @@ func AppendGroup(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, 
 	return binary.BigEndian.AppendUint64(AppendGroups(dst, t, dir, local), uint64(first))
 }
 
+// GroupFirst reads the first edge from a whole key of DeltaGroup.
+func GroupFirst(key []byte) graph.EdgeID {
+	return graph.EdgeID(binary.BigEndian.Uint64(key[ListSize:]))
+}
+
 // List reads type, direction and vertex from the prefix of a key of Adjacency or DeltaEdge, or of DeltaGroup, whose
 // vertex is the first that it may hold runs of.
 func List(key []byte) (graph.TypeID, graph.Direction, uint64) {

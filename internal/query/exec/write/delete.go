@@ -27,8 +27,18 @@ type remove struct {
 	m        mutations
 	req      shard.Expand
 	res      shard.Neighbours
+	marked   runtime.Account // of what the run keeps of the deletions
+	room     runtime.Account // of edges
 	out      runtime.Batch
 }
+
+const (
+	// mostChanges is how many deletions are applied together.
+	mostChanges = 64 * graph.BatchSize
+	// deletedBytes is about what the run keeps of an edge or a vertex that was deleted, and attachedBytes what an edge of a
+	// vertex that is to be deleted takes besides.
+	deletedBytes, attachedBytes = 24, 64
+)
 
 // Delete compiles a Delete.
 func Delete(c *compile.Compiler, n *plan.Delete, need plan.ColSet) *runtime.Stage {
@@ -37,7 +47,7 @@ func Delete(c *compile.Compiler, n *plan.Delete, need plan.ColSet) *runtime.Stag
 	c.Wrote = true
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need)}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		d := &remove{Input: runtime.Input{In: kids[0]}, r: r, detach: n.Detach, es: expr.New(r, in.Cols), from: in.Positions(s.Cols), m: mutations{r: r}}
+		d := &remove{Input: runtime.Input{In: kids[0]}, r: r, detach: n.Detach, es: expr.New(r, in.Cols), from: in.Positions(s.Cols), m: mutations{r: r}, marked: runtime.Account{Run: r, Name: "Delete"}, room: runtime.Account{Run: r, Name: "Delete"}}
 		d.xs = d.es.AddAll(n.Exprs)
 		return d
 	}
@@ -68,6 +78,12 @@ func (d *remove) Next(ctx context.Context) (*runtime.Batch, error) {
 	}
 	d.out.View(b, d.from)
 	return &d.out, nil
+}
+
+func (d *remove) Close() {
+	d.marked.Release()
+	d.room.Release()
+	d.In.Close()
 }
 
 // mark collects the entities of a value that have not been deleted before.
@@ -111,28 +127,43 @@ func (d *remove) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	d.m.reset()
-	for _, e := range d.edges {
-		d.m.ms = append(d.m.ms, shard.Mutation{Op: shard.DeleteEdge, Edge: e})
-	}
-	for _, v := range d.vertices {
-		d.m.ms = append(d.m.ms, shard.Mutation{Op: shard.DeleteVertex, Vertex: v})
+	if err := d.marked.Grow(deletedBytes * (len(d.edges) + len(d.vertices))); err != nil {
+		return err
 	}
 	d.r.Counters.NodesDeleted += int64(len(d.vertices))
 	d.r.Counters.RelationshipsDeleted += int64(len(d.edges))
-	return d.m.apply(ctx)
+	for edges, vertices := d.edges, d.vertices; len(edges) > 0 || len(vertices) > 0; {
+		d.m.reset()
+		n := min(len(edges), mostChanges)
+		for _, e := range edges[:n] {
+			d.m.ms = append(d.m.ms, shard.Mutation{Op: shard.DeleteEdge, Edge: e})
+		}
+		k := min(len(vertices), mostChanges-n)
+		for _, v := range vertices[:k] {
+			d.m.ms = append(d.m.ms, shard.Mutation{Op: shard.DeleteVertex, Vertex: v})
+		}
+		if err := d.m.apply(ctx); err != nil {
+			return err
+		}
+		edges, vertices = edges[n:], vertices[k:]
+	}
+	return nil
 }
 
 // attached collects the edges of the collected vertices.
 func (d *remove) attached(ctx context.Context) error {
 	sources := slices.Clone(d.vertices)
 	slices.Sort(sources)
-	d.req = shard.Expand{Dir: graph.Both, Edges: true, MaxEdges: 64 * graph.BatchSize}
+	d.req = shard.Expand{Dir: graph.Both, Edges: true, MaxEdges: mostChanges}
 	for len(sources) > 0 {
 		d.req.Sources = sources
 		if err := d.r.Tx.Expand(ctx, &d.req, &d.res); err != nil {
 			return err
 		}
+		if err := d.room.GrowTo(attachedBytes * (len(d.edges) + len(d.res.Edges))); err != nil {
+			return err
+		}
+		d.edges = slices.Grow(d.edges, len(d.res.Edges))
 		for k, src := range sources[:d.res.Done] {
 			for j := d.res.Offsets[k]; j < d.res.Offsets[k+1]; j++ {
 				if !d.r.Deleted.AddEdge(d.res.Edges[j]) {

@@ -1,0 +1,234 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
+)
+
+// edgeChangesAlike is how many mutations, from the first on, set properties of edges of one type, or delete such edges.
+func edgeChangesAlike(ms []shard.Mutation) int {
+	if ms[0].Op != shard.SetEdge && ms[0].Op != shard.DeleteEdge {
+		return 0
+	}
+	n := 1
+	for n < len(ms) && ms[n].Op == ms[0].Op && ms[n].Edge.Type == ms[0].Edge.Type {
+		n++
+	}
+	return n
+}
+
+// changeEdges changes edges as edgeChangesAlike says: all lists of their sources first, then those of their targets, both
+// in the order of the lists.
+func (tx *Tx) changeEdges(ctx context.Context, ms []shard.Mutation) error {
+	if ms[0].Op == shard.DeleteEdge {
+		return tx.deleteEdges(ctx, ms)
+	}
+	return tx.setEdges(ctx, ms)
+}
+
+// eachEntry calls f with the places of edges of one type, in the order of their lists of one direction, and the lists that
+// each lies in. Changes of one edge keep their order.
+func (tx *Tx) eachEntry(ctx context.Context, ms []shard.Mutation, at []int32, dir graph.Direction, f func(w *storage.Writer, ls *storage.Lists, i int32) error) error {
+	ends := func(i int32) (own, far graph.VertexID) {
+		e := &ms[i].Edge
+		if dir == graph.Out {
+			return e.Src, e.Dst
+		}
+		return e.Dst, e.Src
+	}
+	order := func(a, b int32) int {
+		own, far := ends(a)
+		own2, far2 := ends(b)
+		return cmp.Or(cmp.Compare(own, own2), cmp.Compare(far, far2), cmp.Compare(ms[a].Edge.ID, ms[b].Edge.ID), cmp.Compare(a, b))
+	}
+	if !slices.IsSortedFunc(at, order) {
+		slices.SortFunc(at, order)
+	}
+	for len(at) > 0 {
+		own, _ := ends(at[0])
+		w := tx.ws[own.Shard()]
+		n := 1
+		for ; n < len(at); n++ {
+			if next, _ := ends(at[n]); next.Shard() != own.Shard() {
+				break
+			}
+		}
+		ls, err := w.Lists(ms[0].Edge.Type, dir)
+		if err != nil {
+			return err
+		}
+		for k, i := range at[:n] {
+			if k&0xff == 0xff {
+				err = kv.Alive(ctx)
+			}
+			if err == nil {
+				err = f(w, ls, i)
+			}
+			if err != nil {
+				break
+			}
+		}
+		ls.Close()
+		if err != nil {
+			return err
+		}
+		at = at[n:]
+	}
+	return nil
+}
+
+// edgeThere checks that the ends of an edge are of shards that exist.
+func (tx *Tx) edgeThere(e graph.Edge) bool {
+	return e.Src.Shard() < len(tx.ws) && e.Dst.Shard() < len(tx.ws)
+}
+
+// setEdges sets properties of edges of one type.
+func (tx *Tx) setEdges(ctx context.Context, ms []shard.Mutation) error {
+	at := make([]int32, len(ms))
+	for i := range ms {
+		at[i] = int32(i)
+		if !tx.edgeThere(ms[i].Edge) {
+			return gone("edge", uint64(ms[i].Edge.ID))
+		}
+		for _, p := range ms[i].Props {
+			if !keys.Storable(p.Value) {
+				return graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", p.Value.Kind())
+			}
+		}
+	}
+	bodies := make([][]byte, len(ms))
+	err := tx.eachEntry(ctx, ms, at, graph.Out, func(w *storage.Writer, ls *storage.Lists, i int32) (err error) {
+		bodies[i], err = tx.setEdge(ctx, w, ls, &ms[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return tx.eachEntry(ctx, ms, at, graph.In, func(w *storage.Writer, ls *storage.Lists, i int32) error {
+		return w.MirrorEdge(ls, ms[i].Edge, bodies[i])
+	})
+}
+
+// setEdge sets properties of an edge in the list of its source, and gives the body for its entry at the target.
+func (tx *Tx) setEdge(ctx context.Context, w *storage.Writer, ls *storage.Lists, m *shard.Mutation) ([]byte, error) {
+	e := m.Edge
+	props := tx.stampEdge(e.Type, m.Props)
+	for _, d := range tx.defs.ByType[e.Type] {
+		if !d.Touches(props) {
+			continue
+		}
+		if d.Required {
+			put(&tx.touchedEdges, e.ID, e)
+		}
+		old, ok, err := tx.edgeValuesOf(ctx, d, e)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if err := tx.moveEntry(d, old, d.Merged(old, props), edgeOwner(e)); err != nil {
+			return nil, err
+		}
+	}
+	body, ok, err := w.SetEdgeProps(ls, e, props)
+	if err == nil && !ok {
+		err = gone("edge", uint64(e.ID))
+	}
+	return body, err
+}
+
+// edgeValuesOf reads the values of an index's properties of one edge.
+func (tx *Tx) edgeValuesOf(ctx context.Context, d *index.Def, e graph.Edge) (vals []graph.Value, ok bool, err error) {
+	var rec [1]shard.Record
+	if err := tx.edgeRecords(ctx, []graph.Edge{e}, rec[:], true); err != nil {
+		return nil, false, err
+	}
+	return d.Values(rec[0].Props), rec[0].Labels != 0, nil
+}
+
+// deleteEdges deletes edges of one type. Those that are not there are left out.
+func (tx *Tx) deleteEdges(ctx context.Context, ms []shard.Mutation) error {
+	at := make([]int32, 0, len(ms))
+	for i := range ms {
+		if tx.edgeThere(ms[i].Edge) {
+			at = append(at, int32(i))
+		}
+	}
+	deleted := make([]int32, 0, len(at))
+	err := tx.eachEntry(ctx, ms, at, graph.Out, func(w *storage.Writer, ls *storage.Lists, i int32) error {
+		ok, err := tx.deleteEdge(ctx, w, ls, ms[i].Edge)
+		if ok {
+			deleted = append(deleted, i)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	counts := edgeCounter{tx: tx, by: -1}
+	err = tx.eachEntry(ctx, ms, deleted, graph.In, func(w *storage.Writer, ls *storage.Lists, i int32) error {
+		_, err := w.RemoveEdge(ls, ms[i].Edge)
+		src, _ := tx.sets.get(ms[i].Edge.Src)
+		dst, _ := tx.sets.get(ms[i].Edge.Dst)
+		counts.add(ms[i].Edge, src, dst)
+		return err
+	})
+	counts.flush()
+	return err
+}
+
+// edgeCounter counts edges in or out, those in a row that count alike together.
+type edgeCounter struct {
+	tx   *Tx
+	by   int64 // 1 or -1
+	edge graph.Edge
+	n    int64 // edges that count like edge
+	last edgeKind
+}
+
+// edgeKind is what edges of one type that count alike have in common.
+type edgeKind struct {
+	src, dst           graph.LabelSet
+	srcShard, dstShard int
+}
+
+// add counts an edge between vertices with these label sets.
+func (c *edgeCounter) add(e graph.Edge, src, dst graph.LabelSet) {
+	is := edgeKind{src, dst, e.Src.Shard(), e.Dst.Shard()}
+	if is != c.last {
+		c.flush()
+	}
+	c.edge, c.last = e, is
+	c.n++
+}
+
+func (c *edgeCounter) flush() {
+	if c.n > 0 {
+		c.tx.countEdge(c.edge, c.by*c.n)
+		c.n = 0
+	}
+}
+
+// deleteEdge takes an edge out of the list of its source and out of the indexes.
+func (tx *Tx) deleteEdge(ctx context.Context, w *storage.Writer, ls *storage.Lists, e graph.Edge) (ok bool, err error) {
+	for _, d := range tx.defs.ByType[e.Type] {
+		vals, ok, err := tx.edgeValuesOf(ctx, d, e)
+		if err != nil || !ok {
+			return false, err
+		}
+		if err := tx.deleteEntry(d, vals, edgeOwner(e)); err != nil {
+			return false, err
+		}
+	}
+	delete(tx.touchedEdges, e.ID)
+	return w.RemoveEdge(ls, e)
+}
