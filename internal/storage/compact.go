@@ -186,7 +186,12 @@ func (f *compactor) compactEdges(ctx context.Context, limit int) error {
 			}
 		}
 		done := f.grouped(t, dir, local)
-		if !done {
+		if done {
+			// Its tombstone and that of what was taken must not overlap: a table cannot hold both.
+			if err := f.deleteTaken(); err != nil {
+				return err
+			}
+		} else {
 			l, err := f.r.listCursor(t, dir)
 			if err == nil {
 				err = f.compactList(&l, local)

@@ -68,14 +68,21 @@ func (f *compactor) hasGroups(t graph.TypeID, dir graph.Direction, local uint64)
 // skip goes to the first delta edge behind the chunk of a list, and deletes what was taken before.
 func (f *compactor) skip(c *cursor, t graph.TypeID, dir graph.Direction, local uint64) error {
 	f.left = true
-	if len(f.first) > 0 {
-		if err := f.b.DeleteRange(f.first, append(f.last, 0), nil); err != nil {
-			return err
-		}
-		f.first, f.last = f.first[:0], f.last[:0]
+	if err := f.deleteTaken(); err != nil {
+		return err
 	}
 	c.seek(keys.AppendSuccessor(nil, keys.AppendDelta(nil, t, dir, local|(1<<keys.GroupBits-1))))
 	return c.err()
+}
+
+// deleteTaken deletes what was taken so far, because what follows is left or is deleted by itself.
+func (f *compactor) deleteTaken() error {
+	if len(f.first) == 0 {
+		return nil
+	}
+	err := f.b.DeleteRange(f.first, append(f.last, 0), nil)
+	f.first, f.last = f.first[:0], f.last[:0]
+	return err
 }
 
 // deleteGroups deletes the groups that were compacted, with one tombstone if there are no others between them by now: a walk over
