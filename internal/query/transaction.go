@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ type Transaction struct {
 	idle     *time.Timer
 	expires  time.Time
 	counters exec.Counters
+	ran      bool         // a statement has begun; of the one that has acquired the transaction, as schema
 	schema   schemaChange // of the statement that has acquired the transaction
 	needs    rights       // of the statements so far; of the statement that has acquired the transaction
 }
@@ -68,7 +70,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 		e.opt.Audit.Record(ctx, "read", opt.Graph, "BEGIN", graph.AsError(err).Code)
 		return nil, err
 	}
-	mode := shard.Write
+	mode := shard.WriteInTurn
 	if opt.ReadOnly {
 		mode = shard.Read
 	}
@@ -198,6 +200,8 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		return nil, graph.ImplicitTransactionOnly()
 	}
 	res := &Result{e: t.e, ctx: ctx, q: q, start: start, req: Request{MaxRows: req.MaxRows}, p: p, txn: t, Columns: []string{}, g: t.g}
+	first := !t.ran
+	t.ran = true
 	switch {
 	case p.prefix == "EXPLAIN":
 		res.explain(req.Params)
@@ -219,6 +223,46 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		return nil, err
 	}
 	q.trace.enter("execute")
+	for {
+		err := t.execute(ctx, q, req, p, res)
+		if err == nil {
+			return res, nil
+		}
+		// The first statement may read a newer snapshot: the client has seen nothing of the old one.
+		if !first || p.calls || !p.writes() || graph.AsError(err).Kind != graph.KindConflict {
+			return nil, err
+		}
+		if err := t.renew(ctx, err); err != nil {
+			return nil, err
+		}
+		res.reset()
+	}
+}
+
+// renew moves the transaction, whose only statement has met a conflict in its changes, to the current snapshot. It keeps its turns, so
+// each time it waits for fewer others.
+func (t *Transaction) renew(ctx context.Context, conflict error) error {
+	heir, err := certain(ctx, t.g, shard.WriteInTurn)
+	if err != nil {
+		return err
+	}
+	h, ok := heir.(shard.Heir)
+	if ok {
+		err = h.Inherit(ctx, t.tx)
+	}
+	if !ok || err != nil {
+		heir.Rollback()
+		return cmp.Or(err, conflict)
+	}
+	t.e.metrics.Conflicts.Add(1)
+	t.e.metrics.Retries.Add(1)
+	t.tx.Rollback()
+	t.tx, t.indexes = heir, t.g.Indexes()
+	return nil
+}
+
+// execute runs a plan in the transaction. If it writes, it has ended then.
+func (t *Transaction) execute(ctx context.Context, q *Running, req Request, p *prepared, res *Result) error {
 	env := t.e.env(q, req.Params, p.prefix == "PROFILE")
 	env.Budget.Retained = t.listing.held.Bytes()
 	if p.calls {
@@ -226,7 +270,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	}
 	rows, err := p.exec.Run(ctx, t.g, t.tx, env)
 	if err != nil {
-		return nil, p.placed(err)
+		return p.placed(err)
 	}
 	res.rows = rows
 	q.trace.stream()
@@ -245,11 +289,11 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		}
 		if err != nil {
 			rows.Close()
-			return nil, p.placed(err)
+			return p.placed(err)
 		}
 		res.leave(nil)
 	}
-	return res, nil
+	return nil
 }
 
 // prepare returns the prepared form of a statement. If the indexes have changed since the snapshot, the plan only uses those

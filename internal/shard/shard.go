@@ -78,7 +78,16 @@ const (
 	Write
 	// WriteExclusive keeps others from committing until its end, so its commit meets no conflict.
 	WriteExclusive
+	// WriteInTurn is Write for a transaction that others of this mode wait for, in Apply, before they change the same vertices or
+	// edges. If that was changed since its snapshot, Apply fails with graph.KindConflict; see Heir.
+	WriteInTurn
 )
+
+// Heir is a Tx of mode WriteInTurn that takes over the turns of one that began before it and has met a conflict, so that it
+// changes the same without waiting and without a conflict.
+type Heir interface {
+	Inherit(ctx context.Context, from Tx) error
+}
 
 // Passer is a Tx that can scan without filling its caches: after Pass, it still reads cached data, but caches nothing more.
 type Passer interface{ Pass() }

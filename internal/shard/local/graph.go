@@ -28,7 +28,7 @@ import (
 // So readers never wait and see nothing that a crash could undo.
 //
 // The writer's lock is the only one that is held while something is waited for, but for that of a compaction, which is taken before
-// it; so there are no deadlocks.
+// it; so there are no deadlocks. Transactions that wait for their turns, see turns, hold none.
 type Graph struct {
 	*storage.Catalog
 	readers
@@ -38,6 +38,7 @@ type Graph struct {
 	writer  chan struct{} // holds one token while somebody writes
 	stop    chan struct{} // closed when the graph is being closed
 	commits commits
+	turns   turns
 
 	// The writer's lock guards the fields below.
 	intents   uint64
@@ -364,6 +365,10 @@ func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, err
 // begin opens a transaction on a snapshot, or on the present state, in which nothing has expired.
 func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 	tx := &Tx{g: g, on: &g.readers, mode: mode, write: &noWrite}
+	if mode == shard.WriteInTurn {
+		mode = shard.Write
+		tx.mode, tx.inTurn = mode, true
+	}
 	if mode != shard.Read {
 		if err := g.writable(); err != nil {
 			return nil, err

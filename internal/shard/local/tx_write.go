@@ -82,6 +82,11 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	tx.mu.Lock()
 	tx.counts = nil
 	tx.mu.Unlock()
+	if tx.inTurn {
+		if err := tx.takeTurns(ctx, ms); err != nil {
+			return err
+		}
+	}
 	if err := tx.prefetch(ctx, ms); err != nil {
 		return err
 	}

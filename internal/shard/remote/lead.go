@@ -183,7 +183,11 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 	if err != nil {
 		return toStatus(err)
 	}
-	began, err := g.Begin(ctx, shard.Mode(r.GetMode()))
+	mode := shard.Mode(r.GetMode())
+	if mode == shard.Write && r.GetInTurn() {
+		mode = shard.WriteInTurn
+	}
+	began, err := g.Begin(ctx, mode)
 	if err != nil {
 		return toStatus(err)
 	}
@@ -301,6 +305,11 @@ func (l *leader) Mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateRes
 		return nil, toStatus(err)
 	}
 	defer done()
+	if of := r.GetHeirOf(); of != 0 {
+		if err := l.inherit(ctx, t, of); err != nil {
+			return nil, toStatus(err)
+		}
+	}
 	ms, err := decodeMutations(r)
 	if err != nil {
 		return nil, toStatus(err)
@@ -324,6 +333,16 @@ func (l *leader) Mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateRes
 		}
 	}
 	return &pb.MutateResponse{Vertices: appendIDs(nil, vertices), Edges: appendIDs(nil, edges), Catalog: l.catalog(t.g, r.GetKnown()), Duplicates: !t.tx.KeepsUnique()}, nil
+}
+
+// inherit gives a transaction the turns of another.
+func (l *leader) inherit(ctx context.Context, t *led, of uint64) error {
+	old, done, err := l.use(of)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return t.tx.Inherit(ctx, old.tx)
 }
 
 // Count implements the call.

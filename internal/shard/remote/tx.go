@@ -81,6 +81,11 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 	}()
 	undo := context.AfterFunc(wait, stop)
 	r := &pb.BeginRequest{Graph: g.name, Mode: uint32(mode), Known: g.state.Load().state}
+	if mode == shard.WriteInTurn {
+		// An older leader, which knows no turns, does without.
+		r.Mode = uint32(shard.Write)
+		r.InTurn = true
+	}
 	had := g.counts.Load()
 	if had != nil && had.epoch == r.GetKnown().GetEpoch() {
 		r.Counted = had.snap
@@ -450,6 +455,21 @@ func (tx *Tx) mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateRespon
 	}
 	tx.g.learn(a.GetCatalog())
 	return a, nil
+}
+
+// Inherit implements shard.Heir.
+func (tx *Tx) Inherit(ctx context.Context, from shard.Tx) error {
+	old, ok := from.(*Tx)
+	if !ok {
+		return misuse("no turns to inherit")
+	}
+	r, err := encodeMutations(nil)
+	if err != nil {
+		return err
+	}
+	r.HeirOf = old.l.id
+	_, err = tx.mutate(ctx, r)
+	return err
 }
 
 // CheckUnique implements shard.Tx. The answer to the last changes says whether there is something to ask.

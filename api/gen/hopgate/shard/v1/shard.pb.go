@@ -4233,7 +4233,9 @@ type BeginRequest struct {
 	Mode  uint32                 `protobuf:"varint,2,opt,name=mode,proto3" json:"mode,omitempty"`
 	Known *State                 `protobuf:"bytes,3,opt,name=known,proto3" json:"known,omitempty"`
 	// counts are of this snapshot.
-	Counted       uint64 `protobuf:"varint,4,opt,name=counted,proto3" json:"counted,omitempty"`
+	Counted uint64 `protobuf:"varint,4,opt,name=counted,proto3" json:"counted,omitempty"`
+	// The transaction, which writes, takes turns with others that change the same vertices and edges.
+	InTurn        bool `protobuf:"varint,5,opt,name=in_turn,json=inTurn,proto3" json:"in_turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4294,6 +4296,13 @@ func (x *BeginRequest) GetCounted() uint64 {
 		return x.Counted
 	}
 	return 0
+}
+
+func (x *BeginRequest) GetInTurn() bool {
+	if x != nil {
+		return x.InTurn
+	}
+	return false
 }
 
 type BeginResponse struct {
@@ -5054,7 +5063,9 @@ type MutateRequest struct {
 	Props    []uint32               `protobuf:"varint,9,rep,packed,name=props,proto3" json:"props,omitempty"`
 	Values   []byte                 `protobuf:"bytes,10,opt,name=values,proto3" json:"values,omitempty"`
 	// Fail if the state of the transaction breaks a unique constraint.
-	CheckUnique   bool `protobuf:"varint,11,opt,name=check_unique,json=checkUnique,proto3" json:"check_unique,omitempty"`
+	CheckUnique bool `protobuf:"varint,11,opt,name=check_unique,json=checkUnique,proto3" json:"check_unique,omitempty"`
+	// Take over the turns of this transaction first; 0 is none.
+	HeirOf        uint64 `protobuf:"varint,12,opt,name=heir_of,json=heirOf,proto3" json:"heir_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5164,6 +5175,13 @@ func (x *MutateRequest) GetCheckUnique() bool {
 		return x.CheckUnique
 	}
 	return false
+}
+
+func (x *MutateRequest) GetHeirOf() uint64 {
+	if x != nil {
+		return x.HeirOf
+	}
+	return 0
 }
 
 type MutateResponse struct {
@@ -7042,12 +7060,13 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12-\n" +
 	"\x05known\x18\x02 \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"G\n" +
 	"\x10DescribeResponse\x123\n" +
-	"\acatalog\x18\x01 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"\x81\x01\n" +
+	"\acatalog\x18\x01 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"\x9a\x01\n" +
 	"\fBeginRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\rR\x04mode\x12-\n" +
 	"\x05known\x18\x03 \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\x12\x18\n" +
-	"\acounted\x18\x04 \x01(\x04R\acounted\"7\n" +
+	"\acounted\x18\x04 \x01(\x04R\acounted\x12\x17\n" +
+	"\ain_turn\x18\x05 \x01(\bR\x06inTurn\"7\n" +
 	"\rBeginResponse\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\fR\x04part\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\"\xe4\x01\n" +
@@ -7109,7 +7128,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x04name\"U\n" +
 	"\x0eInternResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x123\n" +
-	"\acatalog\x18\x02 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"\xa7\x02\n" +
+	"\acatalog\x18\x02 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"\xc0\x02\n" +
 	"\rMutateRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12-\n" +
@@ -7122,7 +7141,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05props\x18\t \x03(\rR\x05props\x12\x16\n" +
 	"\x06values\x18\n" +
 	" \x01(\fR\x06values\x12!\n" +
-	"\fcheck_unique\x18\v \x01(\bR\vcheckUnique\"\x97\x01\n" +
+	"\fcheck_unique\x18\v \x01(\bR\vcheckUnique\x12\x17\n" +
+	"\aheir_of\x18\f \x01(\x04R\x06heirOf\"\x97\x01\n" +
 	"\x0eMutateResponse\x12\x1a\n" +
 	"\bvertices\x18\x01 \x01(\fR\bvertices\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\x123\n" +
