@@ -41,6 +41,7 @@ internal/shard/local/index
 internal/shard/local/bulk
 internal/shard/local
 internal/shard/remote
+internal/query/steps
 internal/query/plan
 internal/query/fn
 internal/query/cypher/ast

@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/procedure"
+	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -295,7 +296,7 @@ func (e *Engine) firstGraph(ctx context.Context, q *Running, req *Request) (stri
 	if denied == nil || req.typed != nil {
 		return q.Graph, denied
 	}
-	parsed, command, err := cypher.Compile(req.Statement, cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Alive: aliveBy(ctx)})
+	parsed, command, err := cypher.Compile(req.Statement, cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Steps: countFor(ctx)})
 	if err != nil {
 		return "", err
 	}
@@ -562,8 +563,9 @@ func (p *prepared) checkParams(params map[string]graph.Value) error {
 // prepareBy returns a prepared statement: from the cache, if it has key and the graph has not changed much since, or from
 // compile. A nil key bypasses the cache.
 func (e *Engine) prepareBy(
-	ctx context.Context, key planKey, cached *prepared, from source, compile func() (*plan.Query, cypher.Command, error),
-) (*prepared, error) {
+	ctx context.Context, count *steps.Counter, key planKey, cached *prepared, from source, compile func() (*plan.Query, cypher.Command, error),
+) (_ *prepared, err error) {
+	defer steps.Catch(&err)
 	g := key.g
 	if cached != nil && cached.version == g.Version() {
 		if cached.command != nil {
@@ -598,7 +600,7 @@ func (e *Engine) prepareBy(
 	p.prefix = q.Prefix
 	p.own, p.calls = q.OwnTransactions(), q.Calls
 	p.merges = q.Merges() && p.prefix != "EXPLAIN"
-	if p.exec, p.size, err = e.compile(ctx, g, q); err != nil {
+	if p.exec, p.size, err = e.compile(ctx, count, g, q); err != nil {
 		return nil, err
 	}
 	p.notices = noticesOf(q, g, from.text != "") // a typed request has no text
@@ -624,24 +626,21 @@ func sizeOf(ctx context.Context, g shard.Graph) (uint64, error) {
 func sameSize(a, b uint64) bool { return a <= 2*b+1000 && b <= 2*a+1000 }
 
 // compile optimizes and compiles a logical plan with the current statistics.
-func (e *Engine) compile(ctx context.Context, g shard.Graph, q *plan.Query) (*exec.Prepared, uint64, error) {
+func (e *Engine) compile(ctx context.Context, count *steps.Counter, g shard.Graph, q *plan.Query) (*exec.Prepared, uint64, error) {
 	tx, err := g.Begin(ctx, shard.Read)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer tx.Rollback()
 	c := tx.Statistics()
-	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes(), Ended: func() bool { return ctx.Err() != nil }})
-	if ctx.Err() != nil {
-		return nil, 0, graph.DeadlineError(context.Cause(ctx))
-	}
-	x, err := e.compileEstimated(q)
+	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes(), Steps: count})
+	x, err := e.compileEstimated(q, count)
 	return x, c.Vertices + c.Edges, err
 }
 
 // compileEstimated compiles an optimized plan and marks it as long-running if the estimates say so.
-func (e *Engine) compileEstimated(q *plan.Query) (*exec.Prepared, error) {
-	var opt exec.Options
+func (e *Engine) compileEstimated(q *plan.Query, count *steps.Counter) (*exec.Prepared, error) {
+	opt := exec.Options{Steps: count}
 	if d, ok := e.store.(shard.RemoteStore); ok {
 		opt.BatchSize = d.Rows()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -282,7 +283,7 @@ const passAfter = 64 << 10
 func (r *fetchRun) Catalog() graph.Catalog { return r.g }
 
 func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]graph.Value, sink func(*graph.Batch) error) error {
-	x, err := r.prepare(q)
+	x, err := r.prepare(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -326,17 +327,19 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	}
 }
 
-func (r *fetchRun) prepare(q *plan.Query) (*exec.Prepared, error) {
-	return r.programs.prepare(q, func() (*exec.Prepared, error) {
+func (r *fetchRun) prepare(ctx context.Context, q *plan.Query) (*exec.Prepared, error) {
+	return r.programs.prepare(ctx, q, func() (_ *exec.Prepared, err error) {
+		defer steps.Catch(&err)
 		r.e.metrics.PlanMisses.Add(1)
-		plan.Optimize(q, plan.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes()})
-		return r.e.compileEstimated(q)
-	}, &r.e.metrics.PlanHits)
+		count := countFor(ctx)
+		plan.Optimize(q, plan.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes(), Steps: count})
+		return r.e.compileEstimated(q, count)
+	}, &r.e.metrics.PlanHits, func() { r.e.fetches.drop(r.g, r.programs) })
 }
 
 // Explain returns the operators of a plan, one per line.
-func (r *fetchRun) Explain(q *plan.Query) (string, error) {
-	x, err := r.prepare(q)
+func (r *fetchRun) Explain(ctx context.Context, q *plan.Query) (string, error) {
+	x, err := r.prepare(ctx, q)
 	if err != nil {
 		return "", err
 	}

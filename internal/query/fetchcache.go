@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -29,7 +30,7 @@ type fetchPrograms struct {
 }
 
 type fetchPlan struct {
-	once sync.Once
+	done chan struct{} // closed once x and err are set
 	x    *exec.Prepared
 	err  error
 }
@@ -76,20 +77,42 @@ func (p *fetchPrograms) len() int {
 	return len(p.plans)
 }
 
-// prepare compiles a plan at its first use and returns the compiled plan; it counts later uses.
-func (p *fetchPrograms) prepare(q *plan.Query, compile func() (*exec.Prepared, error), hits *atomic.Uint64) (*exec.Prepared, error) {
+// prepare compiles a plan at its first use and returns the compiled plan; it counts later uses. Those who come while it is compiled
+// wait for that, or until their context ends. If the request that compiles it ends first, the plan is incomplete: the
+// generation is dropped by drop, and those who wait begin again with another.
+func (p *fetchPrograms) prepare(
+	ctx context.Context, q *plan.Query, compile func() (*exec.Prepared, error), hits *atomic.Uint64, drop func(),
+) (*exec.Prepared, error) {
 	p.mu.Lock()
 	f := p.plans[q]
-	if f == nil {
-		f = &fetchPlan{}
-		p.plans[q] = f
-	} else {
+	if f != nil {
+		p.mu.Unlock()
 		hits.Add(1)
+		select {
+		case <-f.done:
+			return f.x, f.err
+		case <-ctx.Done():
+			return nil, graph.DeadlineError(context.Cause(ctx))
+		}
 	}
+	f = &fetchPlan{done: make(chan struct{}), err: graph.InternalError("compile a plan", nil)} // err remains if compiling panics
+	p.plans[q] = f
 	p.mu.Unlock()
-	f.once.Do(func() {
-		f.err = graph.InternalError("compile a plan", nil) // remains if compiling panics
-		f.x, f.err = compile()
-	})
-	return f.x, f.err
+	defer close(f.done)
+	x, err := compile()
+	f.x, f.err = x, err
+	if err != nil && ctx.Err() != nil {
+		drop()
+		f.err = errStalePlan
+	}
+	return x, err
+}
+
+// drop drops a generation, unless it has been replaced already.
+func (c *fetchCache) drop(g shard.Graph, p *fetchPrograms) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byG[g] == p {
+		delete(c.byG, g)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -26,24 +27,26 @@ func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
 }
 
 // prepare returns the prepared form of a statement, from the cache if the graph still matches the plan.
-func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
+func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (_ *prepared, err error) {
+	defer steps.Catch(&err)
+	count := countFor(ctx)
 	src := source{text: text}
 	mark := func(literals []parse.Literal) (*plan.Query, cypher.Command, error) {
-		return cypher.Compile(text, cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: literals, Alive: aliveBy(ctx)})
+		return cypher.Compile(text, cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: literals, Steps: count})
 	}
 	// Compiling marks literals, which others may read before it ends.
 	compile := func() (*plan.Query, cypher.Command, error) { return mark(slices.Clone(src.literals)) }
 	whole := e.key(g, wholeText, text)
 	if p := e.plans.get(whole); p != nil {
-		return e.prepareBy(ctx, whole, p, src, compile)
+		return e.prepareBy(ctx, count, whole, p, src, compile)
 	}
 	if known := e.texts.get(whole); known != nil {
-		return e.prepareLifted(ctx, e.key(g, liftedText, known.lifted), known.from, func() (*plan.Query, cypher.Command, error) {
+		return e.prepareLifted(ctx, count, e.key(g, liftedText, known.lifted), known.from, func() (*plan.Query, cypher.Command, error) {
 			return mark(slices.Clone(known.from.literals))
 		})
 	}
-	if src.literals = parse.Literals(text, cypher.IsLiteralName, aliveBy(ctx)); len(src.literals) == 0 {
-		return e.prepareBy(ctx, whole, nil, src, compile)
+	if src.literals = parse.Literals(text, cypher.IsLiteralName, count); len(src.literals) == 0 {
+		return e.prepareBy(ctx, count, whole, nil, src, compile)
 	}
 	shape := e.key(g, shapeText, src.without(func(*parse.Literal) bool { return true }))
 	if known := e.plans.get(shape); known != nil {
@@ -61,23 +64,23 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 	}
 	lifted := func(l *parse.Literal) bool { return l.Lifted }
 	if !src.any(lifted) {
-		return e.prepareBy(ctx, whole, nil, source{text: text}, compile)
+		return e.prepareBy(ctx, count, whole, nil, source{text: text}, compile)
 	}
 	key := e.key(g, liftedText, src.without(lifted))
 	if len(text) <= shortText {
 		e.texts.put(whole, &prepared{from: src, lifted: key.text})
 	}
-	return e.prepareLifted(ctx, key, src, compile)
+	return e.prepareLifted(ctx, count, key, src, compile)
 }
 
-// aliveBy returns a check of whether a context has ended.
-func aliveBy(ctx context.Context) func() error {
-	return func() error {
+// countFor returns a counter whose work ends with a context.
+func countFor(ctx context.Context) *steps.Counter {
+	return &steps.Counter{Alive: func() error {
 		if ctx.Err() != nil {
 			return graph.DeadlineError(context.Cause(ctx))
 		}
 		return nil
-	}
+	}}
 }
 
 // shortText is the length up to which the literals of a text are cached.
@@ -85,9 +88,9 @@ const shortText = 4 << 10
 
 // prepareLifted returns the prepared form of a statement whose literals become parameters of its plan.
 func (e *Engine) prepareLifted(
-	ctx context.Context, key planKey, src source, compile func() (*plan.Query, cypher.Command, error),
+	ctx context.Context, count *steps.Counter, key planKey, src source, compile func() (*plan.Query, cypher.Command, error),
 ) (*prepared, error) {
-	p, err := e.prepareBy(ctx, key, e.plans.get(key), src, compile)
+	p, err := e.prepareBy(ctx, count, key, e.plans.get(key), src, compile)
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +127,10 @@ func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, pa
 		b.WriteByte(0)
 		b.WriteByte(byte('0' + n))
 	}
-	key := e.key(g, hopsText, b.String())
-	set, err := e.prepareBy(ctx, key, e.plans.get(key), src, func() (*plan.Query, cypher.Command, error) {
+	key, count := e.key(g, hopsText, b.String()), countFor(ctx)
+	set, err := e.prepareBy(ctx, count, key, e.plans.get(key), src, func() (*plan.Query, cypher.Command, error) {
 		q, command, err := cypher.Compile(text, cypher.Options{
-			Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: src.literals, Alive: aliveBy(ctx),
+			Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: src.literals, Steps: count,
 		})
 		if err == nil && command == nil {
 			plan.SetHops(q, params)

@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -298,7 +299,8 @@ func (t *Transaction) execute(ctx context.Context, q *Running, req Request, p *p
 
 // prepare returns the prepared form of a statement. If the indexes have changed since the snapshot, the plan only uses those
 // that exist in both: a new index has no entries in the snapshot, and a dropped one has none at all.
-func (t *Transaction) prepare(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
+func (t *Transaction) prepare(ctx context.Context, text string, params map[string]graph.Value) (_ *prepared, err error) {
+	defer steps.Catch(&err)
 	p, err := t.e.prepareWith(ctx, t.g, text, params)
 	if err != nil || p.command != nil {
 		return p, err
@@ -311,17 +313,15 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	both := slices.DeleteFunc(slices.Clone(now), func(ix graph.Index) bool {
 		return !slices.ContainsFunc(t.indexes, func(old graph.Index) bool { return same(ix, old) })
 	})
-	q, _, err := cypher.Compile(text, cypher.Options{Procedures: t.e.procs.Signature, ProcedureNames: t.e.procs.Names, Alive: aliveBy(ctx)})
+	count := countFor(ctx)
+	q, _, err := cypher.Compile(text, cypher.Options{Procedures: t.e.procs.Signature, ProcedureNames: t.e.procs.Names, Steps: count})
 	if err != nil {
 		return nil, err
 	}
 	own := *p
 	own.asked = source{} // the text is planned unchanged
-	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both, Ended: func() bool { return ctx.Err() != nil }})
-	if ctx.Err() != nil {
-		return nil, graph.DeadlineError(context.Cause(ctx))
-	}
-	own.exec, err = t.e.compileEstimated(q)
+	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both, Steps: count})
+	own.exec, err = t.e.compileEstimated(q, count)
 	return &own, err
 }
 

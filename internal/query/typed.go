@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -65,15 +66,16 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 }
 
 // compileTyped returns the plan of a typed request.
-func (e *Engine) compileTyped(t Typed) func() (*plan.Query, cypher.Command, error) {
+func (e *Engine) compileTyped(t Typed, count *steps.Counter) func() (*plan.Query, cypher.Command, error) {
 	return func() (*plan.Query, cypher.Command, error) {
-		q, err := t.Bind(cypher.Options{Procedures: e.procs.Signature})
+		q, err := t.Bind(cypher.Options{Procedures: e.procs.Signature, Steps: count})
 		if err != nil {
 			return nil, nil, err
 		}
 		// Positions refer to generated texts, as do notifications about cartesian products of its starts.
 		var named []plan.Mention
 		for _, m := range q.Mentions {
+			count.Add(1 + len(named)/16)
 			if m.Pos = (graph.Pos{}); !slices.Contains(named, m) {
 				named = append(named, m)
 			}
@@ -86,8 +88,8 @@ func (e *Engine) compileTyped(t Typed) func() (*plan.Query, cypher.Command, erro
 // prepareRequest returns the prepared form of a request.
 func (e *Engine) prepareRequest(ctx context.Context, g shard.Graph, req *Request) (*prepared, error) {
 	if req.typed != nil {
-		key := e.key(g, wholeText, req.typed.Key())
-		return e.prepareBy(ctx, key, e.plans.get(key), source{}, e.compileTyped(req.typed))
+		key, count := e.key(g, wholeText, req.typed.Key()), countFor(ctx)
+		return e.prepareBy(ctx, count, key, e.plans.get(key), source{}, e.compileTyped(req.typed, count))
 	}
 	return e.prepareWith(ctx, g, req.Statement, req.Params)
 }

@@ -46,6 +46,7 @@ func (a *aggregation) is(c plan.Col) bool {
 
 // add returns the column of an aggregate; equal aggregates share one.
 func (a *aggregation) add(agg plan.Agg) plan.Expr {
+	a.b.opts.Steps.Add(1 + len(a.aggs)/16)
 	for _, g := range a.aggs {
 		if g.Func == agg.Func && g.Distinct == agg.Distinct && slices.EqualFunc(g.Args, agg.Args, equal) {
 			return a.b.ref(g.Col)

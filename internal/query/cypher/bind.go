@@ -22,6 +22,8 @@ type binder struct {
 	// scalar are the columns that hold no vertices, edges or paths.
 	scalar  map[plan.Col]bool
 	matches []*plan.Match
+	// mentioned are the elements of Query.Mentions.
+	mentioned map[plan.Mention]bool
 	// wrote says that a clause of the statement itself writes, committed that one commits during the statement, and alone that
 	// the statement has one part.
 	wrote, committed, alone bool
@@ -58,7 +60,7 @@ func bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
 }
 
 func newBinder(opts Options) *binder {
-	return &binder{opts: opts, q: &plan.Query{}, refs: map[plan.Col]int{}, scalar: map[plan.Col]bool{}, fx: &effects{}}
+	return &binder{opts: opts, q: &plan.Query{}, refs: map[plan.Col]int{}, scalar: map[plan.Col]bool{}, fx: &effects{}, mentioned: map[plan.Mention]bool{}}
 }
 
 var prefixes = map[ast.Mode]string{ast.ModeRun: "", ast.ModeExplain: "EXPLAIN", ast.ModeProfile: "PROFILE"}
@@ -238,6 +240,7 @@ func (b *binder) single(q *ast.SingleQuery, in *flow) result {
 
 // clause binds one clause with its effects.
 func (b *binder) clause(f *flow, c ast.Clause, rest []ast.Clause) {
+	b.opts.Steps.Add(1 + len(b.scope)/16) // most clauses copy the scope
 	b.effects(func() {
 		switch c := c.(type) {
 		case *ast.Match:
@@ -270,7 +273,7 @@ func (b *binder) clause(f *flow, c ast.Clause, rest []ast.Clause) {
 }
 
 // procedure binds a call with its effects and returns the columns that it yields.
-func (b *binder) procedure(f *flow, c *ast.CallProcedure) (yields []binding) {
+func (b *binder) procedure(f *flow, c *ast.CallProcedure) (yields scope) {
 	b.effects(func() { yields = b.callProcedure(f, c) })
 	return yields
 }
@@ -310,7 +313,7 @@ const (
 
 // ofFile binds linenumber() and file(): null without a LOAD CSV in scope.
 func (b *binder) ofFile(name string) plan.Expr {
-	if bd, ok := b.scope.find("\x00" + name); ok {
+	if bd := b.scope.find("\x00" + name); bd != nil {
 		return b.ref(bd.col)
 	}
 	return &plan.Const{}
@@ -318,26 +321,34 @@ func (b *binder) ofFile(name string) plan.Expr {
 
 // declare adds a variable to the scope.
 func (b *binder) declare(name string, c plan.Col) {
-	b.scope = b.scope.with(binding{name: name, col: c})
+	b.opts.Steps.Add(1 + len(b.scope)/64)
+	b.scope = b.scope.with(&binding{name: name, col: c})
 }
 
 // variable binds a variable used as an expression.
 func (b *binder) variable(v *ast.Variable) plan.Expr {
-	bd, ok := b.scope.find(v.Name)
-	if ok && bd.alias != nil {
-		return bd.alias()
-	}
-	if f, named := ast.NamedFloat(v.Name); named && !ok {
+	bd := b.scope.find(v.Name)
+	if f, named := ast.NamedFloat(v.Name); named && bd == nil {
 		return &plan.Const{Value: graph.FloatValue(f)}
 	}
-	return &plan.ColRef{Col: b.resolve(v)}
+	return b.bound(bd, v)
+}
+
+// bound binds a variable that bd defines; nil: nothing does.
+func (b *binder) bound(bd *binding, v *ast.Variable) plan.Expr {
+	if bd != nil && bd.alias != nil {
+		return bd.alias()
+	}
+	return &plan.ColRef{Col: b.column(bd, v)}
 }
 
 // resolve finds a variable's column.
-func (b *binder) resolve(v *ast.Variable) plan.Col {
-	bd, ok := b.scope.find(v.Name)
+func (b *binder) resolve(v *ast.Variable) plan.Col { return b.column(b.scope.find(v.Name), v) }
+
+// column returns the column of a variable that bd defines; nil: nothing does.
+func (b *binder) column(bd *binding, v *ast.Variable) plan.Col {
 	switch {
-	case !ok:
+	case bd == nil:
 		b.fail(graph.SyntaxError("UndefinedVariable", v.Pos, "variable %s is not defined", ast.QuoteVariable(v.Name)))
 		return b.newCol(v.Name, graph.Null)
 	case bd.alias != nil:

@@ -7,12 +7,14 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/check"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // Compile turns the text of a statement into a plan or into a command; the other is nil. Every error is a *graph.Error
 // with a position.
-func Compile(text string, opts Options) (*plan.Query, Command, error) {
-	stmt, err := parse.StatementWhile(text, opts.Alive)
+func Compile(text string, opts Options) (q *plan.Query, c Command, err error) {
+	defer steps.Catch(&err)
+	stmt, err := parse.CountedStatement(text, opts.Steps)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -23,10 +25,7 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := check.Statement(stmt, check.Options{Procedures: procs, ProcedureNames: opts.ProcedureNames}); err != nil {
-		return nil, nil, err
-	}
-	if err := opts.alive(); err != nil {
+	if err := check.Statement(stmt, check.Options{Procedures: procs, ProcedureNames: opts.ProcedureNames, Steps: opts.Steps}); err != nil {
 		return nil, nil, err
 	}
 	switch stmt.Body.(type) {
@@ -34,14 +33,11 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 		if _, ok := stmt.Body.(*ast.Query); ok {
 			lift(stmt, opts.Literals)
 		}
-		if err := opts.alive(); err != nil {
-			return nil, nil, err
-		}
 		q, err := bind(stmt, opts)
 		return q, nil, err
 	}
 	b := newBinder(opts)
-	c := b.command(stmt)
+	c = b.command(stmt)
 	if b.err != nil {
 		return nil, nil, b.err
 	}
@@ -52,6 +48,7 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 func (o *Options) called(stmt *ast.Statement) (procs map[string]check.Procedure, err error) {
 	procs = map[string]check.Procedure{}
 	ast.Inspect(stmt, func(n ast.Node) bool {
+		o.Steps.Add(1)
 		c, ok := n.(*ast.CallProcedure)
 		if !ok {
 			return err == nil

@@ -54,7 +54,7 @@ func (b *binder) conditional(c *ast.Conditional, in *flow) result {
 	b.effects(func() {
 		number := b.branchOf(f, c)
 		visible := b.scope
-		b.open(visible.with(binding{name: "", col: number}), true)
+		b.open(visible.with(&binding{name: "", col: number}), true)
 		q := &ast.Query{At: c.At, All: true}
 		parts := make([]result, 0, len(c.Branches))
 		for i, br := range c.Branches {

@@ -104,7 +104,7 @@ func (e *Embedding) Return(text string, vars ...Variable) error {
 func bindings(vars []Variable) scope {
 	s := make(scope, 0, len(vars))
 	for _, v := range vars {
-		s = append(s, binding{name: v.Name, col: v.Col})
+		s = append(s, &binding{name: v.Name, col: v.Col})
 	}
 	return s
 }

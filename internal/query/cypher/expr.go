@@ -44,6 +44,7 @@ func (b *binder) opt(e ast.Expr) plan.Expr {
 
 // expr binds an expression in the current scope.
 func (b *binder) expr(e ast.Expr) plan.Expr {
+	b.opts.Steps.Add(1)
 	switch e := e.(type) {
 	case *ast.NullLit:
 		return &plan.Const{}

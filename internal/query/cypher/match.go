@@ -190,7 +190,7 @@ func (p *patternBinder) variable(v *ast.Variable, kind graph.ValueKind) (plan.Co
 		p.fresh[c] = true
 		return c, false
 	}
-	if _, ok := p.scope.find(v.Name); ok {
+	if p.scope.find(v.Name) != nil {
 		c := p.resolve(v)
 		return c, !p.fresh[c]
 	}
@@ -249,7 +249,7 @@ func (p *patternBinder) edge(el ast.PathElement, left, right plan.Col, shortest 
 	p.types(v.edge(), r, v.add, v.each)
 	p.conditions(r.Properties, func() plan.Expr { return p.ref(v.each()) }, v.add)
 	if r.Where != nil {
-		v.where(r.Where, binding{name: name(r.Variable), col: v.each()})
+		v.where(r.Where, &binding{name: name(r.Variable), col: v.each()})
 	}
 	return v.edge().Col
 }

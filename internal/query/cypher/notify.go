@@ -13,9 +13,11 @@ import (
 // mention notes a name that the statement reads by, once.
 func (b *binder) mention(kind plan.NameKind, name string, pos graph.Pos) {
 	m := plan.Mention{Kind: kind, Name: name, Pos: pos}
-	if name != "" && !slices.Contains(b.q.Mentions, m) {
-		b.q.Mentions = append(b.q.Mentions, m)
+	if name == "" || b.mentioned[m] {
+		return
 	}
+	b.mentioned[m] = true
+	b.q.Mentions = append(b.q.Mentions, m)
 }
 
 // mentionKey records a key of x if x is a vertex or an edge; maps may have any key.
@@ -31,7 +33,7 @@ func (b *binder) mentionKey(x plan.Expr, key string, pos graph.Pos) {
 func (b *binder) mentionLabels(e *ast.HasLabels) {
 	kind := plan.LabelKind
 	if v, ok := e.Subject.(*ast.Variable); ok {
-		if bd, ok := b.scope.find(v.Name); ok && bd.col != 0 && b.kind(bd.col) == graph.EdgeKind {
+		if bd := b.scope.find(v.Name); bd != nil && bd.col != 0 && b.kind(bd.col) == graph.EdgeKind {
 			kind = plan.TypeKind
 		}
 	}
@@ -191,6 +193,7 @@ func (b *binder) connected(c *ast.Match) {
 	var groups [][]string // of variables, by pattern that is not connected with those before it
 	var first []*ast.PathPattern
 	for _, path := range c.Pattern {
+		b.opts.Steps.Add(1 + len(groups)/8)
 		names := b.variablesOf(path)
 		var rest [][]string
 		var kept []*ast.PathPattern
@@ -223,7 +226,7 @@ func (b *binder) variablesOf(path *ast.PathPattern) []string {
 			return
 		}
 		name := v.Name
-		if _, bound := b.scope.find(name); bound {
+		if b.scope.find(name) != nil {
 			name = ""
 		}
 		names = append(names, name)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // Options is what the front end knows about the engine.
@@ -21,16 +22,8 @@ type Options struct {
 	// Literals, if set, are those of the text. Compile replaces each literal whose value does not affect the plan by the
 	// parameter LiteralName(i), and sets its Lifted.
 	Literals []parse.Literal
-	// Alive is called repeatedly; its error ends the compilation. nil: never.
-	Alive func() error
-}
-
-// alive checks whether to continue.
-func (o *Options) alive() error {
-	if o.Alive == nil {
-		return nil
-	}
-	return o.Alive()
+	// Steps counts the work, and may end it; nil: nobody does.
+	Steps *steps.Counter
 }
 
 // Signature is the signature of a procedure.

@@ -58,9 +58,9 @@ func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
 	needed := false
 	for _, c := range rest {
 		ast.Inspect(c, func(n ast.Node) bool {
+			b.opts.Steps.Add(1)
 			if v, ok := n.(*ast.Variable); ok {
-				_, found := hidden.find(v.Name)
-				needed = needed || found
+				needed = needed || hidden.find(v.Name) != nil
 			}
 			return !needed
 		})
@@ -80,6 +80,7 @@ func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
 
 // project binds the body of a WITH or RETURN and puts it on top of f. Afterwards its columns are the scope.
 func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) []*column {
+	b.opts.Steps.Add(1 + len(b.scope) + len(p.Items))
 	before := b.scope
 	aggs := &aggregation{b: b, fx: b.fx}
 	cols := b.columns(p, aggs)
@@ -90,9 +91,9 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 			}
 		}
 	}
-	after := scope{}
-	for _, c := range cols {
-		after = after.with(binding{name: c.name, col: c.col})
+	after := make(scope, len(cols)) // their names differ
+	for i, c := range cols {
+		after[i] = &binding{name: c.name, col: c.col}
 	}
 	grouped := slices.ContainsFunc(cols, func(c *column) bool { return c.agg })
 
@@ -117,7 +118,7 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 		}
 	}
 	b.scope = nil
-	skip, limit := b.bound(p.Skip), b.bound(p.Limit)
+	skip, limit := b.count(p.Skip), b.count(p.Limit)
 	b.scope = after
 	if last && len(b.frames) == 0 && slices.ContainsFunc(cols, func(c *column) bool { return b.mayHoldEntity(c.expr) }) {
 		b.fx.readEntities()
@@ -162,7 +163,7 @@ func (b *binder) columns(p *ast.Projection, aggs *aggregation) []*column {
 	var cols []*column
 	if p.Star {
 		for _, v := range b.scope.sorted() {
-			cols = append(cols, &column{name: v.name, expr: b.variable(&ast.Variable{At: p.At, Name: v.name})})
+			cols = append(cols, &column{name: v.name, expr: b.bound(v, &ast.Variable{At: p.At, Name: v.name})})
 		}
 	}
 	for _, i := range p.Items {
@@ -190,8 +191,8 @@ func (b *binder) columns(p *ast.Projection, aggs *aggregation) []*column {
 	return cols
 }
 
-// bound binds SKIP or LIMIT.
-func (b *binder) bound(e ast.Expr) plan.Expr {
+// count binds SKIP or LIMIT.
+func (b *binder) count(e ast.Expr) plan.Expr {
 	if e == nil {
 		return nil
 	}

@@ -18,34 +18,50 @@ type binding struct {
 }
 
 // scope is the set of variables visible at one place. It is immutable: with and without return new ones.
-type scope []binding
+type scope []*binding
 
-func (s scope) find(name string) (binding, bool) {
+// find returns the variable of a name; nil: there is none.
+func (s scope) find(name string) *binding {
 	for _, b := range s {
 		if b.name == name {
-			return b, true
+			return b
 		}
 	}
-	return binding{}, false
+	return nil
 }
 
 func (s scope) has(col plan.Col) bool {
-	return slices.ContainsFunc(s, func(b binding) bool { return b.col == col || slices.Contains(b.reads, col) })
+	return slices.ContainsFunc(s, func(b *binding) bool { return b.col == col || slices.Contains(b.reads, col) })
 }
 
 // with adds variables; one of the same name is replaced.
-func (s scope) with(bs ...binding) scope {
-	out := slices.DeleteFunc(slices.Clone(s), func(b binding) bool {
-		return slices.ContainsFunc(bs, func(n binding) bool { return n.name == b.name })
-	})
+func (s scope) with(bs ...*binding) scope {
+	replaced := func(b *binding) bool {
+		return slices.ContainsFunc(bs, func(n *binding) bool { return n.name == b.name })
+	}
+	if len(bs) > fewVariables {
+		names := make(map[string]bool, len(bs))
+		for _, b := range bs {
+			names[b.name] = true
+		}
+		replaced = func(b *binding) bool { return names[b.name] }
+	}
+	out := make(scope, 0, len(s)+len(bs))
+	for _, b := range s {
+		if !replaced(b) {
+			out = append(out, b)
+		}
+	}
 	return append(out, bs...)
 }
 
+// fewVariables is the number of variables up to which comparing their names takes less time than a map of them.
+const fewVariables = 8
+
 // without leaves out the variables of another scope.
 func (s scope) without(o scope) scope {
-	return slices.DeleteFunc(slices.Clone(s), func(b binding) bool {
-		_, ok := o.find(b.name)
-		return ok
+	return slices.DeleteFunc(slices.Clone(s), func(b *binding) bool {
+		return o.find(b.name) != nil
 	})
 }
 
@@ -54,8 +70,8 @@ func (b *binding) hidden() bool { return strings.HasPrefix(b.name, "\x00") }
 
 // sorted returns the variables by name, as * lists them.
 func (s scope) sorted() scope {
-	out := slices.DeleteFunc(slices.Clone(s), func(b binding) bool { return b.hidden() })
-	slices.SortFunc(out, func(a, b binding) int { return strings.Compare(a.name, b.name) })
+	out := slices.DeleteFunc(slices.Clone(s), (*binding).hidden)
+	slices.SortFunc(out, func(a, b *binding) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
@@ -99,6 +115,7 @@ func (b *binder) start() plan.Node {
 func (b *binder) use(c plan.Col) {
 	b.refs[c]++
 	for _, f := range slices.Backward(b.frames) {
+		b.opts.Steps.Add(1 + (len(f.outer)+len(f.used))/64)
 		if !f.outer.has(c) {
 			return
 		}

@@ -74,7 +74,7 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	if c.Scoped && !c.ImportAll {
 		visible = nil
 		for _, v := range c.Imports {
-			visible = visible.with(binding{name: v.Name, col: b.stored(f, v)})
+			visible = visible.with(&binding{name: v.Name, col: b.stored(f, v)})
 		}
 	}
 	before := b.scope
@@ -118,13 +118,13 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 
 // stored returns the column of a variable, which is made where the variable is only computed.
 func (b *binder) stored(f *flow, v *ast.Variable) plan.Col {
-	bd, _ := b.scope.find(v.Name)
-	if bd.alias == nil {
+	bd := b.scope.find(v.Name)
+	if bd == nil || bd.alias == nil {
 		return b.resolve(v)
 	}
 	c := b.newCol(v.Name, graph.Null)
 	f.node = &plan.Project{Input: f.node, Items: []plan.Item{{Col: c, Expr: bd.alias()}}, Keep: true}
-	b.scope = b.scope.with(binding{name: v.Name, col: c})
+	b.scope = b.scope.with(&binding{name: v.Name, col: c})
 	return c
 }
 

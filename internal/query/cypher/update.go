@@ -148,7 +148,7 @@ func (c *creation) path(p *ast.PathPattern, given []plan.Col) {
 // vertex returns the column of a node pattern, and has its vertex made if it is new.
 func (c *creation) vertex(n *ast.NodePattern, given plan.Col) plan.Col {
 	if n.Variable != nil {
-		if _, ok := c.scope.find(n.Variable.Name); ok {
+		if c.scope.find(n.Variable.Name) != nil {
 			return c.resolve(n.Variable)
 		}
 	}

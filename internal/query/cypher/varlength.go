@@ -53,7 +53,7 @@ func (v varEdge) add(x plan.Expr) {
 }
 
 // where adds a condition in which the names refer to the edge and its ends.
-func (v varEdge) where(e ast.Expr, names ...binding) {
+func (v varEdge) where(e ast.Expr, names ...*binding) {
 	if e == nil {
 		return
 	}
@@ -76,19 +76,19 @@ func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) 
 	v := p.varEdge(e, r.Variable)
 	p.types(v.edge(), r, v.add, v.each)
 	p.conditions(r.Properties, func() plan.Expr { return p.ref(v.each()) }, v.add)
-	names := []binding{{name: name(r.Variable), col: v.each()}}
+	names := scope{{name: name(r.Variable), col: v.each()}}
 	from, to := "startnode", "endnode"
 	if r.Direction == ast.DirectionIn {
 		from, to = to, from
 	}
-	var groups []binding
+	var groups scope
 	for _, end := range []struct {
 		node *ast.NodePattern
 		fn   string
 	}{{x, from}, {y, to}} {
 		one, all := v.end(end.fn)
-		names = append(names, binding{name: name(end.node.Variable), alias: one})
-		groups = append(groups, binding{name: name(end.node.Variable), alias: all, reads: []plan.Col{v.edge().Col}})
+		names = append(names, &binding{name: name(end.node.Variable), alias: one})
+		groups = append(groups, &binding{name: name(end.node.Variable), alias: all, reads: []plan.Col{v.edge().Col}})
 		if end.node.Labels != nil {
 			v.add(p.hasLabels(end.node.Labels, one))
 		}

@@ -152,7 +152,7 @@ func (w *walkBinder) single(v *ast.Variable, kind graph.ValueKind) plan.Col {
 	if v == nil {
 		return c
 	}
-	if _, ok := w.scope.find(v.Name); !ok {
+	if w.scope.find(v.Name) == nil {
 		w.declare(v.Name, c)
 		return c
 	}
@@ -288,7 +288,7 @@ func (w *walkBinder) repeat(first *ast.NodePattern, hops []hopPattern, length *a
 	w.fresh[part.Edges] = true
 	edges, at := part.Edges, len(w.w.Parts)
 	names := scope{}
-	var groups []binding
+	var groups scope
 	cond := func(e plan.Expr) {
 		p := &w.w.Parts[at]
 		p.Where = append(p.Where, conjuncts(e)...)
@@ -300,12 +300,12 @@ func (w *walkBinder) repeat(first *ast.NodePattern, hops []hopPattern, length *a
 		if v == nil {
 			return c
 		}
-		if same, ok := names.find(v.Name); ok {
+		if same := names.find(v.Name); same != nil {
 			w.later = append(w.later, func() { cond(op(plan.Eq, v.Pos, ref(c)(), ref(same.col)())) })
 			return c
 		}
-		names = names.with(binding{name: v.Name, col: c})
-		groups = append(groups, binding{name: v.Name, alias: all, reads: []plan.Col{left, edges}})
+		names = names.with(&binding{name: v.Name, col: c})
+		groups = append(groups, &binding{name: v.Name, alias: all, reads: []plan.Col{left, edges}})
 		return c
 	}
 	node := func(n *ast.NodePattern, i int) {

@@ -10,12 +10,15 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/exchange"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // Options are settings of compilation.
 type Options struct {
 	// BatchSize is the number of rows that operators aim at; default graph.BatchSize.
 	BatchSize int
+	// Steps counts the work, and may end it; nil: nobody does.
+	Steps *steps.Counter
 }
 
 // EnsureDefaults sets options that are zero to their defaults.
@@ -44,13 +47,14 @@ func (p *Prepared) LongRunning() bool { return p.longRunning.Load() }
 func (p *Prepared) SetLongRunning(long bool) { p.longRunning.Store(long) }
 
 // Compile compiles a plan. The caller must not change the plan afterwards.
-func Compile(q *plan.Query, opt Options) (*Prepared, error) {
+func Compile(q *plan.Query, opt Options) (_ *Prepared, err error) {
+	defer steps.Catch(&err)
 	opt.EnsureDefaults()
 	p := &Prepared{Query: q}
 	g := &p.program
 	g.Query, g.BatchSize, g.Subplans = q, opt.BatchSize, map[*plan.Subquery]*runtime.Subplan{}
 	g.HasEdge, g.Degrees = adjacency.NewHasEdge, adjacency.NewDegrees
-	c := &compile.Compiler{Program: g, Args: plan.ColSet{}, Node: compileNode}
+	c := &compile.Compiler{Program: g, Args: plan.ColSet{}, Node: compileNode, Steps: opt.Steps}
 	need := plan.ColSet{}
 	need.Add(q.Out...)
 	g.Root = c.Compile(q.Root, need)

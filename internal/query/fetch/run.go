@@ -17,7 +17,7 @@ var errLimitReached = errors.New("enough")
 
 // Explainer is a Runner that can describe the final form of a plan, for @explain.
 type Explainer interface {
-	Explain(q *plan.Query) (string, error)
+	Explain(ctx context.Context, q *plan.Query) (string, error)
 }
 
 // run is one run of a request.
@@ -220,7 +220,7 @@ func (x *run) plan(q *query) ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	text, err := e.Explain(q.q)
+	text, err := e.Explain(x.ctx, q.q)
 	if err != nil {
 		return nil, err
 	}

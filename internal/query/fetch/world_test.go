@@ -86,7 +86,7 @@ func (w *world) prepared(q *plan.Query) (*exec.Prepared, error) {
 }
 
 // Explain is part of fetch.Explainer.
-func (w *world) Explain(q *plan.Query) (string, error) { return plan.Format(q), nil }
+func (w *world) Explain(_ context.Context, q *plan.Query) (string, error) { return plan.Format(q), nil }
 
 // fetch answers a request.
 func (w *world) fetch(method, body string) string {

@@ -171,7 +171,7 @@ func (o *optimizer) multiplicityCost(n float64, from *LabelExpr, branches []Bran
 func (f *countPushdown) pushLeaves() bool {
 	some := false
 	for {
-		f.o.step()
+		f.o.steps.Add(1)
 		leaf := -1
 		for i, ok := range f.leaves() {
 			if ok && (leaf < 0 || f.o.vertices(f.p.Vertices[i].Labels) > f.o.vertices(f.p.Vertices[leaf].Labels)) {
@@ -283,7 +283,7 @@ func (f *countPushdown) terms(factor int, tries *int) []term {
 	if *tries++; *tries > maxTries {
 		return nil
 	}
-	f.o.step()
+	f.o.steps.Add(1)
 	f.dropImplied()
 	order := make([]int, len(f.p.Preds))
 	for i := range order {

@@ -7,6 +7,8 @@ import (
 )
 
 const (
+	// maxDisjunctions bounds the disjunctions of a pattern that are tried, each of which costs as much as planning the pattern.
+	maxDisjunctions = 8
 	// maxBranches bounds the branches of a disjunction, each of which is planned.
 	maxBranches = 8
 	// unionCost is the share of a pattern's cost that all branches of its union may have together.
@@ -31,10 +33,14 @@ func (o *optimizer) expandOr(input Node, p *Pattern, whole *choice) Node {
 	}) {
 		return nil // conditions may decide which path is the shortest
 	}
+	tried := 0
 	for i, e := range p.Preds {
 		or, ok := e.(*Op)
 		if !ok || or.Op != Or || len(or.Args) > maxBranches {
 			continue
+		}
+		if tried++; tried > maxDisjunctions {
+			return nil
 		}
 		branches := make([]*choice, len(or.Args))
 		cost := 0.0

@@ -26,6 +26,7 @@ func (o *optimizer) estimate() {
 }
 
 func (e *estimator) of(n Node) float64 {
+	e.o.steps.Add(1)
 	in, count := 1.0, 0
 	n.inputs(func(*Node) { count++ })
 	if count == 1 {

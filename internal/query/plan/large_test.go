@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // repeat writes a text for each number below n.
@@ -37,36 +39,38 @@ var large = map[string]string{
 		}) + " RETURN count(*)",
 }
 
-// asked plans a statement and returns the number of calls of Ended, which returns ended.
-func asked(t *testing.T, text string, ended bool) (n int) {
+// asked plans a statement with a counter, and returns the error that ended it.
+func asked(t *testing.T, text string, count *steps.Counter) (err error) {
 	q, _, err := cypher.Compile(text, cypher.Options{})
 	require.NoError(t, err)
 	env := social()
-	env.Ended = func() bool {
-		n++
-		return ended
-	}
+	env.Steps = count
+	defer steps.Catch(&err)
 	plan.Optimize(q, env)
-	return n
+	return nil
 }
 
 // TestLargePatterns plans them with a number of steps that grows with the square of their size, not with its fourth power or
 // with the orders that their predicates have.
 func TestLargePatterns(t *testing.T) {
-	const steps = 64 // between one Ended and the next
 	const most = 16 * 100 * 100
 	for name, text := range large {
 		t.Run(name, func(t *testing.T) {
-			require.LessOrEqual(t, asked(t, text, false)*steps, most)
+			count := &steps.Counter{}
+			require.NoError(t, asked(t, text, count))
+			require.LessOrEqual(t, count.Count(), most)
 		})
 	}
 }
 
-// TestEndOfLargePatterns stops planning at the first call of Ended.
+// TestEndOfLargePatterns stops planning at the first poll.
 func TestEndOfLargePatterns(t *testing.T) {
+	gone := errors.New("gone")
 	for name, text := range large {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, 1, asked(t, text, true))
+			polls := 0
+			require.ErrorIs(t, asked(t, text, &steps.Counter{Alive: func() error { polls++; return gone }}), gone)
+			require.Equal(t, 1, polls)
 		})
 	}
 }

@@ -20,14 +20,34 @@ type matcher struct {
 	labels, guess map[Col]*LabelExpr
 	preds         []matchPred
 	about         map[Col][]int // the predicates that read a column of the pattern, or a path that contains it; under 0, those that read none
+	unlike        [][2]Col      // pairs of columns that the predicates require to differ
 	exempt        []bool        // by edge: no other edge of its group can be the same edge
 	// edges and tested belong to the partial plan before lookAhead, legs to intersections. Their memory is reused.
 	edges, tested []bool
 	legs          []leg
 }
 
-// maxStarts bounds the starting points of a search, each of which takes time quadratic in the pattern's size.
-const maxStarts = 16
+// maxStarts bounds the starting points of a search, each of which takes time quadratic in the pattern's size. A pattern of more than
+// manyElements vertices and edges has fewer, so that all of them together take no longer than maxStarts of such a pattern, or than one.
+const (
+	maxStarts    = 16
+	manyElements = 100
+)
+
+// maxMerged bounds the vertices and edges of a pattern that consecutive clauses are merged into.
+const maxMerged = 200
+
+// starts is how many starting points a search for the pattern tries.
+func (p *Pattern) starts() int {
+	size := max(p.size(), manyElements)
+	return max(maxStarts*manyElements*manyElements/(size*size), 1)
+}
+
+// size is the number of vertices and edges of the pattern.
+func (p *Pattern) size() int { return len(p.Vertices) + len(p.Edges) }
+
+// work is the number of steps that one action on the pattern counts for.
+func (p *Pattern) work() int { return 1 + (p.size()+len(p.Preds))/16 }
 
 type matchPred struct {
 	e    Expr
@@ -128,6 +148,7 @@ func (c *choice) build(input Node) Node {
 	b.begin()
 	for i, s := range c.best.steps {
 		b.left = len(c.best.steps) - i - 1
+		c.m.o.steps.Add(1 + (len(c.m.preds)+i)/4)
 		b.step(s)
 	}
 	return b.node
@@ -147,6 +168,7 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 		}
 	}
 	for _, v := range p.Vertices {
+		o.steps.Add(1 + len(p.Edges)/4)
 		m.guess[v.Col] = m.implied(v)
 	}
 	for _, e := range p.Edges {
@@ -161,6 +183,7 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 		mine.Add(path.Col)
 	}
 	for _, e := range p.Preds {
+		o.steps.Add(4)
 		mp := matchPred{e: e, cols: ColSet{}, sel: o.selectivity(e, m.guess)}
 		for c := range Reads(e) {
 			if mine.Has(c) {
@@ -246,17 +269,17 @@ func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool)
 		starts = slices.DeleteFunc(starts, func(s step) bool { return !written(s) })
 	}
 	for _, s := range m.fewest(start, starts) {
-		m.o.step()
 		t := start.clone()
 		m.take(t, s)
 		for {
+			m.o.steps.Add(m.p.work())
 			next := m.actions(t)
 			if len(next) == 0 {
 				break
 			}
 			chosen, fewest, least := -1, 0.0, 0.0
 			for i, s := range next {
-				m.o.step()
+				m.o.steps.Add(1)
 				if card, cost := m.lookAhead(t, s); chosen < 0 || card < fewest || card == fewest && cost < least {
 					chosen, fewest, least = i, card, cost
 				}
@@ -273,19 +296,21 @@ func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool)
 	return best, slices.ContainsFunc(starts, written) && !written(best.steps[0])
 }
 
-// fewest returns the maxStarts of starts that leave the fewest rows, in their order.
+// fewest returns those of starts, up to Pattern.starts, that leave the fewest rows, in their order.
 func (m *matcher) fewest(t *partialPlan, starts []step) []step {
-	if len(starts) <= maxStarts {
+	most := m.p.starts()
+	if len(starts) <= most {
 		return starts
 	}
 	cards := make([]float64, len(starts))
 	order := make([]int, len(starts))
 	for i, s := range starts {
 		order[i] = i
+		m.o.steps.Add(m.p.work())
 		cards[i], _ = m.lookAhead(t, s)
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(cards[i], cards[j]) })
-	order = order[:maxStarts]
+	order = order[:most]
 	slices.Sort(order)
 	few := make([]step, len(order))
 	for i, at := range order {
@@ -510,17 +535,24 @@ func bound(e Expr, guess int64) int64 {
 // can have, and those whose far ends are required to differ from those of other edges at the same vertex.
 func (m *matcher) findExempt() {
 	m.exempt = make([]bool, len(m.p.Edges))
+	for _, p := range m.preds {
+		if x, y, ok := unequal(p.e); ok {
+			m.unlike = append(m.unlike, [2]Col{x, y})
+		}
+	}
 	for i := range m.p.Edges {
-		m.o.step()
 		m.exempt[i] = true
 		for j := range m.p.Edges {
+			m.o.steps.Add(1 + len(m.unlike)/16)
 			if i != j && m.mayBeSame(i, j) {
 				m.exempt[i] = false
+				break
 			}
 		}
 	}
 }
 
+// mayBeSame reports whether two edges can be the same edge.
 func (m *matcher) mayBeSame(i, j int) bool {
 	a, b := &m.p.Edges[i], &m.p.Edges[j]
 	if a.Group != b.Group || a.Shortest != "" || b.Shortest != "" {
@@ -533,11 +565,8 @@ func (m *matcher) mayBeSame(i, j int) bool {
 		return true
 	}
 	// An edge has one source and one target: if those of a and b must differ, a and b differ.
-	for _, p := range m.preds {
-		x, y, ok := unequal(p.e)
-		if !ok {
-			continue
-		}
+	for _, pair := range m.unlike {
+		x, y := pair[0], pair[1]
 		if a.Dir != graph.Both && b.Dir != graph.Both {
 			as, at := a.ends()
 			bs, bt := b.ends()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // Env is the optimizer's view of the graph.
@@ -15,25 +16,13 @@ type Env struct {
 	Disable []string
 	// Fired, if set, is called with the name of each rule that fires.
 	Fired func(rule string)
-	// Ended is polled; once it returns true, Optimize returns an incomplete plan. nil never ends.
-	Ended func() bool
-}
-
-// stopped carries the end of Env.Ended up to Optimize.
-type stopped struct{}
-
-// endsEvery is the number of steps between two calls of Env.Ended.
-const endsEvery = 64
-
-// step counts work that grows with the plan.
-func (o *optimizer) step() {
-	if o.steps++; o.steps%endsEvery == 0 && o.env.Ended != nil && o.env.Ended() {
-		panic(stopped{})
-	}
+	// Steps counts the work, and may end it; nil: nobody does.
+	Steps *steps.Counter
 }
 
 type optimizer struct {
-	steps   int
+	writes  bool // the plan changes the graph
+	steps   *steps.Counter
 	q       *Query
 	counts  *graph.Counts
 	indexes []graph.Index
@@ -52,21 +41,18 @@ type rule struct {
 	apply func(o *optimizer, n Node) Node
 }
 
-// Optimize replaces every Match of q by scans, seeks and expansions and applies the rewrite rules. It changes q.
+// Optimize replaces every Match of q by scans, seeks and expansions and applies the rewrite rules. It changes q. What ends Env.Steps
+// unwinds it and leaves an incomplete plan; its caller catches that.
 func Optimize(q *Query, env Env) {
 	if len(q.Cols) == 0 {
 		q.Cols = make([]ColInfo, 1)
 	}
-	defer func() {
-		if r := recover(); r != nil && r != (stopped{}) {
-			panic(r)
-		}
-	}()
-	o := &optimizer{q: q, counts: env.Counts, indexes: env.Indexes, env: &env, edgeTypes: map[Col][]string{}}
+	o := &optimizer{steps: env.Steps, q: q, counts: env.Counts, indexes: env.Indexes, env: &env, edgeTypes: map[Col][]string{}}
 	if o.counts == nil {
 		o.counts = &graph.Counts{}
 	}
 	o.labelNames, o.typeNames = slices.Sorted(maps.Keys(o.counts.ByLabel)), slices.Sorted(maps.Keys(o.counts.ByType))
+	o.writes = writes(q.Root)
 	o.barriers(q.Root)
 	o.down(&q.Root, logical)
 	o.plan(&q.Root)
@@ -83,7 +69,7 @@ func (o *optimizer) down(n *Node, rules []rule) {
 		again = false
 		for i := range rules {
 			r := &rules[i]
-			if o.step(); o.off(r.name) {
+			if o.steps.Add(1); o.off(r.name) {
 				continue
 			}
 			if m := r.apply(o, *n); m != nil {
@@ -98,7 +84,7 @@ func (o *optimizer) down(n *Node, rules []rule) {
 func (o *optimizer) plan(n *Node) {
 	(*n).inputs(func(c *Node) { o.plan(c) })
 	eachPlan(*n, func(c *Node) { o.plan(c) })
-	o.step()
+	o.steps.Add(1)
 	if w, ok := (*n).(*PathMultiplicity); ok {
 		pushMultiplicity(n, w)
 	}

@@ -18,7 +18,7 @@ const selOrdered = 0.05
 // orderByIndex replaces a Sort by one property, nulls at either end, of the rows of a label.
 func orderByIndex(o *optimizer, n Node) Node {
 	s, ok := n.(*Sort)
-	if !ok || writes(o.q.Root) || slices.ContainsFunc(s.Keys, func(k SortKey) bool { return k.Col != 0 }) {
+	if !ok || o.writes || slices.ContainsFunc(s.Keys, func(k SortKey) bool { return k.Col != 0 }) {
 		return nil
 	}
 	key, missing, ok := oneKey(s.Keys)

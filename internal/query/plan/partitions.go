@@ -36,7 +36,7 @@ func (f *countPushdown) partitionTerms() []term {
 	var terms []term
 	var place func(blocks [][]Col, rest []Col) bool
 	place = func(blocks [][]Col, rest []Col) bool {
-		f.o.step()
+		f.o.steps.Add(1)
 		if len(rest) == 0 {
 			p, factor := f.p.clone(), 1
 			for _, b := range blocks {

@@ -120,7 +120,7 @@ func mergeMatches(_ *optimizer, n Node) Node {
 		return nil
 	}
 	below, ok := top.Input.(*Match)
-	if !ok || below.Optional {
+	if !ok || below.Optional || top.Pattern.size()+below.Pattern.size() > maxMerged {
 		return nil
 	}
 	p := Pattern{
@@ -503,6 +503,7 @@ func blockAggregate(o *optimizer, n Node) Node {
 // repeated rows make no difference above: below DISTINCT, below aggregates that ignore repeats, in EXISTS. set says that the
 // rows of n are used as a set.
 func (o *optimizer) distinctEnds(n Node, set bool) {
+	o.steps.Add(1)
 	eachPlan(n, func(c *Node) { o.distinctEnds(*c, false) })
 	if o.off("DistinctEnds") {
 		return
@@ -554,6 +555,7 @@ const EagerRule = "Eager"
 
 // barriers records that EagerRule has fired.
 func (o *optimizer) barriers(n Node) {
+	o.steps.Add(1)
 	if e, ok := n.(*Eager); ok && e.Why != "" {
 		o.fired(EagerRule)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // The error details of openCypher that this package returns.
@@ -39,6 +40,8 @@ type Options struct {
 	Procedures map[string]Procedure // by name in lower case
 	// ProcedureNames returns the names of all procedures, for suggestions; nil: there are none.
 	ProcedureNames func() []string
+	// Steps counts the work, and may end it; nil: nobody does.
+	Steps *steps.Counter
 }
 
 // Statement checks a statement. An error is a *graph.Error of phase compile with a position.
@@ -47,6 +50,7 @@ func Statement(s *ast.Statement, o Options) (err error) {
 	if !ok {
 		return nil // the parser has matched the variables of a command
 	}
+	defer steps.Catch(&err)
 	c := &checker{Options: o}
 	defer func() {
 		if r := recover(); r != nil {
@@ -101,6 +105,7 @@ func (c *checker) isAggregate(e ast.Node) bool {
 // hasAggregate reports whether an expression aggregates; a subquery's aggregates are its own.
 func (c *checker) hasAggregate(e ast.Expr) (found bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
+		c.Steps.Add(1)
 		if _, ok := n.(*ast.Subquery); ok {
 			return false
 		}

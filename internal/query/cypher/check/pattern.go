@@ -1,6 +1,8 @@
 package check
 
 import (
+	"sync"
+
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
@@ -18,13 +20,14 @@ type matcher struct {
 	*checker
 	use   patternUse
 	edges map[string]bool // the relationship variables of this pattern so far
-	// before is the scope before the pattern, which a quantified path sees of the outer variables.
-	before *scope
+	// before returns the scope before the pattern, which a quantified path sees of the outer variables. Few patterns need it.
+	before func() *scope
 }
 
 // matchPattern checks a pattern that is matched and adds its variables to the scope. All its conditions see all of them.
 func (c *checker) matchPattern(paths []*ast.PathPattern, s *scope, use patternUse) {
-	m := &matcher{checker: c, use: use, edges: map[string]bool{}, before: newScope(s.outer).over(s)}
+	n := len(s.names)
+	m := &matcher{checker: c, use: use, edges: map[string]bool{}, before: sync.OnceValue(func() *scope { return s.first(n) })}
 	for _, p := range paths {
 		if p.Search > ast.SearchAllShortestPaths && len(paths) > 1 {
 			fail(unexpectedSyntax, p, "a path with a selector must stand alone in its MATCH")
@@ -143,11 +146,11 @@ func (m *matcher) conditions(p *ast.PathPattern, s *scope) {
 	for _, e := range p.Elements {
 		switch e := e.(type) {
 		case *ast.NodePattern:
-			m.labels(e.Labels, m.before)
+			m.given(e.Labels)
 			m.properties(e.Properties, s)
 			m.where(e.Where, s)
 		case *ast.RelationshipPattern:
-			m.labels(e.Types, m.before)
+			m.given(e.Types)
 			m.quantifier(e.Quantifier)
 			m.properties(e.Properties, one(e, s))
 			m.where(e.Where, one(e, s))
@@ -155,11 +158,24 @@ func (m *matcher) conditions(p *ast.PathPattern, s *scope) {
 			m.quantifier(e.Quantifier)
 			in := s
 			if e.Quantifier != nil {
-				in = singles(e.Path, m.before)
+				in = singles(e.Path, m.before())
 			}
 			m.conditions(e.Path, in)
 			m.where(e.Where, in)
 		}
+	}
+}
+
+// given checks the expressions in the labels of a node or the types of a relationship, which see the variables before the pattern.
+func (m *matcher) given(l ast.LabelExpr) {
+	found := false
+	ast.Inspect(l, func(n ast.Node) bool {
+		_, is := n.(*ast.LabelOf)
+		found = found || is
+		return !found
+	})
+	if found {
+		m.labels(l, m.before())
 	}
 }
 

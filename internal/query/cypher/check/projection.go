@@ -35,9 +35,10 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 		out.define(name, types[i])
 	}
 	if grouped {
+		keys := c.groupingKeys(p, in)
 		for _, item := range p.Items {
 			if c.hasAggregate(item.Expr) {
-				c.ambiguous(item.Expr, c.groupingKeys(p, in), in)
+				c.ambiguous(item.Expr, keys, in)
 			}
 		}
 	}
@@ -83,12 +84,15 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 	if grouped {
 		v.aggregates = aggregatesMatched
 	}
+	var keys map[string]bool // of ORDER BY
 	for _, s := range p.OrderBy {
 		c.expr(s.Expr, v)
 		if grouped && c.hasAggregate(s.Expr) {
-			keys := c.groupingKeys(p, in)
-			for _, n := range out.names {
-				keys[ast.Key(&ast.Variable{Name: n})] = true
+			if keys == nil {
+				keys = c.groupingKeys(p, in)
+				for _, n := range out.names {
+					keys[ast.Key(&ast.Variable{Name: n})] = true
+				}
 			}
 			c.ambiguous(s.Expr, keys, in)
 		}

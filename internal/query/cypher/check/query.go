@@ -88,6 +88,7 @@ func (c *checker) single(q *ast.SingleQuery, in *scope, b block) *scope {
 	s := newScope(in.outer).over(in)
 	last := len(q.Clauses) - 1
 	for i, cl := range q.Clauses {
+		c.Steps.Add(1 + len(s.names)/16) // some clauses copy the scope
 		if i < last {
 			switch cl.(type) {
 			case *ast.Return, *ast.Finish:

@@ -1,6 +1,9 @@
 package check
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // scope holds the visible variables in the order of their definition, including those of outer: the variables around a subquery
 // or a comprehension.
@@ -39,11 +42,18 @@ func (s *scope) with(name string, t typ) *scope {
 
 // over returns a scope of the variables of s, and of those of under that s does not have.
 func (s *scope) over(under *scope) *scope {
+	out := &scope{outer: s.outer, names: slices.Clone(under.names), types: maps.Clone(under.types)}
+	for _, n := range s.names {
+		out.define(n, s.types[n])
+	}
+	return out
+}
+
+// first returns the scope of the first n variables.
+func (s *scope) first(n int) *scope {
 	out := newScope(s.outer)
-	for _, from := range []*scope{under, s} {
-		for _, n := range from.names {
-			out.define(n, from.types[n])
-		}
+	for _, name := range s.names[:n] {
+		out.define(name, s.types[name])
 	}
 	return out
 }

@@ -83,6 +83,9 @@ func (p *parser) singleQuery() *ast.SingleQuery {
 			break
 		}
 		q.Clauses = append(q.Clauses, c)
+		if p.clauses++; p.clauses > maxClauses {
+			p.tooLarge("the statement has more than %d clauses; UNWIND repeats clauses for the values of a list", maxClauses)
+		}
 	}
 	if len(q.Clauses) == 0 {
 		p.unexpected("a clause (MATCH, CREATE, RETURN, …)")
@@ -185,7 +188,11 @@ func (p *parser) match(at ast.At, optional bool) ast.Clause {
 	case p.take("DIFFERENT", "RELATIONSHIPS"), p.take("DIFFERENT", "RELATIONSHIP"):
 		m.Mode = ast.MatchDifferent
 	}
+	before := p.patternElements
 	m.Pattern = p.pattern()
+	if p.patternElements-before > maxMatch {
+		p.tooLarge("a MATCH has more than %d nodes and relationships", maxMatch)
+	}
 	for p.is("USING") {
 		m.Hints = append(m.Hints, p.hint())
 	}

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"github.com/hopgate/hopgate/internal/query/steps"
 	"math"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // The error details of the lexer.
 const (
 	unexpectedSyntax        = "UnexpectedSyntax"
+	statementTooLarge       = "StatementTooLarge"
 	invalidNumberLiteral    = "InvalidNumberLiteral"
 	integerOverflow         = "IntegerOverflow"
 	floatingPointOverflow   = "FloatingPointOverflow"
@@ -35,7 +37,7 @@ type lexer struct {
 
 // lex returns the tokens of a text. The last one is tokEOF, or tokError at the first position where no token can begin. The
 // text before it may contain an earlier error, so the parser reports it on arrival.
-func lex(text string, alive func() error) []token {
+func lex(text string, count *steps.Counter) []token {
 	l := lexer{text: text, pos: graph.Pos{Line: 1, Column: 1}, tokens: make([]token, 0, min(len(text)/4+2, 4096))}
 	for {
 		t := token{}
@@ -48,11 +50,7 @@ func lex(text string, alive func() error) []token {
 		if err == nil && len(l.tokens) >= maxTokens {
 			err = graph.BudgetError("the statement has more than %d words and signs; large lists belong into parameters", maxTokens)
 		}
-		if alive != nil && len(l.tokens)%tokensAlive == tokensAlive-1 {
-			if end := alive(); end != nil {
-				err = graph.AsError(end)
-			}
-		}
+		count.Add(1)
 		if err != nil {
 			t.kind, t.err = tokError, err
 		}

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // Literal is an unsigned number or a string in a text: bytes Start to End, which are Runes characters from character Offset. Lifted
@@ -16,10 +17,10 @@ type Literal struct {
 }
 
 // Literals returns the literals of a text in order. It returns none if the text has a lexical error, or a parameter for which
-// taken is true, or if alive returns an error, which it calls repeatedly unless nil.
-func Literals(text string, taken func(name string) bool, alive func() error) []Literal {
+// taken is true. What ends count unwinds it.
+func Literals(text string, taken func(name string) bool, count *steps.Counter) []Literal {
 	var found []Literal
-	for _, t := range lex(text, alive) {
+	for _, t := range lex(text, count) {
 		l := Literal{Start: t.start, End: t.end, Offset: t.pos.Offset}
 		switch t.kind {
 		case tokError:

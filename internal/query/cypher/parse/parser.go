@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // The limits that bound the tree, and so the stack of code that walks it.
@@ -14,12 +15,19 @@ const (
 	maxChain = 10_000 // operators of one strength in a row
 )
 
-// Statement reads a whole statement, with or without a semicolon at its end. An error is a *graph.Error of type SyntaxError.
-func Statement(text string) (*ast.Statement, error) { return StatementWhile(text, nil) }
+// The limits that bound the time to plan a statement.
+const (
+	maxClauses  = 10_000  // in a statement
+	maxElements = 100_000 // nodes and relationships of all patterns of a statement
+	maxMatch    = 2_000   // nodes and relationships of one MATCH, and of one path
+)
 
-// StatementWhile is Statement, ended by an error of alive, which it calls repeatedly unless nil.
-func StatementWhile(text string, alive func() error) (*ast.Statement, error) {
-	return whole(text, alive, (*parser).statement)
+// Statement reads a whole statement, with or without a semicolon at its end. An error is a *graph.Error of type SyntaxError.
+func Statement(text string) (*ast.Statement, error) { return CountedStatement(text, nil) }
+
+// CountedStatement is Statement, which counts its steps.
+func CountedStatement(text string, count *steps.Counter) (*ast.Statement, error) {
+	return whole(text, count, (*parser).statement)
 }
 
 // Expression reads one expression and nothing after it.
@@ -32,8 +40,9 @@ func Expression(text string) (ast.Expr, error) {
 }
 
 // whole parses a text with one. If that fails at a word, it parses again to collect the expected keywords.
-func whole[T any](text string, alive func() error, one func(*parser) T) (node T, err error) {
-	p := newParser(text, alive)
+func whole[T any](text string, count *steps.Counter, one func(*parser) T) (node T, err error) {
+	defer steps.Catch(&err)
+	p := newParser(text, count)
 	if err = p.catch(func() { node = one(p) }); err == nil {
 		return node, nil
 	}
@@ -41,7 +50,7 @@ func whole[T any](text string, alive func() error, one func(*parser) T) (node T,
 	if !p.stuck {
 		return none, err
 	}
-	again := &parser{text: text, tokens: p.tokens, alive: alive, tried: &tried{at: p.i}}
+	again := &parser{text: text, tokens: p.tokens, count: count, tried: &tried{at: p.i}}
 	if err := again.catch(func() { one(again) }); err != nil && !again.stuck {
 		return none, err
 	}
@@ -65,8 +74,9 @@ type parser struct {
 	i      int
 	depth  int
 	noBar  bool // a | ends the expression instead of joining labels
-	alive  func() error
-	steps  int // tokens and expressions read
+	count  *steps.Counter
+	// clauses and elements are how many clauses, and nodes and relationships of patterns, have been read.
+	clauses, patternElements int
 	// deprecated are the forms read so far that have a newer one.
 	deprecated []ast.Deprecated
 	// stuck reports that the parser could not continue at the current token.
@@ -75,14 +85,11 @@ type parser struct {
 	tried *tried
 }
 
-// tokensAlive is how many tokens or expressions are read between two calls of alive.
-const tokensAlive = 1 << 12
-
 // failure carries an error to catch.
 type failure struct{ err error }
 
-func newParser(text string, alive func() error) *parser {
-	return &parser{text: text, tokens: lex(text, alive), alive: alive}
+func newParser(text string, count *steps.Counter) *parser {
+	return &parser{text: text, tokens: lex(text, count), count: count}
 }
 
 // catch runs f and returns the error that fail raised in it.
@@ -124,11 +131,7 @@ func (p *parser) unexpected(wanted string) {
 
 // enter counts one more level of nesting; leave must follow.
 func (p *parser) enter() {
-	if p.steps++; p.steps%tokensAlive == 0 && p.alive != nil {
-		if err := p.alive(); err != nil {
-			p.fail(err)
-		}
-	}
+	p.count.Add(1)
 	p.depth++
 	if p.depth > maxDepth {
 		p.fail(graph.SyntaxError(unexpectedSyntax, p.peek().pos, "the statement is nested deeper than %d levels", maxDepth))
@@ -136,6 +139,18 @@ func (p *parser) enter() {
 }
 
 func (p *parser) leave() { p.depth-- }
+
+// element counts a node or a relationship of a pattern.
+func (p *parser) element() {
+	if p.patternElements++; p.patternElements > maxElements {
+		p.tooLarge("the statement has more than %d nodes and relationships in its patterns; large data belongs into parameters, with UNWIND", maxElements)
+	}
+}
+
+// tooLarge fails because the statement exceeds a limit.
+func (p *parser) tooLarge(format string, args ...any) {
+	p.fail(graph.SyntaxError(statementTooLarge, p.peek().pos, format, args...))
+}
 
 // chain fails if n operators in a row exceed the limit.
 func (p *parser) chain(n int) {

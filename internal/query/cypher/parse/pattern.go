@@ -94,6 +94,9 @@ func (p *parser) bound() ast.Expr {
 func (p *parser) elements(n *ast.PathPattern) {
 	n.Elements = append(n.Elements, p.group())
 	for {
+		if len(n.Elements) > maxMatch {
+			p.tooLarge("a path has more than %d nodes and relationships", maxMatch)
+		}
 		switch {
 		case p.startsRelationship(p.i):
 			n.Elements = append(n.Elements, p.relationship(), p.node())
@@ -175,6 +178,7 @@ func (p *parser) quantifier() *ast.Range {
 }
 
 func (p *parser) node() *ast.NodePattern {
+	p.element()
 	n := &ast.NodePattern{At: p.here()}
 	p.needSign("(")
 	n.Variable = p.optionalVariable()
@@ -210,6 +214,7 @@ func (p *parser) properties() ast.Expr {
 }
 
 func (p *parser) relationship() *ast.RelationshipPattern {
+	p.element()
 	n := &ast.RelationshipPattern{At: p.here()}
 	left := isLeft(p.peek())
 	if left {

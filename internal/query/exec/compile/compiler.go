@@ -4,6 +4,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // Compiler creates the stages of plan nodes.
@@ -21,7 +22,8 @@ type Compiler struct {
 	found []*runtime.Subplan
 	// Wrote reports whether a writing node has been compiled.
 	Wrote bool
-	Err   error // the first error
+	Err   error          // the first error
+	Steps *steps.Counter // counts stages with their columns, and the parts of expressions
 }
 
 // Fail records an error, which ends the compilation. Stages created after it are not used.
@@ -33,9 +35,11 @@ func (c *Compiler) Fail(err error) {
 
 // Compile creates the stage of a node. It has those columns of need that the node produces, and may have others.
 func (c *Compiler) Compile(n plan.Node, need plan.ColSet) *runtime.Stage {
+	c.Steps.Add(1 + len(need))
 	outer := c.found
 	c.found = nil
 	s := c.Node(c, n, need)
+	c.Steps.Add(1 + len(need)) // the inputs polled before this stage chose its columns
 	s.Subplans = append(s.Subplans, c.found...)
 	c.found = outer
 	s.ID = len(c.Program.Stages)
@@ -102,6 +106,7 @@ func (c *Compiler) Sub(n plan.Node, need plan.ColSet) *runtime.Subplan {
 
 // subplans compiles the subplans within an expression and checks the names of functions.
 func (c *Compiler) subplans(e plan.Expr) {
+	c.Steps.Add(1)
 	switch e := e.(type) {
 	case *plan.Subquery:
 		if c.Program.Subplans[e] != nil {

@@ -56,8 +56,12 @@ func Mark(p *runtime.Program, s *runtime.Stage) {
 			break
 		}
 	}
-	if s.Exchange == nil {
-		below = s
+	if s.Exchange == nil { // so no stage between has one
+		for between := s; between != below; between = between.Inputs[0] {
+			for _, sub := range between.Subplans {
+				Mark(p, sub.Root)
+			}
+		}
 	}
 	for _, sub := range below.Subplans {
 		Mark(p, sub.Root)

@@ -1,0 +1,180 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// join writes a text for each number below n.
+func join(n int, sep string, text func(i int) string) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = text(i)
+	}
+	return strings.Join(parts, sep)
+}
+
+// repeated are statements of n parts, which programs may write at any length.
+var repeated = map[string]func(n int) string{
+	"MATCH": func(n int) string {
+		return join(n, " ", func(i int) string { return fmt.Sprintf("MATCH (n%d)", i) }) + " RETURN 1"
+	},
+	"MATCH again": func(n int) string { return strings.Repeat("MATCH (n) ", n) + "RETURN 1" },
+	"OPTIONAL MATCH": func(n int) string {
+		return join(n, " ", func(i int) string { return fmt.Sprintf("OPTIONAL MATCH (n%d)", i) }) + " RETURN 1"
+	},
+	"AND": func(n int) string {
+		return "MATCH (n) WHERE " + join(n, " AND ", func(i int) string { return fmt.Sprintf("n.a%d = %d", i, i) }) + " RETURN n"
+	},
+	"OR": func(n int) string {
+		return "MATCH (n) WHERE " + join(n, " OR ", func(i int) string { return fmt.Sprintf("n.a = %d", i) }) + " RETURN n"
+	},
+	"AND of OR": func(n int) string {
+		return "MATCH (n) WHERE " + join(n, " AND ", func(i int) string { return fmt.Sprintf("(n.a = %d OR n.b = %d)", i, i) }) + " RETURN n"
+	},
+	"WITH": func(n int) string { return "WITH 1 AS x " + strings.Repeat("WITH x + 1 AS x ", n) + "RETURN x" },
+	"ORDER BY": func(n int) string {
+		return "MATCH (n) " + strings.Repeat("ORDER BY n.a LIMIT 3 ", n) + "RETURN n"
+	},
+	"FILTER":        func(n int) string { return "MATCH (n) " + strings.Repeat("FILTER n.a <> 1 ", n) + "RETURN n" },
+	"UNION":         func(n int) string { return strings.Repeat("RETURN 1 AS x UNION ", n) + "RETURN 1 AS x" },
+	"NEXT":          func(n int) string { return strings.Repeat("RETURN 1 AS x NEXT ", n) + "RETURN 1 AS x" },
+	"list":          func(n int) string { return "RETURN [" + strings.Repeat("1, ", n) + "1] AS x" },
+	"maps":          func(n int) string { return "UNWIND [" + strings.Repeat("{a: 1, b: 'x'}, ", n) + "{}] AS r CREATE (n) SET n = r" },
+	"CASE":          func(n int) string { return "WITH 1 AS x RETURN CASE x" + strings.Repeat(" WHEN 1 THEN 2", n) + " END AS y" },
+	"FOREACH":       func(n int) string { return strings.Repeat("FOREACH (x IN [1] | CREATE (:A)) ", n) },
+	"unit CALL":     func(n int) string { return strings.Repeat("CALL () { CREATE (:A) } ", n) },
+	"CREATE":        func(n int) string { return strings.Repeat("CREATE (:A {x: 1}) ", n) },
+	"CREATE a path": func(n int) string { return "CREATE ()" + strings.Repeat(", ()-[:R]->()", n) },
+	"SET":           func(n int) string { return "MATCH (n) " + strings.Repeat("SET n.x = 1 ", n) },
+	"DELETE":        func(n int) string { return "MATCH (n) " + strings.Repeat("DELETE n ", n) },
+	"EXISTS": func(n int) string {
+		return "MATCH (n:A) WHERE true" + strings.Repeat(" AND EXISTS { (n)-->() }", n) + " RETURN n"
+	},
+	"labels": func(n int) string {
+		return "MATCH (n:" + join(n, "|", func(i int) string { return fmt.Sprintf("L%d", i) }) + ") RETURN n"
+	},
+	"columns": func(n int) string {
+		return "MATCH (n) RETURN " + join(n, ", ", func(i int) string { return fmt.Sprintf("n.p%d AS c%d", i, i) })
+	},
+	"operators": func(n int) string { return "WITH 1 AS x RETURN x" + strings.Repeat(" + x", n) + " AS y" },
+}
+
+// prepareCounted takes a statement through all phases, and returns the phase that it ended in.
+func prepareCounted(e *Engine, text string, count *steps.Counter) (phase string, err error) {
+	defer steps.Catch(&err)
+	phase = "lex"
+	literals := parse.Literals(text, cypher.IsLiteralName, count)
+	phase = "parse"
+	if _, err := parse.CountedStatement(text, count); err != nil {
+		return phase, err
+	}
+	phase = "bind"
+	q, _, err := cypher.Compile(text, cypher.Options{
+		Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: literals, Steps: count,
+	})
+	if err != nil {
+		return phase, err
+	}
+	phase = "plan"
+	plan.Optimize(q, plan.Env{Counts: &graph.Counts{Vertices: 1000, Edges: 5000}, Steps: count})
+	phase = "compile"
+	_, err = exec.Compile(q, exec.Options{Steps: count})
+	return phase, err
+}
+
+// TestLongStatements doubles the parts of statements, which doubles the work to prepare them.
+func TestLongStatements(t *testing.T) {
+	e := New(nil, Options{})
+	for name, text := range repeated {
+		t.Run(name, func(t *testing.T) {
+			work := func(n int) float64 {
+				count := &steps.Counter{}
+				_, err := prepareCounted(e, text(n), count)
+				require.NoError(t, err)
+				return float64(count.Count())
+			}
+			require.Less(t, work(800)/work(400), 2.9)
+		})
+	}
+}
+
+// TestEndOfPreparation ends the request at each poll in turn: no phase continues after that.
+func TestEndOfPreparation(t *testing.T) {
+	e := New(nil, Options{})
+	gone := errors.New("gone")
+	ended := map[string]bool{}
+	for name, text := range repeated {
+		t.Run(name, func(t *testing.T) {
+			all := 0
+			_, err := prepareCounted(e, text(300), &steps.Counter{Alive: func() error { all++; return nil }})
+			require.NoError(t, err)
+			require.NotZero(t, all)
+			for last := 1; last <= all; last += 1 + all/20 {
+				polls := 0
+				phase, err := prepareCounted(e, text(300), &steps.Counter{Alive: func() error {
+					if polls++; polls >= last {
+						return gone
+					}
+					return nil
+				}})
+				require.ErrorIs(t, err, gone)
+				require.Equal(t, last, polls)
+				ended[phase] = true
+			}
+		})
+	}
+	for _, phase := range []string{"lex", "parse", "bind", "plan", "compile"} {
+		require.Contains(t, ended, phase)
+	}
+}
+
+// A request that waits for another one to compile the same plan of a fetch stops waiting when it ends. If the other one ends first,
+// its half-made plan is dropped.
+func TestWaitForFetchPlan(t *testing.T) {
+	var c fetchCache
+	c.size = 8
+	var g shard.Graph
+	programs := c.of(g, &graph.Counts{})
+	q := &plan.Query{}
+	var hits atomic.Uint64
+	drop := func() { c.drop(g, programs) }
+
+	first, endFirst := context.WithCancel(context.Background())
+	defer endFirst()
+	started, failed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := programs.prepare(first, q, func() (*exec.Prepared, error) {
+			close(started)
+			<-first.Done()
+			return nil, first.Err()
+		}, &hits, drop)
+		failed <- err
+	}()
+	<-started
+	second, endSecond := context.WithCancel(context.Background())
+	endSecond()
+	_, err := programs.prepare(second, q, nil, &hits, drop)
+	require.Equal(t, graph.KindDeadline, graph.AsError(err).Kind)
+	require.Same(t, programs, c.of(g, &graph.Counts{}))
+
+	endFirst()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	_, err = programs.prepare(context.Background(), q, nil, &hits, drop)
+	require.True(t, shard.Retriable(err))
+	require.NotSame(t, programs, c.of(g, &graph.Counts{}))
+}
