@@ -25,15 +25,15 @@ type StoreID [16]byte
 // The first failed write is final: the data may or may not be on disk, so the store rejects all further writes until it is
 // reopened.
 //
-// Opening or reading a log detects damage, with one exception. After a crash, a WAL that is cut short, or damaged in its last block of
-// 32 KiB or its last synced write, looks like one whose last write the crash interrupted, and the entries from there on are missing: a
-// later block proves damage by the offset up to which the WAL was synced. A store that was closed has a seal, which detects this too.
+// Opening or reading a log detects damage, with one exception: after the machine has crashed, damage in the last synced write of the WAL
+// may look like a write that the crash interrupted; see kv.Synced. A store that was closed has a seal, which detects this too.
 type LogStore struct {
-	db  *pebble.DB
-	fs  vfs.FS
-	dir string
-	id  StoreID
-	log *slog.Logger
+	db     *pebble.DB
+	synced *kv.Synced
+	fs     vfs.FS
+	dir    string
+	id     StoreID
+	log    *slog.Logger
 
 	// pending are the writes whose sync is under way, and progress is when the first of them began or one last ended, by clock.
 	pending  atomic.Int32
@@ -93,7 +93,7 @@ func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 		if err := kv.BreakSeal(o.FS, o.Dir); err != nil {
 			return err
 		}
-		s.db, err = pebble.Open(o.Dir, &pebble.Options{
+		s.db, s.synced, err = kv.OpenPebble(o.Dir, &pebble.Options{
 			FS: o.FS, FormatMajorVersion: pebble.FormatNewest, MemTableSize: o.MemtableBytes, Logger: pebbleLogger{s},
 			EventListener: &pebble.EventListener{
 				BackgroundError: s.backgroundError,
@@ -101,7 +101,7 @@ func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 					s.fail(fmt.Errorf("%w: file %s: %w", ErrDamaged, i.Path, i.Details))
 				},
 			},
-		})
+		}, o.Logger)
 		return err
 	})
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *LogStore) Close() error {
 		<-s.failed
 		return s.fault
 	}
-	if err := s.db.Close(); err != nil || s.Err() != nil {
+	if err := errors.Join(s.db.Close(), s.synced.Close()); err != nil || s.Err() != nil {
 		return err
 	}
 	return kv.Seal(s.fs, s.dir)

@@ -20,6 +20,14 @@ func (s *Shard) Checkpoint(dir string) error {
 	)
 }
 
+// CheckLogs verifies what is synced of the logs and manifests, and calls bad for each file that is damaged.
+func (s *Shard) CheckLogs(bad func(file string, err error)) error {
+	of := func(store string) func(string, error) {
+		return func(file string, err error) { bad(path.Join(store, file), err) }
+	}
+	return errors.Join(s.disk.graph.CheckLogs(of(graphDir)), s.disk.values.CheckLogs(of(valuesDir)))
+}
+
 // The names of a shard's stores in its directory.
 const (
 	graphDir  = "graph"

@@ -528,6 +528,9 @@ func (p *Part) CheckFiles(ctx context.Context, dir string, bad func(file string,
 	if err != nil {
 		return 0, 0, err
 	}
+	if err := p.s.CheckLogs(bad); err != nil {
+		return 0, 0, err
+	}
 	return CheckFiles(ctx, p.s.opts, dir, bad)
 }
 

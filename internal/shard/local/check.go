@@ -259,7 +259,7 @@ func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport
 				bad := func(file string, err error) { c.bad = append(c.bad, fmt.Sprintf("shard %d, %s: %v", no, file, err)) }
 				if g.elsewhere(no) {
 					c.files, c.bytes, err = s.opts.Peers.CheckFiles(ctx, of, no, bad)
-				} else if err = sh.Checkpoint(storage.Dir(dir, no)); err == nil {
+				} else if err = errors.Join(sh.CheckLogs(bad), sh.Checkpoint(storage.Dir(dir, no))); err == nil {
 					c.files, c.bytes, err = storage.CheckFiles(ctx, g.opts, storage.Dir(dir, no), bad)
 				}
 				return err

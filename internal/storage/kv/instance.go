@@ -21,6 +21,7 @@ type Instance struct {
 	DB     *pebble.DB
 	shares bool      // views share snapshots; see share
 	Logged *entryLog // of a replica; else nil
+	synced *Synced
 
 	opts *pebble.Options
 	fs   vfs.FS // nil if the store is not sealed when it is closed
@@ -114,16 +115,16 @@ func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) 
 	}
 	in.DB = db
 	if v := db.FormatMajorVersion(); v < pebble.FormatValueSeparation {
-		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), db.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), in.closeDB())
 	}
 	if in.Logged != nil {
 		if in.Logged.Applied, in.Logged.Values, err = ReadEntryIndex(db, nil); err != nil {
-			return nil, errors.Join(err, db.Close())
+			return nil, errors.Join(err, in.closeDB())
 		}
 	}
 	if values {
 		if err := checkBlobs(db, p.FS, dir); err != nil {
-			return nil, errors.Join(err, db.Close())
+			return nil, errors.Join(err, in.closeDB())
 		}
 	}
 	return in, nil
@@ -141,8 +142,9 @@ func (*Instance) Durable() bool { return false }
 // open turns Pebble's panics, and its wish to end the process, into errors.
 func (in *Instance) open(dir string, p *pebble.Options) (*pebble.DB, error) {
 	type result struct {
-		db  *pebble.DB
-		err error
+		db     *pebble.DB
+		synced *Synced
+		err    error
 	}
 	done := make(chan result, 1)
 	go func() {
@@ -151,11 +153,12 @@ func (in *Instance) open(dir string, p *pebble.Options) (*pebble.DB, error) {
 				done <- result{err: fmt.Errorf("%v", r)}
 			}
 		}()
-		db, err := pebble.Open(dir, p)
-		done <- result{db, err}
+		db, synced, err := OpenPebble(dir, p, in.Log)
+		done <- result{db, synced, err}
 	}()
 	select {
 	case r := <-done:
+		in.synced = r.synced
 		return r.db, r.err
 	case <-in.failed:
 		return nil, in.Fault
@@ -177,7 +180,7 @@ func (in *Instance) Writable() error {
 		return err
 	}
 	if err := in.background.Load(); err != nil {
-		return Unavailable("storage: "+in.Name+" cannot be written to now", *err)
+		return Fault(in.Name+" cannot be written to now", *err)
 	}
 	return nil
 }
@@ -243,7 +246,7 @@ func (in *Instance) Close() error {
 			in.Log.Warn("flush a store before it closes", slog.String("store", in.Name), slog.Any("error", err))
 		}
 	}
-	if err := in.Guard(in.DB.Close); err != nil || in.fs == nil || in.Writable() != nil {
+	if err := in.Guard(in.closeDB); err != nil || in.fs == nil || in.Writable() != nil {
 		return err
 	}
 	// Without a seal the store opens as after a crash.
@@ -252,6 +255,11 @@ func (in *Instance) Close() error {
 	}
 	return nil
 }
+
+func (in *Instance) closeDB() error { return errors.Join(in.DB.Close(), in.synced.Close()) }
+
+// CheckLogs verifies the logs and manifests; see Synced.Check.
+func (in *Instance) CheckLogs(bad func(file string, err error)) error { return in.synced.Check(bad) }
 
 // Infof implements pebble.Logger: what it says is of use to Pebble's developers alone.
 func (in *Instance) Infof(string, ...any) {}
