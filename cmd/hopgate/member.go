@@ -108,7 +108,7 @@ func openMember(ctx context.Context, c *config.Config, memory config.Budget, log
 	if err != nil {
 		return nil, usageError{err}
 	}
-	opts := storeOptions(c, memory, log)
+	opts := storeOptions(ctx, c, memory, log)
 	opts.Replicas = c.Replicas
 	m := &member{rpc: grpc.NewServer(remote.ServerOptions(secure)...), failed: make(chan error, 1)}
 	defer func() {

@@ -96,16 +96,17 @@ func keptShards(c *config.Config) int {
 }
 
 // openLocal opens the graphs of a data directory.
-func openLocal(_ context.Context, c *config.Config, memory config.Budget, log *slog.Logger) (backing, error) {
-	return local.Open(storeOptions(c, memory, log))
+func openLocal(ctx context.Context, c *config.Config, memory config.Budget, log *slog.Logger) (backing, error) {
+	return local.Open(storeOptions(ctx, c, memory, log))
 }
 
-func storeOptions(c *config.Config, memory config.Budget, log *slog.Logger) local.Options {
+// storeOptions returns the options of a store that no longer waits for room on a full disk once ctx ends.
+func storeOptions(ctx context.Context, c *config.Config, memory config.Budget, log *slog.Logger) local.Options {
 	return local.Options{
 		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: memory.CacheMode, CacheBytes: memory.BlockCache,
 		TopologyBytes: memory.Topology,
 		TextBytes:     memory.Text,
-		MemtableBytes: int(memory.Memtable), TxBytes: int(min(max(memory.Query, 1<<16), 512<<20)), Logger: log,
+		MemtableBytes: int(memory.Memtable), TxBytes: int(min(max(memory.Query, 1<<16), 512<<20)), Logger: log, Interrupt: ctx.Done(),
 	}
 }
 
@@ -116,6 +117,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	level := new(slog.LevelVar)
 	log := logger(c, level)
 	slog.SetDefault(log)
+	defer ignoreHangups(log)()
 	memory := c.Split(keptShards(c))
 	// GOMEMLIMIT may only lower the limit: it does not account for memory off the Go heap.
 	mostHeap := debug.SetMemoryLimit(-1)
@@ -129,7 +131,8 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	store, err := open(ctx, c, memory, log)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // it waited to be added to a cluster
+			log.Info("stopped before it was ready", slog.Any("error", err)) // it waited to be added to a cluster, or for room on the disk
+			return nil
 		}
 		return err
 	}
@@ -247,8 +250,11 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	}
 	var failed <-chan error
 	var caughtUp func() error
-	if m, ok := store.(*member); ok {
-		failed, caughtUp = m.failed, m.p.Ready
+	switch s := store.(type) {
+	case *member:
+		failed, caughtUp = s.failed, s.p.Ready
+	case *local.Store:
+		caughtUp = s.Writable
 	}
 	srv := server.New(engine, load, store, registry, server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
@@ -277,6 +283,24 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	srv.Drain(drain)
 	log.Info("stopped")
 	return err
+}
+
+// ignoreHangups keeps SIGHUP from ending the process until the caller calls stop.
+func ignoreHangups(log *slog.Logger) (stop func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range hangups {
+			log.Info("SIGHUP is ignored: files of tokens and certificates are read again when they change, and other settings at a restart")
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+		<-done
+	}
 }
 
 // keepProfiles takes profiles continuously until the caller calls stop, and keeps the latest in the data directory. p is nil if profiles

@@ -84,6 +84,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	level := new(slog.LevelVar)
 	log := logger(c, level).With(slog.Int("shard", c.ShardOrdinal))
 	slog.SetDefault(log)
+	defer ignoreHangups(log)()
 	memory := c.Split(keptShards(c))
 	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
 	tuning := &admin.Tuning{Level: level}
@@ -91,7 +92,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	if err := removeStale(c.ReadyFile); err != nil {
 		return err
 	}
-	opts := storeOptions(c, memory, log)
+	opts := storeOptions(ctx, c, memory, log)
 	opts.Replicas = c.Replication
 	if err := checkShards(&opts); err != nil {
 		return err
@@ -180,7 +181,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 			return errors.Join(err, s.Close())
 		}
 		remote.ServeLeader(rpc, s, peers)
-		store.set(s, func(ctx context.Context) error { return probeLeader(ctx, s) })
+		store.set(s, func(ctx context.Context) error { return errors.Join(s.Writable(), probeLeader(ctx, s)) })
 	default:
 		s, err := local.OpenParts(opts, c.ShardOrdinal)
 		if err != nil {

@@ -52,6 +52,8 @@ type Options struct {
 	// KeepExpired deletes nothing that has expired, and shows it, until the store is opened without it: for a load that
 	// knows vertices by their ids.
 	KeepExpired bool
+	// Interrupt, if it is set, is closed when the process begins to end: then nothing waits for room on a full disk any more.
+	Interrupt <-chan struct{}
 	// Logger is where the store logs; default slog.Default().
 	Logger *slog.Logger
 	// Tuning holds sizes of the layout that tests make small. They may differ from one opening to the next.
@@ -211,7 +213,7 @@ func (s *Shared) Close() {
 func (o *Options) instance(sh *Shared) *kv.Options {
 	i := &kv.Options{
 		FS: o.FS, Logger: o.Logger, ReadOnly: o.ReadOnly, CacheMode: o.CacheMode, MemtableBytes: o.MemtableBytes, ValueThreshold: o.ValueThreshold,
-		Logged: o.Replica != nil,
+		Logged: o.Replica != nil, Interrupt: o.Interrupt,
 	}
 	if sh != nil {
 		i.Cache, i.Files = sh.cache, sh.files

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -19,8 +21,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// TestWriteFaults makes writes fail, for good, at a random moment, and in files of one kind or all: commits then end
-// with an error, reads go on, and the next process finds all that was acknowledged.
+// TestWriteFaults makes writes fail at a random moment, and in files of one kind or all: for good, so that commits then end with an error,
+// or until there is room on the disk again. Reads go on, and the next process finds all that was acknowledged.
 func TestWriteFaults(t *testing.T) {
 	for seed := range eachSeed(t, seeds(10)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -31,13 +33,16 @@ func TestWriteFaults(t *testing.T) {
 			// What fails, and what with: a full disk or a broken one.
 			kind := []string{"", ".log", ".sst", ".blob", "MANIFEST"}[seed%5]
 			fault := []error{syscall.ENOSPC, syscall.EIO}[rng.IntN(2)]
-			left := int64(20 + rng.IntN(400))
+			left, room := int64(20+rng.IntN(400)), int64(-1<<62)
+			if fault == syscall.ENOSPC {
+				room = -5
+			}
 			var on atomic.Bool
 			opts.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 				if !on.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpFileClose || !strings.Contains(path.Base(op.Path), kind) {
 					return nil
 				}
-				if atomic.AddInt64(&left, -1) > 0 {
+				if n := atomic.AddInt64(&left, -1); n > 0 || n < room {
 					return nil
 				}
 				return fault
@@ -180,33 +185,108 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
-// TestFullDiskRecovers fills the disk under the background work alone: commits are refused until there is room again.
-func TestFullDiskRecovers(t *testing.T) {
-	mem := vfs.NewMem()
-	rng := rand.New(rand.NewPCG(1, 4))
+// TestFullDisk fills the disk under files of one kind or all: commits that have begun wait, others are refused, reads go on, and
+// once there is room again the store takes writes as before.
+func TestFullDisk(t *testing.T) {
+	for _, kind := range []string{"", ".log", ".sst", ".blob", "MANIFEST"} {
+		t.Run("kind="+kind, func(t *testing.T) {
+			ctx := context.Background()
+			rng := rand.New(rand.NewPCG(1, 4))
+			opts := tiny(rng, 1)
+			opts.Logger = quiet()
+			var full atomic.Bool
+			opts.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if full.Load() && strings.Contains(path.Base(op.Path), kind) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpFileClose {
+					return syscall.ENOSPC
+				}
+				return nil
+			}))
+			l, err := openLedger(opts)
+			require.NoError(t, err)
+			for range 20 {
+				require.NoError(t, l.write(rng))
+			}
+			require.NoError(t, l.store.Writable())
+			full.Store(true)
+			begun := make(chan error, 2)
+			go func() { begun <- l.g.Flush(ctx) }()
+			go func() { begun <- l.write(rand.New(rand.NewPCG(1, 5))) }()
+			require.Eventually(t, func() bool { return l.store.Writable() != nil }, time.Minute, time.Millisecond)
+			require.ErrorIs(t, l.store.Writable(), syscall.ENOSPC)
+			err = l.write(rng)
+			require.Equal(t, graph.KindUnavailable, graph.AsError(err).Kind, "%v", err)
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			_, err = l.readAll(true)
+			require.NoError(t, err)
+			full.Store(false)
+			require.Eventually(t, func() bool { return l.store.Writable() == nil }, time.Minute, time.Millisecond)
+			for range cap(begun) {
+				if err := <-begun; err != nil {
+					require.ErrorIs(t, err, syscall.ENOSPC)
+				}
+			}
+			for range 20 {
+				require.NoError(t, l.write(rng))
+			}
+			l.check(t, l.acked)
+			require.NoError(t, l.store.Close())
+			l, err = openLedger(opts)
+			require.NoError(t, err)
+			l.check(t, l.acked)
+			require.NoError(t, l.store.Close())
+		})
+	}
+}
+
+// TestFullDiskAtStart opens a store on a full disk: opening waits for room, says so, and ends when the process is to end.
+func TestFullDiskAtStart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 6))
+	mem := vfs.NewCrashableMem()
 	opts := tiny(rng, 1)
-	opts.Logger = quiet()
-	var full atomic.Bool
-	opts.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-			return syscall.ENOSPC
-		}
-		return nil
-	}))
+	opts.Logger, opts.FS = quiet(), mem
 	l, err := openLedger(opts)
 	require.NoError(t, err)
-	require.NoError(t, l.write(rng))
-	full.Store(true)
-	go func() { _ = l.g.Flush(context.Background()) }()
-	for err == nil {
-		err = l.write(rng)
+	for range 20 {
+		require.NoError(t, l.write(rng))
 	}
-	require.Equal(t, graph.KindUnavailable, graph.AsError(err).Kind)
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	full.Store(false)
-	for err != nil {
-		err = l.write(rng)
-	}
-	l.check(t, l.acked)
+	crashed := mem.CrashClone(vfs.CrashCloneCfg{})
 	require.NoError(t, l.store.Close())
+	for _, kind := range []string{".log", ".sst", "MANIFEST"} {
+		interrupt := make(chan struct{})
+		var said safeBuffer
+		o := opts
+		o.Interrupt, o.Logger = interrupt, slog.New(slog.NewTextHandler(&said, nil))
+		o.FS = errorfs.Wrap(crashed.CrashClone(vfs.CrashCloneCfg{}), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if strings.Contains(path.Base(op.Path), kind) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpFileClose {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+		opened := make(chan error, 1)
+		go func() {
+			_, err := openLedger(o)
+			opened <- err
+		}()
+		require.Eventually(t, func() bool { return strings.Contains(said.String(), "the disk is full") }, time.Minute, time.Millisecond, kind)
+		close(interrupt)
+		require.ErrorIs(t, <-opened, syscall.ENOSPC, kind)
+	}
+}
+
+// safeBuffer is a log that is read while it is written.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }

@@ -58,6 +58,9 @@ func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
 		return 0, nil
 	}
 	g := tx.g
+	if err := g.writable(); err != nil { // before it waits for commits that wait for room on the disk
+		return 0, err
+	}
 	switch g.commits.await(c) {
 	case roleLead:
 		if err := g.lock(ctx); err != nil {

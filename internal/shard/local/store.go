@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -108,6 +109,19 @@ func (s *Store) Local(name string) (*Graph, error) {
 		return nil, graph.NoGraph(name)
 	}
 	return g, nil
+}
+
+// Writable says why one of the graphs cannot be written to, or nil.
+func (s *Store) Writable() error {
+	s.mu.Lock()
+	graphs := slices.Collect(maps.Values(s.graphs))
+	s.mu.Unlock()
+	for _, g := range graphs {
+		if err := g.writable(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Graphs implements shard.Store.

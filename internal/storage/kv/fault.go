@@ -15,8 +15,8 @@ import (
 // When it cannot write its log or its manifest, Pebble ends the process, or panics with locks that readers need; it
 // panics too when a blob file cannot be finished (v2.1.7: blob.FileWriter.Close aborts what is closed). While it writes,
 // it holds none of these locks. So a fault of such a file stops the instance's writes and never returns to Pebble:
-// the writing goroutine blocks forever, and readers do not notice. A full disk alone does not stop manifest and blobs, which are
-// written in the background: the writing waits until there is room, and commits are refused meanwhile.
+// the writing goroutine blocks forever, and readers do not notice. A full disk alone stops none of them: the writing waits until
+// there is room, with it the commits whose log is being written, and further ones are refused meanwhile.
 //
 // Pebble tries a flush that failed over and over without a pause; so tables wait a little to be made after background
 // work has failed.
@@ -34,10 +34,10 @@ func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.Fil
 	switch {
 	case !fs.owns(name):
 	case path.Ext(base) == ".log":
-		f, err = fs.FS.Create(name, category)
-		if err = fs.in.stop(err); err != nil {
-			return nil, err
-		}
+		_ = fs.in.await(func() error {
+			f, err = fs.FS.Create(name, category)
+			return err
+		})
 		return newLogFile(faultFile{f, fs.in, false}, 0), nil
 	case path.Ext(base) == ".blob", strings.HasPrefix(base, "MANIFEST-"), strings.HasPrefix(base, "marker."):
 		err = fs.in.await(func() error {
@@ -128,6 +128,10 @@ func (in *Instance) stop(err error) error {
 // await does something that may need room on the disk until there is some.
 func (in *Instance) await(op func() error) error {
 	err := op()
+	if errors.Is(err, syscall.ENOSPC) {
+		in.awaiting.Add(1)
+		defer in.awaiting.Add(-1)
+	}
 	for errors.Is(err, syscall.ENOSPC) {
 		in.backgroundError(err)
 		if !in.wait() {
@@ -149,5 +153,52 @@ func (in *Instance) wait() bool {
 		return true
 	case <-in.closing:
 		return false
+	case <-in.interrupt:
+		return false
 	}
+}
+
+// ends reports whether the process begins to end.
+func (in *Instance) ends() bool {
+	select {
+	case <-in.interrupt:
+		return true
+	default:
+		return false
+	}
+}
+
+// roomBytes is how much room there must be on a disk that was full until the store takes writes again.
+const roomBytes = 1 << 20
+
+// awaitRoom waits until there is room on the disk again. Writes that wait show that, and flushes, which Pebble tries again; after a
+// compaction has failed, there may be neither.
+func (in *Instance) awaitRoom() {
+	for in.full() && in.wait() && in.Health.Writable() == nil {
+		flushes := false
+		err := in.Guard(func() error {
+			m := in.DB.Metrics()
+			flushes = m.Flush.NumInProgress > 0 || m.MemTable.Count > 1
+			return nil
+		})
+		if err == nil && !flushes && in.awaiting.Load() == 0 && in.hasRoom() == nil {
+			in.background.Store(nil)
+		}
+	}
+}
+
+// hasRoom writes a file of roomBytes and removes it.
+func (in *Instance) hasRoom() error {
+	name := in.fs.PathJoin(in.Name, "room.tmp")
+	f, err := in.fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	for n := 0; n < roomBytes && err == nil; n += len(zeros) {
+		_, err = f.Write(zeros)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close(), in.fs.Remove(name))
 }

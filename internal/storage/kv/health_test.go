@@ -3,9 +3,13 @@ package kv
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -29,4 +33,14 @@ func TestHealth(t *testing.T) {
 		require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")))
 		require.Contains(t, log.String(), "level="+level)
 	}
+}
+
+// TestRoomAgain has a compaction fail for lack of room with nothing to flush: the store takes writes again by itself.
+func TestRoomAgain(t *testing.T) {
+	in, err := Open(&Options{FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler)}, "store", false, true, make(chan struct{}))
+	require.NoError(t, err)
+	in.backgroundError(fmt.Errorf("compaction: %w", syscall.ENOSPC))
+	require.ErrorIs(t, in.Writable(), syscall.ENOSPC)
+	require.Eventually(t, func() bool { return in.Writable() == nil }, time.Minute, time.Millisecond)
+	require.NoError(t, in.Close())
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,6 +28,8 @@ type Instance struct {
 	fs   vfs.FS // nil if the store is not sealed when it is closed
 	// closing is closed when the shard begins to close.
 	closing <-chan struct{}
+	// interrupt is closed when the process begins to end; or nil.
+	interrupt <-chan struct{}
 	// wedged says that Pebble's locks may be held forever, so the store can no longer be closed.
 	wedged atomic.Bool
 	guards guards
@@ -34,7 +37,10 @@ type Instance struct {
 	splits atomic.Bool
 	// background is the fault of the last flush or compaction, nil after one that went well.
 	background atomic.Pointer[error]
-	damaged    sync.Map // the paths of files whose damage has been logged
+	opened     atomic.Bool
+	awaiting   atomic.Int32  // how many writes wait for room
+	recovering chan struct{} // full while awaitRoom runs, and from Close on
+	damaged    sync.Map      // the paths of files whose damage has been logged
 	// Deleted are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
 	// flushed.
 	Deleted, flushing atomic.Uint64
@@ -57,7 +63,7 @@ type Instance struct {
 
 // Open opens the store in dir, making it if create is set.
 func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) (*Instance, error) {
-	in := &Instance{shares: values, closing: closing}
+	in := &Instance{shares: values, closing: closing, interrupt: o.Interrupt, recovering: make(chan struct{}, 1)}
 	in.Init(dir, o.Logger)
 	p := pebbleOptions(o, values)
 	in.opts = p
@@ -96,6 +102,11 @@ func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) 
 				in.Deleted.Add(-in.flushing.Swap(0))
 			}
 		},
+		CompactionEnd: func(i pebble.CompactionInfo) {
+			if i.Err == nil && in.full() {
+				in.background.Store(nil)
+			}
+		},
 	}
 	p.EventListener.EnsureDefaults(nil)
 	if !create {
@@ -114,6 +125,10 @@ func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) 
 		return nil, Damaged("open "+dir, fmt.Errorf("open %s: %w", dir, err))
 	}
 	in.DB = db
+	in.opened.Store(true)
+	if err := in.background.Load(); err != nil {
+		in.backgroundError(*err)
+	}
 	if v := db.FormatMajorVersion(); v < pebble.FormatValueSeparation {
 		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), in.closeDB())
 	}
@@ -156,12 +171,20 @@ func (in *Instance) open(dir string, p *pebble.Options) (*pebble.DB, error) {
 		db, synced, err := OpenPebble(dir, p, in.Log)
 		done <- result{db, synced, err}
 	}()
-	select {
-	case r := <-done:
-		in.synced = r.synced
-		return r.db, r.err
-	case <-in.failed:
-		return nil, in.Fault
+	look := time.NewTicker(pause)
+	defer look.Stop()
+	for {
+		select {
+		case r := <-done:
+			in.synced = r.synced
+			return r.db, r.err
+		case <-in.failed:
+			return nil, in.Fault
+		case <-look.C:
+			if fault := in.background.Load(); fault != nil && in.full() && in.ends() {
+				return nil, *fault
+			}
+		}
 	}
 }
 
@@ -170,8 +193,29 @@ func (in *Instance) backgroundError(err error) {
 		return
 	}
 	if in.background.Swap(&err) == nil {
-		in.Log.Error("background work failed", slog.String("store", in.Name), slog.Any("error", err))
+		msg := "background work failed"
+		if in.full() {
+			msg = "the disk is full: the store refuses writes until there is room"
+		}
+		in.Log.Error(msg, slog.String("store", in.Name), slog.Any("error", err))
 	}
+	if !in.full() || !in.opened.Load() {
+		return
+	}
+	select {
+	case in.recovering <- struct{}{}:
+		go func() {
+			in.awaitRoom()
+			<-in.recovering
+		}()
+	default:
+	}
+}
+
+// full reports whether the last background work failed for lack of room.
+func (in *Instance) full() bool {
+	err := in.background.Load()
+	return err != nil && errors.Is(*err, syscall.ENOSPC)
 }
 
 // Writable implements Store.
@@ -240,6 +284,7 @@ func (in *Instance) Close() error {
 	if err := in.keepAhead(nil, 0); err != nil {
 		return err
 	}
+	in.recovering <- struct{}{}
 	if in.Logged != nil && in.Writable() == nil {
 		// Otherwise the next start applies the entries once more.
 		if err := in.Guard(in.DB.Flush); err != nil {

@@ -73,13 +73,17 @@ func (f *logFile) Sync() error {
 		m, _ := f.WriteAt(zeros[:ahead], end)
 		f.size = end + int64(m)
 	}
-	var err error
-	if f.direct {
-		err = writeDirect(f.Fd(), blocks, f.start)
-	} else if _, err = f.WriteAt(blocks, f.start); err == nil {
-		err = f.File.SyncData()
-	}
-	if err := f.in.stop(err); err != nil {
+	// All that is not durable is in blocks, so a second try writes all of it.
+	err := f.in.await(func() error {
+		if f.direct {
+			return writeDirect(f.Fd(), blocks, f.start)
+		}
+		if _, err := f.WriteAt(blocks, f.start); err != nil {
+			return err
+		}
+		return f.File.SyncData()
+	})
+	if err != nil {
 		return err
 	}
 	whole := n &^ (directAlign - 1)

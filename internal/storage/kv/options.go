@@ -32,6 +32,8 @@ type Options struct {
 	ValueThreshold int
 	// Logged says that the log of a replica holds the batches, so the store has none.
 	Logged bool
+	// Interrupt, if it is set, is closed when what waits for room on the disk gives up.
+	Interrupt <-chan struct{}
 	// Cache and Files are shared by the stores of a process; nil makes them for this store.
 	Cache *pebble.Cache
 	Files *pebble.FileCache

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHangup sends SIGHUP, by which a process ends that does not handle it.
+func TestHangup(t *testing.T) {
+	logged := make(chan string, 1)
+	stop := ignoreHangups(slog.New(slog.NewTextHandler(lineWriter(logged), nil)))
+	defer stop()
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+	select {
+	case line := <-logged:
+		require.Contains(t, line, "SIGHUP is ignored")
+	case <-time.After(time.Minute):
+		require.Fail(t, "nothing is logged")
+	}
+}
+
+// lineWriter passes on what is written to it.
+type lineWriter chan<- string
+
+func (w lineWriter) Write(b []byte) (int, error) {
+	w <- string(b)
+	return len(b), nil
+}
