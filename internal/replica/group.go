@@ -411,7 +411,10 @@ func (g *Group) ready(rd raft.Ready) error {
 	return g.log.Compact(min(g.cut, durable, g.applied))
 }
 
+// send sends messages, but for reads of other members, which raft forwards to the leader under the id of the member that asked: who
+// receives them would take this process's log store for that member's, and drop all that it sends from then on. It asks again.
 func (g *Group) send(messages []*pb.Message) {
+	messages = slices.DeleteFunc(messages, func(m *pb.Message) bool { return m.GetFrom() != g.o.Replica })
 	if len(messages) > 0 {
 		g.o.Send(messages)
 	}

@@ -380,6 +380,7 @@ func (s *simulation) send(group uint32, from int, ms []*pb.Message) {
 	for _, m := range ms {
 		b, err := proto.Marshal(m)
 		require.NoError(s.t, err)
+		require.Equal(s.t, from, int(m.GetFrom()-1)%len(s.nodes), "%v in the name of another member", m.GetType()) // see Group.send
 		s.count[m.GetType().String()]++
 		copies := 1
 		delay := time.Duration(1+s.rng.IntN(20)) * time.Millisecond
