@@ -14,6 +14,9 @@ import (
 func TestRowsBeforeFailure(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, "CREATE (a:A {k: 1}), (b:A {k: 2}), (c:A {k: 0}), (a)-[:T]->(b), (a)-[:T]->(c)")
+		must(t, e, "CREATE (:I {k: 1}), (:I {k: 2})")
+		must(t, e, "CREATE INDEX FOR (n:I) ON (n.k)")
+		must(t, e, "CALL db.awaitIndexes()")
 		for _, w := range []struct {
 			statement string
 			want      []string
@@ -30,6 +33,10 @@ func TestRowsBeforeFailure(t *testing.T) {
 			{"UNWIND [1, 0] AS x UNWIND [1, 2 / x] AS y RETURN y", []string{"[1]", "[2]"}},
 			{"UNWIND [1, 0] AS x WITH 1 / x AS y MATCH (n:A {k: y}) RETURN n.k", []string{"[1]"}},
 			{"UNWIND [1, 0] AS x WITH 1 / x AS y MATCH (n:A {k: y})-[:T]->(m) RETURN DISTINCT y", []string{"[1]"}},
+			{"UNWIND [1, 0] AS x WITH 1 / x AS y MATCH (n:I {k: y}) RETURN n.k", []string{"[1]"}},
+			{"UNWIND [2, 1, 0] AS x MATCH (n:I) WHERE n.k = 2 / x RETURN n.k", []string{"[1]", "[2]"}},
+			{"UNWIND [2, 1, 0] AS x MATCH (n:I) WHERE n.k > 2 / x RETURN n.k", []string{"[2]"}},
+			{"UNWIND [2, 1, 0] AS x MATCH (n:I) USING INDEX n:I(k) WHERE n.k = 2 / x RETURN n.k", []string{"[1]", "[2]"}},
 			{"UNWIND [1, 0] AS x CALL (x) { RETURN 1 / x AS y } RETURN y", []string{"[1]"}},
 			{"UNWIND [1, 0] AS x RETURN COUNT { MATCH (n:A) WHERE n.k = 1 / x } AS c", []string{"[1]"}},
 			{"UNWIND [1, 0] AS x RETURN x, EXISTS { MATCH (n:A) WHERE n.k = 1 / x } AS c", []string{"[1, true]"}},

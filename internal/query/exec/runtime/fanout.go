@@ -14,11 +14,12 @@ type FanOut struct {
 	Picked Sel // the input rows of those rows of Out that lack their carried columns
 	want   int // rows that suffice to return a batch
 	late   Late
+	part   Batch // the input rows before one that fails
 }
 
 // fanOutSource produces the rows. It appends its own columns to Out, adds the rows to Out.N, and their input rows to Picked.
 type fanOutSource interface {
-	// Begin starts on the input batch b.
+	// Begin starts on the input batch Rows. After an error it may be called for the first rows of the same batch.
 	Begin(ctx context.Context) error
 	// Advance adds rows to Out, which is not full, or reads what it needs to produce more. It returns false when the input
 	// batch is exhausted.
@@ -33,25 +34,20 @@ func (x *FanOut) Open(ctx context.Context) error {
 
 // Give returns the next batch of rows from f. The first batches are small, in case the consumer wants no more.
 func (x *FanOut) Give(ctx context.Context, f fanOutSource) (*Batch, error) {
-	if x.late.Waits() {
-		return nil, x.late.Take()
-	}
 	x.Out.Reset(len(x.Carry))
 	for x.Out.N < x.Run.BatchSize() {
 		if x.Rows == nil {
-			b, err := x.In.Next(ctx)
-			if err != nil {
-				if x.Out.N > 0 && x.late.Hold(x.Run, err) {
+			if x.late.Waits() {
+				break
+			}
+			if err := x.begin(ctx, f); err != nil {
+				if x.Rows = nil; x.Out.N > 0 && x.late.Hold(x.Run, err) {
 					break
 				}
 				return nil, err
 			}
-			if b == nil {
+			if x.Rows == nil {
 				break
-			}
-			x.Rows = b
-			if err := f.Begin(ctx); err != nil {
-				return nil, err
 			}
 		}
 		more, err := f.Advance(ctx)
@@ -70,9 +66,26 @@ func (x *FanOut) Give(ctx context.Context, f fanOutSource) (*Batch, error) {
 	x.flush()
 	x.want = min(2*x.want, x.Run.BatchSize())
 	if x.Out.N == 0 {
-		return nil, nil
+		return nil, x.late.Take()
 	}
 	return &x.Out, nil
+}
+
+// begin starts on the next input batch, or on its rows before one that fails; Rows is nil if there is none.
+func (x *FanOut) begin(ctx context.Context, f fanOutSource) error {
+	b, err := x.In.Next(ctx)
+	if x.Rows = b; b == nil || err != nil {
+		return err
+	}
+	if err = f.Begin(ctx); err == nil {
+		return nil
+	}
+	_, err = x.late.Before(x.Run, b.N, err, func(k int) error {
+		x.part.Slice(b, 0, k)
+		x.Rows = &x.part
+		return f.Begin(ctx)
+	})
+	return err
 }
 
 // flush fills the carried columns of rows that lack them.
