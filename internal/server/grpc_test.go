@@ -189,7 +189,7 @@ func TestGRPCErrors(t *testing.T) {
 			&pb.QueryRequest{Statement: "RETURN 1", Graph: "nowhere"}, codes.NotFound, "Neo.ClientError.Database.DatabaseNotFound", nil,
 		},
 		{
-			&pb.QueryRequest{Statement: ""}, codes.InvalidArgument, "Neo.ClientError.Request.Invalid", nil,
+			&pb.QueryRequest{Statement: ""}, codes.InvalidArgument, "Neo.ClientError.Statement.SyntaxError", nil,
 		},
 		{
 			&pb.QueryRequest{Statement: "RETURN 1", Timeout: durationpb.New(-1)}, codes.InvalidArgument, "Neo.ClientError.Request.Invalid", nil,

@@ -38,10 +38,8 @@ func (d Duration) String() string {
 	return b.String()
 }
 
-// String writes the time as ISO 8601 has it, without seconds that are zero.
-func (t LocalTime) String() string {
-	return strings.TrimSuffix(t.Format("2006-01-02T15:04:05"), ":00")
-}
+// String writes the time as ISO 8601 has it.
+func (t LocalTime) String() string { return t.Format("2006-01-02T15:04:05") }
 
 // later adds months, then days, then seconds. A day beyond the end of a month becomes its last day.
 func later(t time.Time, d Duration, sign int64) time.Time {

@@ -100,7 +100,7 @@ func runCase(c *tckCase) (skip string, err error) {
 	for _, cells := range c.Expect.Rows {
 		var r []graph.Value
 		for _, text := range cells {
-			r = append(r, cell(text))
+			r = append(r, cell(exectest.FullTimes(text)))
 		}
 		want = append(want, rowText(r))
 	}
@@ -169,5 +169,5 @@ func rowText(r []graph.Value) string {
 		b.Write(fn.AppendText(nil, v))
 		b.WriteString(", ")
 	}
-	return exectest.SuiteTimes(b.String())
+	return b.String()
 }

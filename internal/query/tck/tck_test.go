@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/exectest"
 )
 
 var (
@@ -260,7 +261,7 @@ func judge(want expectation, got *answer, err error) error {
 	for _, r := range want.Rows {
 		var row []any
 		for _, cell := range r {
-			v, err := parseValue(cell)
+			v, err := parseValue(exectest.FullTimes(cell))
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/exec/exectest"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
@@ -317,7 +316,7 @@ func caseValue(v graph.Value) any {
 	if err != nil {
 		return err.Error()
 	}
-	return exectest.SuiteTimes(s.Str())
+	return strings.Clone(s.Str())
 }
 
 func props(r *graph.Record) map[string]any {

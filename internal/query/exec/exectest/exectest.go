@@ -156,10 +156,10 @@ func showPath(b *strings.Builder, p *graph.Path) {
 	}
 }
 
-// SuiteTimes returns a text with its times as openCypher's conformance suite writes them: without seconds that are 0, which toString()
-// always has. The suite's fractions of seconds have 3, 6 or 9 digits, and those of toString() as many as they need: here, as many as they need.
-func SuiteTimes(text string) string {
-	return zeros.ReplaceAllString(noSeconds.ReplaceAllString(text, "$1$2"), "$1")
+// FullTimes returns values in the notation of openCypher's conformance suite, which omits seconds that are 0 and pads fractions of a second
+// to 3, 6 or 9 digits, with times as toString() writes them.
+func FullTimes(text string) string {
+	return padding.ReplaceAllString(noSeconds.ReplaceAllString(text, "${1}:00$2"), "$1")
 }
 
-var noSeconds, zeros = regexp.MustCompile(`((?:^|[T'])\d\d:\d\d):00([^.\d]|$)`), regexp.MustCompile(`(:\d\d\.\d*?[1-9])0+\b`)
+var noSeconds, padding = regexp.MustCompile(`([T']\d\d:\d\d)([^:\d]|$)`), regexp.MustCompile(`(:\d\d\.\d*?[1-9])0+\b`)
