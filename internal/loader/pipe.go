@@ -38,15 +38,16 @@ func newPipe(open func() (io.ReadCloser, error)) *pipe {
 			p.err = err
 			return
 		}
-		// Nobody has one buffer any more when the other one has been taken.
-		for bufs := [2][]byte{make([]byte, pipeBytes), make([]byte, pipeBytes)}; p.err == nil; bufs[0], bufs[1] = bufs[1], bufs[0] {
+		// While the reader takes one buffer, the other one is filled.
+		buf, other := make([]byte, pipeBytes), make([]byte, pipeBytes)
+		for p.err == nil {
 			var n int
-			n, p.err = r.Read(bufs[0])
-			if n == 0 {
+			if n, p.err = r.Read(buf); n == 0 {
 				continue
 			}
 			select {
-			case p.next <- bufs[0][:n]:
+			case p.next <- buf[:n]:
+				buf, other = other, buf
 			case <-p.quit:
 				p.err = os.ErrClosed
 			}
