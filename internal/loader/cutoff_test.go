@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -112,7 +113,7 @@ func TestShortBody(t *testing.T) {
 		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err == nil {
 			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(body)-1, len(body)))
 		}
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)-from))
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)-from))
 		if from > 0 {
 			w.WriteHeader(http.StatusPartialContent)
 		}

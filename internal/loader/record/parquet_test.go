@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/big"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,8 +25,10 @@ import (
 // parquetFile writes n rows in row groups of 100: an id, a name, a list of tags, and a float that every third row lacks. want is their text.
 func parquetFile(t *testing.T, n int, opts ...parquet.WriterProperty) (data []byte, want string) {
 	s := arrow.NewSchema([]arrow.Field{
-		{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
-		{Name: "tags", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}, {Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "tags", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
+		{Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
 	}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	text := strings.Builder{}
@@ -37,7 +40,7 @@ func parquetFile(t *testing.T, n int, opts ...parquet.WriterProperty) (data []by
 		var list []string
 		for k := range i % 4 {
 			tags.ValueBuilder().(*array.Int32Builder).Append(int32(k))
-			list = append(list, fmt.Sprint(k))
+			list = append(list, strconv.Itoa(k))
 		}
 		f := "null"
 		if i%3 > 0 {
@@ -175,11 +178,16 @@ func TestParquetDamage(t *testing.T) {
 // Values of all kinds: those that JSON's numbers do not carry are strings.
 func TestParquetValues(t *testing.T) {
 	s := arrow.NewSchema([]arrow.Field{
-		{Name: "u", Type: arrow.PrimitiveTypes.Uint64}, {Name: "d", Type: &arrow.Decimal128Type{Precision: 38}},
-		{Name: "p", Type: &arrow.Decimal128Type{Precision: 38, Scale: 2}}, {Name: "h", Type: arrow.FixedWidthTypes.Float16},
-		{Name: "b", Type: arrow.BinaryTypes.Binary}, {Name: "x", Type: &arrow.FixedSizeBinaryType{ByteWidth: 2}},
-		{Name: "ms", Type: arrow.FixedWidthTypes.Timestamp_ms}, {Name: "day", Type: arrow.FixedWidthTypes.Date32},
-		{Name: "t", Type: arrow.FixedWidthTypes.Time64us}, {Name: "u32", Type: arrow.PrimitiveTypes.Uint32},
+		{Name: "u", Type: arrow.PrimitiveTypes.Uint64},
+		{Name: "d", Type: &arrow.Decimal128Type{Precision: 38}},
+		{Name: "p", Type: &arrow.Decimal128Type{Precision: 38, Scale: 2}},
+		{Name: "h", Type: arrow.FixedWidthTypes.Float16},
+		{Name: "b", Type: arrow.BinaryTypes.Binary},
+		{Name: "x", Type: &arrow.FixedSizeBinaryType{ByteWidth: 2}},
+		{Name: "ms", Type: arrow.FixedWidthTypes.Timestamp_ms},
+		{Name: "day", Type: arrow.FixedWidthTypes.Date32},
+		{Name: "t", Type: arrow.FixedWidthTypes.Time64us},
+		{Name: "u32", Type: arrow.PrimitiveTypes.Uint32},
 	}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	big1, _ := new(big.Int).SetString("-12345678901234567890123", 10)
