@@ -150,8 +150,11 @@ func (g *gate) quota(in *map[owner]*quota, of owner, l access.Limits) *quota {
 func (g *gate) readmit(ctx context.Context, q *Running, longRunning bool, graphName string) error {
 	g.mu.Lock()
 	p := q.place
-	g.stop(&q.place)
-	q.admitted = false
+	if q.admitted { // unless it was evicted
+		g.stop(&q.place)
+	}
+	q.sending.Store(0)
+	q.admitted, q.lost = false, false
 	p.longRunning = longRunning
 	if graphName != "" {
 		p.graph = g.quota(&g.graphs, owner{graph: graphName}, g.limits.Graph)

@@ -287,6 +287,9 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	if err != nil {
 		return err
 	}
+	if err := r.q.resume(ctx); err != nil {
+		return err
+	}
 	env := r.e.env(r.q, params, false)
 	if r.writes {
 		env.Slot = nil // others wait for its end, so it never yields

@@ -217,6 +217,17 @@ func TestStalledWriter(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, b)
 	require.Equal(t, 1, e.Load().Running)
+
+	again.Sending()
+	again.q.sending.Add(-int64(stallTime))
+	e.Sweep()
+	require.Zero(t, e.Load().Running)
+	require.NoError(t, again.q.cpu.becomeLongRunning(t.Context()), "which leaves no place that it has lost")
+	require.Equal(t, 1, e.Load().Running)
+	_, err = again.Next()
+	require.NoError(t, err)
+	again.Close()
+	require.Zero(t, e.Load().Running)
 }
 
 // A statement that commits in several transactions commits none after its caller has lost its role.

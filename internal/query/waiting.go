@@ -70,10 +70,8 @@ func (r *Result) Hold(b *graph.Batch, from int) error {
 		r.putBack(b, from)
 		return nil
 	}
-	if r.waits != (time.Time{}) {
-		if err := r.resume(); err != nil {
-			return r.Fail(err)
-		}
+	if err := r.goOn(); err != nil {
+		return r.Fail(err)
 	}
 	if b != nil {
 		if err := r.take(r.rows, b, from); err != nil {
