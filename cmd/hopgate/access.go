@@ -16,7 +16,7 @@ func authenticator(c *config.Config, memory config.Budget, log *slog.Logger) (*a
 
 // openProcesses says that tokens do not protect a cluster whose processes take every caller.
 const openProcesses = "callers need tokens, but the processes of the cluster do not authenticate each other (shard-ca is not set): " +
-	"whoever reaches the address of a shard reads and changes everything"
+	"anyone who reaches the address of a shard reads and changes everything"
 
 // warnings returns what is wrong with settings that work nevertheless, and logs it.
 func warnings(c *config.Config, log *slog.Logger) (out []string) {
