@@ -25,7 +25,7 @@ func warnings(c *config.Config, log *slog.Logger) (out []string) {
 		out = append(out, openProcesses)
 	}
 	for _, w := range out {
-		log.Warn(w)
+		log.Warn("a setting leaves a hole", slog.String("warning", w))
 	}
 	return out
 }

@@ -56,7 +56,7 @@ func (i *issuer) newer(ctx context.Context, old *keys) (*keys, error) {
 		}
 		if i.fetching == nil {
 			i.fetching = make(chan struct{})
-			go i.fetch()
+			go i.fetch() //nolint:gosec // The keys are for all requests, so the fetch outlives this one.
 		}
 		if i.waiting == mostWaiting {
 			return nil, i.silent(errors.New("too many requests wait for its keys"))

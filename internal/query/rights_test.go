@@ -70,7 +70,8 @@ func TestGraphsStayHidden(t *testing.T) {
 			_, err := e.Fetch(ctx, FetchRequest{Graph: g, Method: "get", Body: []byte(`{"A": {}}`)}, &out)
 			require.NoError(t, err)
 			_, text, _ := strings.Cut(out.String(), `"msg":`)
-			return graph.Unauthenticated(text[:strings.Index(text, `",`)])
+			text, _, _ = strings.Cut(text, `",`)
+			return graph.Unauthenticated(text)
 		},
 	} {
 		hidden, none := ask("hidden"), ask("nowhere")

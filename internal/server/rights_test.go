@@ -105,6 +105,7 @@ func (b *boltConn) ask(tag bolt.Tag, fields ...graph.Value) error {
 func TestLostRights(t *testing.T) {
 	const endless = "UNWIND range(1, 1000000000) AS x RETURN x"
 	const busy = "UNWIND range(1, 1000000000000) AS x RETURN count(*)"
+	lowered := map[access.Role]access.Role{access.Writer: access.Fetcher, access.Admin: access.Writer}
 	for _, c := range []struct {
 		name   string
 		after  map[access.Role]access.Role
@@ -113,10 +114,7 @@ func TestLostRights(t *testing.T) {
 		says   string
 	}{
 		{"token removed", nil, codes.Unauthenticated, 401, "Neo.ClientError.Security.Unauthorized"},
-		{
-			"role lowered", map[access.Role]access.Role{access.Writer: access.Fetcher, access.Admin: access.Writer},
-			codes.PermissionDenied, 403, "Neo.ClientError.Security.Forbidden",
-		},
+		{"role lowered", lowered, codes.PermissionDenied, 403, "Neo.ClientError.Security.Forbidden"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := serveGuarded(t)
@@ -127,7 +125,7 @@ func TestLostRights(t *testing.T) {
 			checks := map[string]func() error{}
 			want := func(err error) error {
 				if status.Code(err) != c.code {
-					return fmt.Errorf("is %v", err)
+					return fmt.Errorf("is %w", err)
 				}
 				return nil
 			}
@@ -218,7 +216,7 @@ func TestLostRights(t *testing.T) {
 			require.NoError(t, b.ask(bolt.Pull, graph.MapValue([]graph.MapEntry{{Key: "n", Value: graph.IntValue(-1)}})))
 			checks["Bolt transaction"] = func() error {
 				if err := b.ask(bolt.Commit); err == nil || !strings.Contains(err.Error(), c.says) {
-					return fmt.Errorf("the answer is %v", err)
+					return fmt.Errorf("the answer is %w", err)
 				}
 				return nil
 			}
@@ -227,7 +225,7 @@ func TestLostRights(t *testing.T) {
 			checks["Bolt result"] = func() error {
 				err := p.ask(bolt.Pull, graph.MapValue([]graph.MapEntry{{Key: "n", Value: graph.IntValue(1)}}))
 				if err == nil || !strings.Contains(err.Error(), c.says) {
-					return fmt.Errorf("the answer is %v", err)
+					return fmt.Errorf("the answer is %w", err)
 				}
 				return nil
 			}
