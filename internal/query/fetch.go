@@ -206,8 +206,8 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 // kinds maps error codes to kinds.
 var kinds = map[int]graph.Kind{
 	fetch.CodeNoRight: graph.KindDenied, fetch.CodeNotFound: graph.KindNotFound, fetch.CodeTimeout: graph.KindDeadline,
-	fetch.CodeConflict: graph.KindConflict, fetch.CodeBudget: graph.KindBudget, fetch.CodeBusy: graph.KindUnavailable,
-	fetch.CodeInternal: graph.KindInternal, fetch.CodeUnknown: graph.KindUnknown,
+	fetch.CodeConflict: graph.KindConflict, fetch.CodeBudget: graph.KindBudget, fetch.CodeBusy: graph.KindBusy,
+	fetch.CodeInternal: graph.KindInternal, fetch.CodeUnavailable: graph.KindUnavailable, fetch.CodeUnknown: graph.KindUnknown,
 }
 
 // outcome converts the error of a fetch to the form in which it is counted, wrapping the fetch's own error. sent is the error

@@ -104,6 +104,13 @@ func TestRerun(t *testing.T) {
 	require.Len(t, items.sent, 3000)
 	require.Equal(t, 3, items.begun)
 
+	l.lose, l.detail = 1, "ShardUnavailable" // as while there is no leader
+	answer, err := e.Fetch(ctx, FetchRequest{Method: "get", Body: []byte(`{"N[]": {"count": 3, "N": {"@column": "i"}}}`)}, &out)
+	require.NoError(t, err)
+	require.Equal(t, 503, answer)
+	l.detail = shard.TransactionLost
+	out.Reset()
+
 	l.lose, l.from = 1, 1 // after the first items
 	items = heldItems{}
 	_, err = e.Fetch(ctx, FetchRequest{Method: "get", Body: []byte(`{"N[]": {"count": 0, "N": {"@column": "i"}}}`), Items: &items}, &out)

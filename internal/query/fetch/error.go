@@ -25,6 +25,7 @@ const (
 	CodeNull        = 417
 	CodeBusy        = 429 // too busy
 	CodeInternal    = 500 // a fault of the server
+	CodeUnavailable = 503 // nothing has changed; try again later
 	CodeUnknown     = 504 // changes may have been made
 )
 
@@ -93,7 +94,9 @@ func codeOf(g *graph.Error) int {
 		return CodeBudget
 	case graph.KindDeadline:
 		return CodeTimeout
-	case graph.KindUnavailable, graph.KindBusy:
+	case graph.KindUnavailable:
+		return CodeUnavailable
+	case graph.KindBusy:
 		return CodeBusy
 	case graph.KindDenied:
 		return CodeNoRight
