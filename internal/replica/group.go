@@ -534,6 +534,7 @@ func (g *Group) commandEnd(index uint64) (uint64, error) {
 // GroupStatus says how a replica stands.
 type GroupStatus struct {
 	Leads                 bool
+	Fault                 error  // that has stopped the replica, or nil
 	Leader                uint64 // 0 if it knows none
 	Current               bool   // it has all that was committed before it came to know a leader
 	Term, Commit, Applied uint64

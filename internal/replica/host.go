@@ -503,9 +503,16 @@ func (h *Host) GroupStatus(group uint32) (s GroupStatus, ok bool) {
 	if r == nil {
 		return s, false
 	}
+	return r.standing(), true
+}
+
+// standing returns the replica's status with its fault.
+func (r *hosted) standing() GroupStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.status, true
+	s := r.status
+	s.Fault = r.fault
+	return s
 }
 
 // Status returns the status of each replica, by its group.
@@ -514,9 +521,7 @@ func (h *Host) Status() map[uint32]GroupStatus {
 	defer h.mu.Unlock()
 	out := make(map[uint32]GroupStatus, len(h.groups))
 	for group, r := range h.groups {
-		r.mu.Lock()
-		out[group] = r.status
-		r.mu.Unlock()
+		out[group] = r.standing()
 	}
 	return out
 }

@@ -96,6 +96,7 @@ func TestHost(t *testing.T) {
 	h.o.Store.fail(vfs.ErrUnsupported)
 	require.Error(t, h.Propose(ctx, 1, []byte("late")))
 	require.ErrorIs(t, h.Err(), vfs.ErrUnsupported)
+	require.ErrorIs(t, h.Status()[1].Fault, vfs.ErrUnsupported)
 	<-changed
 	require.False(t, h.Leased(1, role.Term))
 	role, changed, err = h.Role(1)

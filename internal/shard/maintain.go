@@ -63,14 +63,14 @@ type Member struct {
 	Process, Shard int
 	Address        string // of the process
 	Replica        uint64 // its id; 0 if the process does not answer
-	Role           string // leader, follower, learner or waiting; without a shard, unreachable, or idle if it keeps none
+	Role           string // leader, follower, learner, waiting or stopped; without a shard, unreachable, or idle if it keeps none
 	Term           uint64
 	// Commit is the last entry of the log that it knows to be committed, Applied the last that it has applied.
 	Commit, Applied uint64
 	LogBytes        uint64
 	// SeedBytes is the size of the state that it is being seeded with, SeededBytes what has arrived.
 	SeedBytes, SeededBytes uint64
-	Note                   string // why it is waiting or unreachable
+	Note                   string // why it is waiting, stopped or unreachable
 }
 
 // CheckpointFile is a file of a checkpoint.

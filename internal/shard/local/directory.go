@@ -135,7 +135,7 @@ func checkRestored(opts *Options) error {
 // checkUnreplicated refuses a directory of Replicas.
 func checkUnreplicated(opts *Options) error {
 	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, replicasDir, layoutName)); err == nil {
-		return fmt.Errorf("%s holds replicas of several shards: start it with the --replication that it was made with", opts.Dir)
+		return fmt.Errorf("%s holds replicas of several shards: start it with the --replication, or for hopgate serve the --join and --replicas, that it was made with", opts.Dir)
 	}
 	return nil
 }

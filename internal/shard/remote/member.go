@@ -49,18 +49,9 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 			out = append(out, shard.Member{Process: process, Address: address, Shard: -1, Role: "idle"})
 		}
 		for _, m := range a.GetMembers() {
-			role := "follower"
-			switch {
-			case m.GetWaiting() != "":
-				role = "waiting"
-			case m.GetLeads():
-				role = "leader"
-			case slices.Contains(m.GetLearners(), m.GetReplica()):
-				role = "learner"
-			}
 			out = append(out, shard.Member{
-				Process: process, Address: address, Shard: int(m.GetGroup()), Replica: m.GetReplica(), Role: role, Term: m.GetTerm(), Commit: m.GetCommit(),
-				Applied: m.GetApplied(), LogBytes: m.GetLogBytes(), SeedBytes: m.GetSeedBytes(), SeededBytes: m.GetSeededBytes(), Note: m.GetWaiting(),
+				Process: process, Address: address, Shard: int(m.GetGroup()), Replica: m.GetReplica(), Role: roleOf(m), Term: m.GetTerm(), Commit: m.GetCommit(),
+				Applied: m.GetApplied(), LogBytes: m.GetLogBytes(), SeedBytes: m.GetSeedBytes(), SeededBytes: m.GetSeededBytes(), Note: cmp.Or(m.GetWaiting(), m.GetStopped()),
 			})
 		}
 	}
@@ -68,6 +59,21 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Shard, b.Shard))
 	})
 	return out, nil
+}
+
+// roleOf returns the role of a replica.
+func roleOf(m *pb.MemberState) string {
+	switch {
+	case m.GetWaiting() != "":
+		return "waiting"
+	case m.GetStopped() != "":
+		return "stopped"
+	case m.GetLeads():
+		return "leader"
+	case slices.Contains(m.GetLearners(), m.GetReplica()):
+		return "learner"
+	}
+	return "follower"
 }
 
 // ReplaceMember implements shard.Members.

@@ -40,6 +40,9 @@ func (m *members) Members(context.Context, *pb.MembersRequest) (*pb.MembersRespo
 		if why := m.p.waiting[group].Load(); why != nil {
 			state.Waiting = *why
 		}
+		if s.Fault != nil {
+			state.Stopped = s.Fault.Error()
+		}
 		out.Members = append(out.Members, state)
 	}
 	slices.SortFunc(out.Members, func(a, b *pb.MemberState) int { return int(a.GetGroup()) - int(b.GetGroup()) })

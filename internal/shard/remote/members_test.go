@@ -58,6 +58,7 @@ func TestLostDisk(t *testing.T) {
 		for no, s := range c.processes[lost].Local().Replicas() {
 			require.Equal(t, lost, c.layout.Process(s.Replica))
 			require.Greater(t, s.Replica, last[lost], "shard %d", no)
+			require.Contains(t, s.Members.Voters(), s.Replica, "a learner is not ready")
 		}
 		n, err = gateway.ReplaceMember(t.Context(), lost)
 		require.NoError(t, err)

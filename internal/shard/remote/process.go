@@ -287,7 +287,7 @@ func (p *Process) confirm(ctx context.Context, term uint64) error {
 }
 
 // errNotLeading says that another process leads the cluster.
-var errNotLeading = errors.New("this process does not lead the cluster: a gateway needs the setting replication of its processes")
+var errNotLeading = errors.New("this process does not lead the cluster (a gateway without --replication asks no other)")
 
 // leading returns what this process has as the leader of the cluster.
 func (p *Process) leading() (*lead, error) {
@@ -349,6 +349,8 @@ func (p *Process) Ready() error {
 			return errors.New(*why)
 		case s.Leader == 0:
 			return fmt.Errorf("the replicas of shard %d have no leader", group)
+		case !slices.Contains(s.Members.Voters(), s.Replica):
+			return fmt.Errorf("the replica of shard %d is a learner, which has no vote yet", group)
 		case !s.Current:
 			return fmt.Errorf("the replica of shard %d lacks entries that the others have committed", group)
 		case s.Applied+maxLag < s.Commit:

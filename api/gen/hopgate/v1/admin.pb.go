@@ -113,7 +113,7 @@ type Member struct {
 	Shard *uint32 `protobuf:"varint,2,opt,name=shard,proto3,oneof" json:"shard,omitempty"`
 	// The id of the replica. A process that loses its data directory gets another one.
 	Replica uint64 `protobuf:"varint,3,opt,name=replica,proto3" json:"replica,omitempty"`
-	// leader, follower, learner (follows without a vote) or waiting (takes no part); without a shard, idle or unreachable.
+	// leader, follower, learner (follows without a vote), waiting (takes no part) or stopped (by a fault, until a restart); without a shard, idle or unreachable.
 	Role string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
 	Term uint64 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`
 	// The last log entry that the replica knows to be committed.
@@ -125,7 +125,7 @@ type Member struct {
 	SeedBytes uint64 `protobuf:"varint,9,opt,name=seed_bytes,json=seedBytes,proto3" json:"seed_bytes,omitempty"`
 	// What has arrived of that.
 	SeededBytes uint64 `protobuf:"varint,10,opt,name=seeded_bytes,json=seededBytes,proto3" json:"seeded_bytes,omitempty"`
-	// Why the replica is waiting or unreachable.
+	// Why the replica is waiting, stopped or unreachable.
 	Note string `protobuf:"bytes,11,opt,name=note,proto3" json:"note,omitempty"`
 	// The address at which other processes reach the process.
 	Address       string `protobuf:"bytes,12,opt,name=address,proto3" json:"address,omitempty"`
