@@ -63,7 +63,7 @@ func TestChartSettings(t *testing.T) {
 
 // The server takes the files of settings that the chart renders for it.
 func TestChartConfig(t *testing.T) {
-	for _, name := range []string{"default", "ephemeral", "everything"} {
+	for _, name := range []string{"default", "ephemeral", "everything", "replicated"} {
 		text, err := os.ReadFile(filepath.Join(chart, "../golden", name+".yaml"))
 		require.NoError(t, err)
 		files := 0

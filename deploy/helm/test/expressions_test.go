@@ -17,6 +17,11 @@ import (
 var (
 	scraped = []string{"namespace", "pod", "app_kubernetes_io_part_of"}
 	foreign = map[string][]string{
+		"kube_statefulset_status_replicas_ready": {"statefulset"}, "kube_statefulset_replicas": {"statefulset"},
+		"kube_deployment_status_replicas_available": {"deployment"}, "kube_deployment_spec_replicas": {"deployment"},
+		"kube_job_status_start_time": {"job_name"}, "kube_job_failed": {"job_name", "condition"}, "kube_cronjob_created": {"cronjob"},
+		"kube_cronjob_status_last_successful_time": {"cronjob"}, "kube_cronjob_status_last_schedule_time": {"cronjob"},
+		"certmanager_certificate_expiration_timestamp_seconds": {"exported_namespace", "name"}, "x509_cert_not_after": {"secret_namespace", "secret_name"},
 		"up": nil, "kubelet_volume_stats_available_bytes": {"persistentvolumeclaim"}, "kubelet_volume_stats_capacity_bytes": {"persistentvolumeclaim"},
 	}
 )

@@ -65,18 +65,7 @@ func parse(t *testing.T, text string) map[string]any {
 // chart's look-ups; nil finds nothing, as in helm template.
 func render(t *testing.T, values map[string]any, live engine.ClientProvider) (string, error) {
 	t.Helper()
-	c := loadChart(t)
-	caps := common.DefaultCapabilities
-	vals, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, caps)
-	if err != nil {
-		return "", err
-	}
-	var files map[string]string
-	if live == nil {
-		files, err = engine.Render(c, vals)
-	} else {
-		files, err = engine.RenderWithClientProvider(c, vals, live)
-	}
+	files, err := renderAs(t, release, values, live)
 	if err != nil {
 		return "", err
 	}
@@ -87,6 +76,21 @@ func render(t *testing.T, values map[string]any, live engine.ClientProvider) (st
 		}
 	}
 	return b.String(), nil
+}
+
+// renderAs returns the rendered files of a release with a name.
+func renderAs(t *testing.T, name string, values map[string]any, live engine.ClientProvider) (map[string]string, error) {
+	t.Helper()
+	c := loadChart(t)
+	caps := common.DefaultCapabilities
+	vals, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: name, Namespace: namespace, Revision: 1, IsInstall: true}, caps)
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		return engine.Render(c, vals)
+	}
+	return engine.RenderWithClientProvider(c, vals, live)
 }
 
 // objects splits rendered text.
@@ -117,7 +121,15 @@ func cases(t *testing.T) map[string]map[string]any {
 		`{antiAffinity: hard}`, `{antiAffinity: none}`, `{networkPolicy: {enabled: false}}`, `{networkPolicy: {scrapeFrom: []}}`,
 		`{tls: {enabled: true}}`, `{tls: {enabled: true, existingSecret: mine, clientAuth: true}}`,
 		`{tls: {enabled: true, certManager: {enabled: true, issuerRef: {name: ca}}}}`,
-		`{auth: {enabled: true}}`, `{auth: {enabled: true, existingSecret: mine}}`,
+		`{auth: {enabled: true, plainShards: true}}`, `{auth: {enabled: true, existingSecret: mine}, tls: {enabled: true}}`,
+		`{config: {oidcIssuer: "https://id.example.com", oidcAudience: hopgate}, tls: {enabled: true}}`,
+		`{config: {oidcIssuer: "https://id.example.com", oidcAudience: hopgate}, tls: {enabled: true}, auth: {jobToken: {secret: mine, key: jwt}}, backup: {enabled: true, destination: "s3://b"}}`,
+		`{config: {adminTls: true}, tls: {enabled: true}, metrics: {serviceMonitor: {enabled: true}}}`,
+		`{service: {unready: true, type: LoadBalancer, loadBalancerIP: 192.0.2.1, ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4]}}`,
+		`{standalone: {maintenance: true}, shard: {maintenance: true}, restore: {enabled: true, source: "s3://b", backup: x}}`,
+		`{standalone: {persistence: {snapshots: [a]}}, shard: {persistence: {snapshots: [a, b, c]}}}`,
+		`{standalone: {persistence: {existingClaim: mine}}}`,
+		`{standalone: {nodeSelector: {disk: ssd}, podAnnotations: {a: b}, podLabels: {c: d}}, shard: {tolerations: [{operator: Exists}], priorityClassName: p}}`,
 		`{ingress: {enabled: true}}`, `{service: {type: LoadBalancer, loadBalancerClass: c}}`,
 		`{load: {enabled: true}}`, `{backup: {enabled: true, destination: "s3://b"}}`,
 		`{metrics: {serviceMonitor: {enabled: true, relabelings: [{action: labeldrop, regex: x}]}}}`,

@@ -68,6 +68,11 @@ would restart the pods.
 
 {{/* DNS names that a certificate must carry, as a YAML list. */}}
 {{- define "hopgate.dnsNames" -}}
+{{- concat (fromYamlArray (include "hopgate.serviceNames" .)) .Values.tls.dnsNames | toYaml }}
+{{- end }}
+
+{{/* DNS names of the services, as a YAML list. */}}
+{{- define "hopgate.serviceNames" -}}
 {{- $full := include "hopgate.fullname" . }}
 {{- $services := list $full (printf "%s-grpc" $full) }}
 {{- if eq .Values.mode "cluster" }}
@@ -82,7 +87,7 @@ would restart the pods.
 {{- $names = append $names (printf "*.%s.%s.svc.%s" $s $.Release.Namespace $.Values.clusterDomain) }}
 {{- end }}
 {{- end }}
-{{- concat $names .Values.tls.dnsNames | toYaml }}
+{{- toYaml $names }}
 {{- end }}
 
 {{/* The addresses of all shards in their order, for the gateways: stable names, so that a shard that is away is missed. */}}
@@ -97,14 +102,43 @@ would restart the pods.
 
 {{/* The number of processes that keep each shard; empty is one without a log. */}}
 {{- define "hopgate.replication" -}}
-{{- $n := int (get .Values.config "replication") }}
-{{- if and $n (ne .Values.mode "cluster") }}
-{{- fail (printf "config.replication: %d copies of each shard need mode: cluster" $n) }}
+{{- with int (get .Values.config "replication") }}{{ . }}{{ end }}
 {{- end }}
-{{- if gt $n (int .Values.shard.replicas) }}
-{{- fail (printf "shard.replicas: %d pods cannot keep config.replication: %d copies of each shard" (int .Values.shard.replicas) $n) }}
+
+{{/* The number of shards of a cluster. */}}
+{{- define "hopgate.shards" -}}
+{{- $n := int (get .Values.config "shards") }}
+{{- if le (int (include "hopgate.replication" .)) 1 }}
+{{- $n = 0 }}
 {{- end }}
-{{- with $n }}{{ . }}{{ end }}
+{{- default (int .Values.shard.replicas) $n }}
+{{- end }}
+
+{{/* The values of a component. */}}
+{{- define "hopgate.valuesKey" -}}
+{{- ternary "standalone" .component (eq .component "server") }}
+{{- end }}
+
+{{/* The settings that the values give a component, as YAML: (dict "root" $ "component" "shard"). */}}
+{{- define "hopgate.given" -}}
+{{- $all := dict }}
+{{- range $settings := list .root.Values.config (get .root.Values (include "hopgate.valuesKey" .)).config }}
+{{- range $key, $value := $settings }}
+{{- $_ := set $all $key $value }}
+{{- end }}
+{{- end }}
+{{- toYaml $all }}
+{{- end }}
+
+{{/* Whether clients need a token: of the file, or of an OpenID Connect issuer. */}}
+{{- define "hopgate.secured" -}}
+{{- $given := include "hopgate.given" (dict "root" . "component" (include "hopgate.entry" .)) | fromYaml }}
+{{- if or .Values.auth.enabled (get $given "oidcIssuer") }}true{{ end }}
+{{- end }}
+
+{{/* Whether the admin listener of a component uses TLS. */}}
+{{- define "hopgate.adminTLS" -}}
+{{- if get (include "hopgate.given" . | fromYaml) "adminTls" }}true{{ end }}
 {{- end }}
 
 {{/* The settings of a component as the server's YAML file: (dict "root" $ "component" "shard" "values" .Values.shard). */}}
@@ -139,21 +173,31 @@ would restart the pods.
 {{- if eq .component "gateway" }}
 {{- $_ := set $all "spillLimit" (printf "%sB" .values.scratch) }}
 {{- end }}
+{{- if and (eq .component "shard") (gt (int (include "hopgate.replication" .root)) 1) }}
+{{- $_ := set $all "stopWait" "180s" }}
+{{- end }}
 {{- range $settings := list $v.config .values.config $own }}
 {{- range $key, $value := $settings }}
 {{- $_ := set $all $key $value }}
 {{- end }}
 {{- end }}
-{{- if not $v.auth.enabled }}
-{{- $_ := set $all "httpHosts" (include "hopgate.httpHosts" (dict "root" .root "more" (get $all "httpHosts"))) }}
+{{- if or (eq .component "shard") (not (include "hopgate.secured" .root)) }}
+{{- $_ := set $all "httpHosts" (include "hopgate.httpHosts" (dict "root" .root "component" .component "more" (get (ternary .values.config $all (eq .component "shard")) "httpHosts"))) }}
 {{- end }}
 {{- toYaml $all }}
 {{- end }}
 
-{{/* Host names by which clients reach the server, which without tokens answers to no others: (dict "root" $ "more" "a,b"). */}}
+{{/*
+Host names by which clients reach a process, which without tokens answers to no others: (dict "root" $ "component" "shard" "more" "a,b").
+Shards have only their own: a name that clients use does not restart them.
+*/}}
 {{- define "hopgate.httpHosts" -}}
 {{- $v := .root.Values }}
-{{- $names := fromYamlArray (include "hopgate.dnsNames" .root) }}
+{{- $names := fromYamlArray (include "hopgate.serviceNames" .root) }}
+{{- if eq .component "shard" }}
+{{- $v = dict "ingress" (dict) "gatewayAPI" (dict "http" (dict)) "tls" (dict "dnsNames" (list)) }}
+{{- end }}
+{{- $names = concat $names $v.tls.dnsNames }}
 {{- if $v.ingress.enabled }}
 {{- range $v.ingress.hosts }}
 {{- $names = append $names .host }}
@@ -172,10 +216,19 @@ would restart the pods.
 {{- define "hopgate.clientEnv" -}}
 - name: GRAPHCTL_ADDRESS
   value: {{ include "hopgate.fullname" . }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}:{{ .Values.service.grpcPort }}
-{{- if .Values.auth.enabled }}
+{{- with include "hopgate.jobTokenSecret" . }}
 - name: GRAPHCTL_TOKEN
   valueFrom:
-    secretKeyRef: {name: {{ include "hopgate.tokenSecret" . }}, key: token}
+    secretKeyRef: {name: {{ . }}, key: {{ $.Values.auth.jobToken.key }}}
+{{- end }}
+{{- end }}
+
+{{/* The secret with the token of the chart's own Jobs; empty if there is none. */}}
+{{- define "hopgate.jobTokenSecret" -}}
+{{- if .Values.auth.jobToken.secret }}
+{{- .Values.auth.jobToken.secret }}
+{{- else if .Values.auth.enabled }}
+{{- include "hopgate.tokenSecret" . }}
 {{- end }}
 {{- end }}
 
@@ -207,8 +260,10 @@ would restart the pods.
 {{- end }}
 {{- end }}
 
-{{/* What the specifications of all pods share. */}}
+{{/* What the specifications of all pods share: (dict "root" $ "values" .Values.backup). Values of a component come before common ones. */}}
 {{- define "hopgate.podCommon" -}}
+{{- $own := .values }}
+{{- with .root }}
 serviceAccountName: {{ include "hopgate.serviceAccountName" . }}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -216,17 +271,26 @@ enableServiceLinks: false
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.priorityClassName }}
+{{- with $own.priorityClassName | default .Values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
 securityContext:
   {{- toYaml .Values.podSecurityContext | nindent 2 }}
-{{- with .Values.nodeSelector }}
+{{- with $own.nodeSelector | default .Values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.tolerations }}
+{{- with $own.tolerations | default .Values.tolerations }}
 tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Annotations of a Job's pod, if it has any. */}}
+{{- define "hopgate.jobAnnotations" -}}
+{{- with .podAnnotations -}}
+annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

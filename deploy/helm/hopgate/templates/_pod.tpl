@@ -9,18 +9,24 @@ relieves, even where every node has one. A shard comes after the one that it rel
 {{- $root := .root }}
 {{- $v := .root.Values }}
 {{- $c := .values }}
-{{- if ge (add $c.preStopSleepSeconds $c.drainSeconds) (int64 $c.terminationGracePeriodSeconds) }}
-{{- fail (printf "%s: preStopSleepSeconds (%d) and drainSeconds (%d) must leave some of terminationGracePeriodSeconds (%d) to close the store"
-    (ternary "standalone" .component (eq .component "server")) (int $c.preStopSleepSeconds) (int $c.drainSeconds) (int $c.terminationGracePeriodSeconds)) }}
+{{- $key := include "hopgate.valuesKey" . }}
+{{- $copies := and (eq .component "shard") (gt (int (include "hopgate.replication" $root)) 1) }}
+{{- $stopWait := get (include "hopgate.config" . | fromYaml) "stopWait" }}
+{{- $wait := ternary (float64 (include "hopgate.seconds" $stopWait)) 0.0 $copies | ceil | int }}
+{{- if ge (add $c.preStopSleepSeconds $wait $c.drainSeconds) (int64 $c.terminationGracePeriodSeconds) }}
+{{- fail (printf "%s: preStopSleepSeconds (%d)%s and drainSeconds (%d) must leave some of terminationGracePeriodSeconds (%d) to close the store"
+    $key (int $c.preStopSleepSeconds) (ternary (printf ", config.stopWait (%ds)" $wait) "" $copies) (int $c.drainSeconds) (int $c.terminationGracePeriodSeconds)) }}
 {{- end -}}
+{{- $idle := $c.maintenance | default false }}
+{{- $scheme := ternary "HTTPS" "HTTP" (eq (include "hopgate.adminTLS" .) "true") -}}
 metadata:
   annotations:
     checksum/config: {{ include "hopgate.config" . | sha256sum }}
-    {{- merge dict $v.podAnnotations (dict "kubectl.kubernetes.io/default-container" "hopgate") | toYaml | nindent 4 }}
+    {{- merge dict $c.podAnnotations $v.podAnnotations (dict "kubectl.kubernetes.io/default-container" "hopgate") | toYaml | nindent 4 }}
   labels:
-    {{- include "hopgate.podLabels" (dict "root" $root "component" .component "labels" $v.podLabels) | nindent 4 }}
+    {{- include "hopgate.podLabels" (dict "root" $root "component" .component "labels" (merge dict $c.podLabels $v.podLabels)) | nindent 4 }}
 spec:
-  {{- include "hopgate.podCommon" $root | nindent 2 }}
+  {{- include "hopgate.podCommon" (dict "root" $root "values" $c) | trim | nindent 2 }}
   terminationGracePeriodSeconds: {{ int64 $c.terminationGracePeriodSeconds }}
   {{- if $c.affinity }}
   affinity:
@@ -72,7 +78,12 @@ spec:
     - name: hopgate
       image: {{ include "hopgate.image" $root }}
       imagePullPolicy: {{ $v.image.pullPolicy }}
+      {{- if $idle }}
+      # The store is for hopgate recover, graphctl restore and others: no process of the server has it open.
+      args: [idle]
+      {{- else }}
       args: [{{ .command }}, --config=/etc/hopgate/config/config.yaml]
+      {{- end }}
       env:
         {{- if dig "limits" "memory" "" $c.resources }}
         - name: GOMEMLIMIT
@@ -103,18 +114,20 @@ spec:
         {{- end }}
         - {name: grpc, containerPort: {{ ternary 9190 9090 (eq .component "shard") }}, protocol: TCP}
         - {name: admin, containerPort: 6060, protocol: TCP}
+      {{- if not $idle }}
       startupProbe:
-        httpGet: {path: /livez, port: admin}
+        httpGet: {path: /livez, port: admin{{ if eq $scheme "HTTPS" }}, scheme: HTTPS{{ end }}}
         {{- toYaml $v.startupProbe | nindent 8 }}
       livenessProbe:
-        httpGet: {path: /livez, port: admin}
+        httpGet: {path: /livez, port: admin{{ if eq $scheme "HTTPS" }}, scheme: HTTPS{{ end }}}
         {{- toYaml $v.livenessProbe | nindent 8 }}
       readinessProbe:
-        httpGet: {path: /readyz, port: admin}
+        httpGet: {path: /readyz, port: admin{{ if eq $scheme "HTTPS" }}, scheme: HTTPS{{ end }}}
         {{- toYaml $v.readinessProbe | nindent 8 }}
       lifecycle:
         preStop:
           sleep: {seconds: {{ $c.preStopSleepSeconds }}}
+      {{- end }}
       resources:
         {{- toYaml $c.resources | nindent 8 }}
       securityContext:
@@ -149,6 +162,9 @@ spec:
     {{- if and .data (not $c.persistence.enabled) }}
     - name: data
       emptyDir: {sizeLimit: {{ $c.persistence.size }}}
+    {{- else if and .data $c.persistence.existingClaim }}
+    - name: data
+      persistentVolumeClaim: {claimName: {{ $c.persistence.existingClaim }}}
     {{- end }}
     {{- if $v.tls.enabled }}
     - name: tls
@@ -168,7 +184,9 @@ spec:
 
 {{/* A StatefulSet with data: the same dict, and "name", "service", "replicas". */}}
 {{- define "hopgate.statefulSet" -}}
-{{- include "hopgate.protect" . -}}
+{{- $template := include "hopgate.podTemplate" . }}
+{{- include "hopgate.protect" (merge (dict "template" ($template | sha256sum)) .) -}}
+{{- $replication := include "hopgate.replication" .root -}}
 apiVersion: apps/v1
 kind: StatefulSet
 metadata:
@@ -176,13 +194,20 @@ metadata:
   namespace: {{ .root.Release.Namespace }}
   labels:
     {{- include "hopgate.labels" . | nindent 4 }}
-  {{- with include "hopgate.replication" .root }}
+  # What an upgrade compares.
   annotations:
+    hopgate/template: {{ $template | sha256sum }}
+    {{- if eq .component "shard" }}
+    hopgate/pods: {{ .replicas | quote }}
+    hopgate/shards: {{ include "hopgate.shards" .root | quote }}
+    {{- with $replication }}
     hopgate/replication: {{ . | quote }}
-  {{- end }}
+    {{- end }}
+    {{- end }}
 spec:
   replicas: {{ .replicas }}
   serviceName: {{ .service }}
+  # A process that starts for the first time, or after all have stopped, waits for the others: one after another, none would be ready.
   podManagementPolicy: Parallel
   updateStrategy: {type: RollingUpdate}
   persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}
@@ -190,9 +215,9 @@ spec:
     matchLabels:
       {{- include "hopgate.selectorLabels" . | nindent 6 }}
   template:
-    {{- include "hopgate.podTemplate" . | nindent 4 }}
+    {{- $template | nindent 4 }}
   {{- with .values.persistence }}
-  {{- if .enabled }}
+  {{- if and .enabled (not .existingClaim) }}
   volumeClaimTemplates:
     - apiVersion: v1
       kind: PersistentVolumeClaim
