@@ -61,7 +61,7 @@ or azblob://container/folder. The backup copies only files that DEST lacks.`,
 			if cmd.Flags().Changed("graph") {
 				graphs = []string{a.graph}
 			}
-			if err := a.backup(cmd.Context(), cmd.OutOrStdout(), r, graphs); err != nil || keep == 0 {
+			if err := a.backup(cmd.Context(), cmd.OutOrStdout(), r, graphs, keep); err != nil || keep == 0 {
 				return err
 			}
 			return pruneBackups(cmd.Context(), cmd.OutOrStdout(), r, keep)
@@ -238,7 +238,7 @@ func verifyBackup(ctx context.Context, out io.Writer, r *backup.Repo, id string)
 type backupStream = grpc.BidiStreamingClient[pb.BackupRequest, pb.BackupResponse]
 
 // backup takes a backup.
-func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs []string) error {
+func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs []string, keep int) error {
 	conn, ctx, cancel, err := a.dial(ctx)
 	if err != nil {
 		return err
@@ -260,12 +260,14 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 	if err != nil {
 		return err
 	}
-	end, err := r.Begin(ctx, m.ID)
-	if err != nil {
-		return err
+	if keep > 0 { // so may delete, and others with --keep wait
+		end, err := r.Begin(ctx, m.ID)
+		if err != nil {
+			return err
+		}
+		// A mark that stays counts for two days; the backup is as good.
+		defer func() { _ = end(context.WithoutCancel(ctx)) }()
 	}
-	// Where nothing may be deleted the mark stays: it counts for two days, and the backup is as good.
-	defer func() { _ = end(context.WithoutCancel(ctx)) }()
 	missing, err := r.Missing(ctx, m.Files)
 	if err != nil {
 		return err
@@ -285,6 +287,12 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 	}
 	if err := r.Commit(ctx, m); err != nil {
 		return err
+	}
+	switch removed, err := r.Missing(ctx, m.Files); {
+	case err != nil:
+		return err
+	case len(removed) > 0:
+		return fmt.Errorf("backup %s lacks %d files, which another backup with --keep has removed meanwhile: back up again", m.ID, len(removed))
 	}
 	fmt.Fprintf(out, "backup %s: %d graphs, %d files, %s; %d files, %s were new, in %v\n", m.ID, len(m.Graphs), len(m.Files), size(uint64(m.Bytes())),
 		len(missing), size(uint64(sent)), time.Since(start).Round(time.Millisecond))
