@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"github.com/hopgate/hopgate/internal/query/steps"
 	"math"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // The error details of the lexer.
