@@ -39,7 +39,18 @@ func (s *Session) handle(it item) {
 	var m message
 	err := it.fault
 	if err == nil {
-		m, err = decode(s.version, s.form, it.raw)
+		var charge func(int) error
+		if s.opt.Charge != nil && len(it.raw) > smallMessage {
+			add, release := s.opt.Charge()
+			done := it.done
+			charge, it.done = add, func() {
+				release()
+				if done != nil {
+					done()
+				}
+			}
+		}
+		m, err = decode(s.version, s.form, it.raw, charge)
 	}
 	switch {
 	case err != nil:
@@ -56,6 +67,8 @@ func (s *Session) handle(it item) {
 		s.fault(fmt.Errorf("%s: the connection is in the state %v, which does not take it", m.tag, s.state))
 	case s.ended != nil:
 		s.failed(s.ended)
+	case m.over != nil:
+		s.failed(m.over)
 	case m.flaw != nil:
 		s.failed(unfit(m.flaw))
 	default:

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -76,6 +77,7 @@ type message struct {
 	tag    Tag
 	fields [3]graph.Value
 	flaw   *packstream.FormatError // a value that the engine does not support, or nil
+	over   error                   // the limit of memory that the fields exceed, or nil
 }
 
 // peek returns a message's tag without decoding the rest.
@@ -93,9 +95,10 @@ func peek(raw []byte) Tag {
 	return 0
 }
 
-// decode decodes a message. An error is a protocol error.
-func decode(v Version, f packstream.Form, raw []byte) (m message, err error) {
+// decode decodes a message, whose memory charge counts unless it is nil. An error is a protocol error.
+func decode(v Version, f packstream.Form, raw []byte, charge func(bytes int) error) (m message, err error) {
 	d := packstream.NewDecoder(f, raw)
+	d.Charge = charge
 	tag, fields, err := d.Struct()
 	if err != nil {
 		return m, err
@@ -110,6 +113,10 @@ func decode(v Version, f packstream.Form, raw []byte) (m message, err error) {
 	}
 	for i, kind := range l.fields {
 		if m.fields[i], err = d.Value(); err != nil {
+			if over := (*graph.Error)(nil); errors.As(err, &over) && over.Kind == graph.KindBudget {
+				m.over = over
+				return m, nil
+			}
 			return m, fmt.Errorf("%s: %w", l.name, err)
 		}
 		flaw := d.TakeFlaw()

@@ -43,7 +43,12 @@ type Options struct {
 	Idle time.Duration
 	// MaxBytes bounds the waiting messages; see Session.Arrive.
 	MaxBytes int
+	// Charge returns what counts the memory of a message's values, and may refuse it, and what releases that memory; nil: nothing does.
+	Charge func() (add func(bytes int) error, release func())
 }
+
+// smallMessage is the length up to which the memory of a message's values is not counted.
+const smallMessage = 1 << 10
 
 // mostWaiting bounds the number of waiting messages.
 const mostWaiting = 1024

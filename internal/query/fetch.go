@@ -91,7 +91,10 @@ func (r *FetchRequest) text() string {
 func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need access.Role, w *watchedWriter) (res fetch.Result, err error) {
 	e.limit(q, q.Start, req.Timeout)
 	q.trace.enter("plan")
-	r, err := fetch.Parse(req.Method, req.Body, e.opt.Fetch)
+	charge, limits := e.Charge(ctx), e.opt.Fetch
+	defer charge.Release()
+	limits.Charge = charge.Add
+	r, err := fetch.Parse(req.Method, req.Body, limits)
 	if err != nil {
 		return res, err
 	}

@@ -50,12 +50,16 @@ var repeated = map[string]func(n int) string{
 	"ORDER BY": func(n int) string {
 		return "MATCH (n) " + strings.Repeat("ORDER BY n.a LIMIT 3 ", n) + "RETURN n"
 	},
-	"FILTER":        func(n int) string { return "MATCH (n) " + strings.Repeat("FILTER n.a <> 1 ", n) + "RETURN n" },
-	"UNION":         func(n int) string { return strings.Repeat("RETURN 1 AS x UNION ", n) + "RETURN 1 AS x" },
-	"NEXT":          func(n int) string { return strings.Repeat("RETURN 1 AS x NEXT ", n) + "RETURN 1 AS x" },
-	"list":          func(n int) string { return "RETURN [" + strings.Repeat("1, ", n) + "1] AS x" },
-	"maps":          func(n int) string { return "UNWIND [" + strings.Repeat("{a: 1, b: 'x'}, ", n) + "{}] AS r CREATE (n) SET n = r" },
-	"CASE":          func(n int) string { return "WITH 1 AS x RETURN CASE x" + strings.Repeat(" WHEN 1 THEN 2", n) + " END AS y" },
+	"FILTER": func(n int) string { return "MATCH (n) " + strings.Repeat("FILTER n.a <> 1 ", n) + "RETURN n" },
+	"UNION":  func(n int) string { return strings.Repeat("RETURN 1 AS x UNION ", n) + "RETURN 1 AS x" },
+	"NEXT":   func(n int) string { return strings.Repeat("RETURN 1 AS x NEXT ", n) + "RETURN 1 AS x" },
+	"list":   func(n int) string { return "RETURN [" + strings.Repeat("1, ", n) + "1] AS x" },
+	"maps": func(n int) string {
+		return "UNWIND [" + strings.Repeat("{a: 1, b: 'x'}, ", n) + "{}] AS r CREATE (n) SET n = r"
+	},
+	"CASE": func(n int) string {
+		return "WITH 1 AS x RETURN CASE x" + strings.Repeat(" WHEN 1 THEN 2", n) + " END AS y"
+	},
 	"FOREACH":       func(n int) string { return strings.Repeat("FOREACH (x IN [1] | CREATE (:A)) ", n) },
 	"unit CALL":     func(n int) string { return strings.Repeat("CALL () { CREATE (:A) } ", n) },
 	"CREATE":        func(n int) string { return strings.Repeat("CREATE (:A {x: 1}) ", n) },

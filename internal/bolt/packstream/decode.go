@@ -30,6 +30,8 @@ type Decoder struct {
 	depth int
 	owed  int // values that enclosing lists, maps and structures still need, each at least a byte
 	flaw  *FormatError
+	// Charge counts memory before the decoder allocates it, and may refuse it; nil: nothing does.
+	Charge func(bytes int) error
 }
 
 // FormatError describes an unsupported value.
@@ -215,6 +217,11 @@ func (d *Decoder) enter(values int) error {
 	}
 	if values > len(d.buf)-d.owed {
 		return ErrShort
+	}
+	if d.Charge != nil {
+		if err := d.Charge(values * int(unsafe.Sizeof(graph.Value{}))); err != nil {
+			return err
+		}
 	}
 	d.depth++
 	d.owed += values

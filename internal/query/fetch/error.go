@@ -36,6 +36,8 @@ type Error struct {
 	Path string
 	Msg  string
 	Err  error // the cause, or nil
+
+	unread bool // the request was not parsed, since it takes too much memory
 }
 
 // Error returns the message with the path in front.

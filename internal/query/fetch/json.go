@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -106,11 +107,12 @@ type document struct {
 }
 
 // parseJSON parses one JSON object that is valid UTF-8, repeats no key in an object and has no trailing data.
-func parseJSON(body []byte) (*document, error) {
+// charge, unless it is nil, counts the memory of its nodes, and may refuse it.
+func parseJSON(body []byte, charge func(bytes int) error) (*document, error) {
 	if !utf8.Valid(body) {
 		return nil, &Error{Code: CodeMalformed, Msg: "the request is not valid UTF-8"}
 	}
-	p := parser{body: body, doc: &document{}}
+	p := parser{body: body, doc: &document{}, charge: charge}
 	p.space()
 	n, err := p.value(nil, "", -1, 0)
 	if err != nil {
@@ -131,7 +133,12 @@ type parser struct {
 	body []byte
 	pos  int
 	doc  *document
+
+	charge func(bytes int) error
 }
+
+// nodeBytes is about the memory of a node and of its places in lists.
+const nodeBytes = int(unsafe.Sizeof(node{})) + 2*8
 
 func (p *parser) fault(format string, args ...any) *Error {
 	line, column := 1, 1
@@ -161,6 +168,12 @@ func (p *parser) value(parent *node, key string, ord, depth int) (*node, error) 
 	}
 	if p.pos >= len(p.body) {
 		return nil, p.fault("unexpected end")
+	}
+	if p.charge != nil {
+		if err := p.charge(nodeBytes + len(key)); err != nil {
+			e := AsError(err)
+			return nil, &Error{Code: e.Code, Msg: e.Msg, unread: true}
+		}
 	}
 	n := &node{parent: parent, key: key, ord: ord}
 	start := p.pos

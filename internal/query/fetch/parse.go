@@ -19,7 +19,7 @@ func Parse(method string, body []byte, limits Limits) (*Request, error) {
 	if !methods[method] {
 		return nil, &Error{Code: CodeNotFound, Msg: "there is no method " + method + "; there are get, gets, head, heads, post, put and delete"}
 	}
-	doc, err := parseJSON(body)
+	doc, err := parseJSON(body, limits.Charge)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,10 @@ func (x *run) envelope() {
 func Failure(body []byte, err error, took time.Duration) []byte {
 	e := AsError(err)
 	b := []byte{'{'}
-	if doc, err := parseJSON(body); err == nil {
+	if e.unread {
+		body = nil
+	}
+	if doc, err := parseJSON(body, nil); err == nil {
 		for _, m := range doc.root.members {
 			switch m.key {
 			case "ok", "code", "msg", "time":

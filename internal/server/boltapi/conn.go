@@ -64,6 +64,10 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 	c.peer = newPeer(s, c, id, transport)
 	session := bolt.NewSession(s.ctx, c, c.peer, bolt.Options{
 		Version: v, Listed: listed, Server: s.agent(), ID: id, Advertised: s.opt.Advertise, Idle: s.opt.TxIdle, MaxBytes: int(s.opt.MaxRequestBytes),
+		Charge: func() (func(int) error, func()) {
+			charge := s.e.Charge(s.ctx)
+			return charge.Add, charge.Release
+		},
 	})
 	s.mu.Lock()
 	c.session = session

@@ -71,7 +71,7 @@ func New(
 		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.InitialWindowSize(request.SmallBody), grpc.InitialConnWindowSize(4<<20),
 		grpc.ChainUnaryInterceptor(m.unary, authUnary(&opt)),
-		grpc.ChainStreamInterceptor(bounded(&opt), m.stream, authStream(&opt, open)),
+		grpc.ChainStreamInterceptor(bounded(e, &opt), m.stream, authStream(&opt, open)),
 		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have already grown
 		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
 	)}

@@ -82,7 +82,7 @@ func (s *flightService) GetFlightInfo(ctx context.Context, d *flight.FlightDescr
 	if command(d.GetCmd()) != nil {
 		return s.FlightServer.GetFlightInfo(ctx, d)
 	}
-	if _, err := statementOf(d.GetCmd()); err != nil {
+	if _, err := statementOf(d.GetCmd(), s.e.Charge(ctx)); err != nil {
 		return nil, wire.GRPCError(err)
 	}
 	return ticketInfo(d, d.GetCmd()), nil
@@ -98,13 +98,14 @@ func ticketInfo(d *flight.FlightDescriptor, ticket []byte) *flight.FlightInfo {
 func (s *flightService) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGetServer) error {
 	var req query.Request
 	var err error
+	charge := s.e.Charge(stream.Context())
 	switch c := command(ticket.GetTicket()).(type) {
 	case nil:
-		req, err = statementOf(ticket.GetTicket())
+		req, err = statementOf(ticket.GetTicket(), charge)
 	case *sqlpb.TicketStatementQuery:
-		req, err = handleRequest(c.GetStatementHandle())
+		req, err = handleRequest(c.GetStatementHandle(), charge)
 	case *sqlpb.CommandPreparedStatementQuery:
-		req, err = handleRequest(c.GetPreparedStatementHandle())
+		req, err = handleRequest(c.GetPreparedStatementHandle(), charge)
 	default:
 		return s.FlightServer.DoGet(ticket, stream)
 	}
@@ -208,14 +209,14 @@ func command(b []byte) proto.Message {
 }
 
 // statementOf reads a statement, or a plainStatement.
-func statementOf(b []byte) (req query.Request, err error) {
+func statementOf(b []byte, charge *query.Charge) (req query.Request, err error) {
 	if text := bytes.TrimSpace(b); len(text) > 0 && text[0] == '{' {
 		var p plainStatement
 		if err := wire.DecodeJSON(text, true, &p); err != nil {
 			return req, err
 		}
 		req.Statement, req.Graph = p.Statement, p.Graph
-		if req.Params, err = wire.DecodeParams(p.Parameters, false); err != nil {
+		if req.Params, err = wire.DecodeParams(p.Parameters, false, charge); err != nil {
 			return req, err
 		}
 	} else {
@@ -240,10 +241,10 @@ func handleOf(statement string, params map[string]graph.Value) ([]byte, error) {
 	return b, err
 }
 
-func handleRequest(handle []byte) (query.Request, error) {
+func handleRequest(handle []byte, charge *query.Charge) (query.Request, error) {
 	var req pb.QueryRequest
 	if err := proto.Unmarshal(handle, &req); err != nil {
 		return query.Request{}, wire.RequestError("the handle of the statement: is not one of this server")
 	}
-	return requestOf(&req)
+	return requestOf(&req, charge)
 }

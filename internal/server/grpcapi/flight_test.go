@@ -134,8 +134,8 @@ func FuzzStatement(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(handle)
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		_, _ = statementOf(b)
-		_, _ = handleRequest(b)
+		_, _ = statementOf(b, nil)
+		_, _ = handleRequest(b, nil)
 		_ = command(b)
 		_ = checkMetadata(b)
 	})

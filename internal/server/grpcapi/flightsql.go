@@ -63,8 +63,8 @@ func outsideTransaction(statement string, transaction []byte) ([]byte, error) {
 }
 
 // DoPutPreparedStatementQuery returns the handle of a prepared statement with parameters: the columns of one row, by their names.
-func (s *sqlService) DoPutPreparedStatementQuery(_ context.Context, c flightsql.PreparedStatementQuery, r flight.MessageReader, _ flight.MetadataWriter) ([]byte, error) {
-	req, err := handleRequest(c.GetPreparedStatementHandle())
+func (s *sqlService) DoPutPreparedStatementQuery(ctx context.Context, c flightsql.PreparedStatementQuery, r flight.MessageReader, _ flight.MetadataWriter) ([]byte, error) {
+	req, err := handleRequest(c.GetPreparedStatementHandle(), s.e.Charge(ctx))
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
@@ -101,7 +101,7 @@ func (s *sqlService) DoPutPreparedStatementUpdate(ctx context.Context, c flights
 	if r.Schema() == nil || r.Schema().NumFields() == 0 {
 		return s.update(ctx, c.GetPreparedStatementHandle())
 	}
-	req, err := handleRequest(c.GetPreparedStatementHandle())
+	req, err := handleRequest(c.GetPreparedStatementHandle(), s.e.Charge(ctx))
 	if err != nil {
 		return 0, wire.GRPCError(err)
 	}
@@ -124,7 +124,7 @@ func (s *sqlService) DoPutPreparedStatementUpdate(ctx context.Context, c flights
 }
 
 func (s *sqlService) update(ctx context.Context, handle []byte) (int64, error) {
-	req, err := handleRequest(handle)
+	req, err := handleRequest(handle, s.e.Charge(ctx))
 	if err != nil {
 		return 0, wire.GRPCError(err)
 	}

@@ -31,7 +31,7 @@ type graphService struct {
 
 // Query runs a statement and streams its rows.
 func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingServer[pb.QueryResponse]) error {
-	q, err := requestOf(req)
+	q, err := requestOf(req, s.e.Charge(stream.Context()))
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -44,7 +44,7 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 }
 
 // requestOf converts a request to that of the engine.
-func requestOf(req *pb.QueryRequest) (q query.Request, err error) {
+func requestOf(req *pb.QueryRequest, charge *query.Charge) (q query.Request, err error) {
 	q = query.Request{
 		Statement: req.GetStatement(), Graph: req.GetGraph(), ReadOnly: req.GetAccessMode() == pb.AccessMode_ACCESS_MODE_READ,
 		MaxRows: int64(min(req.GetMaxRows(), 1<<62)),
@@ -55,7 +55,7 @@ func requestOf(req *pb.QueryRequest) (q query.Request, err error) {
 	if err := wire.CheckStatement(q.Statement); err != nil {
 		return q, err
 	}
-	q.Params, err = wire.ParamsFromProto(req.GetParameters())
+	q.Params, err = wire.ParamsFromProto(req.GetParameters(), charge)
 	return q, err
 }
 

@@ -301,7 +301,7 @@ func nestedColumn(c *pb.LoadColumn, depth int) ([]graph.Value, error) {
 	case *pb.LoadColumn_Values:
 		out = make([]graph.Value, len(d.Values.GetValues()))
 		for i, v := range d.Values.GetValues() {
-			x, err := wire.FromProto(v, 0)
+			x, err := wire.FromProto(v, 0, nil)
 			if err != nil {
 				return nil, wire.RequestError(err.Error())
 			}

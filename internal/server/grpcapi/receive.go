@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -33,13 +36,13 @@ type frames interface {
 
 // bounded reads the messages of streams within the memory that large requests share. gRPC itself bounds the messages of other calls, which
 // are all small, by request.SmallBody.
-func bounded(opt *Options) grpc.StreamServerInterceptor {
+func bounded(e *query.Engine, opt *Options) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		f, ok := grpc.ServerTransportStreamFromContext(ss.Context()).(frames)
 		if !ok {
 			return status.Error(codes.Internal, "unexpected gRPC transport")
 		}
-		s := &receiving{ServerStream: ss, opt: opt, sender: senderOf(ss.Context()), frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
+		s := &receiving{ServerStream: ss, e: e, opt: opt, sender: senderOf(ss.Context()), frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
 		defer s.end()
 		return next(srv, s)
 	}
@@ -67,6 +70,7 @@ func (s *receiving) Context() context.Context {
 // receiving is a stream whose large messages wait for memory.
 type receiving struct {
 	grpc.ServerStream
+	e      *query.Engine
 	opt    *Options
 	frames frames
 	many   bool // the client may send several messages
@@ -89,6 +93,19 @@ func (s *receiving) keep(release func()) {
 	if s.release = release; s.over && release != nil {
 		release()
 		s.release = nil
+	}
+}
+
+// also adds what is released with the last message.
+func (s *receiving) also(release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.release
+	s.release = func() {
+		release()
+		if before != nil {
+			before()
+		}
 	}
 }
 
@@ -166,6 +183,16 @@ func (s *receiving) next(m any) error {
 		data.Free()
 		if data = plain; int64(data.Len()) > most {
 			return s.tooLarge()
+		}
+	}
+	if p, ok := m.(protoreflect.ProtoMessage); ok && data.Len() > request.SmallBody && !s.brief {
+		plain := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		data.Free()
+		data = mem.BufferSlice{plain}
+		charge := s.e.Charge(s.Context())
+		s.also(charge.Release)
+		if err := charge.Add(decodedSize(p.ProtoReflect().Descriptor(), plain.ReadOnlyData(), math.MaxInt)); err != nil {
+			return wire.GRPCError(err)
 		}
 	}
 	if err := encoding.GetCodecV2(proto.Name).Unmarshal(data, m); err != nil {

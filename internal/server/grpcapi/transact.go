@@ -115,7 +115,9 @@ func (c *transactCall) run(ctx context.Context, run *pb.TransactRun) error {
 	if err != nil {
 		return err
 	}
-	params, err := wire.ParamsFromProto(run.GetParameters())
+	charge := c.s.e.Charge(ctx)
+	defer charge.Release()
+	params, err := wire.ParamsFromProto(run.GetParameters(), charge)
 	if err != nil {
 		return err
 	}

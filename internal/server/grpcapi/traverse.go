@@ -221,7 +221,7 @@ func (s *graphService) typed(
 	if err != nil {
 		return nil, err
 	}
-	values, err := wire.ParamsFromProto(params)
+	values, err := wire.ParamsFromProto(params, s.e.Charge(stream.Context()))
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +290,7 @@ func selectorOf(in *pb.VertexSelector, field string) (s traverse.Selector, err e
 	case *pb.VertexSelector_Key:
 		s.Label, s.Property = by.Key.GetLabel(), by.Key.GetProperty()
 		for _, v := range by.Key.GetValues() {
-			x, err := wire.FromProto(v, 0)
+			x, err := wire.FromProto(v, 0, nil)
 			if err != nil {
 				return s, wire.RequestError(field + ".values: " + err.Error())
 			}

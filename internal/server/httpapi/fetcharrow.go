@@ -37,7 +37,7 @@ type fetchTable struct {
 func (t *fetchTable) Begin() { *t = fetchTable{out: t.out, media: t.media, at: map[string]int{}} }
 
 func (t *fetchTable) Add(item []byte) error {
-	v, err := wire.DecodeValue(item)
+	v, err := wire.DecodeValue(item, nil)
 	if err != nil {
 		return graph.InternalError("fetch", err)
 	}

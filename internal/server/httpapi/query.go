@@ -157,7 +157,7 @@ func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j boo
 	if neo4j {
 		q.Graph = graphOf(r)
 	}
-	if req, err = q.request(r); err != nil {
+	if req, err = q.request(r, h.e.Charge(r.Context())); err != nil {
 		return req, err
 	}
 	req.Unsafe = h.checkWrite(r)
@@ -173,7 +173,7 @@ func graphOf(r *http.Request) string {
 }
 
 // request checks all members except the statement and converts the request.
-func (q *queryRequest) request(r *http.Request) (req query.Request, err error) {
+func (q *queryRequest) request(r *http.Request, charge *query.Charge) (req query.Request, err error) {
 	req = query.Request{Statement: q.Statement, Graph: q.Graph, MaxRows: q.MaxRows, Timeout: time.Duration(q.TimeoutMs) * time.Millisecond}
 	switch strings.ToUpper(q.AccessMode) {
 	case "", "WRITE":
@@ -194,8 +194,8 @@ func (q *queryRequest) request(r *http.Request) (req query.Request, err error) {
 		return req, wire.RequestError("maxRows: must be a whole number from 0, was " + strconv.FormatInt(q.MaxRows, 10))
 	}
 	typed := strings.HasPrefix(mediaType(r.Header.Get("Content-Type")), mediaTyped)
-	if req.Params, err = wire.DecodeParams(q.Parameters, typed); err != nil {
-		return req, wire.RequestError(err.Error())
+	if req.Params, err = wire.DecodeParams(q.Parameters, typed, charge); err != nil {
+		return req, err
 	}
 	return req, nil
 }

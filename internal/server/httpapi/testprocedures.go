@@ -31,7 +31,7 @@ func (h *Handler) testProcedures(w http.ResponseWriter, r *http.Request) {
 	for _, p := range req.Procedures {
 		t := query.TestProcedure{Signature: p.Signature, Columns: p.Columns}
 		for _, raw := range p.Rows {
-			rows, err := wire.DecodeParams(json.RawMessage(`{"row":`+string(raw)+`}`), false)
+			rows, err := wire.DecodeParams(json.RawMessage(`{"row":`+string(raw)+`}`), false, nil)
 			if err != nil || rows["row"].Kind() != graph.List || len(rows["row"].List()) != len(p.Columns) {
 				wire.Fail(w, wire.RequestError("procedures: a row must be a list with one value a column"))
 				return

@@ -165,9 +165,9 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, body typedReq
 	if b.TimeoutMs < 0 || b.TimeoutMs > maxTimeout {
 		return nil, wire.RequestError("budget.timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(b.TimeoutMs, 10))
 	}
-	params, err := wire.DecodeParams(common.Parameters, mediaType(r.Header.Get("Content-Type")) == mediaTyped)
+	params, err := wire.DecodeParams(common.Parameters, mediaType(r.Header.Get("Content-Type")) == mediaTyped, h.e.Charge(r.Context()))
 	if err != nil {
-		return nil, wire.RequestError(err.Error())
+		return nil, err
 	}
 	return h.e.Traverse(r.Context(), query.TypedRequest{Graph: common.Graph, Typed: t, Params: params, Limits: query.Limits{
 		Visits: int64(min(b.MaxVisits, 1<<62)), Rows: int64(min(b.MaxRows, 1<<62)), Bytes: int64(min(b.MaxBytes, 1<<62)),
@@ -183,7 +183,7 @@ func (s *selectorBody) selector(field string) (out traverse.Selector, err error)
 		values = append([]json.RawMessage{s.Value}, values...)
 	}
 	for _, raw := range values {
-		v, err := wire.DecodeValue(raw)
+		v, err := wire.DecodeValue(raw, nil)
 		if err != nil {
 			return out, wire.RequestError(field + ".values: " + err.Error())
 		}

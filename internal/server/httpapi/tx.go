@@ -183,7 +183,7 @@ func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.R
 			return req, opt, err
 		}
 	}
-	if req, err = q.request(r); err != nil {
+	if req, err = q.request(r, h.e.Charge(r.Context())); err != nil {
 		return req, opt, err
 	}
 	req.Unsafe = h.checkWrite(r)

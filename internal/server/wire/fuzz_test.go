@@ -20,7 +20,7 @@ func FuzzParams(f *testing.F) {
 		f.Add([]byte(s), false)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, typed bool) {
-		params, err := DecodeParams(raw, typed)
+		params, err := DecodeParams(raw, typed, nil)
 		if err != nil {
 			return
 		}
@@ -30,7 +30,7 @@ func FuzzParams(f *testing.F) {
 				write = Typed.Append
 			}
 			text := write(nil, v)
-			again, err := DecodeParams(append(append([]byte(`{"x":`), text...), '}'), typed)
+			again, err := DecodeParams(append(append([]byte(`{"x":`), text...), '}'), typed, nil)
 			if err != nil {
 				t.Fatalf("%s: %s: %v", name, text, err)
 			}
@@ -59,11 +59,11 @@ func FuzzValue(f *testing.F) {
 		if proto.Unmarshal(b, &p) != nil {
 			return
 		}
-		v, err := FromProto(&p, 0)
+		v, err := FromProto(&p, 0, nil)
 		if err != nil {
 			return
 		}
-		again, err := FromProto(ToProto(v), 0)
+		again, err := FromProto(ToProto(v), 0, nil)
 		if err != nil {
 			t.Fatalf("%v: %v", &p, err)
 		}

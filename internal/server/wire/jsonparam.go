@@ -9,34 +9,36 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // MaxDepth bounds the nesting of parameters.
 const MaxDepth = 128
 
-// DecodeParams decodes the parameters of a request, plain or typed. The keys of maps keep their order.
-func DecodeParams(raw json.RawMessage, typed bool) (map[string]graph.Value, error) {
+// DecodeParams decodes the parameters of a request, plain or typed, and counts their memory. The keys of maps keep their order.
+func DecodeParams(raw json.RawMessage, typed bool, charge *query.Charge) (map[string]graph.Value, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
-	v, err := DecodeValue(raw)
+	v, err := DecodeValue(raw, charge)
 	if err != nil {
-		return nil, fmt.Errorf("parameters: %w", err)
+		return nil, badParams("parameters: ", err)
 	}
 	if v.Kind() != graph.Map {
-		return nil, errors.New("parameters: must be an object")
+		return nil, RequestError("parameters: must be an object")
 	}
 	params := make(map[string]graph.Value, len(v.Map()))
 	for _, e := range v.Map() {
 		p := e.Value
 		if typed {
-			if p, err = untype(p); err != nil {
-				return nil, fmt.Errorf("parameters.%s: %w", e.Key, err)
+			if p, err = untype(p, charge); err != nil {
+				return nil, badParams("parameters."+e.Key+": ", err)
 			}
 		}
 		params[e.Key] = p
@@ -44,9 +46,17 @@ func DecodeParams(raw json.RawMessage, typed bool) (map[string]graph.Value, erro
 	return params, nil
 }
 
-// DecodeValue decodes a value. Reading the request has already validated the JSON syntax.
-func DecodeValue(raw json.RawMessage) (graph.Value, error) {
-	d := valueDecoder{dec: jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+// badParams returns the error for parameters that cannot be decoded; one of a limit passes as it is.
+func badParams(place string, err error) error {
+	if over := (*graph.Error)(nil); errors.As(err, &over) && over.Kind == graph.KindBudget {
+		return over
+	}
+	return RequestError(place + err.Error())
+}
+
+// DecodeValue decodes a value and counts its memory. Reading the request has already validated the JSON syntax.
+func DecodeValue(raw json.RawMessage, charge *query.Charge) (graph.Value, error) {
+	d := valueDecoder{charge: charge, dec: jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	return d.value(0)
 }
 
@@ -54,9 +64,27 @@ func DecodeValue(raw json.RawMessage) (graph.Value, error) {
 const valuesAtOnce = 4096
 
 type valueDecoder struct {
-	dec  *jsontext.Decoder
-	seen int // decoded values
+	dec    *jsontext.Decoder
+	charge *query.Charge
+	seen   int // decoded values
 }
+
+// grown returns list with room for one more element, whose memory it counts before it allocates.
+func grown[T any](list []T, charge *query.Charge) ([]T, error) {
+	if len(list) < cap(list) {
+		return list, nil
+	}
+	size, before := int(unsafe.Sizeof(*new(T))), cap(list)
+	more := max(before+before/4, min(2*before, fewValues), 1)
+	if err := charge.Add(more * size); err != nil {
+		return list, err
+	}
+	list = append(make([]T, 0, more), list...)
+	return list, charge.Add(-before * size)
+}
+
+// fewValues is the length up to which lists double as they grow.
+const fewValues = 256
 
 func (d *valueDecoder) value(depth int) (graph.Value, error) {
 	if depth > MaxDepth {
@@ -85,7 +113,8 @@ func (d *valueDecoder) value(depth int) (graph.Value, error) {
 	case jsontext.KindTrue, jsontext.KindFalse:
 		return graph.BoolValue(tok.Bool()), nil
 	case jsontext.KindString:
-		return graph.StringValue(tok.String()), nil
+		s := tok.String()
+		return graph.StringValue(s), d.charge.Add(len(s))
 	}
 	return graph.Value{}, nil // null
 }
@@ -98,6 +127,9 @@ func (d *valueDecoder) list(depth int) (graph.Value, error) {
 	for d.dec.PeekKind() != jsontext.KindEndArray {
 		v, err := d.value(depth + 1)
 		if err != nil {
+			return v, err
+		}
+		if list, err = grown(list, d.charge); err != nil {
 			return v, err
 		}
 		list = append(list, v)
@@ -119,6 +151,12 @@ func (d *valueDecoder) object(depth int) (graph.Value, error) {
 		name := key.String() // the next read reuses its memory
 		v, err := d.value(depth + 1)
 		if err != nil {
+			return v, err
+		}
+		if err := d.charge.Add(len(name)); err != nil {
+			return v, err
+		}
+		if entries, err = grown(entries, d.charge); err != nil {
 			return v, err
 		}
 		entries = append(entries, graph.MapEntry{Key: name, Value: v})
@@ -175,8 +213,8 @@ func number(text []byte) (graph.Value, error) {
 	return graph.IntValue(i), nil
 }
 
-// untype converts {"$type": …, "_value": …} to the value it represents. Plain values pass unchanged.
-func untype(v graph.Value) (graph.Value, error) {
+// untype converts {"$type": …, "_value": …} to the value it represents, in the memory of lists and maps. Plain values pass unchanged.
+func untype(v graph.Value, charge *query.Charge) (graph.Value, error) {
 	if v.Kind() != graph.Map {
 		return v, nil
 	}
@@ -239,10 +277,13 @@ func untype(v graph.Value) (graph.Value, error) {
 		p, err := graph.ParsePoint(s)
 		return graph.PointValue(p), err
 	case "Vector":
-		return untypeVector(x)
+		return untypeVector(x, charge)
 	case "Base64":
 		s, err := text("Base64")
 		if err != nil {
+			return x, err
+		}
+		if err := charge.Add(len(s)); err != nil {
 			return x, err
 		}
 		b, err := base64.StdEncoding.DecodeString(s)
@@ -254,9 +295,9 @@ func untype(v graph.Value) (graph.Value, error) {
 		if x.Kind() != graph.List {
 			return x, errors.New("the _value of List must be an array")
 		}
-		list := make([]graph.Value, len(x.List()))
-		for i, e := range x.List() {
-			u, err := untype(e)
+		list := x.List()
+		for i, e := range list {
+			u, err := untype(e, charge)
 			if err != nil {
 				return x, err
 			}
@@ -267,18 +308,21 @@ func untype(v graph.Value) (graph.Value, error) {
 		if x.Kind() != graph.Map {
 			return x, errors.New("the _value of Map must be an object")
 		}
-		entries := make([]graph.MapEntry, len(x.Map()))
-		for i, e := range x.Map() {
-			u, err := untype(e.Value)
+		entries := x.Map()
+		for i, e := range entries {
+			u, err := untype(e.Value, charge)
 			if err != nil {
 				return x, err
 			}
-			entries[i] = graph.MapEntry{Key: e.Key, Value: u}
+			entries[i].Value = u
 		}
 		return graph.MapValue(entries), nil
 	}
 	if name, ok := temporalFunctions[typ.Str()]; ok {
 		f, _ := fn.Lookup(name)
+		if err := charge.Add(temporalBytes); err != nil {
+			return x, err
+		}
 		if x.Kind() != graph.String {
 			return x, fmt.Errorf("the _value of %s must be a string", typ.Str())
 		}
@@ -287,6 +331,9 @@ func untype(v graph.Value) (graph.Value, error) {
 	return x, fmt.Errorf("$type %s is not a type of parameters", typ.Str())
 }
 
+// temporalBytes is about the memory of a temporal value outside of its graph.Value.
+const temporalBytes = 48
+
 // temporalFunctions parse the text of temporal types.
 var temporalFunctions = map[string]string{
 	"Date": "date", "Time": "time", "LocalTime": "localtime", "OffsetDateTime": "datetime", "ZonedDateTime": "datetime",
@@ -294,7 +341,7 @@ var temporalFunctions = map[string]string{
 }
 
 // untypeVector converts the _value of a Vector: {"coordinatesType": …, "coordinates": […]}. Coordinates are numbers, or numbers as strings.
-func untypeVector(x graph.Value) (graph.Value, error) {
+func untypeVector(x graph.Value, charge *query.Charge) (graph.Value, error) {
 	const form = `the _value of Vector must be {"coordinatesType": …, "coordinates": […]}`
 	if x.Kind() != graph.Map || x.Get("coordinatesType").Kind() != graph.String || x.Get("coordinates").Kind() != graph.List {
 		return graph.Value{}, errors.New(form)
@@ -302,6 +349,9 @@ func untypeVector(x graph.Value) (graph.Value, error) {
 	t, ok := graph.ParseCoordinateType(x.Get("coordinatesType").Str())
 	if !ok {
 		return graph.Value{}, fmt.Errorf("there is no coordinate type %q", x.Get("coordinatesType").Str())
+	}
+	if err := charge.Add(len(x.Get("coordinates").List()) * 32); err != nil { // a copy, and the vector
+		return graph.Value{}, err
 	}
 	list := slices.Clone(x.Get("coordinates").List())
 	for i, c := range list {

@@ -13,7 +13,7 @@ func BenchmarkParams(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := DecodeParams(raw, false); err != nil {
+				if _, err := DecodeParams(raw, false, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -57,10 +57,10 @@ func TestEveryKind(t *testing.T) {
 			}
 		}
 		if !entity {
-			raw, err := DecodeParams([]byte(`{"p":`+string(typed)+`}`), true)
+			raw, err := DecodeParams([]byte(`{"p":`+string(typed)+`}`), true, nil)
 			require.NoError(t, err, k)
 			require.True(t, fn.Equivalent(v, raw["p"]), k)
-			back, err := FromProto(ToProto(v), 0)
+			back, err := FromProto(ToProto(v), 0, nil)
 			require.NoError(t, err, k)
 			require.True(t, fn.Equivalent(v, back), k)
 		}

@@ -86,7 +86,7 @@ func resultFromProto(v *pb.Value, depth int) (graph.Value, error) {
 	case *pb.Value_Path:
 		return pathFromProto(k.Path, depth)
 	}
-	return FromProto(v, depth)
+	return FromProto(v, depth, nil)
 }
 
 func entriesFromProto(in []*pb.MapEntry, depth int) (keys []string, vals []graph.Value, err error) {

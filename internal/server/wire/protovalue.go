@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
@@ -102,8 +104,8 @@ func EdgeProto(e *graph.EdgeValue) *pb.Edge {
 	return out
 }
 
-// FromProto converts a parameter.
-func FromProto(v *pb.Value, depth int) (graph.Value, error) {
+// FromProto converts a parameter, and counts its memory.
+func FromProto(v *pb.Value, depth int, charge *query.Charge) (graph.Value, error) {
 	if depth > MaxDepth {
 		return graph.Value{}, fmt.Errorf("nested deeper than %d", MaxDepth)
 	}
@@ -119,9 +121,12 @@ func FromProto(v *pb.Value, depth int) (graph.Value, error) {
 	case *pb.Value_String_:
 		return graph.StringValue(k.String_), nil
 	case *pb.Value_List:
+		if err := charge.Add(len(k.List.GetValues()) * int(unsafe.Sizeof(graph.Value{}))); err != nil {
+			return graph.Value{}, err
+		}
 		l := make([]graph.Value, len(k.List.GetValues()))
 		for i, e := range k.List.GetValues() {
-			x, err := FromProto(e, depth+1)
+			x, err := FromProto(e, depth+1, charge)
 			if err != nil {
 				return x, err
 			}
@@ -129,9 +134,12 @@ func FromProto(v *pb.Value, depth int) (graph.Value, error) {
 		}
 		return graph.ListValue(l), nil
 	case *pb.Value_Map:
+		if err := charge.Add(len(k.Map.GetEntries()) * int(unsafe.Sizeof(graph.MapEntry{}))); err != nil {
+			return graph.Value{}, err
+		}
 		m := make([]graph.MapEntry, len(k.Map.GetEntries()))
 		for i, e := range k.Map.GetEntries() {
-			x, err := FromProto(e.GetValue(), depth+1)
+			x, err := FromProto(e.GetValue(), depth+1, charge)
 			if err != nil {
 				return x, err
 			}
@@ -231,15 +239,15 @@ func columnProto(c *graph.Column, from, to int) *pb.Column {
 }
 
 // ParamsFromProto converts the parameters of a statement.
-func ParamsFromProto(in map[string]*pb.Value) (map[string]graph.Value, error) {
+func ParamsFromProto(in map[string]*pb.Value, charge *query.Charge) (map[string]graph.Value, error) {
 	if len(in) == 0 {
 		return nil, nil
 	}
 	out := make(map[string]graph.Value, len(in))
 	for name, p := range in {
-		v, err := FromProto(p, 0)
+		v, err := FromProto(p, 0, charge)
 		if err != nil {
-			return nil, RequestError("parameters." + name + ": " + err.Error())
+			return nil, badParams("parameters."+name+": ", err)
 		}
 		out[name] = v
 	}

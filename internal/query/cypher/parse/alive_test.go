@@ -62,7 +62,9 @@ func TestTooLarge(t *testing.T) {
 		{"in its patterns", maxElements, func(n int) string { return "CREATE ()" + strings.Repeat(", ()", n-1) }},
 		{"MATCH has more", maxMatch, func(n int) string { return "MATCH ()" + strings.Repeat(", ()", n-1) + " RETURN 1" }},
 		{"MATCH has more", maxMatch, func(n int) string { return "MATCH (a)-->()" + strings.Repeat(", ()", n-3) + " RETURN 1" }},
-		{"path has more", maxMatch - 1, func(n int) string { return "RETURN EXISTS { ()" + strings.Repeat("--()", (n-1)/2) + " }" + strings.Repeat(" ", n) }},
+		{"path has more", maxMatch - 1, func(n int) string {
+			return "RETURN EXISTS { ()" + strings.Repeat("--()", (n-1)/2) + " }" + strings.Repeat(" ", n)
+		}},
 	} {
 		t.Run(c.message, func(t *testing.T) {
 			_, err := Statement(c.text(c.most))

@@ -74,6 +74,18 @@ type Pool struct {
 // Held is the memory of all runs, within poolStep for each.
 func (p *Pool) Held() int64 { return p.held.Load() }
 
+// Take adds memory that no run holds, if the pool has room for it.
+func (p *Pool) Take(bytes int64) bool {
+	if p.held.Add(bytes) > p.Limit {
+		p.held.Add(-bytes)
+		return false
+	}
+	return true
+}
+
+// Give returns memory that Take added.
+func (p *Pool) Give(bytes int64) { p.held.Add(-bytes) }
+
 // underPressure reports whether a pool is more than half full.
 func underPressure(pools []*Pool) bool {
 	for _, p := range pools {

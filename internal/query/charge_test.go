@@ -1,0 +1,39 @@
+package query
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// A Charge takes memory until its context ends or it is released, and none beyond a limit.
+func TestCharge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(nil, Options{PoolBytes: 1 << 20, QueryBytes: 3 << 18})
+		ctx, end := context.WithCancel(t.Context())
+		c := e.Charge(ctx)
+		require.NoError(t, c.Add(chargeStep-1))
+		require.Zero(t, e.pool.Held()) // small requests take none
+		require.NoError(t, c.Add(1<<19))
+		require.GreaterOrEqual(t, e.pool.Held(), int64(1<<19))
+		require.ErrorContains(t, c.Add(1<<19), "query-memory")
+
+		d := e.Charge(t.Context())
+		err := d.Add(5 << 17)
+		require.ErrorContains(t, err, "all statements together may hold 1048576")
+		require.Equal(t, graph.KindBudget, graph.AsError(err).Kind)
+		d.Release()
+
+		end()
+		synctest.Wait()
+		require.Zero(t, e.pool.Held())
+		require.Error(t, c.Add(1))
+		c.Release()
+		require.Zero(t, e.pool.Held())
+		require.NoError(t, (*Charge)(nil).Add(1<<40))
+	})
+}
