@@ -284,6 +284,8 @@ func (tx *Tx) apply(ctx context.Context, m *shard.Mutation) error {
 		return tx.deleteVertex(ctx, m.Vertex)
 	case shard.CreateEdge:
 		return tx.createEdge(m)
+	case shard.SetEdge, shard.DeleteEdge:
+		return tx.changeEdges(ctx, []shard.Mutation{*m})
 	}
 	return misuse("an unknown mutation %d", m.Op)
 }
