@@ -93,8 +93,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	q.trace.enter("plan")
 	charge, limits := e.Charge(ctx), e.opt.Fetch
 	defer charge.Release()
-	limits.Charge = charge.Add
-	r, err := fetch.Parse(req.Method, req.Body, limits)
+	r, err := fetch.Parse(req.Method, req.Body, limits, charge.Add)
 	if err != nil {
 		return res, err
 	}

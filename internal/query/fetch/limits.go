@@ -9,8 +9,6 @@ type Limits struct {
 	Rows    int // rows in one answer, nested ones too, default 10,000,000 (fetch-rows)
 	Writes  int // objects that one request may write, default 10,000 (fetch-writes)
 	Hops    int // the greatest depth of a hop, default 10 (fetch-hops)
-	// Charge counts the memory of the parsed request before it is allocated, and may refuse it; nil: nothing does.
-	Charge func(bytes int) error
 }
 
 // EnsureDefaults replaces zeros by defaults.

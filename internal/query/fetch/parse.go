@@ -14,12 +14,12 @@ var methods = map[string]bool{
 }
 
 // Parse reads a request. Every error is an *Error.
-func Parse(method string, body []byte, limits Limits) (*Request, error) {
+func Parse(method string, body []byte, limits Limits, charge func(bytes int) error) (*Request, error) {
 	limits.EnsureDefaults()
 	if !methods[method] {
 		return nil, &Error{Code: CodeNotFound, Msg: "there is no method " + method + "; there are get, gets, head, heads, post, put and delete"}
 	}
-	doc, err := parseJSON(body, limits.Charge)
+	doc, err := parseJSON(body, charge)
 	if err != nil {
 		return nil, err
 	}
