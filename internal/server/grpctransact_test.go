@@ -177,7 +177,7 @@ func TestTransactErrors(t *testing.T) {
 		{[]*pb.TransactRequest{begin, {}}, codes.InvalidArgument, "Neo.ClientError.Request.Invalid"},
 		{[]*pb.TransactRequest{begin, begin}, codes.InvalidArgument, "Neo.ClientError.Request.Invalid"},
 		{[]*pb.TransactRequest{begin, run("CREATE (:A)"), run("RETURN 1 / 0")}, codes.InvalidArgument, "Neo.ClientError.Statement.ArithmeticError"},
-		{[]*pb.TransactRequest{begin, run("CREATE (:A)"), run("")}, codes.InvalidArgument, "Neo.ClientError.Request.Invalid"},
+		{[]*pb.TransactRequest{begin, run("CREATE (:A)"), run("")}, codes.InvalidArgument, "Neo.ClientError.Statement.SyntaxError"},
 		{[]*pb.TransactRequest{begin, run("CREATE (:A)"), run("CREATE GRAPH g")}, codes.InvalidArgument, "Neo.ClientError.Transaction.ForbiddenDueToTransactionType"},
 		{
 			[]*pb.TransactRequest{{Step: &pb.TransactRequest_Begin{Begin: &pb.TransactBegin{Graph: "nowhere"}}}},

@@ -216,7 +216,7 @@ func phases() []Request {
 		{What: "cases of a list", Statement: list + again + "WITH CASE l WHEN [x] THEN 1 WHEN l THEN 2 END AS v RETURN sum(v)"},
 		{What: "properties of a text", Statement: long + "MATCH (a:N {k: 1}) " + again + "SET a.v = s + x"},
 		{What: "statistics", Statement: again + "CALL { WITH x UNWIND range(1, 100000) AS y RETURN stDev(y) AS d } RETURN sum(d)"},
-		{What: "planning", Statement: "MATCH " + chain(2000) + " RETURN a0.k"},
+		{What: "planning", Statement: "MATCH " + chain(660) + " RETURN a0.k"},
 		{What: "reduce", Statement: "RETURN reduce(s = 0, x IN range(1, 10000000) | s + reduce(t = 0, y IN range(1, 100000) | t + y % 7))"},
 		{What: "growing text", Statement: "RETURN reduce(s = '', x IN range(1, 1000000) | right(s + toString(x) + reverse(s), 100000))"},
 		{What: "nested comprehension", Statement: again + "RETURN sum(size([y IN range(1, 1000) WHERE size([z IN range(1, 1000) WHERE z = -y]) > 0]))"},

@@ -43,7 +43,7 @@ func TestValue(t *testing.T) {
 		{arrow.FixedWidthTypes.Date64, `["1969-12-31"]`, "Date '1969-12-31'"},
 		{arrow.FixedWidthTypes.Time32s, `["03:04:05"]`, "LocalTime '03:04:05'"},
 		{arrow.FixedWidthTypes.Time64ns, `["03:04:05.000000006"]`, "LocalTime '03:04:05.000000006'"},
-		{&arrow.TimestampType{Unit: arrow.Microsecond}, `["1969-12-31T23:59:59.5"]`, "LocalDateTime '1969-12-31T23:59:59.500'"},
+		{&arrow.TimestampType{Unit: arrow.Microsecond}, `["1969-12-31T23:59:59.5"]`, "LocalDateTime '1969-12-31T23:59:59.5'"},
 		{&arrow.TimestampType{Unit: arrow.Second, TimeZone: "UTC"}, `["2026-01-02T03:04:05Z"]`, "DateTime '2026-01-02T03:04:05Z'"},
 		{&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "-05:30"}, `["2026-01-02T03:04:05Z"]`, "DateTime '2026-01-01T21:34:05-05:30'"},
 		{&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "Europe/Berlin"}, `["2026-07-02T03:04:05Z"]`, "DateTime '2026-07-02T05:04:05+02:00[Europe/Berlin]'"},
