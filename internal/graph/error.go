@@ -166,7 +166,7 @@ func IndexExists(old *Index) *Error {
 func NoGraph(name string) *Error {
 	return &Error{
 		Kind: KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "DatabaseError", Phase: PhaseRuntime,
-		Detail: "NotFound", Msg: fmt.Sprintf("there is no graph %q", name),
+		Detail: "NotFound", Msg: fmt.Sprintf("the graph %q does not exist", name),
 	}
 }
 

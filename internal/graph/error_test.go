@@ -31,6 +31,7 @@ func TestConstructors(t *testing.T) {
 		{MissingParameters("a", "b"), KindInvalid, [4]string{"Neo.ClientError.Statement.ParameterMissing", "ParameterMissing", PhaseCompile, "MissingParameter"}, "expected parameter(s): a, b"},
 		{ProcedureNotFound(Pos{}, "a %d", 1), KindInvalid, [4]string{"Neo.ClientError.Procedure.ProcedureNotFound", "ProcedureError", PhaseCompile, "ProcedureNotFound"}, "a 1"},
 		{WriteInReadMode(), KindInvalid, [4]string{"Neo.ClientError.Statement.AccessMode", "SemanticError", PhaseCompile, "WriteInReadMode"}, "the statement writes, but the access mode is READ"},
+		{NoGraph("g"), KindNotFound, [4]string{"Neo.ClientError.Database.DatabaseNotFound", "DatabaseError", PhaseRuntime, "NotFound"}, `the graph "g" does not exist`},
 		{DroppedGraph("g"), KindNotFound, [4]string{"Neo.ClientError.Database.DatabaseNotFound", "DatabaseError", PhaseRuntime, "NotFound"}, `the graph "g" was dropped`},
 		{SchemaError(KindExists, "ClientError.Schema.X", "D", "a %d", 1), KindExists, [4]string{"Neo.ClientError.Schema.X", "SchemaError", PhaseRuntime, "D"}, "a 1"},
 		{TransactionNotFound("!"), KindNotFound, [4]string{"Neo.ClientError.Transaction.TransactionNotFound", "TransactionError", PhaseRuntime, "TransactionNotFound"}, "there is no such transaction!"},
