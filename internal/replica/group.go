@@ -91,6 +91,7 @@ type Group struct {
 	cut       uint64 // logs may be cut off up to here
 	cutAsked  uint64
 	flushed   uint64 // the cut that the state was last asked to flush for
+	keepLog   bool   // nothing is cut off this log now
 	grown     int    // bytes of entries since the last cut was proposed
 	lease     lease
 	// transferred end once another member leads, or once raft has given the transfer up.
@@ -397,7 +398,7 @@ func (g *Group) ready(rd raft.Ready) error {
 	if err := g.apply(rd.CommittedEntries); err != nil {
 		return err
 	}
-	if g.cut < g.log.first {
+	if g.cut < g.log.first || g.keepLog {
 		return nil
 	}
 	durable, err := g.o.State.Durable()
@@ -535,6 +536,7 @@ func (g *Group) commandEnd(index uint64) (uint64, error) {
 type GroupStatus struct {
 	Leads                 bool
 	Fault                 error  // that has stopped the replica, or nil
+	Damage                error  // of a file of its state, or nil; set by the keeper of the group
 	Leader                uint64 // 0 if it knows none
 	Current               bool   // it has all that was committed before it came to know a leader
 	Term, Commit, Applied uint64

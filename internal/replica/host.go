@@ -300,15 +300,58 @@ func (h *Host) Install(ctx context.Context, group uint32, s Snapshot, install fu
 	})
 }
 
-// within runs f on the goroutine of a group's replica, unless ctx ends before f begins.
+// ErrDiffers says that a snapshot does not fit the log of a replica.
+var ErrDiffers = errors.New("replica: the log has neither the last entry of the snapshot nor a place behind it")
+
+// Restore replaces the state of a group's replica, which its disk has damaged, by that of a snapshot, as Install does. A log that has the
+// last entry of the snapshot stays as it is, with what the replica has acknowledged behind it. A replica whose fault comes of the damage
+// runs again.
+func (h *Host) Restore(ctx context.Context, group uint32, s Snapshot, damage func(fault error) bool, install func(l *Log) (State, error)) error {
+	return h.withFault(ctx, group, damage, func(r *hosted, g *Group) error {
+		if !g.log.has(s) && !g.Lacks(s) {
+			return ErrDiffers
+		}
+		g.Close()
+		err := r.reopen(install)
+		if err == nil {
+			r.mu.Lock()
+			r.fault = nil
+			r.mu.Unlock()
+		}
+		r.publish(err)
+		return err
+	})
+}
+
+// KeepLog has a group's replica keep its log, or cut it as ever, and returns the index of the entry before the first: Restore can take a
+// snapshot from there on. damage is as in Restore.
+func (h *Host) KeepLog(ctx context.Context, group uint32, keep bool, damage func(fault error) bool) (index uint64, err error) {
+	answer := make(chan uint64, 1)
+	err = h.withFault(ctx, group, damage, func(_ *hosted, g *Group) error {
+		g.keepLog = keep
+		answer <- g.log.first - 1
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return <-answer, nil
+}
+
+// within runs f on the goroutine of a group's replica, unless the replica has failed, or ctx ends before f begins.
 func (h *Host) within(ctx context.Context, group uint32, f func(r *hosted, g *Group) error) error {
+	return h.withFault(ctx, group, func(error) bool { return false }, f)
+}
+
+// withFault is within that also runs f if the replica has failed with some faults.
+func (h *Host) withFault(ctx context.Context, group uint32, some func(fault error) bool, f func(r *hosted, g *Group) error) error {
 	r, err := h.find(group)
 	if err != nil {
 		return err
 	}
 	return h.do(context.WithoutCancel(ctx), group, func(g *Group, done func(error)) {
 		err := ctx.Err()
-		if err == nil {
+		if err == nil && g.fault != nil && !some(g.fault) {
 			err = g.fault
 		}
 		if err == nil {

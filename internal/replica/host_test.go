@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -170,4 +171,36 @@ func TestHosts(t *testing.T) {
 	require.NotEqual(t, first, second)
 	require.Eventually(t, func() bool { return hosts[second].Read(t.Context(), 5) == nil }, time.Minute, 10*time.Millisecond)
 	require.Contains(t, states[second].has(), "b")
+}
+
+// broken is a state whose disk is damaged.
+type broken struct{ list }
+
+var errBroken = errors.New("broken")
+
+func (*broken) Apply([]Command) error { return errBroken }
+
+// TestRestore gives a replica that has stopped over its state another one: it applies its log to that, and goes on.
+func TestRestore(t *testing.T) {
+	ctx := t.Context()
+	h := openHost(t, vfs.NewMem(), nil)
+	require.NoError(t, h.Start(7, 1, []uint64{1}, &broken{}))
+	require.Error(t, h.Propose(ctx, 7, []byte("a")))
+	require.Eventually(t, func() bool { return h.Err() != nil }, time.Minute, time.Millisecond)
+	isBroken := func(err error) bool { return errors.Is(err, errBroken) }
+	other := func(error) bool { return false }
+	state := &list{}
+	install := func(*Log) (State, error) { return state, nil }
+
+	_, err := h.KeepLog(ctx, 7, true, other)
+	require.ErrorIs(t, err, errBroken)
+	index, err := h.KeepLog(ctx, 7, true, isBroken)
+	require.NoError(t, err)
+	at := Snapshot{Index: index}
+	require.ErrorIs(t, h.Restore(ctx, 7, at, other, install), errBroken)
+	require.ErrorIs(t, h.Restore(ctx, 7, Snapshot{Index: index, Term: 9}, isBroken, install), ErrDiffers)
+	require.NoError(t, h.Restore(ctx, 7, at, isBroken, install))
+	require.NoError(t, h.Err())
+	require.Eventually(t, func() bool { return h.Propose(ctx, 7, []byte("b")) == nil }, time.Minute, time.Millisecond)
+	require.Equal(t, []string{"a", "b"}, state.has())
 }

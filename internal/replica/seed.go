@@ -111,8 +111,8 @@ const seedName = "SEED"
 // SeedDir is the directory beside that of a replica's state where another state is put together.
 func SeedDir(dir string) string { return dir + ".seed" }
 
-// PrepareSeed makes what is in the seed's directory of a replica, durably, the state of a snapshot that its log lacks. From here on
-// InstallSeed completes it, after a crash too.
+// PrepareSeed makes what is in the seed's directory of a replica, durably, the state of a snapshot. From here on InstallSeed completes it,
+// after a crash too.
 func PrepareSeed(fs vfs.FS, dir string, s Snapshot) error {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -130,8 +130,8 @@ func PrepareSeed(fs vfs.FS, dir string, s Snapshot) error {
 	return errors.Join(fs.Rename(name+".tmp", name), syncDir(fs, SeedDir(dir)), syncDir(fs, fs.PathDir(dir)))
 }
 
-// InstallSeed replaces the state in a directory by a prepared seed, if there is one, and has the log continue there. The state and
-// the log must not be in use. Each step is durable before the next one, and may be repeated.
+// InstallSeed replaces the state in a directory by a prepared seed, if there is one, and has the log continue there unless it has the
+// seed's last entry. The state and the log must not be in use. Each step is durable before the next one, and may be repeated.
 func InstallSeed(fs vfs.FS, dir string, l *Log) error {
 	seed := SeedDir(dir)
 	f, err := fs.Open(fs.PathJoin(seed, seedName))
@@ -149,8 +149,8 @@ func InstallSeed(fs vfs.FS, dir string, l *Log) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("read %s of %s: %w", seedName, seed, err)
 	}
-	// No replica has run since, so only a crash after this step leaves a log that begins there.
-	if l.first != s.Index+1 {
+	// No replica has run since, so the log has the entry if it had it before, or if a crash came after this step.
+	if !l.has(s) {
 		hard := &pb.HardState{Term: new(l.hard.GetTerm()), Vote: new(l.hard.GetVote()), Commit: new(s.Index)}
 		if s.Term > hard.GetTerm() {
 			hard.Term, hard.Vote = new(s.Term), new(uint64)

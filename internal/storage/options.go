@@ -54,6 +54,8 @@ type Options struct {
 	KeepExpired bool
 	// Interrupt, if it is set, is closed when the process begins to end: then nothing waits for room on a full disk any more.
 	Interrupt <-chan struct{}
+	// Damaged, if it is set, is called when a file fails its checks for the first time, by the read that finds it. It does not wait.
+	Damaged func(file string, err error)
 	// Logger is where the store logs; default slog.Default().
 	Logger *slog.Logger
 	// Tuning holds sizes of the layout that tests make small. They may differ from one opening to the next.
@@ -213,7 +215,7 @@ func (s *Shared) Close() {
 func (o *Options) instance(sh *Shared) *kv.Options {
 	i := &kv.Options{
 		FS: o.FS, Logger: o.Logger, ReadOnly: o.ReadOnly, CacheMode: o.CacheMode, MemtableBytes: o.MemtableBytes, ValueThreshold: o.ValueThreshold,
-		Logged: o.Replica != nil, Interrupt: o.Interrupt,
+		Logged: o.Replica != nil, Interrupt: o.Interrupt, Damaged: o.Damaged,
 	}
 	if sh != nil {
 		i.Cache, i.Files = sh.cache, sh.files

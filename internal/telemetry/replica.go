@@ -45,6 +45,12 @@ func newReplicas(s Replicas) *replicaCollector {
 		}
 		return 0
 	})
+	add(prometheus.GaugeValue, "damaged", "Whether a file of the replica fails its checks, until it is seeded: 1 or 0.", func(s *replica.GroupStatus) float64 {
+		if s.Damage != nil {
+			return 1
+		}
+		return 0
+	})
 	add(prometheus.GaugeValue, "term", "Raft term of the group.", func(s *replica.GroupStatus) float64 { return float64(s.Term) })
 	add(prometheus.CounterValue, "committed_entries_total", "Index of the last entry that a quorum has.", func(s *replica.GroupStatus) float64 { return float64(s.Commit) })
 	add(prometheus.CounterValue, "applied_entries_total", "Index of the last entry that the replica has applied.", func(s *replica.GroupStatus) float64 { return float64(s.Applied) })

@@ -399,7 +399,12 @@ func (s *Store) CopiedFile(id uint64, path string) (io.ReadCloser, error) {
 }
 
 // Copy begins a copy of shards, which Flush, Take and List make.
-func (s *Parts) Copy(id uint64) (*Checkpoint, error) { return s.copies.begin(id) }
+func (s *Parts) Copy(id uint64) (*Checkpoint, error) {
+	if err := s.Damage(); err != nil {
+		return nil, graph.CorruptError(fmt.Sprintf("copy shard %d", s.no), err)
+	}
+	return s.copies.begin(id)
+}
 
 // CopiedFile opens a file of a copy.
 func (s *Parts) CopiedFile(id uint64, path string) (io.ReadCloser, error) {
@@ -452,7 +457,10 @@ func (s *Parts) List(ctx context.Context, c *Checkpoint) ([]shard.CheckpointFile
 func (s *Parts) CheckFiles(ctx context.Context, of storage.PartOf, bad func(file string, err error)) (files, bytes uint64, err error) {
 	err = s.use(of, func(p *Part) error {
 		return s.copies.scratch(func(dir string) error {
-			files, bytes, err = p.CheckFiles(ctx, storage.Dir(dir, s.no), bad)
+			files, bytes, err = p.CheckFiles(ctx, storage.Dir(dir, s.no), func(file string, err error) {
+				s.opts.Damaged(file, err)
+				bad(file, err)
+			})
 			return err
 		})
 	})

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -31,6 +32,7 @@ type Parts struct {
 	no      int
 	log     *replicated // nil without replicas
 	ownsLog bool
+	damage  atomic.Pointer[error] // of a file, nil if none is known
 
 	dropped sync.WaitGroup           // the shards that wait for their readers to go
 	leaving map[string]chan struct{} // those of them by graph, under mu; closed when the shard has gone
@@ -58,7 +60,7 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 	}
 	var s *Parts
 	if err == nil {
-		s, err = openParts(opts, no, log, l, nil)
+		s, err = openParts(opts, no, log, l, nil, nil)
 	}
 	if err != nil {
 		if log != nil {
@@ -76,9 +78,16 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 	return s, nil
 }
 
-// openParts opens the shards of a replica with a log, or without one. Its caches are those of others unless shared is nil.
-func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *storage.Shared) (_ *Parts, err error) {
+// openParts opens the shards of a replica with a log, or without one. Its caches are those of others unless shared is nil. damaged, if
+// not nil, is called once when a file of the shards fails its checks; it does not wait.
+func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *storage.Shared, damaged func(s *Parts)) (_ *Parts, err error) {
 	s := &Parts{no: no, log: log, leaving: map[string]chan struct{}{}}
+	opts.Damaged = func(file string, err error) {
+		err = fmt.Errorf("file %s is damaged: %w", file, err)
+		if s.damage.CompareAndSwap(nil, &err) && damaged != nil {
+			damaged(s)
+		}
+	}
 	if log != nil {
 		opts.Replica = log.describe(l)
 	}
@@ -111,6 +120,14 @@ func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *st
 	}
 	s.opts.Replica.New = false
 	return s, nil
+}
+
+// Damage says which file of the shards has failed its checks, or nil.
+func (s *Parts) Damage() error {
+	if err := s.damage.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // start starts the replica.

@@ -136,7 +136,7 @@ func (r *Replicas) open(no int, l *replica.Log) (*Parts, error) {
 	}
 	o := r.opts
 	o.Dir = r.dir(no)
-	return openParts(o, no, r.log, l, r.shared)
+	return openParts(o, no, r.log, l, r.shared, func(s *Parts) { r.mend(no, s) })
 }
 
 // openLog opens the log of the process's replica of a shard: the last one that it has, or an empty one of a replica that gets its id
@@ -237,7 +237,9 @@ func (r *Replicas) Expired() map[string][2]uint64 { return nil }
 // Close stops the replicas and closes all shards, which must no longer be in use, and frees the directory.
 func (r *Replicas) Close() error {
 	var errs []error
+	r.mu.Lock() // see mend
 	r.seeds.end()
+	r.mu.Unlock()
 	if r.log != nil {
 		errs = append(errs, r.log.close())
 	}
@@ -515,6 +517,9 @@ func (r *Replicas) openShard(no int) error {
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	r.seeds.begin(no)
+	r.mu.Unlock()
 	p, err := r.open(no, l)
 	if err != nil {
 		return err
@@ -522,7 +527,6 @@ func (r *Replicas) openShard(no int) error {
 	if l, err = r.openLog(no); err != nil { // again, as a seed may have moved it
 		return errors.Join(err, p.Close())
 	}
-	r.seeds.begin(no)
 	r.mu.Lock()
 	r.parts[no] = p
 	r.mu.Unlock()
@@ -569,7 +573,10 @@ func (r *Replicas) Release(no int) error {
 		return err
 	}
 	r.log.host.Stop(uint32(no))
-	r.seeds.shards[no].stop()
+	r.mu.Lock()
+	r.seeds.shards[no].end()
+	r.mu.Unlock()
+	r.seeds.shards[no].running.Wait() // its files are no longer in use then
 	r.mu.Lock()
 	p = r.parts[no] // a seed may have replaced it
 	delete(r.parts, no)

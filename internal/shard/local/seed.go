@@ -108,12 +108,6 @@ func (s *seedings) run(no int, f func()) {
 	})
 }
 
-// stop ends the seeding of a replica that has stopped, and waits until its files are no longer in use.
-func (s *seeding) stop() {
-	s.end()
-	s.running.Wait()
-}
-
 // behind seeds a replica, unless it is being seeded; see replica.GroupOptions.
 func (r *Replicas) behind(group uint32, leader, index uint64) {
 	s := &r.seeds.shards[group]
@@ -124,7 +118,7 @@ func (r *Replicas) behind(group uint32, leader, index uint64) {
 		defer s.on.Store(false)
 		log := r.opts.Logger.With(slog.Uint64("shard", uint64(group)))
 		log.Info("the replica is seeded: its next log entry is in no log any more", slog.Uint64("entry", index))
-		err := r.seed(s.ctx, int(group), r.layout.Process(leader), index)
+		err := r.seed(s.ctx, int(group), r.layout.Process(leader), index, r.log.host.Install)
 		switch {
 		case err == nil:
 			s.done.Add(1)
@@ -163,8 +157,11 @@ func (r *Replicas) dropSeed(no int) {
 	}
 }
 
-// seed replaces a replica's state by that of another one, of the leader last, which has enough to do.
-func (r *Replicas) seed(ctx context.Context, no, leader int, index uint64) error {
+// seed replaces a replica's state by that of another one, of the leader last, which has enough to do. install is Host.Install, or like it.
+func (r *Replicas) seed(
+	ctx context.Context, no, leader int, index uint64,
+	install func(ctx context.Context, group uint32, at replica.Snapshot, install func(l *replica.Log) (replica.State, error)) error,
+) error {
 	var errs []error
 	var sources []int
 	if st, ok := r.log.host.GroupStatus(uint32(no)); ok {
@@ -174,19 +171,22 @@ func (r *Replicas) seed(ctx context.Context, no, leader int, index uint64) error
 			}
 		}
 	}
-	for _, from := range append(sources, leader) {
+	if leader != r.process {
+		sources = append(sources, leader)
+	}
+	for _, from := range sources {
 		at, err := r.fetch(ctx, from, no, index)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("process %d: %w", from, err))
 			continue
 		}
-		return r.log.host.Install(ctx, uint32(no), at, func(l *replica.Log) (replica.State, error) {
+		return install(ctx, uint32(no), at, func(l *replica.Log) (replica.State, error) {
 			fs, dir := r.opts.FS, r.dir(no)
 			if err := replica.PrepareSeed(fs, dir, at); err != nil {
 				return nil, err
 			}
 			old := r.Parts(no)
-			if err := old.Close(); err != nil {
+			if err := old.Close(); err != nil && old.Damage() == nil {
 				return nil, err
 			}
 			p, err := r.open(no, l)
@@ -596,6 +596,9 @@ func (r *Replicas) Replicas() map[uint32]replica.GroupStatus {
 		st.Lags = r.lags(st.Lags)
 		s := &r.seeds.shards[group]
 		st.Seeds = s.done.Load()
+		if p := r.Parts(int(group)); p != nil {
+			st.Damage = p.Damage()
+		}
 		if s.on.Load() {
 			st.SeedBytes, st.SeededBytes = s.size.Load(), s.there.Load()
 		}

@@ -7,11 +7,12 @@ import (
 	"sync"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // Compare implements storage.Peers: each process computes the digest of its replica, side by side. Those that do not answer are
-// logged. Without a majority of equal digests, all differ.
+// logged, those that are damaged differ. Without a majority of equal digests, all differ.
 func (g *groups) Compare(ctx context.Context, of storage.PartOf, no int, version uint64, differ func(replica string)) error {
 	keepers := g.p.keepers(no)
 	digests, errs := make([]storage.Digest, len(keepers)), make([]error, len(keepers))
@@ -22,6 +23,10 @@ func (g *groups) Compare(ctx context.Context, of storage.PartOf, no int, version
 	asked.Wait()
 	same, answers := map[storage.Digest]int{}, 0
 	for i, to := range keepers {
+		if errs[i] != nil && graph.AsError(errs[i]).Kind == graph.KindCorrupt {
+			differ(fmt.Sprintf("process %d: the replica is damaged, and is seeded with the state of another one: %v", to, errs[i]))
+			continue
+		}
 		if errs[i] != nil {
 			g.p.log.Warn("a replica is not compared", slog.Int("replica", to), slog.Int("group", no), slog.Any("error", errs[i]))
 			continue

@@ -173,12 +173,13 @@ func (m *member) Apply(c *storage.Changed) error {
 // elsewhere reports whether another replica may answer what one has refused, or can no longer answer.
 func elsewhere(err error) bool {
 	kind := graph.AsError(err).Kind
-	return errors.Is(err, storage.ErrAhead) || errors.Is(err, storage.ErrGone) || kind == graph.KindNotFound || kind == graph.KindUnavailable
+	return errors.Is(err, storage.ErrAhead) || errors.Is(err, storage.ErrGone) || kind == graph.KindNotFound || kind == graph.KindUnavailable || kind == graph.KindCorrupt
 }
 
-// read asks the replica of this process, if there is one, and then the others until one has answered.
+// read asks the replica of this process, if there is one, and then the others until one has answered, or all have found damage.
 func (m *member) read(version, least uint64, here func(p *local.Part) error, there func(ctx context.Context, c pb.KeepServiceClient) error) error {
 	ctx := m.g.ctx
+	var damaged []int // the processes that have found damage
 	if parts := m.g.p.replicas.Parts(m.no); parts != nil {
 		p, err := parts.Part(m.graph)
 		if err == nil {
@@ -189,6 +190,9 @@ func (m *member) read(version, least uint64, here func(p *local.Part) error, the
 		if err == nil || !elsewhere(err) {
 			return err
 		}
+		if graph.AsError(err).Kind == graph.KindCorrupt {
+			damaged = append(damaged, m.g.p.no)
+		}
 	}
 	for to, pause := m.g.p.leaderOf(m.no), firstPause; ; to, pause = m.g.p.nextKeeper(m.no, to), min(2*pause, longestPause) {
 		if to != m.g.p.no {
@@ -198,8 +202,14 @@ func (m *member) read(version, least uint64, here func(p *local.Part) error, the
 			if err == nil {
 				return nil
 			}
-			if d := graph.AsError(err); !again && d.Kind != graph.KindNotFound && d.Kind != graph.KindUnavailable || d.Detail == "Fenced" {
+			if d := graph.AsError(err); !again && !elsewhere(err) || d.Detail == "Fenced" {
 				return err
+			}
+			if graph.AsError(err).Kind == graph.KindCorrupt {
+				if damaged = append(damaged, to); !slices.ContainsFunc(m.g.p.keepers(m.no), func(k int) bool { return !slices.Contains(damaged, k) }) {
+					return err
+				}
+				continue
 			}
 			m.g.p.placed.renew()
 		}
@@ -267,12 +277,16 @@ func (m *member) Walk(w *storage.Walk) (out *storage.Records, err error) {
 // Close implements storage.Peer: the connections are the process's.
 func (m *member) Close() error { return nil }
 
-// copies is the process that copies a shard: this one if its replica votes.
+// copies is the process that copies a shard: this one if its replica votes, and is not damaged.
 func (g *groups) copies(no int) int {
+	to := g.p.leaderOf(no)
 	if slices.Contains(g.p.keepers(no), g.p.no) {
-		return g.p.no
+		to = g.p.no
 	}
-	return g.p.leaderOf(no)
+	if parts := g.p.replicas.Parts(no); to == g.p.no && parts != nil && parts.Damage() != nil {
+		to = g.p.nextKeeper(no, to)
+	}
+	return to
 }
 
 // Copy implements storage.Peers.

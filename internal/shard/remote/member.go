@@ -51,7 +51,7 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 		for _, m := range a.GetMembers() {
 			out = append(out, shard.Member{
 				Process: process, Address: address, Shard: int(m.GetGroup()), Replica: m.GetReplica(), Role: roleOf(m), Term: m.GetTerm(), Commit: m.GetCommit(),
-				Applied: m.GetApplied(), LogBytes: m.GetLogBytes(), SeedBytes: m.GetSeedBytes(), SeededBytes: m.GetSeededBytes(), Note: cmp.Or(m.GetWaiting(), m.GetStopped()),
+				Applied: m.GetApplied(), LogBytes: m.GetLogBytes(), SeedBytes: m.GetSeedBytes(), SeededBytes: m.GetSeededBytes(), Note: cmp.Or(m.GetWaiting(), m.GetStopped(), m.GetDamaged()),
 			})
 		}
 	}

@@ -43,6 +43,9 @@ func (m *members) Members(context.Context, *pb.MembersRequest) (*pb.MembersRespo
 		if s.Fault != nil {
 			state.Stopped = s.Fault.Error()
 		}
+		if s.Damage != nil {
+			state.Damaged = s.Damage.Error()
+		}
 		out.Members = append(out.Members, state)
 	}
 	slices.SortFunc(out.Members, func(a, b *pb.MemberState) int { return int(a.GetGroup()) - int(b.GetGroup()) })

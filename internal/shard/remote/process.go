@@ -347,6 +347,8 @@ func (p *Process) Ready() error {
 			// Another process answers until this replica has all that it has.
 		case why != nil:
 			return errors.New(*why)
+		case s.Damage != nil:
+			return fmt.Errorf("the replica of shard %d is damaged, and is seeded with the state of another one: %w", group, s.Damage)
 		case s.Leader == 0:
 			return fmt.Errorf("the replicas of shard %d have no leader", group)
 		case !slices.Contains(s.Members.Voters(), s.Replica):

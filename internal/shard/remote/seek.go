@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -133,10 +134,13 @@ func (c *readCaller) start(ctx context.Context, method string, in, out proto.Mes
 	}
 }
 
-// passes reports whether another replica may answer what this one has not, and notes a process that does not answer at all.
+// passes reports whether another replica may answer what this one has not, and notes a process that does not answer at all, or is damaged.
 func (p *contact) passes(err error) bool {
 	if f := faultOf(status.Convert(err)); f != nil {
-		return f.Detail == shard.SnapshotAhead || f.Detail == shard.SnapshotGone
+		if f.Kind == graph.KindCorrupt { // the next reads go elsewhere at once
+			p.down.Store(time.Now().Add(downFor).UnixNano())
+		}
+		return f.Kind == graph.KindCorrupt || f.Kind == graph.KindUnavailable && f.Detail != "Fenced"
 	}
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Unimplemented:

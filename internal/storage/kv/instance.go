@@ -88,6 +88,9 @@ func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) 
 			if _, known := in.damaged.LoadOrStore(i.Path, nil); known {
 				return // every read of the file finds it
 			}
+			if o.Damaged != nil {
+				o.Damaged(i.Path, i.Details)
+			}
 			in.Log.Error("stored data fails its checks", slog.String("store", in.Name), slog.String("path", i.Path), slog.Any("error", i.Details))
 		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) {

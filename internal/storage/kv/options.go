@@ -34,6 +34,8 @@ type Options struct {
 	Logged bool
 	// Interrupt, if it is set, is closed when what waits for room on the disk gives up.
 	Interrupt <-chan struct{}
+	// Damaged, if it is set, is called when a file fails its checks for the first time, by the read that finds it. It does not wait.
+	Damaged func(file string, err error)
 	// Cache and Files are shared by the stores of a process; nil makes them for this store.
 	Cache *pebble.Cache
 	Files *pebble.FileCache

@@ -125,7 +125,7 @@ type Member struct {
 	SeedBytes uint64 `protobuf:"varint,9,opt,name=seed_bytes,json=seedBytes,proto3" json:"seed_bytes,omitempty"`
 	// What has arrived of that.
 	SeededBytes uint64 `protobuf:"varint,10,opt,name=seeded_bytes,json=seededBytes,proto3" json:"seeded_bytes,omitempty"`
-	// Why the replica is waiting, stopped or unreachable.
+	// Why the replica is waiting, stopped or unreachable, or which file of a replica that goes on is damaged.
 	Note string `protobuf:"bytes,11,opt,name=note,proto3" json:"note,omitempty"`
 	// The address at which other processes reach the process.
 	Address       string `protobuf:"bytes,12,opt,name=address,proto3" json:"address,omitempty"`

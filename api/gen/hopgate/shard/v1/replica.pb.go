@@ -594,7 +594,9 @@ type MemberState struct {
 	// lost are the members that a recovery has removed.
 	Lost []uint64 `protobuf:"varint,14,rep,packed,name=lost,proto3" json:"lost,omitempty"`
 	// stopped is the fault that has stopped the replica until its process restarts.
-	Stopped       string `protobuf:"bytes,15,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	Stopped string `protobuf:"bytes,15,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	// damaged says which file of the replica's state fails its checks. The replica goes on, and is being seeded.
+	Damaged       string `protobuf:"bytes,16,opt,name=damaged,proto3" json:"damaged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -730,6 +732,13 @@ func (x *MemberState) GetLost() []uint64 {
 func (x *MemberState) GetStopped() string {
 	if x != nil {
 		return x.Stopped
+	}
+	return ""
+}
+
+func (x *MemberState) GetDamaged() string {
+	if x != nil {
+		return x.Damaged
 	}
 	return ""
 }
@@ -1326,7 +1335,7 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\x06Layout\x12\x1c\n" +
 	"\tprocesses\x18\x01 \x01(\rR\tprocesses\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\rR\x06shards\x12\x1a\n" +
-	"\breplicas\x18\x03 \x01(\rR\breplicas\"\x8c\x03\n" +
+	"\breplicas\x18\x03 \x01(\rR\breplicas\"\xa6\x03\n" +
 	"\vMemberState\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\areplica\x18\x02 \x01(\x04R\areplica\x12\x14\n" +
@@ -1344,7 +1353,8 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\blearners\x18\f \x03(\x04R\blearners\x12\x18\n" +
 	"\awaiting\x18\r \x01(\tR\awaiting\x12\x12\n" +
 	"\x04lost\x18\x0e \x03(\x04R\x04lost\x12\x18\n" +
-	"\astopped\x18\x0f \x01(\tR\astopped\"@\n" +
+	"\astopped\x18\x0f \x01(\tR\astopped\x12\x18\n" +
+	"\adamaged\x18\x10 \x01(\tR\adamaged\"@\n" +
 	"\x0eReplaceRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\rR\aprocess\"-\n" +
