@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,6 +118,14 @@ func (p *Process) identify(ctx context.Context, no int) (uint64, error) {
 	answers, errs := make([]*pb.IdentifyResponse, len(others)), make([]error, len(others))
 	for i, to := range others {
 		asking.Go(func() {
+			a, err := pb.NewMemberServiceClient(p.roster.at(to).conn).Members(ctx, &pb.MembersRequest{})
+			if err == nil {
+				err = p.agrees(to, a)
+			}
+			if err != nil {
+				errs[i] = fmt.Errorf("process %d: %w", to, err)
+				return
+			}
 			answers[i], errs[i] = pb.NewReplicaServiceClient(p.roster.at(to).conn).Identify(ctx, &pb.IdentifyRequest{Group: uint32(no), Process: uint32(p.no)})
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("process %d: %w", to, errs[i])
@@ -124,6 +133,9 @@ func (p *Process) identify(ctx context.Context, no int) (uint64, error) {
 		})
 	}
 	asking.Wait()
+	if err := errors.Join(errs...); errors.Is(err, errDiffers) {
+		return 0, err
+	}
 	own := p.replicas.StoreID()
 	id, known, elsewhere := uint64(0), false, false
 	for i, a := range answers {
@@ -295,7 +307,13 @@ func JoinProcess(ctx context.Context, opts local.Options, own string, any []stri
 	if err != nil {
 		return nil, err
 	}
-	if len(addresses) == 0 {
+	switch {
+	case len(addresses) == 0 && layout.Processes > 0:
+		return nil, fmt.Errorf("%s belongs to process %d of the first %d of a cluster, and %s is none of their addresses, %s: all processes must be started with the address that it has now",
+			opts.Dir, no, layout.Processes, own, strings.Join(any, ","))
+	case no < len(addresses) && addresses[no] != "" && addresses[no] != own:
+		return nil, fmt.Errorf("%s belongs to process %d, which the cluster knows at %s, and this process is at %s", opts.Dir, no, addresses[no], own)
+	case len(addresses) == 0:
 		if layout, no, addresses, err = askAddresses(ctx, opts.Logger, own, any, replicaDial(more)); err != nil {
 			return nil, err
 		}

@@ -33,6 +33,7 @@ type Process struct {
 	hints     []atomic.Int64 // by shard, the process that may lead its replicas, where no replica here knows it
 	lead      atomic.Pointer[lead]
 	placed    *placement
+	differs   atomic.Pointer[error]    // see meet
 	waiting   []atomic.Pointer[string] // by shard, why the replica here takes no part, nil if it does
 	servers   map[string]any           // by service, those whose calls also travel over lines
 
@@ -63,6 +64,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 		}
 	}()
 	p.roster = newRoster(no, replicaDial(more), p.reach, p.placed.renew)
+	p.roster.agrees = p.agrees
 	if err := p.roster.learn(addresses); err != nil {
 		return nil, err
 	}
@@ -84,6 +86,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 			p.tend(no, false)
 		}
 	}
+	p.running.Go(p.meet)
 	p.running.Go(p.watch)
 	p.running.Go(p.grow)
 	return p, nil
@@ -335,7 +338,13 @@ func (p *Process) Ready() error {
 	if p.roster.removed(p.no) {
 		return errRemoved
 	}
+	if err := p.differs.Load(); err != nil && *err != nil {
+		return *err
+	}
 	if err := p.replicas.Writable(); err != nil {
+		return err
+	}
+	if err := p.lacks(); err != nil {
 		return err
 	}
 	if s := p.replicas.Host().Stalled(); s >= pulseWithin {

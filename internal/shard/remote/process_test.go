@@ -29,6 +29,7 @@ type replicated struct {
 	layout    shard.Layout
 	tuning    local.Tuning
 	addresses []string
+	logger    *slog.Logger                   // of processes that start from now on; nil drops what they log
 	before    atomic.Pointer[func(call any)] // called with each unary call of a process
 
 	mu        sync.Mutex
@@ -93,6 +94,9 @@ func (c *replicated) start(i int) {
 		return poweredConn{conn, on}, err
 	}
 	opts := local.Options{Dir: "data", FS: c.fs[i], Logger: slog.New(slog.DiscardHandler), Tuning: c.tuning}
+	if c.logger != nil {
+		opts.Logger = c.logger
+	}
 	var p *remote.Process
 	var err error
 	if i < c.layout.Processes {

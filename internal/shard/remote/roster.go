@@ -25,6 +25,8 @@ type roster struct {
 	more    []grpc.DialOption
 	changed func(all []*contact) // called with each new list, one after the other
 	behind  func()               // called when another process knows more
+	// agrees, if not nil, returns an error if what a process says is not taken in.
+	agrees func(no int, a *pb.MembersResponse) error
 
 	known  atomic.Pointer[[]*contact] // never changed, only replaced
 	mu     sync.Mutex                 // held while known is replaced
@@ -191,6 +193,9 @@ func (r *roster) ask(ctx context.Context) (answers []*pb.MembersResponse, errs [
 	}
 	asking.Wait()
 	for i, a := range answers {
+		if a != nil && r.agrees != nil && r.agrees(i, a) != nil {
+			continue
+		}
 		if err := r.learn(a.GetAddresses()); err != nil && errs[i] == nil {
 			errs[i] = err
 		}
