@@ -42,6 +42,7 @@ internal/shard/local/bulk
 internal/shard/local
 internal/shard/remote
 internal/query/steps
+internal/query/fingerprint
 internal/query/plan
 internal/query/fn
 internal/query/cypher/ast

@@ -6,7 +6,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hopgate/hopgate/internal/query/fingerprint"
 )
+
+// Fingerprint identifies requests that differ only in their values; see fingerprint.Of.
+func Fingerprint(kind Kind, statement string) (digits, text string) {
+	return fingerprint.Of(string(kind), statement, kind == FetchKind)
+}
 
 // Kind is the kind of operation that a request is.
 type Kind string

@@ -1,4 +1,5 @@
-package query
+// Package fingerprint identifies requests that differ only in their values.
+package fingerprint
 
 import (
 	"fmt"
@@ -10,10 +11,10 @@ import (
 // maxShape is how many bytes of a statement's shape are shown.
 const maxShape = 2 << 10
 
-// Fingerprint identifies requests that differ only in their values: it returns the text with ? for each value, cut to 2 KiB, and 16
-// hexadecimal digits that identify the whole text.
-func Fingerprint(kind Kind, statement string) (digits, text string) {
-	if kind == FetchKind {
+// Of returns the text of a request of a kind with ? for each value, cut to 2 KiB, and 16 hexadecimal digits that identify the whole text.
+// The text of a fetch is JSON.
+func Of(kind, statement string, fetch bool) (digits, text string) {
+	if fetch {
 		text = fetchShape(statement)
 	} else {
 		text = statementShape(statement)
