@@ -113,7 +113,7 @@ func (a *app) export(ctx context.Context, out io.Writer, dir, format string) (er
 	}()
 	e := &exporter{dir: tmp, format: exportFormats[format], vertex: map[string]*exportShape{}, edge: map[string]*exportShape{}}
 	defer func() { err = errors.Join(err, e.close()) }()
-	if err := a.beginTx(ctx, true); err != nil {
+	if err := a.beginTx(ctx, true, 0); err != nil {
 		return err
 	}
 	defer a.closeTx()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type queryFlags struct {
 	file    string
 	output  string
 	maxRows uint64
+	stale   time.Duration
 	read    bool
 	shown   uint64               // rows shown of a table; 0 is no limit
 	timing  bool                 // tables end with the time of the statement
@@ -75,6 +77,7 @@ func newQuery(a *app) *cobra.Command {
 	cmd.Flags().StringVarP(&q.output, "output", "o", "table", "table, json, ndjson, csv, arrow or parquet")
 	cmd.Flags().Uint64Var(&q.maxRows, "max-rows", 0, "largest number of rows; 0 is no limit")
 	cmd.Flags().StringVarP(&script, "file", "f", "", "file of statements, each ended by a semicolon")
+	cmd.Flags().DurationVar(&q.stale, "max-staleness", 0, "by how much what is read may be out of date, such as 500ms; a statement that writes fails")
 	cmd.Flags().BoolVar(&q.read, "read", false, "refuse a statement that writes")
 	return cmd
 }
@@ -161,6 +164,9 @@ func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer)
 	req := &pb.QueryRequest{Statement: text, Parameters: params, Graph: a.graph, MaxRows: q.maxRows}
 	if q.read {
 		req.AccessMode = pb.AccessMode_ACCESS_MODE_READ
+	}
+	if q.stale != 0 {
+		req.MaxStaleness = durationpb.New(q.stale)
 	}
 	if a.timeout > 0 {
 		req.Timeout = durationpb.New(a.timeout)

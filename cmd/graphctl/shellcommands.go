@@ -46,7 +46,7 @@ func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
 	}
 	switch name {
 	case ":begin", ":commit", ":rollback":
-		return a.txCommand(cmd, strings.Fields(command))
+		return a.txCommand(cmd, q, strings.Fields(command))
 	case ":exit":
 		return errExit
 	case ":help":

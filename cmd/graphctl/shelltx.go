@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
@@ -20,13 +21,13 @@ type shellTx struct {
 }
 
 // txCommand runs :begin [read], :commit or :rollback.
-func (a *app) txCommand(cmd *cobra.Command, words []string) error {
+func (a *app) txCommand(cmd *cobra.Command, q *queryFlags, words []string) error {
 	switch {
 	case words[0] == ":begin" && (len(words) == 1 || slices.Equal(words[1:], []string{"read"})):
 		if a.tx != nil {
 			return errors.New("a transaction is open; :commit or :rollback ends it")
 		}
-		return a.beginTx(cmd.Context(), len(words) > 1)
+		return a.beginTx(cmd.Context(), len(words) > 1, q.stale)
 	case len(words) > 1 || words[0] != ":commit" && words[0] != ":rollback":
 		return errors.New("the transaction commands are :begin, :begin read, :commit and :rollback")
 	case a.tx == nil:
@@ -45,7 +46,7 @@ func (a *app) txCommand(cmd *cobra.Command, words []string) error {
 	return nil
 }
 
-func (a *app) beginTx(ctx context.Context, readOnly bool) error {
+func (a *app) beginTx(ctx context.Context, readOnly bool, stale time.Duration) error {
 	unbounded := *a // --timeout applies to the statements
 	unbounded.timeout = 0
 	conn, ctx, _, err := unbounded.dial(context.WithoutCancel(ctx)) // the transaction outlives the step that opens it
@@ -59,6 +60,9 @@ func (a *app) beginTx(ctx context.Context, readOnly bool) error {
 		begin := &pb.TransactBegin{Graph: a.graph}
 		if readOnly {
 			begin.AccessMode = pb.AccessMode_ACCESS_MODE_READ
+		}
+		if stale != 0 {
+			begin.MaxStaleness = durationpb.New(stale)
 		}
 		a.tx = &shellTx{stream: stream, close: closeAll}
 		_, err = a.tx.step(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: begin}})

@@ -122,6 +122,14 @@ func WriteInReadMode() *Error {
 	}
 }
 
+// StaleWrite refuses something that writes, or may, where the client allows a snapshot that is out of date.
+func StaleWrite(what string) *Error {
+	return &Error{
+		Kind: KindInvalid, Code: "Neo.ClientError.General.InvalidArguments", Type: "ArgumentError", Phase: PhaseCompile,
+		Detail: "StaleWrite", Msg: what + " takes no maximum staleness: only reads may be out of date",
+	}
+}
+
 // DroppedGraph ends the requests of a graph that is being dropped.
 func DroppedGraph(name string) *Error {
 	e := NoGraph(name)

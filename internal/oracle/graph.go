@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -49,6 +50,11 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	t := &Tx{g: g, state: state.clone(), write: true}
 	t.state.counts.Store(state.counts.Load())
 	return t, nil
+}
+
+// BeginStale implements shard.Graph.
+func (g *Graph) BeginStale(ctx context.Context, _ time.Duration) (shard.Tx, error) {
+	return g.Begin(ctx, shard.Read)
 }
 
 // LoadState returns the progress of a load stream.

@@ -138,6 +138,7 @@ type Request struct {
 	Params    map[string]graph.Value
 	Graph     string        // "" is DefaultGraph
 	ReadOnly  bool          // a statement that writes fails
+	Stale     time.Duration // by how much the snapshot that is read may be out of date; a statement that writes fails
 	Unsafe    error         // the error for a statement that writes; nil: it may write
 	Timeout   time.Duration // 0: the engine's
 	MaxRows   int64         // truncates the result; 0: no limit
@@ -162,6 +163,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 	q.system = e.isSystem(req.Graph)
 	q.quiet = req.probe
 	q.setMetadata(req.Metadata)
+	q.stale = req.Stale
 	kind := StatementKind
 	if req.typed != nil {
 		kind = TraversalKind
@@ -260,6 +262,9 @@ func (e *Engine) startOnce(res *Result) error {
 	if err := p.check(req.Params, req.ReadOnly, req.Unsafe); err != nil {
 		return err
 	}
+	if req.Stale > 0 && p.writes() {
+		return graph.StaleWrite("a statement that writes")
+	}
 	if q.system {
 		if err := p.checkSystem(); err != nil {
 			return err
@@ -344,6 +349,14 @@ func (e *Engine) known(name string) (shard.Graph, error) {
 	return e.store.Graph(name)
 }
 
+// beginOn opens a transaction of a graph. One that reads may be out of date by stale.
+func beginOn(ctx context.Context, g shard.Graph, mode shard.Mode, stale time.Duration) (shard.Tx, error) {
+	if mode == shard.Read && stale > 0 {
+		return g.BeginStale(ctx, stale)
+	}
+	return g.Begin(ctx, mode)
+}
+
 // checked waits until a transaction is known to read the current snapshot, or returns why it does not.
 func checked(ctx context.Context, tx shard.Tx) error {
 	if c, ok := tx.(shard.Validator); ok {
@@ -389,7 +402,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		res.q.cpu.suspend() // others wait for its end, so it gives up its slot
 	}
 	trace.enter("begin")
-	tx, err := g.Begin(ctx, mode)
+	tx, err := beginOn(ctx, g, mode, res.req.Stale)
 	if err != nil {
 		return err
 	}
@@ -627,7 +640,11 @@ func sameSize(a, b uint64) bool { return a <= 2*b+1000 && b <= 2*a+1000 }
 
 // compile optimizes and compiles a logical plan with the current statistics.
 func (e *Engine) compile(ctx context.Context, count *steps.Counter, g shard.Graph, q *plan.Query) (*exec.Prepared, uint64, error) {
-	tx, err := g.Begin(ctx, shard.Read)
+	stale := time.Duration(0)
+	if q := transactionOf(ctx); q != nil {
+		stale = q.stale
+	}
+	tx, err := beginOn(ctx, g, shard.Read, stale)
 	if err != nil {
 		return nil, 0, err
 	}

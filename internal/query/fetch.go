@@ -26,6 +26,7 @@ type FetchRequest struct {
 	Method  string        // get, head, gets, heads, post, put or delete
 	Body    []byte        // a JSON object
 	Timeout time.Duration // 0: the engine's
+	Stale   time.Duration // by how much the snapshot that is read may be out of date; a method that writes fails
 	// Items, if not nil, takes the items of the one array of a reading request, and sends the answer if nothing fails before.
 	Items Items
 }
@@ -100,6 +101,9 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	e.restrict(ctx, r, q.Graph)
 	mode := shard.Read
 	if fetchWrites(req.Method) {
+		if req.Stale > 0 {
+			return res, graph.StaleWrite("a fetch that writes")
+		}
 		mode = shard.WriteExclusive
 		q.action = "write"
 	}
@@ -112,7 +116,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 		return res, err
 	}
 	q.trace.enter("begin")
-	tx, err := g.Begin(ctx, mode)
+	tx, err := beginOn(ctx, g, mode, req.Stale)
 	if err != nil {
 		return res, err
 	}

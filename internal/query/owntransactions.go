@@ -13,7 +13,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	if err := res.q.cpu.beginPlan(ctx, p.exec); err != nil {
 		return err
 	}
-	tx, err := certain(ctx, g, shard.Read)
+	tx, err := certain(ctx, g, shard.Read, 0)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 		if mode == shard.Write && p.merges {
 			mode = shard.WriteExclusive
 		}
-		return certain(ctx, g, mode)
+		return certain(ctx, g, mode, 0)
 	}
 	rows, err := p.exec.Run(ctx, g, tx, env)
 	if err != nil {

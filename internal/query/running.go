@@ -31,6 +31,7 @@ type Running struct {
 	action    string        // the name in the audit log; "": not logged
 	system    bool          // runs on the system rather than a graph
 	quiet     bool          // not counted, limited or logged
+	stale     time.Duration // by how much the snapshot that it reads may be out of date
 	kind      Kind
 	permitted atomic.Uint32   // the role that it needs; None: it is not known yet
 	admitted  bool            // it must leave the gate

@@ -47,7 +47,7 @@ func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
 	if err := access.Check(ctx, name, access.Reader); err != nil {
 		return Schema{}, err
 	}
-	g, tx, err := e.begin(ctx, name, shard.Read)
+	g, tx, err := e.begin(ctx, name, shard.Read, 0)
 	if err != nil {
 		return Schema{}, err
 	}

@@ -22,6 +22,7 @@ import (
 type TxOptions struct {
 	Graph    string        // "" is DefaultGraph
 	ReadOnly bool          // a statement that writes fails
+	Stale    time.Duration // by how much the snapshot may be out of date; 0 unless ReadOnly
 	Timeout  time.Duration // of the whole transaction; 0: none
 	Idle     time.Duration // without a statement; 0: none
 	Metadata graph.Value   // the client's metadata: a map, or null
@@ -75,7 +76,10 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 	if opt.ReadOnly {
 		mode = shard.Read
 	}
-	g, tx, err := e.begin(ctx, opt.Graph, mode)
+	if opt.Stale > 0 && !opt.ReadOnly {
+		return nil, graph.StaleWrite("a transaction that may write")
+	}
+	g, tx, err := e.begin(ctx, opt.Graph, mode, opt.Stale)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = ended(ctx, err)
@@ -89,7 +93,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 	}
 	t.listing = e.running.open(ctx, opt.Graph, t.cancel)
 	t.listing.setMetadata(opt.Metadata)
-	t.listing.system = system
+	t.listing.system, t.listing.stale = system, opt.Stale
 	e.metrics.TxBegun.Add(1)
 	t.stop = context.AfterFunc(t.ctx, t.abandon)
 	if opt.Idle > 0 {
@@ -100,26 +104,26 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 	return t, nil
 }
 
-// begin opens a transaction that is known to read the current snapshot.
-func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode) (shard.Graph, shard.Tx, error) {
+// begin opens a transaction that is known to read the current snapshot, or one that is out of date by stale at most.
+func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode, stale time.Duration) (shard.Graph, shard.Tx, error) {
 	var again reruns
 	for {
 		g, err := e.known(name)
 		if err != nil {
 			return nil, nil, err
 		}
-		tx, err := certain(ctx, g, mode)
+		tx, err := certain(ctx, g, mode, stale)
 		if !shard.Retriable(err) || !again.next(ctx) {
 			return g, tx, err
 		}
 	}
 }
 
-// certain opens a transaction of a graph and confirms that it reads the current snapshot.
-func certain(ctx context.Context, g shard.Graph, mode shard.Mode) (shard.Tx, error) {
+// certain opens a transaction of a graph and confirms that it reads the current snapshot, or one that is out of date by stale at most.
+func certain(ctx context.Context, g shard.Graph, mode shard.Mode, stale time.Duration) (shard.Tx, error) {
 	var again reruns
 	for {
-		tx, err := g.Begin(ctx, mode)
+		tx, err := beginOn(ctx, g, mode, stale)
 		if err != nil {
 			return nil, err
 		}
@@ -243,7 +247,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 // renew moves the transaction, whose only statement has met a conflict in its changes, to the current snapshot. It keeps its turns, so
 // each time it waits for fewer others.
 func (t *Transaction) renew(ctx context.Context, conflict error) error {
-	heir, err := certain(ctx, t.g, shard.WriteInTurn)
+	heir, err := certain(ctx, t.g, shard.WriteInTurn, 0)
 	if err != nil {
 		return err
 	}

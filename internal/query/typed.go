@@ -31,6 +31,7 @@ type TypedRequest struct {
 	Typed  Typed
 	Params map[string]graph.Value
 	Limits Limits
+	Stale  time.Duration // by how much the snapshot may be out of date
 }
 
 // Limits bound the cost of a request; 0 is the engine's limit, which none exceeds.
@@ -61,7 +62,7 @@ func (l *Limits) apply(env *exec.Env, timeout time.Duration) {
 func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error) {
 	return e.Query(ctx, Request{
 		Statement: req.Typed.Text(), Graph: req.Graph, Params: req.Typed.Params(req.Params), Timeout: req.Limits.Timeout,
-		ReadOnly: true, typed: req.Typed, limits: req.Limits,
+		ReadOnly: true, Stale: req.Stale, typed: req.Typed, limits: req.Limits,
 	})
 }
 

@@ -199,6 +199,13 @@ func TestGRPCErrors(t *testing.T) {
 			"Neo.ClientError.Statement.AccessMode", nil,
 		},
 		{
+			&pb.QueryRequest{Statement: "CREATE (n)", MaxStaleness: durationpb.New(time.Second)}, codes.InvalidArgument,
+			"Neo.ClientError.General.InvalidArguments", nil,
+		},
+		{
+			&pb.QueryRequest{Statement: "RETURN 1", MaxStaleness: durationpb.New(-1)}, codes.InvalidArgument, "Neo.ClientError.Request.Invalid", nil,
+		},
+		{
 			&pb.QueryRequest{Statement: "RETURN $x", Parameters: map[string]*pb.Value{"x": {Kind: &pb.Value_Vertex{Vertex: &pb.Vertex{}}}}},
 			codes.InvalidArgument, "Neo.ClientError.Request.Invalid", nil,
 		},

@@ -14,6 +14,9 @@ type Graph interface {
 	// during the transaction stay in its snapshot. Any number of transactions may read and write concurrently; only WriteExclusive
 	// waits, within ctx, for running commits.
 	Begin(ctx context.Context, mode Mode) (Tx, error)
+	// BeginStale opens a transaction of mode Read that may read a snapshot which was the present one at some time in the last within. Such
+	// a transaction needs no answer of a leader, neither to begin nor to be checked. Without such a snapshot, it is one of Begin.
+	BeginStale(ctx context.Context, within time.Duration) (Tx, error)
 	// CreateIndex creates an index or constraint beside concurrent writers, and returns when it is online. It fails if existing data
 	// violates it. An index with this name, or this schema, is graph.IndexExists. If ctx ends first, a plain index is still built in
 	// the background, and a constraint is removed.

@@ -30,6 +30,12 @@ func TestErrorsOfStatements(t *testing.T) {
 		return message(bolt.Run, graph.StringValue(statement), entries(), entries(extra...))
 	}
 	begin := message(bolt.Begin, entries())
+	stale := func(v graph.Value) graph.Value { return entries("hopgate.maxStaleness", v) }
+	for _, v := range []graph.Value{graph.StringValue("1s"), graph.IntValue(500)} {
+		c.send(with("RETURN 1", "mode", graph.StringValue("r"), "tx_metadata", stale(v)), pull(-1))
+		c.ok()
+		c.rows()
+	}
 	for _, f := range []struct {
 		name         string
 		code, status string
@@ -44,6 +50,9 @@ func TestErrorsOfStatements(t *testing.T) {
 		{"argument", "Neo.ClientError.Statement.ArgumentError", "22N11", [][]byte{run("UNWIND [0] AS x RETURN range(1, 2, x)"), pull(-1)}},
 		{"division", "Neo.ClientError.Statement.ArithmeticError", "22012", [][]byte{run("UNWIND [0] AS x RETURN 1 / x"), pull(-1)}},
 		{"overflow", "Neo.ClientError.Statement.ArithmeticError", "22003", [][]byte{run("UNWIND [9223372036854775807] AS x RETURN x + 1"), pull(-1)}},
+		{"staleness that is no duration", "Neo.ClientError.Request.Invalid", "08N06", [][]byte{with("RETURN 1", "mode", graph.StringValue("r"), "tx_metadata", stale(graph.StringValue("soon")))}},
+		{"staleness of another type", "Neo.ClientError.Request.Invalid", "08N06", [][]byte{with("RETURN 1", "mode", graph.StringValue("r"), "tx_metadata", stale(graph.FloatValue(1)))}},
+		{"staleness of what may write", "Neo.ClientError.Request.Invalid", "08N06", [][]byte{message(bolt.Begin, entries("tx_metadata", stale(graph.IntValue(500))))}},
 		{"access mode", "Neo.ClientError.Statement.AccessMode", "42N02", [][]byte{with("CREATE (n)", "mode", graph.StringValue("r"))}},
 		{"unique", "Neo.ClientError.Schema.ConstraintValidationFailed", "22N79", [][]byte{run("CREATE (:U {k: 1})")}},
 		{"required", "Neo.ClientError.Schema.ConstraintValidationFailed", "22N77", [][]byte{run("CREATE (:R)")}},

@@ -177,6 +177,9 @@ func (p *peer) Run(ctx context.Context, st *bolt.Statement) (bolt.Result, error)
 	if err != nil {
 		return nil, err
 	}
+	if req.Stale, err = staleness(&st.Context); err != nil {
+		return nil, err
+	}
 	req.Timeout, req.ReadOnly, req.Metadata, req.Graph = p.timeout(&st.Context), st.ReadOnly, st.Metadata, st.Graph
 	res, err := p.s.e.Query(ctx, req)
 	if err != nil {
@@ -189,14 +192,42 @@ func (p *peer) statement(st *bolt.Statement) (query.Request, error) {
 	return query.Request{Statement: st.Text, Params: st.Params}, wire.CheckStatement(st.Text)
 }
 
+// staleKey is the entry of a transaction's metadata that says by how much the snapshot that it reads may be out of date: a duration as
+// text, or milliseconds.
+const staleKey = "hopgate.maxStaleness"
+
+// staleness returns by how much the snapshot of a statement or transaction may be out of date.
+func staleness(c *bolt.Context) (time.Duration, error) {
+	const field = "tx_metadata." + staleKey
+	v, text := c.Metadata.Get(staleKey), ""
+	switch v.Kind() {
+	case graph.Null:
+		return 0, nil
+	case graph.String:
+		text = v.Str()
+	case graph.Int:
+		text = strconv.FormatInt(v.Int(), 10) + "ms"
+	default:
+		return 0, wire.RequestError(field + ": must be a duration as text, or whole milliseconds")
+	}
+	if !c.ReadOnly {
+		return 0, wire.RequestError(field + ": needs the access mode READ")
+	}
+	return wire.Staleness(field, text)
+}
+
 // Begin implements bolt.Backend.
 func (p *peer) Begin(ctx context.Context, c *bolt.Context) (bolt.Tx, error) {
 	ctx, err := p.ask(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	stale, err := staleness(c)
+	if err != nil {
+		return nil, err
+	}
 	tx, err := p.s.e.Begin(ctx, query.TxOptions{
-		Graph: c.Graph, ReadOnly: c.ReadOnly, Timeout: p.timeout(c), Metadata: c.Metadata, Ended: p.s.metrics.transactions.Dec,
+		Graph: c.Graph, ReadOnly: c.ReadOnly, Stale: stale, Timeout: p.timeout(c), Metadata: c.Metadata, Ended: p.s.metrics.transactions.Dec,
 	})
 	if err != nil {
 		return nil, err

@@ -52,6 +52,9 @@ func requestOf(req *pb.QueryRequest, charge *query.Charge) (q query.Request, err
 	if q.Timeout, err = timeoutOf(req.GetTimeout()); err != nil {
 		return q, err
 	}
+	if q.Stale, err = durationOf("max_staleness", req.GetMaxStaleness()); err != nil {
+		return q, err
+	}
 	if err := wire.CheckStatement(q.Statement); err != nil {
 		return q, err
 	}
@@ -113,8 +116,12 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return wire.GRPCError(err)
 	}
+	stale, err := durationOf("max_staleness", req.GetMaxStaleness())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
 	code, err := s.e.Fetch(stream.Context(), query.FetchRequest{
-		Graph: req.GetGraph(), Method: method, Body: req.GetRequest(), Timeout: timeout,
+		Graph: req.GetGraph(), Method: method, Body: req.GetRequest(), Timeout: timeout, Stale: stale,
 	}, chunks{stream})
 	if err != nil {
 		return wire.GRPCError(err)
@@ -123,12 +130,15 @@ func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingSe
 }
 
 // timeoutOf converts a timeout; an absent one is 0.
-func timeoutOf(d *durationpb.Duration) (time.Duration, error) {
+func timeoutOf(d *durationpb.Duration) (time.Duration, error) { return durationOf("timeout", d) }
+
+// durationOf converts the duration of a field; unset is 0.
+func durationOf(field string, d *durationpb.Duration) (time.Duration, error) {
 	if d == nil {
 		return 0, nil
 	}
 	if err := d.CheckValid(); err != nil || d.AsDuration() < 0 {
-		return 0, wire.RequestError("timeout: must be a duration from 0")
+		return 0, wire.RequestError(field + ": must be a duration from 0")
 	}
 	return d.AsDuration(), nil
 }

@@ -95,9 +95,13 @@ func (c *transactCall) begin(ctx context.Context, begin *pb.TransactBegin) error
 	if err != nil {
 		return err
 	}
+	stale, err := durationOf("max_staleness", begin.GetMaxStaleness())
+	if err != nil {
+		return err
+	}
 	ended := make(chan struct{})
 	tx, err := c.s.e.Begin(ctx, query.TxOptions{
-		Graph: begin.GetGraph(), ReadOnly: begin.GetAccessMode() == pb.AccessMode_ACCESS_MODE_READ, Timeout: timeout, Idle: c.s.idle,
+		Graph: begin.GetGraph(), ReadOnly: begin.GetAccessMode() == pb.AccessMode_ACCESS_MODE_READ, Stale: stale, Timeout: timeout, Idle: c.s.idle,
 		Ended: func() { close(ended) },
 	})
 	if err != nil {

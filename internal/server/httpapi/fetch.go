@@ -25,6 +25,11 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 			return
 		}
 	}
+	stale, err := staleness(r)
+	if err != nil {
+		out.fail(nil, err, start)
+		return
+	}
 	body, err := h.body(w, r)
 	if err != nil {
 		out.fail(nil, err, start)
@@ -34,7 +39,7 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	if wrap := r.PathValue("wrap"); wrap != "" && json.Valid(body) {
 		body = fetch.Wrap(wrap, body)
 	}
-	req := query.FetchRequest{Graph: r.URL.Query().Get("graph"), Method: method, Body: body, Timeout: pref.wait}
+	req := query.FetchRequest{Graph: r.URL.Query().Get("graph"), Method: method, Body: body, Timeout: pref.wait, Stale: stale}
 	if media, ok := wantsArrow(r, method); ok {
 		out.status = true
 		req.Items = &fetchTable{out: out, media: media}

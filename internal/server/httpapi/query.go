@@ -193,11 +193,28 @@ func (q *queryRequest) request(r *http.Request, charge *query.Charge) (req query
 	if q.MaxRows < 0 {
 		return req, wire.RequestError("maxRows: must be a whole number from 0, was " + strconv.FormatInt(q.MaxRows, 10))
 	}
+	if req.Stale, err = staleness(r); err != nil {
+		return req, err
+	}
 	typed := strings.HasPrefix(mediaType(r.Header.Get("Content-Type")), mediaTyped)
 	if req.Params, err = wire.DecodeParams(q.Parameters, typed, charge); err != nil {
 		return req, err
 	}
 	return req, nil
+}
+
+// staleHeader is the header by which a client allows that a read is out of date.
+const staleHeader = "Hopgate-Max-Staleness"
+
+// staleness returns by how much the snapshot that a request reads may be out of date.
+func staleness(r *http.Request) (time.Duration, error) {
+	switch values := r.Header.Values(staleHeader); len(values) {
+	case 0:
+		return 0, nil
+	case 1:
+		return wire.Staleness(staleHeader, values[0])
+	}
+	return 0, wire.RequestError(staleHeader + ": must be sent once")
 }
 
 // writeResult writes the response to a statement; tail, if not nil, adds members to the end of its object.

@@ -169,7 +169,11 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, body typedReq
 	if err != nil {
 		return nil, err
 	}
-	return h.e.Traverse(r.Context(), query.TypedRequest{Graph: common.Graph, Typed: t, Params: params, Limits: query.Limits{
+	stale, err := staleness(r)
+	if err != nil {
+		return nil, err
+	}
+	return h.e.Traverse(r.Context(), query.TypedRequest{Graph: common.Graph, Typed: t, Params: params, Stale: stale, Limits: query.Limits{
 		Visits: int64(min(b.MaxVisits, 1<<62)), Rows: int64(min(b.MaxRows, 1<<62)), Bytes: int64(min(b.MaxBytes, 1<<62)),
 		Timeout: time.Duration(b.TimeoutMs) * time.Millisecond, Partial: b.Partial,
 	}})

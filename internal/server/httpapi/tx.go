@@ -116,6 +116,10 @@ func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
 		fail(err)
 		return
 	}
+	if req.Stale > 0 && s != beginStep {
+		fail(wire.RequestError(staleHeader + ": belongs to the request that begins the transaction"))
+		return
+	}
 	var t *openTx
 	if s == beginStep {
 		t, err = h.txs.begin(r.Context(), h.e, opt)
@@ -192,7 +196,7 @@ func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.R
 	} else if err := wire.CheckStatement(q.Statement); err != nil {
 		return req, opt, err
 	}
-	opt = query.TxOptions{Graph: graphOf(r), ReadOnly: req.ReadOnly, Timeout: req.Timeout}
+	opt = query.TxOptions{Graph: graphOf(r), ReadOnly: req.ReadOnly, Stale: req.Stale, Timeout: req.Timeout}
 	return req, opt, nil
 }
 

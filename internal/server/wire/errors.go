@@ -98,6 +98,15 @@ func RequestError(msg string) *graph.Error {
 	return graph.RequestError(graph.KindInvalid, "InvalidRequest", "%s", msg)
 }
 
+// Staleness parses by how much the snapshot that a request reads may be out of date; field names it.
+func Staleness(field, text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, RequestError(field + ": must be a duration from 0, such as 500ms or 2s, was " + strconv.Quote(text))
+	}
+	return d, nil
+}
+
 // TooLarge is the error for a request over a size limit.
 func TooLarge(msg string) *graph.Error {
 	return graph.RequestError(graph.KindBudget, "TooLarge", "%s", msg)

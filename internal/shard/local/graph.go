@@ -337,6 +337,11 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	return g.beginAlways(ctx, mode)
 }
 
+// BeginStale implements shard.Graph: this process has the present snapshot.
+func (g *Graph) BeginStale(ctx context.Context, _ time.Duration) (shard.Tx, error) {
+	return g.Begin(ctx, shard.Read)
+}
+
 // beginAlways is Begin for what goes on until the graph is closed: if its emptying is given up, nothing is to be missing.
 func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	if err := kv.Alive(ctx); err != nil {

@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,8 +34,9 @@ type lease struct {
 	counts   *graph.Counts
 	stop     context.CancelFunc
 
-	refs atomic.Int64 // of those who use it
-	used atomic.Int64 // when a transaction last did, in Unix nanoseconds
+	confirmed atomic.Int64 // when it was last known to be the present snapshot, by clock
+	refs      atomic.Int64 // of those who use it
+	used      atomic.Int64 // when a transaction last did, in Unix nanoseconds
 }
 
 // release returns what one user has.
@@ -48,6 +51,32 @@ type leases struct {
 	mu      sync.Mutex
 	last    *lease
 	changed bool // when it was last looked at
+
+	recent *lease        // the last one that was kept, for transactions that may be stale; nil if there are none
+	within time.Duration // how old it may be for them at most
+}
+
+// clock is a monotonic clock.
+func clock() int64 { return int64(time.Since(started)) }
+
+var started = time.Now()
+
+// before reports whether the snapshot is an earlier one than another.
+func (l *lease) before(other *lease) bool {
+	return cmp.Or(cmp.Compare(l.epoch, other.epoch), slices.Compare(l.versions, other.versions), cmp.Compare(l.snap, other.snap)) < 0
+}
+
+// age returns how long ago the snapshot was last known to be the present one.
+func (l *lease) age() time.Duration { return time.Duration(clock() - l.confirmed.Load()) }
+
+// confirm takes in that the leader was asked at a time whether the snapshot is the present one, and that it is.
+func (l *lease) confirm(asked int64) {
+	for {
+		old := l.confirmed.Load()
+		if old >= asked || l.confirmed.CompareAndSwap(old, asked) {
+			return
+		}
+	}
 }
 
 // borrow returns the graph's snapshot if it is likely to be the present one still.
@@ -71,11 +100,70 @@ func (g *Graph) keep(l *lease) {
 	old := g.leases.last
 	g.leases.last = l
 	g.leases.changed = old != nil && (old.epoch != l.epoch || old.snap != l.snap)
+	g.retain(l)
 	g.leases.mu.Unlock()
 	if old != nil {
 		old.release()
 	}
 	g.letGo(l, leaseIdle)
+}
+
+// staleness is how long a snapshot is kept for transactions that may be stale. A graph is not dropped before that.
+const staleness = 30 * time.Second
+
+// borrowStale returns the last snapshot that was kept if it was the present one within the time, or nil.
+func (g *Graph) borrowStale(within time.Duration) *lease {
+	g.leases.mu.Lock()
+	defer g.leases.mu.Unlock()
+	g.leases.within = max(g.leases.within, min(within, staleness))
+	if g.leases.last != nil {
+		g.retain(g.leases.last)
+	}
+	l := g.leases.recent
+	// A plan for another catalog does not fit the snapshot.
+	if l == nil || l.names != g.state.Load() || l.age() > within {
+		return nil
+	}
+	l.refs.Add(1)
+	return l
+}
+
+// retain keeps a snapshot for transactions that may be stale, if there are any, in place of an earlier one. The caller holds leases.mu.
+func (g *Graph) retain(l *lease) {
+	old := g.leases.recent
+	if g.leases.within == 0 || old == l || old != nil && l.before(old) {
+		return
+	}
+	l.refs.Add(1)
+	g.leases.recent = l
+	if old != nil {
+		old.release()
+	}
+	g.expire(l, g.leases.within)
+}
+
+// expire drops a snapshot that has become too old for every transaction.
+func (g *Graph) expire(l *lease, after time.Duration) {
+	time.AfterFunc(after, func() {
+		g.leases.mu.Lock()
+		rest := g.leases.within - l.age()
+		g.leases.mu.Unlock()
+		if rest > 0 {
+			g.expire(l, rest)
+			return
+		}
+		g.drop(l)
+	})
+}
+
+// drop ends the use of a snapshot by transactions that may be stale.
+func (g *Graph) drop(l *lease) {
+	g.leases.mu.Lock()
+	defer g.leases.mu.Unlock()
+	if l != nil && g.leases.recent == l {
+		g.leases.recent, g.leases.within = nil, 0
+		l.release()
+	}
 }
 
 // letGo ends a snapshot that is not used any more.
@@ -105,11 +193,12 @@ func (g *Graph) forgo(l *lease, changed bool) {
 // endLease ends the sharing of whatever snapshot is shared.
 func (g *Graph) endLease() {
 	g.leases.mu.Lock()
-	l := g.leases.last
+	l, recent := g.leases.last, g.leases.recent
 	g.leases.mu.Unlock()
 	if l != nil {
 		g.forgo(l, true)
 	}
+	g.drop(recent)
 }
 
 // past says that a snapshot is not the present one.
@@ -124,6 +213,7 @@ type renewal struct {
 	l *lease
 
 	mu     sync.Mutex   // of the asking
+	asked  int64        // when it was asked, by clock
 	finish func() error // waits for the answer to the call of its own, if there is one
 	answer pb.RenewResponse
 	stop   context.CancelFunc
@@ -144,10 +234,14 @@ func (r *renewal) open() bool {
 }
 
 // ride makes a call to the leader ask as well.
-func (r *renewal) ride(snap *pb.Snapshot) { snap.Present, snap.Known = r.l.snap, r.l.names.state }
+func (r *renewal) ride(snap *pb.Snapshot) (asked int64) {
+	snap.Present, snap.Known = r.l.snap, r.l.names.state
+	return clock()
+}
 
 // rode takes in that such a call was answered.
-func (r *renewal) rode() {
+func (r *renewal) rode(asked int64) {
+	r.l.confirm(asked)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.finish == nil {
@@ -164,7 +258,7 @@ func (r *renewal) send(ctx context.Context) {
 	}
 	// The answer may be waited for by another request than that which asks.
 	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	r.stop = stop
+	r.stop, r.asked = stop, clock()
 	undo := context.AfterFunc(ctx, stop)
 	in := &pb.RenewRequest{Graph: r.g.name, Tx: r.l.id, Snapshot: r.l.snap, Known: r.l.names.state}
 	call := func(ctx context.Context) (finish func() error) {
@@ -203,7 +297,9 @@ func (r *renewal) wait() error {
 		}
 		if r.err != nil {
 			r.g.forgo(r.l, true)
+			return
 		}
+		r.l.confirm(r.asked)
 	})
 	return r.err
 }

@@ -37,6 +37,14 @@ type Tx struct {
 	failed error         // of asking for them
 }
 
+// BeginStale implements shard.Graph.
+func (g *Graph) BeginStale(ctx context.Context, within time.Duration) (shard.Tx, error) {
+	if l := g.borrowStale(within); l != nil {
+		return &Tx{g: g, mode: shard.Read, l: l, counts: l.counts}, nil
+	}
+	return g.Begin(ctx, shard.Read)
+}
+
 // Begin implements shard.Graph. It is tried again while the leader does not answer.
 func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	if mode == shard.Read {
@@ -90,6 +98,7 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 	if had != nil && had.epoch == r.GetKnown().GetEpoch() {
 		r.Counted = had.snap
 	}
+	asked := clock()
 	s, err := g.s.lead.Begin(stream, r)
 	b := &pb.Began{}
 	if err == nil {
@@ -113,6 +122,7 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 	}
 	g.learn(b.GetCatalog())
 	l := &lease{id: b.GetTx(), epoch: b.GetEpoch(), snap: b.GetSnapshot(), versions: b.GetVersions(), online: b.GetOnline(), names: g.state.Load(), stop: stop}
+	l.confirmed.Store(asked)
 	switch {
 	case b.GetCounts() != nil:
 		l.counts = decodeCounts(b.GetCounts())
@@ -228,10 +238,10 @@ func askFirst[A any, P message[A]](
 		finish func() error
 	}
 	calls := make([]call, len(places))
-	r, rides := tx.renewal, false
+	r, rides, asked := tx.renewal, false, int64(0)
 	if r != nil && r.open() {
 		if rides = places[0].no == 0 && places[0].answer == nil && places[0].snap.GetOwn(); rides {
-			r.ride(places[0].snap)
+			asked = r.ride(places[0].snap)
 		} else if !more {
 			r.send(ctx)
 		}
@@ -272,7 +282,7 @@ func askFirst[A any, P message[A]](
 			}
 		}
 		if err == nil && i == 0 && rides {
-			r.rode()
+			r.rode(asked)
 		}
 		if err == nil {
 			err = take(i, &calls[i].out)
@@ -280,6 +290,9 @@ func askFirst[A any, P message[A]](
 	}
 	if err != nil && shard.Retriable(err) {
 		tx.g.forgo(tx.l, true)
+		if r == nil { // the snapshot itself is lost, not only the present one no more
+			tx.g.drop(tx.l)
+		}
 	}
 	return err
 }

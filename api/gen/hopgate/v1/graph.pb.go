@@ -83,7 +83,9 @@ type QueryRequest struct {
 	// Rows after which the result ends with truncated set; 0: no limit.
 	MaxRows uint64 `protobuf:"varint,5,opt,name=max_rows,json=maxRows,proto3" json:"max_rows,omitempty"`
 	// Time limit of the statement; unset: the server's default. The call's own deadline applies as well.
-	Timeout       *durationpb.Duration `protobuf:"bytes,6,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	Timeout *durationpb.Duration `protobuf:"bytes,6,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// By how much the snapshot that the statement reads may be out of date; unset or 0: not at all. A statement that writes fails with it.
+	MaxStaleness  *durationpb.Duration `protobuf:"bytes,7,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,6 +158,13 @@ func (x *QueryRequest) GetMaxRows() uint64 {
 func (x *QueryRequest) GetTimeout() *durationpb.Duration {
 	if x != nil {
 		return x.Timeout
+	}
+	return nil
+}
+
+func (x *QueryRequest) GetMaxStaleness() *durationpb.Duration {
+	if x != nil {
+		return x.MaxStaleness
 	}
 	return nil
 }
@@ -740,8 +749,10 @@ type FetchRequest struct {
 	// get, head, gets, heads, post, put or delete; "" is get.
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
 	// The request object as JSON text.
-	Request       []byte               `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
-	Timeout       *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	Request []byte               `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	Timeout *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// By how much the snapshot that a method reads may be out of date; unset or 0: not at all. A method that writes fails with it.
+	MaxStaleness  *durationpb.Duration `protobuf:"bytes,5,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -800,6 +811,13 @@ func (x *FetchRequest) GetRequest() []byte {
 func (x *FetchRequest) GetTimeout() *durationpb.Duration {
 	if x != nil {
 		return x.Timeout
+	}
+	return nil
+}
+
+func (x *FetchRequest) GetMaxStaleness() *durationpb.Duration {
+	if x != nil {
+		return x.MaxStaleness
 	}
 	return nil
 }
@@ -980,7 +998,9 @@ type TransactBegin struct {
 	Graph      string     `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	AccessMode AccessMode `protobuf:"varint,2,opt,name=access_mode,json=accessMode,proto3,enum=hopgate.v1.AccessMode" json:"access_mode,omitempty"`
 	// Time limit of the transaction; unset: none. The server's idle limit applies as well.
-	Timeout       *durationpb.Duration `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	Timeout *durationpb.Duration `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// By how much the snapshot may be out of date; unset or 0: not at all. It needs ACCESS_MODE_READ.
+	MaxStaleness  *durationpb.Duration `protobuf:"bytes,4,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1032,6 +1052,13 @@ func (x *TransactBegin) GetAccessMode() AccessMode {
 func (x *TransactBegin) GetTimeout() *durationpb.Duration {
 	if x != nil {
 		return x.Timeout
+	}
+	return nil
+}
+
+func (x *TransactBegin) GetMaxStaleness() *durationpb.Duration {
+	if x != nil {
+		return x.MaxStaleness
 	}
 	return nil
 }
@@ -1422,7 +1449,7 @@ var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
 const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/graph.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"\xe7\x02\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"\xa7\x03\n" +
 	"\fQueryRequest\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12H\n" +
 	"\n" +
@@ -1432,7 +1459,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\vaccess_mode\x18\x04 \x01(\x0e2\x16.hopgate.v1.AccessModeR\n" +
 	"accessMode\x12\x19\n" +
 	"\bmax_rows\x18\x05 \x01(\x04R\amaxRows\x123\n" +
-	"\atimeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x1aP\n" +
+	"\atimeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12>\n" +
+	"\rmax_staleness\x18\a \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"\xac\x01\n" +
@@ -1497,12 +1525,13 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"_wire_sentB\x10\n" +
 	"\x0e_wire_receivedB\b\n" +
-	"\x06_edges\"\x8b\x01\n" +
+	"\x06_edges\"\xcb\x01\n" +
 	"\fFetchRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\fR\arequest\x123\n" +
-	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"9\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12>\n" +
+	"\rmax_staleness\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\"9\n" +
 	"\rFetchResponse\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\"\xeb\x01\n" +
@@ -1511,12 +1540,13 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x03run\x18\x02 \x01(\v2\x17.hopgate.v1.TransactRunH\x00R\x03run\x124\n" +
 	"\x06commit\x18\x03 \x01(\v2\x1a.hopgate.v1.TransactCommitH\x00R\x06commit\x12:\n" +
 	"\brollback\x18\x04 \x01(\v2\x1c.hopgate.v1.TransactRollbackH\x00R\brollbackB\x06\n" +
-	"\x04step\"\x93\x01\n" +
+	"\x04step\"\xd3\x01\n" +
 	"\rTransactBegin\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x127\n" +
 	"\vaccess_mode\x18\x02 \x01(\x0e2\x16.hopgate.v1.AccessModeR\n" +
 	"accessMode\x123\n" +
-	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\x96\x02\n" +
+	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12>\n" +
+	"\rmax_staleness\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\"\x96\x02\n" +
 	"\vTransactRun\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12G\n" +
 	"\n" +
@@ -1609,51 +1639,54 @@ var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	18, // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
 	0,  // 1: hopgate.v1.QueryRequest.access_mode:type_name -> hopgate.v1.AccessMode
 	20, // 2: hopgate.v1.QueryRequest.timeout:type_name -> google.protobuf.Duration
-	3,  // 3: hopgate.v1.QueryResponse.header:type_name -> hopgate.v1.QueryHeader
-	21, // 4: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
-	4,  // 5: hopgate.v1.QueryResponse.summary:type_name -> hopgate.v1.QuerySummary
-	5,  // 6: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
-	6,  // 7: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
-	22, // 8: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
-	6,  // 9: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
-	20, // 10: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
-	20, // 11: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
-	10, // 12: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
-	11, // 13: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
-	12, // 14: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
-	13, // 15: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
-	0,  // 16: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
-	20, // 17: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
-	19, // 18: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
-	20, // 19: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
-	15, // 20: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
-	2,  // 21: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
-	16, // 22: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
-	17, // 23: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
-	5,  // 24: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
-	23, // 25: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	23, // 26: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
-	1,  // 27: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
-	7,  // 28: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
-	24, // 29: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
-	25, // 30: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
-	26, // 31: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
-	27, // 32: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
-	28, // 33: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
-	9,  // 34: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
-	2,  // 35: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
-	8,  // 36: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
-	29, // 37: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
-	30, // 38: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
-	31, // 39: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
-	32, // 40: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
-	33, // 41: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
-	14, // 42: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
-	35, // [35:43] is the sub-list for method output_type
-	27, // [27:35] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	20, // 3: hopgate.v1.QueryRequest.max_staleness:type_name -> google.protobuf.Duration
+	3,  // 4: hopgate.v1.QueryResponse.header:type_name -> hopgate.v1.QueryHeader
+	21, // 5: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
+	4,  // 6: hopgate.v1.QueryResponse.summary:type_name -> hopgate.v1.QuerySummary
+	5,  // 7: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
+	6,  // 8: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
+	22, // 9: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
+	6,  // 10: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
+	20, // 11: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
+	20, // 12: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
+	20, // 13: hopgate.v1.FetchRequest.max_staleness:type_name -> google.protobuf.Duration
+	10, // 14: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
+	11, // 15: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
+	12, // 16: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
+	13, // 17: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
+	0,  // 18: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
+	20, // 19: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
+	20, // 20: hopgate.v1.TransactBegin.max_staleness:type_name -> google.protobuf.Duration
+	19, // 21: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
+	20, // 22: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
+	15, // 23: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
+	2,  // 24: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
+	16, // 25: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
+	17, // 26: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
+	5,  // 27: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
+	23, // 28: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	23, // 29: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
+	1,  // 30: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
+	7,  // 31: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
+	24, // 32: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
+	25, // 33: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
+	26, // 34: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
+	27, // 35: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
+	28, // 36: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
+	9,  // 37: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
+	2,  // 38: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
+	8,  // 39: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
+	29, // 40: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
+	30, // 41: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
+	31, // 42: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
+	32, // 43: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
+	33, // 44: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
+	14, // 45: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
+	38, // [38:46] is the sub-list for method output_type
+	30, // [30:38] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_graph_proto_init() }
