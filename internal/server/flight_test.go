@@ -159,6 +159,37 @@ func TestFlightPrepared(t *testing.T) {
 	require.ErrorContains(t, err, "one row")
 }
 
+// The parameters of a row may take more memory than the message: it counts while the row runs.
+func TestFlightParameterMemory(t *testing.T) {
+	r := serveOver(t, newOracle(t), query.Options{QueryBytes: 1 << 20}, Options{})
+	ctx, c := t.Context(), flightClient(t, r)
+	// rows holds lists that repeat one text of a dictionary.
+	rows := func(n, repeats int) arrow.RecordBatch {
+		list := array.NewListBuilder(memory.DefaultAllocator, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String})
+		for range n {
+			list.Append(true)
+			for range repeats {
+				require.NoError(t, list.ValueBuilder().(*array.BinaryDictionaryBuilder).AppendString(strings.Repeat("x", 100_000)))
+			}
+		}
+		column := list.NewArray()
+		return array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "p", Type: column.DataType()}}, nil), []arrow.Array{column}, int64(n))
+	}
+	write, err := c.Prepare(ctx, "CREATE (:Row {n: size($p)})")
+	require.NoError(t, err)
+	read, err := c.Prepare(ctx, "RETURN size($p)")
+	require.NoError(t, err)
+	write.SetParameters(rows(1, 20))
+	_, err = write.ExecuteUpdate(ctx)
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+	read.SetParameters(rows(1, 20))
+	_, err = read.Execute(ctx)
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+	write.SetParameters(rows(20, 1)) // one after the other
+	_, err = write.ExecuteUpdate(ctx)
+	require.NoError(t, err)
+}
+
 // A large answer arrives in messages within gRPC's default limit, and the server holds no more than query-memory.
 func TestFlightLarge(t *testing.T) {
 	r := serveOver(t, newOracle(t), query.Options{QueryBytes: 64 << 20}, Options{})

@@ -6,27 +6,29 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// Value returns an element of an array that a client has sent, without references to the array's memory. The library checks the parts
+// Value returns an element of an array that a client has sent, without references to the array's memory, and counts its own. The library checks the parts
 // of an array only as they are read, and panics.
-func Value(a arrow.Array, row int) (v graph.Value, err error) {
+func Value(a arrow.Array, row int, charge *query.Charge) (v graph.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			v, err = graph.Value{}, fmt.Errorf("the data of Arrow are damaged: %v", p)
 		}
 	}()
-	return value(a, row, 0)
+	return value(a, row, 0, charge)
 }
 
-func value(a arrow.Array, row, depth int) (graph.Value, error) {
+func value(a arrow.Array, row, depth int, charge *query.Charge) (graph.Value, error) {
 	if depth > wire.MaxDepth {
 		return graph.Value{}, fmt.Errorf("nested deeper than %d", wire.MaxDepth)
 	}
@@ -64,19 +66,19 @@ func value(a arrow.Array, row, depth int) (graph.Value, error) {
 	case *array.Float64:
 		return graph.FloatValue(a.Value(row)), nil
 	case *array.String:
-		return graph.StringValue(strings.Clone(a.Value(row))), nil
+		return text(a.Value(row), charge)
 	case *array.LargeString:
-		return graph.StringValue(strings.Clone(a.Value(row))), nil
+		return text(a.Value(row), charge)
 	case *array.StringView:
-		return graph.StringValue(strings.Clone(a.Value(row))), nil
+		return text(a.Value(row), charge)
 	case *array.Binary:
-		return graph.BytesValue(bytes.Clone(a.Value(row))), nil
+		return blob(a.Value(row), charge)
 	case *array.LargeBinary:
-		return graph.BytesValue(bytes.Clone(a.Value(row))), nil
+		return blob(a.Value(row), charge)
 	case *array.BinaryView:
-		return graph.BytesValue(bytes.Clone(a.Value(row))), nil
+		return blob(a.Value(row), charge)
 	case *array.FixedSizeBinary:
-		return graph.BytesValue(bytes.Clone(a.Value(row))), nil
+		return blob(a.Value(row), charge)
 	case *array.Date32:
 		return graph.DateValue(temporal.Date(a.Value(row))), nil
 	case *array.Date64:
@@ -88,15 +90,29 @@ func value(a arrow.Array, row, depth int) (graph.Value, error) {
 	case *array.Timestamp:
 		return instant(int64(a.Value(row)), a.DataType().(*arrow.TimestampType))
 	case *array.Dictionary:
-		return value(a.Dictionary(), a.GetValueIndex(row), depth+1)
+		return value(a.Dictionary(), a.GetValueIndex(row), depth+1, charge)
 	case *array.Struct:
-		return structValue(a, row, depth+1)
+		return structValue(a, row, depth+1, charge)
 	case array.ExtensionArray:
-		return value(a.Storage(), row, depth+1)
+		return value(a.Storage(), row, depth+1, charge)
 	case array.ListLike:
-		return listValue(a, row, depth+1)
+		return listValue(a, row, depth+1, charge)
 	}
 	return graph.Value{}, fmt.Errorf("values of Arrow's type %s cannot be parameters", a.DataType())
+}
+
+func text(s string, charge *query.Charge) (graph.Value, error) {
+	if err := charge.Add(len(s)); err != nil {
+		return graph.Value{}, err
+	}
+	return graph.StringValue(strings.Clone(s)), nil
+}
+
+func blob(b []byte, charge *query.Charge) (graph.Value, error) {
+	if err := charge.Add(len(b)); err != nil {
+		return graph.Value{}, err
+	}
+	return graph.BytesValue(bytes.Clone(b)), nil
 }
 
 func clock(n int64, unit arrow.TimeUnit) (graph.Value, error) {
@@ -141,7 +157,7 @@ func zoneOf(typ *arrow.TimestampType) (temporal.Zone, error) {
 	return temporal.Zone{Offset: int32(offset)}, nil
 }
 
-func listValue(a array.ListLike, row, depth int) (graph.Value, error) {
+func listValue(a array.ListLike, row, depth int, charge *query.Charge) (graph.Value, error) {
 	from, to := a.ValueOffsets(row)
 	items := a.ListValues()
 	if m, ok := a.(*array.Map); ok {
@@ -150,9 +166,12 @@ func listValue(a array.ListLike, row, depth int) (graph.Value, error) {
 	if from < 0 || to < from || to > int64(items.Len()) {
 		return graph.Value{}, fmt.Errorf("the data of Arrow are damaged: a list from %d to %d of %d elements", from, to, items.Len())
 	}
+	if err := charge.Add(int(to-from) * int(unsafe.Sizeof(graph.Value{}))); err != nil {
+		return graph.Value{}, err
+	}
 	list := make([]graph.Value, 0, to-from)
 	for i := from; i < to; i++ {
-		v, err := value(items, int(i), depth)
+		v, err := value(items, int(i), depth, charge)
 		if err != nil {
 			return v, err
 		}
@@ -161,11 +180,14 @@ func listValue(a array.ListLike, row, depth int) (graph.Value, error) {
 	return graph.ListValue(list), nil
 }
 
-func structValue(a *array.Struct, row, depth int) (graph.Value, error) {
+func structValue(a *array.Struct, row, depth int, charge *query.Charge) (graph.Value, error) {
 	fields := a.DataType().(*arrow.StructType).Fields()
+	if err := charge.Add(len(fields) * int(unsafe.Sizeof(graph.MapEntry{}))); err != nil {
+		return graph.Value{}, err
+	}
 	entries := make([]graph.MapEntry, len(fields))
 	for i, f := range fields {
-		v, err := value(a.Field(i), row, depth)
+		v, err := value(a.Field(i), row, depth, charge)
 		if err != nil {
 			return v, err
 		}

@@ -56,7 +56,7 @@ func TestValue(t *testing.T) {
 		require.NoError(t, err, c.typ)
 		var have []string
 		for i := range a.Len() {
-			v, err := arrowstream.Value(a, i)
+			v, err := arrowstream.Value(a, i, nil)
 			require.NoError(t, err, c.typ)
 			have = append(have, fn.Describe(v))
 		}
@@ -65,7 +65,7 @@ func TestValue(t *testing.T) {
 
 	text := array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
 		must(t, arrow.PrimitiveTypes.Int8, `[1, 0]`), must(t, arrow.BinaryTypes.String, `["x", "y"]`))
-	v, err := arrowstream.Value(text, 0)
+	v, err := arrowstream.Value(text, 0, nil)
 	require.NoError(t, err)
 	require.Equal(t, "y", v.Str())
 
@@ -74,7 +74,7 @@ func TestValue(t *testing.T) {
 	bytes.Append(nil)
 	a := bytes.NewArray()
 	for i, want := range []string{"\x00\xff", ""} {
-		v, err = arrowstream.Value(a, i)
+		v, err = arrowstream.Value(a, i, nil)
 		require.NoError(t, err)
 		require.Equal(t, graph.Bytes, v.Kind())
 		require.Equal(t, want, string(v.Bytes()))
@@ -82,14 +82,14 @@ func TestValue(t *testing.T) {
 
 	large := array.NewUint64Builder(memory.DefaultAllocator)
 	large.Append(math.MaxUint64)
-	_, err = arrowstream.Value(large.NewArray(), 0)
+	_, err = arrowstream.Value(large.NewArray(), 0, nil)
 	require.ErrorContains(t, err, "out of the range of integers")
 	for _, typ := range []arrow.DataType{
 		arrow.FixedWidthTypes.Duration_s, &arrow.Decimal128Type{Precision: 5, Scale: 1}, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64),
 	} {
 		b := array.NewBuilder(memory.DefaultAllocator, typ)
 		b.AppendEmptyValue()
-		_, err := arrowstream.Value(b.NewArray(), 0)
+		_, err := arrowstream.Value(b.NewArray(), 0, nil)
 		require.ErrorContains(t, err, "cannot be parameters", typ)
 	}
 }

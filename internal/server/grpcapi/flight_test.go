@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
 )
 
 // messages are the messages of a stream.
@@ -49,13 +50,14 @@ func TestDamagedParameters(t *testing.T) {
 	w := flight.NewRecordWriter(&sent, ipc.WithSchema(schema))
 	require.NoError(t, w.Write(rec))
 	require.Len(t, sent, 2)
+	service := &sqlService{e: query.New(nil, query.Options{})}
 	read := func(m messages) (rows int, err error) {
 		r, err := flight.NewRecordReader(&m, ipc.WithDelayReadSchema(true))
 		if err != nil {
 			return 0, err
 		}
 		defer r.Release()
-		err = eachRow(r, func(map[string]graph.Value) error { rows++; return nil })
+		err = service.eachRow(t.Context(), r, func(map[string]graph.Value) error { rows++; return nil })
 		return rows, err
 	}
 	rows, err := read(slices.Clone(sent))

@@ -3,6 +3,7 @@ package grpcapi
 import (
 	"context"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 
@@ -68,18 +69,18 @@ func (s *sqlService) DoPutPreparedStatementQuery(ctx context.Context, c flightsq
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
+	var handle []byte
 	rows := 0
-	err = eachRow(r, func(params map[string]graph.Value) error {
+	err = s.eachRow(ctx, r, func(params map[string]graph.Value) (err error) {
 		if rows++; rows > 1 {
 			return wire.RequestError("the parameters: a statement that is queried takes one row of them")
 		}
-		req.Params = params
-		return nil
+		handle, err = handleOf(req.Statement, params)
+		return err
 	})
-	if err != nil {
-		return nil, wire.GRPCError(err)
+	if err == nil && rows == 0 {
+		handle, err = handleOf(req.Statement, req.Params)
 	}
-	handle, err := handleOf(req.Statement, req.Params)
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
@@ -110,7 +111,7 @@ func (s *sqlService) DoPutPreparedStatementUpdate(ctx context.Context, c flights
 		return 0, wire.GRPCError(err)
 	}
 	defer tx.Rollback()
-	err = eachRow(r, func(params map[string]graph.Value) error {
+	err = s.eachRow(ctx, r, func(params map[string]graph.Value) error {
 		req.Params = params
 		return drain(tx.Run(ctx, req))
 	})
@@ -149,19 +150,11 @@ func drain(res *query.Result, err error) error {
 }
 
 // eachRow passes on the rows of parameters that a client sends.
-func eachRow(r flight.MessageReader, run func(params map[string]graph.Value) error) error {
+func (s *sqlService) eachRow(ctx context.Context, r flight.MessageReader, run func(params map[string]graph.Value) error) error {
 	for r.Next() {
 		rec := r.RecordBatch()
 		for row := range int(rec.NumRows()) {
-			params := make(map[string]graph.Value, rec.NumCols())
-			for i := range int(rec.NumCols()) {
-				v, err := arrowstream.Value(rec.Column(i), row)
-				if err != nil {
-					return wire.RequestError("the parameter " + rec.ColumnName(i) + ": " + err.Error())
-				}
-				params[rec.ColumnName(i)] = v
-			}
-			if err := run(params); err != nil {
+			if err := s.row(ctx, rec, row, run); err != nil {
 				return err
 			}
 		}
@@ -170,4 +163,19 @@ func eachRow(r flight.MessageReader, run func(params map[string]graph.Value) err
 		return wire.RequestError("the parameters: " + err.Error())
 	}
 	return nil
+}
+
+// row passes on one row of parameters, whose memory counts until run returns.
+func (s *sqlService) row(ctx context.Context, rec arrow.RecordBatch, row int, run func(params map[string]graph.Value) error) error {
+	charge := s.e.Charge(ctx)
+	defer charge.Release()
+	params := make(map[string]graph.Value, rec.NumCols())
+	for i := range int(rec.NumCols()) {
+		v, err := arrowstream.Value(rec.Column(i), row, charge)
+		if err != nil {
+			return wire.BadParams("the parameter "+rec.ColumnName(i)+": ", err)
+		}
+		params[rec.ColumnName(i)] = v
+	}
+	return run(params)
 }

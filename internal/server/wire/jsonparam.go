@@ -28,7 +28,7 @@ func DecodeParams(raw json.RawMessage, typed bool, charge *query.Charge) (map[st
 	}
 	v, err := DecodeValue(raw, charge)
 	if err != nil {
-		return nil, badParams("parameters: ", err)
+		return nil, BadParams("parameters: ", err)
 	}
 	if v.Kind() != graph.Map {
 		return nil, RequestError("parameters: must be an object")
@@ -38,7 +38,7 @@ func DecodeParams(raw json.RawMessage, typed bool, charge *query.Charge) (map[st
 		p := e.Value
 		if typed {
 			if p, err = untype(p, charge); err != nil {
-				return nil, badParams("parameters."+e.Key+": ", err)
+				return nil, BadParams("parameters."+e.Key+": ", err)
 			}
 		}
 		params[e.Key] = p
@@ -46,8 +46,8 @@ func DecodeParams(raw json.RawMessage, typed bool, charge *query.Charge) (map[st
 	return params, nil
 }
 
-// badParams returns the error for parameters that cannot be decoded; one of a limit passes as it is.
-func badParams(place string, err error) error {
+// BadParams returns the error for parameters that cannot be decoded; one of a limit passes as it is.
+func BadParams(place string, err error) error {
 	if over := (*graph.Error)(nil); errors.As(err, &over) && over.Kind == graph.KindBudget {
 		return over
 	}

@@ -247,7 +247,7 @@ func ParamsFromProto(in map[string]*pb.Value, charge *query.Charge) (map[string]
 	for name, p := range in {
 		v, err := FromProto(p, 0, charge)
 		if err != nil {
-			return nil, badParams("parameters."+name+": ", err)
+			return nil, BadParams("parameters."+name+": ", err)
 		}
 		out[name] = v
 	}
