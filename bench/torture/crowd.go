@@ -18,31 +18,61 @@ import (
 // differ.
 func statement(text string) string { return `{"statement": "` + text + `"}` }
 
-// worst are requests that demand or contain too much.
-var worst = []struct{ name, path, body string }{
-	{"product", "/v1/query", statement("MATCH (a:Person), (b:Person), (c:Person) WHERE a.age + b.age + c.age = -%d RETURN a")},
-	{"product all", "/v1/query", statement("MATCH (a:Person), (b:Person) RETURN a, b SKIP %d")},
-	{"paths", "/v1/query", statement("MATCH p = (a:Dense)-[:LINKED*1..15]->(b) WHERE a.id <> %d RETURN p")},
-	{"count paths", "/v1/query", statement("MATCH p = (a:Dense)-[:LINKED*1..15]->(b) WHERE all(n IN nodes(p) WHERE n.id <> %d) RETURN count(p)")},
-	{"collect", "/v1/query", statement("MATCH (a:Person), (b:Dense) WHERE b.id <> %d RETURN collect([a, b])")},
-	{"collect text", "/v1/query", statement("MATCH (a:Person) UNWIND range(1, 1%d) AS i RETURN collect(a.about + i)")},
-	{"sort", "/v1/query", statement("MATCH (a:Person), (b:Dense) WHERE b.id <> %d RETURN a.name, b.id ORDER BY a.about, b.id DESC")},
-	{"distinct", "/v1/query", statement("MATCH (a:Person), (b:Dense) RETURN count(DISTINCT a.name + b.id + '%d')")},
-	{"groups", "/v1/query", statement("UNWIND range(1, 100000000) AS x RETURN x %% 50000000, count(*), %d")},
-	{"range", "/v1/query", statement("UNWIND range(1, 1000000000%d) AS x RETURN sum(x)")},
-	{"range rows", "/v1/query", statement("UNWIND range(1, 1000000000) AS x RETURN x + %d")},
-	{"range list", "/v1/query", statement("RETURN size([x IN range(1, 100000000) | x + %d])")},
-	{"doubled text", "/v1/query", statement("RETURN size(reduce(s = 'x%d', x IN range(1, 100) | s + s))")},
-	{"regex", "/v1/query", statement("WITH reduce(s = 'a', x IN range(1, 20) | s + s) AS s UNWIND range(1, 1000) AS x WITH s + x AS s WHERE s =~ '(a|b)*(a|c)*(a|d)*e%d' RETURN s")},
-	{"deep parameter", "/v1/query", `{"statement": "RETURN size($p) + %d", "parameters": {"p": ` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}}`},
-	{"deep JSON", "/v1/query", strings.Repeat(`{"statement":`, 100_000) + "%d"},
-	{"deep statement", "/v1/query", statement("RETURN " + strings.Repeat("(", 100_000) + "%d" + strings.Repeat(")", 100_000))},
-	{"large parameter", "/v1/query", `{"statement": "UNWIND $p AS x RETURN count(DISTINCT x) + %d", "parameters": {"p": [` + strings.Repeat("12345, ", 1<<20) + `1]}}`},
-	{"large literal", "/v1/query", statement("RETURN size([" + strings.Repeat("12345, ", 1<<18) + "%d])")},
-	{"large request", "/v1/query", statement("RETURN size('" + strings.Repeat("x", 15<<20) + "%d')")},
-	{"many rows", "/v1/query", statement("UNWIND range(1, 100000000) AS x CREATE (m:M {k: x, v: %d}) RETURN m")},
-	{"fetch", "/get", `{"Person[]": {"count": 100000, "Person": {"@order": "about-,name+", "id>": %d}}, "Dense[]": {"count": 100000, "Dense": {}}}`},
-	{"deep fetch", "/get", strings.Repeat(`{"a":`, 5000) + "%d" + strings.Repeat("}", 5000)},
+// request is one that demands or contains too much.
+type request struct {
+	name, path, body string
+	item             string // repeated in the empty list of the body, up to manyBytes
+}
+
+// manyBytes is less than a request may have.
+const manyBytes = 57 << 20
+
+// content returns the body of a request and its size, without holding a long list in memory.
+func (r *request) content(n int) (io.Reader, int) {
+	body := fmt.Sprintf(r.body, n)
+	if r.item == "" {
+		return strings.NewReader(body), len(body)
+	}
+	before, after, _ := strings.Cut(body, "[]")
+	piece := strings.Repeat(r.item+",", (64<<10)/len(r.item))
+	parts := []io.Reader{strings.NewReader(before + "[")}
+	size := len(before) + len(r.item) + len(after) + 2
+	for range manyBytes / len(piece) {
+		parts = append(parts, strings.NewReader(piece))
+		size += len(piece)
+	}
+	parts = append(parts, strings.NewReader(r.item+"]"+after))
+	return io.MultiReader(parts...), size
+}
+
+// worst are such requests.
+var worst = []request{
+	{name: "product", path: "/v1/query", body: statement("MATCH (a:Person), (b:Person), (c:Person) WHERE a.age + b.age + c.age = -%d RETURN a")},
+	{name: "product all", path: "/v1/query", body: statement("MATCH (a:Person), (b:Person) RETURN a, b SKIP %d")},
+	{name: "paths", path: "/v1/query", body: statement("MATCH p = (a:Dense)-[:LINKED*1..15]->(b) WHERE a.id <> %d RETURN p")},
+	{name: "count paths", path: "/v1/query", body: statement("MATCH p = (a:Dense)-[:LINKED*1..15]->(b) WHERE all(n IN nodes(p) WHERE n.id <> %d) RETURN count(p)")},
+	{name: "collect", path: "/v1/query", body: statement("MATCH (a:Person), (b:Dense) WHERE b.id <> %d RETURN collect([a, b])")},
+	{name: "collect text", path: "/v1/query", body: statement("MATCH (a:Person) UNWIND range(1, 1%d) AS i RETURN collect(a.about + i)")},
+	{name: "sort", path: "/v1/query", body: statement("MATCH (a:Person), (b:Dense) WHERE b.id <> %d RETURN a.name, b.id ORDER BY a.about, b.id DESC")},
+	{name: "distinct", path: "/v1/query", body: statement("MATCH (a:Person), (b:Dense) RETURN count(DISTINCT a.name + b.id + '%d')")},
+	{name: "groups", path: "/v1/query", body: statement("UNWIND range(1, 100000000) AS x RETURN x %% 50000000, count(*), %d")},
+	{name: "range", path: "/v1/query", body: statement("UNWIND range(1, 1000000000%d) AS x RETURN sum(x)")},
+	{name: "range rows", path: "/v1/query", body: statement("UNWIND range(1, 1000000000) AS x RETURN x + %d")},
+	{name: "range list", path: "/v1/query", body: statement("RETURN size([x IN range(1, 100000000) | x + %d])")},
+	{name: "doubled text", path: "/v1/query", body: statement("RETURN size(reduce(s = 'x%d', x IN range(1, 100) | s + s))")},
+	{name: "regex", path: "/v1/query", body: statement("WITH reduce(s = 'a', x IN range(1, 20) | s + s) AS s UNWIND range(1, 1000) AS x WITH s + x AS s WHERE s =~ '(a|b)*(a|c)*(a|d)*e%d' RETURN s")},
+	{name: "deep parameter", path: "/v1/query", body: `{"statement": "RETURN size($p) + %d", "parameters": {"p": ` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}}`},
+	{name: "deep JSON", path: "/v1/query", body: strings.Repeat(`{"statement":`, 100_000) + "%d"},
+	{name: "deep statement", path: "/v1/query", body: statement("RETURN " + strings.Repeat("(", 100_000) + "%d" + strings.Repeat(")", 100_000))},
+	{name: "large parameter", path: "/v1/query", body: `{"statement": "UNWIND $p AS x RETURN count(DISTINCT x) + %d", "parameters": {"p": [` + strings.Repeat("12345, ", 1<<20) + `1]}}`},
+	{name: "large literal", path: "/v1/query", body: statement("RETURN size([" + strings.Repeat("12345, ", 1<<18) + "%d])")},
+	{name: "large request", path: "/v1/query", body: statement("RETURN size('" + strings.Repeat("x", 15<<20) + "%d')")},
+	{name: "many rows", path: "/v1/query", body: statement("UNWIND range(1, 100000000) AS x CREATE (m:M {k: x, v: %d}) RETURN m")},
+	{name: "fetch", path: "/get", body: `{"Person[]": {"count": 100000, "Person": {"@order": "about-,name+", "id>": %d}}, "Dense[]": {"count": 100000, "Dense": {}}}`},
+	{name: "deep fetch", path: "/get", body: strings.Repeat(`{"a":`, 5000) + "%d" + strings.Repeat("}", 5000)},
+	{name: "many numbers", path: "/v1/query", body: `{"statement": "RETURN size($p) + %d", "parameters": {"p": []}}`, item: "1"},
+	{name: "many lists", path: "/v1/query", body: `{"statement": "RETURN size($p) + %d", "parameters": {"p": []}}`, item: "[]"},
+	{name: "many objects", path: "/db/default/query/v2", body: `{"statement": "RETURN size($p) + %d", "parameters": {"p": []}}`, item: `{"a":{}}`},
 }
 
 // crowd is the set of clients that send the worst requests.
@@ -85,7 +115,8 @@ func (c *crowd) start() {
 				if c.only >= 0 {
 					w = worst[c.only]
 				}
-				outcome := c.send(ctx, w.path, fmt.Sprintf(w.body, n%100))
+				body, size := w.content(n % 100)
+				outcome := c.send(ctx, w.path, body, size)
 				c.mu.Lock()
 				if c.outcomes[w.name] == nil {
 					c.outcomes[w.name] = map[string]int{}
@@ -119,11 +150,12 @@ const (
 var failure = regexp.MustCompile(`"errors":\[\{"code":"([^"]*)"`)
 
 // send sends a request and returns its outcome.
-func (c *crowd) send(ctx context.Context, path, body string) string {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.http+path, strings.NewReader(body))
+func (c *crowd) send(ctx context.Context, path string, body io.Reader, size int) string {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.http+path, body)
 	if err != nil {
 		return err.Error()
 	}
+	req.ContentLength = int64(size)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := c.client.Do(req)
 	if err != nil {
