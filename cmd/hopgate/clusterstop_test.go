@@ -34,8 +34,8 @@ func ends(t *testing.T, done <-chan struct{}) {
 	}
 }
 
-// TestClusterStopWait tells a process of three to stop while another one is away: it serves on until that one is back. When all are told to
-// stop, none waits for the others.
+// TestClusterStopWait sends SIGTERM to a process of three while another one is away: it serves on until that one is back. When all get the
+// signal, none waits for the others.
 func TestClusterStopWait(t *testing.T) {
 	ss, gs := startCluster(t, 3, 1, "--replication", "3", "--stop-wait", "1h")
 	write := func() bool {

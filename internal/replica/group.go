@@ -536,7 +536,7 @@ func (g *Group) commandEnd(index uint64) (uint64, error) {
 type GroupStatus struct {
 	Leads                 bool
 	Fault                 error  // that has stopped the replica, or nil
-	Damage                error  // of a file of its state, or nil; set by the keeper of the group
+	Damage                error  // of a file of its state, or nil; set by the process that hosts it
 	Leader                uint64 // 0 if it knows none
 	Current               bool   // it has all that was committed before it came to know a leader
 	Term, Commit, Applied uint64
@@ -555,7 +555,7 @@ type GroupStatus struct {
 // Lag is what a member lacks of the leader's log, as far as the leader knows.
 type Lag struct {
 	Replica        uint64
-	Process        int // that has the replica; set by the keeper of the group
+	Process        int // that has the replica; set by the process that hosts it
 	Entries, Bytes uint64
 }
 
