@@ -194,9 +194,7 @@ func (in *Instance) hasRoom() error {
 	if err != nil {
 		return err
 	}
-	for n := 0; n < roomBytes && err == nil; n += len(zeros) {
-		_, err = f.Write(zeros)
-	}
+	_, err = f.Write(make([]byte, roomBytes)) // which a file may overwrite, see vfs.File
 	if err == nil {
 		err = f.Sync()
 	}
