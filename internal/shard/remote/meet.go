@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,11 @@ func (p *Process) meet() {
 		}
 		var differ []error
 		for no, a := range answers {
+			if a != nil && int(a.GetProcess()) == no {
+				p.stores.Store(no, a.GetStore())
+			}
+		}
+		for no, a := range answers {
 			log := p.log.With(slog.Int("process", no), slog.String("address", p.roster.at(no).address))
 			err, was := errs[no], said[no]
 			switch {
@@ -71,12 +77,27 @@ func (p *Process) meet() {
 			err = errors.Join(differ...)
 		}
 		p.differs.Store(&err)
+		if err != nil {
+			wait.Reset(longestPause) // it keeps the process from joining
+			continue
+		}
 		wait.Reset(meetEvery)
 	}
 }
 
+// storeOf returns the log store of a process as it last answered, or nil.
+func (p *Process) storeOf(no int) []byte {
+	if no == p.no {
+		own := p.replicas.StoreID()
+		return own[:]
+	}
+	store, _ := p.stores.Load(no)
+	id, _ := store.([]byte)
+	return id
+}
+
 // agrees returns an error unless another process, by its answer, has the number that this one knows it by, and was started with the
-// same processes and layout.
+// same processes and layout. Two addresses, such as those of relays, are the same process if the same log store answers at both.
 func (p *Process) agrees(no int, a *pb.MembersResponse) error {
 	l := a.GetLayout()
 	if l == nil {
@@ -86,7 +107,11 @@ func (p *Process) agrees(no int, a *pb.MembersResponse) error {
 	layout := shard.Layout{Processes: int(l.GetProcesses()), Shards: int(l.GetShards()), Replicas: int(l.GetReplicas())}
 	same := layout == p.layout
 	for i := range min(layout.Processes, len(own), len(theirs)) {
-		same = same && (own[i] == theirs[i] || own[i] == "" || theirs[i] == "") // "" if one knows that it was removed
+		named := own[i] == theirs[i] || own[i] == "" || theirs[i] == "" // "" if one knows that it was removed
+		if store := p.storeOf(i); !named && len(store) > 0 && i < len(a.GetStores()) {
+			named = bytes.Equal(store, a.GetStores()[i])
+		}
+		same = same && named
 	}
 	describe := func(l shard.Layout, addresses []string) string {
 		return fmt.Sprintf("%s with %d shards of %d replicas", strings.Join(addresses[:min(l.Processes, len(addresses))], ","), l.Shards, l.Replicas)

@@ -29,6 +29,9 @@ func (m *members) Members(context.Context, *pb.MembersRequest) (*pb.MembersRespo
 		Store: own[:], Moves: true, Process: uint32(m.p.no), Addresses: m.p.roster.addresses(),
 		Layout: &pb.Layout{Processes: uint32(l.Processes), Shards: uint32(l.Shards), Replicas: uint32(l.Replicas)},
 	}
+	for no := range m.p.layout.Processes {
+		out.Stores = append(out.Stores, m.p.storeOf(no))
+	}
 	for group, s := range m.p.replicas.Replicas() {
 		state := &pb.MemberState{
 			Group: group, Replica: s.Replica, Leads: s.Leads, Term: s.Term, Commit: s.Commit, Applied: s.Applied, LogBytes: s.LogBytes,

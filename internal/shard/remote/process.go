@@ -34,6 +34,7 @@ type Process struct {
 	lead      atomic.Pointer[lead]
 	placed    *placement
 	differs   atomic.Pointer[error]    // see meet
+	stores    sync.Map                 // the log store of a process, []byte by its number, as it last answered
 	waiting   []atomic.Pointer[string] // by shard, why the replica here takes no part, nil if it does
 	servers   map[string]any           // by service, those whose calls also travel over lines
 

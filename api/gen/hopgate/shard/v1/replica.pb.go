@@ -433,8 +433,10 @@ type MembersResponse struct {
 	// process is the number of the process.
 	Process uint32 `protobuf:"varint,4,opt,name=process,proto3" json:"process,omitempty"`
 	// addresses are those of all processes that it knows, by their numbers; empty for one that was removed.
-	Addresses     []string `protobuf:"bytes,5,rep,name=addresses,proto3" json:"addresses,omitempty"`
-	Layout        *Layout  `protobuf:"bytes,6,opt,name=layout,proto3" json:"layout,omitempty"`
+	Addresses []string `protobuf:"bytes,5,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	Layout    *Layout  `protobuf:"bytes,6,opt,name=layout,proto3" json:"layout,omitempty"`
+	// stores are the log stores of all processes, by their numbers, as they last answered this one; empty for one that has not.
+	Stores        [][]byte `protobuf:"bytes,7,rep,name=stores,proto3" json:"stores,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -507,6 +509,13 @@ func (x *MembersResponse) GetAddresses() []string {
 func (x *MembersResponse) GetLayout() *Layout {
 	if x != nil {
 		return x.Layout
+	}
+	return nil
+}
+
+func (x *MembersResponse) GetStores() [][]byte {
+	if x != nil {
+		return x.Stores
 	}
 	return nil
 }
@@ -1324,14 +1333,15 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\x05group\x18\x01 \x01(\rR\x05group\"*\n" +
 	"\x0eRetireResponse\x12\x18\n" +
 	"\aretired\x18\x01 \x01(\bR\aretired\"\x10\n" +
-	"\x0eMembersRequest\"\xe0\x01\n" +
+	"\x0eMembersRequest\"\xf8\x01\n" +
 	"\x0fMembersResponse\x12\x14\n" +
 	"\x05store\x18\x01 \x01(\fR\x05store\x127\n" +
 	"\amembers\x18\x02 \x03(\v2\x1d.hopgate.shard.v1.MemberStateR\amembers\x12\x14\n" +
 	"\x05moves\x18\x03 \x01(\bR\x05moves\x12\x18\n" +
 	"\aprocess\x18\x04 \x01(\rR\aprocess\x12\x1c\n" +
 	"\taddresses\x18\x05 \x03(\tR\taddresses\x120\n" +
-	"\x06layout\x18\x06 \x01(\v2\x18.hopgate.shard.v1.LayoutR\x06layout\"Z\n" +
+	"\x06layout\x18\x06 \x01(\v2\x18.hopgate.shard.v1.LayoutR\x06layout\x12\x16\n" +
+	"\x06stores\x18\a \x03(\fR\x06stores\"Z\n" +
 	"\x06Layout\x12\x1c\n" +
 	"\tprocesses\x18\x01 \x01(\rR\tprocesses\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\rR\x06shards\x12\x1a\n" +
