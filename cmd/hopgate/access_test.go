@@ -34,13 +34,13 @@ func TestShardAsksForTokens(t *testing.T) {
 		_ = json.NewDecoder(res.Body).Decode(&body) // profiles are no JSON
 		return res.StatusCode, body
 	}
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		res, err := http.Get("http://" + ss[1].admin + "/livez")
 		if err == nil {
 			_ = res.Body.Close()
 		}
 		return err == nil
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 	for _, path := range []string{"/debug/settings", "/debug/pprof/cmdline", "/debug/pprof/goroutine"} {
 		code, _ := get(path, "")
 		require.Equal(t, http.StatusUnauthorized, code, path)

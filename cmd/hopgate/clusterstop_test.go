@@ -13,22 +13,11 @@ import (
 // adminAddress finds in the log where the admin listener is.
 var adminAddress = regexp.MustCompile(`listener=admin address=(\S+)`)
 
-// terminate sends SIGTERM and returns a channel that closes when the process has ended.
-func (p *process) terminate() <-chan struct{} {
-	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = p.cmd.Wait()
-	}()
-	return done
-}
-
 // ends waits until a process has ended.
-func ends(t *testing.T, done <-chan struct{}) {
+func ends(t *testing.T, p *process) {
 	t.Helper()
 	select {
-	case <-done:
+	case <-p.ended:
 	case <-time.After(patience):
 		require.Fail(t, "the process does not end")
 	}
@@ -42,25 +31,24 @@ func TestClusterStopWait(t *testing.T) {
 		_, err := ask(gs[0].http, "CREATE (:A)")
 		return err == nil
 	}
-	require.Eventually(t, write, patience, 20*time.Millisecond)
+	eventually(t, write, 20*time.Millisecond)
 	ss[0].kill(syscall.SIGKILL)
-	done := ss[2].terminate()
-	require.Eventually(t, func() bool { return strings.Contains(ss[2].log.String(), "would lose its majority") }, patience, 20*time.Millisecond)
-	require.Eventually(t, write, patience, 20*time.Millisecond)
+	ss[2].signal(syscall.SIGTERM)
+	eventually(t, func() bool { return strings.Contains(ss[2].log.String(), "would lose its majority") }, 20*time.Millisecond)
+	eventually(t, write, 20*time.Millisecond)
 	ss[0].start()
-	ends(t, done)
+	ends(t, ss[2])
 	require.Zero(t, ss[2].cmd.ProcessState.ExitCode(), ss[2].log.String())
-	require.Eventually(t, write, patience, 20*time.Millisecond)
+	eventually(t, write, 20*time.Millisecond)
 	ss[2].start()
 	for _, s := range ss {
 		s.awaitReady()
 	}
-	var all []<-chan struct{}
 	for _, s := range ss {
-		all = append(all, s.terminate())
+		s.signal(syscall.SIGTERM)
 	}
-	for _, done := range all {
-		ends(t, done)
+	for _, s := range ss {
+		ends(t, s)
 	}
 }
 
@@ -69,13 +57,13 @@ func TestClusterWaits(t *testing.T) {
 	ss, gs := startCluster(t, 2, 1)
 	_, err := ask(gs[0].http, "UNWIND range(1, 100) AS i CREATE (:A {i: i})")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	eventually(t, func() bool {
 		m := adminAddress.FindStringSubmatch(gs[0].log.String())
 		if m != nil {
 			gs[0].admin = m[1]
 		}
 		return m != nil
-	}, patience, 20*time.Millisecond)
+	}, 20*time.Millisecond)
 	gs[0].awaitReady()
 	ss[1].kill(syscall.SIGKILL)
 	type answer struct {

@@ -25,12 +25,30 @@ type process struct {
 	args   []string
 	env    []string
 	cmd    *exec.Cmd
-	log    bytes.Buffer
+	log    output
 	ended  chan struct{} // closed once the process has ended
 	killed atomic.Bool   // the test ended the process
 	grpc   string
 	http   string // of a gateway, or its URL if it takes TLS
 	admin  string // of a shard
+}
+
+// output is what a process writes, which a test may read meanwhile.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // crashed are the logs of processes that ended by themselves, by the name of their top-level test.
