@@ -2,9 +2,9 @@ package query
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -132,7 +132,7 @@ func allocated(t *testing.T, w work, n int) uint64 {
 	defer func() { require.NoError(t, store.Close()) }()
 	e := New(store, Options{ImportDir: "testdata/import"})
 	run := func(text string) {
-		_, err := rowsOf(e.Query(context.Background(), Request{Statement: strings.ReplaceAll(text, "$n", fmt.Sprint(n))}))
+		_, err := rowsOf(e.Query(context.Background(), Request{Statement: strings.ReplaceAll(text, "$n", strconv.Itoa(n))}))
 		require.NoError(t, err, text)
 	}
 	for text := range strings.SplitSeq(w.world, "; ") {

@@ -153,7 +153,7 @@ func (l *listCursor) stored(r *reader, local uint64, e codec.Row) (d *decodedEdg
 	if i, ok := f.packed.find(local, e); ok {
 		return &f.packed, i, nil
 	}
-	i, ok, err := l.findRun(r, f, local, e)
+	i, ok, err := l.findRun(f, local, e)
 	if err != nil || !ok {
 		return nil, 0, err
 	}
@@ -196,7 +196,7 @@ func (l *listCursor) locate(r *reader, d *decodedEdges, local uint64, e codec.Ro
 
 // findRun finds an edge among the runs of its list, those in groups and those of its own, and makes the run that has it
 // f.run. Ids of edges ascend with time: of both kinds the run is mostly the last that begins at or before the edge.
-func (l *listCursor) findRun(r *reader, f *finder, local uint64, e codec.Row) (i int, ok bool, err error) {
+func (l *listCursor) findRun(f *finder, local uint64, e codec.Row) (i int, ok bool, err error) {
 	if f.held && f.chunk == local>>keys.GroupBits && e.Edge >= f.first {
 		if i, ok, err = f.inGroup(&f.group, local, e); err != nil || ok {
 			return i, ok, err

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -34,7 +35,7 @@ func TestWriteFaults(t *testing.T) {
 			kind := []string{"", ".log", ".sst", ".blob", "MANIFEST"}[seed%5]
 			fault := []error{syscall.ENOSPC, syscall.EIO}[rng.IntN(2)]
 			left, room := int64(20+rng.IntN(400)), int64(-1<<62)
-			if fault == syscall.ENOSPC {
+			if errors.Is(fault, syscall.ENOSPC) {
 				room = -5
 			}
 			var on atomic.Bool

@@ -196,11 +196,12 @@ func (in *Instance) backgroundError(err error) {
 		return
 	}
 	if in.background.Swap(&err) == nil {
-		msg := "background work failed"
+		log := in.Log.With(slog.String("store", in.Name), slog.Any("error", err))
 		if in.full() {
-			msg = "the disk is full: the store refuses writes until there is room"
+			log.Error("the disk is full: the store refuses writes until there is room")
+		} else {
+			log.Error("background work failed")
 		}
-		in.Log.Error(msg, slog.String("store", in.Name), slog.Any("error", err))
 	}
 	if !in.full() || !in.opened.Load() {
 		return
