@@ -68,11 +68,11 @@ func (c *replicated) unready(i int, texts ...string) {
 	}, time.Minute, time.Millisecond)
 }
 
-// TestLists starts processes with lists that differ by the address of one. They do not begin a cluster, and say both lists. One that comes
+// TestLists starts processes with lists that differ by their order. They do not begin a cluster, and say both lists. One that comes
 // back to its cluster with another list is not ready, while the others are. A process that is missing is named.
 func TestLists(t *testing.T) {
 	c := unstarted(t, 3, 1, local.Tuning{PlaceBlock: 16})
-	right, wrong := strings.Join(c.addresses, ","), "passthrough:0,passthrough:1,passthrough:9"
+	right, wrong := strings.Join(c.addresses, ","), "passthrough:1,passthrough:0,passthrough:2"
 	first := c.startLogged(0, c.addresses)
 	c.startLogged(1, c.addresses)
 	moved := c.startLogged(2, strings.Split(wrong, ","))
