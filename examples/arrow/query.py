@@ -35,9 +35,7 @@ def typed(v):
 def clock(n):
     """A time of day in nanoseconds, as openCypher writes it."""
     seconds, nanos = divmod(n, 10**9)
-    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
-    if seconds % 60 or nanos:
-        text += f":{seconds % 60:02}"
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return text + f".{nanos:09}".rstrip("0").rstrip(".")
 
 
