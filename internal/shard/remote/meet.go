@@ -85,12 +85,8 @@ func (p *Process) meet() {
 	}
 }
 
-// storeOf returns the log store of a process as it last answered, or nil.
+// storeOf returns the log store of a process, or nil if it is not known yet.
 func (p *Process) storeOf(no int) []byte {
-	if no == p.no {
-		own := p.replicas.StoreID()
-		return own[:]
-	}
 	store, _ := p.stores.Load(no)
 	id, _ := store.([]byte)
 	return id

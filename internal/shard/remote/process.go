@@ -34,7 +34,7 @@ type Process struct {
 	lead      atomic.Pointer[lead]
 	placed    *placement
 	differs   atomic.Pointer[error]    // see meet
-	stores    sync.Map                 // the log store of a process, []byte by its number, as it last answered
+	stores    sync.Map                 // the log store of a process, []byte by its number: this one's, and others' as they last answered
 	waiting   []atomic.Pointer[string] // by shard, why the replica here takes no part, nil if it does
 	servers   map[string]any           // by service, those whose calls also travel over lines
 
@@ -77,6 +77,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 	}
 	own := p.replicas.StoreID()
 	p.transport.store.Store(&own)
+	p.stores.Store(no, own[:])
 	if err := errors.Join(p.roster.learn(p.replicas.Addresses()), p.remember()); err != nil {
 		return nil, err
 	}
