@@ -62,7 +62,7 @@ func clusterBackup(t *testing.T, replication string) {
 	require.Contains(t, g.graphctl("check"), "nothing is wrong")
 	require.Contains(t, g.graphctl("check", "--repair"), "nothing is wrong")
 	end()
-	eventually(t, func() bool { // the copies are gone at all processes
+	eventually(t, func() bool { // all processes have removed their copies
 		for _, dir := range dirs {
 			for _, pattern := range []string{"checkpoints/*", "replicas/*/checkpoints/*"} {
 				if names, err := filepath.Glob(filepath.Join(dir, pattern)); err != nil || len(names) > 0 {
