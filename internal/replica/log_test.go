@@ -331,7 +331,7 @@ func TestLogDamage(t *testing.T) {
 
 // TestLogBitRot flips bits in the files of a store that has crashed or was closed, and cuts the files short. Each time, opening the store
 // or its log fails, or nothing is missing. The exception is the last WAL after a crash of the machine, which has not written the record of
-// what is synced: only its last write, or what is cut off, may be missing.
+// what is synced: only its last two writes, or what is cut off, may be missing.
 func TestLogBitRot(t *testing.T) {
 	crashable := vfs.NewCrashableMem()
 	s := openStore(t, crashable)
@@ -382,7 +382,8 @@ func TestLogBitRot(t *testing.T) {
 					default:
 						counts["shorter"]++
 						require.Equal(t, "log", kind, what)
-						require.True(t, cut || l.last == 39, "%s: entries up to %d are left", what, l.last)
+						// Pebble notes a sync just after it wakes the writer: the next entry may not tell of it yet, the one after does.
+						require.True(t, cut || l.last >= 38, "%s: entries up to %d are left", what, l.last)
 					}
 					require.NoError(t, s.Close())
 				}
