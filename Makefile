@@ -30,7 +30,7 @@ demo: build ## Run the main job end to end: generate, load, serve, query, fetch,
 test: ## Run the tests with the race detector, and without it those that count memory.
 	$(GO) vet ./...
 	$(GO) test -race -short ./...
-	$(GO) test -short -run 'Alloc|EmptyGraph|OfflineMemory' ./internal/shard/local ./internal/query/exec
+	$(GO) test -short -run 'Alloc|EmptyGraph|OfflineMemory' ./internal/shard/local ./internal/query ./internal/query/exec
 
 .PHONY: test-full
 test-full: ## Run the long tests, with internal checks on: SEEDS of each random test, those of the store in PARTS runs.

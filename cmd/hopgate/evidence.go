@@ -65,7 +65,7 @@ func (e *evidence) keep(now time.Time) error {
 func (e *evidence) writeRunning(w io.Writer) error {
 	list := []statement{}
 	for _, q := range e.running(context.Background()) {
-		s := statement{ID: q.ID, Graph: q.Graph, Caller: q.Caller, Statement: q.Statement, Start: q.Start, Rows: q.Rows()}
+		s := statement{ID: q.ID, Graph: q.Graph, Caller: q.Caller.Name, Statement: q.Statement, Start: q.Start, Rows: q.Rows()}
 		s.Operator, s.Bytes = q.Held()
 		list = append(list, s)
 	}

@@ -109,12 +109,12 @@ func (g *gate) enter(ctx context.Context, q *Running, graphName string, own *acc
 	if graphName != "" {
 		p.graph = g.quota(&g.graphs, owner{graph: graphName}, g.limits.Graph)
 	}
-	if q.owner.Name != "" {
+	if q.Caller.Name != "" {
 		l := g.limits.Caller
 		if own != nil {
 			l = *own
 		}
-		p.caller = g.quota(&g.callers, owner{caller: q.owner}, l)
+		p.caller = g.quota(&g.callers, owner{caller: q.Caller}, l)
 	}
 	return g.await(ctx, q, p)
 }

@@ -50,18 +50,18 @@ func TestSharesBounded(t *testing.T) {
 	var g gate
 	ctx := context.Background()
 	var busy Running
-	busy.owner.Name = "busy"
+	busy.Caller.Name = "busy"
 	waited, err := g.enter(ctx, &busy, DefaultGraph, nil)
 	require.NoError(t, err)
 	require.False(t, waited)
 	for i := range 10 * maxIdleQuotas {
-		q := Running{owner: access.Subject{Name: strconv.Itoa(i)}}
+		q := Running{Caller: access.Subject{Name: strconv.Itoa(i)}}
 		_, err := g.enter(ctx, &q, strconv.Itoa(i), nil)
 		require.NoError(t, err)
 		g.leave(&q)
 		require.LessOrEqual(t, max(len(g.callers), len(g.graphs)), maxIdleQuotas)
 	}
-	require.Equal(t, 1, g.callers[owner{caller: busy.owner}].running)
+	require.Equal(t, 1, g.callers[owner{caller: busy.Caller}].running)
 	g.leave(&busy)
 	requireIdle(t, g.callers)
 	requireIdle(t, g.graphs)
@@ -182,7 +182,7 @@ func TestAdmissionHolds(t *testing.T) {
 		wg.Go(func() {
 			for range 200 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(2000))*time.Microsecond)
-				q := &Running{owner: access.Subject{Name: name}}
+				q := &Running{Caller: access.Subject{Name: name}}
 				if _, err := g.enter(ctx, q, DefaultGraph, nil); err == nil && (i%3 > 0 || g.readmit(ctx, q, true, DefaultGraph) == nil) {
 					if q.place.longRunning && longRunning.Add(1) > 1 {
 						wrong.Add(1)

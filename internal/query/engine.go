@@ -137,12 +137,12 @@ type Request struct {
 	Statement string
 	Params    map[string]graph.Value
 	Graph     string        // "" is DefaultGraph
-	ReadOnly  bool          // a statement that writes fails
 	Stale     time.Duration // by how much the snapshot that is read may be out of date; a statement that writes fails
 	Unsafe    error         // the error for a statement that writes; nil: it may write
 	Timeout   time.Duration // 0: the engine's
 	MaxRows   int64         // truncates the result; 0: no limit
 	Metadata  graph.Value   // metadata of the statement's own transaction: a map, or null
+	ReadOnly  bool          // a statement that writes fails
 	Buffer    bool          // in an explicit transaction: buffer all rows before the first is returned
 
 	probe  bool   // sent by the server itself, not counted
@@ -154,7 +154,7 @@ type Request struct {
 // returns. The caller closes the result.
 func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error) {
 	start := time.Now()
-	r := &struct { // everything that a request allocates, at once
+	r := &struct { // everything that a request allocates, at once; TestRequestSize
 		q   Running
 		res Result
 	}{}
@@ -237,7 +237,7 @@ func (e *Engine) startOnce(res *Result) error {
 		name = q.Graph
 	}
 	if other {
-		q.used.Store(&name)
+		q.used.Store(new(name)) // a copy: other requests need none on the heap
 		if err := q.grant.Check(name, access.Reader); err != nil {
 			return err
 		}
@@ -576,7 +576,7 @@ func (p *prepared) checkParams(params map[string]graph.Value) error {
 // prepareBy returns a prepared statement: from the cache, if it has key and the graph has not changed much since, or from
 // compile. A nil key bypasses the cache.
 func (e *Engine) prepareBy(
-	ctx context.Context, count *steps.Counter, key planKey, cached *prepared, from source, compile func() (*plan.Query, cypher.Command, error),
+	ctx context.Context, key planKey, cached *prepared, from source, compile func(*steps.Counter) (*plan.Query, cypher.Command, error),
 ) (_ *prepared, err error) {
 	defer steps.Catch(&err)
 	g := key.g
@@ -597,7 +597,8 @@ func (e *Engine) prepareBy(
 	}
 	e.metrics.PlanMisses.Add(1)
 	p := &prepared{version: g.Version(), from: from}
-	q, command, err := compile()
+	count := countFor(ctx)
+	q, command, err := compile(count)
 	if err != nil {
 		return nil, err
 	}

@@ -29,24 +29,26 @@ func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
 // prepare returns the prepared form of a statement, from the cache if the graph still matches the plan.
 func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (_ *prepared, err error) {
 	defer steps.Catch(&err)
-	count := countFor(ctx)
 	src := source{text: text}
-	mark := func(literals []parse.Literal) (*plan.Query, cypher.Command, error) {
+	mark := func(literals []parse.Literal, count *steps.Counter) (*plan.Query, cypher.Command, error) {
 		return cypher.Compile(text, cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: literals, Steps: count})
 	}
 	// Compiling marks literals, which others may read before it ends.
-	compile := func() (*plan.Query, cypher.Command, error) { return mark(slices.Clone(src.literals)) }
+	compile := func(count *steps.Counter) (*plan.Query, cypher.Command, error) {
+		return mark(slices.Clone(src.literals), count)
+	}
 	whole := e.key(g, wholeText, text)
 	if p := e.plans.get(whole); p != nil {
-		return e.prepareBy(ctx, count, whole, p, src, compile)
+		return e.prepareBy(ctx, whole, p, src, compile)
 	}
 	if known := e.texts.get(whole); known != nil {
-		return e.prepareLifted(ctx, count, e.key(g, liftedText, known.lifted), known.from, func() (*plan.Query, cypher.Command, error) {
-			return mark(slices.Clone(known.from.literals))
+		return e.prepareLifted(ctx, e.key(g, liftedText, known.lifted), known.from, func(count *steps.Counter) (*plan.Query, cypher.Command, error) {
+			return mark(slices.Clone(known.from.literals), count)
 		})
 	}
+	count := countFor(ctx)
 	if src.literals = parse.Literals(text, cypher.IsLiteralName, count); len(src.literals) == 0 {
-		return e.prepareBy(ctx, count, whole, nil, src, compile)
+		return e.prepareBy(ctx, whole, nil, src, compile)
 	}
 	shape := e.key(g, shapeText, src.without(func(*parse.Literal) bool { return true }))
 	if known := e.plans.get(shape); known != nil {
@@ -54,23 +56,23 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (_ *pr
 			src.literals[i].Lifted = known.from.literals[i].Lifted
 		}
 	} else {
-		q, command, err := mark(src.literals)
+		q, command, err := mark(src.literals, count)
 		if err != nil {
 			e.metrics.PlanMisses.Add(1)
 			return nil, err
 		}
 		e.plans.put(shape, &prepared{from: src})
-		compile = func() (*plan.Query, cypher.Command, error) { return q, command, nil }
+		compile = func(*steps.Counter) (*plan.Query, cypher.Command, error) { return q, command, nil }
 	}
 	lifted := func(l *parse.Literal) bool { return l.Lifted }
 	if !src.any(lifted) {
-		return e.prepareBy(ctx, count, whole, nil, source{text: text}, compile)
+		return e.prepareBy(ctx, whole, nil, source{text: text}, compile)
 	}
 	key := e.key(g, liftedText, src.without(lifted))
 	if len(text) <= shortText {
 		e.texts.put(whole, &prepared{from: src, lifted: key.text})
 	}
-	return e.prepareLifted(ctx, count, key, src, compile)
+	return e.prepareLifted(ctx, key, src, compile)
 }
 
 // countFor returns a counter whose work ends with a context.
@@ -88,9 +90,9 @@ const shortText = 4 << 10
 
 // prepareLifted returns the prepared form of a statement whose literals become parameters of its plan.
 func (e *Engine) prepareLifted(
-	ctx context.Context, count *steps.Counter, key planKey, src source, compile func() (*plan.Query, cypher.Command, error),
+	ctx context.Context, key planKey, src source, compile func(*steps.Counter) (*plan.Query, cypher.Command, error),
 ) (*prepared, error) {
-	p, err := e.prepareBy(ctx, count, key, e.plans.get(key), src, compile)
+	p, err := e.prepareBy(ctx, key, e.plans.get(key), src, compile)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +129,8 @@ func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, pa
 		b.WriteByte(0)
 		b.WriteByte(byte('0' + n))
 	}
-	key, count := e.key(g, hopsText, b.String()), countFor(ctx)
-	set, err := e.prepareBy(ctx, count, key, e.plans.get(key), src, func() (*plan.Query, cypher.Command, error) {
+	key := e.key(g, hopsText, b.String())
+	set, err := e.prepareBy(ctx, key, e.plans.get(key), src, func(count *steps.Counter) (*plan.Query, cypher.Command, error) {
 		q, command, err := cypher.Compile(text, cypher.Options{
 			Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: src.literals, Steps: count,
 		})

@@ -33,7 +33,7 @@ func (h host) Transactions(ctx context.Context) []procedure.Transaction {
 	var ts []procedure.Transaction
 	for _, q := range h.e.Running(ctx) {
 		t := procedure.Transaction{
-			ID: transactionID(q), Graph: q.on(), Statement: q.Statement, Start: q.Start, StatementStart: q.Start, Caller: q.Caller,
+			ID: transactionID(q), Graph: q.on(), Statement: q.Statement, Start: q.Start, StatementStart: q.Start, Caller: q.Caller.Name,
 			Connection: q.Session().ID, Address: q.Session().Address, Agent: q.Session().Agent, Proto: q.Session().Protocol, Metadata: q.Metadata(),
 		}
 		_, t.Bytes = q.Held()
@@ -51,7 +51,7 @@ func transactionID(q *Running) string {
 func (h host) Terminate(ctx context.Context, id string) (caller string, ok bool) {
 	for _, q := range h.e.Running(ctx) {
 		if transactionID(q) == id && h.e.Kill(ctx, q.ID) {
-			return q.Caller, true
+			return q.Caller.Name, true
 		}
 	}
 	return "", false

@@ -67,7 +67,7 @@ func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, o
 		return l, false
 	}
 	largest.relieved = true
-	l.Statement, l.Graph, l.Caller = largest.Statement, largest.Graph, largest.Caller
+	l.Statement, l.Graph, l.Caller = largest.Statement, largest.Graph, largest.Caller.Name
 	l.Operator, l.Bytes = largest.Held()
 	largest.end(graph.OutOfMemory("%s, and this statement, number %d, was the largest: operator %s, %d bytes", why, largest.ID, l.Operator, l.Bytes))
 	e.metrics.Relieved.Add(1)

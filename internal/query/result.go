@@ -35,10 +35,10 @@ type Result struct {
 	counters  exec.Counters
 	commands  *commandCounters // or nil
 	plan      *PlanNode
-	reruns    reruns
+	reruns    *reruns // or nil
 	count     int64
 	err       error
-	waits     time.Time     // the time at which it began to wait for its client; zero: it does not wait
+	waits     int64         // the instant at which it began to wait for its client; 0: it does not wait
 	waited    time.Duration // earlier waits
 	checked   bool          // see shard.Validator
 	truncated bool
@@ -127,7 +127,7 @@ func (r *Result) goOn() error {
 			return err
 		}
 	}
-	if r.waits != (time.Time{}) {
+	if r.waits != 0 {
 		r.q.written()
 		return r.resume()
 	}
@@ -199,6 +199,9 @@ func (r *Result) rerun(err error) bool {
 	if !shard.Retriable(err) || r.p != nil && r.p.own && !errors.Is(err, errStalePlan) {
 		return false
 	}
+	if r.reruns == nil {
+		r.reruns = new(reruns)
+	}
 	if !r.reruns.next(r.ctx) {
 		return false
 	}
@@ -215,7 +218,7 @@ type reruns struct {
 }
 
 // over reports whether there must be no more reruns.
-func (r *reruns) over() bool { return r.n > 0 && time.Since(r.first) >= rerunTime }
+func (r *reruns) over() bool { return r != nil && r.n > 0 && time.Since(r.first) >= rerunTime }
 
 // next waits for the time of the next rerun; it returns false if there must be none.
 func (r *reruns) next(ctx context.Context) bool {

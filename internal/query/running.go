@@ -21,28 +21,27 @@ import (
 type Running struct {
 	ID        uint64
 	Graph     string
-	Statement string    // "" between the statements of an explicit transaction
-	Start     time.Time // of the statement, or of the explicit transaction
-	Caller    string    // the name; "" without authentication
+	Statement string         // "" between the statements of an explicit transaction
+	Start     time.Time      // of the statement, or of the explicit transaction
+	Caller    access.Subject // zero without authentication
 
-	session   *Session // of the request, or nil
-	owner     access.Subject
+	session   *Session      // of the request, or nil
 	grant     *access.Grant // nil: without authentication; guarded by registry.mu in an explicit transaction's own entry
 	action    string        // the name in the audit log; "": not logged
-	system    bool          // runs on the system rather than a graph
-	quiet     bool          // not counted, limited or logged
 	stale     time.Duration // by how much the snapshot that it reads may be out of date
 	kind      Kind
 	permitted atomic.Uint32   // the role that it needs; None: it is not known yet
+	system    bool            // runs on the system rather than a graph
+	quiet     bool            // not counted, limited or logged
 	admitted  bool            // it must leave the gate
 	relieved  bool            // ended to free memory; guarded by registry.mu
 	idle      bool            // an explicit transaction's own entry
+	lost      bool            // its place, while it wrote; guarded by gate.mu
 	trace     *trace          // nil unless requested
 	place     place           // the place in the gate
 	labels    context.Context // profiler labels of its goroutine, or nil
 	cpu       cpuSlot
 	sending   atomic.Int64                 // the instant at which it began to write to its client; 0: it does not write; evicted
-	lost      bool                         // its place, while it wrote; guarded by gate.mu
 	held      exec.Held                    // memory of the operators
 	pools     atomic.Pointer[[]*exec.Pool] // pools that count its memory besides Engine.pool
 	rows      atomic.Int64
@@ -64,8 +63,7 @@ type Running struct {
 // setCaller sets the caller of a request and its connection.
 func (q *Running) setCaller(ctx context.Context) {
 	q.grant, q.session = access.Granted(ctx), sessionOf(ctx)
-	q.owner = access.Of(ctx)
-	q.Caller = q.owner.Name
+	q.Caller = access.Of(ctx)
 }
 
 // on returns the graph that the request runs on: the one that its statement names by USE, or the request's own.
@@ -189,7 +187,7 @@ func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Dur
 	tx := t.listing
 	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, tx: tx}
 	q.setCaller(ctx)
-	q.Caller, q.owner, q.session = tx.Caller, tx.owner, tx.session
+	q.Caller, q.session = tx.Caller, tx.session
 	ctx, cancel := t.within(context.WithValue(ctx, runningKey{}, tx))
 	q.cancel, q.timer = tx.cancel, cancel
 	if timeout > 0 {
@@ -257,7 +255,7 @@ func (e *Engine) Kill(ctx context.Context, id uint64) bool {
 // mayEnd reports whether the caller may see and end a request: an admin or its owner.
 func (q *Running) mayEnd(ctx context.Context) bool {
 	id := access.Caller(ctx)
-	return id == nil || id.Subject() == q.owner || id.In(q.on()) >= access.Admin
+	return id == nil || id.Subject() == q.Caller || id.In(q.on()) >= access.Admin
 }
 
 // allow returns why the caller may not run a statement, or nil, and sets its name in the audit log.

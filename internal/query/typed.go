@@ -67,8 +67,8 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 }
 
 // compileTyped returns the plan of a typed request.
-func (e *Engine) compileTyped(t Typed, count *steps.Counter) func() (*plan.Query, cypher.Command, error) {
-	return func() (*plan.Query, cypher.Command, error) {
+func (e *Engine) compileTyped(t Typed) func(*steps.Counter) (*plan.Query, cypher.Command, error) {
+	return func(count *steps.Counter) (*plan.Query, cypher.Command, error) {
 		q, err := t.Bind(cypher.Options{Procedures: e.procs.Signature, Steps: count})
 		if err != nil {
 			return nil, nil, err
@@ -89,8 +89,8 @@ func (e *Engine) compileTyped(t Typed, count *steps.Counter) func() (*plan.Query
 // prepareRequest returns the prepared form of a request.
 func (e *Engine) prepareRequest(ctx context.Context, g shard.Graph, req *Request) (*prepared, error) {
 	if req.typed != nil {
-		key, count := e.key(g, wholeText, req.typed.Key()), countFor(ctx)
-		return e.prepareBy(ctx, count, key, e.plans.get(key), source{}, e.compileTyped(req.typed, count))
+		key := e.key(g, wholeText, req.typed.Key())
+		return e.prepareBy(ctx, key, e.plans.get(key), source{}, e.compileTyped(req.typed))
 	}
 	return e.prepareWith(ctx, g, req.Statement, req.Params)
 }

@@ -12,7 +12,7 @@ import (
 // Wait says that no one pulls rows until the next call of Next. Until then, the request gives up its place in the gate, and its
 // timeout does not run.
 func (r *Result) Wait() {
-	if r.closed || r.waits != (time.Time{}) {
+	if r.closed || r.waits != 0 {
 		return
 	}
 	r.q.written()
@@ -24,7 +24,7 @@ func (r *Result) Wait() {
 	if r.rows == nil {
 		return // the rows are complete
 	}
-	r.waits = time.Now()
+	r.waits = instant()
 	if r.q.late != nil {
 		r.q.late.Stop()
 	}
@@ -33,9 +33,9 @@ func (r *Result) Wait() {
 // resume takes a place again after Wait.
 func (r *Result) resume() error {
 	began := r.waits
-	r.waits = time.Time{}
+	r.waits = 0
 	if late := r.q.late; late != nil {
-		r.waited += time.Since(began)
+		r.waited += time.Duration(instant() - began)
 		late.Reset(time.Until(r.start.Add(r.e.opt.Timeout + r.waited)))
 	}
 	if r.q.quiet {

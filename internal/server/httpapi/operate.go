@@ -85,7 +85,7 @@ func (h *Handler) running(w http.ResponseWriter, r *http.Request) {
 	for _, q := range h.e.Running(r.Context()) {
 		operator, held := q.Held()
 		out = append(out, runningJSON{
-			q.ID, q.Graph, q.Statement, q.Caller, q.Start, milliseconds(time.Since(q.Start)), q.Rows(), held, operator,
+			q.ID, q.Graph, q.Statement, q.Caller.Name, q.Start, milliseconds(time.Since(q.Start)), q.Rows(), held, operator,
 			q.Session().ID, q.Session().Address, q.Session().Agent,
 		})
 	}
