@@ -21,6 +21,8 @@ const module = "github.com/hopgate/hopgate/"
 const layers = `
 internal/alloctest
 internal/faultnet
+internal/version
+internal/flame
 internal/graph/temporal
 internal/graph
 internal/graph/spatial

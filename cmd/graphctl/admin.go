@@ -17,7 +17,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 // adminCommand returns a command that makes one call of AdminService and prints the answer.
@@ -264,7 +264,7 @@ func newVersion(a *app) *cobra.Command {
 		Use: "version", Short: "Show the versions of the client and the server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := cmd.OutOrStdout()
-			fmt.Fprintln(w, "graphctl", query.Version(), query.Commit())
+			fmt.Fprintln(w, "graphctl", version.Version(), version.Commit())
 			conn, ctx, cancel, err := a.dial(cmd.Context())
 			if err != nil {
 				return err

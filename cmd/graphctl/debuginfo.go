@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 func newDebugInfo(a *app) *cobra.Command {
@@ -97,7 +97,7 @@ func (a *app) debugInfo(ctx context.Context, w io.Writer, watch time.Duration) e
 			return err
 		}
 	}
-	if err := add("client.txt", []byte(query.Version()+" "+query.Commit()+"\n")); err != nil {
+	if err := add("client.txt", []byte(version.Version()+" "+version.Commit()+"\n")); err != nil {
 		return err
 	}
 	if watch > 0 {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/hopgate/hopgate/internal/telemetry"
+	"github.com/hopgate/hopgate/internal/flame"
 )
 
 //go:embed flame.html
@@ -24,17 +24,17 @@ var flameTemplate = template.Must(template.New("flame").Parse(flameHTML))
 
 // flamePage returns a self-contained page. base, the profile to compare with, may be nil.
 func flamePage(p, base *profile.Profile, kind string) ([]byte, error) {
-	over, statements := telemetry.NoLabels, telemetry.HasStatements(p) || telemetry.HasStatements(base)
+	over, statements := flame.NoLabels, flame.HasStatements(p) || flame.HasStatements(base)
 	if statements {
-		over = telemetry.StatementLabels
+		over = flame.StatementLabels
 	}
-	tree, err := json.Marshal(telemetry.FlameTree(p, base, over))
+	tree, err := json.Marshal(flame.Tree(p, base, over))
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
 	err = flameTemplate.Execute(&b, map[string]any{
-		"Kind": kind, "Unit": p.SampleType[telemetry.SampleIndex(p)].Unit, "Tree": template.JS(tree), //nolint:gosec // json.Marshal has made it, which escapes <, > and &.
+		"Kind": kind, "Unit": p.SampleType[flame.SampleIndex(p)].Unit, "Tree": template.JS(tree), //nolint:gosec // json.Marshal has made it, which escapes <, > and &.
 		"Diff": base != nil, "Statements": statements, "When": time.Unix(0, p.TimeNanos).UTC().Format(time.RFC3339),
 	})
 	return b.Bytes(), err
@@ -43,8 +43,8 @@ func flamePage(p, base *profile.Profile, kind string) ([]byte, error) {
 // printTop lists the functions with the largest values or, if base is not nil, those whose shares differ most from it.
 func printTop(w io.Writer, p, base *profile.Profile, n int) error {
 	self, total, before := map[string]int64{}, map[string]int64{}, map[string]int64{}
-	var walk func(f *telemetry.Frame, on map[string]bool)
-	walk = func(f *telemetry.Frame, on map[string]bool) {
+	var walk func(f *flame.Frame, on map[string]bool)
+	walk = func(f *flame.Frame, on map[string]bool) {
 		self[f.Name] += f.Self
 		before[f.Name] += f.BaseSelf
 		first := !on[f.Name]
@@ -59,7 +59,7 @@ func printTop(w io.Writer, p, base *profile.Profile, n int) error {
 			delete(on, f.Name)
 		}
 	}
-	root := telemetry.FlameTree(p, base, telemetry.NoLabels)
+	root := flame.Tree(p, base, flame.NoLabels)
 	sum, baseSum := float64(max(1, root.Value)), float64(max(1, root.Base))
 	change := func(name string) float64 { return 100 * (float64(self[name])/sum - float64(before[name])/baseSum) }
 	for _, c := range root.Children {
@@ -69,7 +69,7 @@ func printTop(w io.Writer, p, base *profile.Profile, n int) error {
 	for name := range self {
 		names = append(names, name)
 	}
-	unit := p.SampleType[telemetry.SampleIndex(p)].Unit
+	unit := p.SampleType[flame.SampleIndex(p)].Unit
 	if base != nil {
 		slices.SortFunc(names, func(a, b string) int {
 			return cmp.Or(cmp.Compare(math.Abs(change(b)), math.Abs(change(a))), cmp.Compare(a, b))

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
-	"github.com/hopgate/hopgate/internal/telemetry"
+	"github.com/hopgate/hopgate/internal/flame"
 )
 
 func newPprof(a *app) *cobra.Command {
@@ -141,8 +141,8 @@ type profileWriter struct {
 
 // write writes the requested files, or lists the functions with the largest values.
 func (w *profileWriter) write(p *profile.Profile) error {
-	if w.base != nil && p.SampleType[telemetry.SampleIndex(p)].Type != w.base.SampleType[telemetry.SampleIndex(w.base)].Type {
-		return usagef("--base: is a profile of %s, not of %s", w.base.SampleType[telemetry.SampleIndex(w.base)].Type, p.SampleType[telemetry.SampleIndex(p)].Type)
+	if w.base != nil && p.SampleType[flame.SampleIndex(p)].Type != w.base.SampleType[flame.SampleIndex(w.base)].Type {
+		return usagef("--base: is a profile of %s, not of %s", w.base.SampleType[flame.SampleIndex(w.base)].Type, p.SampleType[flame.SampleIndex(p)].Type)
 	}
 	if w.out == "" && w.flame == "" {
 		return printTop(w.w, p, w.base, 25)

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
-	"github.com/hopgate/hopgate/internal/telemetry"
+	"github.com/hopgate/hopgate/internal/flame"
 )
 
 func text(s string) *pb.Value { return &pb.Value{Kind: &pb.Value_String_{String_: s}} }
@@ -171,7 +171,7 @@ func TestFlame(t *testing.T) {
 			{Location: []*profile.Location{rec, rec, a}, Value: []int64{1, 30}}, {Location: []*profile.Location{a}, Value: []int64{1, 10}},
 		},
 	}
-	root := telemetry.FlameTree(p, nil, telemetry.NoLabels)
+	root := flame.Tree(p, nil, flame.NoLabels)
 	require.EqualValues(t, 40, root.Value)
 	require.Equal(t, "a", root.Children[0].Name)
 	require.EqualValues(t, 10, root.Children[0].Self)
@@ -188,7 +188,7 @@ func TestFlame(t *testing.T) {
 	base := &profile.Profile{SampleType: p.SampleType, Sample: []*profile.Sample{
 		{Location: []*profile.Location{a}, Value: []int64{1, 1}}, {Location: []*profile.Location{gone, a}, Value: []int64{1, 3}},
 	}}
-	root = telemetry.FlameTree(p, base, telemetry.NoLabels)
+	root = flame.Tree(p, base, flame.NoLabels)
 	require.EqualValues(t, 4, root.Base)
 	require.EqualValues(t, 1, root.Children[0].BaseSelf)
 	b.Reset()
@@ -206,7 +206,7 @@ func TestFlame(t *testing.T) {
 
 	// Labelled samples are listed below their statements and operators; the list of functions shows neither.
 	p.Sample[0].Label = map[string][]string{"graph": {"default"}, "statement": {"0123"}, "text": {"RETURN ?"}, "operator": {"Unwind"}}
-	root = telemetry.FlameTree(p, base, telemetry.StatementLabels)
+	root = flame.Tree(p, base, flame.StatementLabels)
 	require.Equal(t, "RETURN ?  [0123]", root.Children[0].Name)
 	require.EqualValues(t, 30, root.Children[0].Value)
 	require.Equal(t, "Unwind", root.Children[0].Children[0].Name)
@@ -219,7 +219,7 @@ func TestFlame(t *testing.T) {
 	require.Contains(t, string(page), `"n":"RETURN ?  [0123]","v":30`)
 	delete(p.Sample[0].Label, "text")
 	delete(p.Sample[0].Label, "operator")
-	require.Equal(t, []string{"0123", "outside of operators"}, telemetry.StatementLabels(p.Sample[0]))
+	require.Equal(t, []string{"0123", "outside of operators"}, flame.StatementLabels(p.Sample[0]))
 	b.Reset()
 	require.NoError(t, printTop(&b, p, nil, 10))
 	require.NotContains(t, b.String(), "0123")

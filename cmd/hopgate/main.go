@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 // usageError is an error in the command line or configuration; the program exits with 2.
@@ -24,7 +24,7 @@ func main() { os.Exit(run(context.Background(), os.Args[1:])) }
 // run runs one command line and returns the exit code: 0, 1 for a failure, 2 for an error in the command line or configuration.
 func run(ctx context.Context, args []string) int {
 	root := &cobra.Command{
-		Use: "hopgate", Short: "A graph query gateway over sharded LSM storage", Version: query.Version(),
+		Use: "hopgate", Short: "A graph query gateway over sharded LSM storage", Version: version.Version(),
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -60,7 +60,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintln(cmd.OutOrStdout(), "hopgate", query.Version(), query.Commit())
+			fmt.Fprintln(cmd.OutOrStdout(), "hopgate", version.Version(), version.Commit())
 		},
 	}
 }

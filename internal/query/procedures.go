@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 // Neo4jVersion is the version that the server reports to clients of Neo4j by default.
@@ -23,7 +24,7 @@ type host struct{ e *Engine }
 func (h host) Store() shard.Store { return h.e.store }
 
 func (h host) Server() procedure.Server {
-	return procedure.Server{Version: Version(), Neo4j: h.e.opt.Neo4jVersion, Bolt: h.e.sessions.address()}
+	return procedure.Server{Version: version.Version(), Neo4j: h.e.opt.Neo4jVersion, Bolt: h.e.sessions.address()}
 }
 
 func (h host) Authenticates() bool { return h.e.opt.Authenticates }

@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 // Traces sends a trace of each request to a collector: its stages, and the operators of its execution.
@@ -39,7 +40,7 @@ func NewTraces(ctx context.Context, e *query.Engine, url string) (*Traces, error
 
 // self identifies the process to a collector.
 func self() *resource.Resource {
-	return resource.NewSchemaless(attribute.String("service.name", "hopgate"), attribute.String("service.version", query.Version()))
+	return resource.NewSchemaless(attribute.String("service.name", "hopgate"), attribute.String("service.version", version.Version()))
 }
 
 // Close sends the remaining traces until ctx ends.

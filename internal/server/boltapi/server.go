@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 const (
@@ -256,9 +257,9 @@ func (s *Server) leave(c *conn) {
 
 // agent is the server's name. Java drivers refuse names that do not begin with Neo4j/.
 func (s *Server) agent() string {
-	version := s.opt.Agent
-	if version == "" {
-		version = query.Neo4jVersion
+	neo4j := s.opt.Agent
+	if neo4j == "" {
+		neo4j = query.Neo4jVersion
 	}
-	return fmt.Sprintf("Neo4j/%s (Hopgate %s)", version, query.Version())
+	return fmt.Sprintf("Neo4j/%s (Hopgate %s)", neo4j, version.Version())
 }

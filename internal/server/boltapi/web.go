@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 // upgrades is the listener of the connections that have turned out to speak HTTP.
@@ -116,11 +117,11 @@ func (s *Server) document(r *http.Request) document {
 		host = h
 	}
 	host = strings.Trim(host, "[]")
-	version := s.opt.Agent
-	if version == "" {
-		version = query.Neo4jVersion
+	neo4j := s.opt.Agent
+	if neo4j == "" {
+		neo4j = query.Neo4jVersion
 	}
-	d := document{Neo4j: version, Edition: "community", Hopgate: query.Version()}
+	d := document{Neo4j: neo4j, Edition: "community", Hopgate: version.Version()}
 	bolt, web := s.addresses()
 	if _, port, err := net.SplitHostPort(bolt); err == nil {
 		at := net.JoinHostPort(host, port)

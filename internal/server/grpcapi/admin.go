@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/telemetry"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 // adminService implements AdminService.
@@ -161,5 +162,5 @@ func (s *adminService) SlowLog(_ context.Context, req *pb.SlowLogRequest) (*pb.S
 }
 
 func (s *adminService) Version(context.Context, *pb.VersionRequest) (*pb.VersionResponse, error) {
-	return &pb.VersionResponse{Version: query.Version(), Commit: query.Commit(), GoVersion: runtime.Version()}, nil
+	return &pb.VersionResponse{Version: version.Version(), Commit: version.Commit(), GoVersion: runtime.Version()}, nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 	"github.com/hopgate/hopgate/internal/server/wire"
+	"github.com/hopgate/hopgate/internal/version"
 )
 
 const (
@@ -49,7 +50,7 @@ type plainStatement struct {
 func newFlightService(e *query.Engine) *flightService {
 	s := &sqlService{e: e}
 	for id, value := range map[flightsql.SqlInfo]any{
-		flightsql.SqlInfoFlightSqlServerName: "Hopgate", flightsql.SqlInfoFlightSqlServerVersion: query.Version(),
+		flightsql.SqlInfoFlightSqlServerName: "Hopgate", flightsql.SqlInfoFlightSqlServerVersion: version.Version(),
 		flightsql.SqlInfoFlightSqlServerArrowVersion: arrow.PkgVersion, flightsql.SqlInfoFlightSqlServerReadOnly: false,
 		flightsql.SqlInfoFlightSqlServerSql: false, flightsql.SqlInfoFlightSqlServerSubstrait: false,
 		flightsql.SqlInfoFlightSqlServerTransaction: int32(sqlpb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_NONE),

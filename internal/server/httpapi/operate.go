@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/flame"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/request"
@@ -244,7 +245,7 @@ func (h *Handler) profile(w http.ResponseWriter, r *http.Request) {
 		wire.Fail(w, err)
 		return
 	}
-	tree := telemetry.FlameOf(p, r.URL.Query().Get("statement"))
+	tree := flame.Of(p, r.URL.Query().Get("statement"))
 	writeJSON(w, map[string]any{"unit": "nanoseconds", "seconds": seconds, "tree": tree})
 }
 

@@ -1,4 +1,5 @@
-package query
+// Package version tells what a program was built from.
+package version
 
 import "runtime/debug"
 

@@ -1,4 +1,5 @@
-package telemetry
+// Package flame merges the stacks of profiles into flame graphs.
+package flame
 
 import (
 	"cmp"
@@ -51,9 +52,9 @@ func SampleIndex(p *profile.Profile) int {
 	return len(p.SampleType) - 1
 }
 
-// FlameTree merges the stacks of a profile, and of an optional base profile to compare with, into a tree. over returns the frames to put
+// Tree merges the stacks of a profile, and of an optional base profile to compare with, into a tree. over returns the frames to put
 // above the stack of a sample, from the root.
-func FlameTree(p, base *profile.Profile, over func(*profile.Sample) []string) *Frame {
+func Tree(p, base *profile.Profile, over func(*profile.Sample) []string) *Frame {
 	root := &Frame{Name: "all"}
 	root.add(p, over, func(f *Frame) (value, self *int64) { return &f.Value, &f.Self })
 	if base != nil {
@@ -63,12 +64,12 @@ func FlameTree(p, base *profile.Profile, over func(*profile.Sample) []string) *F
 	return root
 }
 
-// FlameOf merges the stacks of a profile by statement and operator: those of the statement with a fingerprint, or all if that is "".
-func FlameOf(p *profile.Profile, fingerprint string) *Frame {
+// Of merges the stacks of a profile by statement and operator: those of the statement with a fingerprint, or all if that is "".
+func Of(p *profile.Profile, fingerprint string) *Frame {
 	if fingerprint != "" {
 		p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool { return !slices.Contains(s.Label["statement"], fingerprint) })
 	}
-	return FlameTree(p, nil, StatementLabels)
+	return Tree(p, nil, StatementLabels)
 }
 
 // NoLabels adds no frames.
