@@ -14,9 +14,10 @@ all: test lint ## Test and lint.
 help: ## Say what the targets do.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
 
+TAGS ?=
 .PHONY: build
-build: ## Build both programs into bin/, without symbol tables, which profiles do not need.
-	$(GO) build -trimpath -pgo=bench/default.pgo -ldflags "-s -w" -o bin/ ./cmd/...
+build: ## Build both programs into bin/, without symbol tables, which profiles do not need. TAGS adds stores: gcs,azure.
+	$(GO) build -trimpath -tags "$(TAGS)" -pgo=bench/default.pgo -ldflags "-s -w" -o bin/ ./cmd/...
 
 .PHONY: profile
 profile: ## Measure the profile that build optimises by.
@@ -50,6 +51,7 @@ fuzz: ## Run every fuzzer for FUZZTIME.
 .PHONY: lint
 lint: ## Run go vet, the linters and buf.
 	$(GO) vet ./...
+	$(GO) vet -tags gcs,azure ./internal/cli
 	$(TOOLS) golangci-lint run ./...
 	$(TOOLS) buf lint
 

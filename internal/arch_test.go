@@ -20,6 +20,7 @@ const module = "github.com/hopgate/hopgate/"
 // imports only packages that stand on an earlier line.
 const layers = `
 internal/alloctest
+internal/size
 internal/faultnet
 internal/version
 internal/flame
@@ -92,6 +93,7 @@ internal/server/boltapi
 internal/server
 internal/config
 internal/backup
+internal/cli
 cmd/graphctl
 cmd/hopgate
 `
@@ -101,17 +103,17 @@ var onlyIn = map[string]string{
 	"github.com/cockroachdb/pebble/v2":               "internal/storage internal/replica internal/config bench/storage",
 	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/replica internal/shard/local bench/storage",
 	"go.etcd.io/raft/v3":                             "internal/replica",
-	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
-	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/graphctl bench/storage",
+	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server internal/cli",
+	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/hopgate bench/storage",
 	module + "internal/storage/kv":                   "internal/storage internal/replica internal/shard/local internal/telemetry internal/config bench/storage",
 	"github.com/golang/geo":                          "internal/graph/spatial",
 	"github.com/chromedp":                            "nothing but tests",
 	"github.com/apache/arrow-go":                     "internal/server internal/loader/record cmd/graphctl",
-	"gocloud.dev":                                    "internal/bucket internal/backup cmd/graphctl",
+	"gocloud.dev":                                    "internal/bucket internal/backup internal/cli",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",
 	module + "internal/faultnet":                     "nothing but tests",
-	module + "api/gen":                               "internal/server internal/shard/remote cmd/graphctl",
+	module + "api/gen":                               "internal/server internal/shard/remote internal/cli cmd",
 }
 
 // A reader can survey a package of at most mostLines lines besides tests, and a type of at most mostMethods methods. What is larger is

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,11 +10,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/version"
 )
 
@@ -29,7 +28,7 @@ func adminCommand[R proto.Message](a *app, use, short string, args cobra.Positio
 		Use: use, Short: short, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "table" && output != "json" {
-				return usagef("--output %s: must be table or json", output)
+				return cli.Usagef("--output %s: must be table or json", output)
 			}
 			conn, ctx, cancel, err := a.dial(cmd.Context())
 			if err != nil {
@@ -42,7 +41,7 @@ func adminCommand[R proto.Message](a *app, use, short string, args cobra.Positio
 				return err
 			}
 			if output == "json" {
-				return printJSON(cmd.OutOrStdout(), res)
+				return cli.PrintJSON(cmd.OutOrStdout(), res)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 			print(w, res)
@@ -51,20 +50,6 @@ func adminCommand[R proto.Message](a *app, use, short string, args cobra.Positio
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	return cmd
-}
-
-// printJSON prints an API response as one line of JSON.
-func printJSON(w io.Writer, res proto.Message) error {
-	text, err := protojson.MarshalOptions{EmitUnpopulated: true}.Marshal(res)
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	if err := json.Compact(&b, text); err != nil { // protojson varies its spaces
-		return err
-	}
-	_, err = fmt.Fprintln(w, b.String())
-	return err
 }
 
 func newSchema(a *app) *cobra.Command {
@@ -136,16 +121,16 @@ func newStats(a *app) *cobra.Command {
 			}
 			for _, sh := range s.GetShards() {
 				fmt.Fprintf(w, "shard %d\n", sh.GetShard())
-				fmt.Fprintf(w, "  disk\t%s\n  levels\t%d\n", size(sh.GetDiskBytes()), sh.GetLevels())
+				fmt.Fprintf(w, "  disk\t%s\n  levels\t%d\n", size.Text(sh.GetDiskBytes()), sh.GetLevels())
 				fmt.Fprintf(w, "  amplification\t%d of reads, %.2f of writes\n", sh.GetReadAmplification(), sh.GetWriteAmplification())
 				for _, st := range sh.GetStores() {
 					writeStore(w, st)
 				}
-				fmt.Fprintf(w, "  separated values\t%s live, %s dead\n", size(sh.GetSeparatedLiveBytes()), size(sh.GetSeparatedDeadBytes()))
-				fmt.Fprintf(w, "  block cache hits\t%s\n", found(sh.GetBlockFoundBytes(), sh.GetBlockReadBytes(), size(sh.GetBlockReadBytes())))
+				fmt.Fprintf(w, "  separated values\t%s live, %s dead\n", size.Text(sh.GetSeparatedLiveBytes()), size.Text(sh.GetSeparatedDeadBytes()))
+				fmt.Fprintf(w, "  block cache hits\t%s\n", found(sh.GetBlockFoundBytes(), sh.GetBlockReadBytes(), size.Text(sh.GetBlockReadBytes())))
 				wanted := sh.GetTopologyCacheHits() + sh.GetTopologyCacheMisses()
 				fmt.Fprintf(w, "  topology cache hits\t%s\n", found(sh.GetTopologyCacheHits(), wanted, fmt.Sprintf("%d blocks", wanted)))
-				fmt.Fprintf(w, "  caches of its process\t%s of blocks, %s of topology\n", size(sh.GetBlockCacheBytes()), size(sh.GetTopologyCacheBytes()))
+				fmt.Fprintf(w, "  caches of its process\t%s of blocks, %s of topology\n", size.Text(sh.GetBlockCacheBytes()), size.Text(sh.GetTopologyCacheBytes()))
 			}
 			printReplicas(w, s.GetMembers())
 		})
@@ -153,11 +138,11 @@ func newStats(a *app) *cobra.Command {
 
 // writeStore writes the non-empty levels of a store.
 func writeStore(w io.Writer, s *pb.StoreStats) {
-	fmt.Fprintf(w, "  store %s\t%s, amplification %d of reads, %.2f of writes\n", s.GetName(), size(s.GetDiskBytes()),
+	fmt.Fprintf(w, "  store %s\t%s, amplification %d of reads, %.2f of writes\n", s.GetName(), size.Text(s.GetDiskBytes()),
 		s.GetReadAmplification(), s.GetWriteAmplification())
 	for i, l := range s.GetLevels() {
 		if l.GetFiles() > 0 {
-			fmt.Fprintf(w, "    level %d\t%s in %d files, amplification %d of reads\n", i, size(l.GetBytes()), l.GetFiles(), l.GetReadAmplification())
+			fmt.Fprintf(w, "    level %d\t%s in %d files, amplification %d of reads\n", i, size.Text(l.GetBytes()), l.GetFiles(), l.GetReadAmplification())
 		}
 	}
 }
@@ -179,19 +164,6 @@ func writeDegrees(w io.Writer, d *pb.DegreeHistogram) {
 	}
 }
 
-// size formats bytes in the largest unit that leaves a whole number before the point.
-func size(n uint64) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
-	f, u := float64(n), 0
-	for f >= 1024 && u < len(units)-1 {
-		f, u = f/1024, u+1
-	}
-	if u == 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[u])
-}
-
 // found formats the hit rate of a cache; total describes all requests.
 func found(n, of uint64, total string) string {
 	if of == 0 {
@@ -209,7 +181,7 @@ func newPS(a *app) *cobra.Command {
 			fmt.Fprintln(w, "ID\tGRAPH\tELAPSED\tROWS\tCONNECTION\tCLIENT\tAGENT\tSTATEMENT")
 			for _, q := range r.GetQueries() {
 				fmt.Fprintf(w, "%d\t%s\t%v\t%d\t%s\t%s\t%s\t%s\n", q.GetId(), q.GetGraph(), q.GetElapsed().AsDuration().Round(time.Millisecond),
-					q.GetRows(), q.GetConnection(), q.GetClient(), oneLine(q.GetAgent()), oneLine(q.GetStatement()))
+					q.GetRows(), q.GetConnection(), q.GetClient(), cli.OneLine(q.GetAgent()), cli.OneLine(q.GetStatement()))
 			}
 		})
 }
@@ -219,7 +191,7 @@ func newKill(a *app) *cobra.Command {
 		func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.KillQueryResponse, error) {
 			id, err := strconv.ParseUint(args[0], 10, 64)
 			if err != nil {
-				return nil, usagef("kill: %q is not an id; see graphctl ps", args[0])
+				return nil, cli.Usagef("kill: %q is not an id; see graphctl ps", args[0])
 			}
 			r, err := c.KillQuery(ctx, &pb.KillQueryRequest{Id: id})
 			if err == nil && !r.GetKilled() {
@@ -242,9 +214,9 @@ func newSlowlog(a *app) *cobra.Command {
 					fmt.Fprintln(w)
 				}
 				fmt.Fprintf(w, "%v, %d rows, %s, graph %s, fingerprint %s\n  %s\n", q.GetElapsed().AsDuration().Round(time.Microsecond), q.GetRows(),
-					q.GetStart().AsTime().Format(time.RFC3339), q.GetGraph(), dash(q.GetFingerprint()), oneLine(q.GetStatement()))
+					q.GetStart().AsTime().Format(time.RFC3339), q.GetGraph(), dash(q.GetFingerprint()), cli.OneLine(q.GetStatement()))
 				if q.GetError() != "" {
-					fmt.Fprintf(w, "  failed: %s\n", oneLine(q.GetError()))
+					fmt.Fprintf(w, "  failed: %s\n", cli.OneLine(q.GetError()))
 				}
 				if q.GetPlan() != nil {
 					var plan strings.Builder

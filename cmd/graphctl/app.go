@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/shell"
@@ -41,13 +41,13 @@ type app struct {
 // dial connects to the server. It returns a context with the deadline and the token of the flags.
 func (a *app) dial(ctx context.Context) (*grpc.ClientConn, context.Context, context.CancelFunc, error) {
 	if a.timeout < 0 {
-		return nil, nil, nil, usagef("--timeout %v: must not be negative", a.timeout)
+		return nil, nil, nil, cli.Usagef("--timeout %v: must not be negative", a.timeout)
 	}
 	creds := insecure.NewCredentials()
 	if a.tls || a.caFile != "" || a.certFile != "" {
 		c, err := a.tlsConfig()
 		if err != nil {
-			return nil, nil, nil, exitError{exitUsage, err}
+			return nil, nil, nil, cli.Error{Code: cli.Usage, Err: err}
 		}
 		creds = credentials.NewTLS(c)
 	}
@@ -57,7 +57,7 @@ func (a *app) dial(ctx context.Context) (*grpc.ClientConn, context.Context, cont
 	}
 	conn, err := grpc.NewClient(a.address, opts...)
 	if err != nil {
-		return nil, nil, nil, exitError{exitUsage, fmt.Errorf("--address %s: %w", a.address, err)}
+		return nil, nil, nil, cli.Error{Code: cli.Usage, Err: fmt.Errorf("--address %s: %w", a.address, err)}
 	}
 	cancel := context.CancelFunc(func() {})
 	if a.timeout > 0 {
@@ -104,7 +104,7 @@ func (b bearer) RequireTransportSecurity() bool { return b.secure }
 func (a *app) report(w io.Writer, err error) {
 	var remote interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &remote) {
-		fmt.Fprintln(w, a.inScript(graph.Pos{})+oneLine(oneSuggestion(err.Error())))
+		fmt.Fprintln(w, a.inScript(graph.Pos{})+cli.OneLine(oneSuggestion(err.Error())))
 		return
 	}
 	st := remote.GRPCStatus()
@@ -118,7 +118,7 @@ func (a *app) report(w io.Writer, err error) {
 	if at := a.inStep(pos); placed && a.script == "" {
 		place = fmt.Sprintf(" (line %d, column %d)", at.Line, at.Column)
 	}
-	fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), red.on(w, info.GetReason()), oneLine(parse.Unlocated(st.Message())), place)
+	fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), red.on(w, info.GetReason()), cli.OneLine(parse.Unlocated(st.Message())), place)
 	if placed && a.statement != "" && (a.verbose || a.interactive) {
 		fmt.Fprintln(w, parse.Caret(a.statement, pos))
 	}
@@ -133,16 +133,14 @@ func (a *app) report(w io.Writer, err error) {
 func (a *app) trouble(st *status.Status) string {
 	switch st.Code() {
 	case codes.Unavailable:
-		return fmt.Sprintf("the server at %s cannot be reached (--address): %s", a.address, oneLine(st.Message()))
+		return fmt.Sprintf("the server at %s cannot be reached (--address): %s", a.address, cli.OneLine(st.Message()))
 	case codes.DeadlineExceeded:
 		return fmt.Sprintf("no answer within %v (--timeout)", a.timeout)
 	case codes.Canceled:
 		return "cancelled"
 	}
-	return st.Code().String() + ": " + oneLine(st.Message())
+	return st.Code().String() + ": " + cli.OneLine(st.Message())
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func errorInfo(st *status.Status) *errdetails.ErrorInfo {
 	for _, d := range st.Details() {

@@ -6,22 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	_ "gocloud.dev/blob/azureblob" // azblob://
-	_ "gocloud.dev/blob/gcsblob"   // gs://
-	_ "gocloud.dev/blob/s3blob"    // s3://
 	"google.golang.org/grpc"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/backup"
-	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 func newBackup(a *app) *cobra.Command {
@@ -31,24 +25,24 @@ func newBackup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup DEST",
 		Short: "Back up the server's graphs to a directory or an object store, while they are written to",
-		Long: `Back up all graphs, or the one that --graph names, to DEST: a directory, file:///path, s3://bucket/folder, gs://bucket/folder
-or azblob://container/folder. The backup copies only files that DEST lacks.`,
+		Long: `Back up all graphs, or the one that --graph names, to DEST: a directory, file:///path, or s3://bucket/folder; builds with the
+tags gcs and azure have gs://bucket/folder and azblob://container/folder. The backup copies only files that DEST lacks.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list && verify {
-				return usagef("--list and --verify: choose one")
+				return cli.Usagef("--list and --verify: choose one")
 			}
 			if id != "" && !verify {
-				return usagef("--backup is for --verify; a new backup gets an id of its own")
+				return cli.Usagef("--backup is for --verify; a new backup gets an id of its own")
 			}
 			if keep < 0 || keep > 0 && (list || verify || cmd.Flags().Changed("graph")) {
-				return usagef("--keep: must be a number from 0, for backups of all graphs")
+				return cli.Usagef("--keep: must be a number from 0, for backups of all graphs")
 			}
 			ctx, cancel := a.deadline(cmd.Context())
 			defer cancel()
 			r, err := backup.Open(ctx, args[0], !list && !verify)
 			if err != nil {
-				return exitError{exitUsage, err}
+				return cli.Error{Code: cli.Usage, Err: err}
 			}
 			defer func() { _ = r.Close() }()
 			switch {
@@ -75,112 +69,6 @@ or azblob://container/folder. The backup copies only files that DEST lacks.`,
 	return cmd
 }
 
-func newRestore(a *app) *cobra.Command {
-	var dir, id string
-	only := -1
-	var to member
-	cmd := &cobra.Command{
-		Use:   "restore SRC --data-dir DIR",
-		Short: "Create a data directory from a backup",
-		Long: `Create a data directory for hopgate serve from a backup, or, with --shard N, one for hopgate shard --shard-ordinal N. All
-shards of a cluster need the same backup, which may be of a cluster or of one server.
-
---replicas, --processes and --process create the directory of a process of a cluster with replicas. Restore all processes
-from the same backup before the first one starts, and never one alone: graphctl member replace gives that one its state.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if dir == "" {
-				return usagef("restore: name an empty directory with --data-dir")
-			}
-			ctx, cancel := a.deadline(cmd.Context())
-			defer cancel()
-			r, err := backup.Open(ctx, args[0], false)
-			if err != nil {
-				return exitError{exitUsage, err}
-			}
-			defer func() { _ = r.Close() }()
-			m, err := r.Manifest(ctx, id)
-			if err != nil {
-				return err
-			}
-			var finish func(dir string) error
-			switch {
-			case to.replicas > 0 && cmd.Flags().Changed("shard"):
-				return usagef("--shard and --replicas: choose one; a process with replicas keeps several shards")
-			case to.replicas > 0:
-				layout, err := to.layout(m)
-				if err != nil {
-					return err
-				}
-				m = to.files(m, layout)
-				finish = func(dir string) error {
-					return local.SeedReplicas(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}, layout, to.process, m.ID)
-				}
-			case to != member{}:
-				return usagef("--processes, --process and --shards go with --replicas")
-			case cmd.Flags().Changed("shard"):
-				if m, err = m.Only(storage.Dir("", only)); err != nil {
-					return err
-				}
-				finish = func(dir string) error { return local.Spread(dir, m.ID) }
-			}
-			if err := r.Restore(ctx, m, dir, storage.FormatVersion, finish, nil); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "restored backup %s of %s: %d files, %s, to %s\n", m.ID, m.Taken.Format(time.RFC3339), len(m.Files), size(uint64(m.Bytes())), dir)
-			return nil
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&dir, "data-dir", "", "the data directory to create; it must be empty")
-	f.StringVar(&id, "backup", "", "the backup to restore (default: the newest)")
-	f.IntVar(&only, "shard", only, "restore only the shards with this number, for a process of a cluster without replicas")
-	f.IntVar(&to.replicas, "replicas", 0, "how many processes keep each shard: 3, 5 or 7")
-	f.IntVar(&to.processes, "processes", 0, "how many processes the cluster has")
-	f.IntVar(&to.process, "process", 0, "the process that the directory is for, from 0, in the order of the addresses")
-	f.IntVar(&to.shards, "shards", 0, "how many shards the cluster has (default: as many as the backup)")
-	return cmd
-}
-
-// member is a process of a cluster with replicas.
-type member struct{ replicas, processes, process, shards int }
-
-// layout returns the layout of the cluster that a backup is restored to.
-func (t *member) layout(m *backup.Manifest) (l shard.Layout, err error) {
-	l = shard.Layout{Processes: t.processes, Shards: t.shards, Replicas: t.replicas}
-	if l.Shards == 0 {
-		l.Shards = m.Shards()
-	}
-	switch {
-	case l.Replicas < 3 || l.Replicas > 7 || l.Replicas%2 == 0:
-		return l, usagef("--replicas: must be 3, 5 or 7, is %d", l.Replicas)
-	case l.Processes < l.Replicas:
-		return l, usagef("--processes: %d replicas need as many processes, and it is %d", l.Replicas, l.Processes)
-	case t.process < 0 || t.process >= l.Processes:
-		return l, usagef("--process: must be from 0 to %d, is %d", l.Processes-1, t.process)
-	case l.Shards < m.Shards():
-		return l, usagef("--shards: the graphs of the backup have %d shards, and it is %d", m.Shards(), l.Shards)
-	case l.Shards > storage.MaxShards:
-		return l, usagef("--shards: must be at most %d, is %d", storage.MaxShards, l.Shards)
-	}
-	return l, nil
-}
-
-// files returns the files of a backup that the process needs, in the directories of its replicas.
-func (t *member) files(m *backup.Manifest, l shard.Layout) *backup.Manifest {
-	out := *m
-	out.Files = nil
-	for no := range l.Shards {
-		if !slices.Contains(l.Keepers(no), t.process) {
-			continue
-		}
-		if only, err := m.Only(storage.Dir("", no)); err == nil { // graphs may have fewer shards than the cluster
-			out.Files = append(out.Files, only.Below(local.ReplicaDir(no)).Files...)
-		}
-	}
-	return &out
-}
-
 // deadline applies --timeout to a command that does not dial.
 func (a *app) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if a.timeout > 0 {
@@ -199,7 +87,7 @@ func pruneBackups(ctx context.Context, out io.Writer, r *backup.Repo, keep int) 
 	if err != nil {
 		return fmt.Errorf("remove old backups: %w", err)
 	}
-	fmt.Fprintf(out, "removed %d old backups: %d files, %s\n", len(ids), files, size(uint64(bytes)))
+	fmt.Fprintf(out, "removed %d old backups: %d files, %s\n", len(ids), files, size.Text(uint64(bytes)))
 	return nil
 }
 
@@ -217,7 +105,7 @@ func listBackups(ctx context.Context, out io.Writer, r *backup.Repo) error {
 			errs = append(errs, err)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", m.ID, m.Taken.Format(time.RFC3339), len(m.Graphs), len(m.Files), size(uint64(m.Bytes())))
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", m.ID, m.Taken.Format(time.RFC3339), len(m.Graphs), len(m.Files), size.Text(uint64(m.Bytes())))
 	}
 	return errors.Join(append(errs, w.Flush())...)
 }
@@ -230,7 +118,7 @@ func verifyBackup(ctx context.Context, out io.Writer, r *backup.Repo, id string)
 	if err := r.Verify(ctx, m, nil); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "backup %s is whole: %d files, %s\n", m.ID, len(m.Files), size(uint64(m.Bytes())))
+	fmt.Fprintf(out, "backup %s is whole: %d files, %s\n", m.ID, len(m.Files), size.Text(uint64(m.Bytes())))
 	return nil
 }
 
@@ -294,8 +182,8 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 	case len(removed) > 0:
 		return fmt.Errorf("backup %s lacks %d files, which another backup with --keep has removed meanwhile: back up again", m.ID, len(removed))
 	}
-	fmt.Fprintf(out, "backup %s: %d graphs, %d files, %s; %d files, %s were new, in %v\n", m.ID, len(m.Graphs), len(m.Files), size(uint64(m.Bytes())),
-		len(missing), size(uint64(sent)), time.Since(start).Round(time.Millisecond))
+	fmt.Fprintf(out, "backup %s: %d graphs, %d files, %s; %d files, %s were new, in %v\n", m.ID, len(m.Graphs), len(m.Files), size.Text(uint64(m.Bytes())),
+		len(missing), size.Text(uint64(sent)), time.Since(start).Round(time.Millisecond))
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/bench/workload"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // benchWarm is the number of unmeasured requests that each client sends first.
@@ -53,11 +54,11 @@ func newBench(a *app) *cobra.Command {
 			}
 			switch {
 			case i < 0:
-				return usagef("bench: name a workload: %s", strings.Join(names, ", "))
+				return cli.Usagef("bench: name a workload: %s", strings.Join(names, ", "))
 			case clients < 1 || clients > 10_000:
-				return usagef("--clients %d: must be from 1 to 10000", clients)
+				return cli.Usagef("--clients %d: must be from 1 to 10000", clients)
 			case !(b.seconds > 0 && b.seconds <= 86_400):
-				return usagef("--seconds %v: must be more than 0, and at most a day", b.seconds)
+				return cli.Usagef("--seconds %v: must be more than 0, and at most a day", b.seconds)
 			}
 			p, err := newPrinter(output, cmd.OutOrStdout())
 			if err != nil {

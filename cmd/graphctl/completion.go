@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // completionTime bounds a completion's request to the server. Without an answer in time, there are no suggestions.
@@ -158,7 +159,7 @@ func (a *app) runningIDs(cmd *cobra.Command, args []string, _ string) ([]cobra.C
 	ids := a.fromServer(cmd, func(ctx context.Context, c *pbClients) (ids []string, err error) {
 		r, err := c.admin.RunningQueries(ctx, &pb.RunningQueriesRequest{})
 		for _, q := range r.GetQueries() {
-			ids = append(ids, cobra.CompletionWithDesc(strconv.FormatUint(q.GetId(), 10), shorten(oneLine(q.GetStatement()), 60)))
+			ids = append(ids, cobra.CompletionWithDesc(strconv.FormatUint(q.GetId(), 10), shorten(cli.OneLine(q.GetStatement()), 60)))
 		}
 		return ids, err
 	})

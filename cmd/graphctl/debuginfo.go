@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/version"
 )
 
@@ -30,7 +31,7 @@ func newDebugInfo(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if seconds < 0 || seconds > 600 {
-				return usagef("--seconds: must be from 0 to 600")
+				return cli.Usagef("--seconds: must be from 0 to 600")
 			}
 			if out == "" {
 				out = "hopgate-debuginfo-" + time.Now().UTC().Format("20060102T150405Z") + ".tar.gz"

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
@@ -78,7 +79,7 @@ func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.
 	}
 	a.printNotices(cmd.ErrOrStderr(), summary.GetNotifications())
 	if summary.GetPlan() == nil {
-		return nil, usagef("a command has no plan")
+		return nil, cli.Usagef("a command has no plan")
 	}
 	return summary.GetPlan(), nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 func newExport(a *app) *cobra.Command {
@@ -26,7 +27,7 @@ its indexes, constraints and TTLs.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := exportFormats[format]; !ok {
-				return usagef("--format %s: must be csv, jsonl or parquet", format)
+				return cli.Usagef("--format %s: must be csv, jsonl or parquet", format)
 			}
 			return a.export(cmd.Context(), cmd.OutOrStdout(), args[0], format)
 		},
@@ -95,16 +96,16 @@ const (
 func (a *app) export(ctx context.Context, out io.Writer, dir, format string) (err error) {
 	dir = filepath.Clean(dir)
 	if names, err := os.ReadDir(dir); err == nil && len(names) > 0 {
-		return usagef("export: %s is not empty", dir)
+		return cli.Usagef("export: %s is not empty", dir)
 	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return exitError{exitUsage, err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
-		return exitError{exitUsage, err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".export-*")
 	if err != nil {
-		return exitError{exitUsage, err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	defer func() {
 		if err != nil {

@@ -10,11 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/graph"
 )
-
-// mappingName is the name of the mapping in an exported directory, where load finds it.
-const mappingName = "mapping.yaml"
 
 // The parts of a mapping file that an export writes.
 type (
@@ -73,7 +71,7 @@ func (e *exporter) writeMapping() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(e.dir, mappingName), text, 0o666)
+	return os.WriteFile(filepath.Join(e.dir, cli.MappingName), text, 0o666)
 }
 
 // writeSchema writes the statements that create the graph's indexes, constraints and TTLs, one per line, each ending with a semicolon.

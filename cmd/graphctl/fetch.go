@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 func newFetch(a *app) *cobra.Command {
@@ -23,7 +24,7 @@ func newFetch(a *app) *cobra.Command {
 			switch {
 			case file != "" && len(args) == 0:
 				if request, err = os.ReadFile(file); err != nil {
-					return exitError{exitUsage, fmt.Errorf("--file: %w", err)}
+					return cli.Error{Code: cli.Usage, Err: fmt.Errorf("--file: %w", err)}
 				}
 			case len(args) == 1 && file == "" && args[0] == "-":
 				if request, err = io.ReadAll(cmd.InOrStdin()); err != nil {
@@ -32,7 +33,7 @@ func newFetch(a *app) *cobra.Command {
 			case len(args) == 1 && file == "":
 				request = []byte(args[0])
 			default:
-				return usagef("fetch: give either a request or -f FILE")
+				return cli.Usagef("fetch: give either a request or -f FILE")
 			}
 			return a.fetch(cmd, method, request)
 		},

@@ -9,15 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hopgate/hopgate/internal/config"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/loader/social"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 func newGenerate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "generate", Short: "Write example graphs as files that load reads", Args: onlySubcommands,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // of the subcommand that the user probably meant
-		RunE:               func(*cobra.Command, []string) error { return usagef("generate: name what to generate: social") },
+		RunE:               func(*cobra.Command, []string) error { return cli.Usagef("generate: name what to generate: social") },
 	}
 	cmd.AddCommand(newGenerateSocial())
 	return cmd
@@ -36,7 +37,7 @@ func newGenerateSocial() *cobra.Command {
 				}
 			}
 			if err := o.Validate(); err != nil {
-				return exitError{exitUsage, fmt.Errorf("generate social: %w", err)}
+				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("generate social: %w", err)}
 			}
 			start := time.Now()
 			c, err := social.Write(cmd.Context(), dir, o)
@@ -64,16 +65,16 @@ func parseSizes(s string) (least, most int, err error) {
 	if !ok {
 		hi = lo
 	}
-	a, err := config.ParseBytes(lo)
+	a, err := size.Parse(lo)
 	if err != nil {
-		return 0, 0, usagef("--comment-bytes %s: %v", strconv.Quote(s), err)
+		return 0, 0, cli.Usagef("--comment-bytes %s: %v", strconv.Quote(s), err)
 	}
-	b, err := config.ParseBytes(hi)
+	b, err := size.Parse(hi)
 	if err != nil {
-		return 0, 0, usagef("--comment-bytes %s: %v", strconv.Quote(s), err)
+		return 0, 0, cli.Usagef("--comment-bytes %s: %v", strconv.Quote(s), err)
 	}
 	if b == 0 || b < a {
-		return 0, 0, usagef("--comment-bytes %s: must be A..B with 0 <= A <= B and 0 < B", s)
+		return 0, 0, cli.Usagef("--comment-bytes %s: must be A..B with 0 <= A <= B and 0 < B", s)
 	}
 	return int(a), int(b), nil
 }

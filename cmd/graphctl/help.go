@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // examples holds the command lines in each command's help, by the command's path below graphctl.
@@ -68,7 +70,7 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if names := cmd.SuggestionsFor(args[0]); len(names) > 0 {
 		text += didYouMean(names)
 	}
-	return usagef("%s", text)
+	return cli.Usagef("%s", text)
 }
 
 func didYouMean(names []string) string { return "; did you mean " + strings.Join(names, " or ") + "?" }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // Every command has examples, and their commands and flags exist.
@@ -63,7 +65,7 @@ func TestSuggestions(t *testing.T) {
 	} {
 		_, errs, code := ctl("127.0.0.1:1", "", strings.Fields(line)...)
 		require.Contains(t, errs, want)
-		require.Equal(t, exitUsage, code, line)
+		require.Equal(t, cli.Usage, code, line)
 		require.Equal(t, 1, strings.Count(errs, "\n"))
 	}
 }

@@ -3,54 +3,15 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hopgate/hopgate/internal/cli"
 )
-
-// Exit codes other than 0.
-const (
-	exitFailed  = 1 // the server or the data
-	exitUsage   = 2 // the command line
-	exitRejects = 3 // finished, with rejected rows
-
-	exitInterrupted = 130 // ended by Ctrl-C
-)
-
-// exitError ends the program with an exit code.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e exitError) Error() string { return e.err.Error() }
-func (e exitError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error {
-	return exitError{exitUsage, fmt.Errorf(format, args...)}
-}
 
 func main() {
-	ctx, cancel := context.WithCancel(context.Background())
-	var interrupted atomic.Bool
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		interrupted.Store(<-signals == os.Interrupt)
-		signal.Reset(os.Interrupt, syscall.SIGTERM) // a second signal ends the program at once
-		cancel()
-	}()
-	code := run(ctx, os.Args[1:])
-	if code == exitFailed && interrupted.Load() {
-		code = exitInterrupted
-	}
-	os.Exit(code)
+	os.Exit(cli.Interruptible(func(ctx context.Context) int { return run(ctx, os.Args[1:]) }))
 }
 
 // run runs one command line and returns the exit code.
@@ -62,30 +23,10 @@ func run(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
-	app.report(os.Stderr, err)
-	return exitCode(err)
-}
-
-// exitCode returns the exit code for an error.
-func exitCode(err error) int {
-	var exit exitError
-	switch {
-	case errors.As(err, &exit):
-		return exit.code
-	case isUsage(err):
-		return exitUsage
+	if err.Error() != "" { // another program has not printed it
+		app.report(os.Stderr, err)
 	}
-	return exitFailed
-}
-
-// isUsage recognises cobra's errors about the command line, which have no type.
-func isUsage(err error) bool {
-	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "unknown flag", "invalid argument", "required flag"} {
-		if strings.HasPrefix(err.Error(), prefix) {
-			return true
-		}
-	}
-	return false
+	return cli.ExitCode(err)
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -93,7 +34,7 @@ func newRoot(a *app) *cobra.Command {
 		Use: "graphctl", Short: "Load, query and inspect graphs of a Hopgate server", SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{exitUsage, err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Error{Code: cli.Usage, Err: err} })
 	f := root.PersistentFlags()
 	f.StringVar(&a.address, "address", env("GRAPHCTL_ADDRESS", "127.0.0.1:9090"), "the server's gRPC address (GRAPHCTL_ADDRESS)")
 	f.StringVar(&a.graph, "graph", "default", "the graph")
@@ -114,7 +55,7 @@ func newRoot(a *app) *cobra.Command {
 		if c.Name() == "completion" {
 			c.Args, c.FParseErrWhitelist = onlySubcommands, cobra.FParseErrWhitelist{UnknownFlags: true}
 			c.RunE = func(*cobra.Command, []string) error {
-				return usagef("completion: name a shell: bash, fish, powershell or zsh")
+				return cli.Usagef("completion: name a shell: bash, fish, powershell or zsh")
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // TestMain runs the program itself in the processes that tests start.
@@ -28,5 +30,5 @@ func TestInterrupted(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	var exit *exec.ExitError
 	require.ErrorAs(t, cmd.Wait(), &exit)
-	require.Equal(t, exitInterrupted, exit.ExitCode())
+	require.Equal(t, cli.Interrupted, exit.ExitCode())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // newMember returns the commands on the replicas of a cluster.
@@ -19,7 +20,7 @@ func newMember(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "member", Short: "Show and change the processes and replicas of a cluster", Args: onlySubcommands,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("member: name a command: add, list, move, rebalance, remove, replace or transfer")
+			return cli.Usagef("member: name a command: add, list, move, rebalance, remove, replace or transfer")
 		},
 	}
 	cmd.AddCommand(
@@ -107,7 +108,7 @@ func newMemberMove(a *app) *cobra.Command {
 func ordinal(what, text string) (uint32, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return 0, usagef("%s %s: must be a number, see graphctl member list", what, text)
+		return 0, cli.Usagef("%s %s: must be a number, see graphctl member list", what, text)
 	}
 	return uint32(n), nil
 }

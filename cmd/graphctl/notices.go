@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 )
@@ -23,7 +24,7 @@ func (a *app) printNotices(w io.Writer, list []*pb.Notification) {
 		if s := n.GetSuggestion(); !strings.Contains(text, s) {
 			text += "; suggested: " + s
 		}
-		fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), yellow.on(w, strings.ToLower(n.GetSeverity())), visible(oneLine(text)), place)
+		fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), yellow.on(w, strings.ToLower(n.GetSeverity())), visible(cli.OneLine(text)), place)
 		if at != nil && a.statement != "" && (a.verbose || a.interactive) {
 			fmt.Fprintln(w, parse.Caret(a.statement, pos))
 		}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/flame"
 )
 
@@ -36,7 +37,7 @@ compares with another profile.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.w, w.kind = cmd.OutOrStdout(), args[0]
 			if seconds < 1 || seconds > 600 {
-				return usagef("--seconds: must be from 1 to 600")
+				return cli.Usagef("--seconds: must be from 1 to 600")
 			}
 			past := from != "" || until != ""
 			var p *profile.Profile
@@ -45,7 +46,7 @@ compares with another profile.`,
 			case kind == "kept":
 				return a.listProfiles(cmd.Context(), cmd.OutOrStdout())
 			case past && kind != "cpu" && kind != "heap":
-				return usagef("--from and --until: go with cpu and heap")
+				return cli.Usagef("--from and --until: go with cpu and heap")
 			case past:
 				p, err = a.pastProfile(cmd.Context(), kind, from, until)
 			case slices.Contains(cmd.ValidArgs, kind):
@@ -76,7 +77,7 @@ compares with another profile.`,
 func readProfile(path string) (*profile.Profile, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("pprof %s: must be cpu, heap, goroutine, mutex, block, kept or a file", path)
+		return nil, cli.Usagef("pprof %s: must be cpu, heap, goroutine, mutex, block, kept or a file", path)
 	}
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (a *app) pastProfile(ctx context.Context, kind, from, until string) (*profi
 		if before, err := time.ParseDuration(f.text); err == nil {
 			times[i] = now.Add(-before)
 		} else if times[i], err = time.Parse(time.RFC3339, f.text); err != nil {
-			return nil, usagef("%s: must be a time such as 2026-01-02T15:04:05Z or a duration before now such as 90m", f.flag)
+			return nil, cli.Usagef("%s: must be a time such as 2026-01-02T15:04:05Z or a duration before now such as 90m", f.flag)
 		}
 	}
 	conn, ctx, cancel, err := a.dial(ctx)
@@ -142,7 +143,7 @@ type profileWriter struct {
 // write writes the requested files, or lists the functions with the largest values.
 func (w *profileWriter) write(p *profile.Profile) error {
 	if w.base != nil && p.SampleType[flame.SampleIndex(p)].Type != w.base.SampleType[flame.SampleIndex(w.base)].Type {
-		return usagef("--base: is a profile of %s, not of %s", w.base.SampleType[flame.SampleIndex(w.base)].Type, p.SampleType[flame.SampleIndex(p)].Type)
+		return cli.Usagef("--base: is a profile of %s, not of %s", w.base.SampleType[flame.SampleIndex(w.base)].Type, p.SampleType[flame.SampleIndex(p)].Type)
 	}
 	if w.out == "" && w.flame == "" {
 		return printTop(w.w, p, w.base, 25)

@@ -12,6 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // all is a statement whose rows have every type, with nulls between the values.
@@ -81,13 +83,13 @@ func line(t *testing.T, rec arrow.RecordBatch, i int) string {
 func TestArrowRefusals(t *testing.T) {
 	a, _ := serve(t)
 	out, errs, code := ctl(a.address, "", "query", "-o", "arrow", "CREATE (:A); MATCH (n:A) RETURN n.x; RETURN 2;")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, cli.Usage, code)
 	require.Contains(t, errs, "--output arrow: holds the rows of one statement, and another one follows")
 	r, err := ipc.NewReader(bytes.NewReader([]byte(out)))
 	require.NoError(t, err)
 	defer r.Release()
 	require.True(t, r.Next())
 	_, errs, code = ctl(a.address, "", "query", "-o", "orc", "RETURN 1")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, cli.Usage, code)
 	require.Contains(t, errs, "must be table, json, ndjson, csv, arrow or parquet")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 )
@@ -46,7 +47,7 @@ func newPrinter(form string, w io.Writer) (*printer, error) {
 		b := bufio.NewWriterSize(w, 64<<10)
 		return &printer{form: form, w: b, csv: csv.NewWriter(b), start: time.Now(), color: colored(w)}, nil
 	}
-	return nil, usagef("--output %s: must be table, json, ndjson or csv", form)
+	return nil, cli.Usagef("--output %s: must be table, json, ndjson or csv", form)
 }
 
 // newRowPrinter is newPrinter for commands that also support Arrow and Parquet.
@@ -54,12 +55,12 @@ func newRowPrinter(form string, w io.Writer) (*printer, error) {
 	if !binary(form) {
 		p, err := newPrinter(form, w)
 		if err != nil {
-			err = usagef("--output %s: must be table, json, ndjson, csv, arrow or parquet", form)
+			err = cli.Usagef("--output %s: must be table, json, ndjson, csv, arrow or parquet", form)
 		}
 		return p, err
 	}
-	if isTerminal(w) {
-		return nil, usagef("--output %s: is binary; redirect it to a file or a pipe", form)
+	if cli.IsTerminal(w) {
+		return nil, cli.Usagef("--output %s: is binary; redirect it to a file or a pipe", form)
 	}
 	return &printer{form: form, w: bufio.NewWriterSize(w, 64<<10), start: time.Now()}, nil
 }

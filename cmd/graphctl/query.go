@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/shell"
 )
 
@@ -49,7 +50,7 @@ func newQuery(a *app) *cobra.Command {
 			if len(args) == 0 && script == "" && term.IsTerminal(int(os.Stdin.Fd())) {
 				return a.shell(cmd, &q)
 			}
-			if isTerminal(cmd.OutOrStdout()) {
+			if cli.IsTerminal(cmd.OutOrStdout()) {
 				q.timing = true
 				if !cmd.Flags().Changed("max-rows") {
 					q.shown = terminalRows
@@ -57,7 +58,7 @@ func newQuery(a *app) *cobra.Command {
 			}
 			switch {
 			case script != "" && len(args) > 0:
-				return usagef("query: give either a statement or -f FILE")
+				return cli.Usagef("query: give either a statement or -f FILE")
 			case script != "":
 				return a.inOrder(a.source(cmd, &q, script))
 			case len(args) > 0 && args[0] != "-":
@@ -95,7 +96,7 @@ func (a *app) inOrder(err error) error {
 // query runs one statement and prints its rows.
 func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 	if binary(q.output) && q.answers > 0 {
-		return usagef("--output %s: holds the rows of one statement, and another one follows", q.output)
+		return cli.Usagef("--output %s: holds the rows of one statement, and another one follows", q.output)
 	}
 	p, err := newRowPrinter(q.output, cmd.OutOrStdout())
 	if err != nil {
@@ -204,11 +205,11 @@ func (q *queryFlags) values() (map[string]*pb.Value, error) {
 	if q.file != "" {
 		data, err := os.ReadFile(q.file)
 		if err != nil {
-			return nil, exitError{exitUsage, fmt.Errorf("--params: %w", err)}
+			return nil, cli.Error{Code: cli.Usage, Err: fmt.Errorf("--params: %w", err)}
 		}
 		v, err := parseJSON(string(data))
 		if err != nil || v.GetMap() == nil {
-			return nil, usagef("--params %s: must be a JSON object of parameters", q.file)
+			return nil, cli.Usagef("--params %s: must be a JSON object of parameters", q.file)
 		}
 		for _, e := range v.GetMap().GetEntries() {
 			out[e.GetKey()] = e.GetValue()
@@ -217,11 +218,11 @@ func (q *queryFlags) values() (map[string]*pb.Value, error) {
 	for _, p := range q.params {
 		name, text, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
-			return nil, usagef("-p %s: must be name=value", p)
+			return nil, cli.Usagef("-p %s: must be name=value", p)
 		}
 		v, err := paramValue(text)
 		if err != nil {
-			return nil, usagef("-p %s: %v in %s", name, err, text)
+			return nil, cli.Usagef("-p %s: %v in %s", name, err, text)
 		}
 		out[name] = v
 	}

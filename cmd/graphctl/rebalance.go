@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // newMemberRebalance returns the command that spreads the replicas over the processes.
@@ -83,7 +84,7 @@ func planMoves(members []*pb.Member, drain []uint) (moves []*pb.MoveReplicaReque
 	}
 	for _, p := range drain {
 		if _, ok := s.load[uint32(p)]; !ok || uint64(p) > 1<<16 {
-			return nil, usagef("--drain %d: there is no such process, see graphctl member list", p)
+			return nil, cli.Usagef("--drain %d: there is no such process, see graphctl member list", p)
 		}
 		s.drained[uint32(p)] = true
 	}

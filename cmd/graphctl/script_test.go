@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // ctl runs a command line against a test's server.
@@ -25,7 +26,7 @@ func ctl(address, stdin string, args ...string) (out, errs string, code int) {
 	root.SetArgs(append([]string{"--address", address}, args...))
 	if err := root.ExecuteContext(context.Background()); err != nil {
 		a.report(&stderr, err)
-		code = exitCode(err)
+		code = cli.ExitCode(err)
 	}
 	return stdout.String(), stderr.String(), code
 }
@@ -71,7 +72,7 @@ func TestScripts(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Empty(t, out+errs)
 	_, _, code = ctl(a.address, "", "query", "")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.Failed, code)
 	out, _, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n:Lost) RETURN count(n) AS n")
 	require.Equal(t, "n\n0\n", out)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/shell"
 )
 
@@ -40,7 +41,7 @@ func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
 	rest = strings.TrimSpace(rest)
 	one := func(what string) error {
 		if rest == "" {
-			return usagef("%s: name %s", name, what)
+			return cli.Usagef("%s: name %s", name, what)
 		}
 		return nil
 	}
@@ -72,18 +73,18 @@ func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
 		a.graph = rest
 	case ":mode":
 		if _, err := newPrinter(rest, cmd.OutOrStdout()); err != nil {
-			return usagef(":mode %s: must be table, json, ndjson or csv", rest)
+			return cli.Usagef(":mode %s: must be table, json, ndjson or csv", rest)
 		}
 		q.output = rest
 	case ":timing":
 		if rest != "on" && rest != "off" {
-			return usagef(":timing %s: must be on or off", rest)
+			return cli.Usagef(":timing %s: must be on or off", rest)
 		}
 		q.timing = rest == "on"
 	case ":max-rows":
 		n, err := strconv.Atoi(rest)
 		if err != nil || n < 0 {
-			return usagef(":max-rows %s: must be a number of rows; 0 is all", rest)
+			return cli.Usagef(":max-rows %s: must be a number of rows; 0 is all", rest)
 		}
 		q.shown, q.maxRows = uint64(n), 0
 	case ":source":
@@ -92,7 +93,7 @@ func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
 		}
 		return a.source(cmd, q, rest)
 	default:
-		return usagef("%s: no such command; :help lists them", name)
+		return cli.Usagef("%s: no such command; :help lists them", name)
 	}
 	return nil
 }
@@ -102,11 +103,11 @@ func (q *queryFlags) setParam(text string) error {
 	name, value, ok := strings.Cut(text, "=>")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 	if !ok || name == "" || value == "" {
-		return usagef(":param: must be :param NAME => VALUE")
+		return cli.Usagef(":param: must be :param NAME => VALUE")
 	}
 	v, err := paramValue(value)
 	if err != nil {
-		return usagef(":param %s: %v in %s", name, err, value)
+		return cli.Usagef(":param %s: %v in %s", name, err, value)
 	}
 	if q.set == nil {
 		q.set = map[string]*pb.Value{}
@@ -123,7 +124,7 @@ func (a *app) listParams(cmd *cobra.Command, q *queryFlags, rest string) error {
 		q.set = nil
 		return nil
 	default:
-		return usagef(":params %s: must be :params or :params clear", rest)
+		return cli.Usagef(":params %s: must be :params or :params clear", rest)
 	}
 	values, err := q.values()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -136,7 +137,7 @@ func (a *app) listParams(cmd *cobra.Command, q *queryFlags, rest string) error {
 func (a *app) source(cmd *cobra.Command, q *queryFlags, name string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return exitError{exitUsage, err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	return a.runScript(cmd, q, name, string(text))
 }

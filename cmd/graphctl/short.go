@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // foot returns the number of rows, how many of them a table shows, and the elapsed time.
@@ -15,7 +16,7 @@ func (p *printer) foot() string {
 		text = "1 row"
 	}
 	if p.more != "" {
-		text = fmt.Sprintf("first %s rows; more with %s", grouped(int64(p.count)), p.more)
+		text = fmt.Sprintf("first %s rows; more with %s", cli.Grouped(int64(p.count)), p.more)
 	}
 	if p.timing {
 		text += fmt.Sprintf(", %v", brief(time.Since(p.start)))

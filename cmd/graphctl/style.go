@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/term"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // style is an ANSI style.
@@ -33,12 +33,7 @@ func (s style) always(text string) string { return "\x1b[" + string(s) + "m" + t
 
 // colored reports whether w supports colours. See no-color.org.
 func colored(w io.Writer) bool {
-	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return cli.IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // visible escapes characters that would break a table's lines or control the terminal.

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // topOrders are the sort orders of operations, largest first; the server sorts by total time.
@@ -40,11 +41,11 @@ func newTop(a *app) *cobra.Command {
 			compare := topOrders[order]
 			switch {
 			case compare == nil:
-				return usagef("--sort %s: must be %s", order, strings.Join(slices.Sorted(maps.Keys(topOrders)), ", "))
+				return cli.Usagef("--sort %s: must be %s", order, strings.Join(slices.Sorted(maps.Keys(topOrders)), ", "))
 			case output != "table" && output != "ndjson":
-				return usagef("--output %s: must be table or ndjson", output)
+				return cli.Usagef("--output %s: must be table or ndjson", output)
 			case iterations < 0 || limit < 0:
-				return usagef("--iterations and --limit must not be negative")
+				return cli.Usagef("--iterations and --limit must not be negative")
 			}
 			conn, ctx, cancel, err := a.dial(cmd.Context())
 			if err != nil {
@@ -57,7 +58,7 @@ func newTop(a *app) *cobra.Command {
 				return err
 			}
 			w := cmd.OutOrStdout()
-			live := isTerminal(w)
+			live := cli.IsTerminal(w)
 			for n := 1; ; n++ {
 				res, err := stream.Recv()
 				if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {
@@ -72,7 +73,7 @@ func newTop(a *app) *cobra.Command {
 				}
 				switch {
 				case output == "ndjson":
-					err = printJSON(w, res)
+					err = cli.PrintJSON(w, res)
 				default:
 					if live {
 						fmt.Fprint(w, "\x1b[H\x1b[2J")
@@ -105,7 +106,7 @@ func printTopOperations(w io.Writer, res *pb.TopResponse) error {
 	for _, o := range res.GetOperations() {
 		fmt.Fprintf(t, "%d\t%d\t%d\t%.1f/s\t%v\t%v\t%.1f%%\t%s\t%s\t%s\t%s\n", o.GetCalls(), o.GetCalls()-o.GetErrors(), o.GetErrors(), o.GetRate(),
 			brief(o.GetMean().AsDuration()), brief(o.GetP99().AsDuration()), 100*o.GetShare(), o.GetKind(), dash(o.GetGraph()),
-			dash(o.GetFingerprint()), shorten(oneLine(o.GetText()), 100))
+			dash(o.GetFingerprint()), shorten(cli.OneLine(o.GetText()), 100))
 	}
 	if err := t.Flush(); err != nil {
 		return err

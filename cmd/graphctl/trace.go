@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 func newTrace(a *app) *cobra.Command {
@@ -26,13 +28,13 @@ func newTrace(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "ndjson" {
-				return usagef("--output %s: must be table or ndjson", output)
+				return cli.Usagef("--output %s: must be table or ndjson", output)
 			}
 			if least < 0 {
-				return usagef("--min %v: must not be negative", least)
+				return cli.Usagef("--min %v: must not be negative", least)
 			}
 			if _, err := regexp.Compile(req.Match); err != nil {
-				return usagef("--match: %v", err)
+				return cli.Usagef("--match: %v", err)
 			}
 			req.Min = durationpb.New(least)
 			conn, ctx, cancel, err := a.dial(cmd.Context())
@@ -54,7 +56,7 @@ func newTrace(a *app) *cobra.Command {
 					return err
 				}
 				if output == "ndjson" {
-					err = printJSON(cmd.OutOrStdout(), res)
+					err = cli.PrintJSON(cmd.OutOrStdout(), res)
 				} else {
 					err = printTrace(cmd.OutOrStdout(), res)
 				}
@@ -78,9 +80,9 @@ func printTrace(w io.Writer, r *pb.TraceResponse) error {
 	}
 	fmt.Fprintf(w, "%s  %v  %d rows  %s %s  graph %s  id %d\n  %s\n", r.GetStart().AsTime().Format("15:04:05.000"),
 		brief(r.GetElapsed().AsDuration()), r.GetRows(), r.GetKind(), r.GetFingerprint(), r.GetGraph(), r.GetId(),
-		shorten(oneLine(r.GetStatement()), 300))
+		shorten(cli.OneLine(r.GetStatement()), 300))
 	if r.GetError() != "" {
-		fmt.Fprintf(w, "  failed: %s\n", oneLine(r.GetError()))
+		fmt.Fprintf(w, "  failed: %s\n", cli.OneLine(r.GetError()))
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	var tree func(stages []*pb.Stage, indent string)
@@ -91,10 +93,10 @@ func printTrace(w io.Writer, r *pb.TraceResponse) error {
 				did = append(did, fmt.Sprintf("%d rows", s.GetRows()))
 			}
 			if s.GetRequests() > 0 {
-				did = append(did, fmt.Sprintf("%d shard requests (%s)", s.GetRequests(), size(s.GetBytes())))
+				did = append(did, fmt.Sprintf("%d shard requests (%s)", s.GetRequests(), size.Text(s.GetBytes())))
 			}
 			fmt.Fprintf(t, "%s%s\t%v\t%s\t%s\n", indent, s.GetName(), brief(s.GetTime().AsDuration()), strings.Join(did, ", "),
-				shorten(oneLine(s.GetDetail()), 80))
+				shorten(cli.OneLine(s.GetDetail()), 80))
 			tree(s.GetStages(), indent+"  ")
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/query/traverse"
 )
 
@@ -39,7 +40,7 @@ func (h *hopFlags) add(cmd *cobra.Command) {
 func (h *hopFlags) hop() (*pb.Hop, error) {
 	d, ok := pb.Direction_value["DIRECTION_"+strings.ToUpper(h.direction)]
 	if !ok || d == 0 {
-		return nil, usagef("--direction %s: must be out, in or both", h.direction)
+		return nil, cli.Usagef("--direction %s: must be out, in or both", h.direction)
 	}
 	return &pb.Hop{Types: h.edges, Direction: pb.Direction(d), Where: h.where}, nil
 }
@@ -57,7 +58,7 @@ func (h *hopFlags) budget(a *app) *pb.RequestBudget {
 // value is JSON; a bare word is a string.
 func selector(flag, text string) (*pb.VertexSelector, error) {
 	if text == "" {
-		return nil, usagef("--%s: is required: Label:key=value, or a statement that returns vertices", flag)
+		return nil, cli.Usagef("--%s: is required: Label:key=value, or a statement that returns vertices", flag)
 	}
 	label, rest, ok := strings.Cut(text, ":")
 	property, value, named := strings.Cut(rest, "=")
@@ -65,11 +66,11 @@ func selector(flag, text string) (*pb.VertexSelector, error) {
 		if strings.Contains(text, " ") {
 			return &pb.VertexSelector{By: &pb.VertexSelector_Statement{Statement: text}}, nil
 		}
-		return nil, usagef("--%s %s: must be Label:key=value, or a statement that returns vertices", flag, text)
+		return nil, cli.Usagef("--%s %s: must be Label:key=value, or a statement that returns vertices", flag, text)
 	}
 	v, err := paramValue(value)
 	if err != nil {
-		return nil, usagef("--%s %s: %v", flag, text, err)
+		return nil, cli.Usagef("--%s %s: %v", flag, text, err)
 	}
 	values := []*pb.Value{v}
 	if l := v.GetList(); l != nil {
@@ -98,11 +99,11 @@ func newTraverse(a *app) *cobra.Command {
 			}
 			m, ok := pb.TraverseMode_value["TRAVERSE_MODE_"+strings.ToUpper(mode)]
 			if !ok || m == 0 {
-				return usagef("--mode %s: must be frontier, walk, trail, acyclic or nearest", mode)
+				return cli.Usagef("--mode %s: must be frontier, walk, trail, acyclic or nearest", mode)
 			}
 			req.Mode, req.Hops, req.Graph, req.Budget = pb.TraverseMode(m), []*pb.Hop{hop}, a.graph, h.budget(a)
 			if req.MinHops, req.MaxHops, err = traverse.ParseHops(hops); err != nil {
-				return usagef("--%v", err)
+				return cli.Usagef("--%v", err)
 			}
 			if req.Parameters, err = h.params.values(); err != nil {
 				return err

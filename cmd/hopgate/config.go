@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
 )
 
@@ -14,7 +15,7 @@ func newConfig() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(cmd.Flags(), os.Environ())
 			if err != nil {
-				return usageError{err}
+				return cli.Error{Code: cli.Usage, Err: err}
 			}
 			_, err = cmd.OutOrStdout().Write(c.YAML())
 			return err

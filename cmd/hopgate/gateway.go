@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/shard/remote"
 )
@@ -22,10 +23,10 @@ func newGateway() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(cmd.Flags(), os.Environ())
 			if err != nil {
-				return usageError{err}
+				return cli.Error{Code: cli.Usage, Err: err}
 			}
 			if c.ShardAddresses == "" {
-				return usageError{errNoAddresses}
+				return cli.Error{Code: cli.Usage, Err: errNoAddresses}
 			}
 			return serve(cmd.Context(), &c, openRemote)
 		},
@@ -38,27 +39,27 @@ func newGateway() *cobra.Command {
 func openRemote(_ context.Context, c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
 	if strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix) {
 		if c.Replication > 1 {
-			return nil, usageError{errors.New("shard-addresses: with replication, a gateway needs the list of all processes")}
+			return nil, cli.Error{Code: cli.Usage, Err: errors.New("shard-addresses: with replication, a gateway needs the list of all processes")}
 		}
 		secure, err := mutual(c, nil, log)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, cli.Error{Code: cli.Usage, Err: err}
 		}
 		store, err := remote.Discover(c.ShardAddresses, log, remote.Secure(secure)...)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("shard-addresses: %w", err)}
+			return nil, cli.Error{Code: cli.Usage, Err: fmt.Errorf("shard-addresses: %w", err)}
 		}
 		return store, nil
 	}
 	addresses := addressList(c.ShardAddresses)
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Error{Code: cli.Usage, Err: err}
 	}
 	if c.Replication > 1 {
 		store, err := remote.OpenReplicas(addresses, c.Replication, -1, remote.Secure(secure)...)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("replication: %w", err)}
+			return nil, cli.Error{Code: cli.Usage, Err: fmt.Errorf("replication: %w", err)}
 		}
 		return store, nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/remote"
@@ -100,13 +101,13 @@ func openMember(ctx context.Context, c *config.Config, memory config.Budget, log
 	addresses, own, no := addressList(c.Join), c.Peer, 0
 	if !joins(own, addresses) {
 		if no, err = self(ctx, addresses, own); err != nil {
-			return nil, usageError{err}
+			return nil, cli.Error{Code: cli.Usage, Err: err}
 		}
 		own = addresses[no]
 	}
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Error{Code: cli.Usage, Err: err}
 	}
 	opts := storeOptions(ctx, c, memory, log)
 	opts.Replicas = c.Replicas

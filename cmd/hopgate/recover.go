@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
@@ -32,16 +33,16 @@ func newRecover() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case dir == "":
-				return usageError{errors.New("data-dir: name the directory of the process that is left")}
+				return cli.Error{Code: cli.Usage, Err: errors.New("data-dir: name the directory of the process that is left")}
 			case all == cmd.Flags().Changed("group"):
-				return usageError{errors.New("group, all: name one shard, or all of the directory")}
+				return cli.Error{Code: cli.Usage, Err: errors.New("group, all: name one shard, or all of the directory")}
 			case !all && group < 0:
-				return usageError{fmt.Errorf("group: must be the number of a shard, is %d", group)}
+				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("group: must be the number of a shard, is %d", group)}
 			}
 			found, err := local.Recover(local.Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}, group, force)
 			printRecovered(cmd.OutOrStdout(), found, force)
 			if err == nil && !force {
-				err = usageError{errors.New("force: nothing is changed without it; commits that this replica lacks are lost; see hopgate recover --help")}
+				err = cli.Error{Code: cli.Usage, Err: errors.New("force: nothing is changed without it; commits that this replica lacks are lost; see hopgate recover --help")}
 			}
 			return err
 		},

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/console"
 	"github.com/hopgate/hopgate/internal/loader"
@@ -57,17 +58,17 @@ func newServe() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(cmd.Flags(), os.Environ())
 			if err != nil {
-				return usageError{err}
+				return cli.Error{Code: cli.Usage, Err: err}
 			}
 			if c.ShardAddresses != "" {
-				return usageError{errors.New("shard-addresses: is for hopgate gateway and hopgate shard")}
+				return cli.Error{Code: cli.Usage, Err: errors.New("shard-addresses: is for hopgate gateway and hopgate shard")}
 			}
 			if c.Replication != 0 {
-				return usageError{errors.New("replication: is for hopgate gateway and hopgate shard; hopgate serve has replicas and join")}
+				return cli.Error{Code: cli.Usage, Err: errors.New("replication: is for hopgate gateway and hopgate shard; hopgate serve has replicas and join")}
 			}
 			c.Shards = max(c.Shards, 1)
 			if err := checkMember(&c); err != nil {
-				return usageError{err}
+				return cli.Error{Code: cli.Usage, Err: err}
 			}
 			if c.Join != "" {
 				return serve(cmd.Context(), &c, openMember)
@@ -126,7 +127,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	tuning.Set(mutexRate, blockNanos)
 	rules, err := fetchRules(c.FetchAccess)
 	if err != nil {
-		return usageError{err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	store, err := open(ctx, c, memory, log)
 	if err != nil {
@@ -142,19 +143,19 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	}
 	auth, err := authenticator(c, memory, log)
 	if err != nil {
-		return usageError{err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	secure, err := access.TLS(access.TLSFiles{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA}, log)
 	if err != nil {
-		return usageError{err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	web, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts)
 	if err != nil {
-		return usageError{err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	boltWeb, err := access.NewOrigins("bolt-origins", c.BoltOrigins, c.HTTPHosts)
 	if err != nil {
-		return usageError{err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	var adminTLS *tls.Config
 	if c.AdminTLS {

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/server/admin"
@@ -39,30 +40,30 @@ func newShard() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(cmd.Flags(), os.Environ())
 			if err != nil {
-				return usageError{err}
+				return cli.Error{Code: cli.Usage, Err: err}
 			}
 			addresses := addressList(c.ShardAddresses)
 			switch {
 			case c.ShardAddresses == "":
-				return usageError{errNoAddresses}
+				return cli.Error{Code: cli.Usage, Err: errNoAddresses}
 			case strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix):
-				return usageError{errors.New("shard-addresses: a shard needs the list of all shards in order; only gateways support SRV records")}
+				return cli.Error{Code: cli.Usage, Err: errors.New("shard-addresses: a shard needs the list of all shards in order; only gateways support SRV records")}
 			case c.TLSCert != "" && c.ShardCA == "":
-				return usageError{errors.New("tls-cert: a shard shows it to callers whose own certificates shard-ca has signed")}
+				return cli.Error{Code: cli.Usage, Err: errors.New("tls-cert: a shard shows it to callers whose own certificates shard-ca has signed")}
 			case joins(c.Peer, addresses):
 				if c.Replication < 2 {
-					return usageError{errors.New("peer: only clusters with replication take further processes")}
+					return cli.Error{Code: cli.Usage, Err: errors.New("peer: only clusters with replication take further processes")}
 				}
 			case c.ShardOrdinal < 0 || c.ShardOrdinal >= len(addresses):
-				return usageError{fmt.Errorf("shard-ordinal: must be from 0 to %d, by the number of shard-addresses, is %d", len(addresses)-1, c.ShardOrdinal)}
+				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("shard-ordinal: must be from 0 to %d, by the number of shard-addresses, is %d", len(addresses)-1, c.ShardOrdinal)}
 			case c.Replication > len(addresses):
-				return usageError{fmt.Errorf("replication: %d processes keep each shard, and shard-addresses names %d", c.Replication, len(addresses))}
+				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("replication: %d processes keep each shard, and shard-addresses names %d", c.Replication, len(addresses))}
 			}
 			if c.Replication <= 1 || c.Shards == 0 {
 				c.Shards = len(addresses)
 			}
 			if n := c.Replication + c.Shards - 1; c.Replication > 1 && n < len(addresses) {
-				return usageError{fmt.Errorf("shards: %d with %d replicas occupy only %d of the %d processes in shard-addresses", c.Shards, c.Replication, n, len(addresses))}
+				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("shards: %d with %d replicas occupy only %d of the %d processes in shard-addresses", c.Shards, c.Replication, n, len(addresses))}
 			}
 			return keepShard(cmd.Context(), &c, addresses)
 		},
@@ -99,19 +100,19 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	}
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
-		return usageError{err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	adminTLS, err := access.TLS(access.TLSFiles{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA}, log)
 	if err != nil {
-		return usageError{err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	auth, err := authenticator(c, memory, log)
 	if err != nil {
-		return usageError{err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	web, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts)
 	if err != nil {
-		return usageError{err}
+		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	var lc net.ListenConfig
 	adminListener, err := lc.Listen(ctx, "tcp", c.Admin)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/cli"
 )
 
 // newToken creates bearer tokens. The server never sees them: its file holds their hashes.
@@ -16,7 +17,7 @@ func newToken() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := access.ParseRole(role)
 			if err != nil {
-				return usageError{fmt.Errorf("--role: %w", err)}
+				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("--role: %w", err)}
 			}
 			token, entry := access.NewToken(args[0], r)
 			fmt.Fprintf(cmd.OutOrStdout(), "token: %s\ntokens:\n  %s", token, entry)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 // Limits bound the resources of a caller, or of all callers of a graph; 0 is no limit.
@@ -71,38 +73,6 @@ func parseNumber(text string) (float64, error) {
 }
 
 func parseSize(text string) (float64, error) {
-	n, err := ParseSize(text)
+	n, err := size.Parse(text)
 	return float64(n), err
-}
-
-var units = []struct {
-	name string
-	size float64
-}{
-	{"TiB", 1 << 40},
-	{"GiB", 1 << 30},
-	{"MiB", 1 << 20},
-	{"KiB", 1 << 10},
-	{"TB", 1e12},
-	{"GB", 1e9},
-	{"MB", 1e6},
-	{"kB", 1e3},
-	{"KB", 1e3},
-	{"B", 1},
-}
-
-// ParseSize parses a number of bytes, which may have a unit (KiB, MiB, GiB, TiB, kB, MB, GB, TB).
-func ParseSize(s string) (int64, error) {
-	number, size := s, 1.0
-	for _, u := range units {
-		if rest, ok := strings.CutSuffix(s, u.name); ok {
-			number, size = rest, u.size
-			break
-		}
-	}
-	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || f < 0 || math.IsNaN(f) || f*size > math.MaxInt64 {
-		return 0, fmt.Errorf("%q is not a size; write 1073741824 or 1GiB", s)
-	}
-	return int64(f * size), nil
 }

@@ -48,6 +48,9 @@ func Open(ctx context.Context, name string) (b *blob.Bucket, key string, err err
 		return nil, "", errors.New("this is not a URL")
 	}
 	key = strings.TrimPrefix(u.Path, "/")
+	if tag := map[string]string{"gs": "gcs", "azblob": "azure"}[u.Scheme]; tag != "" && !blob.DefaultURLMux().ValidBucketScheme(u.Scheme) {
+		return nil, "", fmt.Errorf("%s:// is not built in; build with -tags %s", u.Scheme, tag)
+	}
 	u.Path, u.RawPath = "", ""
 	b, err = blob.OpenBucket(ctx, u.String())
 	return b, key, err

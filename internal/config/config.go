@@ -21,6 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
@@ -43,11 +44,11 @@ type Config struct {
 	BoltAgent      string        // version of Neo4j that Bolt clients see
 	BoltMaxConns   int           // open Bolt connections
 	BoltTxIdle     time.Duration // idle time after which a Bolt transaction or result ends
-	Memory         Bytes         // the budget of caches, memtables and queries; 0: half of the available memory
+	Memory         size.Bytes    // the budget of caches, memtables and queries; 0: half of the available memory
 	CacheMode      string        // where blocks are cached: block, page or direct
-	BlockCache     Bytes         // size of the block cache; 0: three tenths of Memory
+	BlockCache     size.Bytes    // size of the block cache; 0: three tenths of Memory
 	TopologyCache  string        // size of the topology cache; "": three tenths of Memory
-	ValueThreshold Bytes         // values of at least this size are stored separately
+	ValueThreshold size.Bytes    // values of at least this size are stored separately
 	Shards         int           // number of shards of new graphs; 0: 1, or with replication as many as processes
 	ShardOrdinal   int           // the shard that a process of a cluster serves
 	Replication    int           // processes that keep each shard, through a Raft log; 0: one, without a log
@@ -61,12 +62,12 @@ type Config struct {
 	ReadyFile      string        // file that receives the addresses once all listeners accept
 	QueryTimeout   time.Duration // default time limit of a query; 0: none
 	MaxTimeout     time.Duration // maximum time limit of a query; 0: any
-	QueryMemory    Bytes         // of one query; 0: a quarter of Memory
-	SpillLimit     Bytes         // disk space of all queries; 0: eight times Memory
+	QueryMemory    size.Bytes    // of one query; 0: a quarter of Memory
+	SpillLimit     size.Bytes    // disk space of all queries; 0: eight times Memory
 	TxIdleTimeout  time.Duration // idle time after which an explicit transaction rolls back
 	MaxRows        int64         // of a result; 0: no limit
 	MaxVisits      int64         // edges that a query may visit; 0: no limit
-	MaxRequest     Bytes         // of a request's body
+	MaxRequest     size.Bytes    // of a request's body
 	MaxQueries     int           // concurrent requests; 0: no limit
 	MaxQueue       int           // waiting requests
 	QueueTimeout   time.Duration // time limit of waiting; 0: none
@@ -75,7 +76,7 @@ type Config struct {
 	FetchAccess    string        // YAML file of access rules for fetches; "": all callers may fetch everything
 	PlanCache      int           // number of prepared plans to keep
 	SlowLog        int           // number of slow statements to keep
-	ProfileHistory Bytes         // size of the kept continuous profiles; 0 disables them
+	ProfileHistory size.Bytes    // size of the kept continuous profiles; 0 disables them
 	Fetch          fetch.Limits  // of JSON-array fetches
 	TLSCert        string        // PEM file of the HTTP and gRPC listeners' certificate; "": plain connections
 	TLSKey         string        // PEM file of its key
@@ -323,7 +324,7 @@ func (c *Config) Validate() error {
 		bad("cache-mode: %w", err)
 	}
 	if c.TopologyCache != "" {
-		if _, err := ParseBytes(c.TopologyCache); err != nil {
+		if _, err := size.Parse(c.TopologyCache); err != nil {
 			bad("topology-cache: %w", err)
 		}
 	}

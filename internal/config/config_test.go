@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/size"
 )
 
 func load(t *testing.T, args, environ []string) (Config, error) {
@@ -29,7 +30,7 @@ func TestPrecedence(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("memory: 1GiB\nshards: 2\nhttp: 127.0.0.1:1\n"), 0o600))
 	c, err := load(t, []string{"--config", file, "--http", "127.0.0.1:3"}, []string{"HOPGATE_HTTP=127.0.0.1:2", "HOPGATE_SHARDS=3"})
 	require.NoError(t, err)
-	require.Equal(t, Bytes(1<<30), c.Memory)
+	require.Equal(t, size.Bytes(1<<30), c.Memory)
 	require.Equal(t, 3, c.Shards)
 	require.Equal(t, "127.0.0.1:3", c.HTTP)
 }
@@ -120,7 +121,7 @@ func TestSettings(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	c := Default()
-	for _, memory := range []Bytes{0, 64 << 20, 1 << 30, 64 << 30} {
+	for _, memory := range []size.Bytes{0, 64 << 20, 1 << 30, 64 << 30} {
 		for _, shards := range []int{1, 16, 1024} {
 			c.Memory = memory
 			b := c.Split(shards)
@@ -136,13 +137,13 @@ func TestSplit(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
-	for text, want := range map[string]Bytes{"0": 0, "1KiB": 1024, "2 GiB": 2 << 30, "1.5MB": 1500000, "17": 17} {
-		got, err := ParseBytes(text)
+	for text, want := range map[string]size.Bytes{"0": 0, "1KiB": 1024, "2 GiB": 2 << 30, "1.5MB": 1500000, "17": 17} {
+		got, err := size.Parse(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
 	for _, text := range []string{"", "x", "-1", "1XiB", "1e300"} {
-		_, err := ParseBytes(text)
+		_, err := size.Parse(text)
 		require.Error(t, err, text)
 	}
 }

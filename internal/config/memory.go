@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
@@ -43,8 +44,8 @@ func (c *Config) Split(shards int) Budget {
 		b.BlockCache = 0
 	}
 	if c.TopologyCache != "" {
-		size, _ := ParseBytes(c.TopologyCache) // likewise
-		b.Topology = int64(size)
+		topology, _ := size.Parse(c.TopologyCache) // likewise
+		b.Topology = int64(topology)
 	}
 	b.Memtable = min(max(total/10/int64(memtables*shards), 256<<10), 64<<20)
 	b.Text = min(max(total/20, 4<<20), 256<<20)

@@ -5,43 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/hopgate/hopgate/internal/access"
 )
-
-// Bytes is a number of bytes; its text may have a unit (KiB, MiB, GiB, TiB, kB, MB, GB, TB).
-type Bytes int64
-
-// binary are the units that String uses.
-var binary = []struct {
-	name string
-	size int64
-}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
-
-// ParseBytes parses a size.
-func ParseBytes(s string) (Bytes, error) {
-	n, err := access.ParseSize(s)
-	return Bytes(n), err
-}
-
-// Set parses a size.
-func (b *Bytes) Set(s string) (err error) {
-	*b, err = ParseBytes(s)
-	return err
-}
-
-// String returns the size in the largest binary unit that divides it.
-func (b *Bytes) String() string {
-	for _, u := range binary {
-		if *b != 0 && int64(*b)%u.size == 0 {
-			return strconv.FormatInt(int64(*b)/u.size, 10) + u.name
-		}
-	}
-	return strconv.FormatInt(int64(*b), 10)
-}
-
-// Type names the type in the help of flags.
-func (b *Bytes) Type() string { return "size" }
 
 type (
 	text     string

@@ -3,8 +3,6 @@ package telemetry
 import (
 	"context"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -80,33 +78,3 @@ type hedger struct{ Storage }
 func (hedger) Hedged() (made, won uint64) { return 3, 2 }
 
 func (hedger) LostCalls() map[string]uint64 { return map[string]uint64{"failed": 4, "moved": 0} }
-
-// The metrics of a load are described before it runs, and cover each input afterwards.
-func TestLoadRegistry(t *testing.T) {
-	store, err := local.Open(local.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	file := filepath.Join(t.TempDir(), "p.csv")
-	require.NoError(t, os.WriteFile(file, []byte("id:ID(P){id-type:long},:LABEL\n1,P\n2,P\nx,P\n"), 0o666))
-	p, err := loader.NewHeaderPlan(t.Context(), loader.HeaderOptions{Paths: []string{file}})
-	require.NoError(t, err)
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(newLoad(p))
-	_, err = r.Gather()
-	require.NoError(t, err)
-	_, err = p.Run(t.Context(), loader.NewLocal(loader.New(store)), loader.Options{MaxRejects: loader.Budget{Rows: 1}})
-	require.NoError(t, err)
-	metrics, err := r.Gather()
-	require.NoError(t, err)
-	got := map[string]float64{}
-	for _, m := range metrics {
-		require.Equal(t, m.GetType().String() == "COUNTER", strings.HasSuffix(m.GetName(), "_total"), m.GetName())
-		got[m.GetName()] = m.GetMetric()[0].GetCounter().GetValue() + m.GetMetric()[0].GetGauge().GetValue()
-	}
-	for name, want := range map[string]float64{"rows_total": 3, "rejects_total": 1, "vertices_total": 2, "edges_total": 0, "flight_bytes": 0, "left_seconds": 0} {
-		require.InDelta(t, want, got["hopgate_loader_"+name], 0, name)
-	}
-	require.Positive(t, got["hopgate_loader_input_bytes"])
-	require.InDelta(t, got["hopgate_loader_input_bytes"], got["hopgate_loader_done_bytes_total"], 0)
-	require.NotNil(t, NewLoadRegistry(p))
-}

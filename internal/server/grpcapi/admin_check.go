@@ -46,18 +46,5 @@ func (s *adminService) Check(req *pb.CheckRequest, stream grpc.ServerStreamingSe
 	if failed != nil {
 		return failed
 	}
-	return stream.Send(&pb.CheckResponse{What: &pb.CheckResponse_Report{Report: reportProto(name, rep)}})
-}
-
-func reportProto(name string, r *shard.CheckReport) *pb.CheckReport {
-	out := &pb.CheckReport{
-		Graph: name, Vertices: r.Vertices, Edges: r.Edges, IndexEntries: r.Entries, LargeValues: r.LargeValues,
-		Files: r.Files, FileBytes: r.FileBytes,
-	}
-	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, &pb.CheckFinding{
-			Kind: f.Kind, Count: f.Count, Mended: f.Repaired, Mendable: f.Repairable, Examples: f.Examples,
-		})
-	}
-	return out
+	return stream.Send(&pb.CheckResponse{What: &pb.CheckResponse_Report{Report: wire.CheckReport(name, rep)}})
 }

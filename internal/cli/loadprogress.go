@@ -1,14 +1,11 @@
-package main
+package cli
 
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/hopgate/hopgate/internal/loader"
 )
@@ -34,11 +31,10 @@ func newProgress(mode string, w io.Writer) (*progress, error) {
 	case "none":
 		p.none = true
 	case "auto":
-		f, ok := w.(*os.File)
-		p.bar = ok && term.IsTerminal(int(f.Fd()))
+		p.bar = IsTerminal(w)
 		p.none = !p.bar
 	default:
-		return nil, usagef("--progress %s: must be auto, plain or none", mode)
+		return nil, Usagef("--progress %s: must be auto, plain or none", mode)
 	}
 	return p, nil
 }
@@ -62,7 +58,7 @@ func (p *progress) update(s loader.Progress) {
 // progressLine describes the progress of the load and, after a bar, of the current input.
 func progressLine(s *loader.Progress) string {
 	line := fmt.Sprintf("%s  %s rows  %s vertices  %s edges  %s rejects  %s",
-		s.Elapsed.Round(time.Second), grouped(s.Rows), grouped(s.Vertices), grouped(s.Edges), grouped(s.Rejects), rateText(s.Rows, s.Elapsed))
+		s.Elapsed.Round(time.Second), Grouped(s.Rows), Grouped(s.Vertices), Grouped(s.Edges), Grouped(s.Rejects), rateText(s.Rows, s.Elapsed))
 	line = shareText(s.Done, s.Bytes) + line + leftText(s.Left)
 	if len(s.Inputs) == 0 {
 		return line
@@ -72,7 +68,7 @@ func progressLine(s *loader.Progress) string {
 }
 
 func rateText(rows int64, d time.Duration) string {
-	return grouped(int64(float64(rows)/max(d.Seconds(), 1e-3))) + " rows/s"
+	return Grouped(int64(float64(rows)/max(d.Seconds(), 1e-3))) + " rows/s"
 }
 
 func shareText(done, all int64) string {
@@ -128,10 +124,10 @@ func printReport(w io.Writer, r *loader.Report) {
 	switch {
 	case r.DryRun:
 		fmt.Fprintf(w, "dry run: %s rows would write %s vertices and %s edges, about %s on disk; %s rejects, of them %s dangling edges\n",
-			grouped(r.Rows), grouped(r.Vertices), grouped(r.Edges), bytesText(r.DiskBytes), grouped(r.Rejects), grouped(r.Dangling))
+			Grouped(r.Rows), Grouped(r.Vertices), Grouped(r.Edges), bytesText(r.DiskBytes), Grouped(r.Rejects), Grouped(r.Dangling))
 		return
 	case r.Resumed && r.Rows == 0 && r.Rejects > 0:
-		fmt.Fprintf(w, "an earlier run loaded all rows but %s, which it refused\n", grouped(r.Rejects))
+		fmt.Fprintf(w, "an earlier run loaded all rows but %s, which it refused\n", Grouped(r.Rejects))
 		return
 	case r.Resumed && r.Rows == 0:
 		fmt.Fprintln(w, "nothing to do: this load has finished before; --restart loads again")
@@ -140,11 +136,11 @@ func printReport(w io.Writer, r *loader.Report) {
 		fmt.Fprintln(w, "resumed an interrupted run of this load")
 	}
 	fmt.Fprintf(w, "loaded %s rows: %s vertices and %s edges, %s rejects, in %.1f s (%s rows/s)\n",
-		grouped(r.Rows), grouped(r.Vertices), grouped(r.Edges), grouped(r.Rejects), r.Seconds, grouped(int64(float64(r.Rows)/max(r.Seconds, 1e-3))))
+		Grouped(r.Rows), Grouped(r.Vertices), Grouped(r.Edges), Grouped(r.Rejects), r.Seconds, Grouped(int64(float64(r.Rows)/max(r.Seconds, 1e-3))))
 }
 
-// grouped formats a number with commas.
-func grouped(n int64) string {
+// Grouped formats a number with commas.
+func Grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

@@ -1,4 +1,4 @@
-package telemetry
+package cli
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -6,26 +6,18 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 )
 
-// NewLoadRegistry returns the registry of a process that runs a load.
-func NewLoadRegistry(p *loader.Plan) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(process()...)
-	r.MustRegister(newLoad(p))
-	return r
-}
-
-// load publishes the progress of a load.
-type load struct {
+// loadMetrics publishes the progress of a load.
+type loadMetrics struct {
 	plan                                              *loader.Plan
 	rows, rejects, vertices, edges, done, size, stage *prometheus.Desc
 	flight, window, left                              *prometheus.Desc
 }
 
-func newLoad(p *loader.Plan) *load {
+func newLoadMetrics(p *loader.Plan) *loadMetrics {
 	d := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("hopgate_loader_"+name, help, labels, nil)
 	}
-	return &load{
+	return &loadMetrics{
 		plan:     p,
 		rows:     d("rows_total", "Rows read, including refused ones.", "input"),
 		rejects:  d("rejects_total", "Rows refused.", "input"),
@@ -41,14 +33,14 @@ func newLoad(p *loader.Plan) *load {
 }
 
 // Describe implements prometheus.Collector.
-func (c *load) Describe(ch chan<- *prometheus.Desc) {
+func (c *loadMetrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.rows, c.rejects, c.vertices, c.edges, c.done, c.size, c.stage, c.flight, c.window, c.left} {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c *load) Collect(ch chan<- prometheus.Metric) {
+func (c *loadMetrics) Collect(ch chan<- prometheus.Metric) {
 	p := c.plan.Progress()
 	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -16,31 +16,31 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
-// propose prints a mapping for files. Its paths are those of the arguments, or relative to --dir.
-func (l *loadFlags) propose(cmd *cobra.Command, args []string) error {
+// Propose prints a mapping for files. Its paths are those of the arguments, or relative to --dir.
+func (l *Load) Propose(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usagef("load --init: name files or directories")
+		return Usagef("load --init: name files or directories")
 	}
 	for _, name := range []string{"nodes", "relationships", "id-type", "offline", "data-dir", "dry-run"} {
 		if cmd.Flags().Changed(name) {
-			return usagef("--init loads nothing: it takes files and --dir, not --%s", name)
+			return Usagef("--init loads nothing: it takes files and --dir, not --%s", name)
 		}
 	}
 	for _, name := range args {
 		if isMapping(name) {
-			return usagef("--init is for files without a mapping; %s is one", name)
+			return Usagef("--init is for files without a mapping; %s is one", name)
 		}
 	}
 	text, err := l.proposed(cmd.Context(), args)
 	if err != nil {
-		return exitError{exitUsage, err}
+		return Error{Usage, err}
 	}
 	_, err = cmd.OutOrStdout().Write(text)
 	return err
 }
 
 // proposed returns a mapping for files.
-func (l *loadFlags) proposed(ctx context.Context, args []string) ([]byte, error) {
+func (l *Load) proposed(ctx context.Context, args []string) ([]byte, error) {
 	return loader.Propose(ctx, args, func(name string) string {
 		if l.dir == "" || loader.IsURL(name) {
 			return filepath.ToSlash(name)
@@ -63,14 +63,14 @@ func (l *loadFlags) proposed(ctx context.Context, args []string) ([]byte, error)
 
 // offer shows a mapping for files without neo4j-admin headers, and asks whether to load them with it. Without a terminal, or if the answer
 // is no, the error says how to get a mapping.
-func (l *loadFlags) offer(cmd *cobra.Command, args []string, err error) (*loader.Plan, error) {
+func (l *Load) offer(cmd *cobra.Command, args []string, err error) (*loader.Plan, error) {
 	text, none := l.proposed(cmd.Context(), args)
 	if none != nil {
 		return nil, err
 	}
 	asks := l.asks
 	if asks == nil {
-		asks = func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && isTerminal(cmd.ErrOrStderr()) }
+		asks = func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && IsTerminal(cmd.ErrOrStderr()) }
 	}
 	if asks() {
 		in := bufio.NewReader(cmd.InOrStdin())
@@ -78,7 +78,7 @@ func (l *loadFlags) offer(cmd *cobra.Command, args []string, err error) (*loader
 		if answer, _ := in.ReadString('\n'); strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes") {
 			m, err := mapping.Parse("the proposed mapping", text)
 			if err != nil {
-				return nil, exitError{exitUsage, err}
+				return nil, Error{Usage, err}
 			}
 			return planned(loader.NewPlan(cmd.Context(), m, ".", in))
 		}

@@ -1,0 +1,3 @@
+package cli
+
+import _ "gocloud.dev/blob/s3blob" // s3://

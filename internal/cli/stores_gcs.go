@@ -1,0 +1,5 @@
+//go:build gcs
+
+package cli
+
+import _ "gocloud.dev/blob/gcsblob" // gs://
