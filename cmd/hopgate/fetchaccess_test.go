@@ -2,17 +2,25 @@ package main_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/stretchr/testify/require"
 )
 
@@ -97,4 +105,75 @@ func TestFetchCaller(t *testing.T) {
 	require.Contains(t, ask("1", "/get", `{"User": {"id": 1}}`), `"code":401`)
 	require.Contains(t, ask("reads", "/get", `{"User": {"id": 1}}`), `"phone":11`)
 	require.Zero(t, s.stop(syscall.SIGTERM))
+}
+
+// Names are unique only within their issuer: a subject of JSON Web Tokens is not the caller of the same name in the tokens file. The access
+// rules say whose names are keys of vertices, if both name callers.
+func TestFetchCallerOfIssuer(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	mux := http.NewServeMux()
+	issuer := httptest.NewServer(mux)
+	defer issuer.Close()
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": issuer.URL, "jwks_uri": issuer.URL + "/keys", "id_token_signing_alg_values_supported": []string{"ES256"}})
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "ES256", Use: "sig"}}})
+	})
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	require.NoError(t, err)
+	issued, err := jwt.Signed(signer).Claims(jwt.Claims{
+		Issuer: issuer.URL, Subject: "1", Audience: jwt.Audience{"hopgate"}, Expiry: jwt.NewNumericDate(time.Now().Add(time.Hour)),
+	}).Claims(map[string]any{"roles": []string{"fetcher"}}).Serialize()
+	require.NoError(t, err)
+
+	dir := t.TempDir()
+	tokens, rules := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "rules.yaml")
+	file := "tokens:\n"
+	for name, role := range map[string]string{"1": "fetcher", "root": "admin"} {
+		sum := sha256.Sum256([]byte(name))
+		file += fmt.Sprintf("  - {name: %q, sha256: %s, role: %s}\n", name, hex.EncodeToString(sum[:]), role)
+	}
+	require.NoError(t, os.WriteFile(tokens, []byte(file), 0o600))
+	args := []string{filepath.Join(dir, "data"), "--tokens-file", tokens, "--fetch-access", rules, "--oidc-issuer", issuer.URL, "--oidc-audience", "hopgate"}
+	for _, c := range []struct{ owner, owns, other string }{{"tokens", "1", issued}, {issuer.URL, issued, "1"}} {
+		require.NoError(t, os.WriteFile(rules, []byte("issuer: "+c.owner+fetchAccess), 0o600))
+		s := start(t, args[0], args[1:]...)
+		ask := func(token, path, body string) string {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.addrs.HTTP+path, strings.NewReader(body))
+			require.NoError(t, err)
+			r.Header.Set("Authorization", "Bearer "+token)
+			res, err := http.DefaultClient.Do(r)
+			require.NoError(t, err)
+			defer res.Body.Close()
+			text, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			return string(text)
+		}
+		for _, statement := range []string{
+			"CREATE CONSTRAINT IF NOT EXISTS FOR (u:User) REQUIRE u.id IS UNIQUE", "CREATE CONSTRAINT IF NOT EXISTS FOR (m:Moment) REQUIRE m.id IS UNIQUE",
+			"MERGE (:User {id: 1, phone: 11, contactIdList: []})", "MERGE (:Moment {id: 10, userId: 1})",
+		} {
+			require.NotContains(t, ask("root", "/v1/query", `{"statement": "`+statement+`"}`), "errors")
+		}
+		require.Contains(t, ask(c.owns, "/get", `{"User": {"id": 1, "@role": "OWNER"}}`), `"phone":11`)
+		require.Contains(t, ask(c.owns, "/put", `{"User": {"id": 1, "name": "Ann", "@role": "OWNER"}}`), `"code":200`)
+		require.Contains(t, ask(c.other, "/get", `{"Moment": {"id": 10}}`), `"userId":1`, "it is LOGIN")
+		for _, request := range [][2]string{
+			{"/get", `{"User": {"id": 1, "@role": "OWNER"}}`}, {"/get", `{"Moment": {"id": 10, "@role": "CIRCLE"}}`},
+			{"/put", `{"User": {"id": 1, "name": "Eve", "@role": "OWNER"}}`}, {"/post", `{"Moment": {"id": 11, "@role": "OWNER"}}`},
+			{"/delete", `{"Moment": {"id": 10, "@role": "OWNER"}}`},
+		} {
+			require.Contains(t, ask(c.other, request[0], request[1]), "needs a caller of the issuer that the rules name", request)
+		}
+		require.Zero(t, s.stop(syscall.SIGTERM))
+	}
+	for _, line := range []string{"", "issuer: https://other.example"} {
+		require.NoError(t, os.WriteFile(rules, []byte(line+fetchAccess), 0o600))
+		out := run(t, nil, "hopgate", append([]string{"serve", "--data-dir"}, args...)...)
+		require.Equal(t, 2, out.code)
+		require.Contains(t, out.err, "issuer: must be one of")
+	}
 }

@@ -125,7 +125,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	debug.SetMemoryLimit(min(memory.GoHeap, mostHeap))
 	tuning := &admin.Tuning{Level: level}
 	tuning.Set(mutexRate, blockNanos)
-	rules, err := fetchRules(c.FetchAccess)
+	rules, err := fetchRules(c)
 	if err != nil {
 		return cli.Error{Code: cli.Usage, Err: err}
 	}
@@ -188,7 +188,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(memory))
 	rates := access.NewRates(perUser, perGraph)
 	engine := query.New(store, query.Options{
-		FetchRules: rules, FetchCaller: fetchCaller,
+		FetchRules: rules, FetchCaller: fetchCaller(rules),
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: memory.Query, PoolBytes: memory.Queries, Spill: spill, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
 		Admission: query.Admission{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
 		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: auth != nil,

@@ -65,7 +65,7 @@ func (v *verifier) describe(t *oidc.IDToken) (*Identity, error) {
 	if err := t.Claims(&claims); err != nil {
 		return nil, err
 	}
-	id := &Identity{Name: t.Subject, Issuer: t.Issuer, Graph: map[string]Role{}, Expires: t.Expiry}
+	id := &Identity{Name: t.Subject, Issuer: v.opt.Issuer, Graph: map[string]Role{}, Expires: t.Expiry}
 	list, _ := claims[v.opt.Claim].([]any)
 	for _, c := range list {
 		s, _ := c.(string)

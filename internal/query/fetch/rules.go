@@ -35,12 +35,14 @@ const codeNotLoggedIn = 407
 
 // Caller is the sender of a request.
 type Caller struct {
-	ID    graph.Value // the key of the caller's vertex; null if anonymous
+	Known bool        // it is not anonymous
+	ID    graph.Value // the key of the caller's vertex; null if anonymous or of another issuer than the rules name
 	Admin bool
 }
 
 // Rules say what fetches may do. What they do not name is for ADMIN alone; a nil *Rules lets everything pass.
 //
+//	issuer: tokens                                     # whose names are keys: tokens, or the URL of the issuer of JSON Web Tokens
 //	contacts: {label: User, property: contactIdList}   # the list of the keys of a caller's contacts
 //	labels:
 //	  Moment:
@@ -53,6 +55,7 @@ type Caller struct {
 //
 // Without a rule of its own, head goes by get, gets by get, and heads by gets.
 type Rules struct {
+	Issuer   string `yaml:"issuer"`
 	Contacts struct {
 		Label    string `yaml:"label"`
 		Property string `yaml:"property"`
@@ -188,7 +191,7 @@ func (r *rights) key() string {
 	if r.rules == nil {
 		return ""
 	}
-	return fmt.Sprintf("%t %t ", !r.caller.ID.IsNull(), r.caller.Admin)
+	return fmt.Sprintf("%t %t %t ", r.caller.Known, !r.caller.ID.IsNull(), r.caller.Admin)
 }
 
 // as returns the role of an object, whose @role may be nil, and checks that the caller has it.
@@ -197,16 +200,17 @@ func (r *rights) as(at, own *node) (role, error) {
 	if own != nil {
 		x, at = role(own.str()), own
 	}
-	known := !r.caller.ID.IsNull()
 	switch {
-	case x == "" && known:
+	case x == "" && r.caller.Known:
 		return roleLogin, nil
 	case x == "" || x == roleUnknown:
 		return roleUnknown, nil
-	case !known && !r.caller.Admin:
+	case !r.caller.Known && !r.caller.Admin:
 		return x, fail(codeNotLoggedIn, at, "the role %s needs a caller that is known", x)
 	case x == roleAdmin && !r.caller.Admin:
 		return x, fail(CodeNoRight, at, "the caller is no ADMIN")
+	case x.owned() && r.caller.ID.IsNull():
+		return x, fail(CodeNoRight, at, "the role %s needs a caller of the issuer that the rules name", x)
 	}
 	return x, nil
 }

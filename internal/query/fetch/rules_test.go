@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch"
 )
 
-// TestRules runs requests of several callers under access rules. The argument caller is a caller's key; admin makes the caller one;
-// the command rules replaces the rules.
+// TestRules runs requests of several callers under access rules. The argument caller is a caller's key; known makes a caller without one
+// known, and admin makes it one; the command rules replaces the rules.
 func TestRules(t *testing.T) {
 	w := newWorld(t, 2)
 	w.load(small)
@@ -25,7 +25,7 @@ func TestRules(t *testing.T) {
 			w.rules = rules
 			return "ok"
 		}
-		w.caller = fetch.Caller{Admin: d.HasArg("admin")}
+		w.caller = fetch.Caller{Known: d.HasArg("known"), Admin: d.HasArg("admin")}
 		if d.HasArg("caller") {
 			var key string
 			d.ScanArgs(t, "caller", &key)
@@ -33,7 +33,7 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.caller.ID = graph.IntValue(id)
+			w.caller.Known, w.caller.ID = true, graph.IntValue(id)
 		}
 		return pretty(took.ReplaceAllString(w.fetch(d.Cmd, d.Input), `"time":0`))
 	})
