@@ -250,7 +250,7 @@ func overflow(a graph.Value, op string, b graph.Value) error {
 }
 
 func divisionByZero() error {
-	return graph.RuntimeError("ArithmeticError", "DivisionByZero", "division by zero")
+	return graph.RuntimeError("ArithmeticError", "DivisionByZero", "/ by zero")
 }
 
 func badOperands(a graph.Value, op string, b graph.Value) error {
