@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"net"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/bolt/packstream"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
 )
 
 // Requests over Bolt are listed with their connection, and clients discover the listener through HTTP.
@@ -50,4 +53,46 @@ func TestBolt(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(body), &doc))
 	require.Equal(t, "bolt://"+r.addrs.Bolt, doc["bolt_direct"])
 	require.Equal(t, "http://"+r.addrs.HTTP+"/db/{databaseName}/query/v2", doc["query"])
+}
+
+// A client that speaks to the wrong port gets an answer at once, in HTTP, that says what the port is.
+func TestWrongPort(t *testing.T) {
+	own := httptest.NewTLSServer(nil)
+	own.Close()
+	plain, secure := serve(t), serveOver(t, newOracle(t), query.Options{}, Options{TLS: &tls.Config{Certificates: own.TLS.Certificates}})
+	const handshake = bolt.Magic + "\x00\x00\x04\x04" + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+	port := func(address string) string {
+		_, port, err := net.SplitHostPort(address)
+		require.NoError(t, err)
+		return port
+	}
+	for _, c := range []struct {
+		to   string
+		sent []string // in pieces
+		want string
+	}{
+		{plain.addrs.HTTP, []string{handshake}, "this port speaks HTTP; Bolt is at port " + port(plain.addrs.Bolt)},
+		{plain.addrs.HTTP, []string{handshake[:3], handshake[3:]}, "this port speaks HTTP; Bolt is at port " + port(plain.addrs.Bolt)},
+		{plain.addrs.Admin, []string{handshake}, "this port speaks HTTP for administrators; Bolt is"},
+		{plain.addrs.GRPC, []string{handshake}, "this port speaks gRPC; Bolt is"},
+		{secure.addrs.HTTP, []string{handshake}, "this port speaks HTTP; Bolt is"},
+		{plain.addrs.Bolt, []string{"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"}, "this port speaks Bolt; HTTP is at port " + port(plain.addrs.HTTP)},
+		{plain.addrs.Bolt, []string{"DELETE /db/neo4j/query/v2/tx/1 HTTP/1.1\r\nHost: localhost\r\n\r\n"}, "this port speaks Bolt; HTTP is"},
+		{plain.addrs.Bolt, []string{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}, "this port speaks Bolt; HTTP is"},
+		{secure.addrs.Bolt, []string{"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"}, "this port speaks Bolt over TLS; HTTP is"},
+	} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", c.to)
+		require.NoError(t, err)
+		require.NoError(t, conn.SetDeadline(time.Now().Add(5*time.Second))) // less than a server waits for the rest of a request
+		for _, piece := range c.sent {
+			_, err = io.WriteString(conn, piece)
+			require.NoError(t, err)
+			time.Sleep(time.Millisecond)
+		}
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err, "%q: %q", c.sent, answer)
+		require.NoError(t, conn.Close())
+		require.Contains(t, string(answer), "HTTP/1.1 400 Bad Request\r\n", "%q", c.sent)
+		require.Contains(t, string(answer), c.want, "%q", c.sent)
+	}
 }

@@ -181,8 +181,9 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 	var listeners [4]net.Listener
 	for i, x := range []struct {
 		name    string
+		speaks  string
 		address *string
-	}{{"http", &a.HTTP}, {"grpc", &a.GRPC}, {"admin", &a.Admin}, {"bolt", &a.Bolt}} {
+	}{{"http", "HTTP", &a.HTTP}, {"grpc", "gRPC", &a.GRPC}, {"admin", "HTTP for administrators", &a.Admin}, {"bolt", "Bolt", &a.Bolt}} {
 		if x.name == "bolt" && *x.address == "" {
 			continue
 		}
@@ -198,9 +199,14 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 			}
 			return a, fmt.Errorf("%s listener: %w", x.name, err)
 		}
-		if listeners[i], *x.address = l, l.Addr().String(); x.name == "http" || x.name == "admin" {
-			listeners[i] = request.PacedListener{Listener: l} // the other protocols pace their clients themselves
+		*x.address = l.Addr().String()
+		if x.name != "bolt" {
+			l = s.bolt.Misdirected(l, x.speaks)
 		}
+		if x.name == "http" || x.name == "admin" {
+			l = request.PacedListener{Listener: l} // the other protocols pace their clients themselves
+		}
+		listeners[i] = l
 	}
 	if s.tls != nil {
 		listeners[0] = tls.NewListener(listeners[0], s.tls)

@@ -122,7 +122,7 @@ func (s *Server) accept(c net.Conn) {
 		_, _ = r.Discard(len(bolt.Magic))
 		s.serve(c, r, "tcp")
 		return
-	case string(first) == "GET ":
+	case isWeb(string(first)):
 		if s.upgrades.put(&readConn{c, r}) {
 			return
 		}
@@ -144,6 +144,9 @@ func (s *Server) secure(c net.Conn) (net.Conn, error) {
 	if first[0] != handshake {
 		if s.opt.PlainToo {
 			return rest, nil
+		}
+		if first, err := r.Peek(len(bolt.Magic)); err == nil && isWeb(string(first)) {
+			misdirect(c, "this port speaks Bolt over TLS; "+s.whereWeb())
 		}
 		return nil, errors.New("a plain connection, where TLS is required")
 	}

@@ -47,8 +47,14 @@ func (u *upgrades) Close() error { return nil }
 // Addr implements net.Listener.
 func (u *upgrades) Addr() net.Addr { return u.addr }
 
-// serveWeb upgrades a connection to a WebSocket, or answers with the discovery document.
+// serveWeb upgrades a connection to a WebSocket, or answers with the discovery document. Other requests are for the port of HTTP.
 func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		s.metrics.refused("protocol")
+		w.Header().Set("Connection", "close")
+		http.Error(w, "this port speaks Bolt; "+s.whereWeb(), http.StatusBadRequest)
+		return
+	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Connection", "close")
 		s.Discovery(w, r)
