@@ -27,8 +27,19 @@ func ends(t *testing.T, p *process) {
 // signal, none waits for the others.
 func TestClusterStopWait(t *testing.T) {
 	ss, gs := startCluster(t, 3, 1, "--replication", "3", "--stop-wait", "1h")
+	testStopWait(t, ss, gs[0])
+}
+
+// TestMemberStopWait does the same to processes of hopgate serve --join.
+func TestMemberStopWait(t *testing.T) {
+	ms, _ := startMembers(t, 3, "--stop-wait", "1h")
+	testStopWait(t, ms, ms[1])
+}
+
+// testStopWait tests processes that wait before they stop. Clients ask at, which is none of those that end while others do not.
+func testStopWait(t *testing.T, ss []*process, at *process) {
 	write := func() bool {
-		_, err := ask(gs[0].http, "CREATE (:A)")
+		_, err := ask(at.http, "CREATE (:A)")
 		return err == nil
 	}
 	eventually(t, write, 20*time.Millisecond)

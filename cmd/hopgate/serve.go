@@ -279,6 +279,9 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 		}
 	}
 	stop() // a second signal ends the process at once
+	if m, ok := store.(*member); ok && err == nil {
+		awaitSpare(m.p, c.StopWait)
+	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.DrainTimeout)
 	defer cancel()
 	srv.Drain(drain)
