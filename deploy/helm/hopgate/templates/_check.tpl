@@ -22,7 +22,7 @@
 {{- if ne (toString (get $given "adminTls" | default false)) (toString (get $v.config "adminTls" | default false)) }}
 {{- fail (printf "%s.config.adminTls: set it in config, for all processes: one ServiceMonitor scrapes them" $key) }}
 {{- end }}
-{{- include "hopgate.checkRanges" (dict "key" $key "given" $given) }}
+{{- include "hopgate.checkRanges" (dict "key" $key "given" $given "resources" (get $v $key).resources) }}
 {{- if and (get $given "oidcIssuer") (not (get $given "oidcAudience")) }}
 {{- fail "config.oidcIssuer: needs config.oidcAudience" }}
 {{- end }}
@@ -50,7 +50,7 @@
 {{- include "hopgate.checkRestore" . }}
 {{- end }}
 
-{{/* Refuses sizes and times that the server refuses: (dict "key" "shard" "given" SETTINGS). */}}
+{{/* Refuses sizes and times that the server refuses: (dict "key" "shard" "given" SETTINGS "resources" RESOURCES). */}}
 {{- define "hopgate.checkRanges" -}}
 {{- range $setting, $range := dict "memory" (list 67108864 9007199254740991 "0 or at least 64MiB") "valueThreshold" (list 16 9007199254740991 "at least 16 bytes")
     "maxRequest" (list 1024 1073741824 "from 1KiB to 1GiB") }}
@@ -60,6 +60,13 @@
 {{- if and (or (lt $bytes (int64 (index $range 0))) (gt $bytes (int64 (index $range 1)))) (not (and (eq $setting "memory") (eq $bytes 0))) }}
 {{- fail (printf "config.%s: must be %s, is %v for %s" $setting (index $range 2) $value $.key) }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- $limit := dig "limits" "memory" "" .resources }}
+{{- if and $limit (hasKey .given "memory") }}
+{{- $memory := kindIs "string" .given.memory | ternary .given.memory (int64 .given.memory) | toString }}
+{{- if gt (int64 (include "hopgate.bytes" (trimSuffix "B" (replace " " "" $memory)))) (int64 (include "hopgate.bytes" $limit)) }}
+{{- fail (printf "config.memory: %s is more than %s.resources.limits.memory, %v, and the kernel would kill the server" $memory .key $limit) }}
 {{- end }}
 {{- end }}
 {{- $all := merge dict .given (dict "queryTimeout" "1m" "maxTimeout" "24h") }}
