@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -9,6 +10,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
 // TestStaleReads kills two of three processes: the third one still answers what may be out of date, over HTTP and gRPC, and nothing else.
@@ -46,12 +52,36 @@ func TestStaleReads(t *testing.T) {
 	require.Contains(t, body, "[[1]]")
 	o := run(t, []string{"GRAPHCTL_ADDRESS=" + last.grpc}, "graphctl", "query", known, "-o", "csv", "--max-staleness", "1m")
 	require.Equal(t, "id\n2\n", o.out, o.err)
+	conn, err := grpc.NewClient(last.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	typed := func(within time.Duration) error { // traverses
+		stream, err := pb.NewGraphServiceClient(conn).Traverse(t.Context(), &pb.TraverseRequest{
+			From: &pb.VertexSelector{By: &pb.VertexSelector_Statement{Statement: "MATCH (n:N)-[:E]->() RETURN n"}}, Hops: []*pb.Hop{{Types: []string{"E"}}},
+			MaxStaleness: durationpb.New(within), Budget: &pb.RequestBudget{Timeout: durationpb.New(2 * time.Second)},
+		})
+		rows := uint64(0)
+		for err == nil {
+			var part *pb.TraverseResponse
+			if part, err = stream.Recv(); err == nil {
+				rows += part.GetSummary().GetRows()
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			require.EqualValues(t, 1, rows)
+			return nil
+		}
+		return err
+	}
+	require.NoError(t, typed(time.Minute))
 	eventually(t, func() bool { // the process may lead, and its lease lasts a while
 		status, _ := read(known, "0s")
 		return status >= http.StatusBadRequest
 	}, 20*time.Millisecond)
 	status, body = read(known, "1ms")
 	require.GreaterOrEqual(t, status, http.StatusBadRequest, body)
+	require.Error(t, typed(time.Millisecond))
+	require.NoError(t, typed(time.Minute))
 	status, body = read(known, "1m")
 	require.Equal(t, http.StatusOK, status, body)
 }

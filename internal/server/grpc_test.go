@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/loader"
@@ -241,6 +242,42 @@ func TestGRPCUnknownNumbers(t *testing.T) {
 		_, err = stream.Recv()
 		require.Equal(t, codes.InvalidArgument, status.Code(err))
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// Each typed request takes a duration by which its snapshot may be out of date, and no negative one.
+func TestGRPCTypedStaleness(t *testing.T) {
+	r := serve(t)
+	c, ctx := pb.NewGraphServiceClient(r.conn), t.Context()
+	from, hop := &pb.VertexSelector{By: &pb.VertexSelector_Statement{Statement: "MATCH (n) RETURN n"}}, &pb.Hop{Types: []string{"A"}}
+	for name, send := range map[string]func(within *durationpb.Duration) (grpc.ClientStream, error){
+		"traverse": func(d *durationpb.Duration) (grpc.ClientStream, error) {
+			return c.Traverse(ctx, &pb.TraverseRequest{From: from, Hops: []*pb.Hop{hop}, MaxStaleness: d})
+		},
+		"path": func(d *durationpb.Duration) (grpc.ClientStream, error) {
+			return c.ShortestPath(ctx, &pb.ShortestPathRequest{From: from, To: from, Hop: hop, MaxStaleness: d})
+		},
+		"subgraph": func(d *durationpb.Duration) (grpc.ClientStream, error) {
+			return c.Subgraph(ctx, &pb.SubgraphRequest{From: from, Hops: []*pb.Hop{hop}, MaxHops: 1, MaxStaleness: d})
+		},
+		"vertices": func(d *durationpb.Duration) (grpc.ClientStream, error) {
+			return c.GetVertices(ctx, &pb.GetVerticesRequest{From: from, MaxStaleness: d})
+		},
+		"edges": func(d *durationpb.Duration) (grpc.ClientStream, error) {
+			return c.GetEdges(ctx, &pb.GetEdgesRequest{From: from, Hop: hop, MaxStaleness: d})
+		},
+	} {
+		stream, err := send(durationpb.New(-1))
+		require.NoError(t, err)
+		err = stream.RecvMsg(&emptypb.Empty{})
+		require.Equal(t, codes.InvalidArgument, status.Code(err), name)
+		require.ErrorContains(t, err, "max_staleness", name)
+		stream, err = send(durationpb.New(time.Second))
+		require.NoError(t, err)
+		for err == nil {
+			err = stream.RecvMsg(&emptypb.Empty{})
+		}
+		require.ErrorIs(t, err, io.EOF, name)
 	}
 }
 

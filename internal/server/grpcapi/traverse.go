@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -38,7 +39,7 @@ func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStrea
 			return wire.GRPCError(err)
 		}
 	}
-	res, err := s.typed(stream, req.GetGraph(), t, req.GetParameters(), req.GetBudget())
+	res, err := s.typed(stream, req, t)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -67,7 +68,7 @@ func (s *graphService) ShortestPath(req *pb.ShortestPathRequest, stream grpc.Ser
 	if p.To, err = selectorOf(req.GetTo(), "to"); err != nil {
 		return wire.GRPCError(err)
 	}
-	res, err := s.typed(stream, req.GetGraph(), p, req.GetParameters(), req.GetBudget())
+	res, err := s.typed(stream, req, p)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -97,7 +98,7 @@ func (s *graphService) Subgraph(req *pb.SubgraphRequest, stream grpc.ServerStrea
 		return wire.GRPCError(err)
 	}
 	g := &traverse.Subgraph{From: from, Hops: hops, Max: req.GetMaxHops()}
-	res, err := s.typed(stream, req.GetGraph(), g, req.GetParameters(), req.GetBudget())
+	res, err := s.typed(stream, req, g)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -147,7 +148,7 @@ func (s *graphService) GetVertices(req *pb.GetVerticesRequest, stream grpc.Serve
 		return wire.GRPCError(err)
 	}
 	v := &traverse.Vertices{From: from, Properties: req.GetProperties()}
-	res, err := s.typed(stream, req.GetGraph(), v, req.GetParameters(), req.GetBudget())
+	res, err := s.typed(stream, req, v)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -199,7 +200,7 @@ func (s *graphService) GetEdges(req *pb.GetEdgesRequest, stream grpc.ServerStrea
 		}
 		*end.out = &sel
 	}
-	res, err := s.typed(stream, req.GetGraph(), e, req.GetParameters(), req.GetBudget())
+	res, err := s.typed(stream, req, e)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -213,19 +214,30 @@ func (s *graphService) GetEdges(req *pb.GetEdgesRequest, stream grpc.ServerStrea
 	}, stream.Send)
 }
 
+// typedRequest is the common part of typed requests.
+type typedRequest interface {
+	GetGraph() string
+	GetParameters() map[string]*pb.Value
+	GetBudget() *pb.RequestBudget
+	GetMaxStaleness() *durationpb.Duration
+}
+
 // typed runs a typed request.
-func (s *graphService) typed(
-	stream grpc.ServerStream, graphName string, t query.Typed, params map[string]*pb.Value, b *pb.RequestBudget,
-) (*query.Result, error) {
+func (s *graphService) typed(stream grpc.ServerStream, req typedRequest, t query.Typed) (*query.Result, error) {
+	b := req.GetBudget()
 	timeout, err := timeoutOf(b.GetTimeout())
 	if err != nil {
 		return nil, err
 	}
-	values, err := wire.ParamsFromProto(params, s.e.Charge(stream.Context()))
+	stale, err := durationOf("max_staleness", req.GetMaxStaleness())
 	if err != nil {
 		return nil, err
 	}
-	return s.e.Traverse(stream.Context(), query.TypedRequest{Graph: graphName, Typed: t, Params: values, Limits: query.Limits{
+	values, err := wire.ParamsFromProto(req.GetParameters(), s.e.Charge(stream.Context()))
+	if err != nil {
+		return nil, err
+	}
+	return s.e.Traverse(stream.Context(), query.TypedRequest{Graph: req.GetGraph(), Typed: t, Params: values, Stale: stale, Limits: query.Limits{
 		Visits: int64(min(b.GetMaxVisits(), 1<<62)), Rows: int64(min(b.GetMaxRows(), 1<<62)),
 		Bytes: int64(min(b.GetMaxBytes(), 1<<62)), Timeout: timeout, Partial: b.GetPartial(),
 	}})

@@ -541,11 +541,13 @@ type TraverseRequest struct {
 	// Start each row with the hop, and count per hop.
 	ByHop bool `protobuf:"varint,9,opt,name=by_hop,json=byHop,proto3" json:"by_hop,omitempty"`
 	// Rows after which the result ends; 0: all.
-	Limit         uint64            `protobuf:"varint,10,opt,name=limit,proto3" json:"limit,omitempty"`
-	Seed          int64             `protobuf:"varint,11,opt,name=seed,proto3" json:"seed,omitempty"`
-	Parameters    map[string]*Value `protobuf:"bytes,12,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Budget        *RequestBudget    `protobuf:"bytes,13,opt,name=budget,proto3" json:"budget,omitempty"`
-	Rank          *Rank             `protobuf:"bytes,14,opt,name=rank,proto3" json:"rank,omitempty"`
+	Limit      uint64            `protobuf:"varint,10,opt,name=limit,proto3" json:"limit,omitempty"`
+	Seed       int64             `protobuf:"varint,11,opt,name=seed,proto3" json:"seed,omitempty"`
+	Parameters map[string]*Value `protobuf:"bytes,12,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Budget     *RequestBudget    `protobuf:"bytes,13,opt,name=budget,proto3" json:"budget,omitempty"`
+	Rank       *Rank             `protobuf:"bytes,14,opt,name=rank,proto3" json:"rank,omitempty"`
+	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
+	MaxStaleness  *durationpb.Duration `protobuf:"bytes,15,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -674,6 +676,13 @@ func (x *TraverseRequest) GetBudget() *RequestBudget {
 func (x *TraverseRequest) GetRank() *Rank {
 	if x != nil {
 		return x.Rank
+	}
+	return nil
+}
+
+func (x *TraverseRequest) GetMaxStaleness() *durationpb.Duration {
+	if x != nil {
+		return x.MaxStaleness
 	}
 	return nil
 }
@@ -1038,9 +1047,11 @@ type ShortestPathRequest struct {
 	// The number of paths without repeated vertices, in the order of their lengths or weights; 0 is 1.
 	K uint32 `protobuf:"varint,7,opt,name=k,proto3" json:"k,omitempty"`
 	// A property of the edges with non-negative numbers, or an expression over e; "": every edge has weight 1.
-	Weight        string            `protobuf:"bytes,8,opt,name=weight,proto3" json:"weight,omitempty"`
-	Parameters    map[string]*Value `protobuf:"bytes,9,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Budget        *RequestBudget    `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
+	Weight     string            `protobuf:"bytes,8,opt,name=weight,proto3" json:"weight,omitempty"`
+	Parameters map[string]*Value `protobuf:"bytes,9,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Budget     *RequestBudget    `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
+	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
+	MaxStaleness  *durationpb.Duration `protobuf:"bytes,11,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1141,6 +1152,13 @@ func (x *ShortestPathRequest) GetParameters() map[string]*Value {
 func (x *ShortestPathRequest) GetBudget() *RequestBudget {
 	if x != nil {
 		return x.Budget
+	}
+	return nil
+}
+
+func (x *ShortestPathRequest) GetMaxStaleness() *durationpb.Duration {
+	if x != nil {
+		return x.MaxStaleness
 	}
 	return nil
 }
@@ -1328,13 +1346,15 @@ func (x *FoundPath) GetWeight() float64 {
 
 // SubgraphRequest requests the vertices within some hops of the starts, and the edges among them, by layer.
 type SubgraphRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	From          *VertexSelector        `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	Hops          []*Hop                 `protobuf:"bytes,3,rep,name=hops,proto3" json:"hops,omitempty"` // one for each hop, or one for all; limits do not apply
-	MaxHops       uint32                 `protobuf:"varint,4,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
-	Parameters    map[string]*Value      `protobuf:"bytes,5,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Budget        *RequestBudget         `protobuf:"bytes,6,opt,name=budget,proto3" json:"budget,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Graph      string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	From       *VertexSelector        `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	Hops       []*Hop                 `protobuf:"bytes,3,rep,name=hops,proto3" json:"hops,omitempty"` // one for each hop, or one for all; limits do not apply
+	MaxHops    uint32                 `protobuf:"varint,4,opt,name=max_hops,json=maxHops,proto3" json:"max_hops,omitempty"`
+	Parameters map[string]*Value      `protobuf:"bytes,5,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Budget     *RequestBudget         `protobuf:"bytes,6,opt,name=budget,proto3" json:"budget,omitempty"`
+	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
+	MaxStaleness  *durationpb.Duration `protobuf:"bytes,7,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1407,6 +1427,13 @@ func (x *SubgraphRequest) GetParameters() map[string]*Value {
 func (x *SubgraphRequest) GetBudget() *RequestBudget {
 	if x != nil {
 		return x.Budget
+	}
+	return nil
+}
+
+func (x *SubgraphRequest) GetMaxStaleness() *durationpb.Duration {
+	if x != nil {
+		return x.MaxStaleness
 	}
 	return nil
 }
@@ -1487,9 +1514,11 @@ type GetVerticesRequest struct {
 	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	From  *VertexSelector        `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	// The wanted properties; none: all.
-	Properties    []string          `protobuf:"bytes,3,rep,name=properties,proto3" json:"properties,omitempty"`
-	Parameters    map[string]*Value `protobuf:"bytes,4,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Budget        *RequestBudget    `protobuf:"bytes,5,opt,name=budget,proto3" json:"budget,omitempty"`
+	Properties []string          `protobuf:"bytes,3,rep,name=properties,proto3" json:"properties,omitempty"`
+	Parameters map[string]*Value `protobuf:"bytes,4,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Budget     *RequestBudget    `protobuf:"bytes,5,opt,name=budget,proto3" json:"budget,omitempty"`
+	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
+	MaxStaleness  *durationpb.Duration `protobuf:"bytes,6,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1559,6 +1588,13 @@ func (x *GetVerticesRequest) GetBudget() *RequestBudget {
 	return nil
 }
 
+func (x *GetVerticesRequest) GetMaxStaleness() *durationpb.Duration {
+	if x != nil {
+		return x.MaxStaleness
+	}
+	return nil
+}
+
 // VertexBatch is a batch of vertices, in the order of their ids, each once.
 type VertexBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1606,14 +1642,16 @@ func (x *VertexBatch) GetVertices() []*Vertex {
 
 // GetEdgesRequest requests edges: those between two sets of vertices, those of one set, or edges by id.
 type GetEdgesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	From          *VertexSelector        `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	To            *VertexSelector        `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"` // unset: any
-	Hop           *Hop                   `protobuf:"bytes,4,opt,name=hop,proto3" json:"hop,omitempty"`
-	ElementIds    *ElementIds            `protobuf:"bytes,5,opt,name=element_ids,json=elementIds,proto3" json:"element_ids,omitempty"` // instead of from, to and hop
-	Parameters    map[string]*Value      `protobuf:"bytes,6,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Budget        *RequestBudget         `protobuf:"bytes,7,opt,name=budget,proto3" json:"budget,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Graph      string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	From       *VertexSelector        `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To         *VertexSelector        `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"` // unset: any
+	Hop        *Hop                   `protobuf:"bytes,4,opt,name=hop,proto3" json:"hop,omitempty"`
+	ElementIds *ElementIds            `protobuf:"bytes,5,opt,name=element_ids,json=elementIds,proto3" json:"element_ids,omitempty"` // instead of from, to and hop
+	Parameters map[string]*Value      `protobuf:"bytes,6,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Budget     *RequestBudget         `protobuf:"bytes,7,opt,name=budget,proto3" json:"budget,omitempty"`
+	// By how much the snapshot that the request reads may be out of date; unset or 0: not at all.
+	MaxStaleness  *durationpb.Duration `protobuf:"bytes,8,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1697,6 +1735,13 @@ func (x *GetEdgesRequest) GetBudget() *RequestBudget {
 	return nil
 }
 
+func (x *GetEdgesRequest) GetMaxStaleness() *durationpb.Duration {
+	if x != nil {
+		return x.MaxStaleness
+	}
+	return nil
+}
+
 // EdgeBatch is a batch of edges.
 type EdgeBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1776,7 +1821,7 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\bmax_rows\x18\x02 \x01(\x04R\amaxRows\x12\x1b\n" +
 	"\tmax_bytes\x18\x03 \x01(\x04R\bmaxBytes\x123\n" +
 	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12\x18\n" +
-	"\apartial\x18\x05 \x01(\bR\apartial\"\xe1\x04\n" +
+	"\apartial\x18\x05 \x01(\bR\apartial\"\xa1\x05\n" +
 	"\x0fTraverseRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12#\n" +
@@ -1794,7 +1839,8 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"parameters\x18\f \x03(\v2+.hopgate.v1.TraverseRequest.ParametersEntryR\n" +
 	"parameters\x121\n" +
 	"\x06budget\x18\r \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12$\n" +
-	"\x04rank\x18\x0e \x01(\v2\x10.hopgate.v1.RankR\x04rank\x1aP\n" +
+	"\x04rank\x18\x0e \x01(\v2\x10.hopgate.v1.RankR\x04rank\x12>\n" +
+	"\rmax_staleness\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01B\v\n" +
@@ -1821,7 +1867,7 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\bHopCount\x12\x10\n" +
 	"\x03hop\x18\x01 \x01(\rR\x03hop\x12\x18\n" +
 	"\asources\x18\x02 \x01(\x04R\asources\x12\x14\n" +
-	"\x05edges\x18\x03 \x01(\x04R\x05edges\"\xd3\x03\n" +
+	"\x05edges\x18\x03 \x01(\x04R\x05edges\"\x93\x04\n" +
 	"\x13ShortestPathRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12*\n" +
@@ -1835,7 +1881,8 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"parameters\x18\t \x03(\v2/.hopgate.v1.ShortestPathRequest.ParametersEntryR\n" +
 	"parameters\x121\n" +
 	"\x06budget\x18\n" +
-	" \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x1aP\n" +
+	" \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12>\n" +
+	"\rmax_staleness\x18\v \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"~\n" +
@@ -1847,7 +1894,7 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\x05paths\x18\x01 \x03(\v2\x15.hopgate.v1.FoundPathR\x05paths\"I\n" +
 	"\tFoundPath\x12$\n" +
 	"\x04path\x18\x01 \x01(\v2\x10.hopgate.v1.PathR\x04path\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\x01R\x06weight\"\xe9\x02\n" +
+	"\x06weight\x18\x02 \x01(\x01R\x06weight\"\xa9\x03\n" +
 	"\x0fSubgraphRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12#\n" +
@@ -1856,7 +1903,8 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\x05 \x03(\v2+.hopgate.v1.SubgraphRequest.ParametersEntryR\n" +
 	"parameters\x121\n" +
-	"\x06budget\x18\x06 \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x1aP\n" +
+	"\x06budget\x18\x06 \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12>\n" +
+	"\rmax_staleness\x18\a \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"\xb2\x01\n" +
@@ -1864,7 +1912,7 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\x04step\x18\x01 \x01(\rR\x04step\x12.\n" +
 	"\bvertices\x18\x02 \x03(\v2\x12.hopgate.v1.VertexR\bvertices\x12&\n" +
 	"\x05edges\x18\x03 \x03(\v2\x10.hopgate.v1.EdgeR\x05edges\x125\n" +
-	"\asummary\x18\x04 \x01(\v2\x1b.hopgate.v1.TraverseSummaryR\asummary\"\xcf\x02\n" +
+	"\asummary\x18\x04 \x01(\v2\x1b.hopgate.v1.TraverseSummaryR\asummary\"\x8f\x03\n" +
 	"\x12GetVerticesRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12\x1e\n" +
@@ -1874,12 +1922,13 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\x04 \x03(\v2..hopgate.v1.GetVerticesRequest.ParametersEntryR\n" +
 	"parameters\x121\n" +
-	"\x06budget\x18\x05 \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x1aP\n" +
+	"\x06budget\x18\x05 \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12>\n" +
+	"\rmax_staleness\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"=\n" +
 	"\vVertexBatch\x12.\n" +
-	"\bvertices\x18\x01 \x03(\v2\x12.hopgate.v1.VertexR\bvertices\"\xb1\x03\n" +
+	"\bvertices\x18\x01 \x03(\v2\x12.hopgate.v1.VertexR\bvertices\"\xf1\x03\n" +
 	"\x0fGetEdgesRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.hopgate.v1.VertexSelectorR\x04from\x12*\n" +
@@ -1890,7 +1939,8 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\x06 \x03(\v2+.hopgate.v1.GetEdgesRequest.ParametersEntryR\n" +
 	"parameters\x121\n" +
-	"\x06budget\x18\a \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x1aP\n" +
+	"\x06budget\x18\a \x01(\v2\x19.hopgate.v1.RequestBudgetR\x06budget\x12>\n" +
+	"\rmax_staleness\x18\b \x01(\v2\x19.google.protobuf.DurationR\fmaxStaleness\x1aP\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"3\n" +
@@ -1972,48 +2022,53 @@ var file_hopgate_v1_traverse_proto_depIdxs = []int32{
 	23, // 8: hopgate.v1.TraverseRequest.parameters:type_name -> hopgate.v1.TraverseRequest.ParametersEntry
 	6,  // 9: hopgate.v1.TraverseRequest.budget:type_name -> hopgate.v1.RequestBudget
 	8,  // 10: hopgate.v1.TraverseRequest.rank:type_name -> hopgate.v1.Rank
-	10, // 11: hopgate.v1.TraverseResponse.header:type_name -> hopgate.v1.TraverseHeader
-	30, // 12: hopgate.v1.TraverseResponse.rows:type_name -> hopgate.v1.RowBatch
-	11, // 13: hopgate.v1.TraverseResponse.summary:type_name -> hopgate.v1.TraverseSummary
-	12, // 14: hopgate.v1.TraverseSummary.hops:type_name -> hopgate.v1.HopCount
-	31, // 15: hopgate.v1.TraverseSummary.notifications:type_name -> hopgate.v1.Notification
-	2,  // 16: hopgate.v1.ShortestPathRequest.from:type_name -> hopgate.v1.VertexSelector
-	2,  // 17: hopgate.v1.ShortestPathRequest.to:type_name -> hopgate.v1.VertexSelector
-	5,  // 18: hopgate.v1.ShortestPathRequest.hop:type_name -> hopgate.v1.Hop
-	24, // 19: hopgate.v1.ShortestPathRequest.parameters:type_name -> hopgate.v1.ShortestPathRequest.ParametersEntry
-	6,  // 20: hopgate.v1.ShortestPathRequest.budget:type_name -> hopgate.v1.RequestBudget
-	15, // 21: hopgate.v1.PathResponse.paths:type_name -> hopgate.v1.PathBatch
-	11, // 22: hopgate.v1.PathResponse.summary:type_name -> hopgate.v1.TraverseSummary
-	16, // 23: hopgate.v1.PathBatch.paths:type_name -> hopgate.v1.FoundPath
-	32, // 24: hopgate.v1.FoundPath.path:type_name -> hopgate.v1.Path
-	2,  // 25: hopgate.v1.SubgraphRequest.from:type_name -> hopgate.v1.VertexSelector
-	5,  // 26: hopgate.v1.SubgraphRequest.hops:type_name -> hopgate.v1.Hop
-	25, // 27: hopgate.v1.SubgraphRequest.parameters:type_name -> hopgate.v1.SubgraphRequest.ParametersEntry
-	6,  // 28: hopgate.v1.SubgraphRequest.budget:type_name -> hopgate.v1.RequestBudget
-	33, // 29: hopgate.v1.SubgraphLayer.vertices:type_name -> hopgate.v1.Vertex
-	34, // 30: hopgate.v1.SubgraphLayer.edges:type_name -> hopgate.v1.Edge
-	11, // 31: hopgate.v1.SubgraphLayer.summary:type_name -> hopgate.v1.TraverseSummary
-	2,  // 32: hopgate.v1.GetVerticesRequest.from:type_name -> hopgate.v1.VertexSelector
-	26, // 33: hopgate.v1.GetVerticesRequest.parameters:type_name -> hopgate.v1.GetVerticesRequest.ParametersEntry
-	6,  // 34: hopgate.v1.GetVerticesRequest.budget:type_name -> hopgate.v1.RequestBudget
-	33, // 35: hopgate.v1.VertexBatch.vertices:type_name -> hopgate.v1.Vertex
-	2,  // 36: hopgate.v1.GetEdgesRequest.from:type_name -> hopgate.v1.VertexSelector
-	2,  // 37: hopgate.v1.GetEdgesRequest.to:type_name -> hopgate.v1.VertexSelector
-	5,  // 38: hopgate.v1.GetEdgesRequest.hop:type_name -> hopgate.v1.Hop
-	4,  // 39: hopgate.v1.GetEdgesRequest.element_ids:type_name -> hopgate.v1.ElementIds
-	27, // 40: hopgate.v1.GetEdgesRequest.parameters:type_name -> hopgate.v1.GetEdgesRequest.ParametersEntry
-	6,  // 41: hopgate.v1.GetEdgesRequest.budget:type_name -> hopgate.v1.RequestBudget
-	34, // 42: hopgate.v1.EdgeBatch.edges:type_name -> hopgate.v1.Edge
-	28, // 43: hopgate.v1.TraverseRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 44: hopgate.v1.ShortestPathRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 45: hopgate.v1.SubgraphRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 46: hopgate.v1.GetVerticesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	28, // 47: hopgate.v1.GetEdgesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	29, // 11: hopgate.v1.TraverseRequest.max_staleness:type_name -> google.protobuf.Duration
+	10, // 12: hopgate.v1.TraverseResponse.header:type_name -> hopgate.v1.TraverseHeader
+	30, // 13: hopgate.v1.TraverseResponse.rows:type_name -> hopgate.v1.RowBatch
+	11, // 14: hopgate.v1.TraverseResponse.summary:type_name -> hopgate.v1.TraverseSummary
+	12, // 15: hopgate.v1.TraverseSummary.hops:type_name -> hopgate.v1.HopCount
+	31, // 16: hopgate.v1.TraverseSummary.notifications:type_name -> hopgate.v1.Notification
+	2,  // 17: hopgate.v1.ShortestPathRequest.from:type_name -> hopgate.v1.VertexSelector
+	2,  // 18: hopgate.v1.ShortestPathRequest.to:type_name -> hopgate.v1.VertexSelector
+	5,  // 19: hopgate.v1.ShortestPathRequest.hop:type_name -> hopgate.v1.Hop
+	24, // 20: hopgate.v1.ShortestPathRequest.parameters:type_name -> hopgate.v1.ShortestPathRequest.ParametersEntry
+	6,  // 21: hopgate.v1.ShortestPathRequest.budget:type_name -> hopgate.v1.RequestBudget
+	29, // 22: hopgate.v1.ShortestPathRequest.max_staleness:type_name -> google.protobuf.Duration
+	15, // 23: hopgate.v1.PathResponse.paths:type_name -> hopgate.v1.PathBatch
+	11, // 24: hopgate.v1.PathResponse.summary:type_name -> hopgate.v1.TraverseSummary
+	16, // 25: hopgate.v1.PathBatch.paths:type_name -> hopgate.v1.FoundPath
+	32, // 26: hopgate.v1.FoundPath.path:type_name -> hopgate.v1.Path
+	2,  // 27: hopgate.v1.SubgraphRequest.from:type_name -> hopgate.v1.VertexSelector
+	5,  // 28: hopgate.v1.SubgraphRequest.hops:type_name -> hopgate.v1.Hop
+	25, // 29: hopgate.v1.SubgraphRequest.parameters:type_name -> hopgate.v1.SubgraphRequest.ParametersEntry
+	6,  // 30: hopgate.v1.SubgraphRequest.budget:type_name -> hopgate.v1.RequestBudget
+	29, // 31: hopgate.v1.SubgraphRequest.max_staleness:type_name -> google.protobuf.Duration
+	33, // 32: hopgate.v1.SubgraphLayer.vertices:type_name -> hopgate.v1.Vertex
+	34, // 33: hopgate.v1.SubgraphLayer.edges:type_name -> hopgate.v1.Edge
+	11, // 34: hopgate.v1.SubgraphLayer.summary:type_name -> hopgate.v1.TraverseSummary
+	2,  // 35: hopgate.v1.GetVerticesRequest.from:type_name -> hopgate.v1.VertexSelector
+	26, // 36: hopgate.v1.GetVerticesRequest.parameters:type_name -> hopgate.v1.GetVerticesRequest.ParametersEntry
+	6,  // 37: hopgate.v1.GetVerticesRequest.budget:type_name -> hopgate.v1.RequestBudget
+	29, // 38: hopgate.v1.GetVerticesRequest.max_staleness:type_name -> google.protobuf.Duration
+	33, // 39: hopgate.v1.VertexBatch.vertices:type_name -> hopgate.v1.Vertex
+	2,  // 40: hopgate.v1.GetEdgesRequest.from:type_name -> hopgate.v1.VertexSelector
+	2,  // 41: hopgate.v1.GetEdgesRequest.to:type_name -> hopgate.v1.VertexSelector
+	5,  // 42: hopgate.v1.GetEdgesRequest.hop:type_name -> hopgate.v1.Hop
+	4,  // 43: hopgate.v1.GetEdgesRequest.element_ids:type_name -> hopgate.v1.ElementIds
+	27, // 44: hopgate.v1.GetEdgesRequest.parameters:type_name -> hopgate.v1.GetEdgesRequest.ParametersEntry
+	6,  // 45: hopgate.v1.GetEdgesRequest.budget:type_name -> hopgate.v1.RequestBudget
+	29, // 46: hopgate.v1.GetEdgesRequest.max_staleness:type_name -> google.protobuf.Duration
+	34, // 47: hopgate.v1.EdgeBatch.edges:type_name -> hopgate.v1.Edge
+	28, // 48: hopgate.v1.TraverseRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 49: hopgate.v1.ShortestPathRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 50: hopgate.v1.SubgraphRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 51: hopgate.v1.GetVerticesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	28, // 52: hopgate.v1.GetEdgesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_traverse_proto_init() }
