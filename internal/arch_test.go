@@ -19,6 +19,8 @@ const module = "github.com/hopgate/hopgate/"
 // layers lists every package from the lowest to the highest. A package
 // imports only packages that stand on an earlier line.
 const layers = `
+internal/conformance
+internal/conformance/tool
 internal/alloctest
 internal/size
 internal/faultnet
@@ -113,6 +115,7 @@ var onlyIn = map[string]string{
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",
 	module + "internal/faultnet":                     "nothing but tests",
+	module + "internal/conformance":                  "internal/conformance",
 	module + "api/gen":                               "internal/server internal/shard/remote internal/cli cmd",
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/conformance"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
@@ -17,29 +18,10 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// dataDir finds the benchmark's data, shared/data beside the repository; "" if it is missing.
-func dataDir() string {
-	dir, err := os.Getwd()
-	for err == nil {
-		data := filepath.Join(dir, "shared", "data")
-		if _, err := os.Stat(filepath.Join(data, "ldbc-queries.jsonl")); err == nil {
-			return data
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			break
-		}
-		dir = up
-	}
-	return ""
-}
-
-// data returns the directory of the data; ok is false if it is missing.
-func data(t testing.TB) (dir string, ok bool) {
-	if dir = dataDir(); dir == "" {
-		t.Log("the data of the benchmark is missing")
-	}
-	return dir, dir != ""
+// data returns the directory of the benchmark's data, or skips the test if it is nowhere.
+func data(t testing.TB) string {
+	t.Helper()
+	return filepath.Dir(conformance.LDBC.Need(t))
 }
 
 // load creates an engine over the graph of the data in a directory.
@@ -64,9 +46,7 @@ func load(t testing.TB, dir string, shards int) (*query.Engine, *loader.Report) 
 // statements returns the benchmark's statements by name.
 func statements(t testing.TB, file string) map[string]string {
 	out := map[string]string{}
-	for _, line := range lines(t, file) {
-		var s struct{ Name, Statement string }
-		require.NoError(t, json.Unmarshal(line, &s))
+	for _, s := range conformance.Lines[struct{ Name, Statement string }](t, file) {
 		out[s.Name] = s.Statement
 	}
 	return out

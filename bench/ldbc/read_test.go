@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/conformance"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
@@ -26,17 +27,15 @@ func text(v graph.Value) string { return string(fn.AppendText(nil, v)) }
 
 // The short and complex reads run unchanged and return Neo4j's answers.
 func TestReads(t *testing.T) {
-	dir, ok := data(t)
-	if !ok {
-		return
-	}
+	answers := conformance.LDBCAnswers.Need(t)
+	dir := data(t)
 	all := statements(t, filepath.Join(dir, "ldbc-queries.jsonl"))
 	for _, shards := range []int{1, 3} {
 		t.Run(fmt.Sprintf("shards=%d", shards), func(t *testing.T) {
 			e, rep := load(t, filepath.Join(dir, "ldbc-sf0.003"), shards)
 			require.Zero(t, rep.Rejects)
-			ran := map[string]int{}
-			for _, line := range lines(t, filepath.Join(dir, "ldbc-sf0.003", "answers.jsonl")) {
+			ran, total := map[string]int{}, 0
+			for _, line := range lines(t, answers) {
 				var answer struct {
 					Query   string
 					Params  map[string]any
@@ -45,6 +44,7 @@ func TestReads(t *testing.T) {
 				}
 				decode(t, line, &answer)
 				ran[answer.Query]++
+				total++
 				t.Run(fmt.Sprintf("%s/%d", answer.Query, ran[answer.Query]), func(t *testing.T) {
 					params := map[string]graph.Value{}
 					for k, v := range answer.Params {
@@ -73,8 +73,24 @@ func TestReads(t *testing.T) {
 				})
 			}
 			require.Len(t, ran, 21)
+			conformance.LDBCAnswers.Ran(t, fmt.Sprintf("shards=%d", shards), total)
 		})
 	}
+}
+
+// LSQB's statements count the same on one shard and on three.
+func TestLSQB(t *testing.T) {
+	dir := data(t)
+	all := statements(t, filepath.Join(dir, "lsqb-queries.jsonl"))
+	require.Len(t, all, 9)
+	one, _ := load(t, filepath.Join(dir, "ldbc-sf0.003"), 1)
+	three, _ := load(t, filepath.Join(dir, "ldbc-sf0.003"), 3)
+	for name, statement := range all {
+		want := number(t, one, statement, nil)
+		require.Positive(t, want, name)
+		require.Equal(t, want, number(t, three, statement, nil), name)
+	}
+	conformance.LDBC.Ran(t, "counts of LSQB", len(all))
 }
 
 // rowText formats a row, with the elements of bags sorted.

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/conformance"
 )
 
 // both is a cluster and a server of one process, which must answer alike.
@@ -117,10 +118,10 @@ func sortLists(list []any) []any {
 	return list
 }
 
-// sampled is one in how many of the shared conformance cases a test runs that is not to be long.
+// sampled is one in how many of the conformance cases a test runs that is not to be long.
 const sampled = 25
 
-// A cluster returns the answers of a single server to the openCypher cases of the tree, to the shared conformance cases (all of them
+// A cluster returns the answers of a single server to the openCypher cases of the tree, to the conformance cases (all of them
 // if HOPGATE_SEEDS is set), and to the tree's fetches.
 func TestClusterAnswers(t *testing.T) {
 	b := newBoth(t)
@@ -151,7 +152,7 @@ func TestClusterAnswers(t *testing.T) {
 	})
 }
 
-// conformanceCase is one of the conformance cases, which lie beside the repository.
+// conformanceCase is one of openCypher's conformance cases.
 type conformanceCase struct {
 	ID         string
 	Given      struct{ Setup []string }
@@ -162,25 +163,6 @@ type conformanceCase struct {
 		ListsUnordered bool `json:"lists_unordered"`
 	}
 	Then []struct{ Query string } `json:"then_queries"`
-}
-
-// conformanceCases reads them; there are none if they are not here.
-func conformanceCases(t *testing.T) (cases []conformanceCase) {
-	f, err := os.Open("../../../shared/tck/cases.jsonl")
-	if err != nil {
-		t.Log("the conformance cases are not here: ", err)
-		return nil
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var c conformanceCase
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
-		cases = append(cases, c)
-	}
-	require.NoError(t, lines.Err())
-	return cases
 }
 
 // parameters evaluates the parameters of a conformance case.
@@ -196,10 +178,12 @@ func (b *both) parameters(literals map[string]string) map[string]any {
 
 // conformance runs the conformance cases.
 func (b *both) conformance() {
-	for n, c := range conformanceCases(b.t) {
+	ran := 0
+	for n, c := range conformance.Cases[conformanceCase](b.t, conformance.OpenCypher) {
 		if len(c.Procedures) > 0 || os.Getenv("HOPGATE_SEEDS") == "" && n%sampled != 0 {
 			continue
 		}
+		ran++
 		b.statement("MATCH (n) DETACH DELETE n", nil, false)
 		for _, s := range c.Given.Setup {
 			b.statement(s, nil, false)
@@ -210,6 +194,7 @@ func (b *both) conformance() {
 			b.statement(then.Query, params, c.Expect.ListsUnordered)
 		}
 	}
+	conformance.OpenCypher.Ran(b.t, "cluster", ran)
 }
 
 var fetchTime = regexp.MustCompile(`"time":\d+`)

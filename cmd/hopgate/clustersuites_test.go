@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,7 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -23,6 +22,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/conformance"
 )
 
 // request is what a suite asks of a server.
@@ -69,7 +70,17 @@ func (s *suite) add(c []request) {
 	s.cases = append(s.cases, append(c, statements("MATCH (n) RETURN n", "MATCH (a)-[r]->(b) RETURN a, r, b")...))
 }
 
-// cypherCases are the openCypher cases of the tree and those beside the repository; short tests use one in sampled of the latter.
+// casesIfThere returns the cases of a suite, none if it is nowhere.
+func casesIfThere[T any](t *testing.T, s conformance.Suite) []T {
+	path, err := s.Path()
+	if err != nil {
+		t.Log(err)
+		return nil
+	}
+	return conformance.Lines[T](t, path)
+}
+
+// cypherCases are the openCypher cases of the tree and those of the conformance suite; short tests use one in sampled of the latter.
 func (b *both) cypherCases() [][]request {
 	var s suite
 	datadriven.Walk(b.t, "../../internal/query/tck/testdata/extra", func(t *testing.T, path string) {
@@ -88,7 +99,7 @@ func (b *both) cypherCases() [][]request {
 		})
 		s.add(c)
 	})
-	for n, x := range conformanceCases(b.t) {
+	for n, x := range casesIfThere[conformanceCase](b.t, conformance.OpenCypher) {
 		if len(x.Procedures) > 0 || testing.Short() && n%sampled != 0 {
 			continue
 		}
@@ -138,40 +149,29 @@ func (b *both) fetchSuite() (s suite) {
 	return s
 }
 
-// sharedSuite are the fetches beside the repository, which all read, or one in four of them.
-func (b *both) sharedSuite() (s suite) {
-	s.graph = "shared"
-	f, err := os.Open(sharedFetches + "/cases.jsonl")
-	if err != nil {
-		return s
+// tablesSuite are the fetches of APIJSON over its demo tables, which all read, or one in four of them.
+func (b *both) tablesSuite() (s suite) {
+	s.graph = "tables"
+	type fetchCase struct {
+		Method  string
+		Request json.RawMessage
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for n := 0; lines.Scan(); n++ {
+	for n, x := range casesIfThere[fetchCase](b.t, conformance.APIJSON) {
 		if testing.Short() && n%4 != 0 {
 			continue
 		}
-		var x struct {
-			Method  string
-			Request json.RawMessage
-		}
-		require.NoError(b.t, json.Unmarshal(lines.Bytes(), &x))
 		r := fetchOf(x.Method, string(x.Request))
 		require.True(b.t, r.read, r.text)
 		s.cases = append(s.cases, []request{r})
 	}
-	require.NoError(b.t, lines.Err())
 	return s
 }
 
-// sharedFetches is where they lie, with their tables.
-const sharedFetches = "../../../shared/apijson"
-
-// sharedTables loads their tables.
-func (b *both) sharedTables(graphName string) {
+// loadTables loads their tables.
+func (b *both) loadTables(graphName string) {
+	mapping := filepath.Join(filepath.Dir(conformance.APIJSON.Need(b.t)), "mapping.yaml")
 	for _, address := range []string{b.one.addrs.GRPC, b.gs[0].grpc} {
-		o := run(b.t, []string{"GRAPHCTL_ADDRESS=" + address}, "graphctl", "load", "--graph", graphName, sharedFetches+"/mapping.yaml")
+		o := run(b.t, []string{"GRAPHCTL_ADDRESS=" + address}, "graphctl", "load", "--graph", graphName, mapping)
 		require.Zero(b.t, o.code, "%s%s", o.out, o.err)
 	}
 }
@@ -381,7 +381,7 @@ func TestClusterSuitesKilled(t *testing.T) {
 func suitesKilled(t *testing.T, b *both) {
 	s := &suites{both: b}
 	cypher := b.cypherCases()
-	work := []suite{{graph: "cypher0"}, {graph: "cypher1"}, b.fetchSuite(), b.sharedSuite()}
+	work := []suite{{graph: "cypher0"}, {graph: "cypher1"}, b.fetchSuite(), b.tablesSuite()}
 	for i, c := range cypher {
 		if !testing.Short() || i%4 < 2 {
 			work[i%2].cases = append(work[i%2].cases, c)
@@ -398,7 +398,7 @@ func suitesKilled(t *testing.T, b *both) {
 		}
 	}
 	if len(work[3].cases) > 0 {
-		b.sharedTables(work[3].graph)
+		b.loadTables(work[3].graph)
 	}
 
 	killed := make(chan struct{}) // closed when each process was killed

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/conformance"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/social"
 )
@@ -72,11 +73,7 @@ func TestProposeSocial(t *testing.T) {
 
 // The mapping proposed for LDBC's files loads as many vertices and edges as the project's own.
 func TestProposeLDBC(t *testing.T) {
-	dir, err := filepath.Abs("../../../shared/data/ldbc-sf0.003")
-	require.NoError(t, err)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("the benchmark's files are not there")
-	}
+	dir := filepath.Join(filepath.Dir(conformance.LDBC.Need(t)), "ldbc-sf0.003")
 	w := newWorld(t)
 	w.dir = dir
 	text, err := w.propose("static", "dynamic")
@@ -94,4 +91,5 @@ func TestProposeLDBC(t *testing.T) {
 		counts = append(counts, rep.Totals)
 	}
 	require.Equal(t, counts[1], counts[0], text)
+	conformance.LDBC.Ran(t, "proposed mappings", 1)
 }

@@ -1,15 +1,15 @@
 package fetch_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"math"
-	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/hopgate/hopgate/internal/conformance"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
@@ -22,11 +22,11 @@ type fetchCase struct {
 	Expected                  any
 }
 
-// TestSharedCases replays the shared cases, which lie beside the repository.
-func TestSharedCases(t *testing.T) { sharedCases(t, newWorld(t, 1)) }
+// TestCases replays the cases of APIJSON.
+func TestCases(t *testing.T) { runCases(t, newWorld(t, 1), "engine") }
 
-// TestSharedCasesStored replays them over the real store.
-func TestSharedCasesStored(t *testing.T) {
+// TestCasesStored replays them over the real store.
+func TestCasesStored(t *testing.T) {
 	store := must[*local.Store](t)(local.Open(local.Options{Dir: "data", FS: vfs.NewMem()}))
 	defer func() {
 		if err := store.Close(); err != nil {
@@ -35,26 +35,13 @@ func TestSharedCasesStored(t *testing.T) {
 	}()
 	w := newWorld(t, 1)
 	w.g = must[shard.Graph](t)(store.Graph(local.DefaultGraph))
-	sharedCases(t, w)
+	runCases(t, w, "store")
 }
 
-func sharedCases(t *testing.T, w *world) {
-	w.loadShared()
-	f, err := os.Open(shared + "/cases.jsonl")
-	if err != nil {
-		t.Skip(err)
-	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<24)
-	passed, total := 0, 0
-	for s.Scan() {
-		var c fetchCase
-		if err := json.Unmarshal(s.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
-		total++
-		w.t = t
+func runCases(t *testing.T, w *world, over string) {
+	w.loadTables(filepath.Dir(conformance.APIJSON.Need(t)))
+	cases := conformance.Cases[fetchCase](t, conformance.APIJSON)
+	for _, c := range cases {
 		answer := w.fetch(c.Method, string(c.Request))
 		var got map[string]any
 		if err := json.Unmarshal([]byte(answer), &got); err != nil {
@@ -62,7 +49,6 @@ func sharedCases(t *testing.T, w *world) {
 			continue
 		}
 		if c.good(got) {
-			passed++
 			continue
 		}
 		want, _ := json.Marshal(c.Expected)
@@ -71,7 +57,7 @@ func sharedCases(t *testing.T, w *world) {
 		}
 		t.Errorf("%s: %s\nwant %s\ngot  %s", c.ID, c.Request, want, answer)
 	}
-	t.Logf("%d of %d cases passed", passed, total)
+	conformance.APIJSON.Ran(t, over, len(cases))
 }
 
 func (c *fetchCase) good(got map[string]any) bool {

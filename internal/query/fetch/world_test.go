@@ -23,9 +23,6 @@ import (
 // procedures are those that a fetch calls.
 var procedures = procedure.New(nil)
 
-// shared is the directory of the tables and cases, beside the repository.
-const shared = "../../../../shared/apijson"
-
 // world is a graph to fetch from.
 type world struct {
 	t     testing.TB
@@ -197,16 +194,13 @@ func decode(t testing.TB, line string) (m map[string]any, keys []string) {
 	return m, keys
 }
 
-// loadShared loads the demo tables and their edges.
-func (w *world) loadShared() {
+// loadTables loads APIJSON's demo tables and their edges from a folder.
+func (w *world) loadTables(dir string) {
 	t := w.t
 	t.Helper()
-	if _, err := os.Stat(shared); err != nil {
-		t.Skip("the demo tables are not there: ", err)
-	}
 	ctx := context.Background()
 	ids := map[string]map[string]graph.VertexID{}
-	tables := must[[]string](t)(filepath.Glob(shared + "/tables/*.jsonl"))
+	tables := must[[]string](t)(filepath.Glob(dir + "/tables/*.jsonl"))
 	w.tx = must[shard.Tx](t)(w.g.Begin(ctx, shard.Write))
 	for _, file := range tables {
 		label := strings.TrimSuffix(filepath.Base(file), ".jsonl")
@@ -220,12 +214,12 @@ func (w *world) loadShared() {
 		})
 	}
 	var ends map[string]struct{ Src, Dst string }
-	if err := json.Unmarshal(must[[]byte](t)(os.ReadFile(shared+"/edges/schema.json")), &ends); err != nil {
+	if err := json.Unmarshal(must[[]byte](t)(os.ReadFile(dir+"/edges/schema.json")), &ends); err != nil {
 		t.Fatal(err)
 	}
 	for typ, e := range ends {
 		id := must[graph.TypeID](t)(w.tx.Type(typ))
-		lines(t, shared+"/edges/"+typ+".jsonl", func(m map[string]any, keys []string) {
+		lines(t, dir+"/edges/"+typ+".jsonl", func(m map[string]any, keys []string) {
 			src, _ := m["src"].(json.Number)
 			dst, _ := m["dst"].(json.Number)
 			from, ok := ids[e.Src][src.String()]

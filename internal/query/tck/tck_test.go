@@ -1,14 +1,11 @@
 package tck
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -17,7 +14,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hopgate/hopgate/internal/conformance"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec/exectest"
 )
 
@@ -55,31 +55,11 @@ type expectation struct {
 	Error          *struct{ Type, Phase, Detail string }
 }
 
-// cases reads the conformance cases, which lie beside the repository.
+// cases returns the conformance cases.
 func cases(t testing.TB) []conformanceCase {
 	t.Helper()
-	path := filepath.Join("..", "..", "..", "..", "shared", "tck", "cases.jsonl")
-	f, err := os.Open(path)
-	if err != nil {
-		t.Skip("the conformance cases are not here: ", err)
-	}
-	defer f.Close()
-	var out []conformanceCase
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var c conformanceCase
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Contains(c.Tags, "@ignore") {
-			out = append(out, c)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	all := conformance.Cases[conformanceCase](t, conformance.OpenCypher)
+	return slices.DeleteFunc(all, func(c conformanceCase) bool { return slices.Contains(c.Tags, "@ignore") })
 }
 
 // TestConformance runs every case. The ids in testdata/passing must pass; the list may only grow.
@@ -101,6 +81,7 @@ func TestConformance(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d cases pass", len(now), len(all))
+	conformance.OpenCypher.Ran(t, "engine", len(all))
 	if *accept {
 		for id := range passing {
 			if !slices.Contains(now, id) {
@@ -128,6 +109,7 @@ func TestSettingsAgree(t *testing.T) {
 			}
 		}
 		failed := runAll(some, s)
+		conformance.OpenCypher.Ran(t, "other settings", len(some))
 		for _, id := range slices.Sorted(maps.Keys(failed)) {
 			t.Errorf("%d shards, batches of %d: %s: %v", s.shards, s.batch, id, failed[id])
 		}
@@ -187,6 +169,9 @@ func run(c conformanceCase, s setting) error {
 		procs = append(procs, x)
 	}
 	e := newEngine(s, procs)
+	if err := prints(c.Query); err != nil {
+		return err
+	}
 	params := map[string]graph.Value{}
 	for name, text := range c.Parameters {
 		v, err := parseValue(text)
@@ -231,6 +216,25 @@ func run(c conformanceCase, s setting) error {
 	return nil
 }
 
+// prints checks that both printed forms of a statement that parses mean the same.
+func prints(text string) error {
+	s, err := parse.Statement(text)
+	if err != nil {
+		return nil // as the case may want
+	}
+	full := ast.FormatFull(s)
+	for _, form := range []string{ast.Format(s), full} {
+		again, err := parse.Statement(form)
+		if err != nil {
+			return fmt.Errorf("printed as %s: %s", form, describe(err))
+		}
+		if ast.FormatFull(again) != full {
+			return fmt.Errorf("printed as %s: it means another statement", form)
+		}
+	}
+	return nil
+}
+
 func describe(err error) string {
 	e := graph.AsError(err)
 	return fmt.Sprintf("%s/%s/%s %v", e.Type, e.Phase, e.Detail, err)
@@ -245,6 +249,10 @@ func judge(want expectation, got *answer, err error) error {
 		e, w := graph.AsError(err), want.Error
 		if e.Type != w.Type || w.Phase != "any" && e.Phase != w.Phase || w.Detail != "*" && e.Detail != w.Detail {
 			return fmt.Errorf("error: wanted %v, got %s", *w, describe(err))
+		}
+		// Which parameters a request has is known when it runs, so their absence has no place.
+		if e.Phase == graph.PhaseCompile && e.Pos.Line == 0 && e.Type != "ParameterMissing" {
+			return fmt.Errorf("no place: %s", describe(err))
 		}
 		return nil
 	case err != nil:
