@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -229,6 +230,36 @@ func TestLayers(t *testing.T) {
 		if over[name] == "" {
 			t.Errorf("%s is within the limits: take it out of large", name)
 		}
+	}
+}
+
+// TestConformanceHasOnePlace checks that internal/conformance alone knows where the cases lie that are not in the repository.
+func TestConformanceHasOnePlace(t *testing.T) {
+	elsewhere := regexp.MustCompile(`\bshared["']?[/,] *["']?(tck|apijson|data)\b|\.\./shared\b|"\.\.", *"shared"`)
+	root, searched := os.DirFS(".."), 0
+	for _, dir := range []string{"cmd", "internal", "bench", "api", "deploy", "docs", "examples", ".ci", "Makefile"} {
+		err := fs.WalkDir(root, dir, func(file string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (file == "internal/conformance" || d.Name() == "node_modules" || d.Name() == ".venv"):
+				return fs.SkipDir
+			case d.IsDir():
+				return nil
+			}
+			text, err := fs.ReadFile(root, file)
+			if found := elsewhere.Find(text); found != nil && file != "internal/arch_test.go" {
+				t.Errorf("%s has %s: ask internal/conformance", file, found)
+			}
+			searched++
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if searched < 500 {
+		t.Errorf("only %d files were searched", searched)
 	}
 }
 

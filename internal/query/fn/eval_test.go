@@ -3,18 +3,15 @@ package fn_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// evaluator evaluates syntax trees row by row, slowly and plainly. Nodes are materialised vertices.
+// evaluator evaluates syntax trees slowly and plainly.
 type evaluator struct {
-	ctx    *fn.Context
-	params map[string]graph.Value
-	nodes  []graph.Value
+	ctx *fn.Context
 }
 
 // row holds the variables in scope, the latest first; nil is the empty row.
@@ -50,51 +47,6 @@ func must(v graph.Value, err error) graph.Value {
 	return v
 }
 
-func (e *evaluator) query(q *ast.Query) (columns []string, rows [][]graph.Value) {
-	if len(q.Parts) != 1 {
-		panic(unsupported{"UNION"})
-	}
-	in := []row{nil}
-	for _, c := range q.Parts[0].Clauses {
-		switch c := c.(type) {
-		case *ast.Unwind:
-			var out []row
-			for _, r := range in {
-				v := e.eval(r, c.List)
-				if v.IsNull() {
-					continue
-				}
-				if v.Kind() != graph.List {
-					v = graph.ListValue([]graph.Value{v})
-				}
-				for _, x := range v.List() {
-					out = append(out, r.with(c.Variable.Name, x))
-				}
-			}
-			in = out
-		case *ast.Match:
-			in = e.match(in, c)
-		case *ast.With:
-			names, out := e.project(in, c.Projection)
-			in = nil
-			for _, vs := range out {
-				var r row
-				for i, n := range names {
-					r = r.with(n, vs[i])
-				}
-				if e.holds(r, c.Where) {
-					in = append(in, r)
-				}
-			}
-		case *ast.Return:
-			return e.project(in, c.Projection)
-		default:
-			panic(unsupported{fmt.Sprintf("%T", c)})
-		}
-	}
-	return nil, nil
-}
-
 func (e *evaluator) holds(r row, where ast.Expr) bool {
 	if where == nil {
 		return true
@@ -104,226 +56,6 @@ func (e *evaluator) holds(r row, where ast.Expr) bool {
 		panic(failure{err})
 	}
 	return t == fn.True
-}
-
-func (e *evaluator) match(in []row, m *ast.Match) []row {
-	for _, p := range m.Pattern {
-		n, ok := p.Elements[0].(*ast.NodePattern)
-		if !ok || len(p.Elements) != 1 || m.Optional || n.Variable == nil || n.Properties != nil {
-			panic(unsupported{"MATCH"})
-		}
-		var label string
-		switch l := n.Labels.(type) {
-		case nil:
-		case *ast.LabelName:
-			label = l.Name
-		default:
-			panic(unsupported{"labels"})
-		}
-		var out []row
-		for _, r := range in {
-			for _, v := range e.nodes {
-				if label == "" || slices.Contains(v.Record().Labels, label) {
-					out = append(out, r.with(n.Variable.Name, v))
-				}
-			}
-		}
-		in = out
-	}
-	return slices.DeleteFunc(in, func(r row) bool { return !e.holds(r, m.Where) })
-}
-
-// create runs a setup statement of single nodes.
-func (e *evaluator) create(q *ast.Query) {
-	for _, c := range q.Parts[0].Clauses {
-		create, ok := c.(*ast.Create)
-		if !ok {
-			panic(unsupported{"setup"})
-		}
-		for _, p := range create.Pattern {
-			n, ok := p.Elements[0].(*ast.NodePattern)
-			if !ok || len(p.Elements) != 1 {
-				panic(unsupported{"CREATE"})
-			}
-			rec := new(graph.Record)
-			if l, ok := n.Labels.(*ast.LabelName); ok {
-				rec.Labels = []string{l.Name}
-			} else if n.Labels != nil {
-				panic(unsupported{"labels"})
-			}
-			if n.Properties != nil {
-				m := slices.Clone(e.eval(nil, n.Properties).Map())
-				slices.SortFunc(m, func(a, b graph.MapEntry) int { return strings.Compare(a.Key, b.Key) })
-				for _, x := range m {
-					if !x.Value.IsNull() {
-						rec.Keys, rec.Values = append(rec.Keys, x.Key), append(rec.Values, x.Value)
-					}
-				}
-			}
-			e.nodes = append(e.nodes, graph.VertexRecordValue(graph.VertexID(len(e.nodes)), rec))
-		}
-	}
-}
-
-func (e *evaluator) project(in []row, p *ast.Projection) (names []string, out [][]graph.Value) {
-	if p.Star {
-		panic(unsupported{"*"})
-	}
-	aggregates := false
-	for _, i := range p.Items {
-		names = append(names, i.Name())
-		aggregates = aggregates || hasAggregate(i.Expr)
-	}
-	type line struct {
-		r  row
-		vs []graph.Value
-	}
-	var lines []line
-	if aggregates {
-		for _, vs := range e.group(in, p.Items) {
-			lines = append(lines, line{nil, vs})
-		}
-	} else {
-		for _, r := range in {
-			var vs []graph.Value
-			for _, i := range p.Items {
-				vs = append(vs, e.eval(r, i.Expr))
-			}
-			lines = append(lines, line{r, vs})
-		}
-	}
-	for i := range lines {
-		for j, n := range names {
-			lines[i].r = lines[i].r.with(n, lines[i].vs[j])
-		}
-	}
-	if p.Distinct {
-		var kept []line
-		for _, l := range lines {
-			if !slices.ContainsFunc(kept, func(k line) bool { return equivalent(k.vs, l.vs) }) {
-				kept = append(kept, l)
-			}
-		}
-		lines = kept
-	}
-	slices.SortStableFunc(lines, func(a, b line) int {
-		for _, s := range p.OrderBy {
-			if hasAggregate(s.Expr) {
-				panic(unsupported{"ORDER BY of an aggregate"})
-			}
-			c := fn.Order(e.eval(a.r, s.Expr), e.eval(b.r, s.Expr))
-			if s.Desc {
-				c = -c
-			}
-			if c != 0 {
-				return c
-			}
-		}
-		return 0
-	})
-	if p.Skip != nil {
-		lines = lines[min(len(lines), int(e.eval(nil, p.Skip).Int())):]
-	}
-	if p.Limit != nil {
-		lines = lines[:min(len(lines), int(e.eval(nil, p.Limit).Int()))]
-	}
-	for _, l := range lines {
-		out = append(out, l.vs)
-	}
-	return names, out
-}
-
-func equivalent(a, b []graph.Value) bool {
-	return slices.EqualFunc(a, b, fn.Equivalent)
-}
-
-// hasAggregate reports whether the expression is an aggregate; one within another expression is not supported.
-func hasAggregate(x ast.Expr) bool {
-	switch x := x.(type) {
-	case *ast.CountStar:
-		return true
-	case *ast.Call:
-		_, ok := fn.LookupAggregate(x.Name)
-		return ok
-	}
-	return false
-}
-
-func (e *evaluator) group(in []row, items []*ast.ProjectionItem) [][]graph.Value {
-	type group struct {
-		keys []graph.Value
-		accs []fn.Accumulator
-		seen [][][]graph.Value
-	}
-	var groups []*group
-	keyed := false
-	for _, r := range in {
-		var keys []graph.Value
-		for _, i := range items {
-			if !hasAggregate(i.Expr) {
-				keys, keyed = append(keys, e.eval(r, i.Expr)), true
-			}
-		}
-		at := slices.IndexFunc(groups, func(g *group) bool { return equivalent(g.keys, keys) })
-		if at < 0 {
-			groups = append(groups, &group{keys: keys, accs: newAccumulators(items), seen: make([][][]graph.Value, len(items))})
-			at = len(groups) - 1
-		}
-		g := groups[at]
-		for i, item := range items {
-			if g.accs[i] == nil {
-				continue
-			}
-			var args []graph.Value
-			if call, ok := item.Expr.(*ast.Call); ok {
-				for _, a := range call.Args {
-					args = append(args, e.eval(r, a))
-				}
-				if call.Distinct {
-					if slices.ContainsFunc(g.seen[i], func(s []graph.Value) bool { return equivalent(s, args) }) {
-						continue
-					}
-					g.seen[i] = append(g.seen[i], args)
-				}
-			}
-			if err := g.accs[i].Add(args); err != nil {
-				panic(failure{err})
-			}
-		}
-	}
-	if len(groups) == 0 && !keyed {
-		groups = append(groups, &group{accs: newAccumulators(items)})
-	}
-	var out [][]graph.Value
-	for _, g := range groups {
-		var vs []graph.Value
-		keys := g.keys
-		for i := range items {
-			if g.accs[i] == nil {
-				vs, keys = append(vs, keys[0]), keys[1:]
-				continue
-			}
-			vs = append(vs, must(g.accs[i].Result()))
-		}
-		out = append(out, vs)
-	}
-	return out
-}
-
-func newAccumulators(items []*ast.ProjectionItem) []fn.Accumulator {
-	accs := make([]fn.Accumulator, len(items))
-	for i, item := range items {
-		if !hasAggregate(item.Expr) {
-			continue
-		}
-		name := "count"
-		if call, ok := item.Expr.(*ast.Call); ok {
-			name = call.Name
-		}
-		a, _ := fn.LookupAggregate(name)
-		accs[i] = a.New()
-	}
-	return accs
 }
 
 func (e *evaluator) eval(r row, x ast.Expr) graph.Value {
@@ -357,8 +89,6 @@ func (e *evaluator) eval(r row, x ast.Expr) graph.Value {
 			panic(unsupported{"variable " + x.Name})
 		}
 		return v
-	case *ast.Parameter:
-		return e.params[x.Name]
 	case *ast.Property:
 		return must(fn.Property(e.eval(r, x.Subject), x.Key))
 	case *ast.Index:

@@ -415,7 +415,7 @@ func TestMerge(t *testing.T) {
 			return []graph.Value{count[k].Result(), s, a, low[k].Result(), high[k].Result()}
 		}
 		if got, want := result(0), result(2); !slices.EqualFunc(got, want, fn.Equivalent) {
-			t.Errorf("cut at %d: %s, want %s", cut, rowText(got), rowText(want))
+			t.Errorf("cut at %d: %s, want %s", cut, fn.AppendText(nil, graph.ListValue(got)), fn.AppendText(nil, graph.ListValue(want)))
 		}
 		if got, want := dev[0].Sample(), dev[2].Sample(); math.Abs(got-want) > 1e-9*want {
 			t.Errorf("cut at %d: deviation %v, want %v", cut, got, want)

@@ -12,6 +12,15 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 )
 
+// front parses and checks.
+func front(text string, o check.Options) error {
+	s, err := parse.Statement(text)
+	if err != nil {
+		return err
+	}
+	return check.Statement(s, o)
+}
+
 // TestGolden runs statements through the front end and shows the first error with the line and a caret.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/check", func(t *testing.T, path string) {

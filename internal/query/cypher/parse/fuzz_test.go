@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// seeds are statements that between them have every construct; the corpus adds to them where it is present.
+// seeds are statements that between them have every construct.
 var seeds = []string{
 	"EXPLAIN MATCH p = (a:A&!B|%)-[r:T|:U*1..3 {k: $x} WHERE r.p]->(b $y) USING INDEX a:A(k) WHERE a.x =~ 'y' RETURN DISTINCT *, p AS q ORDER BY q DESC SKIP 1 LIMIT 2",
 	"MATCH ALL SHORTEST ((a)-->(b) WHERE a.x){2,}(c)<-[]-{,3}(d)-->*(e) OPTIONAL MATCH (x) RETURN [y IN xs WHERE y:A | y.k], [p = (a)--(b) WHERE a.x | p]",

@@ -53,12 +53,3 @@ func roundTrip(t *testing.T, text string, s *ast.Statement) {
 		}
 	}
 }
-
-// TestCorpusRoundTrips prints and reads again all statements that must be valid.
-func TestCorpusRoundTrips(t *testing.T) {
-	for _, text := range corpus(t) {
-		if s, err := Statement(text); err == nil {
-			roundTrip(t, text, s)
-		}
-	}
-}
