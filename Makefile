@@ -27,11 +27,15 @@ profile: ## Measure the profile that build optimises by.
 demo: build ## Run the main job end to end: generate, load, serve, query, fetch, watch.
 	bench/demo.sh
 
+# The log of the suites has another name each time, so go test does not take the packages that run them from its cache, which would
+# not notice changed cases outside the module.
 .PHONY: test
-test: ## Run the tests with the race detector, and without it those that count memory.
+test: ## Run the tests with the race detector, and without it those that count memory; say which conformance suites ran.
 	$(GO) vet ./...
-	$(GO) test -race -short ./...
-	$(GO) test -short -run 'Alloc|EmptyGraph|OfflineMemory' ./internal/shard/local ./internal/query ./internal/query/exec
+	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; export HOPGATE_CONFORMANCE_LOG=$$log; status=0; set -x; \
+	$(GO) test -race -short ./... && \
+	$(GO) test -short -run 'Alloc|EmptyGraph|OfflineMemory' ./internal/shard/local ./internal/query ./internal/query/exec || status=$$?; \
+	{ set +x; } 2>/dev/null; $(GO) run ./internal/conformance/tool summary "$$log"; exit $$status
 
 .PHONY: test-full
 test-full: ## Run the long tests, with internal checks on: SEEDS of each random test, those of the store in PARTS runs.
