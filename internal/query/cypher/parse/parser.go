@@ -302,7 +302,10 @@ func (p *parser) variable() *ast.Variable {
 
 // name parses a label, relationship type, property key or similar name; what names its kind.
 func (p *parser) name(what string) string {
-	if !p.peek().name() {
+	if t := p.peek(); !t.name() {
+		if t.err != nil && t.err.Detail == invalidNumberLiteral { // no number is meant here
+			p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, "%s that begins with a digit stands in backticks", what))
+		}
 		p.unexpected(what)
 	}
 	return p.next().text
