@@ -135,7 +135,10 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 		return nil, err
 	}
 	a.counters = rows.Counters()
-	return a, tx.Commit(ctx)
+	if err := tx.Commit(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // cached runs a statement with a plan that may be an earlier statement's.
