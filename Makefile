@@ -37,6 +37,10 @@ test: ## Run the tests with the race detector, and without it those that count m
 	$(GO) test -short -run 'Alloc|EmptyGraph|OfflineMemory' ./internal/shard/local ./internal/query ./internal/query/exec || status=$$?; \
 	{ set +x; } 2>/dev/null; $(GO) run ./internal/conformance/tool summary "$$log"; exit $$status
 
+.PHONY: conformance
+conformance: ## Fetch conformance suites into the cache; CONFORMANCE_FLAGS="--opencypher URL --ldbc URL --lsqb URL" names mirrors.
+	$(GO) run ./internal/conformance/tool fill $(CONFORMANCE_FLAGS)
+
 .PHONY: test-full
 test-full: ## Run the long tests, with internal checks on: SEEDS of each random test, those of the store in PARTS runs.
 	HOPGATE_SEEDS=$(SEEDS) $(GO) test -tags invariants -timeout 60m $$($(GO) list ./... | grep -v /internal/shard/local$$)

@@ -109,6 +109,7 @@ var onlyIn = map[string]string{
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server internal/cli",
 	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/hopgate bench/storage",
 	module + "internal/storage/kv":                   "internal/storage internal/replica internal/shard/local internal/telemetry internal/config bench/storage",
+	"github.com/cucumber":                            "internal/conformance/tool",
 	"github.com/golang/geo":                          "internal/graph/spatial",
 	"github.com/chromedp":                            "nothing but tests",
 	"github.com/apache/arrow-go":                     "internal/server internal/loader/record cmd/graphctl",

@@ -1,24 +1,35 @@
-// Package main says where conformance suites lie and what tests ran of them.
+// Package main fills the cache of conformance suites from public repositories, and says where suites lie and what tests ran of them.
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 
 	"github.com/hopgate/hopgate/internal/conformance"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(ctx context.Context, args []string) error {
 	switch {
+	case len(args) > 0 && args[0] == "fill":
+		dir, err := conformance.Cache()
+		if err != nil {
+			return err
+		}
+		return fill(ctx, dir, args[1:])
 	case len(args) == 1 && args[0] == "dir": // of openCypher's cases
 		path, err := conformance.OpenCypher.Path()
 		if err != nil {
@@ -39,5 +50,5 @@ func run(args []string) error {
 		fmt.Println(line)
 		return nil
 	}
-	return errors.New("usage: tool dir | tool summary LOG")
+	return errors.New("usage: tool fill [--REPOSITORY URL]… | tool dir | tool summary LOG")
 }
