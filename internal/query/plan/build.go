@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -10,11 +11,65 @@ import (
 type builder struct {
 	m     *matcher
 	node  Node
-	bound ColSet // bound columns of the pattern
-	used  []bool // placed predicates
-	paths []bool // created paths
-	done  []int  // edges in the order of their steps
-	left  int    // remaining steps
+	last  *Filter     // made by filter, which adds to it as long as it is node
+	bound ColSet      // bound columns of the pattern
+	used  []bool      // placed predicates
+	paths []bool      // created paths
+	done  []int       // edges in the order of their steps
+	types edgesByType // places in done
+	sub   bool        // within a subplan
+	left  int         // remaining steps
+	// waits is, by predicate, how many of its matchPred.needs are not bound; parts is, by path, how many of its columns are not.
+	waits, parts []int
+	// ready are the predicates that wait for no column and are not yet placed, whole the paths that are complete and not yet created.
+	ready, whole []int
+}
+
+// newBuilder creates a builder that begins with the columns that a partial plan has bound.
+func newBuilder(m *matcher, input Node, start *partialPlan) *builder {
+	b := &builder{
+		m: m, node: input, bound: maps.Clone(start.bound), used: make([]bool, len(m.preds)), waits: slices.Clone(start.waits),
+		paths: make([]bool, len(m.p.Paths)), parts: make([]int, len(m.p.Paths)), types: edgesByType{}, sub: m.o.inSubplan(input),
+	}
+	for i, n := range b.waits {
+		if n == 0 {
+			b.ready = append(b.ready, i)
+		}
+	}
+	for _, in := range m.paths {
+		for _, i := range in {
+			b.parts[i]++
+		}
+	}
+	for c := range start.bound {
+		b.complete(c)
+	}
+	return b
+}
+
+// bind adds bound columns.
+func (b *builder) bind(cols ...Col) {
+	for _, c := range cols {
+		if c == 0 || b.bound.Has(c) {
+			continue
+		}
+		b.bound.Add(c)
+		for _, i := range b.m.about[c] {
+			if b.waits[i]--; b.waits[i] == 0 {
+				b.ready = append(b.ready, i)
+			}
+		}
+		b.complete(c)
+	}
+}
+
+// complete notes that the paths that contain a column have it.
+func (b *builder) complete(c Col) {
+	for _, i := range b.m.paths[c] {
+		if b.parts[i]--; b.parts[i] == 0 {
+			b.whole = append(b.whole, i)
+		}
+	}
 }
 
 // begin applies the predicates on the input's own vertices.
@@ -25,7 +80,7 @@ func (b *builder) begin() {
 		}
 		if v.Labels != nil {
 			b.filter(&HasLabels{X: &ColRef{Col: v.Col}, Labels: v.Labels})
-		} else if !slices.ContainsFunc(b.m.p.Edges, func(e PatEdge) bool { return e.Left == v.Col || e.Right == v.Col }) {
+		} else if len(b.m.at[v.Col]) == 0 {
 			b.filter(&Op{Op: IsNotNull, Args: []Expr{&ColRef{Col: v.Col}}})
 		}
 	}
@@ -33,11 +88,18 @@ func (b *builder) begin() {
 }
 
 func (b *builder) filter(e Expr) {
-	if f, ok := b.node.(*Filter); ok {
-		b.node = &Filter{Input: f.Input, Preds: append(slices.Clone(f.Preds), e)}
+	b.m.o.steps.Add(1)
+	f, ok := b.node.(*Filter)
+	switch {
+	case ok && f == b.last:
+		f.Preds = append(f.Preds, e)
 		return
+	case ok:
+		b.last = &Filter{Input: f.Input, Preds: append(slices.Clone(f.Preds), e)}
+	default:
+		b.last = &Filter{Input: b.node, Preds: []Expr{e}}
 	}
-	b.node = &Filter{Input: b.node, Preds: []Expr{e}}
+	b.node = b.last
 }
 
 func (b *builder) step(s step) {
@@ -48,7 +110,7 @@ func (b *builder) step(s step) {
 		if !b.join(v) {
 			b.node = &Scan{Input: b.node, Out: v.Col, Labels: v.Labels}
 		}
-		b.bound.Add(v.Col)
+		b.bind(v.Col)
 	case stepSeek:
 		b.seek(s)
 	case stepExpand:
@@ -59,14 +121,14 @@ func (b *builder) step(s step) {
 		b.seekEdge(s)
 		b.boundEdge(b.m.p.Edges[s.edge])
 		b.differs(s.edge)
-		b.done = append(b.done, s.edge)
+		b.found(s.edge)
 	case stepBoundEdge:
 		b.boundEdge(b.m.p.Edges[s.edge])
 		b.differs(s.edge)
-		b.done = append(b.done, s.edge)
+		b.found(s.edge)
 	case stepShortest:
 		b.shortest(b.m.p.Edges[s.edge])
-		b.done = append(b.done, s.edge)
+		b.found(s.edge)
 	}
 	b.applyReady()
 }
@@ -74,13 +136,14 @@ func (b *builder) step(s step) {
 // join finds the vertices of v by a hash join if predicates compare them with values of the rows: a scan for each row would
 // read them all repeatedly. It does nothing within a subplan, whose rows are few.
 func (b *builder) join(v PatVertex) bool {
-	if inSubplan(b.node) || b.m.o.off(hashJoin) {
+	if b.sub || b.m.o.off(hashJoin) {
 		return false
 	}
 	q := b.m.o.q
 	var left, right []Item
 	j := &HashJoin{RightCols: []Col{v.Col}}
-	for i, p := range b.m.preds {
+	for _, i := range b.m.about[v.Col] {
+		p := &b.m.preds[i]
 		op, ok := p.e.(*Op)
 		if b.used[i] || p.implied || !ok || op.Op != Eq {
 			continue
@@ -122,20 +185,27 @@ func (b *builder) known(reads, mine ColSet) bool {
 	return true
 }
 
-// inSubplan reports whether the rows of a node come from an Argument.
-func inSubplan(n Node) bool {
+// inSubplan reports whether the rows of a node come from an Argument. It notes that, so that it goes along no chain of inputs twice.
+func (o *optimizer) inSubplan(n Node) bool {
+	at := n
 	for {
+		if is, ok := o.subplans[at]; ok {
+			o.subplans[n] = is
+			return is
+		}
+		o.steps.Add(1)
 		var input *Node
-		n.inputs(func(c *Node) {
+		at.inputs(func(c *Node) {
 			if input == nil {
 				input = c
 			}
 		})
 		if input == nil {
-			_, ok := n.(*Argument)
-			return ok
+			_, is := at.(*Argument)
+			o.subplans[n] = is
+			return is
 		}
-		n = *input
+		at = *input
 	}
 }
 
@@ -156,7 +226,7 @@ func (b *builder) seek(s step) {
 	default:
 		b.node = &Seek{Input: b.node, Out: v.Col, Index: a.index, Keys: a.keys, Each: a.each}
 	}
-	b.bound.Add(v.Col)
+	b.bind(v.Col)
 	if v.Labels != nil && (a.byID || v.Labels.Op != LabelName) {
 		b.filter(&HasLabels{X: &ColRef{Col: v.Col}, Labels: v.Labels})
 	}
@@ -185,20 +255,40 @@ func (b *builder) seekEdge(s step) {
 // keepsEdge reports whether the column of an edge is needed: by name, in a path, by a predicate, or to distinguish edges.
 func (b *builder) keepsEdge(i int) bool {
 	e := b.m.p.Edges[i]
-	return e.Named || !b.m.exempt[i] ||
-		slices.ContainsFunc(b.m.p.Paths, func(p PatPath) bool { return slices.Contains(p.Cols, e.Col) }) ||
-		slices.ContainsFunc(b.m.preds, func(p matchPred) bool { return p.cols.Has(e.Col) })
+	return e.Named || !b.m.exempt[i] || len(b.m.paths[e.Col]) > 0 || len(b.m.about[e.Col]) > 0
 }
 
 // distinctFrom lists the columns of the edges already found that edge i must not repeat.
 func (b *builder) distinctFrom(i int) []Col {
 	var cols []Col
-	for _, j := range b.done {
-		if b.m.mayBeSame(i, j) {
-			cols = append(cols, b.m.p.Edges[j].Col)
-		}
+	for _, j := range b.like(i) {
+		cols = append(cols, b.m.p.Edges[j].Col)
 	}
 	return cols
+}
+
+// like returns the edges already found that edge i can be the same as, in the order of their steps.
+func (b *builder) like(i int) []int {
+	var at []int
+	b.types.like(&b.m.p.Edges[i], func(k int) bool {
+		if b.m.mayBeSame(i, b.done[k]) {
+			at = append(at, k)
+		}
+		return true
+	})
+	b.m.o.steps.Add(1 + len(at)/4)
+	slices.Sort(at)
+	at = slices.Compact(at)
+	for n, k := range at {
+		at[n] = b.done[k]
+	}
+	return at
+}
+
+// found notes that an edge is found.
+func (b *builder) found(i int) {
+	b.types.add(&b.m.p.Edges[i], len(b.done))
+	b.done = append(b.done, i)
 }
 
 // differs compares a bound edge with those before it.
@@ -207,10 +297,7 @@ func (b *builder) differs(i int) {
 	if e.Length != nil {
 		return
 	}
-	for _, j := range b.done {
-		if !b.m.mayBeSame(i, j) {
-			continue
-		}
+	for _, j := range b.like(i) {
 		x, y := &ColRef{Col: e.Col}, &ColRef{Col: b.m.p.Edges[j].Col}
 		if b.m.p.Edges[j].Length != nil {
 			b.filter(&Op{Op: Not, Args: []Expr{&Op{Op: In, Args: []Expr{x, y}}}})
@@ -252,7 +339,8 @@ func (b *builder) expand(s step) {
 			DistinctFrom: b.distinctFrom(s.edge),
 		}
 		// The expansion tests conditions on the edge alone.
-		for i, p := range b.m.preds {
+		for _, i := range b.m.about[e.Col] {
+			p := &b.m.preds[i]
 			if reads := Reads(p.e); !b.used[i] && !p.implied && len(reads) == 1 && reads.Has(e.Col) && !HasSubquery(p.e) && !b.m.o.off(pushPredicates) {
 				x.Where = append(x.Where, p.e)
 				b.used[i] = true
@@ -261,15 +349,15 @@ func (b *builder) expand(s step) {
 		}
 		b.node = x
 	}
-	b.done = append(b.done, s.edge)
-	b.bound.Add(to)
-	b.bound.Add(e.binds()...)
+	b.found(s.edge)
+	b.bind(to)
+	b.bind(e.binds()...)
 }
 
 // boundEdge binds the ends of an edge that the input or an index provides. An edge without direction matches both ways.
 func (b *builder) boundEdge(e PatEdge) {
 	q, ref := b.m.o.q, &ColRef{Col: e.Col}
-	b.bound.Add(e.Col)
+	b.bind(e.Col)
 	if e.Length != nil {
 		b.boundEdges(e)
 		return
@@ -310,7 +398,7 @@ func (b *builder) end(col Col, x Expr) {
 		return
 	}
 	b.node = &Project{Input: b.node, Keep: true, Items: []Item{{Col: col, Expr: x}}}
-	b.bound.Add(col)
+	b.bind(col)
 	if l := b.m.labels[col]; l != nil {
 		b.filter(&HasLabels{X: &ColRef{Col: col}, Labels: l})
 	}
@@ -322,7 +410,7 @@ func (b *builder) boundEdges(e PatEdge) {
 	for _, c := range []Col{e.Left, e.Right} {
 		if !b.bound.Has(c) && c == e.Left {
 			b.node = &Scan{Input: b.node, Out: c, Labels: b.m.labels[c]}
-			b.bound.Add(c)
+			b.bind(c)
 		}
 	}
 	edges := q.NewCol("", graph.List)
@@ -334,7 +422,7 @@ func (b *builder) boundEdges(e PatEdge) {
 	if l := b.m.labels[e.Right]; !into && l != nil {
 		b.filter(&HasLabels{X: &ColRef{Col: e.Right}, Labels: l})
 	}
-	b.bound.Add(e.Right)
+	b.bind(e.Right)
 	b.filter(&Op{Op: Eq, Args: []Expr{&ColRef{Col: edges}, &ColRef{Col: e.Col}}})
 }
 
@@ -349,15 +437,17 @@ func (b *builder) shortest(e PatEdge) {
 	} else {
 		s.Edge = e.Col
 	}
-	b.bound.Add(e.Col)
-	for i, p := range b.m.p.Paths {
+	b.bind(e.Col)
+	for _, i := range b.m.paths[e.Col] {
+		p := &b.m.p.Paths[i]
 		if slices.Equal(p.Cols, []Col{e.Left, e.Col, e.Right}) {
 			s.Path, b.paths[i] = p.Col, true
 			b.bound.Add(p.Col)
 		}
 	}
-	for i, p := range b.m.preds {
-		if !b.used[i] && !p.implied && (s.Path != 0 && p.cols.Has(s.Path) || p.cols.Has(e.Col)) && b.m.ready(p.cols, b.bound) {
+	for _, i := range b.m.about[e.Col] {
+		p := &b.m.preds[i]
+		if !b.used[i] && !p.implied && (s.Path != 0 && p.cols.Has(s.Path) || p.cols.Has(e.Col)) && b.waits[i] == 0 {
 			s.PathWhere = append(s.PathWhere, p.e)
 			b.used[i] = true
 		}
@@ -388,36 +478,41 @@ func predOrder(e Expr) int {
 // applyReady creates the paths whose parts are bound and tests the predicates that have become testable, the cheapest first.
 // Predicates with volatile expressions wait for the rows of the whole pattern.
 func (b *builder) applyReady() {
-	for i, p := range b.m.p.Paths {
-		if b.paths[i] || slices.ContainsFunc(p.Cols, func(c Col) bool { return !b.bound.Has(c) }) {
+	slices.Sort(b.whole)
+	for _, i := range b.whole {
+		if b.paths[i] {
 			continue
 		}
 		b.paths[i] = true
+		p := &b.m.p.Paths[i]
 		b.node = &Project{Input: b.node, Keep: true, Items: []Item{{Col: p.Col, Expr: &MakePath{Cols: p.Cols}}}}
 		b.bound.Add(p.Col)
 	}
+	b.whole = b.whole[:0]
 	if b.left > 0 && b.m.o.off(pushPredicates) {
 		return
 	}
-	for weight := range 3 {
-		for i, p := range b.m.preds {
-			if b.used[i] || p.implied || predOrder(p.e) != weight || !b.all(p.cols) || b.left > 0 && random(p.e) {
-				continue
-			}
+	later := b.ready[:0]
+	var now [3][]int // by weight
+	slices.Sort(b.ready)
+	for _, i := range b.ready {
+		switch p := &b.m.preds[i]; {
+		case b.used[i] || p.implied:
+		case b.left > 0 && random(p.e):
+			later = append(later, i)
+		default:
+			weight := predOrder(p.e)
+			now[weight] = append(now[weight], i)
+		}
+	}
+	b.ready = later
+	for _, ready := range now {
+		for _, i := range ready {
 			b.used[i] = true
 			if b.left > 0 {
 				b.m.o.fired(pushPredicates)
 			}
-			b.filter(p.e)
+			b.filter(b.m.preds[i].e)
 		}
 	}
-}
-
-func (b *builder) all(cols ColSet) bool {
-	for c := range cols {
-		if !b.bound.Has(c) {
-			return false
-		}
-	}
-	return true
 }

@@ -17,7 +17,7 @@ func (m *matcher) intersections(t *partialPlan, steps []step) []step {
 		return steps
 	}
 	m.legs = m.legs[:0]
-	for i := range m.p.Edges {
+	for _, i := range m.part.edges {
 		if left, to, ok := m.leg(t, i); ok {
 			m.legs = append(m.legs, leg{edge: i, left: left, to: to})
 		}
@@ -28,7 +28,7 @@ func (m *matcher) intersections(t *partialPlan, steps []step) []step {
 				steps = append(steps, step{kind: stepIntersect, edge: a.edge, left: a.left, edge2: b.edge, left2: b.left})
 			}
 		}
-		for j := range m.preds {
+		for _, j := range m.links[a.to] {
 			if _, _, ok := m.edgeTest(t, j, a.to); ok {
 				steps = append(steps, step{kind: stepIntersect, edge: a.edge, left: a.left, pred: j, exists: true})
 			}
@@ -91,25 +91,25 @@ func (e *PatEdge) expansion(left bool) (from, to Col, dir graph.Direction) {
 func (m *matcher) takeIntersect(t *partialPlan, s step) {
 	e := &m.p.Edges[s.edge]
 	from, to, dir := e.expansion(s.left)
-	t.edges[s.edge] = true
 	fan := m.o.fanout(e.Types, dir, m.guess[from], m.guess[to]) * m.skews(t, s.edge)
 	read := m.o.fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir)
+	m.find(t, s.edge)
 	var other, again float64
 	if s.exists {
 		x, _ := m.preds[s.pred].e.(*HasEdge)
 		from2, dir2, _ := m.edgeTest(t, s.pred, to)
 		other, again = m.o.fanout(x.Types, dir2, m.guess[from2], m.guess[to]), 1
-		t.preds[s.pred] = true
+		t.pass(s.pred)
 	} else {
 		e2 := &m.p.Edges[s.edge2]
 		from2, _, dir2 := e2.expansion(s.left2)
-		t.edges[s.edge2] = true
 		other, again = m.o.fanout(e2.Types, dir2, m.guess[from2], m.guess[to])*m.skew(t, s.edge2, from2, dir2), m.skew(t, s.edge2, to, dir2.Reverse())
-		t.bind(e2.Col)
+		m.find(t, s.edge2)
+		m.bind(t, e2.Col)
 	}
 	t.cost += t.card * min(read, other) * 0.05
 	t.card *= fan * min(1, other*again/max(1, m.o.vertices(m.guess[to])))
-	t.bind(to, e.Col)
+	m.bind(t, to, e.Col)
 }
 
 // intersect creates the node of an intersection.
@@ -122,8 +122,8 @@ func (b *builder) intersect(s step) {
 		if b.keepsEdge(i) {
 			l.Edge = e.Col
 		}
-		b.done = append(b.done, i)
-		b.bound.Add(e.Col)
+		b.found(i)
+		b.bind(e.Col)
 		return l
 	}
 	x := &Intersect{Input: b.node, To: to, Labels: b.m.labels[to], Legs: []Leg{leg(s.edge, from, dir)}}
@@ -138,7 +138,7 @@ func (b *builder) intersect(s step) {
 	}
 	b.m.o.fired(intersection)
 	b.node = x
-	b.bound.Add(to)
+	b.bind(to)
 }
 
 // otherEnd returns the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is not an end.

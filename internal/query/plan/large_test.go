@@ -63,6 +63,59 @@ func TestLargePatterns(t *testing.T) {
 	}
 }
 
+// growing are patterns of n vertices and edges, beyond what is planned as a whole.
+var growing = map[string]func(n int) string{
+	"a chain": func(n int) string {
+		return "MATCH ()" + repeat(n/2, "", func(i int) string { return fmt.Sprintf("-[:T%d]->()", i) }) + " RETURN 1"
+	},
+	"a star": func(n int) string {
+		return "MATCH " + repeat(n/3, ", ", func(i int) string { return fmt.Sprintf("(a)-[:T%d]->(b%d)", i, i) }) + " RETURN a"
+	},
+	"parallel edges": func(n int) string {
+		return "MATCH " + repeat(n/3, ", ", func(i int) string { return fmt.Sprintf("(a)-[:T%d]->(b)", i) }) + " RETURN a"
+	},
+	"a product": func(n int) string {
+		return "MATCH " + repeat(n, ", ", func(i int) string { return fmt.Sprintf("(b%d:City)", i) }) + " RETURN b1.name"
+	},
+	"look-ups": func(n int) string {
+		return "MATCH " + repeat(n, ", ", func(i int) string { return fmt.Sprintf("(p%d:Person {id: %d})", i, i) }) + " RETURN p1.name"
+	},
+	"a chain of conditions": func(n int) string {
+		return "MATCH " + repeat(n, ", ", func(i int) string { return fmt.Sprintf("(b%d)", i) }) + " WHERE " +
+			repeat(n-1, " AND ", func(i int) string { return fmt.Sprintf("b%d.x = b%d.y", i, i+1) }) + " RETURN b1.name"
+	},
+	"paths": func(n int) string {
+		return "MATCH " + repeat(n/3, ", ", func(i int) string { return fmt.Sprintf("p%d = (a)-[:T%d]->(b%d)", i, i, i) }) + " WHERE " +
+			repeat(n/3, " AND ", func(i int) string { return fmt.Sprintf("length(p%d) = 1", i) }) + " RETURN a"
+	},
+}
+
+// TestGrowingPatterns doubles the size of patterns, which about doubles the work of planning them.
+func TestGrowingPatterns(t *testing.T) {
+	for name, text := range growing {
+		t.Run(name, func(t *testing.T) {
+			work := func(n int) float64 {
+				count := &steps.Counter{}
+				require.NoError(t, asked(t, text(n), count))
+				return float64(count.Count())
+			}
+			require.Less(t, work(1600)/work(800), 2.2)
+		})
+	}
+}
+
+// TestPartsOfPatterns plans a chain whose only look-up is at its far end: the first part begins there.
+func TestPartsOfPatterns(t *testing.T) {
+	text := "MATCH ()" + strings.Repeat("-[:KNOWS]->()", 300) + "-[:KNOWS]->(p:Person {id: 7}) RETURN p.name"
+	q, _, err := cypher.Compile(text, cypher.Options{})
+	require.NoError(t, err)
+	plan.Optimize(q, social())
+	printed := plan.Format(q)
+	require.Equal(t, 301, strings.Count(printed, "Expand"))
+	require.Equal(t, 1, strings.Count(printed, "Seek"))
+	require.Zero(t, strings.Count(printed, "Scan"))
+}
+
 // TestEndOfLargePatterns stops planning at the first poll.
 func TestEndOfLargePatterns(t *testing.T) {
 	gone := errors.New("gone")

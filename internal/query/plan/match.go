@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -12,20 +13,25 @@ import (
 // by the step that leaves the fewest rows, and keeps the plan with the smallest sum of intermediate results: the classic
 // left-deep ordering by cardinality (Selinger 1979, in the greedy form of Neumann 2009), over scans, seeks, expansions and, for
 // cycles, intersections of the lists of two bound vertices and expansions into a bound vertex. Of large patterns only the
-// maxStarts vertices that begin with the fewest rows are tried.
+// maxStarts vertices that begin with the fewest rows are tried, and of still larger ones a part is planned after the other.
 type matcher struct {
 	o *optimizer
 	p *Pattern
 	// labels are the labels that the pattern requires; guess adds those that the types of the edges imply.
 	labels, guess map[Col]*LabelExpr
 	preds         []matchPred
-	about         map[Col][]int // the predicates that read a column of the pattern, or a path that contains it; under 0, those that read none
-	unlike        [][2]Col      // pairs of columns that the predicates require to differ
-	exempt        []bool        // by edge: no other edge of its group can be the same edge
-	// edges and tested belong to the partial plan before lookAhead, legs to intersections. Their memory is reused.
-	edges, tested []bool
-	legs          []leg
+	about         map[Col][]int       // the predicates that read a column of the pattern, or a path that contains it; under 0, those that read none
+	links         map[Col][]int       // the predicates HasEdge, by their ends
+	at            map[Col][]int       // the edges at a vertex
+	paths         map[Col][]int       // the paths that contain a column
+	unlike        map[[2]Col]struct{} // pairs of columns that the predicates require to differ, in both orders
+	exempt        []bool              // by edge: no other edge of its group can be the same edge
+	part          part                // what search looks for
+	legs          []leg               // memory of intersections
 }
+
+// part is a part of a pattern: places in Pattern.Vertices and Pattern.Edges, in ascending order.
+type part struct{ vertices, edges []int }
 
 // maxStarts bounds the starting points of a search, each of which takes time quadratic in the pattern's size. A pattern of more than
 // manyElements vertices and edges has fewer, so that all of them together take no longer than maxStarts of such a pattern, or than one.
@@ -34,7 +40,7 @@ const (
 	manyElements = 100
 )
 
-// maxMerged bounds the vertices and edges of a pattern that consecutive clauses are merged into.
+// maxMerged bounds the vertices and edges of a pattern that consecutive clauses are merged into, and of one that is planned as a whole.
 const maxMerged = 200
 
 // starts is how many starting points a search for the pattern tries.
@@ -46,13 +52,15 @@ func (p *Pattern) starts() int {
 // size is the number of vertices and edges of the pattern.
 func (p *Pattern) size() int { return len(p.Vertices) + len(p.Edges) }
 
-// work is the number of steps that one action on the pattern counts for.
-func (p *Pattern) work() int { return 1 + (p.size()+len(p.Preds))/16 }
+// work is the number of steps that listing the actions on the part counts for.
+func (m *matcher) work() int { return 1 + (len(m.part.vertices)+len(m.part.edges))/4 }
 
 type matchPred struct {
 	e    Expr
 	cols ColSet // the pattern's columns that it reads and the input does not have
-	sel  float64
+	// needs is the number of columns that are bound before it can be tested: cols, with the parts of a path instead of the path.
+	needs int
+	sel   float64
 	// implied says that the predicate follows from another: it may lead to an access but need not be tested.
 	implied bool
 }
@@ -87,29 +95,70 @@ type partialPlan struct {
 	bound ColSet // bound columns of the pattern
 	edges []bool
 	preds []bool
+	waits []int        // by predicate: how many of its matchPred.needs are not bound
+	lists map[list]int // the number of edges of a list that are in the plan
 	card  float64
 	cost  float64
 	steps []step
-	added []Col // added to bound since lookAhead began
+	// What lookAhead takes back: columns that were bound, edges that were found, and predicates that were tested.
+	added         []Col
+	found, tested []int
+}
+
+// list is the edges of a type at a vertex, in a direction from there.
+type list struct {
+	at  Col
+	typ string
+	dir graph.Direction
 }
 
 // bind adds bound columns.
-func (t *partialPlan) bind(cols ...Col) {
+func (m *matcher) bind(t *partialPlan, cols ...Col) {
 	for _, c := range cols {
 		if c != 0 && !t.bound.Has(c) {
 			t.bound.Add(c)
 			t.added = append(t.added, c)
+			for _, i := range m.about[c] {
+				t.waits[i]--
+			}
+		}
+	}
+}
+
+// find adds an edge.
+func (m *matcher) find(t *partialPlan, edge int) {
+	t.edges[edge] = true
+	t.found = append(t.found, edge)
+	m.count(t, edge, 1)
+}
+
+// count adds n to the number of edges of the lists of an edge.
+func (m *matcher) count(t *partialPlan, edge, n int) {
+	e := &m.p.Edges[edge]
+	if len(e.Types) != 1 || e.Length != nil {
+		return
+	}
+	l, r := list{e.Left, e.Types[0], e.Dir}, list{e.Right, e.Types[0], e.Dir.Reverse()}
+	if t.lists[l] += n; l != r {
+		t.lists[r] += n
+	}
+}
+
+// pass notes that a predicate is tested.
+func (t *partialPlan) pass(preds ...int) {
+	for _, i := range preds {
+		if !t.preds[i] {
+			t.preds[i] = true
+			t.tested = append(t.tested, i)
 		}
 	}
 }
 
 func (t *partialPlan) clone() *partialPlan {
 	c := *t
-	c.bound = ColSet{}
-	for k := range t.bound {
-		c.bound.Add(k)
-	}
-	c.edges, c.preds, c.steps, c.added = slices.Clone(t.edges), slices.Clone(t.preds), slices.Clone(t.steps), nil
+	c.bound, c.lists = maps.Clone(t.bound), maps.Clone(t.lists)
+	c.edges, c.preds, c.waits, c.steps = slices.Clone(t.edges), slices.Clone(t.preds), slices.Clone(t.waits), slices.Clone(t.steps)
+	c.added, c.found, c.tested = nil, nil, nil
 	return &c
 }
 
@@ -137,10 +186,7 @@ func (o *optimizer) choose(p *Pattern) *choice {
 }
 
 func (c *choice) build(input Node) Node {
-	b := &builder{m: c.m, node: input, bound: ColSet{}, used: make([]bool, len(c.m.preds)), paths: make([]bool, len(c.m.p.Paths))}
-	for col := range c.start.bound {
-		b.bound.Add(col)
-	}
+	b := newBuilder(c.m, input, c.start)
 	if c.elsewhere {
 		c.m.o.fired(startPoint)
 	}
@@ -148,17 +194,37 @@ func (c *choice) build(input Node) Node {
 	b.begin()
 	for i, s := range c.best.steps {
 		b.left = len(c.best.steps) - i - 1
-		c.m.o.steps.Add(1 + (len(c.m.preds)+i)/4)
+		c.m.o.steps.Add(1)
 		b.step(s)
 	}
+	c.m.o.subplans[b.node] = b.sub
 	return b.node
 }
 
 // matcher creates a matcher and the partial plan that its search starts with.
 func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
-	m := &matcher{o: o, p: p, labels: map[Col]*LabelExpr{}, guess: map[Col]*LabelExpr{}}
-	start := &partialPlan{bound: ColSet{}, edges: make([]bool, len(p.Edges)), card: 1}
+	m := &matcher{
+		o: o, p: p, labels: map[Col]*LabelExpr{}, guess: map[Col]*LabelExpr{}, about: map[Col][]int{}, links: map[Col][]int{},
+		at: map[Col][]int{}, paths: map[Col][]int{},
+	}
+	start := &partialPlan{bound: ColSet{}, edges: make([]bool, len(p.Edges)), lists: map[list]int{}, card: 1}
 	mine := ColSet{}
+	for i := range p.Edges {
+		e := &p.Edges[i]
+		if m.at[e.Left] = append(m.at[e.Left], i); e.Right != e.Left {
+			m.at[e.Right] = append(m.at[e.Right], i)
+		}
+	}
+	path := map[Col]*PatPath{}
+	for i := range p.Paths {
+		path[p.Paths[i].Col] = &p.Paths[i]
+		for _, c := range p.Paths[i].Cols {
+			if in := m.paths[c]; len(in) == 0 || in[len(in)-1] != i {
+				m.paths[c] = append(in, i)
+			}
+		}
+		o.steps.Add(1 + len(p.Paths[i].Cols)/4)
+	}
 	for _, v := range p.Vertices {
 		m.labels[v.Col] = v.Labels
 		if v.Bound {
@@ -168,7 +234,7 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 		}
 	}
 	for _, v := range p.Vertices {
-		o.steps.Add(1 + len(p.Edges)/4)
+		o.steps.Add(1 + len(m.at[v.Col])*len(o.labelNames)/4)
 		m.guess[v.Col] = m.implied(v)
 	}
 	for _, e := range p.Edges {
@@ -182,41 +248,47 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 	for _, path := range p.Paths {
 		mine.Add(path.Col)
 	}
-	for _, e := range p.Preds {
+	add := func(mp matchPred) {
 		o.steps.Add(4)
-		mp := matchPred{e: e, cols: ColSet{}, sel: o.selectivity(e, m.guess)}
-		for c := range Reads(e) {
-			if mine.Has(c) {
-				mp.cols.Add(c)
+		i := len(m.preds)
+		mp.cols = ColSet{}
+		needs := ColSet{}
+		for c := range Reads(mp.e) {
+			if !mine.Has(c) {
+				continue
+			}
+			mp.cols.Add(c)
+			if path := path[c]; path != nil {
+				o.steps.Add(len(path.Cols) / 4)
+				needs.Add(path.Cols...)
+			} else {
+				needs.Add(c)
 			}
 		}
-		m.preds = append(m.preds, mp)
+		if len(mp.cols) == 0 {
+			m.about[0] = append(m.about[0], i)
+		}
+		for c := range needs {
+			m.about[c] = append(m.about[c], i)
+			if !start.bound.Has(c) {
+				mp.needs++
+			}
+		}
+		if x, ok := mp.e.(*HasEdge); ok {
+			for _, end := range []Expr{x.From, x.To} {
+				if c, ok := end.(*ColRef); ok {
+					m.links[c.Col] = append(m.links[c.Col], i)
+				}
+			}
+		}
+		m.preds, start.waits = append(m.preds, mp), append(start.waits, mp.needs)
+	}
+	for _, e := range p.Preds {
+		add(matchPred{e: e, sel: o.selectivity(e, m.guess)})
 	}
 	for _, e := range p.Preds {
 		for _, in := range alternatives(e) {
-			mp := matchPred{e: in, cols: ColSet{}, sel: 1, implied: true}
-			for c := range Reads(in) {
-				if mine.Has(c) {
-					mp.cols.Add(c)
-				}
-			}
-			m.preds = append(m.preds, mp)
-		}
-	}
-	m.about = map[Col][]int{}
-	for i, p := range m.preds {
-		if len(p.cols) == 0 {
-			m.about[0] = append(m.about[0], i)
-		}
-		for c := range p.cols {
-			m.about[c] = append(m.about[c], i)
-			for _, path := range m.p.Paths {
-				if path.Col == c {
-					for _, part := range path.Cols {
-						m.about[part] = append(m.about[part], i)
-					}
-				}
-			}
+			add(matchPred{e: in, sel: 1, implied: true})
 		}
 	}
 	start.preds = make([]bool, len(m.preds))
@@ -228,8 +300,9 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 // statistics. Only estimates use it.
 func (m *matcher) implied(v PatVertex) *LabelExpr {
 	best := v.Labels
-	for _, e := range m.p.Edges {
-		if len(e.Types) != 1 || e.Dir == graph.Both && e.Left != v.Col && e.Right != v.Col {
+	for _, i := range m.at[v.Col] {
+		e := &m.p.Edges[i]
+		if len(e.Types) != 1 {
 			continue
 		}
 		all := m.o.counts.ByType[e.Types[0]]
@@ -238,7 +311,7 @@ func (m *matcher) implied(v PatVertex) *LabelExpr {
 			asDst := m.o.counts.Ends[graph.TypeEnds{Type: e.Types[0], Dst: name}] == all
 			var sure bool
 			switch {
-			case all == 0 || e.Left != v.Col && e.Right != v.Col:
+			case all == 0:
 			case e.Dir == graph.Both:
 				sure = asSrc && asDst
 			case (e.Dir == graph.Out) == (e.Left == v.Col):
@@ -260,6 +333,94 @@ const sameCost = 1 - 1e-9
 
 // search returns the best plan, and whether it starts elsewhere than at the first vertex although it could start there.
 func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool) {
+	parts := m.parts(start)
+	m.part = parts[0]
+	best, elsewhere = m.searchPart(start)
+	for _, m.part = range parts[1:] {
+		best, _ = m.searchPart(best)
+	}
+	return best, elsewhere
+}
+
+// parts divides the pattern into parts that are planned one after the other, since the time to plan a part grows with the square of its
+// size. A part begins with what the input binds, or with the vertex that leaves the fewest rows, and grows along the edges from there.
+func (m *matcher) parts(start *partialPlan) []part {
+	m.part = part{vertices: numbers(len(m.p.Vertices)), edges: numbers(len(m.p.Edges))}
+	if m.p.size() <= maxMerged {
+		return []part{m.part}
+	}
+	place := make(map[Col]int, len(m.p.Vertices))
+	for i, v := range m.p.Vertices {
+		place[v.Col] = i
+	}
+	var parts []part
+	var now part
+	vertices, edges := make([]bool, len(m.p.Vertices)), make([]bool, len(m.p.Edges))
+	// grow adds what is connected with a vertex, level by level.
+	grow := func(from int) {
+		for reached := []int{from}; len(reached) > 0; reached = reached[1:] {
+			v := reached[0]
+			if vertices[v] {
+				continue
+			}
+			if len(now.vertices)+len(now.edges) >= manyElements {
+				parts, now = append(parts, now), part{}
+			}
+			vertices[v] = true
+			now.vertices = append(now.vertices, v)
+			for _, i := range m.at[m.p.Vertices[v].Col] {
+				m.o.steps.Add(1)
+				e := &m.p.Edges[i]
+				l, r := place[e.Left], place[e.Right]
+				if reached = append(reached, l, r); vertices[l] && vertices[r] && !edges[i] {
+					edges[i] = true
+					now.edges = append(now.edges, i)
+				}
+				if len(now.edges) >= manyElements { // the first of them leads to the vertex
+					parts, now = append(parts, now), part{}
+				}
+			}
+		}
+	}
+	var starts []step
+	for i, v := range m.p.Vertices {
+		if v.Bound {
+			grow(i)
+		} else if a, ok := m.access(start, i); ok {
+			starts = append(starts, step{kind: stepSeek, vertex: i, access: a})
+		} else {
+			starts = append(starts, step{kind: stepScan, vertex: i})
+		}
+	}
+	for i, e := range m.p.Edges {
+		if e.Bound {
+			grow(place[e.Left])
+		} else if a, ok := m.edgeAccess(start, i); ok {
+			starts = append(starts, step{kind: stepSeekEdge, vertex: place[e.Left], edge: i, access: a})
+		}
+	}
+	for _, i := range m.byRows(start, starts) {
+		grow(starts[i].vertex)
+	}
+	parts = append(parts, now)
+	for _, p := range parts {
+		slices.Sort(p.vertices)
+		slices.Sort(p.edges)
+	}
+	return parts
+}
+
+// numbers returns the numbers below n.
+func numbers(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// searchPart completes a plan by a part of the pattern.
+func (m *matcher) searchPart(start *partialPlan) (best *partialPlan, elsewhere bool) {
 	starts := m.actions(start)
 	if len(starts) == 0 {
 		return start, false
@@ -272,14 +433,13 @@ func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool)
 		t := start.clone()
 		m.take(t, s)
 		for {
-			m.o.steps.Add(m.p.work())
+			m.o.steps.Add(m.work())
 			next := m.actions(t)
 			if len(next) == 0 {
 				break
 			}
 			chosen, fewest, least := -1, 0.0, 0.0
 			for i, s := range next {
-				m.o.steps.Add(1)
 				if card, cost := m.lookAhead(t, s); chosen < 0 || card < fewest || card == fewest && cost < least {
 					chosen, fewest, least = i, card, cost
 				}
@@ -293,7 +453,7 @@ func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool)
 			best = t
 		}
 	}
-	return best, slices.ContainsFunc(starts, written) && !written(best.steps[0])
+	return best, slices.ContainsFunc(starts, written) && !written(best.steps[len(start.steps)])
 }
 
 // fewest returns those of starts, up to Pattern.starts, that leave the fewest rows, in their order.
@@ -302,15 +462,7 @@ func (m *matcher) fewest(t *partialPlan, starts []step) []step {
 	if len(starts) <= most {
 		return starts
 	}
-	cards := make([]float64, len(starts))
-	order := make([]int, len(starts))
-	for i, s := range starts {
-		order[i] = i
-		m.o.steps.Add(m.p.work())
-		cards[i], _ = m.lookAhead(t, s)
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(cards[i], cards[j]) })
-	order = order[:most]
+	order := m.byRows(t, starts)[:most]
 	slices.Sort(order)
 	few := make([]step, len(order))
 	for i, at := range order {
@@ -319,18 +471,37 @@ func (m *matcher) fewest(t *partialPlan, starts []step) []step {
 	return few
 }
 
+// byRows returns the places of steps in the order of the rows that they leave, the fewest first.
+func (m *matcher) byRows(t *partialPlan, steps []step) []int {
+	cards := make([]float64, len(steps))
+	for i, s := range steps {
+		cards[i], _ = m.lookAhead(t, s)
+	}
+	order := numbers(len(steps))
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(cards[i], cards[j]) })
+	return order
+}
+
 // lookAhead returns the rows and the cost of a partial plan after one more step.
 func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 	before := *t
-	m.edges, m.tested = append(m.edges[:0], t.edges...), append(m.tested[:0], t.preds...)
-	t.added = t.added[:0]
+	t.added, t.found, t.tested = t.added[:0], t.found[:0], t.tested[:0]
 	m.take(t, s)
+	m.o.steps.Add(1 + (len(t.added)+len(t.tested))/4)
 	card, cost = t.card, t.cost
 	for _, c := range t.added {
 		delete(t.bound, c)
+		for _, i := range m.about[c] {
+			t.waits[i]++
+		}
 	}
-	copy(t.edges, m.edges)
-	copy(t.preds, m.tested)
+	for _, i := range t.found {
+		t.edges[i] = false
+		m.count(t, i, -1)
+	}
+	for _, i := range t.tested {
+		t.preds[i] = false
+	}
 	t.card, t.cost, t.steps = before.card, before.cost, before.steps
 	return card, cost
 }
@@ -339,7 +510,8 @@ func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 func (m *matcher) actions(t *partialPlan) []step {
 	var steps []step
 	shortest := -1
-	for i, e := range m.p.Edges {
+	for _, i := range m.part.edges {
+		e := &m.p.Edges[i]
 		if t.edges[i] {
 			continue
 		}
@@ -361,7 +533,8 @@ func (m *matcher) actions(t *partialPlan) []step {
 		}
 	}
 	steps = m.intersections(t, steps)
-	for i, e := range m.p.Edges {
+	for _, i := range m.part.edges {
+		e := &m.p.Edges[i]
 		if t.edges[i] || e.Bound || t.bound.Has(e.Left) || t.bound.Has(e.Right) {
 			continue
 		}
@@ -369,8 +542,8 @@ func (m *matcher) actions(t *partialPlan) []step {
 			steps = append(steps, step{kind: stepSeekEdge, edge: i, access: a})
 		}
 	}
-	for i, v := range m.p.Vertices {
-		if t.bound.Has(v.Col) {
+	for _, i := range m.part.vertices {
+		if t.bound.Has(m.p.Vertices[i].Col) {
 			continue
 		}
 		if a, ok := m.access(t, i); ok {
@@ -383,8 +556,8 @@ func (m *matcher) actions(t *partialPlan) []step {
 	if len(steps) > 0 && len(t.bound) > 0 {
 		return steps
 	}
-	for i, v := range m.p.Vertices {
-		if !t.bound.Has(v.Col) {
+	for _, i := range m.part.vertices {
+		if !t.bound.Has(m.p.Vertices[i].Col) {
 			steps = append(steps, step{kind: stepScan, vertex: i})
 		}
 	}
@@ -401,27 +574,23 @@ func (m *matcher) take(t *partialPlan, s step) {
 	switch s.kind {
 	case stepScan:
 		v := m.p.Vertices[s.vertex]
-		t.bind(v.Col)
+		m.bind(t, v.Col)
 		n := m.o.vertices(v.Labels)
 		if m.o.q.Writes {
 			n = max(n, minNewVertices)
 		}
 		t.card *= n
 	case stepSeek:
-		t.bind(m.p.Vertices[s.vertex].Col)
+		m.bind(t, m.p.Vertices[s.vertex].Col)
 		t.card *= s.access.rows
-		for _, i := range s.access.preds {
-			t.preds[i] = true
-		}
+		t.pass(s.access.preds...)
 	case stepSeekEdge:
 		e := m.p.Edges[s.edge]
-		t.edges[s.edge] = true
-		t.bind(e.Col, e.Left, e.Right)
+		m.find(t, s.edge)
+		m.bind(t, e.Col, e.Left, e.Right)
 		t.card *= s.access.rows
 		t.cost += s.access.cost
-		for _, i := range s.access.preds {
-			t.preds[i] = true
-		}
+		t.pass(s.access.preds...)
 		// Reading the edges comes before testing the labels and predicates of their ends.
 		t.cost += t.card
 		if len(e.Types) == 1 {
@@ -429,18 +598,17 @@ func (m *matcher) take(t *partialPlan, s step) {
 		}
 	case stepBoundEdge:
 		e := m.p.Edges[s.edge]
-		t.edges[s.edge] = true
-		t.bind(e.Col, e.Left, e.Right)
+		m.find(t, s.edge)
+		m.bind(t, e.Col, e.Left, e.Right)
 	case stepShortest:
 		e := m.p.Edges[s.edge]
-		t.edges[s.edge] = true
-		t.bind(e.Col)
+		m.find(t, s.edge)
+		m.bind(t, e.Col)
 		t.cost += t.card * 1000
 	case stepIntersect:
 		m.takeIntersect(t, s)
 	case stepExpand:
 		e := m.p.Edges[s.edge]
-		t.edges[s.edge] = true
 		from, to, dir := e.Left, e.Right, e.Dir
 		if !s.left {
 			from, to, dir = e.Right, e.Left, e.Dir.Reverse()
@@ -460,8 +628,9 @@ func (m *matcher) take(t *partialPlan, s step) {
 			fan *= m.skews(t, s.edge)
 		}
 		t.card *= fan
-		t.bind(to)
-		t.bind(e.binds()...)
+		m.find(t, s.edge)
+		m.bind(t, to)
+		m.bind(t, e.binds()...)
 	}
 	if len(t.steps) == 1 {
 		m.test(t, 0)
@@ -476,30 +645,11 @@ func (m *matcher) take(t *partialPlan, s step) {
 // test applies the predicates on a column that can be tested.
 func (m *matcher) test(t *partialPlan, c Col) {
 	for _, i := range m.about[c] {
-		if p := &m.preds[i]; !t.preds[i] && m.ready(p.cols, t.bound) {
-			t.preds[i] = true
-			t.card *= p.sel
+		if !t.preds[i] && t.waits[i] == 0 {
+			t.pass(i)
+			t.card *= m.preds[i].sel
 		}
 	}
-}
-
-// ready reports whether all of cols are bound; a path is bound when its parts are.
-func (m *matcher) ready(cols, bound ColSet) bool {
-	for c := range cols {
-		if bound.Has(c) {
-			continue
-		}
-		i := slices.IndexFunc(m.p.Paths, func(p PatPath) bool { return p.Col == c })
-		if i < 0 {
-			return false
-		}
-		for _, part := range m.p.Paths[i].Cols {
-			if !bound.Has(part) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // varFanout estimates the trails of variable length from a vertex with labels from to vertices with labels to. There are as many
@@ -534,19 +684,57 @@ func bound(e Expr, guess int64) int64 {
 // findExempt finds the edges that relationship uniqueness does not constrain: those whose types no other edge of their clause
 // can have, and those whose far ends are required to differ from those of other edges at the same vertex.
 func (m *matcher) findExempt() {
-	m.exempt = make([]bool, len(m.p.Edges))
+	m.exempt, m.unlike = make([]bool, len(m.p.Edges)), map[[2]Col]struct{}{}
 	for _, p := range m.preds {
 		if x, y, ok := unequal(p.e); ok {
-			m.unlike = append(m.unlike, [2]Col{x, y})
+			m.unlike[[2]Col{x, y}], m.unlike[[2]Col{y, x}] = struct{}{}, struct{}{}
 		}
+	}
+	edges := edgesByType{}
+	for i := range m.p.Edges {
+		edges.add(&m.p.Edges[i], i)
 	}
 	for i := range m.p.Edges {
 		m.exempt[i] = true
-		for j := range m.p.Edges {
-			m.o.steps.Add(1 + len(m.unlike)/16)
-			if i != j && m.mayBeSame(i, j) {
-				m.exempt[i] = false
-				break
+		edges.like(&m.p.Edges[i], func(j int) bool {
+			m.o.steps.Add(1)
+			m.exempt[i] = i == j || !m.mayBeSame(i, j)
+			return m.exempt[i]
+		})
+	}
+}
+
+// edgesByType finds the edges that can have a type in common with another one of their clause.
+type edgesByType map[groupType][]int
+
+type groupType struct {
+	group int
+	typ   string // or untyped, of edges that may have any type, or typed, of the others
+}
+
+const untyped, typed = "", "\x00"
+
+func (s edgesByType) add(e *PatEdge, i int) {
+	class := typed
+	if len(e.Types) == 0 {
+		class = untyped
+	}
+	for _, t := range append([]string{class}, e.Types...) {
+		k := groupType{e.Group, t}
+		s[k] = append(s[k], i)
+	}
+}
+
+// like calls f with the edges that can have a type in common with e until it returns false. Some may come repeatedly.
+func (s edgesByType) like(e *PatEdge, f func(i int) bool) {
+	types := append([]string{untyped}, e.Types...)
+	if len(e.Types) == 0 {
+		types = append(types, typed)
+	}
+	for _, t := range types {
+		for _, i := range s[groupType{e.Group, t}] {
+			if !f(i) {
+				return
 			}
 		}
 	}
@@ -561,31 +749,23 @@ func (m *matcher) mayBeSame(i, j int) bool {
 	if len(a.Types) > 0 && len(b.Types) > 0 && !slices.ContainsFunc(a.Types, func(t string) bool { return slices.Contains(b.Types, t) }) {
 		return false
 	}
-	if a.Length != nil || b.Length != nil {
+	if a.Length != nil || b.Length != nil || len(m.unlike) == 0 {
 		return true
 	}
+	differ := func(x, y Col) bool {
+		_, ok := m.unlike[[2]Col{x, y}]
+		return ok
+	}
 	// An edge has one source and one target: if those of a and b must differ, a and b differ.
-	for _, pair := range m.unlike {
-		x, y := pair[0], pair[1]
-		if a.Dir != graph.Both && b.Dir != graph.Both {
-			as, at := a.ends()
-			bs, bt := b.ends()
-			if as == x && bs == y || as == y && bs == x || at == x && bt == y || at == y && bt == x {
-				return false
-			}
-		}
-		for _, s := range [][4]Col{
-			{a.Left, a.Right, b.Left, b.Right},
-			{a.Left, a.Right, b.Right, b.Left},
-			{a.Right, a.Left, b.Left, b.Right},
-			{a.Right, a.Left, b.Right, b.Left},
-		} {
-			if s[0] == s[2] && (s[1] == x && s[3] == y || s[1] == y && s[3] == x) {
-				return false
-			}
+	if a.Dir != graph.Both && b.Dir != graph.Both {
+		as, at := a.ends()
+		bs, bt := b.ends()
+		if differ(as, bs) || differ(at, bt) {
+			return false
 		}
 	}
-	return true
+	return !(a.Left == b.Left && differ(a.Right, b.Right) || a.Left == b.Right && differ(a.Right, b.Left) ||
+		a.Right == b.Left && differ(a.Left, b.Right) || a.Right == b.Right && differ(a.Left, b.Left))
 }
 
 // equation recognises v.k = x, id(v) = x and elementId(v) = x, with either operand first.

@@ -48,7 +48,8 @@ func (b *builder) missing(v PatVertex) {
 			}
 		}
 	}
-	if best.Label != "" && !slices.Contains(o.q.NoIndex, best) {
+	if best.Label != "" && !o.noIndex[best] {
+		o.noIndex[best] = true
 		o.q.NoIndex = append(o.q.NoIndex, best)
 	}
 }

@@ -29,6 +29,8 @@ type optimizer struct {
 	env     *Env
 	// labelNames and typeNames are the names that counts knows, sorted, so that one graph has one plan.
 	labelNames, typeNames []string
+	subplans              map[Node]bool         // see inSubplan
+	noIndex               map[MissingIndex]bool // the elements of Query.NoIndex
 	// edgeTypes are the types of the edges of the patterns planned so far, none if they may have any.
 	edgeTypes map[Col][]string
 }
@@ -47,7 +49,7 @@ func Optimize(q *Query, env Env) {
 	if len(q.Cols) == 0 {
 		q.Cols = make([]ColInfo, 1)
 	}
-	o := &optimizer{steps: env.Steps, q: q, counts: env.Counts, indexes: env.Indexes, env: &env, edgeTypes: map[Col][]string{}}
+	o := &optimizer{steps: env.Steps, q: q, counts: env.Counts, indexes: env.Indexes, env: &env, edgeTypes: map[Col][]string{}, subplans: map[Node]bool{}, noIndex: map[MissingIndex]bool{}}
 	if o.counts == nil {
 		o.counts = &graph.Counts{}
 	}

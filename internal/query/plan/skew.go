@@ -2,7 +2,6 @@ package plan
 
 import (
 	"math"
-	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -18,13 +17,10 @@ func (m *matcher) skew(t *partialPlan, i int, end Col, dir graph.Direction) floa
 	if len(e.Types) != 1 || e.Length != nil {
 		return factor
 	}
-	for j := range m.p.Edges {
-		by := &m.p.Edges[j]
-		if j == i || !t.edges[j] || by.Length != nil || !slices.Equal(by.Types, e.Types) {
-			continue
-		}
-		if by.Left == end && by.Dir == dir || by.Right == end && by.Dir.Reverse() == dir {
-			factor *= m.o.unevenness(e.Types[0], dir)
+	if n := t.lists[list{end, e.Types[0], dir}]; n > 0 {
+		by := m.o.unevenness(e.Types[0], dir)
+		for range n {
+			factor *= by
 		}
 	}
 	return factor
