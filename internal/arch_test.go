@@ -51,6 +51,7 @@ internal/query/steps
 internal/query/fingerprint
 internal/query/plan
 internal/query/fn
+internal/query/cypher/symbols
 internal/query/cypher/ast
 internal/query/cypher/parse
 internal/query/cypher/check

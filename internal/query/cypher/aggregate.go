@@ -37,17 +37,21 @@ type aggregation struct {
 	b    *binder
 	fx   *effects // of the clause
 	aggs []plan.Agg
+	like map[uint64][]int  // places in aggs, by the likeness of the calls
+	cols map[plan.Col]bool // of aggs
 }
 
 // is reports whether a column holds an aggregate.
 func (a *aggregation) is(c plan.Col) bool {
-	return slices.ContainsFunc(a.aggs, func(g plan.Agg) bool { return g.Col == c })
+	return a.cols[c]
 }
 
 // add returns the column of an aggregate; equal aggregates share one.
 func (a *aggregation) add(agg plan.Agg) plan.Expr {
-	a.b.opts.Steps.Add(1 + len(a.aggs)/16)
-	for _, g := range a.aggs {
+	a.b.opts.Steps.Add(1)
+	k := likeness(&plan.Call{Func: agg.Func, Args: agg.Args})
+	for _, i := range a.like[k] {
+		g := &a.aggs[i]
 		if g.Func == agg.Func && g.Distinct == agg.Distinct && slices.EqualFunc(g.Args, agg.Args, equal) {
 			return a.b.ref(g.Col)
 		}
@@ -63,7 +67,8 @@ func (a *aggregation) add(agg plan.Agg) plan.Expr {
 	default:
 		a.b.scalar[agg.Col] = true
 	}
-	a.aggs = append(a.aggs, agg)
+	a.like[k] = append(a.like[k], len(a.aggs))
+	a.aggs, a.cols[agg.Col] = append(a.aggs, agg), true
 	return a.b.ref(agg.Col)
 }
 
@@ -78,9 +83,10 @@ func (a *aggregation) build(f *flow, cols []*column) {
 			n.Keys = append(n.Keys, plan.Item{Col: c.col, Expr: c.expr})
 		}
 	}
+	by := computedBy(keys)
 	for _, c := range cols {
 		if c.agg {
-			c.expr = replace(c.expr, keys)
+			c.expr = by.replace(c.expr)
 		}
 	}
 	for _, k := range keys {

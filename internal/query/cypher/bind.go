@@ -118,7 +118,7 @@ func (b *binder) query(q *ast.Query, init func(*ast.SingleQuery) scope) result {
 		b.alone = len(q.Parts) == 1 && q.Next == nil
 	}
 	if init == nil {
-		init = func(*ast.SingleQuery) scope { return nil }
+		init = func(*ast.SingleQuery) scope { return scope{} }
 	}
 	return b.segments(q, init, nil)
 }
@@ -128,7 +128,7 @@ func (b *binder) segments(q *ast.Query, init func(*ast.SingleQuery) scope, in *f
 	r := b.parts(q, init, in)
 	for q = q.Next; q != nil; q = q.Next {
 		f := &flow{node: r.node, one: r.one, done: r.done}
-		b.scope = nil
+		b.scope = scope{}
 		for i, name := range r.names {
 			b.declare(name, r.cols[i])
 		}
@@ -240,7 +240,7 @@ func (b *binder) single(q *ast.SingleQuery, in *flow) result {
 
 // clause binds one clause with its effects.
 func (b *binder) clause(f *flow, c ast.Clause, rest []ast.Clause) {
-	b.opts.Steps.Add(1 + len(b.scope)/16) // most clauses copy the scope
+	b.opts.Steps.Add(1)
 	b.effects(func() {
 		switch c := c.(type) {
 		case *ast.Match:
@@ -273,7 +273,7 @@ func (b *binder) clause(f *flow, c ast.Clause, rest []ast.Clause) {
 }
 
 // procedure binds a call with its effects and returns the columns that it yields.
-func (b *binder) procedure(f *flow, c *ast.CallProcedure) (yields scope) {
+func (b *binder) procedure(f *flow, c *ast.CallProcedure) (yields []*binding) {
 	b.effects(func() { yields = b.callProcedure(f, c) })
 	return yields
 }
@@ -321,7 +321,7 @@ func (b *binder) ofFile(name string) plan.Expr {
 
 // declare adds a variable to the scope.
 func (b *binder) declare(name string, c plan.Col) {
-	b.opts.Steps.Add(1 + len(b.scope)/64)
+	b.opts.Steps.Add(1)
 	b.scope = b.scope.with(&binding{name: name, col: c})
 }
 

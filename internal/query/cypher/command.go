@@ -292,7 +292,7 @@ func (b *binder) show(s *ast.Show) result {
 		&plan.Const{Value: graph.StringValue(s.Filter)}, &plan.ListLit{Elems: b.exprs(s.Names)},
 	}}
 	all := ast.CallProcedure{At: s.At, Standalone: true}
-	b.scope = b.yields(n, &all, &sig)
+	b.scope = scope{}.with(b.yields(n, &all, &sig)...)
 	f.node, f.one = n, false
 	out := &ast.Return{At: s.At, Projection: &ast.Projection{At: s.At}}
 	for _, r := range sig.Results {

@@ -1,6 +1,8 @@
 package cypher
 
 import (
+	"slices"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -9,16 +11,17 @@ import (
 // shared binds a UNION whose parts all read the rows of f, which are collected into one list.
 func (b *binder) shared(f *flow, q *ast.Query) result {
 	row := &plan.ListLit{}
-	vars := b.scope
+	vars := b.scope.all()
 	for _, v := range vars {
 		row.Elems = append(row.Elems, b.ref(v.col))
 	}
 	rows := b.newCol("", graph.Null)
 	f.node = &plan.Aggregate{Input: f.node, Aggs: []plan.Agg{{Col: rows, Func: "collect", Args: []plan.Expr{row}}}}
 	f.finish()
-	b.scope = scope{{col: rows}}
+	b.scope = scope{}.with(&binding{col: rows})
 	b.keepOuter(f, q)
 	outer := b.scope
+	hidden := slices.DeleteFunc(outer.all(), func(v *binding) bool { return v.col == rows })
 	var u result
 	b.effects(func() {
 		b.open(outer, true)
@@ -27,7 +30,7 @@ func (b *binder) shared(f *flow, q *ast.Query) result {
 			each, start := b.newCol("", graph.Null), b.start()
 			in := &flow{node: &plan.Unwind{Input: start, Out: each, List: b.ref(rows)}}
 			items := make([]plan.Item, 0, len(vars))
-			b.scope = outer[1:]
+			b.scope = scope{}.with(hidden...)
 			for i, v := range vars {
 				c := b.newCol(v.name, b.kind(v.col))
 				b.scalar[c] = b.scalar[v.col]
@@ -63,7 +66,7 @@ func (b *binder) conditional(c *ast.Conditional, in *flow) result {
 			b.open(visible, true)
 			r := b.segments(br.Query, func(*ast.SingleQuery) scope { return visible }, nil)
 			if r.returns {
-				r = b.distinctColumns(r, visible)
+				r = b.distinctColumns(r)
 			}
 			b.close()
 			parts = append(parts, b.applied(rows, r))

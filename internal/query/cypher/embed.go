@@ -54,7 +54,7 @@ func (e *Embedding) Expr(text string, vars ...Variable) (plan.Expr, error) {
 	}
 	e.b.scope = bindings(vars)
 	out := e.b.expr(x)
-	e.b.scope = nil
+	e.b.scope = scope{}
 	return out, e.b.err
 }
 
@@ -102,9 +102,9 @@ func (e *Embedding) Return(text string, vars ...Variable) error {
 }
 
 func bindings(vars []Variable) scope {
-	s := make(scope, 0, len(vars))
+	var s scope
 	for _, v := range vars {
-		s = append(s, &binding{name: v.Name, col: v.Col})
+		s = s.with(&binding{name: v.Name, col: v.Col})
 	}
 	return s
 }

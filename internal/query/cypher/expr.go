@@ -1,6 +1,7 @@
 package cypher
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -146,17 +147,28 @@ func and(es []plan.Expr) plan.Expr {
 }
 
 func (b *binder) binary(e *ast.Binary) plan.Expr {
-	left, right := b.expr(e.Left), b.expr(e.Right)
 	code := binaryOps[e.Op]
 	if code != plan.And && code != plan.Or {
-		return op(code, e.Pos, left, right)
+		left := b.expr(e.Left)
+		return op(code, e.Pos, left, b.expr(e.Right))
+	}
+	chain := []ast.Expr{e.Right} // from the right
+	first := e.Left
+	for {
+		left, ok := first.(*ast.Binary)
+		if !ok || left.Op != e.Op {
+			break
+		}
+		b.opts.Steps.Add(1)
+		chain, first = append(chain, left.Right), left.Left
 	}
 	var args []plan.Expr
-	for _, x := range []plan.Expr{left, right} {
-		if o, ok := x.(*plan.Op); ok && o.Op == code {
+	for _, x := range slices.Backward(append(chain, first)) {
+		bound := b.expr(x)
+		if o, ok := bound.(*plan.Op); ok && o.Op == code {
 			args = append(args, o.Args...)
 		} else {
-			args = append(args, x)
+			args = append(args, bound)
 		}
 	}
 	return op(code, e.Pos, args...)

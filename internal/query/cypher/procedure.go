@@ -10,7 +10,7 @@ import (
 )
 
 // callProcedure binds [OPTIONAL] CALL name(…) YIELD … and returns the columns that it yields.
-func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) scope {
+func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []*binding {
 	sig, ok := b.opts.procedure(c.Name)
 	if !ok {
 		b.fail(procedureNotFound(c))
@@ -68,7 +68,7 @@ func hasEntry(arg ast.Expr, key string) bool {
 }
 
 // optionalProcedure binds a call that returns a row of nulls if the procedure returns no row.
-func (b *binder) optionalProcedure(f *flow, c *ast.CallProcedure, sig *Signature) scope {
+func (b *binder) optionalProcedure(f *flow, c *ast.CallProcedure, sig *Signature) []*binding {
 	inner := *c
 	inner.Optional = false
 	outer := b.scope
@@ -110,8 +110,8 @@ func (b *binder) arguments(c *ast.CallProcedure, sig *Signature) []plan.Expr {
 }
 
 // yields declares the columns of a call: those of YIELD, or all if the statement is only the call.
-func (b *binder) yields(n *plan.CallProc, c *ast.CallProcedure, sig *Signature) scope {
-	var out scope
+func (b *binder) yields(n *plan.CallProc, c *ast.CallProcedure, sig *Signature) []*binding {
+	var out []*binding
 	add := func(field, name string, at ast.Node) {
 		i := slices.IndexFunc(sig.Results, func(f Field) bool { return f.Name == field })
 		if i < 0 {

@@ -54,23 +54,17 @@ func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
 	if !fr.lasting {
 		return
 	}
-	hidden := fr.outer.without(b.scope)
-	needed := false
-	for _, c := range rest {
-		ast.Inspect(c, func(n ast.Node) bool {
-			b.opts.Steps.Add(1)
-			if v, ok := n.(*ast.Variable); ok {
-				needed = needed || hidden.find(v.Name) != nil
-			}
-			return !needed
-		})
-	}
-	if !needed {
+	if len(rest) == 0 {
 		return
 	}
-	cols := make([]plan.Col, 0, len(b.scope))
-	for _, v := range b.scope {
-		if !fr.outer.has(v.col) {
+	hidden := fr.outer.without(b.scope)
+	b.opts.Steps.Add(1 + fr.outer.vars.Len()/4)
+	if !slices.ContainsFunc(hidden, func(v *binding) bool { return b.named(fr, v.name, rest) }) {
+		return
+	}
+	cols := make([]plan.Col, 0, b.scope.vars.Len())
+	for _, v := range b.scope.all() {
+		if !fr.around(v.col) {
 			cols = append(cols, v.col)
 		}
 	}
@@ -78,33 +72,59 @@ func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
 	b.scope = b.scope.with(hidden...)
 }
 
+// named reports whether one of the clauses up to the end of a query names a variable.
+func (b *binder) named(fr *frame, name string, rest []ast.Node) bool {
+	if end := rest[len(rest)-1]; fr.end != end {
+		fr.end, fr.last = end, map[string]int{}
+		for i, c := range rest {
+			ast.Inspect(c, func(n ast.Node) bool {
+				b.opts.Steps.Add(1)
+				if v, ok := n.(*ast.Variable); ok {
+					fr.last[v.Name] = len(rest) - i
+				}
+				return true
+			})
+		}
+	}
+	last, ok := fr.last[name]
+	return ok && last <= len(rest)
+}
+
 // project binds the body of a WITH or RETURN and puts it on top of f. Afterwards its columns are the scope.
 func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) []*column {
-	b.opts.Steps.Add(1 + len(b.scope) + len(p.Items))
+	b.opts.Steps.Add(1 + len(p.Items))
 	before := b.scope
-	aggs := &aggregation{b: b, fx: b.fx}
-	cols := b.columns(p, aggs)
-	if !last && !p.Distinct && !slices.ContainsFunc(cols, func(c *column) bool { return c.agg }) {
-		for _, v := range before {
+	aggs := &aggregation{b: b, fx: b.fx, like: map[uint64][]int{}, cols: map[plan.Col]bool{}}
+	// WITH * leaves all variables as they are, unless it makes groups.
+	keep := p.Star && !last && !p.Distinct && !slices.ContainsFunc(p.Items, func(i *ast.ProjectionItem) bool { return hasAggregate(i.Expr) })
+	cols := b.columns(p, aggs, keep)
+	if !keep && !last && !p.Distinct && !slices.ContainsFunc(cols, func(c *column) bool { return c.agg }) {
+		for _, v := range before.all() {
 			if v.hidden() {
 				cols = append(cols, &column{name: v.name, expr: b.ref(v.col), col: v.col})
 			}
 		}
 	}
-	after := make(scope, len(cols)) // their names differ
+	own := make([]*binding, len(cols)) // their names differ
 	for i, c := range cols {
-		after[i] = &binding{name: c.name, col: c.col}
+		own[i] = &binding{name: c.name, col: c.col}
 	}
+	var after scope
+	if keep {
+		after = before
+	}
+	after = after.with(own...)
 	grouped := slices.ContainsFunc(cols, func(c *column) bool { return c.agg })
 
 	// ORDER BY and WHERE see the new columns before the old ones.
-	b.scope = before.with(after...)
+	b.scope = before.with(own...)
 	if grouped {
 		b.aggs = aggs
 	}
+	by := computedBy(cols)
 	keys := make([]plan.SortKey, 0, len(p.OrderBy))
 	for _, s := range p.OrderBy {
-		keys = append(keys, plan.SortKey{Expr: replace(b.expr(s.Expr), cols), Desc: s.Desc})
+		keys = append(keys, plan.SortKey{Expr: by.replace(b.expr(s.Expr)), Desc: s.Desc})
 	}
 	b.aggs = nil
 	var preds []plan.Expr
@@ -113,11 +133,11 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 		late = b.effects(func() { preds = conjuncts(b.expr(where)) })
 		if grouped || p.Distinct {
 			for i := range preds {
-				preds[i] = replace(preds[i], cols)
+				preds[i] = by.replace(preds[i])
 			}
 		}
 	}
-	b.scope = nil
+	b.scope = scope{}
 	skip, limit := b.count(p.Skip), b.count(p.Limit)
 	b.scope = after
 	if last && len(b.frames) == 0 && slices.ContainsFunc(cols, func(c *column) bool { return b.mayHoldEntity(c.expr) }) {
@@ -154,14 +174,22 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 	}
 	f.order(keys, skip, limit)
 	f.filter(preds)
-	f.node = items(f.node, cols)
+	if keep {
+		cols = slices.DeleteFunc(cols, (*column).passes)
+	}
+	if n := items(f.node, cols); !keep || len(cols) > 0 {
+		n.Keep = keep
+		f.node = n
+	}
 	return cols
 }
 
 // columns binds the items of a projection and assigns a column to each.
-func (b *binder) columns(p *ast.Projection, aggs *aggregation) []*column {
+// If it keeps the variables in scope, they are not among them.
+func (b *binder) columns(p *ast.Projection, aggs *aggregation, keep bool) []*column {
 	var cols []*column
-	if p.Star {
+	if p.Star && !keep {
+		b.opts.Steps.Add(b.scope.vars.Len())
 		for _, v := range b.scope.sorted() {
 			cols = append(cols, &column{name: v.name, expr: b.bound(v, &ast.Variable{At: p.At, Name: v.name})})
 		}
@@ -177,7 +205,7 @@ func (b *binder) columns(p *ast.Projection, aggs *aggregation) []*column {
 	}
 	taken := map[plan.Col]bool{}
 	for _, c := range cols {
-		if r, ok := c.expr.(*plan.ColRef); ok && !taken[r.Col] {
+		if r, ok := c.expr.(*plan.ColRef); ok && !keep && !taken[r.Col] {
 			c.col = r.Col
 		} else {
 			c.col = b.newCol(c.name, b.kindOf(c.expr))
@@ -200,7 +228,7 @@ func (b *binder) count(e ast.Expr) plan.Expr {
 }
 
 // items projects to the columns.
-func items(in plan.Node, cols []*column) plan.Node {
+func items(in plan.Node, cols []*column) *plan.Project {
 	n := &plan.Project{Input: in}
 	for _, c := range cols {
 		n.Items = append(n.Items, plan.Item{Col: c.col, Expr: c.expr})

@@ -1,6 +1,7 @@
 package cypher
 
 import (
+	"hash/maphash"
 	"math"
 	"slices"
 
@@ -21,13 +22,25 @@ func conjuncts(e plan.Expr) []plan.Expr {
 	return out
 }
 
+// computed finds columns by the likeness of their expressions.
+type computed map[uint64][]*column
+
+func computedBy(cols []*column) computed {
+	by := computed{}
+	for _, c := range cols {
+		k := likeness(c.expr)
+		by[k] = append(by[k], c)
+	}
+	return by
+}
+
 // replace puts the columns' own columns for the expressions equal to theirs in e.
-func replace(e plan.Expr, cols []*column) plan.Expr {
+func (by computed) replace(e plan.Expr) plan.Expr {
 	switch e.(type) {
 	case *plan.Const, *plan.Param, *plan.ColRef:
 		return e
 	}
-	for _, c := range cols {
+	for _, c := range by[likeness(e)] {
 		if equal(e, c.expr) {
 			return &plan.ColRef{Col: c.col}
 		}
@@ -35,8 +48,45 @@ func replace(e plan.Expr, cols []*column) plan.Expr {
 	if _, ok := e.(*plan.Subquery); ok {
 		return e
 	}
-	plan.Parts(e, func(p *plan.Expr) { *p = replace(*p, cols) })
+	plan.Parts(e, func(p *plan.Expr) { *p = by.replace(*p) })
 	return e
+}
+
+// likeness is a number that equal expressions share: a hash of their upper levels.
+func likeness(e plan.Expr) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	hashLevels(&h, e, 4)
+	return h.Sum64()
+}
+
+var seed = maphash.MakeSeed()
+
+func hashLevels(h *maphash.Hash, e plan.Expr, levels int) {
+	switch e := e.(type) {
+	case *plan.Const:
+		if h.WriteString("const"); e.Value.Kind() == graph.String {
+			h.WriteString(e.Value.Str())
+		} else if e.Value.Kind() == graph.Int {
+			maphash.WriteComparable(h, e.Value.Int())
+		}
+	case *plan.Param:
+		h.WriteString(e.Name)
+	case *plan.ColRef:
+		maphash.WriteComparable(h, e.Col)
+	case *plan.Prop:
+		h.WriteString(e.Key)
+	case *plan.Op:
+		maphash.WriteComparable(h, e.Op)
+	case *plan.Call:
+		h.WriteString(e.Func)
+	case *plan.Comprehension, *plan.Quantifier, *plan.Reduce:
+		h.WriteString("binds") // their own columns have other numbers
+		return
+	}
+	if e != nil && levels > 1 {
+		plan.Parts(e, func(p *plan.Expr) { hashLevels(h, *p, levels-1) })
+	}
 }
 
 // equal reports whether two expressions are the same except for the names of the columns that they bind themselves.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/cypher/symbols"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -13,82 +15,79 @@ type binding struct {
 	name  string
 	col   plan.Col
 	alias func() plan.Expr
-	reads []plan.Col // by alias
 	why   string
 }
 
 // scope is the set of variables visible at one place. It is immutable: with and without return new ones.
-type scope []*binding
+type scope struct{ vars symbols.Table[*binding] }
 
 // find returns the variable of a name; nil: there is none.
 func (s scope) find(name string) *binding {
-	for _, b := range s {
-		if b.name == name {
-			return b
-		}
-	}
-	return nil
-}
-
-func (s scope) has(col plan.Col) bool {
-	return slices.ContainsFunc(s, func(b *binding) bool { return b.col == col || slices.Contains(b.reads, col) })
+	b, _ := s.vars.Get(name)
+	return b
 }
 
 // with adds variables; one of the same name is replaced.
 func (s scope) with(bs ...*binding) scope {
-	replaced := func(b *binding) bool {
-		return slices.ContainsFunc(bs, func(n *binding) bool { return n.name == b.name })
+	for _, b := range bs {
+		s.vars = s.vars.With(b.name, b)
 	}
-	if len(bs) > fewVariables {
-		names := make(map[string]bool, len(bs))
-		for _, b := range bs {
-			names[b.name] = true
-		}
-		replaced = func(b *binding) bool { return names[b.name] }
-	}
-	out := make(scope, 0, len(s)+len(bs))
-	for _, b := range s {
-		if !replaced(b) {
-			out = append(out, b)
-		}
-	}
-	return append(out, bs...)
+	return s
 }
 
-// fewVariables is the number of variables up to which comparing their names takes less time than a map of them.
-const fewVariables = 8
+// all returns the variables in the order of their definition.
+func (s scope) all() []*binding {
+	all := make([]*binding, 0, s.vars.Len())
+	for _, b := range s.vars.All() {
+		all = append(all, b)
+	}
+	return all
+}
 
-// without leaves out the variables of another scope.
-func (s scope) without(o scope) scope {
-	return slices.DeleteFunc(slices.Clone(s), func(b *binding) bool {
-		return o.find(b.name) != nil
-	})
+// without returns the variables that another scope does not have.
+func (s scope) without(o scope) []*binding {
+	return slices.DeleteFunc(s.all(), func(b *binding) bool { return o.find(b.name) != nil })
 }
 
 // hidden reports whether no statement can write a variable's name.
-func (b *binding) hidden() bool { return strings.HasPrefix(b.name, "\x00") }
+func (b *binding) hidden() bool { return strings.HasPrefix(b.name, hiddenPrefix) }
+
+const hiddenPrefix = "\x00"
 
 // sorted returns the variables by name, as * lists them.
-func (s scope) sorted() scope {
-	out := slices.DeleteFunc(slices.Clone(s), (*binding).hidden)
-	slices.SortFunc(out, func(a, b *binding) int { return strings.Compare(a.name, b.name) })
-	return out
+func (s scope) sorted() []*binding {
+	all := make([]*binding, 0, s.vars.Len())
+	for _, b := range s.vars.Sorted() {
+		if !b.hidden() {
+			all = append(all, b)
+		}
+	}
+	return all
 }
 
 // frame is a subplan under construction.
 type frame struct {
-	outer scope // columns that it may take from the row around it
+	outer scope // variables of the row around it
+	// first is the first column that is made for it: those before belong to the row around it.
+	first plan.Col
 	// lasting reports whether the outer variables stay visible after a WITH that does not name them.
 	lasting bool
 	used    []plan.Col
+	uses    map[plan.Col]bool // the elements of used
 	args    []*plan.Argument
 	clauses []*effects // of its clauses, in their order
+	// last is, for the variables of the query that ends with end, the number of clauses from the last that names them to end.
+	last map[string]int
+	end  ast.Node
 }
 
 // open begins a subplan that sees the variables outer.
 func (b *binder) open(outer scope, lasting bool) {
-	b.frames = append(b.frames, &frame{outer: outer, lasting: lasting})
+	b.frames = append(b.frames, &frame{outer: outer, first: b.q.NextCol(), lasting: lasting, uses: map[plan.Col]bool{}})
 }
+
+// around reports whether a column belongs to the row around the subplan.
+func (f *frame) around(c plan.Col) bool { return c < f.first }
 
 // close ends the innermost subplan and adds the columns that it used to its arguments.
 func (b *binder) close() *frame {
@@ -115,11 +114,12 @@ func (b *binder) start() plan.Node {
 func (b *binder) use(c plan.Col) {
 	b.refs[c]++
 	for _, f := range slices.Backward(b.frames) {
-		b.opts.Steps.Add(1 + (len(f.outer)+len(f.used))/64)
-		if !f.outer.has(c) {
+		b.opts.Steps.Add(1)
+		if !f.around(c) {
 			return
 		}
-		if !slices.Contains(f.used, c) {
+		if !f.uses[c] {
+			f.uses[c] = true
 			f.used = append(f.used, c)
 		}
 	}

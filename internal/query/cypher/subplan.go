@@ -72,7 +72,7 @@ func (b *binder) pathSearch(e *ast.PathSearch) plan.Expr {
 func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	visible := b.scope
 	if c.Scoped && !c.ImportAll {
-		visible = nil
+		visible = scope{}
 		for _, v := range c.Imports {
 			visible = visible.with(&binding{name: v.Name, col: b.stored(f, v)})
 		}
@@ -86,10 +86,10 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 		if _, ok := q.Clauses[0].(*ast.With); c.Scoped || ok {
 			return visible
 		}
-		return nil
+		return scope{}
 	})
 	if r.returns {
-		r = b.distinctColumns(r, visible)
+		r = b.distinctColumns(r)
 	}
 	together := b.close().batchable(r.returns)
 	if together {
@@ -128,14 +128,15 @@ func (b *binder) stored(f *flow, v *ast.Variable) plan.Col {
 	return c
 }
 
-// distinctColumns copies the columns of a result that are outer columns or repeat, so that each is a column of its own.
-func (b *binder) distinctColumns(r result, outer scope) result {
+// distinctColumns copies the columns of the innermost subplan's result that are outer columns or repeat, so that each is a column of its own.
+func (b *binder) distinctColumns(r result) result {
+	fr := b.frames[len(b.frames)-1]
 	p := &plan.Project{Input: r.node}
 	cols := make([]plan.Col, 0, len(r.cols))
 	seen, needed := map[plan.Col]bool{}, false
 	for i, c := range r.cols {
 		out := c
-		if seen[c] || outer.has(c) {
+		if seen[c] || fr.around(c) {
 			out, needed = b.newCol(r.names[i], b.kind(c)), true
 		}
 		seen[c] = true

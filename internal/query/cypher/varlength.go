@@ -76,19 +76,19 @@ func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) 
 	v := p.varEdge(e, r.Variable)
 	p.types(v.edge(), r, v.add, v.each)
 	p.conditions(r.Properties, func() plan.Expr { return p.ref(v.each()) }, v.add)
-	names := scope{{name: name(r.Variable), col: v.each()}}
+	names := []*binding{{name: name(r.Variable), col: v.each()}}
 	from, to := "startnode", "endnode"
 	if r.Direction == ast.DirectionIn {
 		from, to = to, from
 	}
-	var groups scope
+	var groups []*binding
 	for _, end := range []struct {
 		node *ast.NodePattern
 		fn   string
 	}{{x, from}, {y, to}} {
 		one, all := v.end(end.fn)
 		names = append(names, &binding{name: name(end.node.Variable), alias: one})
-		groups = append(groups, &binding{name: name(end.node.Variable), alias: all, reads: []plan.Col{v.edge().Col}})
+		groups = append(groups, &binding{name: name(end.node.Variable), alias: all})
 		if end.node.Labels != nil {
 			v.add(p.hasLabels(end.node.Labels, one))
 		}

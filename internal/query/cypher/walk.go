@@ -288,7 +288,7 @@ func (w *walkBinder) repeat(first *ast.NodePattern, hops []hopPattern, length *a
 	w.fresh[part.Edges] = true
 	edges, at := part.Edges, len(w.w.Parts)
 	names := scope{}
-	var groups scope
+	var groups []*binding
 	cond := func(e plan.Expr) {
 		p := &w.w.Parts[at]
 		p.Where = append(p.Where, conjuncts(e)...)
@@ -305,7 +305,7 @@ func (w *walkBinder) repeat(first *ast.NodePattern, hops []hopPattern, length *a
 			return c
 		}
 		names = names.with(&binding{name: v.Name, col: c})
-		groups = append(groups, &binding{name: v.Name, alias: all, reads: []plan.Col{left, edges}})
+		groups = append(groups, &binding{name: v.Name, alias: all})
 		return c
 	}
 	node := func(n *ast.NodePattern, i int) {
@@ -346,7 +346,7 @@ func (w *walkBinder) inside(names *scope, add func()) {
 		f := w.later[i]
 		w.later[i] = func() {
 			outer := w.scope
-			w.scope = outer.with(*names...)
+			w.scope = outer.with(names.all()...)
 			f()
 			w.scope = outer
 		}

@@ -36,6 +36,9 @@ type Query struct {
 	NoIndex []MissingIndex
 }
 
+// NextCol returns the column that NewCol creates next.
+func (q *Query) NextCol() Col { return Col(max(len(q.Cols), 1)) }
+
 // NewCol creates a column.
 func (q *Query) NewCol(name string, kind graph.ValueKind) Col {
 	if len(q.Cols) == 0 {

@@ -265,7 +265,7 @@ func topK(_ *optimizer, n Node) Node {
 
 // lateProjection moves the items of a projection above a Top. Items that the order reads become keys or parts of keys, so keys
 // after the first are computed only for the rows that the first leaves.
-func lateProjection(_ *optimizer, n Node) Node {
+func lateProjection(o *optimizer, n Node) Node {
 	s, ok := n.(*Sort)
 	if !ok || s.Limit == nil {
 		return nil
@@ -276,10 +276,14 @@ func lateProjection(_ *optimizer, n Node) Node {
 	}
 	c := *s
 	c.Keys = slices.Clone(s.Keys)
-	read := ColSet{}
+	readers, keyCols := map[Col][]int{}, ColSet{}
 	var early, late []Item
-	for _, k := range s.Keys {
-		if read.reads(k.Expr); k.Col != 0 && !p.Keep {
+	for i, k := range s.Keys {
+		o.steps.Add(1)
+		for c := range Reads(k.Expr) {
+			readers[c] = append(readers[c], i)
+		}
+		if keyCols.Add(k.Col); k.Col != 0 && !p.Keep {
 			late = append(late, Item{Col: k.Col, Expr: &ColRef{Col: k.Col}})
 		}
 	}
@@ -287,10 +291,11 @@ func lateProjection(_ *optimizer, n Node) Node {
 	for _, it := range p.Items {
 		ref, isRef := it.Expr.(*ColRef)
 		passing := isRef && ref.Col == it.Col
-		stays, isKey := !passing && read.Has(it.Col), false
-		if stays && intoKeys(c.Keys, it) {
+		stays, isKey := !passing && len(readers[it.Col]) > 0, false
+		o.steps.Add(1)
+		if stays && intoKeys(c.Keys, readers[it.Col], it, keyCols) {
 			stays, moved = false, true
-			isKey = slices.ContainsFunc(c.Keys, func(k SortKey) bool { return k.Col == it.Col })
+			isKey = keyCols.Has(it.Col)
 		}
 		if stays {
 			early = append(early, it)
@@ -315,38 +320,43 @@ func lateProjection(_ *optimizer, n Node) Node {
 	return &Project{Input: &c, Items: late, Keep: p.Keep}
 }
 
-// intoKeys makes keys compute an item themselves, if possible: a key is just the item, and returns its column, or the item is a
-// property, which may be read again for the few remaining rows.
-func intoKeys(keys []SortKey, it Item) bool {
+// intoKeys makes the keys that read an item compute it themselves, if possible: a key is just the item, and returns its column, which
+// is added to cols, or the item is a property, which may be read again for the few remaining rows.
+func intoKeys(keys []SortKey, readers []int, it Item, cols ColSet) bool {
 	if volatile(it.Expr) {
 		return false
 	}
-	whole := slices.IndexFunc(keys, func(k SortKey) bool {
-		ref, ok := k.Expr.(*ColRef)
-		return ok && ref.Col == it.Col && k.Col == 0
+	whole := slices.IndexFunc(readers, func(i int) bool {
+		ref, ok := keys[i].Expr.(*ColRef)
+		return ok && ref.Col == it.Col && keys[i].Col == 0
 	})
 	x := it.Expr
 	if p, ok := x.(*Prop); ok {
 		x = p.X
 	}
 	_, again := x.(*ColRef)
-	into := slices.Clone(keys)
-	for i := range into {
-		switch {
-		case i == whole:
-			into[i].Expr, into[i].Col = it.Expr, it.Col
-		case Reads(into[i].Expr).Has(it.Col):
-			e, ok := inline(into[i].Expr, it)
-			if !ok || !again {
-				return false
-			}
-			into[i].Expr = e
+	into := make([]SortKey, len(readers))
+	for n, i := range readers {
+		into[n] = keys[i]
+		if n == whole {
+			into[n].Expr, into[n].Col = it.Expr, it.Col
+			continue
 		}
+		e, ok := inline(keys[i].Expr, it)
+		if !ok || !again {
+			return false
+		}
+		into[n].Expr = e
 	}
 	if whole < 0 && !again {
 		return false
 	}
-	copy(keys, into)
+	for n, i := range readers {
+		keys[i] = into[n]
+	}
+	if whole >= 0 {
+		cols.Add(it.Col)
+	}
 	return true
 }
 

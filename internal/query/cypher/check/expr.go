@@ -367,10 +367,10 @@ func (c *checker) subquery(e *ast.Subquery, v env) typ {
 	case ast.SubqueryCount:
 		return of(fn.Integer)
 	case ast.SubqueryCollect:
-		if out == nil || len(out.names) != 1 {
+		if out == nil || out.vars.Len() != 1 {
 			fail(invalidClauseComposition, e, "COLLECT {…} takes a query that returns exactly one column")
 		}
-		return listOf(out.types[out.names[0]].kinds)
+		return listOf(out.typeOf(out.names()[0]).kinds)
 	}
 	return boolean
 }

@@ -26,7 +26,7 @@ type matcher struct {
 
 // matchPattern checks a pattern that is matched and adds its variables to the scope. All its conditions see all of them.
 func (c *checker) matchPattern(paths []*ast.PathPattern, s *scope, use patternUse) {
-	n := len(s.names)
+	n := s.vars.Len()
 	m := &matcher{checker: c, use: use, edges: map[string]bool{}, before: sync.OnceValue(func() *scope { return s.first(n) })}
 	for _, p := range paths {
 		if p.Search > ast.SearchAllShortestPaths && len(paths) > 1 {
@@ -54,7 +54,7 @@ func (m *matcher) define(p *ast.PathPattern, s *scope) {
 	if p.Variable == nil {
 		return
 	}
-	if _, mine := s.types[p.Variable.Name]; m.use != patternComprehension || mine {
+	if _, mine := s.vars.Get(p.Variable.Name); m.use != patternComprehension || mine {
 		m.unbound(p.Variable, s)
 	}
 	s.define(p.Variable.Name, aPath)
@@ -125,8 +125,8 @@ func (m *matcher) subpath(e *ast.SubpathPattern, s *scope) {
 		fail(unexpectedSyntax, e, "a quantified path needs at least one relationship")
 	}
 	inner.define(e.Path, in)
-	for _, n := range in.names {
-		s.define(n, listOf(in.types[n].kinds))
+	for n, t := range in.vars.All() {
+		s.define(n, listOf(t.kinds))
 	}
 }
 

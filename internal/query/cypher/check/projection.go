@@ -8,7 +8,7 @@ import (
 // project checks WITH (with is set, and where may be) or RETURN, and returns the scope of the columns. aliased asks for an alias of
 // every expression in RETURN too.
 func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, where ast.Expr) *scope {
-	if p.Star && !with && len(in.names) == 0 && in.outer == nil {
+	if p.Star && !with && in.vars.Len() == 0 && in.outer == nil {
 		fail(noVariablesInScope, p, "RETURN * needs at least one variable in scope")
 	}
 	out := newScope(in.outer)
@@ -26,7 +26,7 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 	}
 	for i, item := range p.Items {
 		name := item.Name()
-		if _, ok := out.types[name]; ok {
+		if _, ok := out.vars.Get(name); ok {
 			fail(columnNameConflict, item, "there is more than one column `%s`", name)
 		}
 		if _, ok := in.outer.lookup(name); ok && with && hides(item) {
@@ -73,12 +73,15 @@ func hides(item *ast.ProjectionItem) bool {
 // after checks ORDER BY and WHERE. After plain columns, they see the variables before and after the projection; after grouping
 // or DISTINCT, only the columns, by name or by their expressions.
 func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where ast.Expr) {
-	v := env{scope: out.over(in)}
-	if grouped || p.Distinct {
-		v.scope = out
+	v := env{scope: out}
+	if !grouped && !p.Distinct {
+		if !p.Star { // which has those of in
+			v.scope = out.over(in)
+		}
+	} else {
 		v.columns = map[string]typ{}
 		for _, item := range p.Items {
-			v.columns[ast.Key(item.Expr)] = out.types[item.Name()]
+			v.columns[ast.Key(item.Expr)] = out.typeOf(item.Name())
 		}
 	}
 	if grouped {
@@ -90,7 +93,7 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 		if grouped && c.hasAggregate(s.Expr) {
 			if keys == nil {
 				keys = c.groupingKeys(p, in)
-				for _, n := range out.names {
+				for _, n := range out.names() {
 					keys[ast.Key(&ast.Variable{Name: n})] = true
 				}
 			}
@@ -111,7 +114,7 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 func (c *checker) groupingKeys(p *ast.Projection, in *scope) map[string]bool {
 	keys := map[string]bool{}
 	if p.Star {
-		for _, n := range in.names {
+		for _, n := range in.names() {
 			keys[ast.Key(&ast.Variable{Name: n})] = true
 		}
 	}

@@ -52,7 +52,7 @@ func same(first, out *scope, at ast.Node, ordered bool, message string) {
 		fail(differentColumnsInUnion, at, "%s", message)
 	}
 	if out != nil {
-		a, b := first.names, out.names
+		a, b := first.names(), out.names()
 		if !ordered {
 			a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 		}
@@ -61,8 +61,8 @@ func same(first, out *scope, at ast.Node, ordered bool, message string) {
 		}
 	}
 	if out != nil {
-		for _, n := range out.names {
-			first.define(n, first.types[n].or(out.types[n]))
+		for n, t := range out.vars.All() {
+			first.define(n, first.typeOf(n).or(t))
 		}
 	}
 }
@@ -88,7 +88,7 @@ func (c *checker) single(q *ast.SingleQuery, in *scope, b block) *scope {
 	s := newScope(in.outer).over(in)
 	last := len(q.Clauses) - 1
 	for i, cl := range q.Clauses {
-		c.Steps.Add(1 + len(s.names)/16) // some clauses copy the scope
+		c.Steps.Add(1)
 		if i < last {
 			switch cl.(type) {
 			case *ast.Return, *ast.Finish:
@@ -404,8 +404,8 @@ func (c *checker) callSubquery(cl *ast.CallSubquery, s *scope, b block) {
 		c.count(t.Workers, "IN … CONCURRENT TRANSACTIONS")
 	}
 	if out := c.query(cl.Query, in, inner); out != nil {
-		for _, n := range out.names {
-			c.bind(&ast.Variable{At: cl.At, Name: n}, out.types[n], s)
+		for n, t := range out.vars.All() {
+			c.bind(&ast.Variable{At: cl.At, Name: n}, t, s)
 		}
 	}
 	if t := cl.InTransactions; t != nil && t.Report != nil {
