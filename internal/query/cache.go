@@ -1,8 +1,7 @@
 package query
 
 import (
-	"container/list"
-	"sync"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -27,69 +26,42 @@ const (
 
 // planCache is an LRU cache of prepared statements.
 type planCache struct {
-	mu    sync.Mutex
-	size  int
-	order *list.List // of *planEntry, most recently used first
-	byKey map[planKey]*list.Element
+	lru *lru.Cache[planKey, *prepared]
 }
 
-type planEntry struct {
-	key planKey
-	p   *prepared
-}
-
-func newPlanCache(size int) *planCache {
-	return &planCache{size: size, order: list.New(), byKey: map[planKey]*list.Element{}}
-}
-
-func (c *planCache) get(key planKey) *prepared {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	el, ok := c.byKey[key]
-	if !ok {
-		return nil
+func newPlanCache(size int) planCache {
+	c, err := lru.New[planKey, *prepared](size)
+	if err != nil {
+		panic(err) // the size is not positive
 	}
-	c.order.MoveToFront(el)
-	entry, _ := el.Value.(*planEntry)
-	return entry.p
+	return planCache{c}
 }
 
-func (c *planCache) put(key planKey, p *prepared) {
-	if len(key.text)+len(p.from.text) > largeText {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if el, ok := c.byKey[key]; ok {
-		c.order.Remove(el)
-	}
-	c.byKey[key] = c.order.PushFront(&planEntry{key: key, p: p})
-	for c.order.Len() > c.size {
-		el := c.order.Back()
-		entry, _ := el.Value.(*planEntry)
-		c.order.Remove(el)
-		delete(c.byKey, entry.key)
+// get returns a plan, or nil.
+func (c planCache) get(key planKey) *prepared {
+	p, _ := c.lru.Get(key)
+	return p
+}
+
+func (c planCache) put(key planKey, p *prepared) {
+	if len(key.text)+len(p.from.text) <= largeText {
+		c.lru.Add(key, p)
 	}
 }
 
 // forget drops the plans of a graph.
-func (c *planCache) forget(g shard.Graph) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, el := range c.byKey {
+func (c planCache) forget(g shard.Graph) {
+	for _, key := range c.lru.Keys() {
 		if key.g == g {
-			c.order.Remove(el)
-			delete(c.byKey, key)
+			c.lru.Remove(key)
 		}
 	}
 }
 
 // len is the number of plans.
-func (c *planCache) len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c planCache) len() int {
 	n := 0
-	for key := range c.byKey {
+	for _, key := range c.lru.Keys() {
 		if key.kind != shapeText {
 			n++
 		}

@@ -96,8 +96,8 @@ func (o *Options) Validate() error {
 type Engine struct {
 	store    shard.Store
 	opt      Options
-	plans    *planCache
-	texts    *planCache // the lifted literals of texts; separate, so that new texts evict no plan
+	plans    planCache
+	texts    planCache // the lifted literals of texts; separate, so that new texts evict no plan
 	fetches  fetchCache
 	procs    *procedure.Registry
 	running  registry
