@@ -4,25 +4,21 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/parquet-go/parquet-go"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/server/arrowstream"
 )
 
 // parquetExport writes Parquet: integers, floats, booleans and strings natively, dates and times as strings, lists as LIST.
 type parquetExport struct {
-	w       *parquet.Writer //nolint:staticcheck // The generic one takes rows of Go types, which there are none of.
-	ids     []int           // columns
-	columns []parquetColumn
-	row     parquet.Row // by column
-	values  [][]parquet.Value
-	size    int
-	rows    int
-}
-
-type parquetColumn struct {
-	at   int
-	list bool
+	w    *pqarrow.FileWriter
+	rows *array.RecordBuilder // of the next row group: the ids, then the properties
+	n    int
+	size int
 }
 
 // exportRowGroup bounds the rows of a row group.
@@ -43,116 +39,99 @@ func newParquetExport(w io.Writer, f *exportFile) (exportWriter, error) {
 	if f.isEdges() {
 		names = []string{exportSource, exportTarget}
 	}
-	group := parquet.Group{}
+	var fields []arrow.Field
 	for _, n := range names {
-		group[n] = parquet.Leaf(parquet.Int64Type)
+		fields = append(fields, arrow.Field{Name: n, Type: arrow.PrimitiveTypes.Int64})
 	}
 	for _, c := range f.columns {
-		var node parquet.Node
+		var t arrow.DataType
 		switch c.typ.element() {
 		case typeInt:
-			node = parquet.Leaf(parquet.Int64Type)
+			t = arrow.PrimitiveTypes.Int64
 		case typeFloat:
-			node = parquet.Leaf(parquet.DoubleType)
+			t = arrow.PrimitiveTypes.Float64
 		case typeBool:
-			node = parquet.Leaf(parquet.BooleanType)
+			t = arrow.FixedWidthTypes.Boolean
 		default:
-			node = parquet.String()
+			t = arrow.BinaryTypes.String
 		}
 		if c.typ.isList() {
-			node = parquet.List(node)
+			t = arrow.ListOfNonNullable(t)
 		}
-		group[c.name] = parquet.Optional(node)
+		fields = append(fields, arrow.Field{Name: c.name, Type: t, Nullable: true})
 	}
-	schema := parquet.NewSchema("export", group)
-	p := &parquetExport{w: parquet.NewWriter(w, schema, parquet.Compression(&parquet.Snappy))}
-	at := func(path ...string) (int, error) {
-		leaf, ok := schema.Lookup(path...)
-		if !ok {
-			return 0, fmt.Errorf("export: column %q does not exist", path)
-		}
-		return leaf.ColumnIndex, nil
+	schema := arrow.NewSchema(fields, nil)
+	out, err := arrowstream.OpenParquet(w, schema)
+	if err != nil {
+		return nil, err
 	}
-	for _, n := range names {
-		i, err := at(n)
-		if err != nil {
-			return nil, err
-		}
-		p.ids = append(p.ids, i)
-	}
-	for _, c := range f.columns {
-		path := []string{c.name}
-		if c.typ.isList() {
-			path = append(path, "list", "element")
-		}
-		i, err := at(path...)
-		if err != nil {
-			return nil, err
-		}
-		p.columns = append(p.columns, parquetColumn{i, c.typ.isList()})
-	}
-	p.values = make([][]parquet.Value, len(p.ids)+len(p.columns))
-	return p, nil
+	return &parquetExport{w: out, rows: array.NewRecordBuilder(memory.DefaultAllocator, schema)}, nil
 }
 
 func (p *parquetExport) write(ids []int64, props []*pb.Value) error {
 	for i, id := range ids {
-		p.values[p.ids[i]] = append(p.values[p.ids[i]][:0], parquet.Int64Value(id).Level(0, 0, p.ids[i]))
+		p.rows.Field(i).(*array.Int64Builder).Append(id) //nolint:forcetypeassert // By the schema, as below.
 	}
 	p.size += 8 * len(ids)
 	for i, v := range props {
-		c := p.columns[i]
-		vals := p.values[c.at][:0]
-		switch l := v.GetList().GetValues(); {
-		case v == nil:
-			vals = append(vals, parquet.NullValue().Level(0, 0, c.at))
-		case !c.list:
-			vals = append(vals, p.value(v).Level(0, 1, c.at))
-		case len(l) == 0:
-			vals = append(vals, parquet.NullValue().Level(0, 1, c.at))
-		default:
-			for k, e := range l {
-				vals = append(vals, p.value(e).Level(min(k, 1), 2, c.at))
+		switch b := p.rows.Field(len(ids) + i).(type) {
+		case *array.ListBuilder:
+			if v == nil {
+				b.AppendNull()
+				continue
 			}
+			b.Append(true)
+			for _, e := range v.GetList().GetValues() {
+				p.append(b.ValueBuilder(), e)
+			}
+		default:
+			p.append(b, v)
 		}
-		p.values[c.at] = vals
 	}
-	p.row = p.row[:0]
-	for _, vals := range p.values {
-		p.row = append(p.row, vals...)
-	}
-	if _, err := p.w.WriteRows([]parquet.Row{p.row}); err != nil {
-		return err
-	}
-	if p.rows++; p.rows == exportRowGroup {
+	if p.n++; p.n == exportRowGroup {
 		return p.flush()
 	}
 	return nil
 }
 
-// value converts a scalar to the type of its column.
-func (p *parquetExport) value(v *pb.Value) parquet.Value {
-	switch k := v.GetKind().(type) {
-	case *pb.Value_Integer:
-		p.size += 8
-		return parquet.Int64Value(k.Integer)
-	case *pb.Value_Float:
-		p.size += 8
-		return parquet.DoubleValue(k.Float)
-	case *pb.Value_Boolean:
-		p.size++
-		return parquet.BooleanValue(k.Boolean)
+// append appends a scalar, or null, in the type of its column.
+func (p *parquetExport) append(to array.Builder, v *pb.Value) {
+	if v == nil {
+		to.AppendNull()
+		return
 	}
-	text := appendPlain(nil, v)
-	p.size += len(text) + 8
-	return parquet.ByteArrayValue(text)
+	p.size += 8
+	switch b := to.(type) {
+	case *array.Int64Builder:
+		b.Append(v.GetInteger())
+	case *array.Float64Builder:
+		b.Append(v.GetFloat())
+	case *array.BooleanBuilder:
+		b.Append(v.GetBoolean())
+	case *array.StringBuilder:
+		text := appendPlain(nil, v)
+		p.size += len(text)
+		b.Append(string(text))
+	}
 }
 
 func (p *parquetExport) pending() int { return p.size }
 
+// flush writes the rows so far as a row group.
 func (p *parquetExport) flush() error {
-	p.size, p.rows = 0, 0
-	return p.w.Flush()
+	p.size, p.n = 0, 0
+	batch := p.rows.NewRecordBatch()
+	defer batch.Release()
+	if batch.NumRows() == 0 {
+		return nil
+	}
+	return p.w.Write(batch)
 }
 
-func (p *parquetExport) close() error { return p.w.Close() }
+func (p *parquetExport) close() error {
+	defer p.rows.Release()
+	if err := p.flush(); err != nil {
+		return err
+	}
+	return p.w.Close()
+}

@@ -12,5 +12,6 @@ import (
 // OpenParquet begins a Parquet file whose columns are compressed by zstd. Close writes its footer and leaves w open.
 func OpenParquet(w io.Writer, schema *arrow.Schema) (*pqarrow.FileWriter, error) {
 	props := parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd))
-	return pqarrow.NewFileWriter(schema, w, props, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
+	// pqarrow closes what is an io.Closer.
+	return pqarrow.NewFileWriter(schema, struct{ io.Writer }{w}, props, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
 }
