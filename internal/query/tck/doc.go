@@ -1,2 +1,2 @@
-// Package tck runs the conformance cases of openCypher against the query engine, in process and over the naive graph.
+// Package tck runs the conformance cases of openCypher over the naive graph: in the query engine, and through the transports of a server.
 package tck

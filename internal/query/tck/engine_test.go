@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -71,7 +72,7 @@ type answer struct {
 	columns []string
 	rows    [][]any
 	// entities are the ids of the vertices or edges in the first column, for the graph's state.
-	entities []uint64
+	entities []string
 	counters exec.Counters
 }
 
@@ -170,9 +171,9 @@ func (a *answer) take(next func() (*graph.Batch, error)) error {
 				row[j] = caseValue(v)
 				switch v.Kind() {
 				case graph.VertexKind:
-					a.entities = append(a.entities, uint64(v.Vertex()))
+					a.entities = append(a.entities, strconv.FormatUint(uint64(v.Vertex()), 10))
 				case graph.EdgeKind:
-					a.entities = append(a.entities, uint64(v.EdgeID()))
+					a.entities = append(a.entities, strconv.FormatUint(uint64(v.EdgeID()), 10))
 				}
 			}
 			a.rows = append(a.rows, row)

@@ -158,7 +158,7 @@ func runAll(all []conformanceCase, s setting) map[string]error {
 	return failed
 }
 
-// run runs one case and returns its failure.
+// run runs one case in an engine and returns its failure.
 func run(c conformanceCase, s setting) error {
 	var procs []procedure
 	for _, p := range c.Procedures {
@@ -168,10 +168,19 @@ func run(c conformanceCase, s setting) error {
 		}
 		procs = append(procs, x)
 	}
-	e := newEngine(s, procs)
 	if err := prints(c.Query); err != nil {
 		return err
 	}
+	return c.run(newEngine(s, procs))
+}
+
+// runner runs statements on a graph.
+type runner interface {
+	run(statement string, params map[string]graph.Value) (*answer, error)
+}
+
+// run runs the case on an empty graph and returns its failure.
+func (c *conformanceCase) run(e runner) error {
 	params := map[string]graph.Value{}
 	for name, text := range c.Parameters {
 		v, err := parseValue(text)
@@ -185,7 +194,7 @@ func run(c conformanceCase, s setting) error {
 			return fmt.Errorf("setup: %s", describe(err))
 		}
 	}
-	before, err := e.state()
+	before, err := stateOf(e)
 	if err != nil {
 		return err
 	}
@@ -194,7 +203,7 @@ func run(c conformanceCase, s setting) error {
 		return err
 	}
 	if c.SideEffects != nil {
-		after, err := e.state()
+		after, err := stateOf(e)
 		if err != nil {
 			return err
 		}
@@ -303,7 +312,7 @@ type state struct {
 	things map[string]map[string]bool // kind to set of names
 }
 
-func (e *engine) state() (*state, error) {
+func stateOf(e runner) (*state, error) {
 	s := &state{things: map[string]map[string]bool{"nodes": {}, "relationships": {}, "labels": {}, "properties": {}}}
 	for kind, q := range map[string]string{"nodes": "MATCH (n) RETURN n", "relationships": "MATCH ()-[r]->() RETURN r"} {
 		a, err := e.run(q, nil)
