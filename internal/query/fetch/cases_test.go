@@ -1,15 +1,28 @@
 package fetch_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
 	"math"
+	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/conformance"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
@@ -23,26 +36,62 @@ type fetchCase struct {
 }
 
 // TestCases replays the cases of APIJSON.
-func TestCases(t *testing.T) { runCases(t, newWorld(t, 1), "engine") }
+func TestCases(t *testing.T) {
+	w := newWorld(t, 1)
+	w.loadTables(filepath.Dir(conformance.APIJSON.Need(t)))
+	runCases(t, "engine", w.fetch)
+}
 
-// TestCasesStored replays them over the real store.
-func TestCasesStored(t *testing.T) {
+// TestCasesServed replays them over the real store and through the transports of its server.
+func TestCasesServed(t *testing.T) {
+	dir := filepath.Dir(conformance.APIJSON.Need(t))
 	store := must[*local.Store](t)(local.Open(local.Options{Dir: "data", FS: vfs.NewMem()}))
-	defer func() {
+	w := newWorld(t, 1)
+	w.g = must[shard.Graph](t)(store.Graph(local.DefaultGraph))
+	w.loadTables(dir)
+	runCases(t, "store", w.fetch)
+
+	opt := server.Options{Logger: slog.New(slog.DiscardHandler)}
+	s := server.New(query.New(store, query.Options{}), loader.New(store), nil, prometheus.NewRegistry(), opt)
+	addrs := must[server.Addresses](t)(s.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"}))
+	conn := must[*grpc.ClientConn](t)(grpc.NewClient(addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials())))
+	t.Cleanup(func() {
+		_ = conn.Close()
+		http.DefaultClient.CloseIdleConnections()
+		s.Drain(context.Background())
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
-	w := newWorld(t, 1)
-	w.g = must[shard.Graph](t)(store.Graph(local.DefaultGraph))
-	runCases(t, w, "store")
+	})
+	runCases(t, "HTTP", func(method, body string) string {
+		req := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addrs.HTTP+"/"+method, strings.NewReader(body)))
+		req.Header.Set("Content-Type", "application/json")
+		res := must[*http.Response](t)(http.DefaultClient.Do(req))
+		defer res.Body.Close()
+		return string(must[[]byte](t)(io.ReadAll(res.Body)))
+	})
+	runCases(t, "gRPC", func(method, body string) string {
+		req := &pb.FetchRequest{Method: method, Request: []byte(body)}
+		stream := must[grpc.ServerStreamingClient[pb.FetchResponse]](t)(pb.NewGraphServiceClient(conn).Fetch(t.Context(), req))
+		var out strings.Builder
+		for {
+			part, err := stream.Recv()
+			if errors.Is(err, io.EOF) {
+				return out.String()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.Write(part.GetChunk())
+		}
+	})
 }
 
-func runCases(t *testing.T, w *world, over string) {
-	w.loadTables(filepath.Dir(conformance.APIJSON.Need(t)))
+// runCases replays the cases by fetch.
+func runCases(t *testing.T, over string, fetch func(method, body string) string) {
 	cases := conformance.Cases[fetchCase](t, conformance.APIJSON)
 	for _, c := range cases {
-		answer := w.fetch(c.Method, string(c.Request))
+		answer := fetch(c.Method, string(c.Request))
 		var got map[string]any
 		if err := json.Unmarshal([]byte(answer), &got); err != nil {
 			t.Errorf("%s: %v\n%s", c.ID, err, answer)
@@ -55,7 +104,7 @@ func runCases(t *testing.T, w *world, over string) {
 		if c.Kind == "error" {
 			want, _ = json.Marshal(c.Code)
 		}
-		t.Errorf("%s: %s\nwant %s\ngot  %s", c.ID, c.Request, want, answer)
+		t.Errorf("%s over %s: %s\nwant %s\ngot  %s", c.ID, over, c.Request, want, answer)
 	}
 	conformance.APIJSON.Ran(t, over, len(cases))
 }
