@@ -182,6 +182,15 @@ func TestSpill(t *testing.T) {
 	}
 }
 
+// Without a disk, all plans end when their memory runs short.
+func TestSpillAbsent(t *testing.T) {
+	h := newHeaped(someRows(rand.New(rand.NewPCG(7, 8)), 20000))
+	for name, p := range h.plans() {
+		_, _, err := h.try(context.Background(), t, p.root, 50, runtime.Env{Budget: runtime.Budget{Bytes: 100 << 10}}, p.out...)
+		require.Equal(t, graph.KindBudget, graph.AsError(err).Kind, name)
+	}
+}
+
 // fullDisk accepts a number of bytes, then fails with fault.
 type fullDisk struct {
 	spill.File
