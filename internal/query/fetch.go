@@ -94,7 +94,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	q.trace.enter("plan")
 	charge, limits := e.Charge(ctx), e.opt.Fetch
 	defer charge.Release()
-	r, err := fetch.Parse(req.Method, req.Body, limits, charge.Add)
+	r, err := fetch.Parse(req.Method, req.Body, limits, charge.Add, countFor(ctx))
 	if err != nil {
 		return res, err
 	}

@@ -3,6 +3,7 @@ package fetch
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -19,6 +20,7 @@ type binder struct {
 	cat    graph.Catalog
 	head   bool
 	params []param
+	lifted map[param]string // the names of params, by the others of their fields
 	slots  int
 	texts  int
 	before []*query // that the member being bound needs to have run
@@ -44,6 +46,9 @@ func bind(req *Request, cat graph.Catalog) (*program, error) {
 	}, nil
 }
 
+// step counts a step.
+func (b *binder) step() { b.req.steps.Add(1) }
+
 // slot creates a parameter for a result.
 func (b *binder) slot() string {
 	b.slots++
@@ -54,22 +59,20 @@ func (b *binder) slot() string {
 func (b *binder) lift(n *node, p param) *plan.Param {
 	p.ord = n.ord
 	if n.ord < 0 { // an element of a list
-		p.ord = n.parent.ord
-		for i, e := range n.parent.elems {
-			if e == n {
-				p.elem = i
-			}
-		}
+		p.ord, p.elem = n.parent.ord, n.elem()
 	}
-	for _, have := range b.params {
-		p.name = have.name
-		if have == p {
-			return &plan.Param{Name: p.name}
+	b.step()
+	name, ok := b.lifted[p]
+	if !ok {
+		if b.lifted == nil {
+			b.lifted = map[param]string{}
 		}
+		name = "p" + strconv.Itoa(len(b.params)+1)
+		b.lifted[p] = name
+		p.name = name
+		b.params = append(b.params, p)
 	}
-	p.name = "p" + strconv.Itoa(len(b.params)+1)
-	b.params = append(b.params, p)
-	return &plan.Param{Name: p.name}
+	return &plan.Param{Name: name}
 }
 
 // literal writes a key of the answer.
@@ -149,6 +152,7 @@ func (b *binder) object(o *object, sc *scope) ([]*output, error) {
 
 // member binds a member; nil if it has no effect.
 func (b *binder) member(m *member, sc *scope) (*output, error) {
+	b.step()
 	switch m.kind {
 	case memberPlain:
 		sc.things[m.key] = &thing{plain: m.n}
@@ -286,25 +290,40 @@ func (b *binder) tableFields(lv *level, p *part) []field {
 	if p.bound.star {
 		fields = append(fields, b.starFields(lv, p)...)
 	}
+	all := newKeyed(fields)
 	for _, o := range p.outs {
+		b.step()
 		f := field{lit: b.literal(o.name, memberPlain), col: lv.outs.add(o.expr, o.name)}
 		if p.t.json[o.name] {
 			f.kind = fieldJSON
 		}
-		fields = put(fields, f)
+		all.put(f)
 	}
-	return fields
+	return all.fields
 }
 
-// put adds a member, replacing one with the same key.
-func put(fields []field, f field) []field {
-	for i := range fields {
-		if string(fields[i].lit) == string(f.lit) {
-			fields[i] = f
-			return fields
-		}
+// keyed are members of an object, of which each replaces an earlier one with its key.
+type keyed struct {
+	fields []field
+	at     map[string]int // by lit
+}
+
+func newKeyed(fields []field) *keyed {
+	k := &keyed{fields: fields, at: make(map[string]int, len(fields))}
+	for i, f := range slices.Backward(fields) {
+		k.at[string(f.lit)] = i // the first of a key
 	}
-	return append(fields, f)
+	return k
+}
+
+func (k *keyed) put(f field) {
+	i, ok := k.at[string(f.lit)]
+	if ok {
+		k.fields[i] = f
+		return
+	}
+	k.at[string(f.lit)] = len(k.fields)
+	k.fields = append(k.fields, f)
 }
 
 // maxColumns is the number of properties of the graph up to which a row without @column reads each by name, which is fastest. Beyond

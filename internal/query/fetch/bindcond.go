@@ -79,6 +79,7 @@ func (b *binder) combined(lv *level, src *source, sc *scope, skip map[*cond]bool
 
 // cond binds one condition to predicates that must all hold; none if it restricts nothing.
 func (b *binder) cond(lv *level, src *source, sc *scope, c *cond) (preds []plan.Expr, never bool, err error) {
+	b.req.steps.Add(1 + len(src.t.conds)/16) // that others look through
 	if c.op == opExists {
 		p, err := b.exists(lv, src, sc, c)
 		return one(p), false, err
@@ -296,6 +297,7 @@ func (b *binder) each(c *cond, one func(*node) plan.Expr) plan.Expr {
 	}
 	var parts []plan.Expr
 	for _, e := range elems {
+		b.step()
 		parts = append(parts, one(e))
 	}
 	return negated(c, joined(c, parts))

@@ -41,6 +41,7 @@ func boolConst(v bool) plan.Expr { return &plan.Const{Value: graph.BoolValue(v)}
 
 // expr binds an expression.
 func (x *names) expr(e expr) (plan.Expr, error) {
+	x.b.step()
 	switch e := e.(type) {
 	case *nameExpr:
 		return x.name(e)

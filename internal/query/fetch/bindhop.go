@@ -107,10 +107,11 @@ func (b *binder) edgeFields(lv *level, m *member) ([]field, error) {
 			}
 		}
 	}
+	all := newKeyed(fields)
 	for _, o := range p.outs {
-		fields = put(fields, field{lit: b.literal(o.name, memberPlain), col: lv.outs.add(o.expr, o.name)})
+		all.put(field{lit: b.literal(o.name, memberPlain), col: lv.outs.add(o.expr, o.name)})
 	}
-	return []field{{kind: fieldObject, lit: b.literal(m.key, m.kind), col: -1, fields: fields}}, nil
+	return []field{{kind: fieldObject, lit: b.literal(m.key, m.kind), col: -1, fields: all.fields}}, nil
 }
 
 // walker binds one hop. Its level is a subplan of the rows that hop.

@@ -30,6 +30,7 @@ func (c *Cache) program(r *Request, cat graph.Catalog) (*program, error) {
 	if c == nil {
 		return bind(r, cat)
 	}
+	r.steps.Add(len(r.doc.nodes) / 4)
 	key := r.shape()
 	c.mu.Lock()
 	p := c.programs[key]

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // kind is a type of JSON.
@@ -33,7 +34,7 @@ const maxNesting = 256
 // node is one value of the request's JSON. Its parents give the path of an error.
 type node struct {
 	kind    kind
-	ord     int         // its number among the values of members; -1 for an element of a list
+	ord     int         // its number among the values of members; for element i of a list -1-i
 	scalar  graph.Value // of kBool, kNumber and kString
 	elems   []*node     // of kList
 	members []*node     // of kObject, each with its key
@@ -79,13 +80,11 @@ func (n *node) name() string {
 	if n.parent.kind != kList {
 		return n.key
 	}
-	for i, e := range n.parent.elems {
-		if e == n {
-			return strconv.Itoa(i)
-		}
-	}
-	return ""
+	return strconv.Itoa(n.elem())
 }
+
+// elem is the number of an element of a list.
+func (n *node) elem() int { return -1 - n.ord }
 
 // what returns a short description of the value for a message.
 func (n *node) what() string {
@@ -107,12 +106,12 @@ type document struct {
 }
 
 // parseJSON parses one JSON object that is valid UTF-8, repeats no key in an object and has no trailing data.
-// charge, unless it is nil, counts the memory of its nodes, and may refuse it.
-func parseJSON(body []byte, charge func(bytes int) error) (*document, error) {
+// charge, unless it is nil, counts the memory of its nodes, and may refuse it; count counts steps.
+func parseJSON(body []byte, charge func(bytes int) error, count *steps.Counter) (*document, error) {
 	if !utf8.Valid(body) {
 		return nil, &Error{Code: CodeMalformed, Msg: "the request is not valid UTF-8"}
 	}
-	p := parser{body: body, doc: &document{}, charge: charge}
+	p := parser{body: body, doc: &document{}, charge: charge, steps: count}
 	p.space()
 	n, err := p.value(nil, "", -1, 0)
 	if err != nil {
@@ -135,7 +134,12 @@ type parser struct {
 	doc  *document
 
 	charge func(bytes int) error
+	steps  *steps.Counter
+	values int // so far
 }
+
+// maxValues bounds the values of a request.
+const maxValues = 1 << 20
 
 // nodeBytes is about the memory of a node and of its places in lists.
 const nodeBytes = int(unsafe.Sizeof(node{})) + 2*8
@@ -161,7 +165,7 @@ func (p *parser) space() {
 	}
 }
 
-// value parses a value; ord is -1 for a value that is not a member's.
+// value parses a value; ord is node.ord, -1 for the root.
 func (p *parser) value(parent *node, key string, ord, depth int) (*node, error) {
 	if depth > maxNesting {
 		return nil, p.fault("nested deeper than %d", maxNesting)
@@ -176,6 +180,9 @@ func (p *parser) value(parent *node, key string, ord, depth int) (*node, error) 
 		}
 	}
 	n := &node{parent: parent, key: key, ord: ord}
+	if p.values++; p.values > maxValues {
+		return nil, fail(CodeArgument, n, "is value %d of the request, which may have %d", p.values, maxValues)
+	}
 	start := p.pos
 	var err error
 	switch c := p.body[p.pos]; {
@@ -198,6 +205,9 @@ func (p *parser) value(parent *node, key string, ord, depth int) (*node, error) 
 		return nil, err
 	}
 	n.raw = p.body[start:p.pos]
+	if p.steps.Add(1); n.kind != kList && n.kind != kObject {
+		p.steps.Add(len(n.raw) / 64)
+	}
 	return n, nil
 }
 
@@ -306,7 +316,7 @@ func (p *parser) list(n *node, depth int) error {
 		return nil
 	}
 	for {
-		e, err := p.value(n, "", -1, depth+1)
+		e, err := p.value(n, "", -1-len(n.elems), depth+1)
 		if err != nil {
 			return err
 		}

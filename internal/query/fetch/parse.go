@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // Methods are the methods of the protocol.
@@ -13,17 +14,25 @@ var methods = map[string]bool{
 	"get": true, "gets": true, "head": true, "heads": true, "post": true, "put": true, "delete": true,
 }
 
-// Parse reads a request. Every error is an *Error.
-func Parse(method string, body []byte, limits Limits, charge func(bytes int) error) (*Request, error) {
+// Parse reads a request. Every error is an *Error. count counts the steps of parsing and binding; nil: nobody does.
+func Parse(method string, body []byte, limits Limits, charge func(bytes int) error, count *steps.Counter) (_ *Request, err error) {
+	var ended error
+	defer func() {
+		if ended != nil { // there is no time to read it for the answer
+			e := AsError(ended)
+			err = &Error{Code: e.Code, Msg: e.Msg, Err: ended, unread: true}
+		}
+	}()
+	defer steps.Catch(&ended)
 	limits.EnsureDefaults()
 	if !methods[method] {
 		return nil, &Error{Code: CodeNotFound, Msg: "there is no method " + method + "; there are get, gets, head, heads, post, put and delete"}
 	}
-	doc, err := parseJSON(body, charge)
+	doc, err := parseJSON(body, charge, count)
 	if err != nil {
 		return nil, err
 	}
-	r := &Request{Method: method, doc: doc, limits: limits}
+	r := &Request{Method: method, doc: doc, limits: limits, steps: count}
 	if f := doc.root.get("format"); f != nil {
 		if f.kind != kBool {
 			return nil, illegal(f, "must be true or false, was %s", f.what())
@@ -41,7 +50,7 @@ func Parse(method string, body []byte, limits Limits, charge func(bytes int) err
 	case "post", "put", "delete":
 		err = r.parseWrites()
 	default:
-		p := treeParser{limits: &r.limits, head: strings.HasPrefix(method, "head"), subs: make(map[string]*array)}
+		p := treeParser{steps: count, limits: &r.limits, head: strings.HasPrefix(method, "head"), subs: make(map[string]*array)}
 		r.root, err = p.object(doc.root, 0)
 	}
 	if err != nil {
@@ -65,6 +74,7 @@ func Wrap(key string, body []byte) []byte {
 
 // treeParser parses a reading request into a tree.
 type treeParser struct {
+	steps  *steps.Counter
 	limits *Limits
 	head   bool
 	subs   map[string]*array // the named subqueries of the root, as far as it is read
@@ -116,6 +126,7 @@ func (p *treeParser) count(c *member, objects, arrays *int) error {
 
 // member parses a member of an object or (inArray) of an array; nil for one without effect.
 func (p *treeParser) member(m *node, depth int, inArray bool) (*member, error) {
+	p.steps.Add(1)
 	c := &member{n: m, key: m.key}
 	if m.kind == kObject && depth+1 > p.limits.Depth {
 		return nil, illegal(m, "is nested %d deep, more than the %d of fetch-depth", depth+1, p.limits.Depth)
@@ -203,7 +214,11 @@ func (p *treeParser) arrayMembers(a *array, depth int) error {
 		if m.kind == kNull {
 			continue
 		}
-		used, err := p.arrayWord(a, m)
+		used := false
+		err := p.short(m)
+		if err == nil {
+			used, err = p.arrayWord(a, m)
+		}
 		if err == nil && !used {
 			used = h.take(m.key, m)
 		}

@@ -25,7 +25,7 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 		return nil, unsupported(raw, "the word @raw is not supported")
 	}
 	for _, m := range n.members {
-		if m.kind == kNull {
+		if p.steps.Add(1); m.kind == kNull {
 			continue
 		}
 		switch {
@@ -65,7 +65,39 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 	if t.hop, t.must, err = h.make(p.limits); err != nil {
 		return nil, err
 	}
+	if n := t.size(); n > maxParts {
+		return nil, illegal(t.n, "has %d columns, conditions and values of lists in them, more than %d", n, maxParts)
+	}
 	return t, t.finish()
+}
+
+// maxParts bounds the columns and conditions of a table, and maxWord the text of a word, whose parts binding compares with each other.
+const (
+	maxParts = 2_000
+	maxWord  = 1 << 16
+)
+
+// size is the number of parts of a table that are bound one by one.
+func (t *table) size() int {
+	n := len(t.conds) + len(t.columns) + len(t.except) + len(t.group) + len(t.order) + len(t.having) + len(t.custom)
+	for _, c := range t.conds {
+		if !lifted(c.n.key, c.n, 2) {
+			n += len(c.n.elems)
+		}
+	}
+	return n
+}
+
+// short checks the length of a text that is read as more than a value.
+func (p *treeParser) short(m *node) error {
+	if m.kind != kString {
+		return nil
+	}
+	n := len(m.str())
+	if p.steps.Add(n / 16); n > maxWord {
+		return illegal(m, "has %d bytes, more than %d", n, maxWord)
+	}
+	return nil
 }
 
 // finish checks conditions that involve several members.
@@ -95,6 +127,9 @@ func (t *table) finish() error {
 
 // word reads a word of a table, a key that begins with @.
 func (p *treeParser) word(t *table, m *node, depth int) error {
+	if err := p.short(m); err != nil {
+		return err
+	}
 	switch m.key {
 	case "@from@":
 		if m.kind == kString {
@@ -245,6 +280,12 @@ func (p *treeParser) cond(m *node, depth int) (*cond, error) {
 		sub, err := p.subquery(m, depth+1)
 		c.sub = sub
 		return c, err
+	}
+	p.steps.Add(1 + len(m.elems))
+	if c.op == opIn {
+		if err := p.short(m); err != nil {
+			return nil, err
+		}
 	}
 	return c, checkCond(c, m)
 }

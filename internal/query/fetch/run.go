@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // errLimitReached ends a query whose first row is all that counts.
@@ -76,7 +77,8 @@ func (r *Request) start(ctx context.Context, runner Runner, cache *Cache, w io.W
 	return x
 }
 
-func (x *run) all() error {
+func (x *run) all() (err error) {
+	defer steps.Catch(&err)
 	if err := x.identify(); err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func Failure(body []byte, err error, took time.Duration) []byte {
 	if e.unread {
 		body = nil
 	}
-	if doc, err := parseJSON(body, nil); err == nil {
+	if doc, err := parseJSON(body, nil, nil); err == nil {
 		for _, m := range doc.root.members {
 			switch m.key {
 			case "ok", "code", "msg", "time":

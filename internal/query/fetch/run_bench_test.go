@@ -47,7 +47,7 @@ func BenchmarkRows(b *testing.B) {
 		}
 		f.batch.Cols = append(f.batch.Cols, col)
 	}
-	req, err := fetch.Parse("get", []byte(`{"User[]": {"count": 0, "User": {"@column": "id,sex,name,tag,date,id:a,name:b,tag:c,date:d"}}}`), fetch.Limits{Rows: 1 << 40}, nil)
+	req, err := fetch.Parse("get", []byte(`{"User[]": {"count": 0, "User": {"@column": "id,sex,name,tag,date,id:a,name:b,tag:c,date:d"}}}`), fetch.Limits{Rows: 1 << 40}, nil, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func BenchmarkParse(b *testing.B) {
 		"User": {"id@": "/Moment/userId", "@column": "id,name"}, "Comment[]": {"count": 3, "Comment": {"momentId@": "[]/Moment/id", "@order": "id-"}}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		req, err := fetch.Parse("get", body, fetch.Limits{}, nil)
+		req, err := fetch.Parse("get", body, fetch.Limits{}, nil, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -141,7 +141,7 @@ var (
 // TestParse pins the errors of requests that fail before they reach a graph.
 func TestParse(t *testing.T) {
 	datadriven.RunTest(t, "testdata/parse", func(t *testing.T, d *datadriven.TestData) string {
-		_, err := fetch.Parse(d.Cmd, []byte(d.Input), fetch.Limits{Depth: 4, Objects: 3, Arrays: 2, Page: 100, Hops: 4, Writes: 2}, nil)
+		_, err := fetch.Parse(d.Cmd, []byte(d.Input), fetch.Limits{Depth: 4, Objects: 3, Arrays: 2, Page: 100, Hops: 4, Writes: 2}, nil, nil)
 		if err == nil {
 			return "ok"
 		}

@@ -132,39 +132,50 @@ func eachArgument(n plan.Node, visit func(plan.Col)) {
 type outs struct {
 	exprs []plan.Expr
 	names []string
+	at    map[columnID]int // places in exprs
+}
+
+// columnID tells columns and their properties apart, and any other expression from every other.
+type columnID struct {
+	of   any    // a plan.Col, or the expression
+	path string // the keys of its properties, the last first
+}
+
+func idOf(e plan.Expr) columnID {
+	var id columnID
+	for {
+		switch x := e.(type) {
+		case *plan.ColRef:
+			id.of = x.Col
+			return id
+		case *plan.Prop:
+			id.path += x.Key + "\x00"
+			e = x.X
+			continue
+		}
+		id.of = e
+		return id
+	}
 }
 
 // add returns the place of an expression among the columns.
 func (o *outs) add(e plan.Expr, name string) int {
-	for i, have := range o.exprs {
-		if sameColumn(have, e) {
-			return i
-		}
+	id := idOf(e)
+	if i, ok := o.at[id]; ok {
+		return i
 	}
+	if o.at == nil {
+		o.at = map[columnID]int{}
+	}
+	o.at[id] = len(o.exprs)
 	o.exprs = append(o.exprs, e)
 	o.names = append(o.names, name)
 	return len(o.exprs) - 1
 }
 
 func (o *outs) has(e plan.Expr) bool {
-	for _, have := range o.exprs {
-		if sameColumn(have, e) {
-			return true
-		}
-	}
-	return false
-}
-
-func sameColumn(a, b plan.Expr) bool {
-	switch a := a.(type) {
-	case *plan.ColRef:
-		b, ok := b.(*plan.ColRef)
-		return ok && a.Col == b.Col
-	case *plan.Prop:
-		b, ok := b.(*plan.Prop)
-		return ok && a.Key == b.Key && sameColumn(a.X, b.X)
-	}
-	return a == b
+	_, ok := o.at[idOf(e)]
+	return ok
 }
 
 // bound is a bound table, as references find it.

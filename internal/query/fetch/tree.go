@@ -1,9 +1,13 @@
 package fetch
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/query/steps"
+)
 
 // Request is a parsed request: the members of each object in order, classified and checked as far as possible without a graph. It is
-// immutable and may run any number of times.
+// immutable, except for its counter of steps, and may run any number of times.
 type Request struct {
 	Method string // get, head, gets, heads, post, put, delete
 	doc    *document
@@ -12,6 +16,7 @@ type Request struct {
 	format bool
 	limits Limits
 	rights rights
+	steps  *steps.Counter
 }
 
 // memberKind is the kind of a member of an object.

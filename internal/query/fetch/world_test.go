@@ -99,7 +99,7 @@ func (w *world) fetch(method, body string) string {
 	}
 	defer w.tx.Rollback()
 	var out bytes.Buffer
-	req, err := fetch.Parse(method, []byte(body), fetch.Limits{}, nil)
+	req, err := fetch.Parse(method, []byte(body), fetch.Limits{}, nil, nil)
 	if err == nil {
 		req.Restrict(w.rules, w.caller)
 		_, err = req.Run(ctx, w, w.cache, &out)
