@@ -3,6 +3,8 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +17,7 @@ func TestRowsBeforeFailure(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, "CREATE (a:A {k: 1}), (b:A {k: 2}), (c:A {k: 0}), (a)-[:T]->(b), (a)-[:T]->(c)")
 		must(t, e, "CREATE (:I {k: 1}), (:I {k: 2})")
+		must(t, e, "CREATE (h:H {k: 3}), (i:H {k: 2}), (j:H {k: 1}) WITH * UNWIND [[h, 4], [i, 8], [i, 7], [i, 9], [i, 3], [i, 2], [j, 1], [j, 2]] AS e WITH e[0] AS n, e[1] AS k CREATE (n)-[:E {k: k}]->(:M {k: k})<-[:F]-(n)")
 		must(t, e, "CREATE INDEX FOR (n:I) ON (n.k)")
 		must(t, e, "CALL db.awaitIndexes()")
 		for _, w := range []struct {
@@ -43,6 +46,15 @@ func TestRowsBeforeFailure(t *testing.T) {
 			{"UNWIND [1, 0] AS x RETURN [y IN [1, 2] | y / x] AS l", []string{"[[1, 2]]"}},
 			{"UNWIND [1, 'a', 2] AS x RETURN CASE x WHEN 1 THEN 1 ELSE -x END", []string{"[1]"}},
 			{"MATCH (n:A) WITH n ORDER BY n.k DESC RETURN n[CASE n.k WHEN 0 THEN 1 ELSE 'k' END] AS k", []string{"[2]", "[1]"}},
+			// Arguments of procedures, and procedures that fail.
+			{"UNWIND [2, 1, 0, 1] AS x CALL apoc.util.validate(6 / x > 9, 'no', []) RETURN x", []string{"[2]", "[1]"}},
+			{"UNWIND [2, 1, 0, 1] AS x CALL apoc.util.validate(x = 0, 'no', []) RETURN x", []string{"[2]", "[1]"}},
+			// Rows without a match of a subquery that fails.
+			{"UNWIND [3, 1, 3, 0, 1] AS x OPTIONAL CALL (x) { UNWIND CASE 6 / x WHEN 2 THEN [] ELSE [x] END AS y RETURN y } RETURN x, y", []string{"[1, 1]", "[3, null]", "[3, null]"}},
+			{"UNWIND [3, 3, 0] AS x OPTIONAL CALL (x) { UNWIND CASE 6 / x WHEN 2 THEN [] ELSE [x] END AS y RETURN y } RETURN x, y", []string{"[3, null]", "[3, null]"}},
+			{"UNWIND [3, 0] AS x OPTIONAL MATCH (n:A) WHERE n.k = 9 / x RETURN x, n.k", []string{"[3, null]"}},
+			{"UNWIND [9, 1, 9, 0] AS x OPTIONAL MATCH (n:A) WHERE n.k = 1 + 9 / x RETURN x, n.k", []string{"[9, 2]", "[9, 2]", "[1, null]"}},
+			{"UNWIND [2, 1, 0] AS x CALL (x) { UNWIND [1, x] AS y RETURN sum(6 / y) AS s } RETURN s", []string{"[9]", "[12]"}},
 			{"UNWIND [1, 0] AS x RETURN 1 / x AS y ORDER BY y", nil},
 			{"UNWIND [1, 0] AS x RETURN sum(1 / x)", nil},
 			{"UNWIND [1, 0] AS x RETURN 1 / x AS y UNION ALL RETURN 3 AS y", []string{"[1]"}},
@@ -50,7 +62,7 @@ func TestRowsBeforeFailure(t *testing.T) {
 		} {
 			rows, err := e.rows(Request{Statement: w.statement})
 			require.Error(t, err, w.statement)
-			require.Contains(t, []string{"Neo.ClientError.Statement.ArithmeticError", "Neo.ClientError.Statement.ArgumentError", "Neo.ClientError.Statement.TypeError"}, graph.AsError(err).Code, w.statement)
+			require.Contains(t, []string{"Neo.ClientError.Statement.ArithmeticError", "Neo.ClientError.Statement.ArgumentError", "Neo.ClientError.Statement.TypeError", "Neo.ClientError.Procedure.ProcedureCallFailed"}, graph.AsError(err).Code, w.statement)
 			require.Equal(t, w.want, rows, w.statement)
 		}
 		require.Equal(t, []string{"[0]"}, must(t, e, "MATCH (n:W) RETURN count(n)"))
@@ -61,6 +73,36 @@ func TestRowsBeforeFailure(t *testing.T) {
 			require.Error(t, err)
 			require.Len(t, rows, n)
 			require.Equal(t, "[1]", rows[n-1])
+		}
+
+		// Conditions inside an expansion, which reads its input rows together: those before the failing row, and its edges before the failing one.
+		for _, w := range []string{
+			"MATCH (n:H) WITH n ORDER BY n.k MATCH (n)-[e:E]->(m) WHERE %s RETURN n.k, e.k AS k", "MATCH (n:H) WITH n ORDER BY n.k DESC MATCH (n)-[e:E]->(m) WHERE %s RETURN n.k, e.k AS k",
+			"MATCH (n:H {k: 2})-[e:E]->(m) WHERE %s RETURN n.k, e.k AS k", "MATCH (n:H) WITH n ORDER BY n.k MATCH (n)-[e:E]->(m:M) WHERE %s RETURN n.k, e.k AS k",
+			"MATCH (n:H) WITH n ORDER BY n.k MATCH (n)-[:F]->(m) MATCH (n)-[e:E]->(m) WHERE %s RETURN n.k, e.k AS k",
+		} {
+			all, err := e.rows(Request{Statement: fmt.Sprintf(w, "e.k > 0")})
+			require.NoError(t, err)
+			at := slices.Index(all, "[2, 9]")
+			require.GreaterOrEqual(t, at, 0, all)
+			rows, err := e.rows(Request{Statement: fmt.Sprintf(w, "6 / (e.k - 9) < 7")})
+			require.ErrorContains(t, err, "/ by zero")
+			require.Equal(t, all[:at], append([]string{}, rows...), w)
+		}
+
+		// Of several hops, those of the input rows before the failing one.
+		for _, w := range []string{
+			"UNWIND [1, 3, 2] AS k MATCH (n:H {k: k}) MATCH (n)-[es:E*1..2]->(m) WHERE all(e IN es WHERE %s) RETURN n.k, m.k",
+			"UNWIND [3, 2, 1] AS k MATCH (n:H {k: k}) MATCH (n) ((a)-[e:E]->(b) WHERE %s){1,2} (m) RETURN n.k, m.k",
+			"UNWIND [3, 1, 2] AS k MATCH (n:H {k: k}) MATCH (n) ((a)-[e:E]->(b) WHERE %s){1,2} (m) RETURN DISTINCT n.k, m.k",
+		} {
+			all, err := e.rows(Request{Statement: fmt.Sprintf(w, "e.k > 0")})
+			require.NoError(t, err)
+			rows, err := e.rows(Request{Statement: fmt.Sprintf(w, "6 / (e.k - 9) < 7")})
+			require.ErrorContains(t, err, "/ by zero")
+			at := slices.IndexFunc(all, func(row string) bool { return strings.HasPrefix(row, "[2,") })
+			require.GreaterOrEqual(t, len(rows), at, w)
+			require.Equal(t, all[:at], rows[:at], w)
 		}
 
 		// In an explicit transaction.

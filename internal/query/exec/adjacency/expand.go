@@ -194,11 +194,16 @@ func (x *expand) read(ctx context.Context) error {
 	if err := runtime.GrowSet(&x.acct, &x.seen, &x.seenN); err != nil {
 		return err
 	}
+	x.reader.Late = x.Late()
 	if err := x.reader.Read(ctx, x.f.IDs[x.base:], x.limit); err != nil {
 		return err
 	}
 	x.limit = min(4*x.limit, MaxEdges)
 	done := x.reader.Answer.Done
+	if x.reader.Cut {
+		x.f.IDs = x.f.IDs[:x.base+done]
+		x.Stop()
+	}
 	x.inOrder = x.base == 0 && done == len(x.f.IDs)
 	x.k, x.end, x.off = int(x.f.First[x.base]), int(x.f.First[x.base+done]), 0
 	return nil

@@ -23,6 +23,8 @@ type Reader struct {
 	Back   bool            // edges are read against the pattern: the condition's far end is the source
 	Edges  bool            // ids and types of edges are requested
 	Props  []string        // requested properties of edges
+	Late   *runtime.Late   // holds the error of an edge back, if not nil
+	Cut    bool            // the answer lacks an edge whose error is held back, and the edges behind it
 
 	PropCols []int // by property: its column in Answer.Props, or -1 if no edge has it
 
@@ -49,6 +51,7 @@ func NewReader(r *runtime.Run, types []string, dir graph.Direction, labels *plan
 // Read fills Answer with the edges of the first Answer.Done of sources, which are sorted and without repeats. limit is about
 // how many edges to request at once (0: all).
 func (h *Reader) Read(ctx context.Context, sources []graph.VertexID, limit int) error {
+	h.Cut = false
 	if h.Run.Exhausted() || !h.requestEdges(sources, limit) {
 		h.none(len(sources))
 		return nil
@@ -225,12 +228,35 @@ func (h *Reader) filterEdges(ctx context.Context) error {
 	u := 0
 	for lo := 0; lo < len(h.Answer.Targets); lo += part {
 		hi := min(lo+part, len(h.Answer.Targets))
-		var err error
-		if u, h.Keep, err = h.Filter.filterPart(ctx, h, lo, hi, u, h.Keep); err != nil {
+		first, kept := u, h.Keep
+		filter := func(n int) (err error) {
+			u, h.Keep, err = h.Filter.filterPart(ctx, h, lo, lo+n, first, kept)
 			return err
+		}
+		if err := filter(hi - lo); err != nil {
+			if err = h.before(hi-lo, err, filter); err != nil {
+				return err
+			}
+			break
 		}
 	}
 	h.Compact()
+	return nil
+}
+
+// before filters the edges that precede one that fails among n edges, and holds its error back.
+func (h *Reader) before(n int, err error, filter func(n int) error) error {
+	if h.Late == nil {
+		return err
+	}
+	kept := len(h.Keep)
+	good, err := h.Late.Before(h.Run, n, err, filter)
+	if good == 0 {
+		if h.Keep = h.Keep[:kept]; kept == 0 || !h.Late.Hold(h.Run, err) {
+			return err
+		}
+	}
+	h.Cut = true
 	return nil
 }
 

@@ -49,7 +49,7 @@ func Apply(c *compile.Compiler, n *plan.Apply, need plan.ColSet) *runtime.Stage 
 			a := &applyRows{
 				Input: runtime.Input{In: kids[0]}, outer: outer, outerFrom: append(in.Positions(s.Cols[:outer]), slices.Repeat(nowhere, len(s.Cols)-outer)...),
 				innerFrom: append(slices.Repeat(nowhere, outer), sub.Root.Positions(s.Cols[outer:])...), optional: n.Kind == plan.Optional,
-				inOrder: inOrder(sub.Root), alone: sub.Writes && !n.Batched,
+				inOrder: inOrder(sub.Root), alone: sub.Writes && !n.Batched, r: r,
 			}
 			a.frame, a.sub = r.BuildSub(sub, in.Cols)
 			return a
@@ -127,9 +127,11 @@ func (a *applyValue) Close() {
 	a.In.Close()
 }
 
-// applyRows joins outer rows with the rows of their subplan.
+// applyRows joins outer rows with the rows of their subplan. If the subplan fails for an outer batch, it runs again for each of its rows, up to
+// the one that fails, to return those that the rows before have not got yet.
 type applyRows struct {
 	runtime.Input
+	r                    *runtime.Run
 	frame                *runtime.Frame
 	sub                  runtime.Operator
 	outer                int // the number of columns of the outer rows
@@ -139,8 +141,10 @@ type applyRows struct {
 	inOrder              bool // the subplan keeps the order of the outer rows, so those without rows are returned among them
 
 	b       *runtime.Batch // the outer batch
-	one     runtime.Batch  // one row of it, for alone
+	one     runtime.Batch  // one row of it, for alone and late
 	at      int            // the row of b that one is of, or the first of part
+	late    runtime.Late   // the error of the subplan for b as a whole
+	given   []bool         // with late: rows of b that have been returned before
 	part    *runtime.Batch // the rows of the frame: b or one; nil: the next part has not been read
 	matched []bool         // rows of part that have been returned, with or without rows of the subplan
 	settled int32          // with inOrder: all rows before this one are matched
@@ -161,26 +165,37 @@ func inOrder(s *runtime.Stage) bool {
 }
 
 func (a *applyRows) Open(ctx context.Context) error {
-	a.b, a.part = nil, nil
+	a.b, a.part, a.late = nil, nil, runtime.Late{}
 	return a.In.Open(ctx)
 }
 
 func (a *applyRows) Next(ctx context.Context) (*runtime.Batch, error) {
 	for {
 		if a.part == nil {
-			if more, err := a.advance(ctx); !more || err != nil {
+			more, err := a.advance(ctx)
+			if more && err != nil && a.split(err) {
+				continue
+			}
+			if !more || err != nil {
 				return nil, err
 			}
 		}
 		b, err := a.sub.Next(ctx)
 		if err != nil {
-			return nil, err
+			if !a.split(err) {
+				return nil, err
+			}
+			continue
+		}
+		again := a.late.Waits() && a.given[a.at]
+		if again && b != nil {
+			continue
 		}
 		a.out.Reset(len(a.outerFrom))
 		if b == nil {
 			part := a.part
 			a.part = nil
-			if a.optional && a.unmatched(part) {
+			if a.optional && !again && a.unmatched(part) {
 				return &a.out, nil
 			}
 			continue
@@ -194,14 +209,22 @@ func (a *applyRows) Next(ctx context.Context) (*runtime.Batch, error) {
 		inner.Row = nil
 		a.out.AppendRows(&inner, a.innerFrom, runtime.AllRows(b.N))
 		a.out.N = b.N
-		if a.optional {
-			for _, row := range b.Row {
-				a.matched[row] = true
-			}
-			a.settled = b.Row[b.N-1] + 1
+		for _, row := range b.Row {
+			a.matched[row] = true
 		}
+		a.settled = b.Row[b.N-1] + 1
 		return &a.out, nil
 	}
+}
+
+// split has the subplan run again for each row of the outer batch, and reports false if it has run for one row, or cannot.
+func (a *applyRows) split(err error) bool {
+	if a.late.Waits() || a.part.N < 2 || !a.late.Hold(a.r, err) {
+		return false
+	}
+	a.given = append(a.given[:0], a.matched...)
+	a.at, a.part = -1, nil
+	return true
 }
 
 // skips reports whether there are rows of part without rows before or among the given ones.
@@ -244,7 +267,11 @@ func (a *applyRows) fill(b *runtime.Batch) {
 
 // advance opens the subplan over the next outer rows.
 func (a *applyRows) advance(ctx context.Context) (bool, error) {
-	if a.b == nil || !a.alone || a.at+1 >= a.b.N {
+	single := a.alone || a.late.Waits()
+	if a.b == nil || !single || a.at+1 >= a.b.N {
+		if a.late.Waits() {
+			return false, a.late.Take()
+		}
 		b, err := a.In.Next(ctx)
 		if b == nil || err != nil {
 			a.b = nil
@@ -254,7 +281,7 @@ func (a *applyRows) advance(ctx context.Context) (bool, error) {
 	} else {
 		a.at++
 	}
-	if a.alone {
+	if single {
 		a.one.Slice(a.b, a.at, a.at+1)
 		a.part = &a.one
 	}

@@ -29,6 +29,8 @@ type callProc struct {
 	rows  runtime.Sel
 	out   runtime.Batch
 	whole runtime.Batch
+	late  runtime.Late
+	part  runtime.Batch // the rows before one that fails
 }
 
 // CallProc compiles a CallProc.
@@ -78,7 +80,7 @@ func (p *callProc) find(cols []plan.Col) {
 }
 
 func (p *callProc) Open(ctx context.Context) error {
-	p.b, p.got = nil, nil
+	p.b, p.got, p.late = nil, nil, runtime.Late{}
 	p.closeTable()
 	return p.In.Open(ctx)
 }
@@ -99,26 +101,33 @@ func (p *callProc) closeTable() {
 func (p *callProc) Next(ctx context.Context) (*runtime.Batch, error) {
 	for {
 		if p.b == nil {
+			if p.late.Waits() {
+				return nil, p.late.Take()
+			}
 			b, err := p.In.Next(ctx)
 			if b == nil || err != nil {
 				return nil, err
 			}
-			s := runtime.AllRows(b.N)
-			p.es.Begin(s)
-			if err := p.args.Run(ctx, b, s); err != nil {
+			if err := p.begin(ctx, b); err != nil {
 				return nil, err
 			}
-			p.b, p.row = b, 0
 		}
-		if err := p.fill(ctx); err != nil {
+		err := p.fill(ctx)
+		if err != nil && !p.late.Hold(p.r, err) {
 			return nil, err
 		}
 		if p.node.Void {
 			p.whole.View(p.b, p.from)
-			p.b = nil
-			return &p.whole, nil
+			if p.b = nil; err == nil {
+				return &p.whole, nil
+			}
+			if p.row == 1 {
+				continue
+			}
+			p.part.Slice(&p.whole, 0, p.row-1)
+			return &p.part, nil
 		}
-		done := p.row == p.b.N && len(p.got) == 0 && p.table == nil
+		done := err != nil || p.row == p.b.N && len(p.got) == 0 && p.table == nil
 		if n := len(p.rows); n > 0 {
 			p.out.AppendRows(p.b, p.from, p.rows)
 			p.out.N = n
@@ -131,6 +140,27 @@ func (p *callProc) Next(ctx context.Context) (*runtime.Batch, error) {
 			p.b = nil
 		}
 	}
+}
+
+// begin starts on the rows of b, or those before one whose arguments cannot be computed.
+func (p *callProc) begin(ctx context.Context, b *runtime.Batch) error {
+	err := p.compute(ctx, b)
+	if err == nil {
+		return nil
+	}
+	_, err = p.late.Before(p.r, b.N, err, func(k int) error {
+		p.part.Slice(b, 0, k)
+		return p.compute(ctx, &p.part)
+	})
+	return err
+}
+
+// compute computes the arguments for the rows of b.
+func (p *callProc) compute(ctx context.Context, b *runtime.Batch) error {
+	s := runtime.AllRows(b.N)
+	p.es.Begin(s)
+	p.b, p.row = b, 0
+	return p.args.Run(ctx, b, s)
 }
 
 // integer returns the integer that a whole float equals, and other values as they are.

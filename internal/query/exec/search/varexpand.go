@@ -169,6 +169,9 @@ func (x *varExpand) Advance(ctx context.Context) (bool, error) {
 func (x *varExpand) Begin(context.Context) error {
 	b := x.Rows
 	x.started = 0
+	if x.endsGiven = 0; x.reach != nil {
+		x.reach.ids = x.reach.ids[:0]
+	}
 	var err error
 	if x.src, x.rows, err = adjacency.Sources(b, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
 		return err
