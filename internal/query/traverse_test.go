@@ -242,7 +242,9 @@ func TestTraverseEqualsEnumeration(t *testing.T) {
 		{"e.w > 2", func(_ *network, e plainEdge, _ graph.VertexID) bool { return e.w > 2 }},
 		{"v.k % 3 <> 0", func(n *network, _ plainEdge, v graph.VertexID) bool { return n.key[v]%3 != 0 }},
 		// The last alternative reads a property that nothing before has read.
-		{"v.k <> 3 AND (v.k > 9 OR e.w > 2)", func(n *network, e plainEdge, v graph.VertexID) bool { return n.key[v] != 3 && (n.key[v] > 9 || e.w > 2) }},
+		{"v.k <> 3 AND (v.k > 9 OR e.w > 2)", func(n *network, e plainEdge, v graph.VertexID) bool {
+			return n.key[v] != 3 && (n.key[v] > 9 || e.w > 2)
+		}},
 		{"e.w <> 4 AND (e.w > 5 OR v.k < 4)", func(n *network, e plainEdge, v graph.VertexID) bool { return e.w != 4 && (e.w > 5 || n.key[v] < 4) }},
 		{"e.w < 6 AND v.k > e.w", func(n *network, e plainEdge, v graph.VertexID) bool { return e.w < 6 && n.key[v] > e.w }},
 	}
