@@ -536,6 +536,7 @@ func (g *Group) commandEnd(index uint64) (uint64, error) {
 type GroupStatus struct {
 	Leads                 bool
 	Fault                 error  // that has stopped the replica, or nil
+	Blocked               error  // why the log cannot be written now, or nil; on a full disk the replica waits until it can
 	Damage                error  // of a file of its state, or nil; set by the process that hosts it
 	Leader                uint64 // 0 if it knows none
 	Current               bool   // it has all that was committed before it came to know a leader

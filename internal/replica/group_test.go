@@ -3,7 +3,6 @@ package replica
 import (
 	"bytes"
 	"errors"
-	"log/slog"
 	"slices"
 	"testing"
 
@@ -201,8 +200,7 @@ func TestGroupFault(t *testing.T) {
 	var proposed, late, read, lateRead error
 	g.Propose(make([]byte, 8), func(err error) { proposed = err })
 	n.groups[1].Read(func(err error) { read = err })
-	n.store.log = slog.New(slog.DiscardHandler)
-	n.store.fail(vfs.ErrUnsupported)
+	n.store.in.Fail(vfs.ErrUnsupported)
 	require.ErrorIs(t, g.Process(), ErrStopped)
 	require.ErrorIs(t, g.Tick(), ErrStopped)
 	require.ErrorIs(t, proposed, ErrAmbiguous)

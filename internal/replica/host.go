@@ -535,6 +535,9 @@ func (h *Host) Err() error {
 	return errors.Join(errs...)
 }
 
+// Writable says why the log store cannot be written to now, or nil; see LogStore.Writable.
+func (h *Host) Writable() error { return h.o.Store.Writable() }
+
 // Stalled is for how long the disk of the log store has completed none of the writes that wait for it, 0 if none waits.
 func (h *Host) Stalled() time.Duration { return h.o.Store.Stalled() }
 
@@ -546,15 +549,15 @@ func (h *Host) GroupStatus(group uint32) (s GroupStatus, ok bool) {
 	if r == nil {
 		return s, false
 	}
-	return r.standing(), true
+	return h.standing(r), true
 }
 
-// standing returns the replica's status with its fault.
-func (r *hosted) standing() GroupStatus {
+// standing returns a replica's status with what keeps it from going on.
+func (h *Host) standing(r *hosted) GroupStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.status
-	s.Fault = r.fault
+	s.Fault, s.Blocked = r.fault, h.Writable()
 	return s
 }
 
@@ -564,7 +567,7 @@ func (h *Host) Status() map[uint32]GroupStatus {
 	defer h.mu.Unlock()
 	out := make(map[uint32]GroupStatus, len(h.groups))
 	for group, r := range h.groups {
-		out[group] = r.standing()
+		out[group] = h.standing(r)
 	}
 	return out
 }

@@ -94,7 +94,7 @@ func TestHost(t *testing.T) {
 	require.Eventually(t, func() bool { return h.Leased(1, role.Term) }, time.Minute, time.Millisecond)
 	require.False(t, h.Leased(1, role.Term-1))
 	require.False(t, h.Leased(2, role.Term))
-	h.o.Store.fail(vfs.ErrUnsupported)
+	h.o.Store.in.Fail(vfs.ErrUnsupported)
 	require.Error(t, h.Propose(ctx, 1, []byte("late")))
 	require.ErrorIs(t, h.Err(), vfs.ErrUnsupported)
 	require.ErrorIs(t, h.Status()[1].Fault, vfs.ErrUnsupported)

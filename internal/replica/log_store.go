@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,39 +21,32 @@ type StoreID [16]byte
 
 // LogStore holds the logs of all replicas of a process in one Pebble store, so they share its syncs.
 //
-// The first failed write is final: the data may or may not be on disk, so the store rejects all further writes until it is
-// reopened.
+// On a full disk, writes wait until there is room. Any other failed write is final: the data may or may not be on disk, so the store
+// rejects all further writes until it is reopened.
 //
 // Opening or reading a log detects damage, with one exception: after the machine has crashed, damage in the last synced write of the WAL
 // may look like a write that the crash interrupted; see kv.Synced. A store that was closed has a seal, which detects this too.
 type LogStore struct {
-	db     *pebble.DB
-	synced *kv.Synced
-	fs     vfs.FS
-	dir    string
-	id     StoreID
-	log    *slog.Logger
+	in      *kv.Instance
+	db      *pebble.DB // that of in
+	id      StoreID
+	closing chan struct{} // closed when the store begins to close
 
 	// pending are the writes whose sync is under way, and progress is when the first of them began or one last ended, by clock.
 	pending  atomic.Int32
 	progress atomic.Int64
 	opened   time.Time
-
-	backgroundOnce, failOnce sync.Once
-
-	failed chan struct{} // closed on the first fault
-	fault  error         // set before failed is closed
-	// wedged is set when Pebble may hold its locks permanently, so the store can no longer be closed.
-	wedged atomic.Bool
 }
 
 // LogStoreOptions configure a log store.
 type LogStoreOptions struct {
 	Dir           string
-	FS            vfs.FS       // default vfs.Default
-	MemtableBytes uint64       // default 64 MiB: most entries are compacted away before a flush
-	ID            StoreID      // of a new store; default random
-	Logger        *slog.Logger // default slog.Default()
+	FS            vfs.FS  // default vfs.Default
+	MemtableBytes uint64  // default 64 MiB: most entries are compacted away before a flush
+	ID            StoreID // of a new store; default random
+	// Interrupt, if it is set, is closed when the process begins to end: nothing waits for room on a full disk from then on.
+	Interrupt <-chan struct{}
+	Logger    *slog.Logger // default slog.Default()
 }
 
 // The keyspaces of a log store. A log's key is its keyspace, the group (4 bytes, big-endian), the replica (8 bytes, big-endian)
@@ -85,25 +77,8 @@ func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &LogStore{fs: o.FS, dir: o.Dir, log: o.Logger, failed: make(chan struct{}), opened: time.Now()}
-	err := s.guard(func() (err error) {
-		if err := errors.Join(o.FS.MkdirAll(o.Dir, 0o755), kv.VerifySeal(o.FS, o.Dir)); err != nil {
-			return err
-		}
-		if err := kv.BreakSeal(o.FS, o.Dir); err != nil {
-			return err
-		}
-		s.db, s.synced, err = kv.OpenPebble(o.Dir, &pebble.Options{
-			FS: o.FS, FormatMajorVersion: pebble.FormatNewest, MemTableSize: o.MemtableBytes, Logger: pebbleLogger{s},
-			EventListener: &pebble.EventListener{
-				BackgroundError: s.backgroundError,
-				DataCorruption: func(i pebble.DataCorruptionInfo) {
-					s.fail(fmt.Errorf("%w: file %s: %w", ErrDamaged, i.Path, i.Details))
-				},
-			},
-		}, o.Logger)
-		return err
-	})
+	s := &LogStore{closing: make(chan struct{}), opened: time.Now()}
+	err := s.open(&o)
 	if err != nil {
 		return nil, fmt.Errorf("open the log store %s: %w", o.Dir, asDamage(err))
 	}
@@ -111,6 +86,23 @@ func OpenLogStore(o LogStoreOptions) (*LogStore, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func (s *LogStore) open(o *LogStoreOptions) error {
+	if err := o.FS.MkdirAll(o.Dir, 0o755); err != nil {
+		return err
+	}
+	old, err := pebble.Peek(o.Dir, o.FS)
+	if err != nil {
+		return err
+	}
+	s.in, err = kv.Open(&kv.Options{
+		FS: o.FS, Logger: o.Logger, MemtableBytes: int(o.MemtableBytes), Interrupt: o.Interrupt, OnDamage: ErrDamaged,
+	}, o.Dir, false, !old.Exists, s.closing)
+	if err == nil {
+		s.db = s.in.DB
+	}
+	return err
 }
 
 // identify reads the store's ID, or assigns one: a random one for the zero id.
@@ -142,14 +134,10 @@ func (s *LogStore) identify(id StoreID) error {
 func (s *LogStore) ID() StoreID { return s.id }
 
 // Err returns the fault after which the store rejects writes, or nil.
-func (s *LogStore) Err() error {
-	select {
-	case <-s.failed:
-		return s.fault
-	default:
-		return nil
-	}
-}
+func (s *LogStore) Err() error { return s.in.Health.Writable() }
+
+// Writable says why the store cannot be written to now, or nil: on a full disk it waits for room.
+func (s *LogStore) Writable() error { return s.in.Writable() }
 
 // Stalled is for how long the disk has completed none of the writes that wait for it, 0 if none waits.
 func (s *LogStore) Stalled() time.Duration {
@@ -161,14 +149,8 @@ func (s *LogStore) Stalled() time.Duration {
 
 // Close closes the store. Its logs must no longer be in use.
 func (s *LogStore) Close() error {
-	if s.wedged.Load() {
-		<-s.failed
-		return s.fault
-	}
-	if err := errors.Join(s.db.Close(), s.synced.Close()); err != nil || s.Err() != nil {
-		return err
-	}
-	return kv.Seal(s.fs, s.dir)
+	close(s.closing)
+	return s.in.Close()
 }
 
 // Remove deletes the log of a replica, durably.
@@ -214,67 +196,11 @@ func (s *LogStore) apply(b *pebble.Batch, sync bool) error {
 			s.pending.Add(-1)
 		}()
 	}
-	err := s.guard(func() error { return s.db.Apply(b, opts) })
-	if err != nil {
-		s.fail(err)
-		return s.fault // the batch may still be in use
+	if err := s.in.Guard(func() error { return s.db.Apply(b, opts) }); err != nil {
+		s.in.Fail(err)
+		return s.in.Fault // the batch may still be in use
 	}
 	return b.Close()
-}
-
-func (s *LogStore) fail(err error) {
-	s.failOnce.Do(func() {
-		s.fault = fmt.Errorf("replica: the log store takes no more writes: %w", err)
-		s.log.Error("log store failed", slog.String("error", err.Error()))
-		close(s.failed)
-	})
-}
-
-// backgroundError logs that a flush or a compaction has failed. Pebble repeats them, at once.
-func (s *LogStore) backgroundError(err error) {
-	s.backgroundOnce.Do(func() {
-		s.log.Error("background work failed", slog.String("store", "log"), slog.String("error", err.Error()))
-	})
-}
-
-// guard runs f. After a disk fault Pebble may block f permanently or panic.
-func (s *LogStore) guard(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				err := fmt.Errorf("%v", r)
-				s.wedged.Store(true)
-				s.fail(err)
-				done <- err
-			}
-		}()
-		done <- f()
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-s.failed:
-		return s.fault
-	}
-}
-
-// pebbleLogger turns Pebble's request to exit the process into an error.
-type pebbleLogger struct{ s *LogStore }
-
-// Infof implements pebble.Logger. It drops Pebble's internal messages.
-func (pebbleLogger) Infof(string, ...any) {}
-
-// Errorf implements pebble.Logger.
-func (l pebbleLogger) Errorf(format string, args ...any) {
-	l.s.log.Error("pebble", slog.String("store", "log"), slog.String("error", fmt.Sprintf(format, args...)))
-}
-
-// Fatalf implements pebble.Logger. The calling goroutine must not continue, as its state is broken; the process can.
-func (l pebbleLogger) Fatalf(format string, args ...any) {
-	l.s.wedged.Store(true)
-	l.s.fail(fmt.Errorf(format, args...))
-	select {}
 }
 
 // asDamage maps the corruption errors of Pebble and of seals to ErrDamaged.

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -419,25 +420,30 @@ func TestLogDamageIsLoggedOnce(t *testing.T) {
 	}
 	require.ErrorIs(t, s.Err(), ErrDamaged)
 	require.NoError(t, s.Close())
-	require.Equal(t, 1, strings.Count(log.String(), "log store failed"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "store failed"), log.String())
 	require.Equal(t, 1, strings.Count(log.String(), "background work failed"), log.String())
 }
 
 // damageFile flips a bit of the byte at a place, or cuts the file off there.
 func damageFile(t *testing.T, fs vfs.FS, path string, at int64, cut bool) {
-	f, err := fs.Open(path)
-	require.NoError(t, err)
-	b, err := io.ReadAll(f)
-	require.NoError(t, errors.Join(err, f.Close()))
+	b := readFile(t, fs, path)
 	if b[at] ^= 0x10; cut {
 		b = b[:at]
 	}
-	f, err = fs.Create(path, vfs.WriteCategoryUnspecified)
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	require.NoError(t, err)
 	_, err = f.Write(b)
 	d, opened := fs.OpenDir(fs.PathDir(path))
 	require.NoError(t, errors.Join(err, f.Sync(), f.Close(), opened))
 	require.NoError(t, errors.Join(d.Sync(), d.Close()))
+}
+
+func readFile(t *testing.T, fs vfs.FS, path string) []byte {
+	f, err := fs.Open(path)
+	require.NoError(t, err)
+	b, err := io.ReadAll(f)
+	require.NoError(t, errors.Join(err, f.Close()))
+	return b
 }
 
 // TestLogFaults makes each write and sync of the store fail in turn. The append that hits the fault fails, and so do all later
@@ -501,6 +507,71 @@ func TestLogStalls(t *testing.T) {
 	require.NoError(t, <-done)
 	require.Zero(t, s.Stalled())
 	require.NoError(t, s.Close())
+}
+
+// TestLogFullDisk fills the disk at a random moment, under files of one kind or all, and makes room again: writes wait meanwhile, the store
+// says why, and all that was acknowledged survives a crash. Then the disk fills up for good: what waits ends when the process is to end.
+func TestLogFullDisk(t *testing.T) {
+	for seed := range seeds(10) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 3))
+			kind := []string{"", ".log", ".sst", "MANIFEST", ".log"}[seed%5]
+			mem := vfs.NewCrashableMem()
+			var full atomic.Bool
+			interrupt := make(chan struct{})
+			s, err := OpenLogStore(LogStoreOptions{Dir: "log", MemtableBytes: 256 << 10, Logger: slog.New(slog.DiscardHandler), Interrupt: interrupt,
+				FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+					if !full.Load() || !strings.Contains(op.Path, kind) {
+						return nil
+					}
+					switch op.Kind {
+					case errorfs.OpCreate, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpLink:
+						return syscall.ENOSPC
+					default:
+						return nil
+					}
+				}))})
+			require.NoError(t, err)
+			l := openLog(t, s, 1)
+			var acknowledged atomic.Uint64
+			ended := make(chan error, 1)
+			go func() {
+				for i := uint64(1); ; i++ {
+					data := strings.Repeat("x", rng.IntN(20_000))
+					if err := l.Append(hardState(1, 0, 0), []*pb.Entry{entry(i, 1, data)}, true); err != nil {
+						ended <- err
+						return
+					}
+					acknowledged.Store(i)
+				}
+			}()
+			await := func(n uint64) {
+				require.Eventually(t, func() bool { return acknowledged.Load() >= n }, time.Minute, time.Millisecond)
+			}
+			check := func() {
+				n := acknowledged.Load()
+				crashed := openStore(t, mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: int(50 * (seed % 3)), RNG: rand.New(rand.NewPCG(seed, 4))}))
+				require.GreaterOrEqual(t, openLog(t, crashed, 1).last, n)
+				require.NoError(t, crashed.Close())
+			}
+			await(1 + seed*10)
+			full.Store(true)
+			require.Eventually(t, func() bool { return s.Writable() != nil }, time.Minute, time.Millisecond)
+			require.ErrorIs(t, s.Writable(), syscall.ENOSPC)
+			require.NoError(t, s.Err())
+			check()
+			full.Store(false)
+			await(acknowledged.Load() + 100)
+			require.Eventually(t, func() bool { return s.Writable() == nil }, time.Minute, time.Millisecond)
+			check()
+			full.Store(true)
+			require.Eventually(t, func() bool { return s.Writable() != nil }, time.Minute, time.Millisecond)
+			close(interrupt)
+			require.ErrorIs(t, <-ended, syscall.ENOSPC)
+			require.ErrorIs(t, s.Close(), syscall.ENOSPC)
+			check()
+		})
+	}
 }
 
 // FuzzRecord decodes arbitrary bytes as records: nothing panics, and every decoded record encodes to the same bytes.

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,12 +20,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// simDisk is what is wrong with the disk of a node's log: it has no space, or a sync takes long. Meanwhile the goroutine of the node's
-// replicas waits in the sync, as that of a Host does: no time passes for them, and what arrives waits.
+// simDisk is what is wrong with the disk of a node's log: it is full, or a sync takes long. Meanwhile the goroutine of the node's
+// replicas waits, as that of a Host does: no time passes for them, and what arrives waits.
 type simDisk struct {
 	n      *simNode
+	lacks  bool        // space, for the next write
 	full   atomic.Bool // writes of the WAL fail
-	hold   atomic.Bool // the next sync of the WAL takes long
+	hold   atomic.Bool // the next sync of the WAL takes long, or its next write if it is full
 	held   chan struct{}
 	resume chan struct{}
 	done   chan struct{} // closed when the replicas have gone on; nil if they do not wait
@@ -34,6 +36,7 @@ type simDisk struct {
 
 // repair makes the disk whole.
 func (d *simDisk) repair() {
+	d.lacks = false
 	d.full.Store(false)
 	d.hold.Store(false)
 	d.held, d.resume = make(chan struct{}), make(chan struct{})
@@ -45,16 +48,16 @@ func (d *simDisk) inject(op errorfs.Op) error {
 	if !strings.HasSuffix(op.Path, ".log") {
 		return nil
 	}
-	switch op.Kind {
-	case errorfs.OpFileWrite, errorfs.OpCreate, errorfs.OpReuseForWrite:
-		if d.full.Load() {
-			return syscall.ENOSPC
-		}
-	case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
+	sync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
+	switch {
+	case d.full.Load() && (sync || op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpFileWriteAt):
 		if d.hold.CompareAndSwap(true, false) {
 			d.held <- struct{}{}
-			<-d.resume
 		}
+		return syscall.ENOSPC
+	case sync && d.hold.CompareAndSwap(true, false):
+		d.held <- struct{}{}
+		<-d.resume
 	}
 	return nil
 }
@@ -69,10 +72,12 @@ func (d *simDisk) slow() {
 // busy reports whether the replicas wait for the disk.
 func (d *simDisk) busy() bool { return d.done != nil }
 
-// release ends a sync that takes long.
+// release ends a sync that takes long, or makes space.
 func (d *simDisk) release() {
 	if d.busy() {
-		d.resume <- struct{}{}
+		if !d.full.CompareAndSwap(true, false) {
+			d.resume <- struct{}{}
+		}
 		<-d.done
 		d.done = nil
 	}
@@ -115,14 +120,20 @@ func (n *simNode) process() bool {
 	} else {
 		done := make(chan struct{})
 		d.hold.Store(true)
+		d.full.Store(d.lacks)
 		go func() { defer close(done); all() }()
 		select {
 		case <-d.held:
-			n.sim.count["long syncs"]++
-			d.done = done
+			if d.lacks {
+				n.sim.count["full disks"]++
+			} else {
+				n.sim.count["long syncs"]++
+			}
+			d.lacks, d.done = false, done
 			return false
 		case <-done:
 			d.hold.Store(false)
+			d.full.Store(false)
 		}
 	}
 	for _, err := range errs {
@@ -131,18 +142,13 @@ func (n *simNode) process() bool {
 	return true
 }
 
-// check expects an error of a replica to follow from a fault of the node's log.
+// check expects an error of a replica to follow from damage of the node's log.
 func (n *simNode) check(err error) {
 	if err == nil || n.left != nil {
 		return
 	}
 	require.ErrorIs(n.sim.t, err, ErrStopped)
-	require.Error(n.sim.t, n.store.Err(), "%v", err)
-	if n.disk.full.Load() {
-		n.sim.count["full disks"]++
-	} else {
-		require.ErrorIs(n.sim.t, n.store.Err(), ErrDamaged)
-	}
+	require.ErrorIs(n.sim.t, n.store.Err(), ErrDamaged, "%v", err)
 }
 
 // openLog opens the log store in some files. It returns what the logs have, without the data of entries.
@@ -184,12 +190,11 @@ func (n *simNode) damage() (usable bool) {
 		return true
 	}
 	path := "log/" + names[len(names)-1]
-	info, err := n.fs.Stat(path)
-	require.NoError(s.t, err)
-	if info.Size() == 0 {
+	size := int64(len(bytes.TrimRight(readFile(s.t, n.fs, path), "\x00"))) // a WAL has zeros ahead
+	if size == 0 {
 		return true
 	}
-	at, cut := s.rng.Int64N(info.Size()), s.rng.IntN(2) == 0
+	at, cut := s.rng.Int64N(size), s.rng.IntN(2) == 0
 	store, was, err := n.openLog(clone())
 	require.NoError(s.t, err)
 	require.NoError(s.t, store.Close())
@@ -206,11 +211,11 @@ func (n *simNode) damage() (usable bool) {
 		n.fs = damaged
 		return true
 	}
-	what := fmt.Sprintf("%s of %d bytes at %d, cut %v", path, info.Size(), at, cut)
+	what := fmt.Sprintf("%s of %d bytes at %d, cut %v", path, size, at, cut)
 	require.False(s.t, closed, what)
 	require.NotEqual(s.t, ".sst", kind, what)
 	const write = 96 << 10 // more than one of the simulation, with the block that it begins in
-	require.True(s.t, cut || at >= info.Size()-write, what)
+	require.True(s.t, cut || at >= size-write, what)
 	s.count["damage taken for a torn write"]++
 	return false
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
 // chain is a state for tests: a digest over all commands in log order, in a Pebble store without a WAL.
@@ -42,7 +44,7 @@ func stateDir(group uint32) string { return "state" + strconv.Itoa(int(group)) }
 
 func openChain(n *simNode, group uint32) *chain {
 	s := n.sim
-	db, err := pebble.Open(stateDir(group), &pebble.Options{FS: n.fs, DisableWAL: true, MemTableSize: 256 << 10, FormatMajorVersion: pebble.FormatNewest, Logger: pebbleLogger{}})
+	db, err := pebble.Open(stateDir(group), &pebble.Options{FS: n.fs, DisableWAL: true, MemTableSize: 256 << 10, FormatMajorVersion: pebble.FormatNewest, Logger: kv.Quiet{}})
 	require.NoError(s.t, err)
 	c := &chain{db: db, node: n, life: n.life, sim: s, group: group, seen: map[uint64]bool{}}
 	c.applied, c.digest = c.read(&pebble.IterOptions{})
@@ -351,7 +353,7 @@ func (s *simulation) seed(to seeding) {
 // stop ends the node's process; crash also discards its unsynced writes.
 func (n *simNode) stop(crash bool) {
 	n.life++
-	if (n.disk.busy() || n.disk.full.Load()) && n.left == nil {
+	if n.disk.busy() && n.left == nil {
 		n.fail()
 	}
 	n.disk.release()
@@ -370,7 +372,7 @@ func (n *simNode) stop(crash bool) {
 			require.NoError(n.sim.t, st.db.Close())
 		}
 	}
-	if err := n.store.Close(); !n.disk.full.Load() && n.store.Err() == nil {
+	if err := n.store.Close(); n.store.Err() == nil {
 		require.NoError(n.sim.t, err)
 	}
 	n.store, n.groups, n.states = nil, nil, nil
@@ -520,7 +522,7 @@ func (s *simulation) step() {
 			continue
 		}
 		if n.store.Err() != nil && (s.calm || s.rng.IntN(100) == 0) {
-			n.stop(true) // someone starts it again, once there is space
+			n.stop(true) // someone starts it again
 			continue
 		}
 		for interval := time.Duration(float64(TickInterval) / n.pace); n.clock() >= n.tick+interval; {
@@ -630,7 +632,8 @@ func (s *simulation) fault() {
 	case p < 502:
 		n.disk.slow()
 	case p == 502 && s.rng.IntN(2) == 0:
-		n.disk.full.Store(true)
+		n.disk.slow()
+		n.disk.lacks = !n.disk.busy()
 	}
 }
 

@@ -71,11 +71,16 @@ func (w *Writer) commitBulk() error {
 
 // ingest puts all changes in as sorted tables, which are durable when it returns.
 func (w *Writer) ingest() error {
+	in := w.shard.disk.graph
 	paths, err := w.writeTables()
 	if err != nil {
+		in.NoteFull(err)
 		return err
 	}
-	if err := w.shard.disk.graph.IngestSplitting(paths); err != nil {
+	if err := in.IngestSplitting(paths); err != nil {
+		if in.Health.Writable() == nil { // it has none of them
+			err = errors.Join(err, w.shard.removeTables(paths))
+		}
 		return err
 	}
 	return w.batch.Close()

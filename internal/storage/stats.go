@@ -12,7 +12,7 @@ type Stats struct {
 	Graph, Values kv.Stats
 	// Topology is what readers of the shard have found decoded since the graph was opened.
 	Topology cache.Counts
-	// Failed says that a store takes no more writes until it is opened again.
+	// Failed says that a store takes no writes: until there is room on a full disk, or else until it is opened again.
 	Failed bool
 }
 

@@ -33,24 +33,18 @@ func newReplicas(s Replicas) *replicaCollector {
 	add := func(kind prometheus.ValueType, name, help string, get func(s *replica.GroupStatus) float64) {
 		c.metrics = append(c.metrics, replicaMetric{prometheus.NewDesc("hopgate_replica_"+name, help, []string{"shard"}, nil), kind, get})
 	}
-	add(prometheus.GaugeValue, "leads", "Whether the replica leads its group: 1 or 0.", func(s *replica.GroupStatus) float64 {
-		if s.Leads {
-			return 1
-		}
-		return 0
-	})
-	add(prometheus.GaugeValue, "stopped", "Whether a fault has stopped the replica until its process restarts: 1 or 0.", func(s *replica.GroupStatus) float64 {
-		if s.Fault != nil {
-			return 1
-		}
-		return 0
-	})
-	add(prometheus.GaugeValue, "damaged", "Whether a file of the replica fails its checks, until it is seeded: 1 or 0.", func(s *replica.GroupStatus) float64 {
-		if s.Damage != nil {
-			return 1
-		}
-		return 0
-	})
+	is := func(name, help string, get func(s *replica.GroupStatus) bool) {
+		add(prometheus.GaugeValue, name, help+": 1 or 0.", func(s *replica.GroupStatus) float64 {
+			if get(s) {
+				return 1
+			}
+			return 0
+		})
+	}
+	is("leads", "Whether the replica leads its group", func(s *replica.GroupStatus) bool { return s.Leads })
+	is("stopped", "Whether a fault has stopped the replica until its process restarts", func(s *replica.GroupStatus) bool { return s.Fault != nil })
+	is("blocked", "Whether the log of the replica cannot be written now, as on a full disk", func(s *replica.GroupStatus) bool { return s.Blocked != nil })
+	is("damaged", "Whether a file of the replica fails its checks, until it is seeded", func(s *replica.GroupStatus) bool { return s.Damage != nil })
 	add(prometheus.GaugeValue, "term", "Raft term of the group.", func(s *replica.GroupStatus) float64 { return float64(s.Term) })
 	add(prometheus.CounterValue, "committed_entries_total", "Index of the last entry that a quorum has.", func(s *replica.GroupStatus) float64 { return float64(s.Commit) })
 	add(prometheus.CounterValue, "applied_entries_total", "Index of the last entry that the replica has applied.", func(s *replica.GroupStatus) float64 { return float64(s.Applied) })

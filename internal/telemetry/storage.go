@@ -113,7 +113,7 @@ func newStorage(s Storage) *storageCollector {
 	c.found[0] = desc("storage_topology_hits_total", "Blocks of the shard found in the topology cache.", "graph", "shard")
 	c.found[1] = desc("storage_topology_misses_total", "Blocks of the shard missing from the topology cache.", "graph", "shard")
 	c.found[2] = desc("storage_topology_stale_total", "Blocks of the shard in the topology cache that were newer than the reader's snapshot.", "graph", "shard")
-	c.failed = desc("storage_failed", "1 if a shard rejects writes until the server restarts.", "graph", "shard")
+	c.failed = desc("storage_failed", "1 if a shard rejects writes: until there is room on a full disk, or else until the server restarts.", "graph", "shard")
 	c.expired[0] = desc("expired_vertices_total", "Vertices deleted because they expired.", "graph")
 	c.expired[1] = desc("expired_edges_total", "Edges deleted because they, or one of their ends, expired.", "graph")
 	c.blocks[0] = desc("block_cache_bytes", "Bytes in the block cache.")

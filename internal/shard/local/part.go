@@ -416,7 +416,7 @@ func (s *Parts) Apply(ctx context.Context, name string, epoch uint64, c *storage
 // Writable says why one of the shards cannot be written to, or nil.
 func (s *Parts) Writable() error {
 	if s.log != nil {
-		if err := s.log.host.Err(); err != nil {
+		if err := errors.Join(s.log.host.Err(), s.log.host.Writable()); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func openLog(opts *Options, send func(group uint32, messages []*replica.Message)
 	}
 	r := &replicated{}
 	var err error
-	if r.logs, err = replica.OpenLogStore(replica.LogStoreOptions{Dir: dir, FS: opts.FS, MemtableBytes: logMemtable, Logger: opts.Logger}); err != nil {
+	if r.logs, err = replica.OpenLogStore(replica.LogStoreOptions{Dir: dir, FS: opts.FS, MemtableBytes: logMemtable, Interrupt: opts.Interrupt, Logger: opts.Logger}); err != nil {
 		return nil, err
 	}
 	r.host = replica.NewHost(replica.HostOptions{Store: r.logs, Send: send, Behind: behind, CutBytes: opts.Tuning.LogBytes, Logger: opts.Logger})

@@ -120,19 +120,34 @@ func (in *Instance) stop(err error) error {
 	if err == nil {
 		return nil
 	}
-	in.wedged.Store(true)
-	in.Fail(err)
+	in.wedge(err)
 	select {}
+}
+
+// wedge ends the instance's writes where Pebble's locks may be held from now on.
+func (in *Instance) wedge(err error) {
+	in.Fail(err)
+	in.wedgeOnce.Do(func() { close(in.wedged) })
+}
+
+// noRoom reports whether an error says that the disk, or what may be used of it, is full.
+func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// NoteFull has the instance refuse writes until there is room if that is what an error of a table says that was not Pebble's.
+func (in *Instance) NoteFull(err error) {
+	if noRoom(err) {
+		in.backgroundError(err)
+	}
 }
 
 // await does something that may need room on the disk until there is some.
 func (in *Instance) await(op func() error) error {
 	err := op()
-	if errors.Is(err, syscall.ENOSPC) {
+	if noRoom(err) {
 		in.awaiting.Add(1)
 		defer in.awaiting.Add(-1)
 	}
-	for errors.Is(err, syscall.ENOSPC) {
+	for noRoom(err) {
 		in.backgroundError(err)
 		if !in.wait() {
 			break
@@ -172,9 +187,21 @@ func (in *Instance) ends() bool {
 const roomBytes = 1 << 20
 
 // awaitRoom waits until there is room on the disk again. Writes that wait show that, and flushes, which Pebble tries again; after a
-// compaction has failed, there may be neither.
+// compaction has failed, there may be neither. Once the process ends, no write goes on waiting in Pebble for the room for a flush.
 func (in *Instance) awaitRoom() {
-	for in.full() && in.wait() && in.Health.Writable() == nil {
+	for look := time.Tick(pause); in.full() && in.Health.Writable() == nil; {
+		closing := false
+		select {
+		case <-look:
+		case <-in.closing:
+			closing = true
+		}
+		if (closing || in.ends()) && in.stalling.Load() {
+			in.wedge(*in.background.Load())
+		}
+		if closing {
+			return
+		}
 		flushes := false
 		err := in.Guard(func() error {
 			m := in.DB.Metrics()

@@ -82,9 +82,8 @@ func (in *Instance) Guard(f func() error) error {
 func (in *Instance) try(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			in.wedged.Store(true)
 			err = fmt.Errorf("%v", r)
-			in.Fail(err)
+			in.wedge(err)
 		}
 	}()
 	return f()

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -30,9 +29,10 @@ type Instance struct {
 	closing <-chan struct{}
 	// interrupt is closed when the process begins to end; or nil.
 	interrupt <-chan struct{}
-	// wedged says that Pebble's locks may be held forever, so the store can no longer be closed.
-	wedged atomic.Bool
-	guards guards
+	// wedged is closed when Pebble's locks may be held forever, so the store can no longer be closed.
+	wedged    chan struct{}
+	wedgeOnce sync.Once
+	guards    guards
 	// splits says that tables of the lowest level may be split for those that are taken in.
 	splits atomic.Bool
 	// background is the fault of the last flush or compaction, nil after one that went well.
@@ -56,6 +56,7 @@ type Instance struct {
 
 	// Pebble reports the end of a stall before the next begins. Times are in nanoseconds.
 	stalls, stalled, stalledSince atomic.Int64
+	stalling                      atomic.Bool
 
 	measuring atomic.Bool
 	measured  atomic.Pointer[Stats] // of the last time
@@ -63,7 +64,7 @@ type Instance struct {
 
 // Open opens the store in dir, making it if create is set.
 func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) (*Instance, error) {
-	in := &Instance{shares: values, closing: closing, interrupt: o.Interrupt, recovering: make(chan struct{}, 1)}
+	in := &Instance{shares: values, closing: closing, interrupt: o.Interrupt, wedged: make(chan struct{}), recovering: make(chan struct{}, 1)}
 	in.Init(dir, o.Logger)
 	p := pebbleOptions(o, values)
 	in.opts = p
@@ -91,14 +92,21 @@ func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) 
 			if o.Damaged != nil {
 				o.Damaged(i.Path, i.Details)
 			}
+			if o.OnDamage != nil {
+				in.Fail(fmt.Errorf("%w: file %s: %w", o.OnDamage, i.Path, i.Details))
+			}
 			in.Log.Error("stored data fails its checks", slog.String("store", in.Name), slog.String("path", i.Path), slog.Any("error", i.Details))
 		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) {
 			in.stalls.Add(1)
+			in.stalling.Store(true)
 			in.stalledSince.Store(time.Now().UnixNano())
 		},
-		WriteStallEnd: func() { in.stalled.Add(time.Now().UnixNano() - in.stalledSince.Load()) },
-		FlushBegin:    func(pebble.FlushInfo) { in.flushing.Store(in.Deleted.Load()) },
+		WriteStallEnd: func() {
+			in.stalling.Store(false)
+			in.stalled.Add(time.Now().UnixNano() - in.stalledSince.Load())
+		},
+		FlushBegin: func(pebble.FlushInfo) { in.flushing.Store(in.Deleted.Load()) },
 		FlushEnd: func(i pebble.FlushInfo) {
 			if i.Err == nil {
 				in.background.Store(nil)
@@ -219,7 +227,7 @@ func (in *Instance) backgroundError(err error) {
 // full reports whether the last background work failed for lack of room.
 func (in *Instance) full() bool {
 	err := in.background.Load()
-	return err != nil && errors.Is(*err, syscall.ENOSPC)
+	return err != nil && noRoom(*err)
 }
 
 // Writable implements Store.
@@ -233,9 +241,18 @@ func (in *Instance) Writable() error {
 	return nil
 }
 
+// takes says why the store refuses a write, or nil. A replica has to apply what its log has: on a full disk its writes wait, once the
+// memtables are full, as long as the process does not end.
+func (in *Instance) takes() error {
+	if in.Logged != nil && in.full() && !in.ends() {
+		return in.Health.Writable()
+	}
+	return in.Writable()
+}
+
 // Apply implements Store.
 func (in *Instance) Apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error) {
-	if err := in.Writable(); err != nil {
+	if err := in.takes(); err != nil {
 		return nil, err
 	}
 	if in.Logged != nil {
@@ -281,9 +298,10 @@ func (in *Instance) Apply(b *pebble.Batch, sync, snap bool) (wait func() error, 
 // Close implements Store. A store whose locks a fault holds stays open.
 func (in *Instance) Close() error {
 	defer in.guards.end()
-	if in.wedged.Load() {
-		<-in.failed // the goroutine that wedged it is about to say why
+	select {
+	case <-in.wedged:
 		return in.Fault
+	default:
 	}
 	if err := in.keepAhead(nil, 0); err != nil {
 		return err
@@ -295,7 +313,7 @@ func (in *Instance) Close() error {
 			in.Log.Warn("flush a store before it closes", slog.String("store", in.Name), slog.Any("error", err))
 		}
 	}
-	if err := in.Guard(in.closeDB); err != nil || in.fs == nil || in.Writable() != nil {
+	if err := in.closeGuarded(); err != nil || in.fs == nil || in.Writable() != nil {
 		return err
 	}
 	// Without a seal the store opens as after a crash.
@@ -303,6 +321,18 @@ func (in *Instance) Close() error {
 		in.Log.Warn("a store is left without a seal", slog.String("store", in.Name), slog.Any("error", err))
 	}
 	return nil
+}
+
+// closeGuarded closes a store that may have failed, unless it is wedged.
+func (in *Instance) closeGuarded() error {
+	done := make(chan error, 1)
+	go func() { done <- in.try(in.closeDB) }()
+	select {
+	case err := <-done:
+		return err
+	case <-in.wedged:
+		return in.Fault
+	}
 }
 
 func (in *Instance) closeDB() error { return errors.Join(in.DB.Close(), in.synced.Close()) }
@@ -321,8 +351,7 @@ func (in *Instance) Errorf(format string, args ...any) {
 // Fatalf implements pebble.Logger. The caller's state is broken and its locks may be held, so it must not go on; the
 // process can.
 func (in *Instance) Fatalf(format string, args ...any) {
-	in.wedged.Store(true)
-	in.Fail(fmt.Errorf(format, args...))
+	in.wedge(fmt.Errorf(format, args...))
 	select {}
 }
 
@@ -439,7 +468,7 @@ func (s *sharedSnapshot) Close() error {
 
 // Flush implements Store. It gives up when a flush fails; Pebble goes on trying.
 func (in *Instance) Flush(ctx context.Context) error {
-	if err := in.Writable(); err != nil {
+	if err := in.takes(); err != nil {
 		return err
 	}
 	var done <-chan struct{}
@@ -459,7 +488,7 @@ func (in *Instance) Flush(ctx context.Context) error {
 		case <-ctx.Done():
 			return Alive(ctx)
 		case <-look.C:
-			if err := in.Writable(); err != nil {
+			if err := in.takes(); err != nil {
 				return err
 			}
 		}

@@ -36,6 +36,8 @@ type Options struct {
 	Interrupt <-chan struct{}
 	// Damaged, if it is set, is called when a file fails its checks for the first time, by the read that finds it. It does not wait.
 	Damaged func(file string, err error)
+	// OnDamage, if it is set, is the error with which damage that a read finds stops the store.
+	OnDamage error
 	// Cache and Files are shared by the stores of a process; nil makes them for this store.
 	Cache *pebble.Cache
 	Files *pebble.FileCache

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -16,34 +15,24 @@ func (in *Instance) TableOptions(level int) sstable.WriterOptions {
 	return in.opts.MakeWriterOptions(level, in.DB.TableFormat())
 }
 
-// ingest moves tables in. Like apply it survives what Pebble does at faults.
+// ingest moves tables in, all or none. Like Apply it survives what Pebble does at faults. A full disk is no fault: of tables, the log and
+// the manifest, which wait for room, Pebble needs room for tables alone, and that before it moves any in.
 func (in *Instance) ingest(paths ...string) error {
 	if err := in.Writable(); err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				in.wedged.Store(true)
-				err := fmt.Errorf("%v", r)
-				in.Fail(err)
-				done <- err
-			}
-		}()
-		done <- in.DB.Ingest(context.Background(), paths)
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			in.Fail(err)
-			return in.Fault
-		}
+	err := in.Guard(func() error { return in.DB.Ingest(context.Background(), paths) })
+	switch {
+	case err == nil:
 		in.applied.Add(1)
-		return nil
-	case <-in.failed:
+	case in.Health.Writable() == nil && noRoom(err):
+		in.NoteFull(err)
+		return Unavailable("storage: there is no room to move tables into "+in.Name+", so none was", err)
+	default:
+		in.Fail(err)
 		return in.Fault
 	}
+	return nil
 }
 
 // IngestSplitting moves tables in, each to the lowest level at which none lies over it; one that lies around it is split.
