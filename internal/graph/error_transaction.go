@@ -46,3 +46,11 @@ func TransactionTerminated(msg string) *Error {
 func TransactionIdle(msg string) *Error {
 	return transactionError(KindDeadline, "ClientError.Transaction.TransactionTimedOut", PhaseRuntime, "Idle", msg)
 }
+
+// LockWaitEnded reports that a transaction had to end while it waited for others that change the same.
+func LockWaitEnded(err error) *Error {
+	e := transactionError(KindDeadline, "ClientError.Transaction.LockClientStopped", PhaseRuntime, "LockWaitEnded",
+		"the statement was ended while it waited for another transaction that changes the same")
+	e.Err = err
+	return e
+}

@@ -331,8 +331,11 @@ func ended(ctx context.Context, err error) error {
 		return cause
 	}
 	e := graph.DeadlineError(context.Cause(ctx))
-	if errors.Is(e.Err, errKilled) || errors.Is(e.Err, errRollback) {
+	switch wait := graph.LockWaitEnded(e.Err); {
+	case errors.Is(e.Err, errKilled) || errors.Is(e.Err, errRollback):
 		e.Code, e.Detail = "Neo.ClientError.Transaction.Terminated", "Terminated"
+	case graph.AsError(err).Code == wait.Code:
+		return wait
 	}
 	return e
 }

@@ -339,6 +339,24 @@ func TestEnds(t *testing.T) {
 	within(ended)
 }
 
+// A transaction whose time is over while it waits for another one says so, as Neo4j's does.
+func TestTimeoutOfWait(t *testing.T) {
+	s := serveEngine(t, query.New(watch(t), query.Options{}), Options{})
+	holder, c := s.connect(t), s.connect(t)
+	holder.send(run("CREATE (:One)"), pull(-1))
+	holder.ok()
+	holder.ok()
+	holder.send(message(bolt.Begin, entries()), run("MATCH (n:One) SET n.x = 1"), pull(-1))
+	holder.ok()
+	holder.ok()
+	holder.ok()
+	c.send(message(bolt.Begin, entries("tx_timeout", graph.IntValue(20))), run("MATCH (n:One) SET n.x = 2"), pull(-1))
+	c.ok()
+	require.Equal(t, "Neo.ClientError.Transaction.LockClientStopped", c.firstFailure())
+	holder.send(message(bolt.Commit))
+	holder.ok()
+}
+
 // The server rolls back a transaction that stays idle for its time limit, whatever results are open.
 func TestIdle(t *testing.T) {
 	inBubble(t, Options{TxIdle: time.Minute}, func(t *testing.T, s *Server, dial func() net.Conn) {

@@ -108,7 +108,7 @@ func (g *Graph) takeTurn(ctx context.Context, tx *Tx, k turnKey) error {
 			left = ts.next(k, t)
 			continue
 		case <-ctx.Done():
-			err = graph.DeadlineError(context.Cause(ctx))
+			err = graph.LockWaitEnded(context.Cause(ctx))
 		case <-g.stop:
 			err = closed()
 		}
