@@ -137,10 +137,11 @@ func (t *transaction) Done() <-chan struct{} { return t.tx.Done() }
 // Err implements bolt.Tx.
 func (t *transaction) Err() error { return ownTimeout(t.tx.Err(), t.timed) }
 
-// ownTimeout replaces the code of an error caused by the client's own time limit with the code that clients expect.
+// ownTimeout replaces the code of an error caused by the client's own time limit with the code that clients expect. That of a wait for another
+// transaction has the same code whoever has set the limit.
 func ownTimeout(err error, timed bool) error {
 	var e *graph.Error
-	if !timed || !errors.As(err, &e) || e.Kind != graph.KindDeadline || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, query.ErrTxTime) {
+	if !timed || !errors.As(err, &e) || e.Kind != graph.KindDeadline || e.Code == graph.LockWaitEnded(nil).Code || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, query.ErrTxTime) {
 		return err
 	}
 	own := *e
