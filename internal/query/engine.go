@@ -103,6 +103,7 @@ type Engine struct {
 	running  registry
 	sessions sessions
 	gate     gate
+	hotspots shard.Hotspots // of explicit transactions
 	cpu      cpuSlots
 	commits  atomic.Uint64 // see CommitNumber
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -55,6 +56,8 @@ type Transaction struct {
 	ran      bool         // a statement has begun; of the one that has acquired the transaction, as schema
 	schema   schemaChange // of the statement that has acquired the transaction
 	needs    rights       // of the statements so far; of the statement that has acquired the transaction
+	begins   uint64       // the hash of the first statement, as Engine.hotspots has it
+	turns    []shard.Key  // that it has waited for before its first statement
 }
 
 var (
@@ -159,6 +162,7 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 	}
 	start := time.Now()
 	ctx, q := t.e.running.startIn(ctx, t, t.e.timeout(req.Timeout), req.Statement)
+	ctx = shard.WithWait(ctx, q.stepAside)
 	t.e.watch.begin(ctx, q, StatementKind, start)
 	done := false
 	defer func() {
@@ -228,6 +232,11 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		return nil, err
 	}
 	q.trace.enter("execute")
+	if first && !t.opt.ReadOnly {
+		if err := t.takeTurns(ctx, req); err != nil {
+			return nil, err
+		}
+	}
 	for {
 		err := t.execute(ctx, q, req, p, res)
 		if err == nil {
@@ -240,12 +249,38 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		if err := t.renew(ctx, err); err != nil {
 			return nil, err
 		}
+		t.e.metrics.Conflicts.Add(1)
+		t.e.metrics.Retries.Add(1)
 		res.reset()
 	}
 }
 
-// renew moves the transaction, whose only statement has met a conflict in its changes, to the current snapshot. It keeps its turns, so
-// each time it waits for fewer others.
+// takeTurns waits, before the first statement reads, for the transaction's turn where those that began like it have met conflicts. Then it
+// sees what they have changed.
+func (t *Transaction) takeTurns(ctx context.Context, req Request) error {
+	t.begins = fn.Hash(graph.ListValue([]graph.Value{graph.StringValue(t.opt.Graph), graph.StringValue(req.Statement)}))
+	for name, v := range req.Params {
+		t.begins += fn.Hash(graph.ListValue([]graph.Value{graph.StringValue(name), v}))
+	}
+	t.turns = t.e.hotspots.Keys(t.begins)
+	for range 3 { // others change the same without turns; their conflicts show later
+		h, ok := t.tx.(shard.Heir)
+		if !ok || t.turns == nil {
+			return nil
+		}
+		err := h.TakeTurns(ctx, t.turns)
+		if err == nil || graph.AsError(err).Kind != graph.KindConflict {
+			return err
+		}
+		if err := t.renew(ctx, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renew moves the transaction, whose only statement has met a conflict in its changes or has not begun, to the current snapshot. It keeps
+// its turns, so each time it waits for fewer others.
 func (t *Transaction) renew(ctx context.Context, conflict error) error {
 	heir, err := certain(ctx, t.g, shard.WriteInTurn, 0)
 	if err != nil {
@@ -259,8 +294,6 @@ func (t *Transaction) renew(ctx context.Context, conflict error) error {
 		heir.Rollback()
 		return cmp.Or(err, conflict)
 	}
-	t.e.metrics.Conflicts.Add(1)
-	t.e.metrics.Retries.Add(1)
 	t.tx.Rollback()
 	t.tx, t.indexes = heir, t.g.Indexes()
 	return nil
@@ -482,6 +515,9 @@ func (t *Transaction) end(why error) {
 	}
 	t.mu.Unlock()
 	t.stop()
+	if h, ok := t.tx.(shard.Heir); ok && t.begins != 0 {
+		t.e.hotspots.Ended(t.begins, t.turns, h.Changes(), graph.AsError(why).Kind == graph.KindConflict)
+	}
 	t.tx.Rollback()
 	t.e.running.remove(t.listing)
 	t.e.metrics.TxEnded.Add(1)

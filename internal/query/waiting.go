@@ -47,15 +47,38 @@ func (r *Result) resume() error {
 // enterAgain readmits a request that has left, with the kind of place that it had.
 func (g *gate) enterAgain(ctx context.Context, q *Running) error {
 	g.mu.Lock()
-	p := q.place
+	_, err := g.await(ctx, q, g.same(q.place))
+	return err
+}
+
+// same returns a place like one whose quotas may have been dropped. The caller holds g.mu.
+func (g *gate) same(p place) place {
 	if p.graph != nil {
 		p.graph = g.quota(&g.graphs, p.graph.of, p.graph.limits)
 	}
 	if p.caller != nil {
 		p.caller = g.quota(&g.callers, p.caller.of, p.caller.limits)
 	}
-	_, err := g.await(ctx, q, p)
-	return err
+	return p
+}
+
+// stepAside gives up the place of a request that waits for another transaction, whose statements may need it. back takes one at once,
+// because others wait for this request then.
+func (q *Running) stepAside() (back func()) {
+	if !q.admitted {
+		return func() {}
+	}
+	q.cpu.suspend()
+	g := &q.cpu.e.gate
+	g.leave(q)
+	q.admitted = false
+	return func() {
+		g.mu.Lock()
+		q.place = g.same(q.place)
+		g.start(&q.place)
+		g.mu.Unlock()
+		q.admitted = true
+	}
 }
 
 // Hold buffers the remaining rows of a statement in an explicit transaction, so that the transaction can run the next one:

@@ -86,12 +86,6 @@ const (
 	WriteInTurn
 )
 
-// Heir is a Tx of mode WriteInTurn that takes over the turns of one that began before it and has met a conflict, so that it
-// changes the same without waiting and without a conflict.
-type Heir interface {
-	Inherit(ctx context.Context, from Tx) error
-}
-
 // Passer is a Tx that can scan without filling its caches: after Pass, it still reads cached data, but caches nothing more.
 type Passer interface{ Pass() }
 

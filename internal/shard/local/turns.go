@@ -18,12 +18,7 @@ import (
 // turnTime, if others wait.
 type turns struct {
 	mu   sync.Mutex
-	keys map[turnKey]*turn
-}
-
-type turnKey struct {
-	id   uint64
-	edge bool
+	keys map[shard.Key]*turn
 }
 
 // turn is the queue at a key.
@@ -38,27 +33,37 @@ type waiter struct {
 	come chan struct{} // closed when it is its turn
 }
 
-const (
-	// mostTurns is how many keys a transaction has its turn at; further ones it changes without.
-	mostTurns = 64
-	// turnTime is how long others wait for a transaction that neither commits nor ends.
-	turnTime = 5 * time.Second
-)
+// turnTime is how long others wait for a transaction that neither commits nor ends.
+const turnTime = 5 * time.Second
 
 // takeTurns waits for the transaction's turn at what mutations change, and fails if that was changed since its snapshot.
 func (tx *Tx) takeTurns(ctx context.Context, ms []shard.Mutation) error {
-	if len(ms)+len(tx.turns) > mostTurns {
+	tx.changed = shard.AddKeys(tx.changed, ms)
+	if len(ms)+len(tx.turns) > shard.MostTurns {
 		return nil
 	}
-	own := writesOf(ms)
-	for _, id := range slices.Compact(slices.Clone(own.vertices)) {
-		if err := tx.g.takeTurn(ctx, tx, turnKey{id: uint64(id)}); err != nil {
+	keys := shard.AddKeys(nil, ms)
+	slices.SortFunc(keys, shard.CompareKeys)
+	return tx.TakeTurns(ctx, keys)
+}
+
+// TakeTurns implements shard.Heir.
+func (tx *Tx) TakeTurns(ctx context.Context, keys []shard.Key) error {
+	if err := tx.check(ctx); err != nil {
+		return err
+	}
+	if !tx.inTurn {
+		return misuse("a transaction without turns")
+	}
+	var own writeSet
+	for _, k := range keys {
+		if err := tx.g.takeTurn(ctx, tx, k); err != nil {
 			return err
 		}
-	}
-	for _, id := range slices.Compact(slices.Clone(own.edges)) {
-		if err := tx.g.takeTurn(ctx, tx, turnKey{id: uint64(id), edge: true}); err != nil {
-			return err
+		if k.Edge {
+			own.edges = append(own.edges, graph.EdgeID(k.ID))
+		} else {
+			own.vertices = append(own.vertices, graph.VertexID(k.ID))
 		}
 	}
 	for _, s := range tx.g.since(tx.snap.seq) {
@@ -69,9 +74,12 @@ func (tx *Tx) takeTurns(ctx context.Context, ms []shard.Mutation) error {
 	return nil
 }
 
+// Changes implements shard.Heir.
+func (tx *Tx) Changes() []shard.Key { return tx.changed }
+
 // takeTurn waits until it is a transaction's turn at a key. If the transactions before it wait for this one, it loses all
 // its turns and fails.
-func (g *Graph) takeTurn(ctx context.Context, tx *Tx, k turnKey) error {
+func (g *Graph) takeTurn(ctx context.Context, tx *Tx, k shard.Key) error {
 	ts := &g.turns
 	ts.mu.Lock()
 	t := ts.keys[k]
@@ -97,6 +105,7 @@ func (g *Graph) takeTurn(ctx context.Context, tx *Tx, k turnKey) error {
 	tx.awaits = t
 	left := time.Until(t.since.Add(turnTime))
 	ts.mu.Unlock()
+	defer shard.Waiting(ctx)()
 	for {
 		timer := time.NewTimer(left)
 		var err error
@@ -119,7 +128,7 @@ func (g *Graph) takeTurn(ctx context.Context, tx *Tx, k turnKey) error {
 }
 
 // next passes on a turn whose time is up and returns how long the present one may last.
-func (ts *turns) next(k turnKey, t *turn) time.Duration {
+func (ts *turns) next(k shard.Key, t *turn) time.Duration {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if time.Since(t.since) >= turnTime {
@@ -129,7 +138,7 @@ func (ts *turns) next(k turnKey, t *turn) time.Duration {
 }
 
 // pass gives a turn to the next one. The caller holds ts.mu.
-func (ts *turns) pass(k turnKey, t *turn) {
+func (ts *turns) pass(k shard.Key, t *turn) {
 	if len(t.waiting) == 0 {
 		delete(ts.keys, k)
 		return

@@ -55,7 +55,7 @@ func (w *turnWorld) queued(i, n int) {
 	require.Eventually(w.t, func() bool {
 		w.g.turns.mu.Lock()
 		defer w.g.turns.mu.Unlock()
-		t := w.g.turns.keys[turnKey{id: uint64(w.ids[i])}]
+		t := w.g.turns.keys[shard.Key{ID: uint64(w.ids[i])}]
 		return t != nil && len(t.waiting) == n
 	}, time.Minute, time.Millisecond)
 }
@@ -120,7 +120,7 @@ func TestTurnsEnd(t *testing.T) {
 
 	d := w.begin()
 	w.g.turns.mu.Lock()
-	w.g.turns.keys[turnKey{id: uint64(w.ids[1])}].since = time.Now().Add(-turnTime)
+	w.g.turns.keys[shard.Key{ID: uint64(w.ids[1])}].since = time.Now().Add(-turnTime)
 	w.g.turns.mu.Unlock()
 	require.NoError(t, w.set(ctx, d, 1), "the time of b is up")
 	require.NoError(t, d.Commit(ctx))

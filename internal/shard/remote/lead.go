@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -310,6 +311,9 @@ func (l *leader) Mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateRes
 			return nil, toStatus(err)
 		}
 	}
+	if err := takeTurns(ctx, t.tx, r); err != nil {
+		return nil, toStatus(err)
+	}
 	ms, err := decodeMutations(r)
 	if err != nil {
 		return nil, toStatus(err)
@@ -343,6 +347,28 @@ func (l *leader) inherit(ctx context.Context, t *led, of uint64) error {
 	}
 	defer done()
 	return t.tx.Inherit(ctx, old.tx)
+}
+
+// takeTurns waits for the turns that a request asks for.
+func takeTurns(ctx context.Context, tx *local.Tx, r *pb.MutateRequest) error {
+	var keys []shard.Key
+	for edge, column := range map[bool][]byte{false: r.GetTurnVertices(), true: r.GetTurnEdges()} {
+		if len(column) == 0 {
+			continue
+		}
+		ids, err := parseIDs([]uint64(nil), column)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			keys = append(keys, shard.Key{ID: id, Edge: edge})
+		}
+	}
+	if keys == nil {
+		return nil
+	}
+	slices.SortFunc(keys, shard.CompareKeys)
+	return tx.TakeTurns(ctx, keys)
 }
 
 // Count implements the call.

@@ -49,3 +49,42 @@ func TestTurns(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestTakeTurns has a transaction wait at the leader before it reads, and begin again with its turn.
+func TestTakeTurns(t *testing.T) {
+	_, spread := open(t, 3)
+	w := fill(t, spread, 6, 2, 1)
+	ctx := t.Context()
+	begin := func() shard.Tx {
+		tx, err := w.g.Begin(ctx, shard.WriteInTurn)
+		require.NoError(t, err)
+		t.Cleanup(tx.Rollback)
+		return tx
+	}
+	set := func(tx shard.Tx, n int) error {
+		props := []graph.Property{{ID: w.num, Value: graph.IntValue(int64(n))}}
+		return tx.Apply(ctx, []shard.Mutation{{Op: shard.SetVertex, Vertex: w.ids[3], Props: props}})
+	}
+	first, next, heir := begin(), begin(), shard.Tx(nil)
+	require.NoError(t, set(first, 7))
+	keys := first.(shard.Heir).Changes()
+	require.Equal(t, []shard.Key{{ID: uint64(w.ids[3])}}, keys)
+
+	left, back := make(chan struct{}), make(chan struct{})
+	waits := shard.WithWait(ctx, func() func() { close(left); return func() { close(back) } })
+	done := make(chan error, 1)
+	go func() { done <- next.(shard.Heir).TakeTurns(waits, append(keys, shard.Key{ID: 1, Edge: true})) }()
+	<-left
+	require.NoError(t, first.Commit(ctx))
+	require.Equal(t, graph.KindConflict, graph.AsError(<-done).Kind, "it does not see what first has changed")
+	<-back
+	heir = begin()
+	require.NoError(t, heir.(shard.Heir).Inherit(ctx, next))
+	next.Rollback()
+	require.NoError(t, heir.(shard.Heir).TakeTurns(ctx, keys))
+	out := [][]graph.Value{make([]graph.Value, 1)}
+	require.NoError(t, heir.Properties(ctx, w.ids[3:4], []graph.PropID{w.num}, out))
+	require.Equal(t, int64(7), out[0][0].Int())
+	require.NoError(t, set(heir, 8))
+	require.NoError(t, heir.Commit(ctx))
+}

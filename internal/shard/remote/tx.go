@@ -27,6 +27,7 @@ type Tx struct {
 	wrote      atomic.Bool
 	asked      atomic.Bool              // something was read
 	duplicates bool                     // what was written breaks a unique constraint so far
+	changed    []shard.Key              // at which it takes its turn because of its changes
 	next       atomic.Pointer[prefetch] // of the last Seek
 	beyond     atomic.Pointer[prefetch] // of the last prefetched Expand
 
@@ -485,6 +486,53 @@ func (tx *Tx) Inherit(ctx context.Context, from shard.Tx) error {
 	return err
 }
 
+// TakeTurns implements shard.Heir.
+func (tx *Tx) TakeTurns(ctx context.Context, keys []shard.Key) error {
+	r, err := encodeMutations(nil)
+	if err != nil {
+		return err
+	}
+	var vertices, edges []uint64
+	for _, k := range keys {
+		if k.Edge {
+			edges = append(edges, k.ID)
+		} else {
+			vertices = append(vertices, k.ID)
+		}
+	}
+	r.TurnVertices, r.TurnEdges = appendIDs(nil, vertices), appendIDs(nil, edges)
+	defer tx.mayWait(ctx)()
+	_, err = tx.mutate(ctx, r)
+	return err
+}
+
+// Changes implements shard.Heir.
+func (tx *Tx) Changes() []shard.Key { return tx.changed }
+
+// waitTime is after how long a change that has not been answered counts as waiting for another transaction.
+const waitTime = 20 * time.Millisecond
+
+// mayWait says that a request waits for other transactions once it has taken waitTime, until done is called.
+func (tx *Tx) mayWait(ctx context.Context) (done func()) {
+	var mu sync.Mutex
+	back := func() {}
+	over := false
+	timer := time.AfterFunc(waitTime, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			back = shard.Waiting(ctx)
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		back()
+	}
+}
+
 // CheckUnique implements shard.Tx. The answer to the last changes says whether there is something to ask.
 func (tx *Tx) CheckUnique(ctx context.Context) error {
 	if !tx.duplicates {
@@ -518,6 +566,10 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	tx.mu.Lock()
 	tx.counts = nil
 	tx.mu.Unlock()
+	if tx.mode == shard.WriteInTurn {
+		tx.changed = shard.AddKeys(tx.changed, ms)
+		defer tx.mayWait(ctx)()
+	}
 	a, err := tx.mutate(ctx, r)
 	if err != nil {
 		return err

@@ -5065,7 +5065,10 @@ type MutateRequest struct {
 	// Fail if the state of the transaction breaks a unique constraint.
 	CheckUnique bool `protobuf:"varint,11,opt,name=check_unique,json=checkUnique,proto3" json:"check_unique,omitempty"`
 	// Take over the turns of this transaction first; 0 is none.
-	HeirOf        uint64 `protobuf:"varint,12,opt,name=heir_of,json=heirOf,proto3" json:"heir_of,omitempty"`
+	HeirOf uint64 `protobuf:"varint,12,opt,name=heir_of,json=heirOf,proto3" json:"heir_of,omitempty"`
+	// Then wait for the turn at these vertices and edges; empty is none.
+	TurnVertices  []byte `protobuf:"bytes,13,opt,name=turn_vertices,json=turnVertices,proto3" json:"turn_vertices,omitempty"`
+	TurnEdges     []byte `protobuf:"bytes,14,opt,name=turn_edges,json=turnEdges,proto3" json:"turn_edges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5182,6 +5185,20 @@ func (x *MutateRequest) GetHeirOf() uint64 {
 		return x.HeirOf
 	}
 	return 0
+}
+
+func (x *MutateRequest) GetTurnVertices() []byte {
+	if x != nil {
+		return x.TurnVertices
+	}
+	return nil
+}
+
+func (x *MutateRequest) GetTurnEdges() []byte {
+	if x != nil {
+		return x.TurnEdges
+	}
+	return nil
 }
 
 type MutateResponse struct {
@@ -7128,7 +7145,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x04name\"U\n" +
 	"\x0eInternResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x123\n" +
-	"\acatalog\x18\x02 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"\xc0\x02\n" +
+	"\acatalog\x18\x02 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"\x84\x03\n" +
 	"\rMutateRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12-\n" +
@@ -7142,7 +7159,10 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x06values\x18\n" +
 	" \x01(\fR\x06values\x12!\n" +
 	"\fcheck_unique\x18\v \x01(\bR\vcheckUnique\x12\x17\n" +
-	"\aheir_of\x18\f \x01(\x04R\x06heirOf\"\x97\x01\n" +
+	"\aheir_of\x18\f \x01(\x04R\x06heirOf\x12#\n" +
+	"\rturn_vertices\x18\r \x01(\fR\fturnVertices\x12\x1d\n" +
+	"\n" +
+	"turn_edges\x18\x0e \x01(\fR\tturnEdges\"\x97\x01\n" +
 	"\x0eMutateResponse\x12\x1a\n" +
 	"\bvertices\x18\x01 \x01(\fR\bvertices\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\x123\n" +
