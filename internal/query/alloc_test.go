@@ -1,3 +1,5 @@
+//go:build !race
+
 package query
 
 import (
@@ -12,7 +14,7 @@ import (
 )
 
 // TestRequestAllocations counts what a request allocates apart from its reads. Most requests are look-ups by key, and an allocation takes a
-// tenth of their time.
+// tenth of their time. The race detector keeps pools from reusing all that they hold.
 func TestRequestAllocations(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(Running{})+unsafe.Sizeof(Result{}), uintptr(1024), "a size class of the allocator")
 	e := New(stores["local"](t), Options{})

@@ -369,11 +369,11 @@ func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, err
 
 // begin opens a transaction on a snapshot, or on the present state, in which nothing has expired.
 func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
-	tx := &Tx{g: g, on: &g.readers, mode: mode, write: &noWrite}
-	if mode == shard.WriteInTurn {
+	inTurn := mode == shard.WriteInTurn
+	if inTurn {
 		mode = shard.Write
-		tx.mode, tx.inTurn = mode, true
 	}
+	tx := &Tx{g: g, on: &g.readers, mode: mode, write: &noWrite}
 	if mode != shard.Read {
 		if err := g.writable(); err != nil {
 			return nil, err
@@ -414,6 +414,7 @@ func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 		return tx, nil
 	}
 	tx.begin()
+	tx.inTurn = inTurn
 	return tx, nil
 }
 

@@ -18,23 +18,19 @@ import (
 // Tx implements shard.Tx. Reads go to the views of a snapshot, or, where it may write, to those of one writer a shard: over
 // a snapshot, or, while it holds the writer's lock, over the present state.
 type Tx struct {
-	g       *Graph // nil if the transaction reads a Part
-	on      *readers
-	mode    shard.Mode
-	views   []*storage.View
-	snap    *snapshot // nil if the transaction holds the writer's lock
-	defs    *index.Defs
-	seq     uint64 // of the commit
-	nth     int    // of those that were committed together
-	ended   atomic.Bool
-	inTurn  bool                // takes turns with others that change the same
-	turns   []shard.Key         // at which it has had its turn; Graph.turns guards it while it waits
-	changed []shard.Key         // at which it takes its turn because of its changes
-	awaits  *turn               // the queue in which it waits; Graph.turns guards it
-	plain   bool                // reads nothing that is decoded
-	reads   *graph.Reads        // what counts the reads, or nil
-	done    func()              // gives back a snapshot that is not the graph's; or nil
-	again   func() (*Tx, error) // of a part: reads the same state in another transaction
+	g     *Graph // nil if the transaction reads a Part
+	on    *readers
+	mode  shard.Mode
+	views []*storage.View
+	snap  *snapshot // nil if the transaction holds the writer's lock
+	defs  *index.Defs
+	seq   uint64 // of the commit
+	nth   int    // of those that were committed together
+	ended atomic.Bool
+	plain bool                // reads nothing that is decoded
+	reads *graph.Reads        // what counts the reads, or nil
+	done  func()              // gives back a snapshot that is not the graph's; or nil
+	again func() (*Tx, error) // of a part: reads the same state in another transaction
 
 	*write   // of a writer; a reader's is empty and never changed
 	topology topologyReads

@@ -38,6 +38,11 @@ type write struct {
 	stamped graph.Value
 	// dups holds, by index and tuple, further owners of what a unique index holds one of; at commit there must be none.
 	dups map[string][]storage.Owner
+
+	inTurn  bool        // takes turns with others that change the same
+	turns   []shard.Key // at which it has had its turn; Graph.turns guards it while it waits
+	changed []shard.Key // at which it takes its turn because of its changes
+	awaits  *turn       // the queue in which it waits; Graph.turns guards it
 }
 
 // noWrite is that of transactions that only read.
