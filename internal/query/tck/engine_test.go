@@ -100,11 +100,6 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 			params[cypher.LiteralName(i)] = l.Value
 		}
 	}
-	for _, name := range plan.Params(q) {
-		if _, ok := params[name]; !ok {
-			return nil, &graph.Error{Type: "ParameterMissing", Phase: graph.PhaseCompile, Detail: "MissingParameter", Msg: name}
-		}
-	}
 	mode := shard.Read
 	if q.Writes {
 		mode = shard.Write
