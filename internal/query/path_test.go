@@ -74,7 +74,11 @@ func (n *network) paths(t *testing.T, p *traverse.Paths) (out []plainPath) {
 			for _, e := range path.Edges {
 				ids = append(ids, fmt.Sprint(e.EdgeID()))
 			}
-			out = append(out, plainPath{strings.Join(ids, " "), int(b.Cols[1].Value(i).Number()), len(path.Edges)})
+			weight := b.Cols[1].Value(i)
+			if p.Weight == "" { // a number of edges
+				require.Equal(t, graph.Int, weight.Kind())
+			}
+			out = append(out, plainPath{strings.Join(ids, " "), int(weight.Number()), len(path.Edges)})
 		}
 	}
 }
