@@ -34,7 +34,7 @@ func (b *binder) lone(p *plan.Pattern) plan.Col {
 		if plan.HasSubquery(e) {
 			return 0
 		}
-		for col := range plan.Reads(e) {
+		for col := range plan.Reads(e).All() {
 			if col != v && !b.scalar[col] {
 				return 0
 			}

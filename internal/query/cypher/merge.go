@@ -20,7 +20,7 @@ func (b *binder) merge(f *flow, c *ast.Merge) {
 	n.Match = m
 
 	b.scope = before
-	made := &creation{binder: b, nodes: []*plan.Create{{}}, made: plan.ColSet{}}
+	made := &creation{binder: b, nodes: []*plan.Create{{}}, made: plan.NewColSet()}
 	made.path(c.Path, cols)
 	if len(made.nodes) > 1 {
 		b.fail(graph.SyntaxError("UndefinedVariable", c.Pos, "the properties of MERGE cannot be computed from what it creates"))

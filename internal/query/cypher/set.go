@@ -39,7 +39,7 @@ func (b *binder) setsOwn(m *plan.Merge, items []plan.SetItem) bool {
 				return false
 			}
 		}
-		for col := range plan.Reads(xs...) {
+		for col := range plan.Reads(xs...).All() {
 			if col != v && !b.scalar[col] {
 				return false
 			}

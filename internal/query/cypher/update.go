@@ -25,7 +25,7 @@ func (b *binder) create(f *flow, paths []*ast.PathPattern) {
 	sees := b.fx.touches(b.fx)
 	b.fx.alone = sees
 	if sees {
-		made := plan.ColSet{}
+		made := plan.NewColSet()
 		made.Add(c.all...)
 		for _, items := range c.ahead {
 			for _, p := range items {
@@ -37,7 +37,7 @@ func (b *binder) create(f *flow, paths []*ast.PathPattern) {
 	for i, n := range c.nodes {
 		f.paths(c.ahead[n])
 		if sees && i > 0 {
-			c.compute(f, nil, n)
+			c.compute(f, plan.ColSet{}, n)
 		}
 		n.Input = f.node
 		f.node = n
@@ -53,7 +53,7 @@ func (c *creation) compute(f *flow, without plan.ColSet, nodes ...*plan.Create) 
 		if *e == nil || !plan.HasSubquery(*e) {
 			return
 		}
-		for col := range plan.Reads(*e) {
+		for col := range plan.Reads(*e).All() {
 			if without.Has(col) {
 				return
 			}
@@ -87,7 +87,7 @@ func (c *creation) compute(f *flow, without plan.ColSet, nodes ...*plan.Create) 
 	if len(items) == 0 {
 		return
 	}
-	if without == nil && !f.one { // earlier elements are created for all rows
+	if without == (plan.ColSet{}) && !f.one { // earlier elements are created for all rows
 		f.node = &plan.Eager{Input: f.node, Why: whyOwn}
 	}
 	f.node = &plan.Project{Input: f.node, Items: items, Keep: true}
@@ -100,7 +100,7 @@ const whyOwn = "the clause reads what it writes"
 
 // creation binds paths that are to be made and declares their variables.
 func (b *binder) creation(paths []*ast.PathPattern) *creation {
-	c := &creation{binder: b, nodes: []*plan.Create{{}}, made: plan.ColSet{}, ahead: map[*plan.Create][]plan.Item{}}
+	c := &creation{binder: b, nodes: []*plan.Create{{}}, made: plan.NewColSet(), ahead: map[*plan.Create][]plan.Item{}}
 	for _, p := range paths {
 		c.path(p, nil)
 	}
@@ -228,11 +228,11 @@ func (c *creation) names(of []ast.Expr) []plan.Expr {
 
 // after delays the creation of elements with expressions until the elements that they read exist.
 func (c *creation) after(xs ...plan.Expr) {
-	for col := range plan.Reads(xs...) {
+	for col := range plan.Reads(xs...).All() {
 		if c.made.Has(col) {
 			c.nodes = append(c.nodes, &plan.Create{})
 			c.ahead[c.last()], c.paths = c.paths, nil
-			c.made = plan.ColSet{}
+			c.made = plan.NewColSet()
 			return
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func validate(t *testing.T, id, text string, q *plan.Query) {
 	t.Helper()
 	v := &validator{q: q}
-	cols := v.cols(q.Root, nil)
+	cols := v.cols(q.Root, plan.ColSet{})
 	for _, c := range q.Out {
 		if !cols.Has(c) {
 			v.bad(q.Root, c)
@@ -45,7 +45,7 @@ func (v *validator) exprs(n plan.Node, has plan.ColSet, es ...plan.Expr) {
 
 func (v *validator) expr(n plan.Node, has plan.ColSet, e plan.Expr) {
 	with := func(cols ...plan.Col) plan.ColSet {
-		s := union(has, plan.ColSet{})
+		s := union(has, plan.NewColSet())
 		s.Add(cols...)
 		return s
 	}
@@ -77,13 +77,8 @@ func (v *validator) expr(n plan.Node, has plan.ColSet, e plan.Expr) {
 }
 
 func union(a, b plan.ColSet) plan.ColSet {
-	out := plan.ColSet{}
-	for c := range a {
-		out.Add(c)
-	}
-	for c := range b {
-		out.Add(c)
-	}
+	out := a.Clone()
+	out.AddAll(b)
 	return out
 }
 
@@ -91,12 +86,12 @@ func union(a, b plan.ColSet) plan.ColSet {
 func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 	switch n := n.(type) {
 	case *plan.Unit:
-		if outer != nil {
+		if outer != (plan.ColSet{}) {
 			v.faults = append(v.faults, "a subplan without an Argument")
 		}
-		return plan.ColSet{}
+		return plan.NewColSet()
 	case *plan.Argument:
-		out := plan.ColSet{}
+		out := plan.NewColSet()
 		for _, c := range n.Cols {
 			if !outer.Has(c) {
 				v.bad(n, c)
@@ -112,7 +107,7 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 		return in
 	case *plan.Project:
 		in := v.cols(n.Input, outer)
-		out := plan.ColSet{}
+		out := plan.NewColSet()
 		for _, i := range n.Items {
 			v.exprs(n, in, i.Expr)
 			out.Add(i.Col)
@@ -123,7 +118,7 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 		return out
 	case *plan.Aggregate:
 		in := v.cols(n.Input, outer)
-		out := plan.ColSet{}
+		out := plan.NewColSet()
 		for _, i := range n.Keys {
 			v.exprs(n, in, i.Expr)
 			out.Add(i.Col)
@@ -135,7 +130,7 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 		return out
 	case *plan.Distinct:
 		in := v.cols(n.Input, outer)
-		out := plan.ColSet{}
+		out := plan.NewColSet()
 		for _, c := range n.Cols {
 			v.exprs(n, in, &plan.ColRef{Col: c})
 			out.Add(c)
@@ -143,8 +138,8 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 		return out
 	case *plan.Sort:
 		in := v.cols(n.Input, outer)
-		out := plan.ColSet{}
-		for c := range in {
+		out := plan.NewColSet()
+		for c := range in.All() {
 			out.Add(c)
 		}
 		for _, k := range n.Keys {
@@ -154,7 +149,7 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 		}
 		return out
 	case *plan.Slice:
-		v.exprs(n, plan.ColSet{}, n.Skip, n.Limit)
+		v.exprs(n, plan.NewColSet(), n.Skip, n.Limit)
 		return v.cols(n.Input, outer)
 	case *plan.Unwind:
 		in := v.cols(n.Input, outer)
@@ -175,14 +170,14 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 	case *plan.Transactions:
 		in := v.cols(n.Input, outer)
 		sub := v.cols(n.Sub, in)
-		v.exprs(n, nil, n.Rows)
+		v.exprs(n, plan.ColSet{}, n.Rows)
 		for _, c := range n.Cols {
 			v.exprs(n, sub, &plan.ColRef{Col: c})
 		}
 		in.Add(append([]plan.Col{n.Report}, n.Cols...)...)
 		return in
 	case *plan.Union:
-		out := plan.ColSet{}
+		out := plan.NewColSet()
 		for i, part := range n.Inputs {
 			in := v.cols(part, outer)
 			for _, c := range n.Cols[i] {
@@ -216,7 +211,7 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 	case *plan.Foreach:
 		in := v.cols(n.Input, outer)
 		v.exprs(n, in, n.List)
-		sub := union(in, plan.ColSet{})
+		sub := union(in, plan.NewColSet())
 		sub.Add(n.Var)
 		v.cols(n.Sub, sub)
 		return in
@@ -236,10 +231,10 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 		return v.cols(n.Input, outer)
 	case *plan.Drain:
 		v.cols(n.Input, outer)
-		return plan.ColSet{}
+		return plan.NewColSet()
 	}
 	v.faults = append(v.faults, "an unexpected node")
-	return nil
+	return plan.ColSet{}
 }
 
 func (v *validator) sets(n plan.Node, in plan.ColSet, items []plan.SetItem) {
@@ -256,7 +251,7 @@ func (v *validator) walk(n plan.Node, out plan.ColSet, w *plan.Walk) {
 	}
 	v.exprs(n, out, w.Where...)
 	for i := range w.Parts {
-		one := union(out, plan.ColSet{})
+		one := union(out, plan.NewColSet())
 		one.Add(w.Parts[i].Locals()...)
 		v.exprs(n, one, w.Parts[i].Where...)
 	}
@@ -267,7 +262,7 @@ func (v *validator) walk(n plan.Node, out plan.ColSet, w *plan.Walk) {
 
 func (v *validator) match(n *plan.Match, in plan.ColSet) plan.ColSet {
 	p := &n.Pattern
-	out := union(in, plan.ColSet{})
+	out := union(in, plan.NewColSet())
 	for _, x := range p.Vertices {
 		if x.Bound != in.Has(x.Col) {
 			v.bad(n, x.Col)
@@ -289,12 +284,12 @@ func (v *validator) match(n *plan.Match, in plan.ColSet) plan.ColSet {
 		out.Add(path.Col)
 	}
 	for _, e := range p.Edges {
-		each := union(out, plan.ColSet{})
+		each := union(out, plan.NewColSet())
 		each.Add(e.EdgeVar)
 		v.exprs(n, each, e.Where...)
 		v.walk(n, out, e.Walk)
 		if e.Length != nil {
-			v.exprs(n, plan.ColSet{}, e.Length.Min, e.Length.Max)
+			v.exprs(n, plan.NewColSet(), e.Length.Min, e.Length.Max)
 		}
 	}
 	v.exprs(n, out, p.Preds...)
@@ -302,7 +297,7 @@ func (v *validator) match(n *plan.Match, in plan.ColSet) plan.ColSet {
 }
 
 func (v *validator) create(n *plan.Create, in plan.ColSet) plan.ColSet {
-	out := union(in, plan.ColSet{})
+	out := union(in, plan.NewColSet())
 	for _, x := range n.Vertices {
 		v.exprs(n, in, x.Props)
 		out.Add(x.Out)

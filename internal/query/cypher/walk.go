@@ -23,7 +23,7 @@ var selections = map[ast.Search]plan.Select{
 
 // selected binds a path with a selector such as SHORTEST 2 and returns its columns.
 func (p *patternBinder) selected(path *ast.PathPattern) []plan.Col {
-	w := &walkBinder{patternBinder: p, w: &plan.Walk{Select: selections[path.Search], Count: p.opt(path.Count)}, own: plan.ColSet{}}
+	w := &walkBinder{patternBinder: p, w: &plan.Walk{Select: selections[path.Search], Count: p.opt(path.Count)}, own: plan.NewColSet()}
 	elements, where := path.Elements, ast.Expr(nil)
 	if len(elements) == 1 {
 		if sub, ok := elements[0].(*ast.SubpathPattern); ok && sub.Quantifier == nil {
@@ -64,7 +64,7 @@ func (p *patternBinder) selected(path *ast.PathPattern) []plan.Col {
 
 // repeated binds a quantified path and returns the column of its edges.
 func (p *patternBinder) repeated(s *ast.SubpathPattern, left, right plan.Col) plan.Col {
-	w := &walkBinder{patternBinder: p, w: &plan.Walk{}, own: plan.ColSet{}}
+	w := &walkBinder{patternBinder: p, w: &plan.Walk{}, own: plan.NewColSet()}
 	w.part(s, left)
 	if len(w.w.Parts) == 0 {
 		return left
@@ -187,19 +187,19 @@ func (w *walkBinder) place(e plan.Expr) {
 }
 
 func (w *walkBinder) home(reads plan.ColSet) *[]plan.Expr {
-	mine := plan.ColSet{}
+	mine := plan.NewColSet()
 	others := false
-	for c := range reads {
+	for c := range reads.All() {
 		if w.own.Has(c) {
 			mine.Add(c)
 		} else if w.fresh[c] {
 			others = true
 		}
 	}
-	if len(mine) == 0 {
+	if mine.Len() == 0 {
 		return &w.m.Pattern.Preds
 	}
-	if len(mine) == 1 && !others {
+	if mine.Len() == 1 && !others {
 		for i := range w.w.Parts {
 			if p := &w.w.Parts[i]; !p.Repeat && mine.Has(p.Edges) {
 				return &p.Where

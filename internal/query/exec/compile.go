@@ -54,8 +54,8 @@ func Compile(q *plan.Query, opt Options) (_ *Prepared, err error) {
 	g := &p.program
 	g.Query, g.BatchSize, g.Subplans = q, opt.BatchSize, map[*plan.Subquery]*runtime.Subplan{}
 	g.HasEdge, g.Degrees = adjacency.NewHasEdge, adjacency.NewDegrees
-	c := &compile.Compiler{Program: g, Args: plan.ColSet{}, Node: compileNode, Steps: opt.Steps}
-	need := plan.ColSet{}
+	c := &compile.Compiler{Program: g, Args: plan.NewColSet(), Node: compileNode, Steps: opt.Steps}
+	need := plan.NewColSet()
 	need.Add(q.Out...)
 	g.Root = c.Compile(q.Root, need)
 	if c.Err != nil {

@@ -114,7 +114,7 @@ func (m *matcher) known(t *partialPlan, e Expr, pi int, col Col) bool {
 	if reads.Has(col) {
 		return false
 	}
-	for c := range m.preds[pi].cols {
+	for c := range m.preds[pi].cols.All() {
 		if reads.Has(c) && !t.bound.Has(c) {
 			return false
 		}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -28,7 +27,7 @@ type builder struct {
 // newBuilder creates a builder that begins with the columns that a partial plan has bound.
 func newBuilder(m *matcher, input Node, start *partialPlan) *builder {
 	b := &builder{
-		m: m, node: input, bound: maps.Clone(start.bound), used: make([]bool, len(m.preds)), waits: slices.Clone(start.waits),
+		m: m, node: input, bound: start.bound.Clone(), used: make([]bool, len(m.preds)), waits: slices.Clone(start.waits),
 		paths: make([]bool, len(m.p.Paths)), parts: make([]int, len(m.p.Paths)), types: edgesByType{}, sub: m.o.inSubplan(input),
 	}
 	for i, n := range b.waits {
@@ -41,7 +40,7 @@ func newBuilder(m *matcher, input Node, start *partialPlan) *builder {
 			b.parts[i]++
 		}
 	}
-	for c := range start.bound {
+	for c := range start.bound.All() {
 		b.complete(c)
 	}
 	return b
@@ -155,7 +154,7 @@ func (b *builder) join(v PatVertex) bool {
 			}
 			value := op.Args[1-side]
 			reads := Reads(value)
-			if len(reads) == 0 || reads.Has(v.Col) || HasSubquery(value) || !b.known(reads, p.cols) {
+			if reads.Len() == 0 || reads.Has(v.Col) || HasSubquery(value) || !b.known(reads, p.cols) {
 				continue
 			}
 			l, r := q.NewCol("", graph.Null), q.NewCol("", graph.Null)
@@ -177,7 +176,7 @@ func (b *builder) join(v PatVertex) bool {
 
 // known reports whether the rows already bind the columns of reads that belong to the pattern.
 func (b *builder) known(reads, mine ColSet) bool {
-	for c := range mine {
+	for c := range mine.All() {
 		if reads.Has(c) && !b.bound.Has(c) {
 			return false
 		}
@@ -341,7 +340,7 @@ func (b *builder) expand(s step) {
 		// The expansion tests conditions on the edge alone.
 		for _, i := range b.m.about[e.Col] {
 			p := &b.m.preds[i]
-			if reads := Reads(p.e); !b.used[i] && !p.implied && len(reads) == 1 && reads.Has(e.Col) && !HasSubquery(p.e) && !b.m.o.off(pushPredicates) {
+			if reads := Reads(p.e); !b.used[i] && !p.implied && reads.Len() == 1 && reads.Has(e.Col) && !HasSubquery(p.e) && !b.m.o.off(pushPredicates) {
 				x.Where = append(x.Where, p.e)
 				b.used[i] = true
 				b.m.o.fired(pushPredicates)

@@ -190,14 +190,12 @@ func (f *countPushdown) pushLeaves() bool {
 // leaves reports which vertices are removable leaves.
 func (f *countPushdown) leaves() []bool {
 	f.findExempt()
-	read := ColSet{}
+	read := NewColSet()
 	(&Match{Pattern: *f.p}).exprs(func(e *Expr) { read.reads(*e) })
 	for _, p := range f.p.Paths {
 		read.Add(p.Cols...)
 	}
-	for c := range f.above {
-		read.Add(c)
-	}
+	read.AddAll(f.above)
 	only := f.onlyEdges()
 	out := make([]bool, len(f.p.Vertices))
 	for i, v := range f.p.Vertices {
@@ -359,10 +357,7 @@ func (f *countPushdown) pair(i int, x, y Col) (g *countPushdown, leaf Col) {
 	if !ok || w.Ends[1].Branches == nil {
 		return nil, 0
 	}
-	g.pairs, g.above = append(slices.Clone(f.pairs), w), maps.Clone(f.above)
-	if g.above == nil {
-		g.above = ColSet{}
-	}
+	g.pairs, g.above = append(slices.Clone(f.pairs), w), f.above.Clone()
 	g.above.Add(w.Ends[0].Col, w.Ends[1].Col)
 	return g, leaf
 }
@@ -413,7 +408,7 @@ func negatedPair(e Expr) (x, y Col, ok bool) {
 func (f *countPushdown) unlocksLeaf(x, y Col) bool {
 	g := f.without(-1)
 	g.pushLeaves() // columns that can be pushed down without that
-	read := ColSet{}
+	read := NewColSet()
 	for _, e := range f.p.Preds {
 		if _, _, ok := negatedPair(e); !ok {
 			read.reads(e)

@@ -33,7 +33,7 @@ func distinctKey(o *optimizer, n Node) Node {
 	}
 	v := Col(0)
 	for _, it := range p.Items {
-		for c := range Reads(it.Expr) {
+		for c := range Reads(it.Expr).All() {
 			v = c
 		}
 		if !slices.Contains(d.Cols, it.Col) {

@@ -36,7 +36,7 @@ func oneEdge(n Node) *HasEdge {
 		}
 	}
 	e := m.Pattern.Edges[0]
-	has := ColSet{}
+	has := NewColSet()
 	has.Add(arg.Cols...)
 	if e.Bound || e.Length != nil || e.Shortest != "" || e.Walk != nil || len(e.Where) > 0 || !has.Has(e.Left) || !has.Has(e.Right) {
 		return nil

@@ -117,7 +117,7 @@ func (w *Walk) exprs(one func(*Expr), all func([]Expr)) {
 
 // Reads returns the columns that a walk reads from its row, including its ends if conditions read them.
 func (w *Walk) Reads() ColSet {
-	s := ColSet{}
+	s := NewColSet()
 	read := func(e *Expr) {
 		if *e != nil {
 			s.reads(*e)
@@ -129,11 +129,11 @@ func (w *Walk) Reads() ColSet {
 		}
 	})
 	for _, c := range w.Binds() {
-		delete(s, c)
+		s.Remove(c)
 	}
 	for i := range w.Parts {
 		for _, c := range w.Parts[i].Locals() {
-			delete(s, c)
+			s.Remove(c)
 		}
 	}
 	return s

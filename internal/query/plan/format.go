@@ -200,7 +200,7 @@ func (f *formatter) branches(bs []Branch) string {
 func (f *formatter) pattern(p *Pattern) string {
 	var parts []string
 	named := map[Col]PatVertex{}
-	seen := ColSet{}
+	seen := NewColSet()
 	for _, v := range p.Vertices {
 		named[v.Col] = v
 	}

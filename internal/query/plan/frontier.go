@@ -92,7 +92,7 @@ func OfHop(preds []Expr, edge, to Col) bool {
 		if HasSubquery(e) || random(e) {
 			return false
 		}
-		for c := range Reads(e) {
+		for c := range Reads(e).All() {
 			if c != edge && c != to {
 				return false
 			}

@@ -156,7 +156,7 @@ func (t *partialPlan) pass(preds ...int) {
 
 func (t *partialPlan) clone() *partialPlan {
 	c := *t
-	c.bound, c.lists = maps.Clone(t.bound), maps.Clone(t.lists)
+	c.bound, c.lists = t.bound.Clone(), maps.Clone(t.lists)
 	c.edges, c.preds, c.waits, c.steps = slices.Clone(t.edges), slices.Clone(t.preds), slices.Clone(t.waits), slices.Clone(t.steps)
 	c.added, c.found, c.tested = nil, nil, nil
 	return &c
@@ -207,8 +207,8 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 		o: o, p: p, labels: map[Col]*LabelExpr{}, guess: map[Col]*LabelExpr{}, about: map[Col][]int{}, links: map[Col][]int{},
 		at: map[Col][]int{}, paths: map[Col][]int{},
 	}
-	start := &partialPlan{bound: ColSet{}, edges: make([]bool, len(p.Edges)), lists: map[list]int{}, card: 1}
-	mine := ColSet{}
+	start := &partialPlan{bound: NewColSet(), edges: make([]bool, len(p.Edges)), lists: map[list]int{}, card: 1}
+	mine := NewColSet()
 	for i := range p.Edges {
 		e := &p.Edges[i]
 		if m.at[e.Left] = append(m.at[e.Left], i); e.Right != e.Left {
@@ -251,9 +251,9 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 	add := func(mp matchPred) {
 		o.steps.Add(4)
 		i := len(m.preds)
-		mp.cols = ColSet{}
-		needs := ColSet{}
-		for c := range Reads(mp.e) {
+		mp.cols = NewColSet()
+		needs := NewColSet()
+		for c := range Reads(mp.e).All() {
 			if !mine.Has(c) {
 				continue
 			}
@@ -265,10 +265,10 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 				needs.Add(c)
 			}
 		}
-		if len(mp.cols) == 0 {
+		if mp.cols.Len() == 0 {
 			m.about[0] = append(m.about[0], i)
 		}
-		for c := range needs {
+		for c := range needs.All() {
 			m.about[c] = append(m.about[c], i)
 			if !start.bound.Has(c) {
 				mp.needs++
@@ -490,7 +490,7 @@ func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 	m.o.steps.Add(1 + (len(t.added)+len(t.tested))/4)
 	card, cost = t.card, t.cost
 	for _, c := range t.added {
-		delete(t.bound, c)
+		t.bound.Remove(c)
 		for _, i := range m.about[c] {
 			t.waits[i]++
 		}
@@ -553,7 +553,7 @@ func (m *matcher) actions(t *partialPlan) []step {
 	if len(t.steps) > 0 && len(steps) > 0 {
 		return steps
 	}
-	if len(steps) > 0 && len(t.bound) > 0 {
+	if len(steps) > 0 && t.bound.Len() > 0 {
 		return steps
 	}
 	for _, i := range m.part.vertices {

@@ -98,11 +98,11 @@ func (o *optimizer) plan(n *Node) {
 		*n = o.match(m.Input, &m.Pattern)
 		return
 	}
-	outer := ColSet{}
+	outer := NewColSet()
 	for _, e := range m.Pattern.Preds {
 		outer.reads(e)
 	}
-	mine := ColSet{}
+	mine := NewColSet()
 	var cols []Col
 	see := func(c Col, bound bool) {
 		if bound {
@@ -121,14 +121,12 @@ func (o *optimizer) plan(n *Node) {
 			for _, c := range e.Walk.Binds() {
 				see(c, false)
 			}
-			for c := range e.Walk.Reads() {
-				outer.Add(c)
-			}
+			outer.AddAll(e.Walk.Reads())
 		}
 		for _, w := range e.Where {
 			outer.reads(w)
 		}
-		delete(outer, e.EdgeVar)
+		outer.Remove(e.EdgeVar)
 		if e.Length != nil {
 			outer.reads(e.Length.Min)
 			outer.reads(e.Length.Max)
@@ -137,8 +135,8 @@ func (o *optimizer) plan(n *Node) {
 	for _, p := range m.Pattern.Paths {
 		see(p.Col, false)
 	}
-	for c := range mine {
-		delete(outer, c)
+	for c := range mine.All() {
+		outer.Remove(c)
 	}
 	*n = &Apply{
 		Input: m.Input, Kind: Optional, Cols: cols,
@@ -148,10 +146,9 @@ func (o *optimizer) plan(n *Node) {
 
 // sorted returns the columns in ascending order.
 func (s ColSet) sorted() []Col {
-	cols := make([]Col, 0, len(s))
-	for c := range s {
+	cols := make([]Col, 0, s.Len())
+	for c := range s.All() {
 		cols = append(cols, c)
 	}
-	slices.Sort(cols)
 	return cols
 }

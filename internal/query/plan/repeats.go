@@ -17,7 +17,7 @@ const fewer = 2
 //	                                   ExpandAll (a)-->(b)
 func distinctBelow(o *optimizer, n Node) Node {
 	var in Node
-	need := ColSet{}
+	need := NewColSet()
 	switch n := n.(type) {
 	case *Distinct:
 		in = n.Input
@@ -110,7 +110,7 @@ func (s ColSet) readsAll(es []Expr) {
 }
 
 func (n *Aggregate) keys() ColSet {
-	s := ColSet{}
+	s := NewColSet()
 	for _, k := range n.Keys {
 		s.reads(k.Expr)
 	}
@@ -170,7 +170,7 @@ func expanded(n Node, e Expr) bool {
 // columns that are read above it, all of them vertices. Only filters, expansions, path multiplicities and projections stand between,
 // and way records them.
 func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []Col) {
-	way.multiplicities = ColSet{}
+	way.multiplicities = NewColSet()
 	for {
 		switch at := n.(type) {
 		case *Filter:
@@ -180,17 +180,17 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 			need.readsAll(at.Preds)
 			n = at.Input
 		case *Project:
-			below := ColSet{}
+			below := NewColSet()
 			for _, it := range at.Items {
 				if volatile(it.Expr) {
 					return nil, nil
 				}
 				if need.Has(it.Col) {
 					below.reads(it.Expr)
-					delete(need, it.Col)
+					need.Remove(it.Col)
 				}
 			}
-			for c := range need {
+			for c := range need.All() {
 				below.Add(c) // of Keep
 			}
 			way.projects = append(way.projects, at)
@@ -198,16 +198,16 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 		case *PathMultiplicity:
 			way.multiplicities.Add(at.Out)
 			need.Add(at.Col)
-			delete(need, at.Out)
+			need.Remove(at.Out)
 			n = at.Input
 		case *Expand:
 			need.readsAll(at.Where)
 			if !at.Into {
-				delete(need, at.To)
+				need.Remove(at.To)
 			} else {
 				need.Add(at.To)
 			}
-			delete(need, at.Edge)
+			need.Remove(at.Edge)
 			need.Add(at.From)
 			need.Add(at.DistinctFrom...)
 			if o.repeats(at.Input, need) {
@@ -229,7 +229,7 @@ func (o *optimizer) repeats(n Node, cols ColSet) bool {
 	}
 	e := &estimator{o: o, labels: map[Col]*LabelExpr{}, rows: map[Node]float64{}, outer: 1}
 	rows, most := e.of(n), float64(fewer)
-	for c := range cols {
+	for c := range cols.All() {
 		if o.q.Cols[c].Kind != graph.VertexKind {
 			return false
 		}

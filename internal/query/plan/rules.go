@@ -276,11 +276,11 @@ func lateProjection(o *optimizer, n Node) Node {
 	}
 	c := *s
 	c.Keys = slices.Clone(s.Keys)
-	readers, keyCols := map[Col][]int{}, ColSet{}
+	readers, keyCols := map[Col][]int{}, NewColSet()
 	var early, late []Item
 	for i, k := range s.Keys {
 		o.steps.Add(1)
-		for c := range Reads(k.Expr) {
+		for c := range Reads(k.Expr).All() {
 			readers[c] = append(readers[c], i)
 		}
 		if keyCols.Add(k.Col); k.Col != 0 && !p.Keep {

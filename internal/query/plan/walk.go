@@ -99,24 +99,6 @@ func subexprs(e Expr, f func(*Expr)) {
 	}
 }
 
-// ColSet is a set of columns.
-type ColSet map[Col]struct{}
-
-// Add adds columns; it ignores 0.
-func (s ColSet) Add(cs ...Col) {
-	for _, c := range cs {
-		if c != 0 {
-			s[c] = struct{}{}
-		}
-	}
-}
-
-// Has reports whether a column is in the set.
-func (s ColSet) Has(c Col) bool {
-	_, ok := s[c]
-	return ok
-}
-
 // reads adds to s the columns that an expression reads from its row, except those that it binds itself.
 func (s ColSet) reads(e Expr) {
 	if e == nil {
@@ -150,14 +132,10 @@ func (s ColSet) reads(e Expr) {
 }
 
 func (s ColSet) without(f func(ColSet), bound ...Col) {
-	t := ColSet{}
+	t := NewColSet()
 	f(t)
-	for _, c := range bound {
-		delete(t, c)
-	}
-	for c := range t {
-		s.Add(c)
-	}
+	t.Remove(bound...)
+	s.AddAll(t)
 }
 
 // arguments adds the columns that the Argument of a subplan names; an inner subplan's Argument is fed by the outer
@@ -176,7 +154,7 @@ func (s ColSet) arguments(n Node) {
 
 // Reads returns the columns that an expression takes from its row.
 func Reads(es ...Expr) ColSet {
-	s := ColSet{}
+	s := NewColSet()
 	for _, e := range es {
 		s.reads(e)
 	}

@@ -106,7 +106,7 @@ func Expand(c *compile.Compiler, n *plan.Expand, need plan.ColSet) *runtime.Stag
 func rowConditions(n *plan.Expand) []plan.Expr {
 	var rest []plan.Expr
 	for _, e := range n.Where {
-		for col := range plan.Reads(e) {
+		for col := range plan.Reads(e).All() {
 			if col != n.Edge && (col != n.To || n.Into) {
 				rest = append(rest, e)
 				break

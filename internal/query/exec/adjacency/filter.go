@@ -60,7 +60,7 @@ func CompileLocalFilter(c *compile.Compiler, preds []plan.Expr, edge, to plan.Co
 	for k := range w.Keys {
 		w.Cols = append(w.Cols, base+plan.Col(k))
 	}
-	for col := range reads {
+	for col := range reads.All() {
 		if !slices.Contains(w.Cols, col) {
 			w.Outer = append(w.Outer, col)
 		}

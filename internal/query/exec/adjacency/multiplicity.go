@@ -33,7 +33,7 @@ type multiplicityCount struct {
 
 // MultiplicityCount compiles a MultiplicityCount.
 func MultiplicityCount(c *compile.Compiler, n *plan.MultiplicityCount, need plan.ColSet) *runtime.Stage {
-	below := plan.ColSet{}
+	below := plan.NewColSet()
 	for _, w := range n.Multiplicities {
 		below.Add(w.Col)
 	}

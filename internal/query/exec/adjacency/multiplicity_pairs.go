@@ -36,7 +36,7 @@ type pairRow struct {
 // PairMultiplicity compiles a PairMultiplicity.
 func PairMultiplicity(c *compile.Compiler, n *plan.PairMultiplicity, need plan.ColSet) *runtime.Stage {
 	below := c.Below(need)
-	delete(below, n.Out)
+	below.Remove(n.Out)
 	below.Add(n.Ends[0].Col, n.Ends[1].Col)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, n.Ends[0].Col, n.Ends[1].Col)

@@ -35,11 +35,9 @@ type factor interface {
 
 // PathMultiplicity compiles a PathMultiplicity.
 func PathMultiplicity(c *compile.Compiler, n *plan.PathMultiplicity, need plan.ColSet) *runtime.Stage {
-	below := plan.ColSet{}
-	for col := range need {
-		below.Add(col)
-	}
-	delete(below, n.Out)
+	below := plan.NewColSet()
+	below.AddAll(need)
+	below.Remove(n.Out)
 	below.Add(n.Col)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, n.Col)

@@ -35,11 +35,11 @@ func (c *Compiler) Fail(err error) {
 
 // Compile creates the stage of a node. It has those columns of need that the node produces, and may have others.
 func (c *Compiler) Compile(n plan.Node, need plan.ColSet) *runtime.Stage {
-	c.Steps.Add(1 + len(need))
+	c.Steps.Add(1 + need.Words()/4)
 	outer := c.found
 	c.found = nil
 	s := c.Node(c, n, need)
-	c.Steps.Add(1 + len(need)) // the inputs polled before this stage chose its columns
+	c.Steps.Add(1 + len(s.Cols)/32) // the inputs polled before this stage chose its columns
 	s.Subplans = append(s.Subplans, c.found...)
 	c.found = outer
 	s.ID = len(c.Program.Stages)
@@ -50,18 +50,13 @@ func (c *Compiler) Compile(n plan.Node, need plan.ColSet) *runtime.Stage {
 // Below returns the columns that an input must have: need, and the columns that the expressions read. It also compiles subplans
 // within the expressions.
 func (c *Compiler) Below(need plan.ColSet, es ...plan.Expr) plan.ColSet {
-	s := plan.ColSet{}
-	for col := range need {
-		s.Add(col)
-	}
+	s := need.Clone()
 	for _, e := range es {
 		if e == nil {
 			continue
 		}
 		c.subplans(e)
-		for col := range plan.Reads(e) {
-			s.Add(col)
-		}
+		s.AddAll(plan.Reads(e))
 	}
 	return s
 }
@@ -94,10 +89,10 @@ func (c *Compiler) Bound(s *runtime.Stage, cols ...plan.Col) {
 // Sub compiles a subplan whose rows must have the columns need.
 func (c *Compiler) Sub(n plan.Node, need plan.ColSet) *runtime.Subplan {
 	args, wrote := c.Args, c.Wrote
-	c.Args, c.Wrote = plan.ColSet{}, false
+	c.Args, c.Wrote = plan.NewColSet(), false
 	root := c.Compile(n, need)
 	s := &runtime.Subplan{Root: root, Writes: c.Wrote}
-	for col := range c.Args {
+	for col := range c.Args.All() {
 		s.Args = append(s.Args, col)
 	}
 	c.Args, c.Wrote = args, wrote || s.Writes
@@ -112,7 +107,7 @@ func (c *Compiler) subplans(e plan.Expr) {
 		if c.Program.Subplans[e] != nil {
 			return
 		}
-		need := plan.ColSet{}
+		need := plan.NewColSet()
 		var x plan.Expr
 		if e.Kind == plan.Collect {
 			x = c.ByEdge(e.Expr, e.Sub)

@@ -59,7 +59,7 @@ func Aggregate(c *compile.Compiler, n *plan.Aggregate, need plan.ColSet) *runtim
 			exprs = append(exprs, a.Args...)
 		}
 	}
-	below := c.Below(nil, append(exprs, n.Times)...)
+	below := c.Below(plan.ColSet{}, append(exprs, n.Times)...)
 	in := c.Compile(n.Input, below)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}}
 	var outKey []int

@@ -13,23 +13,21 @@ import (
 
 // Apply compiles an Apply.
 func Apply(c *compile.Compiler, n *plan.Apply, need plan.ColSet) *runtime.Stage {
-	below := plan.ColSet{}
-	for col := range need {
-		below.Add(col)
-	}
-	inner := plan.ColSet{}
+	below := plan.NewColSet()
+	below.AddAll(need)
+	inner := plan.NewColSet()
 	var x plan.Expr // the collected expression
 	switch n.Kind {
 	case plan.Inner, plan.Optional:
 		for _, col := range n.Cols {
 			if need.Has(col) {
 				inner.Add(col)
-				delete(below, col)
+				below.Remove(col)
 			}
 		}
 	case plan.Collect:
 		x = c.ByEdge(n.Expr, n.Sub)
-		inner = c.Below(nil, x)
+		inner = c.Below(plan.ColSet{}, x)
 	}
 	sub := c.Sub(n.Sub, inner)
 	sub.Expr = x

@@ -39,7 +39,7 @@ func CallProc(c *compile.Compiler, n *plan.CallProc, need plan.ColSet) *runtime.
 	var own []plan.Col
 	for _, y := range n.Yield {
 		own = append(own, y.Col)
-		delete(below, y.Col)
+		below.Remove(y.Col)
 	}
 	in := c.Compile(n.Input, below)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need, own...)}

@@ -38,7 +38,7 @@ type distinct struct {
 
 // Distinct compiles a Distinct.
 func Distinct(c *compile.Compiler, n *plan.Distinct, need plan.ColSet) *runtime.Stage {
-	below := plan.ColSet{}
+	below := plan.NewColSet()
 	below.Add(n.Cols...)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, n.Cols...)

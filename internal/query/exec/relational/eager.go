@@ -60,7 +60,7 @@ type drain struct{ runtime.Input }
 
 // Drain compiles a Drain.
 func Drain(c *compile.Compiler, n *plan.Drain) *runtime.Stage {
-	in := c.Compile(n.Input, plan.ColSet{})
+	in := c.Compile(n.Input, plan.NewColSet())
 	return &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Build: func(_ *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		return &drain{runtime.Input{In: kids[0]}}
 	}}

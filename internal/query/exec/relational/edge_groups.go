@@ -60,7 +60,7 @@ func EdgeGroups(c *compile.Compiler, n *plan.EdgeGroups, need plan.ColSet) *runt
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: in.Cols}
 	for _, e := range n.Ends {
 		if e.Scan != nil {
-			vertex := plan.ColSet{}
+			vertex := plan.NewColSet()
 			vertex.Add(e.Col)
 			s.Inputs = append(s.Inputs, c.Compile(e.Scan, vertex))
 		}

@@ -29,7 +29,7 @@ type foreach struct {
 
 // Foreach compiles a Foreach.
 func Foreach(c *compile.Compiler, n *plan.Foreach, need plan.ColSet) *runtime.Stage {
-	sub := c.Sub(n.Sub, plan.ColSet{})
+	sub := c.Sub(n.Sub, plan.NewColSet())
 	below := c.Below(need, n.List)
 	var outer []plan.Col
 	for _, col := range sub.Args {
@@ -38,7 +38,7 @@ func Foreach(c *compile.Compiler, n *plan.Foreach, need plan.ColSet) *runtime.St
 		}
 	}
 	below.Add(outer...)
-	delete(below, n.Var)
+	below.Remove(n.Var)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, outer...)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Subplans: []*runtime.Subplan{sub}, Cols: compile.Kept(in.Cols, need)}

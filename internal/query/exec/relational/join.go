@@ -42,11 +42,11 @@ type hashJoin struct {
 
 // HashJoin compiles a HashJoin.
 func HashJoin(c *compile.Compiler, n *plan.HashJoin, need plan.ColSet) *runtime.Stage {
-	leftNeed, rightNeed, passed := plan.ColSet{}, plan.ColSet{}, plan.ColSet{}
-	isRight := plan.ColSet{}
+	leftNeed, rightNeed, passed := plan.NewColSet(), plan.NewColSet(), plan.NewColSet()
+	isRight := plan.NewColSet()
 	isRight.Add(n.RightCols...)
 	var rightCols []plan.Col
-	for col := range need {
+	for col := range need.All() {
 		if !isRight.Has(col) {
 			leftNeed.Add(col)
 			passed.Add(col)

@@ -27,14 +27,12 @@ type product struct {
 
 // Product compiles a Product.
 func Product(c *compile.Compiler, n *plan.Product, need plan.ColSet) *runtime.Stage {
-	leftNeed, rightNeed := plan.ColSet{}, plan.ColSet{}
-	for col := range need {
-		leftNeed.Add(col)
-	}
+	leftNeed, rightNeed := plan.NewColSet(), plan.NewColSet()
+	leftNeed.AddAll(need)
 	for _, col := range n.RightCols {
 		if need.Has(col) {
 			rightNeed.Add(col)
-			delete(leftNeed, col)
+			leftNeed.Remove(col)
 		}
 	}
 	left := c.Compile(n.Left, leftNeed)

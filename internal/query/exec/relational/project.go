@@ -27,8 +27,8 @@ type project struct {
 func Project(c *compile.Compiler, n *plan.Project, need plan.ColSet) *runtime.Stage {
 	var items []plan.Item
 	var exprs []plan.Expr
-	passed := plan.ColSet{}
-	own := plan.ColSet{}
+	passed := plan.NewColSet()
+	own := plan.NewColSet()
 	for _, it := range n.Items {
 		own.Add(it.Col)
 		if need.Has(it.Col) {
@@ -37,7 +37,7 @@ func Project(c *compile.Compiler, n *plan.Project, need plan.ColSet) *runtime.St
 		}
 	}
 	if n.Keep {
-		for col := range need {
+		for col := range need.All() {
 			if !own.Has(col) {
 				passed.Add(col)
 			}

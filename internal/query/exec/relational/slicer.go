@@ -67,7 +67,7 @@ type slicer struct {
 func Slice(c *compile.Compiler, n *plan.Slice, need plan.ColSet) *runtime.Stage {
 	outer := c.Wrote
 	c.Wrote = false
-	c.Below(nil, n.Skip, n.Limit)
+	c.Below(plan.ColSet{}, n.Skip, n.Limit)
 	in := c.Compile(n.Input, need)
 	writes := c.Wrote
 	c.Wrote = outer || writes

@@ -38,13 +38,13 @@ type transactions struct {
 // Transactions compiles a Transactions.
 func Transactions(c *compile.Compiler, n *plan.Transactions, need plan.ColSet) *runtime.Stage {
 	below := c.Below(need, n.Rows)
-	delete(below, n.Report)
-	inner := plan.ColSet{}
+	below.Remove(n.Report)
+	inner := plan.NewColSet()
 	for _, col := range n.Cols {
 		if need.Has(col) {
 			inner.Add(col)
 		}
-		delete(below, col)
+		below.Remove(col)
 	}
 	sub := c.Sub(n.Sub, inner)
 	below.Add(sub.Args...)

@@ -32,7 +32,7 @@ func Union(c *compile.Compiler, n *plan.Union, need plan.ColSet) *runtime.Stage 
 		for _, j := range out {
 			cols = append(cols, n.Cols[i][j])
 		}
-		below := plan.ColSet{}
+		below := plan.NewColSet()
 		below.Add(cols...)
 		in := c.Compile(node, below)
 		c.Bound(in, cols...)

@@ -34,7 +34,7 @@ type cheapest struct {
 // CheapestPaths compiles a CheapestPaths.
 func CheapestPaths(c *compile.Compiler, n *plan.CheapestPaths, need plan.ColSet) *runtime.Stage {
 	below := c.Below(need)
-	c.Below(nil, append([]plan.Expr{n.Weight}, n.Where...)...)
+	c.Below(plan.ColSet{}, append([]plan.Expr{n.Weight}, n.Where...)...)
 	below.Add(n.From, n.To)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, n.From, n.To)

@@ -54,7 +54,7 @@ func FindPaths(c *compile.Compiler, n *plan.FindPaths, need plan.ColSet) *runtim
 	w := n.Walk
 	var es []plan.Expr
 	reads := w.Reads()
-	delete(reads, n.To)
+	reads.Remove(n.To)
 	es = append(es, w.Count)
 	es = append(es, w.Where...)
 	for i := range w.Parts {
@@ -71,13 +71,11 @@ func FindPaths(c *compile.Compiler, n *plan.FindPaths, need plan.ColSet) *runtim
 	} else {
 		own = append(own, n.To)
 	}
-	all := plan.ColSet{}
-	for col := range below {
-		all.Add(col)
-	}
+	all := plan.NewColSet()
+	all.AddAll(below)
 	adjacency.NeedUnique(c, below, n.Input, n.DistinctFrom)
 	in := c.Compile(n.Input, below)
-	for col := range reads {
+	for col := range reads.All() {
 		c.Bound(in, col)
 	}
 	c.Bound(in, n.From)

@@ -88,7 +88,7 @@ func newWalkTest(r *runtime.Run, where []plan.Expr, in, own []plan.Col) *walkTes
 		return nil
 	}
 	t := &walkTest{}
-	for c := range plan.Reads(where...) {
+	for c := range plan.Reads(where...).All() {
 		t.cols = append(t.cols, c)
 	}
 	slices.Sort(t.cols)

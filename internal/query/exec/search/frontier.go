@@ -32,14 +32,14 @@ type frontierCount struct {
 
 // FrontierCount compiles a FrontierCount.
 func FrontierCount(c *compile.Compiler, n *plan.FrontierCount, need plan.ColSet) *runtime.Stage {
-	below := plan.ColSet{}
+	below := plan.NewColSet()
 	below.Add(n.From)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, n.From)
 	prefetching := compile.Prefetching(in, n.From)
 	wheres := make([]*adjacency.EdgeFilter, len(n.Hops))
 	for i, h := range n.Hops {
-		c.Below(nil, h.Where...)
+		c.Below(plan.ColSet{}, h.Where...)
 		wheres[i] = adjacency.CompileFilter(c, h.Where, h.Edge, h.To)
 	}
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Out)}

@@ -31,7 +31,7 @@ type traverse struct {
 
 // Traverse compiles a Traverse.
 func Traverse(c *compile.Compiler, n *plan.Traverse, need plan.ColSet) *runtime.Stage {
-	below := plan.ColSet{}
+	below := plan.NewColSet()
 	below.Add(n.From)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, n.From)
@@ -39,7 +39,7 @@ func Traverse(c *compile.Compiler, n *plan.Traverse, need plan.ColSet) *runtime.
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Start, n.Vertex, n.Edge, n.Hop, n.Path)}
 	wheres := make([]*adjacency.EdgeFilter, len(n.Hops))
 	for i := range n.Hops {
-		c.Below(nil, n.Hops[i].Where...)
+		c.Below(plan.ColSet{}, n.Hops[i].Where...)
 		wheres[i] = adjacency.CompileFilter(c, n.Hops[i].Where, n.Edge, n.Vertex)
 	}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {

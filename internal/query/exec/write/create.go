@@ -46,7 +46,7 @@ func createNeeds(c *compile.Compiler, n *plan.Create, need plan.ColSet) plan.Col
 		below.Add(e.Src, e.Dst)
 	}
 	for _, col := range createdCols(n) {
-		delete(below, col)
+		below.Remove(col)
 	}
 	return below
 }
@@ -109,12 +109,12 @@ type creator struct {
 
 func newCreator(r *runtime.Run, k *creation) *creator {
 	m := &creator{creation: k, m: mutations{r: r}, es: expr.New(r, k.cols)}
-	made := plan.ColSet{}
+	made := plan.NewColSet()
 	eval := func(x plan.Expr) runtime.Evaluator {
 		if x == nil {
 			return nil
 		}
-		for col := range plan.Reads(x) {
+		for col := range plan.Reads(x).All() {
 			m.early[len(m.early)-1] = m.early[len(m.early)-1] || made.Has(col)
 		}
 		m.es.Group++

@@ -42,11 +42,11 @@ type mergePut struct {
 
 // Merge compiles a Merge.
 func Merge(c *compile.Compiler, n *plan.Merge, need plan.ColSet) *runtime.Stage {
-	outside := plan.ColSet{}
-	for col := range need {
+	outside := plan.NewColSet()
+	for col := range need.All() {
 		outside.Add(col)
 	}
-	own := plan.ColSet{}
+	own := plan.NewColSet()
 	own.Add(n.Cols...)
 	items := append(slices.Clone(n.OnCreate), n.OnMatch...)
 	below := setNeeds(c, items, outside)
@@ -54,8 +54,8 @@ func Merge(c *compile.Compiler, n *plan.Merge, need plan.ColSet) *runtime.Stage 
 	below = c.Below(below, n.Props...)
 	match := c.Sub(n.Match, own)
 	below.Add(match.Args...)
-	for col := range own {
-		delete(below, col)
+	for col := range own.All() {
+		below.Remove(col)
 	}
 	in := c.Compile(n.Input, below)
 	c.Bound(in, match.Args...)
@@ -86,12 +86,12 @@ func (m *merging) keysIdentify() bool {
 		return false
 	}
 	for _, v := range n.Create.Vertices {
-		if len(plan.Reads(v.LabelsOf...)) > 0 {
+		if plan.Reads(v.LabelsOf...).Len() > 0 {
 			return false
 		}
 	}
 	for _, e := range n.Create.Edges {
-		if len(plan.Reads(e.TypeOf)) > 0 {
+		if plan.Reads(e.TypeOf).Len() > 0 {
 			return false
 		}
 	}
@@ -116,7 +116,7 @@ func (m *merging) keysIdentify() bool {
 				return false
 			}
 		case plan.SetMap, plan.AddMap:
-			for col := range plan.Reads(it.Value) {
+			for col := range plan.Reads(it.Value).All() {
 				if !slices.Contains(m.outer, col) {
 					return false
 				}

@@ -61,7 +61,7 @@ type setItem struct {
 
 func newSetter(r *runtime.Run, items []plan.SetItem, cols []plan.Col) *setter {
 	t := &setter{r: r, m: mutations{r: r}, target: -1}
-	reads := plan.ColSet{}
+	reads := plan.NewColSet()
 	var targets []plan.Col
 	for _, it := range items {
 		if len(t.clauses) == 0 || it.Then {
@@ -73,7 +73,7 @@ func newSetter(r *runtime.Run, items []plan.SetItem, cols []plan.Col) *setter {
 		if it.KeyOf != nil {
 			k.key = c.es.Add(it.KeyOf)
 			if touchesGraph(it.KeyOf) {
-				for col := range plan.Reads(it.KeyOf) {
+				for col := range plan.Reads(it.KeyOf).All() {
 					reads.Add(col)
 				}
 			}
@@ -82,7 +82,7 @@ func newSetter(r *runtime.Run, items []plan.SetItem, cols []plan.Col) *setter {
 		for _, x := range it.LabelsOf {
 			k.names = append(k.names, c.es.Add(x))
 			if touchesGraph(x) {
-				for col := range plan.Reads(x) {
+				for col := range plan.Reads(x).All() {
 					reads.Add(col)
 				}
 			}
@@ -91,7 +91,7 @@ func newSetter(r *runtime.Run, items []plan.SetItem, cols []plan.Col) *setter {
 		if it.Value != nil {
 			k.value = c.es.Add(it.Value)
 			if it.Op != plan.SetProperty || touchesGraph(it.Value) {
-				for col := range plan.Reads(it.Value) {
+				for col := range plan.Reads(it.Value).All() {
 					reads.Add(col)
 				}
 			}
@@ -102,7 +102,7 @@ func newSetter(r *runtime.Run, items []plan.SetItem, cols []plan.Col) *setter {
 			targets = append(targets, ref.Col)
 		} else {
 			targets = append(targets, 0)
-			for col := range plan.Reads(it.X) {
+			for col := range plan.Reads(it.X).All() {
 				reads.Add(col)
 			}
 		}
