@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,6 +79,58 @@ var repeated = map[string]func(n int) string{
 	"operators": func(n int) string { return "WITH 1 AS x RETURN x" + strings.Repeat(" + x", n) + " AS y" },
 }
 
+// carried are statements of n parts whose variables go on to the end.
+var carried = map[string]func(n int) string{
+	"WITH *": func(n int) string {
+		return "WITH 1 AS a " + join(n, " ", func(i int) string { return fmt.Sprintf("WITH *, %d AS v%d", i, i) }) + " RETURN 1"
+	},
+	"LET": func(n int) string {
+		return "WITH 1 AS x " + join(n, " ", func(i int) string { return fmt.Sprintf("LET v%d = x", i) }) + " RETURN x"
+	},
+	"linked CREATE": func(n int) string {
+		return "CREATE (n0) " + join(n, " ", func(i int) string { return fmt.Sprintf("CREATE (n%d)-[:R]->(n%d)", i, i+1) })
+	},
+	"linked MERGE": func(n int) string {
+		return "MERGE (n0) " + join(n, " ", func(i int) string { return fmt.Sprintf("MERGE (n%d)-[:R]->(n%d)", i, i+1) })
+	},
+	"linked MATCH": func(n int) string {
+		return "MATCH (n0) " + join(n, " ", func(i int) string { return fmt.Sprintf("MATCH (n%d)-[:R]->(n%d)", i, i+1) }) + " RETURN n0"
+	},
+	"linked OPTIONAL MATCH": func(n int) string {
+		return "MATCH (n0) " + join(n, " ", func(i int) string { return fmt.Sprintf("OPTIONAL MATCH (n%d)-[:R]->(n%d)", i, i+1) }) + " RETURN n0"
+	},
+	"UNWIND": func(n int) string {
+		return join(n, " ", func(i int) string { return fmt.Sprintf("UNWIND [1] AS v%d", i) }) + " WITH * RETURN 1"
+	},
+	"CALL (*)": func(n int) string {
+		return "MATCH (n:A) " + join(n, " ", func(i int) string { return fmt.Sprintf("CALL (*) { RETURN n.x AS x%d }", i) }) + " RETURN n"
+	},
+	"CALL procedures": func(n int) string {
+		return join(n, " ", func(i int) string { return fmt.Sprintf("CALL db.labels() YIELD label AS l%d", i) }) + " RETURN 1 AS x"
+	},
+	"WITH in a subquery": func(n int) string {
+		return "MATCH (n) WHERE EXISTS { WITH 1 AS x " + strings.Repeat("WITH x + 1 AS x ", n) + "RETURN x } RETURN n"
+	},
+	"CREATE of look-ups": func(n int) string {
+		n = min(n, 2000)
+		return "MATCH " + join(n, ", ", func(i int) string { return fmt.Sprintf("(n%d:L {id: %d})", i, i) }) + " CREATE " +
+			join(n-1, ", ", func(i int) string { return fmt.Sprintf("(n%d)-[:R]->(n%d)", i, i+1) })
+	},
+	"aggregates": func(n int) string {
+		return "MATCH (n) RETURN " + join(n, ", ", func(i int) string { return fmt.Sprintf("sum(n.x%d) AS x%d", i, i) })
+	},
+	"groups": func(n int) string {
+		return "MATCH (n) RETURN count(*), " + join(n, ", ", func(i int) string { return fmt.Sprintf("n.x%d AS x%d", i, i) })
+	},
+	"keys of the order": func(n int) string {
+		names := join(n, ", ", func(i int) string { return fmt.Sprintf("x%d", i) })
+		return "MATCH (n) RETURN " + join(n, ", ", func(i int) string { return fmt.Sprintf("n.x%d AS x%d", i, i) }) + " ORDER BY " + names + " LIMIT 3"
+	},
+	"properties in the order": func(n int) string {
+		return "MATCH (n) RETURN n ORDER BY " + join(n, ", ", func(i int) string { return fmt.Sprintf("n.x%d", i) }) + " LIMIT 3"
+	},
+}
+
 // prepareCounted takes a statement through all phases, and returns the phase that it ended in.
 func prepareCounted(e *Engine, text string, count *steps.Counter) (phase string, err error) {
 	defer steps.Catch(&err)
@@ -101,19 +154,34 @@ func prepareCounted(e *Engine, text string, count *steps.Counter) (phase string,
 	return phase, err
 }
 
-// TestLongStatements doubles the parts of statements, which doubles the work to prepare them.
+// TestLongStatements doubles the parts of statements, which doubles the work to prepare them, in steps and in the memory that it takes on
+// the way, so that no work goes uncounted. Between two polls lie few steps.
 func TestLongStatements(t *testing.T) {
 	e := New(nil, Options{})
-	for name, text := range repeated {
-		t.Run(name, func(t *testing.T) {
-			work := func(n int) float64 {
-				count := &steps.Counter{}
-				_, err := prepareCounted(e, text(n), count)
-				require.NoError(t, err)
-				return float64(count.Count())
-			}
-			require.Less(t, work(800)/work(400), 2.9)
-		})
+	for _, shapes := range []map[string]func(n int) string{repeated, carried} {
+		for name, text := range shapes {
+			t.Run(name, func(t *testing.T) {
+				work := func(n int) (count, bytes float64) {
+					c, last := &steps.Counter{}, 0
+					c.Alive = func() error {
+						require.Less(t, c.Count()-last, 4_000)
+						last = c.Count()
+						return nil
+					}
+					statement := text(n)
+					var before, after runtime.MemStats
+					runtime.ReadMemStats(&before)
+					_, err := prepareCounted(e, statement, c)
+					runtime.ReadMemStats(&after)
+					require.NoError(t, err)
+					return float64(c.Count()), float64(after.TotalAlloc - before.TotalAlloc)
+				}
+				count, bytes := work(800)
+				count2, bytes2 := work(1600)
+				require.Less(t, count2/count, 2.3)
+				require.Less(t, bytes2/bytes, 3.3) // slices grow in jumps
+			})
+		}
 	}
 }
 

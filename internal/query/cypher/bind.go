@@ -135,7 +135,7 @@ func (b *binder) segments(q *ast.Query, init func(*ast.SingleQuery) scope, in *f
 		if !r.returns {
 			f.node, f.one = &plan.Aggregate{Input: r.node}, true
 		}
-		b.keepOuter(f, q)
+		keepOuter(b, f, []*ast.Query{q})
 		rows := b.scope
 		r = b.parts(q, func(*ast.SingleQuery) scope { return rows }, f)
 	}

@@ -19,7 +19,7 @@ func (b *binder) shared(f *flow, q *ast.Query) result {
 	f.node = &plan.Aggregate{Input: f.node, Aggs: []plan.Agg{{Col: rows, Func: "collect", Args: []plan.Expr{row}}}}
 	f.finish()
 	b.scope = scope{}.with(&binding{col: rows})
-	b.keepOuter(f, q)
+	keepOuter(b, f, []*ast.Query{q})
 	outer := b.scope
 	hidden := slices.DeleteFunc(outer.all(), func(v *binding) bool { return v.col == rows })
 	var u result

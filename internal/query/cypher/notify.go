@@ -190,29 +190,37 @@ var lifted = regexp.MustCompile("\\$`" + literalPrefix + "[0-9]+`")
 // connected records a pattern of a MATCH that shares no variable with earlier ones. All variables in scope count as one
 // pattern.
 func (b *binder) connected(c *ast.Match) {
-	var groups [][]string // of variables, by pattern that is not connected with those before it
-	var first []*ast.PathPattern
-	for _, path := range c.Pattern {
-		b.opts.Steps.Add(1 + len(groups)/8)
-		names := b.variablesOf(path)
-		var rest [][]string
-		var kept []*ast.PathPattern
-		lead := path
-		for i, g := range groups {
-			if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(g, n) }) {
-				if names = append(names, g...); lead == path {
-					lead = first[i]
-				}
+	group := make([]int, len(c.Pattern)) // by path: an earlier path that it is connected with, or itself
+	of := func(i int) int {
+		for group[i] != i {
+			group[i] = group[group[i]]
+			i = group[i]
+		}
+		return i
+	}
+	has := map[string]int{} // by variable: a path that has it
+	for i, path := range c.Pattern {
+		b.opts.Steps.Add(1)
+		group[i] = i
+		for _, name := range b.variablesOf(path) {
+			j, ok := has[name]
+			if !ok {
+				has[name] = i
 				continue
 			}
-			rest, kept = append(rest, g), append(kept, first[i])
+			x, y := of(i), of(j)
+			group[max(x, y)] = min(x, y)
 		}
-		groups, first = append(rest, names), append(kept, lead)
 	}
-	if len(groups) < 2 {
+	var first []*ast.PathPattern // of each group
+	for i, path := range c.Pattern {
+		if group[i] == i {
+			first = append(first, path)
+		}
+	}
+	if len(first) < 2 {
 		return
 	}
-	slices.SortFunc(first, func(x, y *ast.PathPattern) int { return x.Pos.Offset - y.Pos.Offset })
 	for _, path := range first[1:] {
 		b.q.Notifications = append(b.q.Notifications, plan.CartesianProduct(lifted.ReplaceAllString(ast.Format(path), "…"), c.Pos))
 	}

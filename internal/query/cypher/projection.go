@@ -37,16 +37,12 @@ func (b *binder) returns(f *flow, r *ast.Return) result {
 // with binds WITH; rest is the clauses after it.
 func (b *binder) with(f *flow, w *ast.With, rest []ast.Clause) {
 	b.project(f, w.Projection, w.Where, false)
-	nodes := make([]ast.Node, len(rest))
-	for i, c := range rest {
-		nodes[i] = c
-	}
-	b.keepOuter(f, nodes...)
+	keepOuter(b, f, rest)
 }
 
 // keepOuter keeps the outer variables of a subplan visible after a WITH that does not pass them on. If a later clause
 // uses one, the rows so far are computed by a subplan of their own for the outer row.
-func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
+func keepOuter[N ast.Node](b *binder, f *flow, rest []N) {
 	if len(b.frames) == 0 {
 		return
 	}
@@ -59,7 +55,7 @@ func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
 	}
 	hidden := fr.outer.without(b.scope)
 	b.opts.Steps.Add(1 + fr.outer.vars.Len()/4)
-	if !slices.ContainsFunc(hidden, func(v *binding) bool { return b.named(fr, v.name, rest) }) {
+	if !slices.ContainsFunc(hidden, func(v *binding) bool { return named(b, fr, v.name, rest) }) {
 		return
 	}
 	cols := make([]plan.Col, 0, b.scope.vars.Len())
@@ -73,8 +69,8 @@ func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
 }
 
 // named reports whether one of the clauses up to the end of a query names a variable.
-func (b *binder) named(fr *frame, name string, rest []ast.Node) bool {
-	if end := rest[len(rest)-1]; fr.end != end {
+func named[N ast.Node](b *binder, fr *frame, name string, rest []N) bool {
+	if end := ast.Node(rest[len(rest)-1]); fr.end != end {
 		fr.end, fr.last = end, map[string]int{}
 		for i, c := range rest {
 			ast.Inspect(c, func(n ast.Node) bool {
@@ -268,7 +264,12 @@ func (f *flow) order(keys []plan.SortKey, skip, limit plan.Expr) {
 }
 
 func (f *flow) filter(preds []plan.Expr) {
-	if len(preds) > 0 {
+	if len(preds) == 0 {
+		return
+	}
+	if below, ok := f.node.(*plan.Filter); ok {
+		below.Preds = append(below.Preds, preds...)
+	} else {
 		f.node = &plan.Filter{Input: f.node, Preds: preds}
 	}
 }

@@ -502,7 +502,7 @@ func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 	for _, i := range t.tested {
 		t.preds[i] = false
 	}
-	t.card, t.cost, t.steps = before.card, before.cost, before.steps
+	t.card, t.cost, t.steps = before.card, before.cost, t.steps[:len(before.steps)]
 	return card, cost
 }
 

@@ -127,7 +127,7 @@ func mergeMatches(_ *optimizer, n Node) Node {
 		Vertices: slices.Clone(below.Pattern.Vertices),
 		Edges:    slices.Clone(below.Pattern.Edges),
 		Paths:    append(slices.Clone(below.Pattern.Paths), top.Pattern.Paths...),
-		Preds:    append(slices.Clone(below.Pattern.Preds), top.Pattern.Preds...),
+		Preds:    append(below.Pattern.Preds, top.Pattern.Preds...), // nobody else has those below
 	}
 	groups := 0
 	for _, e := range p.Edges {
@@ -183,7 +183,7 @@ func filterIntoMatch(_ *optimizer, n Node) Node {
 
 func labelsIntoPattern(_ *optimizer, n Node) Node {
 	m, ok := n.(*Match)
-	if !ok {
+	if !ok || !slices.ContainsFunc(m.Pattern.Preds, func(e Expr) bool { _, ok := e.(*HasLabels); return ok }) {
 		return nil
 	}
 	c := *m

@@ -39,7 +39,7 @@ func (c *Compiler) Compile(n plan.Node, need plan.ColSet) *runtime.Stage {
 	outer := c.found
 	c.found = nil
 	s := c.Node(c, n, need)
-	c.Steps.Add(1 + len(s.Cols)/32) // the inputs polled before this stage chose its columns
+	c.Steps.Add(1 + len(s.Cols)/128) // the inputs polled before this stage chose its columns
 	s.Subplans = append(s.Subplans, c.found...)
 	c.found = outer
 	s.ID = len(c.Program.Stages)
