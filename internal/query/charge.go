@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Charge counts the memory of a request's parameters while they are decoded, and until the request ends. It counts towards the memory
+// Charge counts the memory of a request's parameters, or of a load's values, while they are decoded, and until the request ends. It counts towards the memory
 // of all statements, and has the limit of one. The nil Charge counts nothing.
 type Charge struct {
 	e   *Engine
@@ -41,17 +41,20 @@ func (c *Charge) Add(bytes int) error {
 
 func (c *Charge) take() error {
 	if most := c.e.opt.QueryBytes; most > 0 && c.bytes > most {
-		return graph.BudgetError("the parameters need more than %d bytes, the budget of query-memory", most)
+		return graph.BudgetError("the values of the request need more than %d bytes, the budget of query-memory", most)
 	}
 	p := c.e.pool
 	if p == nil {
 		return nil
 	}
+	if c.bytes+chargeStep > p.Limit { // whatever others hold, so a retry cannot help
+		return graph.BudgetError("the values of the request need %d bytes, and all statements together may hold %d", c.bytes, p.Limit)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	more := c.bytes + chargeStep - c.taken
 	if c.over || !p.Take(more) {
-		return graph.OutOfMemory("the parameters need %d bytes, and all statements together may hold %d", c.bytes, p.Limit)
+		return graph.OutOfMemory("the values of the request need %d bytes, and others hold too much of the %d that all statements together may hold", c.bytes, p.Limit)
 	}
 	c.taken += more
 	if c.stop == nil {

@@ -24,8 +24,9 @@ func TestCharge(t *testing.T) {
 
 		d := e.Charge(t.Context())
 		err := d.Add(5 << 17)
-		require.ErrorContains(t, err, "all statements together may hold 1048576")
+		require.ErrorContains(t, err, "others hold too much of the 1048576 that all statements together may hold")
 		require.Equal(t, graph.KindBudget, graph.AsError(err).Kind)
+		require.Equal(t, "Neo.TransientError.General.OutOfMemoryError", graph.AsError(err).Code)
 		d.Release()
 
 		end()
@@ -35,5 +36,14 @@ func TestCharge(t *testing.T) {
 		c.Release()
 		require.Zero(t, e.pool.Held())
 		require.NoError(t, (*Charge)(nil).Add(1<<40))
+
+		// What exceeds the memory of all statements by itself, a retry does not help.
+		e = New(nil, Options{PoolBytes: 1 << 20, QueryBytes: 1 << 22})
+		for _, bytes := range []int{1<<20 - chargeStep + 1, 1 << 21} {
+			err = e.Charge(t.Context()).Add(bytes)
+			require.ErrorContains(t, err, "all statements together may hold 1048576")
+			require.NotEqual(t, "Neo.TransientError.General.OutOfMemoryError", graph.AsError(err).Code)
+		}
+		require.NoError(t, e.Charge(ctx).Add(1<<20-chargeStep))
 	})
 }

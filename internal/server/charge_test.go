@@ -42,6 +42,8 @@ func TestLargeParameters(t *testing.T) {
 					`{"statement": "RETURN size($x)", "parameters": {"x": {"$type":"List","_value":[` + typed + `]}}}`,
 				},
 				{"/v1/traverse", "application/json", `{"from": {"label": "A", "property": "x", "value": 1}, "parameters": {"x": [` + few + `]}}`},
+				{"/v1/traverse", "application/json", `{"from": {"label": "A", "property": "x", "values": [` + few + `]}}`},
+				{"/v1/edges", "application/json", `{"to": {"label": "A", "property": "x", "values": [[` + few + `]]}}`},
 				{"/get", "application/json", `{"A[]": {"A": {"id{}": [` + few + `]}}}`},
 			} {
 				for range 3 { // memory that stayed taken would fail a later request for another reason
@@ -69,7 +71,46 @@ func TestLargeParameters(t *testing.T) {
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			require.ErrorContains(t, err, name)
 
-			require.Contains(t, overBolt(t, r.addrs.Bolt, n), name)
+			// So do the values of typed requests and of loads.
+			selections := [][]*pb.Value{list.Values, {params["x"]}}
+			if limits.PoolBytes > 0 { // for the message there is room, but not for the values beside it
+				long := make([]*pb.Value, 7000)
+				for i := range long {
+					long[i] = &pb.Value{Kind: &pb.Value_Integer{Integer: 1 << 60}}
+				}
+				selections = append(selections, long, []*pb.Value{{Kind: &pb.Value_List{List: &pb.ListValue{Values: long}}}})
+			}
+			for _, values := range selections {
+				from := &pb.VertexSelector{By: &pb.VertexSelector_Key{Key: &pb.KeySelector{Label: "A", Property: "x", Values: values}}}
+				stream, err := pb.NewGraphServiceClient(r.conn).Traverse(t.Context(), &pb.TraverseRequest{From: from, Hops: []*pb.Hop{{}}})
+				require.NoError(t, err)
+				_, err = stream.Recv()
+				require.Equal(t, codes.ResourceExhausted, status.Code(err))
+				require.ErrorContains(t, err, name)
+			}
+			load := openLoad(t, r, loadOpen())
+			_, err = load.Recv()
+			require.NoError(t, err)
+			for seq := range uint64(20) { // more than there is memory for, in batches for which there is
+				keys := make([]int64, 4000)
+				for i := range keys {
+					keys[i] = int64(seq)*4000 + int64(i)
+				}
+				require.NoError(t, load.Send(loadBatch(seq+1, intKeys(keys...))))
+			}
+			for seq := range uint64(20) {
+				res, err := load.Recv()
+				require.NoError(t, err)
+				require.Equal(t, seq+1, res.GetAck().GetSeq())
+			}
+			require.NoError(t, load.Send(loadBatch(21, intKeys(make([]int64, n)...))))
+			_, err = load.Recv()
+			require.Equal(t, codes.ResourceExhausted, status.Code(err))
+			require.ErrorContains(t, err, name)
+
+			refused := overBolt(t, r.addrs.Bolt, n)
+			require.Contains(t, refused, name)
+			require.Contains(t, refused, "Neo.ClientError.General.TransactionOutOfMemoryError", "drivers would try again")
 
 			// All of the memory has been returned.
 			require.Eventually(t, func() bool {

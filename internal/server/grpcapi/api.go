@@ -76,7 +76,7 @@ func New(
 		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
 	)}
 	pb.RegisterGraphServiceServer(s, &graphService{e: e, idle: opt.TxIdle, drained: drained})
-	pb.RegisterLoadServiceServer(s, &loadService{l: l, monitor: monitor, audit: opt.Audit})
+	pb.RegisterLoadServiceServer(s, &loadService{e: e, l: l, monitor: monitor, audit: opt.Audit})
 	pb.RegisterAdminServiceServer(s, newAdminService(drained, e, store, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
 	flight.RegisterFlightServiceServer(s.Server, newFlightService(e))
 	for name := range s.GetServiceInfo() {

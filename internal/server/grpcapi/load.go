@@ -38,6 +38,7 @@ const (
 // loadService implements LoadService.
 type loadService struct {
 	pb.UnimplementedLoadServiceServer
+	e       *query.Engine
 	l       *loader.Loader
 	monitor *request.Monitor
 	audit   *access.Audit
@@ -92,15 +93,25 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 			cancel(err)
 		}
 	}()
-	for first := range batches {
-		group, err := gather(first, batches)
-		if err != nil {
+	var rest *pb.LoadBatch // of a group that its memory has ended
+	for {
+		first := rest
+		if first == nil {
+			var ok bool
+			if first, ok = <-batches; !ok {
+				break
+			}
+		}
+		charge := s.e.Charge(stream.Context())
+		var group []*loader.Batch
+		if group, rest, err = gather(first, batches, charge); err != nil {
 			return wire.GRPCError(err)
 		}
 		if err := access.Check(ctx, name, access.Writer); err != nil { // since the batches arrived
 			return wire.GRPCError(err)
 		}
 		acks, err := session.Apply(ctx, group)
+		charge.Release()
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause // a batch that cannot be decoded, or a client that is gone
@@ -119,18 +130,21 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	return nil
 }
 
-// gather decodes a batch and those waiting behind it.
-func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch) ([]*loader.Batch, error) {
-	var group []*loader.Batch
+// gather decodes a batch and those waiting behind it, as long as there is memory for their values. It returns the batch for which there was
+// none, or nil.
+func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch, charge *query.Charge) (group []*loader.Batch, rest *pb.LoadBatch, err error) {
 	most := int(min(loadGroup, debug.SetMemoryLimit(-1)/loadRowBytes))
 	for p, rows := first, 0; ; {
-		b, err := batchFromProto(p)
+		b, err := batchFromProto(p, charge)
 		if err != nil {
-			return nil, err
+			if len(group) > 0 && graph.AsError(err).Kind == graph.KindBudget {
+				return group, p, nil
+			}
+			return nil, nil, err
 		}
 		group, rows = append(group, b), rows+b.Rows()
 		if rows >= most {
-			return group, nil
+			return group, nil, nil
 		}
 		var ok bool
 		select {
@@ -138,7 +152,7 @@ func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch) ([]*loader.Batch, er
 		default:
 		}
 		if !ok {
-			return group, nil
+			return group, nil, nil
 		}
 	}
 }
@@ -203,14 +217,14 @@ var (
 	}
 )
 
-func batchFromProto(p *pb.LoadBatch) (*loader.Batch, error) {
+func batchFromProto(p *pb.LoadBatch, charge *query.Charge) (*loader.Batch, error) {
 	b := &loader.Batch{Seq: p.GetSeq(), Mark: p.GetMark(), Confirmed: p.GetConfirmed()}
 	for _, v := range p.GetVertices() {
-		keys, err := columnFromProto(v.GetKeys())
+		keys, err := columnFromProto(v.GetKeys(), charge)
 		if err != nil {
 			return nil, err
 		}
-		props, err := propsFromProto(v.GetProperties())
+		props, err := propsFromProto(v.GetProperties(), charge)
 		if err != nil {
 			return nil, err
 		}
@@ -219,15 +233,15 @@ func batchFromProto(p *pb.LoadBatch) (*loader.Batch, error) {
 		})
 	}
 	for _, e := range p.GetEdges() {
-		src, err := columnFromProto(e.GetSources())
+		src, err := columnFromProto(e.GetSources(), charge)
 		if err != nil {
 			return nil, err
 		}
-		dst, err := columnFromProto(e.GetTargets())
+		dst, err := columnFromProto(e.GetTargets(), charge)
 		if err != nil {
 			return nil, err
 		}
-		props, err := propsFromProto(e.GetProperties())
+		props, err := propsFromProto(e.GetProperties(), charge)
 		if err != nil {
 			return nil, err
 		}
@@ -239,10 +253,10 @@ func batchFromProto(p *pb.LoadBatch) (*loader.Batch, error) {
 	return b, nil
 }
 
-func propsFromProto(ps []*pb.PropertyColumn) ([]loader.PropertyColumn, error) {
+func propsFromProto(ps []*pb.PropertyColumn, charge *query.Charge) ([]loader.PropertyColumn, error) {
 	out := make([]loader.PropertyColumn, len(ps))
 	for i, p := range ps {
-		vs, err := columnFromProto(p.GetValues())
+		vs, err := columnFromProto(p.GetValues(), charge)
 		if err != nil {
 			return nil, err
 		}
@@ -252,19 +266,31 @@ func propsFromProto(ps []*pb.PropertyColumn) ([]loader.PropertyColumn, error) {
 }
 
 // columnFromProto decodes a column; its strings share the message's memory.
-func columnFromProto(c *pb.LoadColumn) ([]graph.Value, error) { return nestedColumn(c, 0) }
+func columnFromProto(c *pb.LoadColumn, charge *query.Charge) ([]graph.Value, error) {
+	return nestedColumn(c, 0, charge)
+}
 
 // nestedColumn decodes a column at a depth of nested lists.
-func nestedColumn(c *pb.LoadColumn, depth int) ([]graph.Value, error) {
-	var out []graph.Value
+func nestedColumn(c *pb.LoadColumn, depth int, charge *query.Charge) (out []graph.Value, err error) {
+	values := func(n int) error {
+		if err := charge.Add(n * int(unsafe.Sizeof(graph.Value{}))); err != nil {
+			return err
+		}
+		out = make([]graph.Value, n)
+		return nil
+	}
 	switch d := c.GetData().(type) {
 	case *pb.LoadColumn_Integers:
-		out = make([]graph.Value, len(d.Integers.GetValues()))
+		if err := values(len(d.Integers.GetValues())); err != nil {
+			return nil, err
+		}
 		for i, v := range d.Integers.GetValues() {
 			out[i] = graph.IntValue(v)
 		}
 	case *pb.LoadColumn_Floats:
-		out = make([]graph.Value, len(d.Floats.GetValues()))
+		if err := values(len(d.Floats.GetValues())); err != nil {
+			return nil, err
+		}
 		for i, v := range d.Floats.GetValues() {
 			out[i] = graph.FloatValue(v)
 		}
@@ -273,7 +299,9 @@ func nestedColumn(c *pb.LoadColumn, depth int) ([]graph.Value, error) {
 		if !utf8.Valid(text) {
 			return nil, wire.RequestError("a text column is not UTF-8")
 		}
-		out = make([]graph.Value, len(d.Texts.GetEnds()))
+		if err := values(len(d.Texts.GetEnds())); err != nil {
+			return nil, err
+		}
 		for i, to := range d.Texts.GetEnds() {
 			if to < from || int(to) > len(text) || int(to) < len(text) && !utf8.RuneStart(text[to]) {
 				return nil, wire.RequestError("a text column's ends do not fit its text")
@@ -285,12 +313,14 @@ func nestedColumn(c *pb.LoadColumn, depth int) ([]graph.Value, error) {
 		if depth == wire.MaxDepth {
 			return nil, wire.RequestError("a list column is nested too deep")
 		}
-		elements, err := nestedColumn(d.Lists.GetElements(), depth+1)
+		elements, err := nestedColumn(d.Lists.GetElements(), depth+1, charge)
 		if err != nil {
 			return nil, err
 		}
 		from := uint32(0)
-		out = make([]graph.Value, len(d.Lists.GetEnds()))
+		if err := values(len(d.Lists.GetEnds())); err != nil {
+			return nil, err
+		}
 		for i, to := range d.Lists.GetEnds() {
 			if to < from || int(to) > len(elements) {
 				return nil, wire.RequestError("a list column's ends do not fit its elements")
@@ -299,11 +329,13 @@ func nestedColumn(c *pb.LoadColumn, depth int) ([]graph.Value, error) {
 			from = to
 		}
 	case *pb.LoadColumn_Values:
-		out = make([]graph.Value, len(d.Values.GetValues()))
+		if err := values(len(d.Values.GetValues())); err != nil {
+			return nil, err
+		}
 		for i, v := range d.Values.GetValues() {
-			x, err := wire.FromProto(v, 0, nil)
+			x, err := wire.FromProto(v, 0, charge)
 			if err != nil {
-				return nil, wire.RequestError(err.Error())
+				return nil, wire.BadParams("", err)
 			}
 			out[i] = x
 		}

@@ -28,7 +28,7 @@ func FuzzLoadColumn(f *testing.F) {
 		if proto.Unmarshal(b, &c) != nil {
 			return
 		}
-		values, err := columnFromProto(&c)
+		values, err := columnFromProto(&c, nil)
 		if err != nil {
 			return
 		}
@@ -44,7 +44,7 @@ func TestListColumn(t *testing.T) {
 	lists := func(elements *pb.LoadColumn, ends ...uint32) *pb.LoadColumn {
 		return &pb.LoadColumn{Data: &pb.LoadColumn_Lists{Lists: &pb.ListColumn{Elements: elements, Ends: ends}}}
 	}
-	got, err := columnFromProto(lists(lists(texts, 2, 3), 0, 2))
+	got, err := columnFromProto(lists(lists(texts, 2, 3), 0, 2), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestListColumn(t *testing.T) {
 		deep = lists(deep, 1)
 	}
 	for _, c := range []*pb.LoadColumn{lists(texts, 4), lists(texts, 2, 1), lists(nil, 1), deep} {
-		if _, err := columnFromProto(c); err == nil {
+		if _, err := columnFromProto(c, nil); err == nil {
 			t.Fatalf("%v: no error", c)
 		}
 	}

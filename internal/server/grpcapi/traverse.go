@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"fmt"
+	"unsafe"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -17,7 +18,8 @@ import (
 
 // Traverse traverses edges from the selected vertices, hop by hop, and streams rows.
 func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStreamingServer[pb.TraverseResponse]) error {
-	from, err := selectorOf(req.GetFrom(), "from")
+	charge := s.e.Charge(stream.Context())
+	from, err := selectorOf(req.GetFrom(), "from", charge)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -39,7 +41,7 @@ func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStrea
 			return wire.GRPCError(err)
 		}
 	}
-	res, err := s.typed(stream, req, t)
+	res, err := s.typed(stream, req, t, charge)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -57,18 +59,19 @@ func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStrea
 
 // ShortestPath finds paths and streams them.
 func (s *graphService) ShortestPath(req *pb.ShortestPathRequest, stream grpc.ServerStreamingServer[pb.PathResponse]) error {
+	charge := s.e.Charge(stream.Context())
 	hop, err := hopOf(req.GetHop(), "hop.")
 	if err != nil {
 		return wire.GRPCError(err)
 	}
 	p := &traverse.Paths{Hop: hop, MaxHops: req.GetMaxHops(), All: req.GetAll(), K: req.GetK(), Weight: req.GetWeight()}
-	if p.From, err = selectorOf(req.GetFrom(), "from"); err != nil {
+	if p.From, err = selectorOf(req.GetFrom(), "from", charge); err != nil {
 		return wire.GRPCError(err)
 	}
-	if p.To, err = selectorOf(req.GetTo(), "to"); err != nil {
+	if p.To, err = selectorOf(req.GetTo(), "to", charge); err != nil {
 		return wire.GRPCError(err)
 	}
-	res, err := s.typed(stream, req, p)
+	res, err := s.typed(stream, req, p, charge)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -89,7 +92,8 @@ func (s *graphService) ShortestPath(req *pb.ShortestPathRequest, stream grpc.Ser
 
 // Subgraph streams layers.
 func (s *graphService) Subgraph(req *pb.SubgraphRequest, stream grpc.ServerStreamingServer[pb.SubgraphLayer]) error {
-	from, err := selectorOf(req.GetFrom(), "from")
+	charge := s.e.Charge(stream.Context())
+	from, err := selectorOf(req.GetFrom(), "from", charge)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -98,7 +102,7 @@ func (s *graphService) Subgraph(req *pb.SubgraphRequest, stream grpc.ServerStrea
 		return wire.GRPCError(err)
 	}
 	g := &traverse.Subgraph{From: from, Hops: hops, Max: req.GetMaxHops()}
-	res, err := s.typed(stream, req, g)
+	res, err := s.typed(stream, req, g, charge)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -143,12 +147,13 @@ func layerProto(b *graph.Batch, from, to int) *pb.SubgraphLayer {
 
 // GetVertices streams vertices.
 func (s *graphService) GetVertices(req *pb.GetVerticesRequest, stream grpc.ServerStreamingServer[pb.VertexBatch]) error {
-	from, err := selectorOf(req.GetFrom(), "from")
+	charge := s.e.Charge(stream.Context())
+	from, err := selectorOf(req.GetFrom(), "from", charge)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
 	v := &traverse.Vertices{From: from, Properties: req.GetProperties()}
-	res, err := s.typed(stream, req, v)
+	res, err := s.typed(stream, req, v, charge)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -181,6 +186,7 @@ func foundVertex(b *graph.Batch, row int, properties []string) *pb.Vertex {
 
 // GetEdges streams edges.
 func (s *graphService) GetEdges(req *pb.GetEdgesRequest, stream grpc.ServerStreamingServer[pb.EdgeBatch]) error {
+	charge := s.e.Charge(stream.Context())
 	hop, err := hopOf(req.GetHop(), "hop.")
 	if err != nil {
 		return wire.GRPCError(err)
@@ -194,13 +200,13 @@ func (s *graphService) GetEdges(req *pb.GetEdgesRequest, stream grpc.ServerStrea
 		if end.in == nil {
 			continue
 		}
-		sel, err := selectorOf(end.in, end.name)
+		sel, err := selectorOf(end.in, end.name, charge)
 		if err != nil {
 			return wire.GRPCError(err)
 		}
 		*end.out = &sel
 	}
-	res, err := s.typed(stream, req, e)
+	res, err := s.typed(stream, req, e, charge)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -222,8 +228,8 @@ type typedRequest interface {
 	GetMaxStaleness() *durationpb.Duration
 }
 
-// typed runs a typed request.
-func (s *graphService) typed(stream grpc.ServerStream, req typedRequest, t query.Typed) (*query.Result, error) {
+// typed runs a typed request, whose values charge counts.
+func (s *graphService) typed(stream grpc.ServerStream, req typedRequest, t query.Typed, charge *query.Charge) (*query.Result, error) {
 	b := req.GetBudget()
 	timeout, err := timeoutOf(b.GetTimeout())
 	if err != nil {
@@ -233,7 +239,7 @@ func (s *graphService) typed(stream grpc.ServerStream, req typedRequest, t query
 	if err != nil {
 		return nil, err
 	}
-	values, err := wire.ParamsFromProto(req.GetParameters(), s.e.Charge(stream.Context()))
+	values, err := wire.ParamsFromProto(req.GetParameters(), charge)
 	if err != nil {
 		return nil, err
 	}
@@ -297,14 +303,18 @@ var directions = map[pb.Direction]graph.Direction{
 }
 
 // selectorOf converts a selector; an absent one is empty, which the request's validation rejects.
-func selectorOf(in *pb.VertexSelector, field string) (s traverse.Selector, err error) {
+func selectorOf(in *pb.VertexSelector, field string, charge *query.Charge) (s traverse.Selector, err error) {
 	switch by := in.GetBy().(type) {
 	case *pb.VertexSelector_Key:
 		s.Label, s.Property = by.Key.GetLabel(), by.Key.GetProperty()
+		if err := charge.Add(len(by.Key.GetValues()) * int(unsafe.Sizeof(graph.Value{}))); err != nil {
+			return s, err
+		}
+		s.Values = make([]graph.Value, 0, len(by.Key.GetValues()))
 		for _, v := range by.Key.GetValues() {
-			x, err := wire.FromProto(v, 0, nil)
+			x, err := wire.FromProto(v, 0, charge)
 			if err != nil {
-				return s, wire.RequestError(field + ".values: " + err.Error())
+				return s, wire.BadParams(field+".values: ", err)
 			}
 			s.Values = append(s.Values, x)
 		}

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+	"unsafe"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/traverse"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -29,7 +31,8 @@ func (b *typedBody) common() *typedBody { return b }
 // typedRequest is the body of a typed request.
 type typedRequest interface {
 	common() *typedBody
-	typed() (query.Typed, error)
+	// typed counts the memory of the values in it.
+	typed(charge *query.Charge) (query.Typed, error)
 }
 
 // selectorBody selects vertices.
@@ -156,7 +159,8 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, body typedReq
 	if err := wire.DecodeJSON(data, true, body); err != nil {
 		return nil, err
 	}
-	t, err := body.typed()
+	charge := h.e.Charge(r.Context())
+	t, err := body.typed(charge)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +169,7 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, body typedReq
 	if b.TimeoutMs < 0 || b.TimeoutMs > maxTimeout {
 		return nil, wire.RequestError("budget.timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(b.TimeoutMs, 10))
 	}
-	params, err := wire.DecodeParams(common.Parameters, mediaType(r.Header.Get("Content-Type")) == mediaTyped, h.e.Charge(r.Context()))
+	params, err := wire.DecodeParams(common.Parameters, mediaType(r.Header.Get("Content-Type")) == mediaTyped, charge)
 	if err != nil {
 		return nil, err
 	}
@@ -180,16 +184,20 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, body typedReq
 }
 
 // selector converts a selector.
-func (s *selectorBody) selector(field string) (out traverse.Selector, err error) {
+func (s *selectorBody) selector(field string, charge *query.Charge) (out traverse.Selector, err error) {
 	out = traverse.Selector{Label: s.Label, Property: s.Property, Statement: s.Statement, IDs: s.ElementIDs}
 	values := s.Values
 	if len(s.Value) > 0 {
 		values = append([]json.RawMessage{s.Value}, values...)
 	}
+	if err := charge.Add(len(values) * int(unsafe.Sizeof(graph.Value{}))); err != nil {
+		return out, err
+	}
+	out.Values = make([]graph.Value, 0, len(values))
 	for _, raw := range values {
-		v, err := wire.DecodeValue(raw, nil)
+		v, err := wire.DecodeValue(raw, charge)
 		if err != nil {
-			return out, wire.RequestError(field + ".values: " + err.Error())
+			return out, wire.BadParams(field+".values: ", err)
 		}
 		out.Values = append(out.Values, v)
 	}
@@ -230,10 +238,10 @@ func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
 	return out, nil
 }
 
-func (b *traverseBody) typed() (query.Typed, error) {
+func (b *traverseBody) typed(charge *query.Charge) (query.Typed, error) {
 	t := &traverse.Traversal{Returns: b.Return, Distinct: b.Distinct, ByHop: b.ByHop, Limit: b.Limit, Seed: b.Seed, Partial: b.Budget.Partial}
 	var err error
-	if t.From, err = b.From.selector("from"); err != nil {
+	if t.From, err = b.From.selector("from", charge); err != nil {
 		return nil, err
 	}
 	if t.Hops, err = hops(hopBody{b.Edges, b.Direction, b.Where, b.SkipSupernodes, b.MaxDegree, b.Sample, b.HopLimit}, b.PerHop); err != nil {
@@ -262,20 +270,20 @@ func (b *traverseBody) typed() (query.Typed, error) {
 	return t, err
 }
 
-func (b *pathBody) typed() (query.Typed, error) {
+func (b *pathBody) typed(charge *query.Charge) (query.Typed, error) {
 	p := &traverse.Paths{MaxHops: b.MaxHops, All: b.All, K: b.K, Weight: b.Weight}
 	var err error
-	if p.From, err = b.From.selector("from"); err != nil {
+	if p.From, err = b.From.selector("from", charge); err != nil {
 		return nil, err
 	}
-	if p.To, err = b.To.selector("to"); err != nil {
+	if p.To, err = b.To.selector("to", charge); err != nil {
 		return nil, err
 	}
 	p.Hop, err = (&hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}).hop("")
 	return p, err
 }
 
-func (b *subgraphBody) typed() (query.Typed, error) {
+func (b *subgraphBody) typed(charge *query.Charge) (query.Typed, error) {
 	s := &traverse.Subgraph{}
 	if b.Hops != nil {
 		if s.Max = *b.Hops; s.Max == 0 {
@@ -283,19 +291,19 @@ func (b *subgraphBody) typed() (query.Typed, error) {
 		}
 	}
 	var err error
-	if s.From, err = b.From.selector("from"); err != nil {
+	if s.From, err = b.From.selector("from", charge); err != nil {
 		return nil, err
 	}
 	s.Hops, err = hops(hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}, b.PerHop)
 	return s, err
 }
 
-func (b *verticesBody) typed() (query.Typed, error) {
-	from, err := b.From.selector("from")
+func (b *verticesBody) typed(charge *query.Charge) (query.Typed, error) {
+	from, err := b.From.selector("from", charge)
 	return &traverse.Vertices{From: from, Properties: b.Properties}, err
 }
 
-func (b *edgesBody) typed() (query.Typed, error) {
+func (b *edgesBody) typed(charge *query.Charge) (query.Typed, error) {
 	e := &traverse.Edges{IDs: b.ElementIDs}
 	for _, end := range []struct {
 		in   *selectorBody
@@ -305,7 +313,7 @@ func (b *edgesBody) typed() (query.Typed, error) {
 		if end.in == nil {
 			continue
 		}
-		s, err := end.in.selector(end.name)
+		s, err := end.in.selector(end.name, charge)
 		if err != nil {
 			return nil, err
 		}
