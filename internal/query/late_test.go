@@ -90,6 +90,13 @@ func TestRowsBeforeFailure(t *testing.T) {
 			require.Equal(t, all[:at], append([]string{}, rows...), w)
 		}
 
+		must(t, e, "UNWIND range(1, 3000) AS k CREATE (:L {k: k})-[:E {k: k}]->(:M)")
+		for _, at := range []int{1, 2, 1024, 1025, 2500} {
+			rows, err := e.rows(Request{Statement: fmt.Sprintf("MATCH (n:L) WITH n ORDER BY n.k MATCH (n)-[e:E]->(m) WHERE 6 / (e.k - %d) < 7 RETURN n.k", at)})
+			require.ErrorContains(t, err, "/ by zero")
+			require.Len(t, rows, at-1)
+		}
+
 		// Of several hops, those of the input rows before the failing one.
 		for _, w := range []string{
 			"UNWIND [1, 3, 2] AS k MATCH (n:H {k: k}) MATCH (n)-[es:E*1..2]->(m) WHERE all(e IN es WHERE %s) RETURN n.k, m.k",
