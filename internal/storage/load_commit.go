@@ -75,15 +75,16 @@ func (w *Writer) ingest() error {
 	paths, err := w.writeTables()
 	if err != nil {
 		in.NoteFull(err)
-		return err
+	} else {
+		err = in.IngestSplitting(paths)
 	}
-	if err := in.IngestSplitting(paths); err != nil {
-		if in.Health.Writable() == nil { // it has none of them
-			err = errors.Join(err, w.shard.removeTables(paths))
-		}
-		return err
+	if err == nil {
+		return w.batch.Close()
 	}
-	return w.batch.Close()
+	if in.Health.Writable() == nil { // nothing of it is applied, and the store lives on
+		err = errors.Join(err, w.shard.removeTables(paths), w.shard.dropOrphans())
+	}
+	return err
 }
 
 func removeIfThere(files vfs.FS, path string) error {

@@ -243,5 +243,9 @@ func (s *Shard) ingestCompacted(b *pebble.Batch) error {
 		}
 	}
 	s.version++
-	return s.disk.graph.IngestSplitting(t.paths)
+	err = s.disk.graph.IngestSplitting(t.paths)
+	if err != nil && s.disk.graph.Health.Writable() == nil {
+		err = errors.Join(err, s.removeTables(t.paths))
+	}
+	return err
 }

@@ -4,11 +4,17 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -176,6 +182,82 @@ func TestLoadCrash(t *testing.T) {
 				require.NoError(t, c.store.Close())
 				fs = crashed
 			}
+		})
+	}
+}
+
+// TestLoadFullDisk fills the disk at a random moment of each batch of a load that enters as tables, under files of one kind or all, and
+// makes room again. A batch waits, or fails as a whole and is sent again; the store takes it without a restart, and the end is that of a
+// load that nothing disturbed.
+func TestLoadFullDisk(t *testing.T) {
+	ctx := context.Background()
+	const batches = 16
+	for seed := range eachSeed(t, seeds(6)) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 7))
+			opts := tiny(rng, 1)
+			opts.Logger, opts.Tuning.IngestBytes, opts.Tuning.TableBytes = quiet(), 1, []int{1, 1 << 20}[seed%2]
+			opts.ValueThreshold = 1 << 20
+			opts.FS = vfs.NewMem()
+			calm := openCounting(t, opts)
+			for seq := uint64(1); seq <= batches; seq++ {
+				require.NoError(t, calm.g.Load(ctx, calm.batch(seq)))
+			}
+			want := calm.state()
+			require.NoError(t, calm.store.Close())
+
+			kind := []string{"", "load-", ".sst"}[seed/2%3]
+			var room, lacks atomic.Int64 // how many writes succeed, and how many fail then
+			var dir atomic.Value         // of tables before they are taken in
+			mem := vfs.NewCrashableMem()
+			opts.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind == errorfs.OpCreate && strings.HasPrefix(path.Base(op.Path), "load-") {
+					dir.Store(path.Dir(op.Path))
+				}
+				switch op.Kind {
+				case errorfs.OpCreate, errorfs.OpLink, errorfs.OpFileWrite, errorfs.OpFileWriteAt:
+					if strings.Contains(path.Base(op.Path), kind) && room.Add(-1) < 0 && lacks.Add(-1) >= 0 {
+						return syscall.ENOSPC
+					}
+				}
+				return nil
+			}))
+			c := openCounting(t, opts)
+			failed := 0
+			for seq, again := uint64(1), false; seq <= batches; {
+				if !again {
+					lacks.Store(2 + rng.Int64N(3)) // a link that fails becomes a copy
+					room.Store(rng.Int64N(60))
+				}
+				err := c.g.Load(ctx, c.batch(seq))
+				last, _, serr := c.g.LoadState(ctx, "s")
+				require.NoError(t, serr)
+				if err == nil {
+					require.Equal(t, seq, last)
+					seq, again = seq+1, false
+					continue
+				}
+				failed++
+				again = true
+				lacks.Store(0)
+				require.Equal(t, graph.KindUnavailable, graph.AsError(err).Kind, "%v", err)
+				require.ErrorIs(t, err, syscall.ENOSPC)
+				require.Equal(t, seq-1, last, "%v", err)
+				require.Eventually(t, func() bool { return c.store.Writable() == nil }, time.Minute, time.Millisecond)
+			}
+			lacks.Store(0)
+			require.Eventually(t, func() bool { return c.store.Writable() == nil }, time.Minute, time.Millisecond)
+			require.Equal(t, want, c.state())
+			checkClean(t, c.store, "default")
+			names, err := mem.List(dir.Load().(string))
+			require.NoError(t, err)
+			require.False(t, slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "load-") }), names)
+			opts.FS = mem.CrashClone(vfs.CrashCloneCfg{})
+			require.NoError(t, c.store.Close())
+			c = openCounting(t, opts)
+			require.Equal(t, want, c.state())
+			require.NoError(t, c.store.Close())
+			require.True(t, kind == "" || failed > 0)
 		})
 	}
 }
