@@ -24,13 +24,16 @@ type turns struct {
 // turn is the queue at a key.
 type turn struct {
 	holder  *Tx
-	since   time.Time
+	since   time.Time // the holder has its turn, or its last wait for others ended
 	waiting []*waiter
 }
 
+// waiter is a transaction that waits in several queues at once. It joins them together: of two, the same one is ahead in all that they
+// share. One key after the other, each would hold its first turns idle through the queues of all later ones.
 type waiter struct {
 	tx   *Tx
-	come chan struct{} // closed when it is its turn
+	at   []shard.Key   // where it still waits
+	come chan struct{} // closed when it is its turn everywhere
 }
 
 // turnTime is how long others wait for a transaction that neither commits nor ends.
@@ -57,14 +60,14 @@ func (tx *Tx) TakeTurns(ctx context.Context, keys []shard.Key) error {
 	}
 	var own writeSet
 	for _, k := range keys {
-		if err := tx.g.takeTurn(ctx, tx, k); err != nil {
-			return err
-		}
 		if k.Edge {
 			own.edges = append(own.edges, graph.EdgeID(k.ID))
 		} else {
 			own.vertices = append(own.vertices, graph.VertexID(k.ID))
 		}
+	}
+	if err := tx.g.waitTurns(ctx, tx, keys); err != nil {
+		return err
 	}
 	for _, s := range tx.g.since(tx.snap.seq) {
 		if own.meets(&s) {
@@ -77,33 +80,35 @@ func (tx *Tx) TakeTurns(ctx context.Context, keys []shard.Key) error {
 // Changes implements shard.Heir.
 func (tx *Tx) Changes() []shard.Key { return tx.changed }
 
-// takeTurn waits until it is a transaction's turn at a key. If the transactions before it wait for this one, it loses all
-// its turns and fails.
-func (g *Graph) takeTurn(ctx context.Context, tx *Tx, k shard.Key) error {
+// waitTurns waits until it is a transaction's turn at keys. If the transactions before it wait for this one, it loses all its turns and
+// fails.
+func (g *Graph) waitTurns(ctx context.Context, tx *Tx, keys []shard.Key) error {
 	ts := &g.turns
 	ts.mu.Lock()
-	t := ts.keys[k]
-	switch {
-	case t == nil:
-		put(&ts.keys, k, &turn{holder: tx, since: time.Now()})
-		tx.turns = append(tx.turns, k)
-		ts.mu.Unlock()
-		return nil
-	case t.holder == tx:
-		ts.mu.Unlock()
-		return nil
-	}
-	for h := t.holder; h.awaits != nil; h = h.awaits.holder {
-		if h.awaits.holder == tx {
-			ts.leave(tx)
-			ts.mu.Unlock()
-			return graph.ConflictError("the transaction and others wait for each other; run it again", nil)
+	awaited := len(tx.turns) > 0
+	w := &waiter{tx: tx, come: make(chan struct{})}
+	for _, k := range keys {
+		switch t := ts.keys[k]; {
+		case t == nil:
+			put(&ts.keys, k, &turn{holder: tx, since: time.Now()})
+			tx.turns = append(tx.turns, k)
+		case t.holder != tx:
+			t.waiting = append(t.waiting, w)
+			w.at = append(w.at, k)
 		}
 	}
-	w := &waiter{tx, make(chan struct{})}
-	t.waiting = append(t.waiting, w)
-	tx.awaits = t
-	left := time.Until(t.since.Add(turnTime))
+	if len(w.at) == 0 {
+		ts.mu.Unlock()
+		return nil
+	}
+	tx.awaits = w
+	if awaited && ts.waitsFor(tx, tx, map[*Tx]bool{}) {
+		ts.withdraw(w)
+		ts.leave(tx)
+		ts.mu.Unlock()
+		return graph.ConflictError("the transaction and others wait for each other; run it again", nil)
+	}
+	left := ts.next(w)
 	ts.mu.Unlock()
 	defer shard.Waiting(ctx)()
 	for {
@@ -114,7 +119,9 @@ func (g *Graph) takeTurn(ctx context.Context, tx *Tx, k shard.Key) error {
 			timer.Stop()
 			return nil
 		case <-timer.C:
-			left = ts.next(k, t)
+			ts.mu.Lock()
+			left = ts.next(w)
+			ts.mu.Unlock()
 			continue
 		case <-ctx.Done():
 			err = graph.LockWaitEnded(context.Cause(ctx))
@@ -122,19 +129,52 @@ func (g *Graph) takeTurn(ctx context.Context, tx *Tx, k shard.Key) error {
 			err = closed()
 		}
 		timer.Stop()
-		ts.withdraw(t, w)
+		ts.mu.Lock()
+		ts.withdraw(w)
+		ts.mu.Unlock()
 		return err
 	}
 }
 
-// next passes on a turn whose time is up and returns how long the present one may last.
-func (ts *turns) next(k shard.Key, t *turn) time.Duration {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if time.Since(t.since) >= turnTime {
-		ts.pass(k, t)
+// waitsFor reports whether a transaction waits for another one, or for one that does. The caller holds ts.mu.
+func (ts *turns) waitsFor(tx, other *Tx, seen map[*Tx]bool) bool {
+	if tx.awaits == nil || seen[tx] {
+		return false
 	}
-	return time.Until(t.since.Add(turnTime))
+	seen[tx] = true
+	for _, k := range tx.awaits.at {
+		t := ts.keys[k]
+		if t.holder == other || ts.waitsFor(t.holder, other, seen) {
+			return true
+		}
+		for _, before := range t.waiting {
+			if before == tx.awaits {
+				break
+			}
+			if before.tx == other || ts.waitsFor(before.tx, other, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// next passes on the turns that a waiter waits for and whose time is up, and returns after how long to look again. The time of a holder
+// that waits itself does not run. The caller holds ts.mu.
+func (ts *turns) next(w *waiter) time.Duration {
+	left := turnTime
+	for _, k := range slices.Clone(w.at) {
+		t := ts.keys[k]
+		if t.holder.awaits == nil && time.Since(t.since) >= turnTime {
+			ts.pass(k, t)
+		}
+		if t.holder.awaits != nil {
+			left = min(left, time.Second)
+		} else {
+			left = min(left, time.Until(t.since.Add(turnTime)))
+		}
+	}
+	return left
 }
 
 // pass gives a turn to the next one. The caller holds ts.mu.
@@ -145,19 +185,34 @@ func (ts *turns) pass(k shard.Key, t *turn) {
 	}
 	w := t.waiting[0]
 	t.waiting = slices.Delete(t.waiting, 0, 1)
-	t.holder, t.since = w.tx, time.Now()
-	w.tx.turns, w.tx.awaits = append(w.tx.turns, k), nil
-	close(w.come)
+	t.holder = w.tx
+	w.tx.turns = append(w.tx.turns, k)
+	w.at = slices.DeleteFunc(w.at, func(at shard.Key) bool { return at == k })
+	t.since = time.Now()
+	if len(w.at) == 0 {
+		ts.goOn(w)
+		close(w.come)
+	}
 }
 
-// withdraw takes one that waits out of the queue. If its turn has come meanwhile, it keeps it until its end.
-func (ts *turns) withdraw(t *turn, w *waiter) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if i := slices.Index(t.waiting, w); i >= 0 {
-		t.waiting = slices.Delete(t.waiting, i, i+1)
-		w.tx.awaits = nil
+// goOn ends a wait: the time of the turns runs from now on. The caller holds ts.mu.
+func (ts *turns) goOn(w *waiter) {
+	w.tx.awaits = nil
+	for _, k := range w.tx.turns {
+		if t := ts.keys[k]; t != nil && t.holder == w.tx {
+			t.since = time.Now()
+		}
 	}
+}
+
+// withdraw takes one that waits out of the queues. The turns that have come meanwhile it keeps until its end. The caller holds ts.mu.
+func (ts *turns) withdraw(w *waiter) {
+	for _, k := range w.at {
+		t := ts.keys[k]
+		t.waiting = slices.DeleteFunc(t.waiting, func(o *waiter) bool { return o == w })
+	}
+	w.at = nil
+	ts.goOn(w)
 }
 
 // leave ends all turns of a transaction. The caller holds ts.mu.

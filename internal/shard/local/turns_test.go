@@ -127,3 +127,33 @@ func TestTurnsEnd(t *testing.T) {
 	require.True(t, isConflict(b.Commit(ctx)))
 	require.Empty(t, w.g.turns.keys)
 }
+
+// TestTurnsAtOnce has a transaction join two queues together, and keep its turn at one for as long as it waits in the other.
+func TestTurnsAtOnce(t *testing.T) {
+	w := openTurnWorld(t, 2)
+	ctx := context.Background()
+	ts := &w.g.turns
+	keys := []shard.Key{{ID: uint64(w.ids[0])}, {ID: uint64(w.ids[1])}}
+	a, b, c := w.begin(), w.begin(), w.begin()
+	require.NoError(t, w.set(ctx, a, 0))
+	both, last := make(chan error, 1), make(chan error, 1)
+	go func() { both <- b.TakeTurns(ctx, keys) }()
+	w.queued(0, 1)
+	go func() { last <- w.set(ctx, c, 1) }()
+	w.queued(1, 1)
+
+	ts.mu.Lock()
+	at := ts.keys[keys[1]]
+	require.Same(t, b, at.holder)
+	at.since = time.Now().Add(-turnTime)
+	ts.next(at.waiting[0])
+	require.Same(t, b, at.holder, "it waits itself")
+	ts.mu.Unlock()
+
+	require.NoError(t, a.Commit(ctx))
+	require.True(t, isConflict(<-both), "a has changed what b does not see")
+	b.Rollback()
+	require.NoError(t, <-last)
+	require.NoError(t, c.Commit(ctx))
+	require.Empty(t, ts.keys)
+}

@@ -42,7 +42,7 @@ type write struct {
 	inTurn  bool        // takes turns with others that change the same
 	turns   []shard.Key // at which it has had its turn; Graph.turns guards it while it waits
 	changed []shard.Key // at which it takes its turn because of its changes
-	awaits  *turn       // the queue in which it waits; Graph.turns guards it
+	awaits  *waiter     // where it waits; Graph.turns guards it
 }
 
 // noWrite is that of transactions that only read.
