@@ -13,7 +13,7 @@ type Heir interface {
 	// Inherit takes over the turns of a transaction that began before it and has met a conflict, so that this one changes the same
 	// without waiting and without a conflict.
 	Inherit(ctx context.Context, from Tx) error
-	// TakeTurns waits for the transaction's turn at keys. If one was changed since its snapshot, it fails with graph.KindConflict.
+	// TakeTurns waits for the transaction's turn at keys, in the order of CompareKeys. If one was changed since its snapshot, it fails with graph.KindConflict.
 	TakeTurns(ctx context.Context, keys []Key) error
 	// Changes returns at which keys the transaction has, or would have, its turn because of its changes.
 	Changes() []Key
@@ -28,7 +28,7 @@ type Key struct {
 // MostTurns is at how many keys a transaction has its turn; further ones it changes without.
 const MostTurns = 64
 
-// CompareKeys orders keys. Who takes turns in this order waits in no circle.
+// CompareKeys orders keys: vertices before edges, and each by their ids.
 func CompareKeys(a, b Key) int {
 	if a.Edge != b.Edge {
 		if b.Edge {
