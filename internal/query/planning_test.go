@@ -215,6 +215,51 @@ func TestEndOfPreparation(t *testing.T) {
 	}
 }
 
+// TestAnswersOfLargePatterns asks for patterns that are planned part by part, over a chain of 300 vertices.
+func TestAnswersOfLargePatterns(t *testing.T) {
+	chain := func(edge func(i int) string) string {
+		return join(150, "", func(i int) string { return fmt.Sprintf("%s(n%d)", edge(i), i+1) })
+	}
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		ask := func(text string) []string {
+			rows, err := rowsOf(e.Query(context.Background(), Request{Statement: text}))
+			require.NoError(t, err)
+			return rows
+		}
+		ask("UNWIND range(0, 299) AS i CREATE (:N {id: i})")
+		ask("MATCH (a:N), (b:N) WHERE b.id = a.id + 1 CREATE (a)-[:R {k: a.id}]->(b)")
+		out := chain(func(i int) string { return fmt.Sprintf("-[r%d]->", i) })
+		either := chain(func(i int) string { return fmt.Sprintf("-[r%d]-", i) })
+		for _, c := range []struct {
+			text string
+			rows []string
+		}{
+			{"MATCH (n0:N)" + out + " WHERE n150.id = 200 AND r3.k < r77.k RETURN n0.id, n149.id, r120.k", []string{"[50, 199, 170]"}},
+			{
+				"MATCH p = (n0:N)" + either + " WHERE n75.id = 100 AND length(p) = 150 RETURN n0.id, n149.id ORDER BY n0.id",
+				[]string{"[25, 174]", "[175, 26]"},
+			},
+			{
+				"MATCH " + join(250, ", ", func(i int) string { return fmt.Sprintf("(n%d:N {id: %d})", i, i) }) + " WHERE " +
+					join(249, " AND ", func(i int) string { return fmt.Sprintf("n%d.id < n%d.id", i, i+1) }) + " RETURN n0.id + n249.id AS x",
+				[]string{"[249]"},
+			},
+			{
+				"MATCH " + join(130, ", ", func(i int) string { return fmt.Sprintf("(n%d:N {id: %d})-[r%d:R]->(m%d)", i, i, i, i) }) +
+					" RETURN m0.id, m129.id, r7.k",
+				[]string{"[1, 130, 7]"},
+			},
+			{
+				"MATCH (a)-[:R {k: 7}]->(n0) OPTIONAL MATCH (n0)" + out + "-->(z {id: 159}) RETURN a.id, n149.id, z.id",
+				[]string{"[7, 157, 159]"},
+			},
+			{"MATCH (:N {id: 3})-[q]->() MATCH (n0)" + out + ", (n10)-[q]->() RETURN count(*) AS n", []string{"[0]"}},
+		} {
+			require.Equal(t, c.rows, ask(c.text))
+		}
+	})
+}
+
 // A request that waits for another one to compile the same plan of a fetch stops waiting when it ends. If the other one ends first,
 // its half-made plan is dropped.
 func TestWaitForFetchPlan(t *testing.T) {
