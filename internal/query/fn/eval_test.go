@@ -11,7 +11,8 @@ import (
 
 // evaluator evaluates syntax trees slowly and plainly.
 type evaluator struct {
-	ctx *fn.Context
+	ctx    *fn.Context
+	called map[string]bool // takes the names of functions; nil: they are not asked for
 }
 
 // row holds the variables in scope, the latest first; nil is the empty row.
@@ -163,6 +164,9 @@ func (e *evaluator) eval(r row, x ast.Expr) graph.Value {
 		args := make([]graph.Value, len(x.Args))
 		for i := range args {
 			args[i] = e.eval(r, x.Args[i])
+		}
+		if e.called != nil {
+			e.called[f.Name] = true
 		}
 		return must(f.Eval(e.ctx, args))
 	}

@@ -15,21 +15,27 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// TestGolden evaluates the expressions in testdata, one a line, and prints each value or error.
+// TestGolden evaluates the expressions in testdata, one a line, and prints each value or error. They call every function.
 func TestGolden(t *testing.T) {
+	called := map[string]bool{}
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var out strings.Builder
 			for line := range strings.Lines(d.Input) {
-				out.WriteString(evalText(strings.TrimSuffix(line, "\n")))
+				out.WriteString(evalText(strings.TrimSuffix(line, "\n"), called))
 				out.WriteByte('\n')
 			}
 			return out.String()
 		})
 	})
+	for _, f := range fn.All() {
+		if !f.Aggregating() && !called[f.Name] {
+			t.Errorf("no case calls %s", f.Name)
+		}
+	}
 }
 
-func evalText(text string) (result string) {
+func evalText(text string, called map[string]bool) (result string) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -51,7 +57,7 @@ func evalText(text string) (result string) {
 		return err.Error()
 	}
 	at := time.Date(2024, 2, 29, 12, 31, 14, 645876123, time.UTC)
-	e := evaluator{ctx: &fn.Context{Statement: at, Transaction: at.Add(-time.Hour), Rand: rand.New(rand.NewPCG(1, 2)), MaxList: 1000}}
+	e := evaluator{called: called, ctx: &fn.Context{Statement: at, Transaction: at.Add(-time.Hour), Rand: rand.New(rand.NewPCG(1, 2)), MaxList: 1000}}
 	var names row
 	names = names.with("NaN", graph.FloatValue(math.NaN())).with("Inf", graph.FloatValue(math.Inf(1))).
 		with("stockholm", graph.StringValue(stockholm.String()))
