@@ -31,6 +31,7 @@ internal/graph/temporal
 internal/graph
 internal/graph/spatial
 internal/graph/vector
+internal/memory
 internal/access
 internal/search
 internal/search/hnsw
@@ -88,6 +89,7 @@ internal/loader
 internal/telemetry
 internal/console
 internal/server/wire
+internal/server/summary
 internal/server/request
 internal/server/admin
 internal/server/arrowstream

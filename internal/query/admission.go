@@ -10,7 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/memory"
 )
 
 // Admission bounds how many requests run at one time; 0 is no limit. Further requests wait in a queue in the order of their
@@ -26,7 +26,7 @@ type Admission struct {
 // gate admits requests within the limits of Admission.
 type gate struct {
 	limits  Admission
-	relieve func(*exec.Pool) // ends requests that hold too much of the pool
+	relieve func(*memory.Pool) // ends requests that hold too much of the pool
 
 	mu          sync.Mutex
 	running     int // including long-running ones
@@ -57,7 +57,7 @@ type quota struct {
 	setting                       string
 	limits                        access.Limits
 	running, longRunning, waiting int
-	pool                          *exec.Pool // bounds the memory of its statements; nil: only the process does
+	pool                          *memory.Pool // bounds the memory of its statements; nil: only the process does
 }
 
 // The settings that limit quotas.
@@ -138,7 +138,7 @@ func (g *gate) quota(in *map[owner]*quota, of owner, l access.Limits) *quota {
 	if l.Memory != s.limits.Memory {
 		s.pool = nil
 		if l.Memory > 0 {
-			s.pool = &exec.Pool{Limit: l.Memory, Owner: s.of.String(), Relieve: g.relieve}
+			s.pool = &memory.Pool{Limit: l.Memory, Owner: s.of.String(), Relieve: g.relieve}
 		}
 	}
 	s.limits = l

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
@@ -113,9 +114,9 @@ type Engine struct {
 	metrics Metrics
 	totals  exec.Totals
 	watch   Watch
-	pool    *exec.Pool // nil: no limit
+	pool    *memory.Pool // nil: no limit
 
-	allPools []*exec.Pool // of requests without other pools
+	allPools []*memory.Pool // of requests without other pools
 }
 
 // New creates an engine.
@@ -127,10 +128,15 @@ func New(store shard.Store, opt Options) *Engine {
 	e.slow.size = opt.SlowLogSize
 	e.gate.limits, e.gate.relieve = opt.Admission, e.relievePool
 	if opt.PoolBytes > 0 {
-		e.pool = &exec.Pool{Limit: opt.PoolBytes, Relieve: e.relievePool}
-		e.allPools = []*exec.Pool{e.pool}
+		e.pool = &memory.Pool{Limit: opt.PoolBytes, Relieve: e.relievePool}
+		e.allPools = []*memory.Pool{e.pool}
 	}
 	return e
+}
+
+// Charge returns what counts the memory of a request's values while they are decoded, until the context ends.
+func (e *Engine) Charge(ctx context.Context) *memory.Charge {
+	return memory.NewCharge(ctx, e.pool, e.opt.QueryBytes)
 }
 
 // Request is one statement.
@@ -485,7 +491,7 @@ func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) ex
 }
 
 // pools returns the pools that a request's operators publish their memory to.
-func (e *Engine) pools(q *Running) []*exec.Pool {
+func (e *Engine) pools(q *Running) []*memory.Pool {
 	all := e.allPools
 	for _, s := range q.place.quotas() {
 		if s != nil && s.pool != nil {

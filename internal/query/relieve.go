@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/memory"
 )
 
 // Largest is the request that was ended to free memory.
@@ -24,7 +24,7 @@ func (e *Engine) Relieve(used, limit, least int64) (l Largest, ok bool) {
 }
 
 // relievePool ends the largest requests of a pool until the others fit into it.
-func (e *Engine) relievePool(p *exec.Pool) {
+func (e *Engine) relievePool(p *memory.Pool) {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
 	held := p.Held()
@@ -49,14 +49,14 @@ func (e *Engine) relievePool(p *exec.Pool) {
 }
 
 // reports reports whether the memory of a request counts in a pool.
-func (e *Engine) reports(q *Running, p *exec.Pool) bool {
+func (e *Engine) reports(q *Running, p *memory.Pool) bool {
 	in := q.pools.Load()
 	return p == e.pool || in != nil && slices.Contains(*in, p)
 }
 
 // endLargest ends the request that holds the most memory, at least least bytes, with the error why; if p is not nil, only requests
 // that count towards p. The caller holds e.running.mu.
-func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, ok bool) {
+func (e *Engine) endLargest(least int64, p *memory.Pool, why string) (l Largest, ok bool) {
 	var largest *Running
 	for q := range e.running.all() {
 		if _, n := q.Held(); n >= max(least, l.Bytes+1) && !q.relieved && (p == nil || e.reports(q, p)) {

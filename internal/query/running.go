@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -41,9 +42,9 @@ type Running struct {
 	place     place           // the place in the gate
 	labels    context.Context // profiler labels of its goroutine, or nil
 	cpu       cpuSlot
-	sending   atomic.Int64                 // the instant at which it began to write to its client; 0: it does not write; evicted
-	held      exec.Held                    // memory of the operators
-	pools     atomic.Pointer[[]*exec.Pool] // pools that count its memory besides Engine.pool
+	sending   atomic.Int64                   // the instant at which it began to write to its client; 0: it does not write; evicted
+	held      exec.Held                      // memory of the operators
+	pools     atomic.Pointer[[]*memory.Pool] // pools that count its memory besides Engine.pool
 	rows      atomic.Int64
 	stood     exec.Stood              // what CALL {…} IN TRANSACTIONS has committed
 	ctx       lazyContext             // of a request outside explicit transactions

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 )
@@ -32,7 +33,7 @@ type (
 	// Retained is the memory of rows that outlive their run.
 	Retained = runtime.Retained
 	// Pool bounds the memory of several runs.
-	Pool = runtime.Pool
+	Pool = memory.Pool
 	// Stat counts the work of one operator in a run.
 	Stat = runtime.Stat
 	// HopCount counts the work of one hop of a traversal.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -93,7 +94,7 @@ func (rs *Rows) Hold(b *graph.Batch) error {
 	size := 0
 	for i := range b.Cols {
 		for j := range b.N {
-			size += runtime.ValueSize(b.Cols[i].Value(j))
+			size += memory.ValueSize(b.Cols[i].Value(j))
 		}
 	}
 	return rs.account().Grow(size)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
@@ -273,8 +274,8 @@ func TestPool(t *testing.T) {
 	h := newHeaped(someRows(rand.New(rand.NewPCG(7, 8)), 20000))
 	sort := h.plans()["sort"]
 	asked := 0
-	pool := &runtime.Pool{Limit: 1 << 20, Relieve: func(*runtime.Pool) { asked++ }}
-	_, _, err := h.try(context.Background(), t, sort.root, 50, runtime.Env{Pools: []*runtime.Pool{pool}}, sort.out...)
+	pool := &memory.Pool{Limit: 1 << 20, Relieve: func(*memory.Pool) { asked++ }}
+	_, _, err := h.try(context.Background(), t, sort.root, 50, runtime.Env{Pools: []*memory.Pool{pool}}, sort.out...)
 	require.NoError(t, err)
 	require.Positive(t, asked)
 	require.Zero(t, pool.Held())
@@ -282,7 +283,7 @@ func TestPool(t *testing.T) {
 	asked = 0
 	pool.Limit = 4 << 20
 	s, dir := testSpill(t)
-	_, spilled, err := h.try(context.Background(), t, sort.root, 50, runtime.Env{Pools: []*runtime.Pool{pool}, Spill: s}, sort.out...)
+	_, spilled, err := h.try(context.Background(), t, sort.root, 50, runtime.Env{Pools: []*memory.Pool{pool}, Spill: s}, sort.out...)
 	require.NoError(t, err)
 	require.Zero(t, asked)
 	require.Positive(t, spilled)

@@ -13,13 +13,13 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
 // Value returns an element of an array that a client has sent, without references to the array's memory, and counts its own. The library checks the parts
 // of an array only as they are read, and panics.
-func Value(a arrow.Array, row int, charge *query.Charge) (v graph.Value, err error) {
+func Value(a arrow.Array, row int, charge *memory.Charge) (v graph.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			v, err = graph.Value{}, fmt.Errorf("the data of Arrow are damaged: %v", p)
@@ -28,7 +28,7 @@ func Value(a arrow.Array, row int, charge *query.Charge) (v graph.Value, err err
 	return value(a, row, 0, charge)
 }
 
-func value(a arrow.Array, row, depth int, charge *query.Charge) (graph.Value, error) {
+func value(a arrow.Array, row, depth int, charge *memory.Charge) (graph.Value, error) {
 	if depth > wire.MaxDepth {
 		return graph.Value{}, fmt.Errorf("nested deeper than %d", wire.MaxDepth)
 	}
@@ -101,14 +101,14 @@ func value(a arrow.Array, row, depth int, charge *query.Charge) (graph.Value, er
 	return graph.Value{}, fmt.Errorf("values of Arrow's type %s cannot be parameters", a.DataType())
 }
 
-func text(s string, charge *query.Charge) (graph.Value, error) {
+func text(s string, charge *memory.Charge) (graph.Value, error) {
 	if err := charge.Add(len(s)); err != nil {
 		return graph.Value{}, err
 	}
 	return graph.StringValue(strings.Clone(s)), nil
 }
 
-func blob(b []byte, charge *query.Charge) (graph.Value, error) {
+func blob(b []byte, charge *memory.Charge) (graph.Value, error) {
 	if err := charge.Add(len(b)); err != nil {
 		return graph.Value{}, err
 	}
@@ -157,7 +157,7 @@ func zoneOf(typ *arrow.TimestampType) (temporal.Zone, error) {
 	return temporal.Zone{Offset: int32(offset)}, nil
 }
 
-func listValue(a array.ListLike, row, depth int, charge *query.Charge) (graph.Value, error) {
+func listValue(a array.ListLike, row, depth int, charge *memory.Charge) (graph.Value, error) {
 	from, to := a.ValueOffsets(row)
 	items := a.ListValues()
 	if m, ok := a.(*array.Map); ok {
@@ -180,7 +180,7 @@ func listValue(a array.ListLike, row, depth int, charge *query.Charge) (graph.Va
 	return graph.ListValue(list), nil
 }
 
-func structValue(a *array.Struct, row, depth int, charge *query.Charge) (graph.Value, error) {
+func structValue(a *array.Struct, row, depth int, charge *memory.Charge) (graph.Value, error) {
 	fields := a.DataType().(*arrow.StructType).Fields()
 	if err := charge.Add(len(fields) * int(unsafe.Sizeof(graph.MapEntry{}))); err != nil {
 		return graph.Value{}, err

@@ -5,7 +5,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
@@ -63,7 +63,7 @@ func (w *Writer) Append(b *graph.Batch) error {
 		w.first[i] = append(w.first[i], vals...)
 		for _, v := range vals {
 			if v.Kind() >= graph.String {
-				w.size += runtime.ValueSize(v)
+				w.size += memory.ValueSize(v)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (w *Writer) values(c *graph.Column, n int) []graph.Value {
 func (w *Writer) account() error {
 	n := w.size
 	for i := range w.first {
-		n += runtime.CellSize * cap(w.first[i])
+		n += memory.CellSize * cap(w.first[i])
 	}
 	for _, c := range w.columns {
 		n += c.held()

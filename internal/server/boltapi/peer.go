@@ -249,7 +249,7 @@ func (p *peer) Count(t bolt.Tag, answer byte, took time.Duration) {
 
 // Failure implements bolt.Backend.
 func (p *peer) Failure(err error) *bolt.Failure {
-	f := wire.BoltFailure(err)
+	f := failureOf(err)
 	if f.Class == "DATABASE_ERROR" {
 		if p.request != "" {
 			f.Message += " (request " + p.request + ")"

@@ -11,6 +11,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/telemetry"
@@ -151,7 +152,7 @@ func (s *adminService) SlowLog(_ context.Context, req *pb.SlowLogRequest) (*pb.S
 		}
 		entry := &pb.SlowQuery{
 			Graph: q.Graph, Statement: q.Statement, Start: timestamppb.New(q.Start), Elapsed: durationpb.New(q.Elapsed),
-			Rows: uint64(q.Rows), Plan: wire.PlanProto(q.Plan), Fingerprint: q.Fingerprint,
+			Rows: uint64(q.Rows), Plan: summary.PlanProto(q.Plan), Fingerprint: q.Fingerprint,
 		}
 		if q.Err != nil {
 			entry.Error = q.Err.Error()

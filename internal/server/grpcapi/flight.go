@@ -19,8 +19,10 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
+	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 	"github.com/hopgate/hopgate/internal/version"
 )
@@ -127,7 +129,7 @@ func (s *flightService) DoGet(ticket *flight.Ticket, stream flight.FlightService
 		}
 		return wire.GRPCError(err)
 	}
-	stream.SetTrailer(metadata.Pairs(summaryKey, wire.SummaryText(res.Summary(), nil)))
+	stream.SetTrailer(metadata.Pairs(summaryKey, summary.Text(res.Summary(), nil)))
 	return nil
 }
 
@@ -210,7 +212,7 @@ func command(b []byte) proto.Message {
 }
 
 // statementOf reads a statement, or a plainStatement.
-func statementOf(b []byte, charge *query.Charge) (req query.Request, err error) {
+func statementOf(b []byte, charge *memory.Charge) (req query.Request, err error) {
 	if text := bytes.TrimSpace(b); len(text) > 0 && text[0] == '{' {
 		var p plainStatement
 		if err := wire.DecodeJSON(text, true, &p); err != nil {
@@ -242,7 +244,7 @@ func handleOf(statement string, params map[string]graph.Value) ([]byte, error) {
 	return b, err
 }
 
-func handleRequest(handle []byte, charge *query.Charge) (query.Request, error) {
+func handleRequest(handle []byte, charge *memory.Charge) (query.Request, error) {
 	var req pb.QueryRequest
 	if err := proto.Unmarshal(handle, &req); err != nil {
 		return query.Request{}, wire.RequestError("the handle of the statement: is not one of this server")

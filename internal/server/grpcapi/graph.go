@@ -10,7 +10,9 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -44,7 +46,7 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 }
 
 // requestOf converts a request to that of the engine.
-func requestOf(req *pb.QueryRequest, charge *query.Charge) (q query.Request, err error) {
+func requestOf(req *pb.QueryRequest, charge *memory.Charge) (q query.Request, err error) {
 	q = query.Request{
 		Statement: req.GetStatement(), Graph: req.GetGraph(), ReadOnly: req.GetAccessMode() == pb.AccessMode_ACCESS_MODE_READ,
 		MaxRows: int64(min(req.GetMaxRows(), 1<<62)),
@@ -85,7 +87,7 @@ func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
 			return wire.GRPCError(err)
 		}
 	}
-	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Summary{Summary: wire.SummaryProto(res.Summary())}})
+	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Summary{Summary: summary.Proto(res.Summary())}})
 }
 
 // sendRows sends rows in messages of about rowBytes. A row that exceeds a message is an error.

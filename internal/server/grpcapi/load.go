@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -132,7 +133,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 
 // gather decodes a batch and those waiting behind it, as long as there is memory for their values. It returns the batch for which there was
 // none, or nil.
-func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch, charge *query.Charge) (group []*loader.Batch, rest *pb.LoadBatch, err error) {
+func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch, charge *memory.Charge) (group []*loader.Batch, rest *pb.LoadBatch, err error) {
 	most := int(min(loadGroup, debug.SetMemoryLimit(-1)/loadRowBytes))
 	for p, rows := first, 0; ; {
 		b, err := batchFromProto(p, charge)
@@ -217,7 +218,7 @@ var (
 	}
 )
 
-func batchFromProto(p *pb.LoadBatch, charge *query.Charge) (*loader.Batch, error) {
+func batchFromProto(p *pb.LoadBatch, charge *memory.Charge) (*loader.Batch, error) {
 	b := &loader.Batch{Seq: p.GetSeq(), Mark: p.GetMark(), Confirmed: p.GetConfirmed()}
 	for _, v := range p.GetVertices() {
 		keys, err := columnFromProto(v.GetKeys(), charge)
@@ -253,7 +254,7 @@ func batchFromProto(p *pb.LoadBatch, charge *query.Charge) (*loader.Batch, error
 	return b, nil
 }
 
-func propsFromProto(ps []*pb.PropertyColumn, charge *query.Charge) ([]loader.PropertyColumn, error) {
+func propsFromProto(ps []*pb.PropertyColumn, charge *memory.Charge) ([]loader.PropertyColumn, error) {
 	out := make([]loader.PropertyColumn, len(ps))
 	for i, p := range ps {
 		vs, err := columnFromProto(p.GetValues(), charge)
@@ -266,12 +267,12 @@ func propsFromProto(ps []*pb.PropertyColumn, charge *query.Charge) ([]loader.Pro
 }
 
 // columnFromProto decodes a column; its strings share the message's memory.
-func columnFromProto(c *pb.LoadColumn, charge *query.Charge) ([]graph.Value, error) {
+func columnFromProto(c *pb.LoadColumn, charge *memory.Charge) ([]graph.Value, error) {
 	return nestedColumn(c, 0, charge)
 }
 
 // nestedColumn decodes a column at a depth of nested lists.
-func nestedColumn(c *pb.LoadColumn, depth int, charge *query.Charge) (out []graph.Value, err error) {
+func nestedColumn(c *pb.LoadColumn, depth int, charge *memory.Charge) (out []graph.Value, err error) {
 	values := func(n int) error {
 		if err := charge.Add(n * int(unsafe.Sizeof(graph.Value{}))); err != nil {
 			return err

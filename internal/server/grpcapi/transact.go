@@ -9,6 +9,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -81,7 +82,7 @@ func (c *transactCall) step(ctx context.Context, req *pb.TransactRequest) error 
 		if err := c.tx.Commit(ctx); err != nil {
 			return err
 		}
-		counters := wire.CountersProto(c.tx.Counters(), query.SchemaCounters{})
+		counters := summary.CountersProto(c.tx.Counters(), query.SchemaCounters{})
 		return c.finish(&pb.TransactResponse{Part: &pb.TransactResponse_Committed{Committed: &pb.TransactCommitted{Counters: counters}}})
 	case *pb.TransactRequest_Rollback:
 		c.tx.Rollback()

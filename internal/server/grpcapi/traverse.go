@@ -10,9 +10,11 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/traverse"
+	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -229,7 +231,7 @@ type typedRequest interface {
 }
 
 // typed runs a typed request, whose values charge counts.
-func (s *graphService) typed(stream grpc.ServerStream, req typedRequest, t query.Typed, charge *query.Charge) (*query.Result, error) {
+func (s *graphService) typed(stream grpc.ServerStream, req typedRequest, t query.Typed, charge *memory.Charge) (*query.Result, error) {
 	b := req.GetBudget()
 	timeout, err := timeoutOf(b.GetTimeout())
 	if err != nil {
@@ -284,7 +286,7 @@ func sendHalves[M proto.Message](b *graph.Batch, from, to int, part func(b *grap
 }
 
 func traverseSummary(s query.Summary) *pb.TraverseSummary {
-	out := &pb.TraverseSummary{Rows: uint64(s.Rows), Truncated: s.Truncated, TruncatedReason: s.Reason, Notifications: wire.NotificationsProto(s.Notifications)}
+	out := &pb.TraverseSummary{Rows: uint64(s.Rows), Truncated: s.Truncated, TruncatedReason: s.Reason, Notifications: summary.NotificationsProto(s.Notifications)}
 	for i, h := range s.Hops {
 		out.Hops = append(out.Hops, &pb.HopCount{Hop: uint32(i + 1), Sources: uint64(h.Sources), Edges: uint64(h.Edges)})
 	}
@@ -303,7 +305,7 @@ var directions = map[pb.Direction]graph.Direction{
 }
 
 // selectorOf converts a selector; an absent one is empty, which the request's validation rejects.
-func selectorOf(in *pb.VertexSelector, field string, charge *query.Charge) (s traverse.Selector, err error) {
+func selectorOf(in *pb.VertexSelector, field string, charge *memory.Charge) (s traverse.Selector, err error) {
 	switch by := in.GetBy().(type) {
 	case *pb.VertexSelector_Key:
 		s.Label, s.Property = by.Key.GetLabel(), by.Key.GetProperty()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
-	"github.com/hopgate/hopgate/internal/server/wire"
+	"github.com/hopgate/hopgate/internal/server/summary"
 )
 
 const (
@@ -63,5 +63,5 @@ func writeArrow(w http.ResponseWriter, res *query.Result, f format, status int, 
 		f.fail(w, err)
 		return
 	}
-	w.Header().Set(http.TrailerPrefix+summaryTrailer, wire.SummaryText(res.Summary(), tail))
+	w.Header().Set(http.TrailerPrefix+summaryTrailer, summary.Text(res.Summary(), tail))
 }

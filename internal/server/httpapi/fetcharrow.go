@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -50,7 +50,7 @@ func (t *fetchTable) Add(item []byte) error {
 	return nil
 }
 
-func (t *fetchTable) Held() int { return t.size + t.rows*len(t.columns)*runtime.CellSize }
+func (t *fetchTable) Held() int { return t.size + t.rows*len(t.columns)*memory.CellSize }
 
 func (t *fetchTable) add(prefix string, entries []graph.MapEntry) {
 	for _, e := range entries {
@@ -73,7 +73,7 @@ func (t *fetchTable) put(name string, v graph.Value) {
 	}
 	if t.fill(i); len(t.columns[i]) == t.rows {
 		t.columns[i] = append(t.columns[i], v)
-		t.size += runtime.ValueSize(v) - runtime.CellSize
+		t.size += memory.ValueSize(v) - memory.CellSize
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
@@ -131,7 +132,7 @@ func (h *Handler) slowLog(w http.ResponseWriter, r *http.Request) {
 			s.Error = q.Err.Error()
 		}
 		if q.Plan != nil {
-			s.Plan = wire.AppendPlan(nil, q.Plan)
+			s.Plan = summary.AppendPlan(nil, q.Plan)
 		}
 		out = append(out, s)
 	}

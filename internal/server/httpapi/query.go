@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -173,7 +175,7 @@ func graphOf(r *http.Request) string {
 }
 
 // request checks all members except the statement and converts the request.
-func (q *queryRequest) request(r *http.Request, charge *query.Charge) (req query.Request, err error) {
+func (q *queryRequest) request(r *http.Request, charge *memory.Charge) (req query.Request, err error) {
 	req = query.Request{Statement: q.Statement, Graph: q.Graph, MaxRows: q.MaxRows, Timeout: time.Duration(q.TimeoutMs) * time.Millisecond}
 	switch strings.ToUpper(q.AccessMode) {
 	case "", "WRITE":
@@ -270,7 +272,7 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 		}
 	}
 	buf = append(buf, `]},`...)
-	buf = wire.AppendSummary(buf, res.Summary())
+	buf = summary.AppendJSON(buf, res.Summary())
 	if tail != nil {
 		buf = tail(append(buf, ','))
 	}
@@ -323,7 +325,7 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 		buf = wire.AppendError(buf, err)
 		buf = append(buf, ']')
 	} else {
-		buf = wire.AppendSummary(append(buf, '{'), res.Summary())
+		buf = summary.AppendJSON(append(buf, '{'), res.Summary())
 		if tail != nil {
 			buf = tail(append(buf, ','))
 		}

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/traverse"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -32,7 +33,7 @@ func (b *typedBody) common() *typedBody { return b }
 type typedRequest interface {
 	common() *typedBody
 	// typed counts the memory of the values in it.
-	typed(charge *query.Charge) (query.Typed, error)
+	typed(charge *memory.Charge) (query.Typed, error)
 }
 
 // selectorBody selects vertices.
@@ -184,7 +185,7 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, body typedReq
 }
 
 // selector converts a selector.
-func (s *selectorBody) selector(field string, charge *query.Charge) (out traverse.Selector, err error) {
+func (s *selectorBody) selector(field string, charge *memory.Charge) (out traverse.Selector, err error) {
 	out = traverse.Selector{Label: s.Label, Property: s.Property, Statement: s.Statement, IDs: s.ElementIDs}
 	values := s.Values
 	if len(s.Value) > 0 {
@@ -238,7 +239,7 @@ func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
 	return out, nil
 }
 
-func (b *traverseBody) typed(charge *query.Charge) (query.Typed, error) {
+func (b *traverseBody) typed(charge *memory.Charge) (query.Typed, error) {
 	t := &traverse.Traversal{Returns: b.Return, Distinct: b.Distinct, ByHop: b.ByHop, Limit: b.Limit, Seed: b.Seed, Partial: b.Budget.Partial}
 	var err error
 	if t.From, err = b.From.selector("from", charge); err != nil {
@@ -270,7 +271,7 @@ func (b *traverseBody) typed(charge *query.Charge) (query.Typed, error) {
 	return t, err
 }
 
-func (b *pathBody) typed(charge *query.Charge) (query.Typed, error) {
+func (b *pathBody) typed(charge *memory.Charge) (query.Typed, error) {
 	p := &traverse.Paths{MaxHops: b.MaxHops, All: b.All, K: b.K, Weight: b.Weight}
 	var err error
 	if p.From, err = b.From.selector("from", charge); err != nil {
@@ -283,7 +284,7 @@ func (b *pathBody) typed(charge *query.Charge) (query.Typed, error) {
 	return p, err
 }
 
-func (b *subgraphBody) typed(charge *query.Charge) (query.Typed, error) {
+func (b *subgraphBody) typed(charge *memory.Charge) (query.Typed, error) {
 	s := &traverse.Subgraph{}
 	if b.Hops != nil {
 		if s.Max = *b.Hops; s.Max == 0 {
@@ -298,12 +299,12 @@ func (b *subgraphBody) typed(charge *query.Charge) (query.Typed, error) {
 	return s, err
 }
 
-func (b *verticesBody) typed(charge *query.Charge) (query.Typed, error) {
+func (b *verticesBody) typed(charge *memory.Charge) (query.Typed, error) {
 	from, err := b.From.selector("from", charge)
 	return &traverse.Vertices{From: from, Properties: b.Properties}, err
 }
 
-func (b *edgesBody) typed(charge *query.Charge) (query.Typed, error) {
+func (b *edgesBody) typed(charge *memory.Charge) (query.Typed, error) {
 	e := &traverse.Edges{IDs: b.ElementIDs}
 	for _, end := range []struct {
 		in   *selectorBody

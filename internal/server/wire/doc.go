@@ -1,2 +1,2 @@
-// Package wire encodes and decodes values, summaries and errors for the transports: JSON and protobuf.
+// Package wire encodes and decodes values and errors for the transports: JSON and protobuf.
 package wire

@@ -17,7 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// transports is the one table that maps kinds of errors to status codes of the transports; for Bolt, statuses refines single codes.
+// transports is the one table that maps kinds of errors to status codes of the transports; for Bolt, boltapi refines single codes.
 var transports = map[graph.Kind]struct {
 	http int
 	grpc codes.Code
@@ -62,7 +62,7 @@ func AppendError(dst []byte, err error) []byte {
 	dst = fn.AppendJSONString(dst, c.code)
 	dst = append(dst, `,"message":`...)
 	dst = fn.AppendJSONString(dst, e.Error())
-	dst = appendPosition(dst, e.Pos)
+	dst = AppendPosition(dst, e.Pos)
 	dst = append(dst, `,"type":`...)
 	dst = fn.AppendJSONString(dst, c.typ)
 	dst = append(dst, `,"phase":`...)
@@ -91,6 +91,12 @@ func classify(e *graph.Error) class {
 		c.detail = c.typ
 	}
 	return c
+}
+
+// Classify returns the code and the detail of an error, and the GQL status of its kind.
+func Classify(e *graph.Error) (code, detail, gql string) {
+	c := classify(e)
+	return c.code, c.detail, transports[e.Kind].gql
 }
 
 // RequestError is the error for a malformed request: bad JSON, a wrong field.
@@ -163,4 +169,18 @@ func GRPCError(err error) error {
 		}
 	}
 	return st.Err()
+}
+
+// AppendPosition appends a position, if known.
+func AppendPosition(dst []byte, pos graph.Pos) []byte {
+	if pos.Line == 0 {
+		return dst
+	}
+	dst = append(dst, `,"position":{"line":`...)
+	dst = strconv.AppendInt(dst, int64(pos.Line), 10)
+	dst = append(dst, `,"column":`...)
+	dst = strconv.AppendInt(dst, int64(pos.Column), 10)
+	dst = append(dst, `,"offset":`...)
+	dst = strconv.AppendInt(dst, int64(pos.Offset), 10)
+	return append(dst, '}')
 }

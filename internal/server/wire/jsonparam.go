@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
@@ -22,7 +22,7 @@ import (
 const MaxDepth = 128
 
 // DecodeParams decodes the parameters of a request, plain or typed, and counts their memory. The keys of maps keep their order.
-func DecodeParams(raw json.RawMessage, typed bool, charge *query.Charge) (map[string]graph.Value, error) {
+func DecodeParams(raw json.RawMessage, typed bool, charge *memory.Charge) (map[string]graph.Value, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -55,7 +55,7 @@ func BadParams(place string, err error) error {
 }
 
 // DecodeValue decodes a value and counts its memory. Reading the request has already validated the JSON syntax.
-func DecodeValue(raw json.RawMessage, charge *query.Charge) (graph.Value, error) {
+func DecodeValue(raw json.RawMessage, charge *memory.Charge) (graph.Value, error) {
 	d := valueDecoder{charge: charge, dec: jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	return d.value(0)
 }
@@ -65,12 +65,12 @@ const valuesAtOnce = 4096
 
 type valueDecoder struct {
 	dec    *jsontext.Decoder
-	charge *query.Charge
+	charge *memory.Charge
 	seen   int // decoded values
 }
 
 // grown returns list with room for one more element, whose memory it counts before it allocates.
-func grown[T any](list []T, charge *query.Charge) ([]T, error) {
+func grown[T any](list []T, charge *memory.Charge) ([]T, error) {
 	if len(list) < cap(list) {
 		return list, nil
 	}
@@ -214,7 +214,7 @@ func number(text []byte) (graph.Value, error) {
 }
 
 // untype converts {"$type": …, "_value": …} to the value it represents, in the memory of lists and maps. Plain values pass unchanged.
-func untype(v graph.Value, charge *query.Charge) (graph.Value, error) {
+func untype(v graph.Value, charge *memory.Charge) (graph.Value, error) {
 	if v.Kind() != graph.Map {
 		return v, nil
 	}
@@ -341,7 +341,7 @@ var temporalFunctions = map[string]string{
 }
 
 // untypeVector converts the _value of a Vector: {"coordinatesType": …, "coordinates": […]}. Coordinates are numbers, or numbers as strings.
-func untypeVector(x graph.Value, charge *query.Charge) (graph.Value, error) {
+func untypeVector(x graph.Value, charge *memory.Charge) (graph.Value, error) {
 	const form = `the _value of Vector must be {"coordinatesType": …, "coordinates": […]}`
 	if x.Kind() != graph.Map || x.Get("coordinatesType").Kind() != graph.String || x.Get("coordinates").Kind() != graph.List {
 		return graph.Value{}, errors.New(form)

@@ -8,7 +8,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
@@ -105,7 +105,7 @@ func EdgeProto(e *graph.EdgeValue) *pb.Edge {
 }
 
 // FromProto converts a parameter, and counts its memory.
-func FromProto(v *pb.Value, depth int, charge *query.Charge) (graph.Value, error) {
+func FromProto(v *pb.Value, depth int, charge *memory.Charge) (graph.Value, error) {
 	if depth > MaxDepth {
 		return graph.Value{}, fmt.Errorf("nested deeper than %d", MaxDepth)
 	}
@@ -239,7 +239,7 @@ func columnProto(c *graph.Column, from, to int) *pb.Column {
 }
 
 // ParamsFromProto converts the parameters of a statement.
-func ParamsFromProto(in map[string]*pb.Value, charge *query.Charge) (map[string]graph.Value, error) {
+func ParamsFromProto(in map[string]*pb.Value, charge *memory.Charge) (map[string]graph.Value, error) {
 	if len(in) == 0 {
 		return nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -138,7 +139,7 @@ func (x *Exchange) start(ctx context.Context) bool {
 	}
 	t := &queue{Pool: Pool{r: x.r}, exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(slots) + 2, rows: max(1, x.r.BatchSize()/minMorsels)}
 	// The batches that wait for the consumer are accounted for in advance.
-	if err := t.acct.Grow(t.inFlight * (maxPending + 2) * x.r.BatchSize() * cmp.Or(x.top.Width, len(x.top.Cols), 1) * runtime.CellSize); err != nil {
+	if err := t.acct.Grow(t.inFlight * (maxPending + 2) * x.r.BatchSize() * cmp.Or(x.top.Width, len(x.top.Cols), 1) * memory.CellSize); err != nil {
 		t.acct.Release()
 		for _, slot := range slots {
 			slot.Release()

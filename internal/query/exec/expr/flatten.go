@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -140,7 +141,7 @@ func (c *comprehension) Eval(ctx context.Context, b *runtime.Batch, s runtime.Se
 		total = 0
 	}
 	c.memory.Begin()
-	if err := c.memory.Grow(ctx, runtime.CellSize*total); err != nil {
+	if err := c.memory.Grow(ctx, memory.CellSize*total); err != nil {
 		return nil, err
 	}
 	results := make([]graph.Value, 0, total)
@@ -172,7 +173,7 @@ func (c *comprehension) Eval(ctx context.Context, b *runtime.Batch, s runtime.Se
 			}
 		}
 		if c.where != nil {
-			return c.memory.Grow(ctx, runtime.CellSize*len(inner))
+			return c.memory.Grow(ctx, memory.CellSize*len(inner))
 		}
 		return nil
 	})

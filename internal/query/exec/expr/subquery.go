@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -142,7 +143,7 @@ func (g *Gather) collect(ctx context.Context, b *runtime.Batch) error {
 			return err
 		}
 		g.lists[row] = append(g.lists[row], vs[i])
-		size += runtime.ValueSize(vs[i])
+		size += memory.ValueSize(vs[i])
 	}
 	return g.acct.Grow(size)
 }

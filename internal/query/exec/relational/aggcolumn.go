@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
@@ -232,7 +233,7 @@ func (c *listAccumulators) add(cols [][]graph.Value, s runtime.Sel, group []int3
 				return 0, err
 			}
 			c.lists[group[i]] = append(c.lists[group[i]], v)
-			size += runtime.ValueSize(v)
+			size += memory.ValueSize(v)
 		}
 	}
 	return size, nil

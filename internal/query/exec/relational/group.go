@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -98,7 +99,7 @@ func (t *GroupTable) numberAll(b *runtime.Batch, cols [][]graph.Value, s runtime
 		if g < 0 {
 			g = t.insert(b, cols, i)
 			for _, c := range cols {
-				size += runtime.ValueSize(c[i])
+				size += memory.ValueSize(c[i])
 			}
 			if size >= runtime.SpoolChunk {
 				if err := t.Acct.Grow(size); err != nil {

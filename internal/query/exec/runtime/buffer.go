@@ -1,5 +1,7 @@
 package runtime
 
+import "github.com/hopgate/hopgate/internal/memory"
+
 // Buffer collects rows and returns them in batches.
 type Buffer struct {
 	Acct Account
@@ -35,7 +37,7 @@ func (s *Buffer) AddRows(b *Batch, from []int, rows Sel) error {
 			continue
 		}
 		for _, r := range rows {
-			if size += ValueSize(c.Vals[r]); size >= SpoolChunk {
+			if size += memory.ValueSize(c.Vals[r]); size >= SpoolChunk {
 				if err := s.Acct.Run.CheckLargeNoContext(c.Vals[r]); err != nil {
 					return err
 				}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -18,10 +19,10 @@ type Env struct {
 	Slot   Slot // shares the processors with other runs; nil: there are none
 	// Labels holds the goroutine's profiler labels, to which runs add the operator; nil: no profile is taken.
 	Labels context.Context
-	Held   *Held        // publishes the memory of the operators; nil: nothing is published
-	Pools  []*Pool      // bound the memory of several runs
-	Spill  *spill.Space // for rows beyond Budget.Bytes; nil: the run fails instead
-	Totals *Totals      // updated when the run closes; nil: not updated
+	Held   *Held          // publishes the memory of the operators; nil: nothing is published
+	Pools  []*memory.Pool // bound the memory of several runs
+	Spill  *spill.Space   // for rows beyond Budget.Bytes; nil: the run fails instead
+	Totals *Totals        // updated when the run closes; nil: not updated
 	// Procs finds the procedures for CALL; nil: there are none.
 	Procs Procedures
 	// Statement runs a statement for a procedure in the transaction of the run; nil: procedures run none.

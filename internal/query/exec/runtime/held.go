@@ -1,6 +1,10 @@
 package runtime
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/memory"
+)
 
 // Held publishes the memory that the operators of a run hold. It is safe for concurrent use.
 type Held struct {
@@ -28,8 +32,8 @@ func (h *Held) Clear() {
 // Retained is the memory of rows that outlive their run until the client fetches them. The zero Retained is empty.
 type Retained struct {
 	Bytes int64
-	Pools []*Pool // of the run
-	held  *Held   // the bytes that Charge has charged; nil: none
+	Pools []*memory.Pool // of the run
+	held  *Held          // the bytes that Charge has charged; nil: none
 }
 
 // retainedName replaces an operator's name if buffered results hold the most memory.
@@ -44,9 +48,7 @@ func (k *Retained) Charge(h *Held) {
 	h.bytes.Add(k.Bytes)
 	h.operator.Store(&retainedName)
 	for _, p := range k.Pools {
-		if p.held.Add(k.Bytes) > p.Limit {
-			p.Relieve(p)
-		}
+		p.Grow(k.Bytes)
 	}
 }
 
@@ -57,37 +59,13 @@ func (k *Retained) Release() {
 	}
 	k.held.bytes.Add(-k.Bytes)
 	for _, p := range k.Pools {
-		p.held.Add(-k.Bytes)
+		p.Give(k.Bytes)
 	}
 	*k = Retained{}
 }
 
-// Pool bounds the memory of all runs of a process or of one owner. It is safe for concurrent use.
-type Pool struct {
-	Limit int64  // bytes
-	Owner string // of the runs; "": all owners
-	// A run that grows calls Relieve when the pool exceeds its limit. Relieve cancels runs of its choice.
-	Relieve func(*Pool)
-	held    atomic.Int64
-}
-
-// Held is the memory of all runs, within poolStep for each.
-func (p *Pool) Held() int64 { return p.held.Load() }
-
-// Take adds memory that no run holds, if the pool has room for it.
-func (p *Pool) Take(bytes int64) bool {
-	if p.held.Add(bytes) > p.Limit {
-		p.held.Add(-bytes)
-		return false
-	}
-	return true
-}
-
-// Give returns memory that Take added.
-func (p *Pool) Give(bytes int64) { p.held.Add(-bytes) }
-
 // underPressure reports whether a pool is more than half full.
-func underPressure(pools []*Pool) bool {
+func underPressure(pools []*memory.Pool) bool {
 	for _, p := range pools {
 		if p.Held() > p.Limit/2 {
 			return true
@@ -117,8 +95,6 @@ func (r *Run) publishPools(more int64) {
 	}
 	r.pooled += more
 	for _, p := range r.Env.Pools {
-		if p.held.Add(more) > p.Limit && more > 0 {
-			p.Relieve(p)
-		}
+		p.Grow(more)
 	}
 }

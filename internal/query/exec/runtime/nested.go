@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 )
 
 const (
@@ -42,7 +43,7 @@ func (n *Nesting) Add(v graph.Value) error {
 func (n *Nesting) addSlow(v graph.Value) error {
 	most := maxCells
 	if bytes := n.Run.Env.Budget.Bytes; bytes > 0 {
-		most = int(bytes / CellSize)
+		most = int(bytes / memory.CellSize)
 	}
 	var at unsafe.Pointer
 	var length int

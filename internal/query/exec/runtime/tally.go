@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
+	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -72,7 +73,7 @@ func (t *tallyTx) cells(cols [][]graph.Value, n int) {
 	}
 	for _, col := range cols {
 		for i := range min(n, len(col)) {
-			t.chargeBytes(ValueSize(col[i]))
+			t.chargeBytes(memory.ValueSize(col[i]))
 		}
 	}
 }
@@ -85,7 +86,7 @@ func (t *tallyTx) records(rs []shard.Record) {
 	for i := range rs {
 		t.chargeBytes(4)
 		for _, p := range rs[i].Props {
-			t.chargeBytes(4 + ValueSize(p.Value))
+			t.chargeBytes(4 + memory.ValueSize(p.Value))
 		}
 	}
 }

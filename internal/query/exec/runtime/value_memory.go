@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/memory"
 )
 
 // valueChunk is the number of bytes that an evaluator may allocate between two updates of its account, each of which checks for
@@ -53,7 +54,7 @@ func shallowSize(v graph.Value) int {
 	case graph.VectorKind:
 		return len(v.Vector().Data)
 	case graph.List:
-		return CellSize * len(v.List())
+		return memory.CellSize * len(v.List())
 	}
 	return 0
 }

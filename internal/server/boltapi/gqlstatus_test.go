@@ -1,4 +1,4 @@
-package wire
+package boltapi
 
 import (
 	"context"
@@ -7,13 +7,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
 // Every status has a description. Drivers retry by the class of the code alone.
-func TestBoltFailures(t *testing.T) {
+func TestFailures(t *testing.T) {
 	for code, status := range statuses {
 		require.NotEmpty(t, conditions[status], code)
 	}
+	kinds := 0
+	for kind := range graph.Kind(64) {
+		if _, _, gql := wire.Classify(&graph.Error{Kind: kind}); gql != "" {
+			require.NotEmpty(t, conditions[gql], kind)
+			kinds++
+		}
+	}
+	require.GreaterOrEqual(t, kinds, 10)
 	for _, c := range []struct {
 		err                 error
 		code, status, class string
@@ -27,7 +36,7 @@ func TestBoltFailures(t *testing.T) {
 		{graph.RequiredError("x"), "Neo.ClientError.Schema.ConstraintValidationFailed", "22N77", "CLIENT_ERROR"},
 		{graph.BudgetError("x"), "Neo.ClientError.General.TransactionOutOfMemoryError", "51N73", "CLIENT_ERROR"},
 		{&graph.Error{Kind: graph.KindBudget, Code: outOfMemory}, outOfMemory, "51N66", "TRANSIENT_ERROR"},
-		{TooLarge("x"), requestInvalid, "08N06", "CLIENT_ERROR"},
+		{wire.TooLarge("x"), requestInvalid, "08N06", "CLIENT_ERROR"},
 		{graph.Busy(0, "x"), "Neo.TransientError.Request.NoThreadsAvailable", "51N59", "TRANSIENT_ERROR"},
 		{graph.ConflictError("x", nil), "Neo.TransientError.Transaction.DeadlockDetected", "50N05", "TRANSIENT_ERROR"},
 		{graph.UnknownError("x", nil), "Neo.DatabaseError.Transaction.TransactionCommitFailed", "08007", "DATABASE_ERROR"},
@@ -35,10 +44,10 @@ func TestBoltFailures(t *testing.T) {
 		{graph.NoGraph("x"), "Neo.ClientError.Database.DatabaseNotFound", "22N51", "CLIENT_ERROR"},
 		{context.Canceled, "Neo.DatabaseError.General.UnknownError", "50N00", "DATABASE_ERROR"},
 	} {
-		f := BoltFailure(c.err)
+		f := failureOf(c.err)
 		require.Equal(t, []string{c.code, c.status, c.class}, []string{f.Code, f.Status, f.Class}, "%v", c.err)
 		require.NotEmpty(t, f.Description)
 	}
-	require.Equal(t, "08N10", BoltFailure(RequestError("x")).Cause.Status)
-	require.NotContains(t, BoltFailure(graph.InternalError("read", context.Canceled)).Message, "canceled", "the cause is for the log")
+	require.Equal(t, "08N10", failureOf(wire.RequestError("x")).Cause.Status)
+	require.NotContains(t, failureOf(graph.InternalError("read", context.Canceled)).Message, "canceled", "the cause is for the log")
 }

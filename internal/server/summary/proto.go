@@ -1,4 +1,4 @@
-package wire
+package summary
 
 import (
 	"time"
@@ -11,8 +11,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// SummaryProto converts a summary.
-func SummaryProto(s query.Summary) *pb.QuerySummary {
+// Proto converts a summary.
+func Proto(s query.Summary) *pb.QuerySummary {
 	out := &pb.QuerySummary{
 		Counters: CountersProto(s.Counters, s.Schema), Type: s.Type,
 		Plan: PlanProto(s.Plan), Truncated: s.Truncated, Notifications: NotificationsProto(s.Notifications),

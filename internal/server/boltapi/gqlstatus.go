@@ -1,10 +1,11 @@
-package wire
+package boltapi
 
 import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
 // conditions holds GQL's description of each status of a Bolt error.
@@ -78,21 +79,21 @@ const (
 	requestInvalid = "Neo.ClientError.Request.Invalid"
 )
 
-// BoltFailure converts an error to a failure of the Bolt protocol.
-func BoltFailure(err error) *bolt.Failure {
+// failureOf converts an error to a failure of the Bolt protocol.
+func failureOf(err error) *bolt.Failure {
 	e := graph.AsError(err)
-	c := classify(e)
-	f := &bolt.Failure{Code: c.code, Message: e.Error(), Pos: e.Pos, Status: statuses[c.code+"/"+c.detail]}
+	code, detail, gql := wire.Classify(e)
+	f := &bolt.Failure{Code: code, Message: e.Error(), Pos: e.Pos, Status: statuses[code+"/"+detail]}
 	if f.Status == "" {
-		f.Status = statuses[c.code]
+		f.Status = statuses[code]
 	}
-	switch t := transports[e.Kind]; {
-	case e.Kind == graph.KindBudget && c.code != outOfMemory && c.code != requestInvalid && c.code != graph.PartiallyCommitted:
-		f.Code, f.Status = "Neo.ClientError.General.TransactionOutOfMemoryError", t.gql // otherwise drivers would retry for a long time
+	switch {
+	case e.Kind == graph.KindBudget && code != outOfMemory && code != requestInvalid && code != graph.PartiallyCommitted:
+		f.Code, f.Status = "Neo.ClientError.General.TransactionOutOfMemoryError", gql // otherwise drivers would retry for a long time
 	case e.Kind == graph.KindInternal, e.Kind == graph.KindCorrupt:
-		f.Message, f.Status = e.Msg, t.gql // the cause is only for the log
+		f.Message, f.Status = e.Msg, gql // the cause is only for the log
 	case f.Status == "":
-		f.Status = t.gql
+		f.Status = gql
 	}
 	f.Description = conditions[f.Status]
 	if f.Status == "08N06" {

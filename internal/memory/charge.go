@@ -1,4 +1,4 @@
-package query
+package memory
 
 import (
 	"context"
@@ -10,8 +10,9 @@ import (
 // Charge counts the memory of a request's parameters, or of a load's values, while they are decoded, and until the request ends. It counts towards the memory
 // of all statements, and has the limit of one. The nil Charge counts nothing.
 type Charge struct {
-	e   *Engine
-	ctx context.Context //nolint:containedctx // Its end releases the memory.
+	pool *Pool           // nil: no limit of all requests
+	most int64           // of one request; 0: no limit
+	ctx  context.Context //nolint:containedctx // Its end releases the memory.
 
 	bytes, taken int64 // counted, and taken from the pool
 
@@ -23,8 +24,11 @@ type Charge struct {
 // chargeStep is the memory that a Charge takes from the pool at a time. Requests with less take none.
 const chargeStep = 64 << 10
 
-// Charge returns a Charge that is released when the context ends, or before by Release.
-func (e *Engine) Charge(ctx context.Context) *Charge { return &Charge{e: e, ctx: ctx} }
+// NewCharge returns a Charge that is released when the context ends, or before by Release. It takes its memory from a pool, or from none, and
+// at most so many bytes, or any number if most is 0.
+func NewCharge(ctx context.Context, pool *Pool, most int64) *Charge {
+	return &Charge{pool: pool, most: most, ctx: ctx}
+}
 
 // Add counts memory before it is allocated; negative bytes are memory that has been freed. An error says which limit the memory would
 // exceed.
@@ -40,10 +44,10 @@ func (c *Charge) Add(bytes int) error {
 }
 
 func (c *Charge) take() error {
-	if most := c.e.opt.QueryBytes; most > 0 && c.bytes > most {
+	if most := c.most; most > 0 && c.bytes > most {
 		return graph.BudgetError("the values of the request need more than %d bytes, the budget of query-memory", most)
 	}
-	p := c.e.pool
+	p := c.pool
 	if p == nil {
 		return nil
 	}
@@ -81,7 +85,7 @@ func (c *Charge) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over = true; c.taken > 0 {
-		c.e.pool.Give(c.taken)
+		c.pool.Give(c.taken)
 		c.taken = 0
 	}
 }

@@ -1,17 +1,17 @@
-package wire
+package summary
 
 import (
 	"strconv"
 	"time"
 
-	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// AppendSummary appends the members that end a response.
-func AppendSummary(dst []byte, s query.Summary) []byte {
+// AppendJSON appends the members that end a response.
+func AppendJSON(dst []byte, s query.Summary) []byte {
 	dst = append(dst, `"counters":{"containsUpdates":`...)
 	c := s.Counters
 	dst = strconv.AppendBool(dst, c.ContainsUpdates() || s.Schema != query.SchemaCounters{})
@@ -100,27 +100,13 @@ func appendNotifications(dst []byte, list []plan.Notification) []byte {
 				member = ','
 			}
 		}
-		dst = appendPosition(dst, n.Pos)
+		dst = wire.AppendPosition(dst, n.Pos)
 		dst = append(dst, '}')
 	}
 	if len(list) > 0 {
 		dst = append(dst, ']')
 	}
 	return dst
-}
-
-// appendPosition appends a position, if known.
-func appendPosition(dst []byte, pos graph.Pos) []byte {
-	if pos.Line == 0 {
-		return dst
-	}
-	dst = append(dst, `,"position":{"line":`...)
-	dst = strconv.AppendInt(dst, int64(pos.Line), 10)
-	dst = append(dst, `,"column":`...)
-	dst = strconv.AppendInt(dst, int64(pos.Column), 10)
-	dst = append(dst, `,"offset":`...)
-	dst = strconv.AppendInt(dst, int64(pos.Offset), 10)
-	return append(dst, '}')
 }
 
 // AppendPlan appends a plan.

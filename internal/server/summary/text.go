@@ -1,4 +1,4 @@
-package wire
+package summary
 
 import (
 	"unicode/utf8"
@@ -9,14 +9,14 @@ import (
 // maxSummary is the size of a summary in a header: clients refuse long headers.
 const maxSummary = 16 << 10
 
-// SummaryText returns a summary as JSON in ASCII, without the plan and without notifications that are too long for a header.
+// Text returns a summary as JSON in ASCII, without the plan and without notifications that are too long for a header.
 // tail, if not nil, adds members.
-func SummaryText(s query.Summary, tail func([]byte) []byte) string {
+func Text(s query.Summary, tail func([]byte) []byte) string {
 	s.Plan = nil
-	buf := AppendSummary([]byte{'{'}, s)
+	buf := AppendJSON([]byte{'{'}, s)
 	if len(buf) > maxSummary {
 		s.Notifications = nil
-		buf = AppendSummary(buf[:1], s)
+		buf = AppendJSON(buf[:1], s)
 	}
 	if tail != nil {
 		buf = tail(append(buf, ','))
