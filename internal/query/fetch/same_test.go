@@ -56,3 +56,31 @@ func items(t *testing.T, answer string) []json.RawMessage {
 	}
 	return a.Items
 }
+
+// Requests that differ only in values have one plan, unless the values decide how to bind them.
+func TestPlansAreShared(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		one  bool
+	}{
+		{`{"User": {"id": 1}}`, `{"User": {"id": 2}}`, true},
+		{`{"User": {"name": "a"}}`, `{"User": {"name": "b"}}`, true},
+		{`{"User": {"name": "a"}}`, `{"User": {"name": 1}}`, false},
+		{`{"User[]": {"count": 2, "User": {"id>": 1}}}`, `{"User[]": {"count": 3, "User": {"id>": 2}}}`, true},
+		{`{"User[]": {"count": 0, "User": {}}}`, `{"User[]": {"count": 3, "User": {}}}`, false},
+		{`{"User[]": {"User": {"id{}": [1]}}}`, `{"User[]": {"User": {"id{}": [1, 2]}}}`, true},
+		{`{"User[]": {"User": {"id{}": [1]}}}`, `{"User[]": {"User": {"id{}": []}}}`, false},
+		{`{"User[]": {"User": {"@order": "id+"}}}`, `{"User[]": {"User": {"@order": "id-"}}}`, false},
+		{`{"version": 1, "User": {"id": 1}}`, `{"version": 2, "User": {"id": 1}}`, true},
+		{`{"format": true, "User": {"id": 1}}`, `{"format": false, "User": {"id": 1}}`, false},
+	} {
+		w := newWorld(t, 1)
+		w.load(small)
+		w.fetch("get", c.a)
+		n := len(w.plans)
+		w.fetch("get", c.b)
+		if one := len(w.plans) == n; n == 0 || one != c.one {
+			t.Errorf("%d plans for %s, %d with %s", n, c.a, len(w.plans), c.b)
+		}
+	}
+}
