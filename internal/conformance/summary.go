@@ -18,7 +18,7 @@ func (s Suite) Ran(t testing.TB, over string, n int) {
 	if file == "" {
 		return
 	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the log that make names
 	if err != nil {
 		t.Fatal(err)
 	}

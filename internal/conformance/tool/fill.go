@@ -26,7 +26,8 @@ type source struct {
 func sources() []*source {
 	return []*source{
 		{
-			"opencypher", "https://github.com/opencypher/openCypher", "677cbafabb8c3c5eed458fd3b1ec0daec8d67d23", []string{"tck", "LICENSE"},
+			"opencypher", "https://github.com/opencypher/openCypher", "677cbafabb8c3c5eed458fd3b1ec0daec8d67d23",
+			[]string{"tck", "LICENSE"},
 			func(files map[string][]byte) (map[string][]byte, error) {
 				cases, err := convertTCK(files)
 				return map[string][]byte{"tck/cases.jsonl": cases, "tck/LICENSE": files["LICENSE"]}, err
@@ -34,10 +35,12 @@ func sources() []*source {
 		},
 		{
 			"ldbc", "https://github.com/ldbc/ldbc_snb_interactive_v1_impls", "68df6731fff00cb569cd66f795849e65778c5824",
-			[]string{"cypher/queries", "cypher/test-data", "LICENSE.txt"}, convertLDBC,
+			[]string{"cypher/queries", "cypher/test-data", "LICENSE.txt"},
+			convertLDBC,
 		},
 		{
-			"lsqb", "https://github.com/ldbc/lsqb", "8f20b3d9059117f8d6e0725efcf361b9448dde56", []string{"cypher"},
+			"lsqb", "https://github.com/ldbc/lsqb", "8f20b3d9059117f8d6e0725efcf361b9448dde56",
+			[]string{"cypher"},
 			func(files map[string][]byte) (map[string][]byte, error) {
 				out, err := statements(files, "cypher/q%d.cypher", "q%d", 9)
 				return map[string][]byte{"data/lsqb-queries.jsonl": out}, err
@@ -47,7 +50,7 @@ func sources() []*source {
 }
 
 // fill fetches the repositories and writes the suites into a folder, a file at a time and each as a whole.
-func fill(ctx context.Context, dir string, args []string) error {
+func fill(ctx context.Context, dir string, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fill", flag.ContinueOnError)
 	all := sources()
 	for _, s := range all {
@@ -63,7 +66,9 @@ func fill(ctx context.Context, dir string, args []string) error {
 			errs = append(errs, fmt.Errorf("%s at %s: %w", s.url, s.commit, err))
 			continue
 		}
-		fmt.Printf("%s at %s: %d files in %s\n", s.url, s.commit, n, dir)
+		if _, err := fmt.Fprintf(out, "%s at %s: %d files in %s\n", s.url, s.commit, n, dir); err != nil {
+			return err
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -100,7 +105,7 @@ func (s *source) fetch(ctx context.Context) (files map[string][]byte, err error)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(repo)) }()
 	git := func(args ...string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", repo}, args...)...)
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", repo}, args...)...) //nolint:gosec // the user names mirrors
 		cmd.Stderr = os.Stderr
 		return cmd.Output()
 	}
@@ -117,7 +122,7 @@ func (s *source) fetch(ctx context.Context) (files map[string][]byte, err error)
 	files = map[string][]byte{}
 	for in := tar.NewReader(bytes.NewReader(archive)); ; {
 		h, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files, nil
 		}
 		if err != nil {

@@ -229,7 +229,7 @@ func (c *conformanceCase) run(e runner) error {
 func prints(text string) error {
 	s, err := parse.Statement(text)
 	if err != nil {
-		return nil // as the case may want
+		return nil //nolint:nilerr // the case may want it
 	}
 	full := ast.FormatFull(s)
 	for _, form := range []string{ast.Format(s), full} {

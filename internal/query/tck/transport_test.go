@@ -126,8 +126,8 @@ func (x httpTransport) run(statement string, params map[string]graph.Value) (*an
 	if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
 		return nil, err
 	}
-	for _, e := range got.Errors {
-		line := 0
+	if len(got.Errors) > 0 {
+		e, line := got.Errors[0], 0
 		if m := messagePlace.FindStringSubmatch(e.Message); m != nil {
 			line, _ = strconv.Atoi(m[1])
 		}
