@@ -10,11 +10,14 @@ import (
 	"testing"
 )
 
+// logVariable names the file that takes what ran.
+const logVariable = "HOPGATE_CONFORMANCE_LOG"
+
 // Ran notes, in the file that HOPGATE_CONFORMANCE_LOG names, that a test has run n cases of a suite over a part of the system: the engine, a transport.
 func (s Suite) Ran(t testing.TB, over string, n int) {
 	t.Helper()
 	t.Logf("%s, %s: %d cases", s.Name, over, n)
-	file := os.Getenv("HOPGATE_CONFORMANCE_LOG")
+	file := os.Getenv(logVariable)
 	if file == "" {
 		return
 	}
