@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // TestExtra runs testdata/extra, which covers cases beyond the conformance suite. `graph` empties the graph and runs the statements
@@ -45,5 +49,27 @@ func TestExtra(t *testing.T) {
 				return ""
 			})
 		})
+	}
+}
+
+// With little memory and a disk, a subquery returns what it returns with much, or ends: rows of several outer rows do not mix on the disk.
+func TestSubqueriesInLittleMemory(t *testing.T) {
+	spill, err := exec.NewSpill(t.TempDir(), 1<<30)
+	require.NoError(t, err)
+	for _, inner := range []string{
+		"RETURN i % 15000 AS k, count(*) AS c", "RETURN count(*) AS k, count(DISTINCT i) AS c", "WITH DISTINCT i RETURN max(i) AS k, count(*) AS c",
+		"WITH i ORDER BY -i SKIP 10000 RETURN i AS k, 1 AS c", "RETURN 1 AS k, size(collect(i)) AS c",
+	} {
+		text := "UNWIND range(1, 2) AS o CALL (o) { UNWIND range(1, 20000) AS i " + inner + " } RETURN o, count(k) AS k, sum(c) AS c"
+		want, err := newEngine(setting{shards: 1}, nil).run(text, nil)
+		require.NoError(t, err)
+		for _, bytes := range []int64{200 << 10, 1 << 20} {
+			got, err := newEngine(setting{shards: 1, bytes: bytes, spill: spill}, nil).run(text, nil)
+			if err != nil {
+				require.Equal(t, graph.KindBudget, graph.AsError(err).Kind, text)
+				continue
+			}
+			require.Equal(t, want.rows, got.rows, text)
+		}
 	}
 }
