@@ -69,22 +69,51 @@ type valueDecoder struct {
 	seen   int // decoded values
 }
 
-// grown returns list with room for one more element, whose memory it counts before it allocates.
-func grown[T any](list []T, charge *memory.Charge) ([]T, error) {
-	if len(list) < cap(list) {
-		return list, nil
-	}
-	size, before := int(unsafe.Sizeof(*new(T))), cap(list)
-	more := max(before+before/4, min(2*before, fewValues), 1)
-	if err := charge.Add(more * size); err != nil {
-		return list, err
-	}
-	list = append(make([]T, 0, more), list...)
-	return list, charge.Add(-before * size)
+// collected are the elements of a list whose length is not known yet. Long lists are collected in chunks and joined at the end: to grow them
+// would allocate a multiple of what they take, and copies of hundreds of megabytes hold up a garbage collection and all goroutines with it.
+type collected[T any] struct {
+	full [][]T // chunks
+	last []T
 }
 
-// fewValues is the length up to which lists double as they grow.
-const fewValues = 256
+// add adds an element and counts its memory before it allocates.
+func (c *collected[T]) add(v T, charge *memory.Charge) error {
+	if n := cap(c.last); len(c.last) == n {
+		more := min(max(2*n, 1), valuesAtOnce)
+		if err := charge.Add(more * int(unsafe.Sizeof(v))); err != nil {
+			return err
+		}
+		if n == valuesAtOnce {
+			c.full, c.last = append(c.full, c.last), make([]T, 0, more)
+		} else {
+			c.last = append(make([]T, 0, more), c.last...)
+			if err := charge.Add(-n * int(unsafe.Sizeof(v))); err != nil {
+				return err
+			}
+		}
+	}
+	c.last = append(c.last, v)
+	return nil
+}
+
+// all returns the elements.
+func (c *collected[T]) all(charge *memory.Charge) ([]T, error) {
+	if len(c.full) == 0 {
+		return c.last, nil
+	}
+	n, size := len(c.full)*valuesAtOnce+len(c.last), int(unsafe.Sizeof(*new(T)))
+	if err := charge.Add(n * size); err != nil {
+		return nil, err
+	}
+	list := make([]T, 0, n)
+	for i, chunk := range append(c.full, c.last) {
+		list = append(list, chunk...)
+		if i < len(c.full) {
+			c.full[i] = nil
+		}
+	}
+	return list, charge.Add(-(len(c.full)*valuesAtOnce + cap(c.last)) * size)
+}
 
 func (d *valueDecoder) value(depth int) (graph.Value, error) {
 	if depth > MaxDepth {
@@ -123,26 +152,28 @@ func (d *valueDecoder) list(depth int) (graph.Value, error) {
 	if _, err := d.dec.ReadToken(); err != nil {
 		return graph.Value{}, err
 	}
-	var list []graph.Value
+	var list collected[graph.Value]
 	for d.dec.PeekKind() != jsontext.KindEndArray {
 		v, err := d.value(depth + 1)
 		if err != nil {
 			return v, err
 		}
-		if list, err = grown(list, d.charge); err != nil {
+		if err := list.add(v, d.charge); err != nil {
 			return v, err
 		}
-		list = append(list, v)
 	}
-	_, err := d.dec.ReadToken()
-	return graph.ListValue(list), err
+	if _, err := d.dec.ReadToken(); err != nil {
+		return graph.Value{}, err
+	}
+	all, err := list.all(d.charge)
+	return graph.ListValue(all), err
 }
 
 func (d *valueDecoder) object(depth int) (graph.Value, error) {
 	if _, err := d.dec.ReadToken(); err != nil {
 		return graph.Value{}, err
 	}
-	var entries []graph.MapEntry
+	var entries collected[graph.MapEntry]
 	for d.dec.PeekKind() != jsontext.KindEndObject {
 		key, err := d.dec.ReadToken()
 		if err != nil {
@@ -156,13 +187,15 @@ func (d *valueDecoder) object(depth int) (graph.Value, error) {
 		if err := d.charge.Add(len(name)); err != nil {
 			return v, err
 		}
-		if entries, err = grown(entries, d.charge); err != nil {
+		if err := entries.add(graph.MapEntry{Key: name, Value: v}, d.charge); err != nil {
 			return v, err
 		}
-		entries = append(entries, graph.MapEntry{Key: name, Value: v})
 	}
-	_, err := d.dec.ReadToken()
-	return graph.MapValue(uniqueKeys(entries)), err
+	if _, err := d.dec.ReadToken(); err != nil {
+		return graph.Value{}, err
+	}
+	all, err := entries.all(d.charge)
+	return graph.MapValue(uniqueKeys(all)), err
 }
 
 // uniqueKeys keeps the last value of each key, at the position of its first.
