@@ -245,7 +245,7 @@ func parseJSON(text string) (*pb.Value, error) {
 	v, err := decodeJSON(dec)
 	if err == nil {
 		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("more follows after the value")
+			err = errors.New("trailing data after the value")
 		}
 	}
 	if err != nil {

@@ -381,7 +381,7 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	done := false
 	defer func() {
 		if !done { // a panic is propagating to the server
-			t.end(errors.New("its commit met a fault of the server"))
+			t.end(errors.New("internal server error during its commit"))
 		}
 	}()
 	ctx, cancel := t.within(ctx)

@@ -123,7 +123,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	return s
 }
 
-// serveHTTP answers a request. If the server drains, it is the last one of its connection.
+// serveHTTP answers a request. While draining, it asks the client to close the connection.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.drained.Err() != nil {
 		w.Header().Set("Connection", "close")

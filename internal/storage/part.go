@@ -229,7 +229,7 @@ var ErrFenced = errors.New("storage: another process writes to the shard now")
 var ErrGone = errors.New("storage: the state that was asked for is gone")
 
 // ErrAhead says that a version cannot be read yet: the part has not seen the batches, or the writer, that lead to it.
-var ErrAhead = errors.New("storage: the state that was asked for is not there yet")
+var ErrAhead = errors.New("storage: requested version not yet applied")
 
 // ErrOrder says that a batch does not follow the one before it.
 var ErrOrder = errors.New("storage: a batch does not follow the version of the shard")

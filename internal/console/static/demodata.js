@@ -24,6 +24,6 @@ export const tour = [
   ["A vertex and what it leads to. Double click a vertex for more; drag to move it.", "MATCH (p:Person {id: 1})-[r]->(x)\nRETURN p, r, x\nLIMIT 20"],
   ["Who lives where: groups and counts. Click a column to sort.", "MATCH (p:Person)-[:LIVES_IN]->(c:City)\nRETURN c.name AS city, count(p) AS people\nORDER BY people DESC"],
   ["Friends of friends who share an interest, and are not friends yet.", "MATCH (me:Person {id: 1})-[:KNOWS]-(friend)-[:KNOWS]-(other),\n      (me)-[:HAS_INTEREST]->(tag)<-[:HAS_INTEREST]-(other)\nWHERE other <> me AND NOT (me)-[:KNOWS]-(other)\nRETURN other.firstName AS name, count(DISTINCT tag) AS shared, count(DISTINCT friend) AS friends\nORDER BY shared DESC, friends DESC, name\nLIMIT 20"],
-  ["The shortest ways between two people, as paths.", "MATCH p = allShortestPaths((a:Person {id: 2})-[:KNOWS*..4]-(b:Person {id: 400}))\nRETURN p\nLIMIT 10"],
+  ["The shortest paths between two people, as paths.", "MATCH p = allShortestPaths((a:Person {id: 2})-[:KNOWS*..4]-(b:Person {id: 400}))\nRETURN p\nLIMIT 10"],
   ["Where the time goes: each operator with its rows, time, cache and memory.", "PROFILE MATCH (p:Person)-[:KNOWS]->(q:Person)-[:HAS_INTEREST]->(t:Tag)\nRETURN t.name AS tag, count(DISTINCT q) AS people\nORDER BY people DESC\nLIMIT 10"],
 ];

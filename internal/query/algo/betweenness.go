@@ -11,7 +11,7 @@ import (
 
 var betweenness = Algorithm{
 	Name: "algo.betweenness", Results: "node :: NODE, score :: FLOAT",
-	Description: "Count the shortest ways between other nodes that lead through each node, as a share of all between the same two; from a sample of the nodes if samples is given.",
+	Description: "Count the shortest paths between other nodes that lead through each node, as a share of all between the same two; from a sample of the nodes if samples is given.",
 	keys:        []string{"direction", "samples", "seed"},
 	compute:     computeBetweenness,
 }
@@ -89,7 +89,7 @@ func (j *job) sample(n int) ([]uint32, error) {
 // brandes holds the shortest paths from one vertex, on one goroutine, and their contributions to the scores.
 type brandes struct {
 	level  []int32   // the distance from the source, plus 1; 0: not reached
-	ways   []float64 // shortest ways from the source
+	ways   []float64 // shortest paths from the source
 	depend []float64 // the sum over the paths through a vertex
 	score  []float64
 	order  []uint32 // reached, the nearest first

@@ -292,7 +292,7 @@ func (x *names) call(e *callExpr) (plan.Expr, error) {
 		args[i] = p
 	}
 	if _, ok := fn.Lookup(f.fn); !ok {
-		return nil, unsupported(x.at, "the function %s is not there yet", e.fn)
+		return nil, unsupported(x.at, "function %s is not supported", e.fn)
 	}
 	return call(f.fn, args...), nil
 }

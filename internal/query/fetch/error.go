@@ -24,7 +24,7 @@ const (
 	CodeRange       = 416
 	CodeNull        = 417
 	CodeBusy        = 429 // too busy
-	CodeInternal    = 500 // a fault of the server
+	CodeInternal    = 500 // internal server error
 	CodeUnavailable = 503 // nothing has changed; try again later
 	CodeUnknown     = 504 // changes may have been made
 )

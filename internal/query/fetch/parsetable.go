@@ -457,7 +457,7 @@ func (t *table) parseColumns(m *node, s string) error {
 			return illegal(m, "%v", err)
 		}
 		if _, ok := e.(*nameExpr); !ok && !strings.Contains(text, "(") {
-			return illegal(m, "%q is no name of a column; an expression stands in parentheses", text)
+			return illegal(m, "%q is not a column name; put expressions in parentheses", text)
 		}
 		if c.expr = e; c.name == "" {
 			c.name, c.bare = text, true

@@ -80,7 +80,7 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 		defer func() {
 			if p := recover(); p != nil {
 				_ = s.monitor.Panicked(s.ctx, "bolt", p)
-				session.End(errors.New("a fault of the server"))
+				session.End(errors.New("internal server error"))
 			}
 		}()
 		session.Serve()

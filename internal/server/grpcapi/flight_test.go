@@ -35,7 +35,7 @@ func (m *messages) Recv() (*flight.FlightData, error) {
 	return first, checkMetadata(first.GetDataHeader())
 }
 
-// Damaged parameters are an error or other values, and never a fault of the server.
+// Damaged parameters are an error or other values, and never an internal server error.
 func TestDamagedParameters(t *testing.T) {
 	list := arrow.ListOf(arrow.BinaryTypes.String)
 	schema := arrow.NewSchema([]arrow.Field{

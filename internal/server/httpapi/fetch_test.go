@@ -17,7 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch"
 )
 
-// Whatever is fetched, the answer is JSON, and no fault of the server's.
+// Whatever is fetched, the answer is JSON, and not an internal error.
 func FuzzFetch(f *testing.F) {
 	methods := []string{"get", "head", "gets", "heads", "post", "put", "delete", "get/User[]"}
 	for _, s := range []string{

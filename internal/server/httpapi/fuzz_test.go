@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// Whatever is sent to the query endpoint, the answer is JSON and no fault of the server's.
+// Whatever is sent to the query endpoint, the answer is JSON, and not an internal error.
 func FuzzQuery(f *testing.F) {
 	for _, s := range []string{
 		`{"statement": "RETURN $x", "parameters": {"x": [1, 1.5, null, "a", {"k": true}]}}`,

@@ -21,7 +21,7 @@ func DecodeJSON(data []byte, strict bool, into any) error {
 	err := dec.Decode(into)
 	if err == nil {
 		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("more follows after the object")
+			err = errors.New("trailing data after the object")
 		}
 	}
 	var syntax *json.SyntaxError

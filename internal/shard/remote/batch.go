@@ -154,7 +154,7 @@ func answerBatch(ctx context.Context, server pb.ReadServiceServer, req *pb.Batch
 	return out, errors.Join(errs...)
 }
 
-// idlers hands functions to goroutines that have run one before: their stacks have grown, which takes longer than most calls.
+// idlers are idle workers, reused so that calls do not regrow a stack.
 var idlers = make(chan func())
 
 // spawn runs a function on another goroutine.

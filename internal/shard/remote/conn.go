@@ -74,7 +74,7 @@ func change(ctx context.Context, f func(ctx context.Context) error) error {
 		err, _ = fromStatus(ctx, leaderName, err)
 		return err
 	}
-	return graph.UnknownError("the leader was lost, or the time was up, before it answered; the changes may have come to pass", err)
+	return graph.UnknownError("no answer from the leader; the commit may or may not have been applied", err)
 }
 
 // once is change for calls that do not take long.
