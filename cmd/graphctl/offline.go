@@ -102,7 +102,7 @@ func (a *app) hopgate(cmd *cobra.Command, name string, args []string, without ..
 			line = append(line, "--"+f.Name+"="+v)
 		}
 	})
-	child := exec.CommandContext(cmd.Context(), program, append(append(line, "--"), args...)...)
+	child := exec.CommandContext(cmd.Context(), program, append(append(line, "--"), args...)...) //nolint:gosec // It is the server's program.
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	child.Cancel = func() error {
 		if err := child.Process.Signal(syscall.SIGTERM); err != nil {

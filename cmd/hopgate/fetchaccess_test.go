@@ -162,8 +162,10 @@ func TestFetchCallerOfIssuer(t *testing.T) {
 		require.Contains(t, ask(c.owns, "/put", `{"User": {"id": 1, "name": "Ann", "@role": "OWNER"}}`), `"code":200`)
 		require.Contains(t, ask(c.other, "/get", `{"Moment": {"id": 10}}`), `"userId":1`, "it is LOGIN")
 		for _, request := range [][2]string{
-			{"/get", `{"User": {"id": 1, "@role": "OWNER"}}`}, {"/get", `{"Moment": {"id": 10, "@role": "CIRCLE"}}`},
-			{"/put", `{"User": {"id": 1, "name": "Eve", "@role": "OWNER"}}`}, {"/post", `{"Moment": {"id": 11, "@role": "OWNER"}}`},
+			{"/get", `{"User": {"id": 1, "@role": "OWNER"}}`},
+			{"/get", `{"Moment": {"id": 10, "@role": "CIRCLE"}}`},
+			{"/put", `{"User": {"id": 1, "name": "Eve", "@role": "OWNER"}}`},
+			{"/post", `{"Moment": {"id": 11, "@role": "OWNER"}}`},
 			{"/delete", `{"Moment": {"id": 10, "@role": "OWNER"}}`},
 		} {
 			require.Contains(t, ask(c.other, request[0], request[1]), "needs a caller of the issuer that the rules name", request)

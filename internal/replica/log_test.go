@@ -519,7 +519,8 @@ func TestLogFullDisk(t *testing.T) {
 			mem := vfs.NewCrashableMem()
 			var full atomic.Bool
 			interrupt := make(chan struct{})
-			s, err := OpenLogStore(LogStoreOptions{Dir: "log", MemtableBytes: 256 << 10, Logger: slog.New(slog.DiscardHandler), Interrupt: interrupt,
+			s, err := OpenLogStore(LogStoreOptions{
+				Dir: "log", MemtableBytes: 256 << 10, Logger: slog.New(slog.DiscardHandler), Interrupt: interrupt,
 				FS: errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 					if !full.Load() || !strings.Contains(op.Path, kind) {
 						return nil
@@ -530,7 +531,8 @@ func TestLogFullDisk(t *testing.T) {
 					default:
 						return nil
 					}
-				}))})
+				})),
+			})
 			require.NoError(t, err)
 			l := openLog(t, s, 1)
 			var acknowledged atomic.Uint64

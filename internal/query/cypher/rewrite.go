@@ -65,23 +65,23 @@ var seed = maphash.MakeSeed()
 func hashLevels(h *maphash.Hash, e plan.Expr, levels int) {
 	switch e := e.(type) {
 	case *plan.Const:
-		if h.WriteString("const"); e.Value.Kind() == graph.String {
-			h.WriteString(e.Value.Str())
+		if _, _ = h.WriteString("const"); e.Value.Kind() == graph.String {
+			_, _ = h.WriteString(e.Value.Str())
 		} else if e.Value.Kind() == graph.Int {
 			maphash.WriteComparable(h, e.Value.Int())
 		}
 	case *plan.Param:
-		h.WriteString(e.Name)
+		_, _ = h.WriteString(e.Name)
 	case *plan.ColRef:
 		maphash.WriteComparable(h, e.Col)
 	case *plan.Prop:
-		h.WriteString(e.Key)
+		_, _ = h.WriteString(e.Key)
 	case *plan.Op:
 		maphash.WriteComparable(h, e.Op)
 	case *plan.Call:
-		h.WriteString(e.Func)
+		_, _ = h.WriteString(e.Func)
 	case *plan.Comprehension, *plan.Quantifier, *plan.Reduce:
-		h.WriteString("binds") // their own columns have other numbers
+		_, _ = h.WriteString("binds") // their own columns have other numbers
 		return
 	}
 	if e != nil && levels > 1 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ var long = map[string]func(n int) string{
 		return inUsers(`"name$": [` + repeat(n, ",", func(i int) string { return fmt.Sprintf(`"%%%d%%"`, i) }) + `]`)
 	},
 	"numbers": func(n int) string {
-		return inUsers(`"id{}": [` + repeat(n, ",", func(i int) string { return fmt.Sprint(i) }) + `]`)
+		return inUsers(`"id{}": [` + repeat(n, ",", func(i int) string { return strconv.Itoa(i) }) + `]`)
 	},
 	"ranges": func(n int) string {
 		return inUsers(`"id{}": "` + repeat(n, ",", func(i int) string { return fmt.Sprintf("=%d", i) }) + `"`)

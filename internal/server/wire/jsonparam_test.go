@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
@@ -18,7 +19,7 @@ func TestLongLists(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 3, valuesAtOnce - 1, valuesAtOnce, valuesAtOnce + 1, 3 * valuesAtOnce, 50_000} {
 		var list, object []string
 		for i := range n {
-			list = append(list, fmt.Sprint(i))
+			list = append(list, strconv.Itoa(i))
 			object = append(object, fmt.Sprintf(`"k%d":%d`, i, i))
 		}
 		text := []byte("[" + strings.Join(list, ",") + "]")

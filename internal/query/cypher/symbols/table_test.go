@@ -1,10 +1,10 @@
 package symbols
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +21,7 @@ func TestMap(t *testing.T) {
 	versions := []version{{values: map[string]int{}}}
 	for i := range 300 {
 		v := versions[rng.IntN(len(versions))]
-		name := fmt.Sprint(rng.IntN(100))
+		name := strconv.Itoa(rng.IntN(100))
 		next := version{m: v.m.With(name, i), values: maps.Clone(v.values), order: v.order}
 		if _, ok := v.values[name]; !ok {
 			next.order = append(slices.Clip(v.order), name)
@@ -42,8 +42,8 @@ func TestMap(t *testing.T) {
 		require.Equal(t, v.order, order)
 		require.Equal(t, slices.Sorted(maps.Keys(v.values)), sorted)
 		for i := range 100 {
-			got, ok := v.m.Get(fmt.Sprint(i))
-			want, has := v.values[fmt.Sprint(i)]
+			got, ok := v.m.Get(strconv.Itoa(i))
+			want, has := v.values[strconv.Itoa(i)]
 			require.Equal(t, has, ok)
 			require.Equal(t, want, got)
 		}
@@ -54,7 +54,7 @@ func TestMap(t *testing.T) {
 func TestShares(t *testing.T) {
 	var m Table[int]
 	for i := range 10_000 {
-		m = m.With(fmt.Sprint(i), i)
+		m = m.With(strconv.Itoa(i), i)
 	}
 	before := map[*node[int]]bool{}
 	m.root.each(func(n *node[int]) bool { before[n] = true; return true })
