@@ -38,7 +38,7 @@ var long = map[string]func(n int) string{
 		return inUsers(`"name$": [` + repeat(n, ",", func(i int) string { return fmt.Sprintf(`"%%%d%%"`, i) }) + `]`)
 	},
 	"numbers": func(n int) string {
-		return inUsers(`"id{}": [` + repeat(n, ",", func(i int) string { return strconv.Itoa(i) }) + `]`)
+		return inUsers(`"id{}": [` + repeat(n, ",", strconv.Itoa) + `]`)
 	},
 	"ranges": func(n int) string {
 		return inUsers(`"id{}": "` + repeat(n, ",", func(i int) string { return fmt.Sprintf("=%d", i) }) + `"`)
