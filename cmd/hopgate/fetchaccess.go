@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fetch"
 )
 
-// tokensIssuer stands in access rules for the tokens file.
+// tokensIssuer names the tokens file in access rules.
 const tokensIssuer = "tokens"
 
 // fetchRules reads the access rules of fetches; nil without a file. They name the issuer whose names are keys of vertices if there are two.

@@ -64,7 +64,7 @@ func exists(path string) bool {
 
 // Path returns where the cases lie.
 func (s Suite) Path() (string, error) {
-	// go test does not see changes outside the module. A test that depends on the log's name, which make changes for each run, is run anew
+	// go test does not see changes outside the module. A test that reads the name of the log, which is new in each make test, runs anew
 	// even if it then has no cases to log.
 	_ = os.Getenv(logVariable)
 	dirs, err := places()

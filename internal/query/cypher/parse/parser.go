@@ -304,7 +304,7 @@ func (p *parser) variable() *ast.Variable {
 func (p *parser) name(what string) string {
 	if t := p.peek(); !t.name() {
 		if t.err != nil && t.err.Detail == invalidNumberLiteral { // no number is meant here
-			p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, "%s that begins with a digit stands in backticks", what))
+			p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, "put %s that begins with a digit in backticks", what))
 		}
 		p.unexpected(what)
 	}
