@@ -40,7 +40,7 @@ func TestConstructors(t *testing.T) {
 		{ImplicitTransactionOnly(), KindInvalid, [4]string{"Neo.DatabaseError.Transaction.TransactionStartFailed", "TransactionError", PhaseCompile, "ExplicitTransaction"}, "a query with CALL { … } IN TRANSACTIONS can only be executed in an implicit transaction, but tried to execute in an explicit transaction"},
 		{InvalidBookmark("b"), KindInvalid, [4]string{"Neo.ClientError.Transaction.InvalidBookmark", "TransactionError", PhaseCompile, "InvalidBookmark"}, `"b" is no bookmark of this server`},
 		{TransactionTerminated("m"), KindDeadline, [4]string{"Neo.ClientError.Transaction.Terminated", "TransactionError", PhaseRuntime, "Terminated"}, "m"},
-		{LockWaitEnded(nil), KindDeadline, [4]string{"Neo.ClientError.Transaction.LockClientStopped", "TransactionError", PhaseRuntime, "LockWaitEnded"}, "the statement was ended while it waited for another transaction that changes the same"},
+		{LockWaitEnded(nil), KindDeadline, [4]string{"Neo.ClientError.Transaction.LockClientStopped", "TransactionError", PhaseRuntime, "LockWaitEnded"}, "the statement was terminated while it waited for another transaction that changes the same"},
 		{TransactionIdle("m"), KindDeadline, [4]string{"Neo.ClientError.Transaction.TransactionTimedOut", "TransactionError", PhaseRuntime, "Idle"}, "m"},
 	} {
 		require.Equal(t, c.kind, c.err.Kind, c.want)

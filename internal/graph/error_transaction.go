@@ -50,7 +50,7 @@ func TransactionIdle(msg string) *Error {
 // LockWaitEnded reports that a transaction had to end while it waited for others that change the same.
 func LockWaitEnded(err error) *Error {
 	e := transactionError(KindDeadline, "ClientError.Transaction.LockClientStopped", PhaseRuntime, "LockWaitEnded",
-		"the statement was ended while it waited for another transaction that changes the same")
+		"the statement was terminated while it waited for another transaction that changes the same")
 	e.Err = err
 	return e
 }
