@@ -55,20 +55,24 @@ func reopen(t *testing.T, fs *vfs.MemFS) (records int, said string, err error) {
 	return records, log.String(), nil
 }
 
-// TestFirstLogProvesDamage reads the types of the chunks in the log of a new store: later chunks say how far the log was synced.
+// TestFirstLogProvesDamage reads the types of the chunks in the log of a new store: later chunks say how far the log was synced. Pebble notes
+// a sync just after it wakes the writer, so that the next chunk may not say so yet; the one after does.
 func TestFirstLogProvesDamage(t *testing.T) {
 	fs, log := killed(t, 3)
 	b, err := readFile(fs, log)
 	require.NoError(t, err)
 	file, ok := syncedFileOf(path.Base(log))
 	require.True(t, ok)
-	last := int64(-1)
-	for range 3 {
+	whole := len(b)
+	var ends []int64
+	for i := range 3 {
 		c := readChunk(b, file)
 		require.True(t, c.ok && c.first)
 		require.Greater(t, b[6], byte(numberTypes))
-		require.Greater(t, c.synced, last)
-		last, b = c.synced, b[c.size:]
+		if i > 1 {
+			require.GreaterOrEqual(t, c.synced, ends[i-2])
+		}
+		ends, b = append(ends, int64(whole-len(b)+c.size)), b[c.size:]
 	}
 	require.False(t, readChunk(b, file).ok)
 }
