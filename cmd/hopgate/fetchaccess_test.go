@@ -51,19 +51,7 @@ func TestFetchCaller(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), []byte(fetchAccess), 0o600))
 	data := filepath.Join(dir, "data")
 	s := start(t, data, "--tokens-file", filepath.Join(dir, "tokens.yaml"), "--fetch-access", filepath.Join(dir, "rules.yaml"))
-	ask := func(caller, path, body string) string {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addrs.HTTP+path, strings.NewReader(body))
-		require.NoError(t, err)
-		r.Header.Set("Authorization", "Bearer token of "+caller)
-		res, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
-		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
-		return string(text)
-	}
+	ask := func(caller, path, body string) string { return s.askAs("token of "+caller, path, body) }
 	for _, statement := range []string{
 		"CREATE CONSTRAINT FOR (u:User) REQUIRE u.id IS UNIQUE", "CREATE CONSTRAINT FOR (m:Moment) REQUIRE m.id IS UNIQUE",
 		"CREATE (a:User {id: 1, name: 'Ann', phone: 11, contactIdList: [2]}), (b:User {id: 2, name: 'Bob', phone: 22}), (a)-[:KNOWS {since: 1}]->(b), (:Moment {id: 10, userId: 1}), (:Moment {id: 20, userId: 2}), (:Moment {id: 30, userId: 3}), (:Secret {id: 1})",
@@ -141,26 +129,15 @@ func TestFetchCallerOfIssuer(t *testing.T) {
 	for _, c := range []struct{ owner, owns, other string }{{"tokens", "1", issued}, {issuer.URL, issued, "1"}} {
 		require.NoError(t, os.WriteFile(rules, []byte("issuer: "+c.owner+fetchAccess), 0o600))
 		s := start(t, args[0], args[1:]...)
-		ask := func(token, path, body string) string {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.addrs.HTTP+path, strings.NewReader(body))
-			require.NoError(t, err)
-			r.Header.Set("Authorization", "Bearer "+token)
-			res, err := http.DefaultClient.Do(r)
-			require.NoError(t, err)
-			defer res.Body.Close()
-			text, err := io.ReadAll(res.Body)
-			require.NoError(t, err)
-			return string(text)
-		}
 		for _, statement := range []string{
 			"CREATE CONSTRAINT IF NOT EXISTS FOR (u:User) REQUIRE u.id IS UNIQUE", "CREATE CONSTRAINT IF NOT EXISTS FOR (m:Moment) REQUIRE m.id IS UNIQUE",
 			"MERGE (:User {id: 1, phone: 11, contactIdList: []})", "MERGE (:Moment {id: 10, userId: 1})",
 		} {
-			require.NotContains(t, ask("root", "/v1/query", `{"statement": "`+statement+`"}`), "errors")
+			require.NotContains(t, s.askAs("root", "/v1/query", `{"statement": "`+statement+`"}`), "errors")
 		}
-		require.Contains(t, ask(c.owns, "/get", `{"User": {"id": 1, "@role": "OWNER"}}`), `"phone":11`)
-		require.Contains(t, ask(c.owns, "/put", `{"User": {"id": 1, "name": "Ann", "@role": "OWNER"}}`), `"code":200`)
-		require.Contains(t, ask(c.other, "/get", `{"Moment": {"id": 10}}`), `"userId":1`, "it is LOGIN")
+		require.Contains(t, s.askAs(c.owns, "/get", `{"User": {"id": 1, "@role": "OWNER"}}`), `"phone":11`)
+		require.Contains(t, s.askAs(c.owns, "/put", `{"User": {"id": 1, "name": "Ann", "@role": "OWNER"}}`), `"code":200`)
+		require.Contains(t, s.askAs(c.other, "/get", `{"Moment": {"id": 10}}`), `"userId":1`, "it is LOGIN")
 		for _, request := range [][2]string{
 			{"/get", `{"User": {"id": 1, "@role": "OWNER"}}`},
 			{"/get", `{"Moment": {"id": 10, "@role": "CIRCLE"}}`},
@@ -168,7 +145,7 @@ func TestFetchCallerOfIssuer(t *testing.T) {
 			{"/post", `{"Moment": {"id": 11, "@role": "OWNER"}}`},
 			{"/delete", `{"Moment": {"id": 10, "@role": "OWNER"}}`},
 		} {
-			require.Contains(t, ask(c.other, request[0], request[1]), "needs a caller of the issuer that the rules name", request)
+			require.Contains(t, s.askAs(c.other, request[0], request[1]), "needs a caller of the issuer that the rules name", request)
 		}
 		require.Zero(t, s.stop(syscall.SIGTERM))
 	}
@@ -178,4 +155,19 @@ func TestFetchCallerOfIssuer(t *testing.T) {
 		require.Equal(t, 2, out.code)
 		require.Contains(t, out.err, "issuer: must be one of")
 	}
+}
+
+// askAs posts a body with a bearer token and returns the answer's text.
+func (s *server) askAs(token, path, body string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addrs.HTTP+path, strings.NewReader(body))
+	require.NoError(s.t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(s.t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(s.t, err)
+	return string(text)
 }

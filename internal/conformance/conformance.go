@@ -64,8 +64,8 @@ func exists(path string) bool {
 
 // Path returns where the cases lie.
 func (s Suite) Path() (string, error) {
-	// go test does not see changes outside the module. A test that reads the name of the log, which is new in each make test, runs anew
-	// even if it then has no cases to log.
+	// go test does not see changes outside the module. make test sets logVariable to a new name each time; reading it here keeps go test from
+	// reusing a cached result, also where there are no cases to log.
 	_ = os.Getenv(logVariable)
 	dirs, err := places()
 	if err != nil {
