@@ -29,6 +29,7 @@ internal/version
 internal/flame
 internal/graph/temporal
 internal/graph
+internal/graph/notation
 internal/graph/spatial
 internal/graph/vector
 internal/memory
@@ -119,6 +120,7 @@ var onlyIn = map[string]string{
 	"gocloud.dev":                                    "internal/bucket internal/backup internal/cli",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/query/exec":                   "internal cmd/hopgate bench",
+	module + "internal/query/fn":                     "internal/query internal/loader",
 	module + "internal/shard/local":                  "internal cmd/hopgate bench",
 	module + "internal/oracle":                       "nothing but tests",
 	module + "internal/faultnet":                     "nothing but tests",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/conformance"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
@@ -23,7 +24,7 @@ var bags = map[string][]string{
 var unordered = map[string]string{"interactive-complex-14": "pathWeight"}
 
 // text formats a value so that equal values have equal texts.
-func text(v graph.Value) string { return string(fn.AppendText(nil, v)) }
+func text(v graph.Value) string { return string(notation.Append(nil, v)) }
 
 // The short and complex reads run unchanged and return Neo4j's answers.
 func TestReads(t *testing.T) {

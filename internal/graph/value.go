@@ -303,26 +303,3 @@ func (v Value) Clone() Value {
 	}
 	return v
 }
-
-// AppendTemporal appends a temporal value, a point or a vector as openCypher's toString writes it, without quotes.
-func AppendTemporal(dst []byte, v Value) []byte {
-	switch v.Kind() {
-	case Date:
-		return v.Date().Append(dst)
-	case LocalTime:
-		return v.LocalTime().Append(dst)
-	case Time:
-		return v.Time().Append(dst)
-	case LocalDateTime:
-		return v.LocalDateTime().Append(dst)
-	case DateTime:
-		return v.DateTime().Append(dst)
-	case Duration:
-		return v.Duration().Append(dst)
-	case PointKind:
-		return v.Point().Append(dst)
-	case VectorKind:
-		return v.Vector().Append(dst)
-	}
-	return dst
-}

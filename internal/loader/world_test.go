@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/oracle"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -97,7 +97,7 @@ func stateOf(t *testing.T, g shard.Graph) string {
 		writeProps(&line, g, r.Props)
 		for _, p := range r.Props {
 			if g.PropName(p.ID) == "id" {
-				names[ids[i]] = g.LabelName(g.Labels(r.Labels)[0]) + " " + string(fn.AppendText(nil, p.Value))
+				names[ids[i]] = g.LabelName(g.Labels(r.Labels)[0]) + " " + string(notation.Append(nil, p.Value))
 			}
 		}
 		out = append(out, line.String())
@@ -142,9 +142,9 @@ func show(v graph.Value) string {
 		}
 		return "[" + strings.Join(l, " ") + "]"
 	case graph.Int, graph.Float, graph.Bool:
-		return string(fn.AppendText(nil, v))
+		return string(notation.Append(nil, v))
 	}
-	return v.Kind().String() + " " + string(fn.AppendText(nil, v))
+	return v.Kind().String() + " " + string(notation.Append(nil, v))
 }
 
 // errCut is the error of a cut sink.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/search"
@@ -75,7 +76,7 @@ func schemaName(name, param string, params map[string]graph.Value) (string, erro
 	case !ok:
 		return "", graph.MissingParameters(param)
 	case v.Kind() != graph.String || v.Str() == "":
-		return "", graph.TypeError("InvalidArgumentType", "the name in $%s must be a String that is not empty, not %s", param, fn.Describe(v))
+		return "", graph.TypeError("InvalidArgumentType", "the name in $%s must be a String that is not empty, not %s", param, notation.Describe(v))
 	}
 	return v.Str(), nil
 }
@@ -97,17 +98,17 @@ func settings(kind graph.IndexKind, x plan.Expr, params map[string]graph.Value, 
 		return err
 	}
 	if v.Kind() != graph.Map {
-		return badOptions(kind, "OPTIONS must be a Map, not %s", fn.Describe(v))
+		return badOptions(kind, "OPTIONS must be a Map, not %s", notation.Describe(v))
 	}
 	for _, e := range v.Map() {
 		switch {
 		case e.Key == "indexProvider" && e.Value.Kind() == graph.String && e.Value.Str() == kind.Provider():
 		case e.Key == "indexProvider":
-			return badOptions(kind, "indexProvider is '%s', not %s", kind.Provider(), fn.Describe(e.Value))
+			return badOptions(kind, "indexProvider is '%s', not %s", kind.Provider(), notation.Describe(e.Value))
 		case e.Key != "indexConfig":
 			return badOptions(kind, "there is no option %s; there are indexConfig and indexProvider", e.Key)
 		case e.Value.Kind() != graph.Map:
-			return badOptions(kind, "indexConfig must be a Map, not %s", fn.Describe(e.Value))
+			return badOptions(kind, "indexConfig must be a Map, not %s", notation.Describe(e.Value))
 		default:
 			for _, c := range e.Value.Map() {
 				if err := set(c.Key, c.Value); err != nil {
@@ -126,7 +127,7 @@ func textOptions(x plan.Expr, params map[string]graph.Value) (graph.TextOptions,
 		switch key {
 		case "fulltext.analyzer":
 			if v.Kind() != graph.String {
-				return badOptions(graph.FullTextIndex, "%s is the name of an analyzer, not %s", key, fn.Describe(v))
+				return badOptions(graph.FullTextIndex, "%s is the name of an analyzer, not %s", key, notation.Describe(v))
 			}
 			if _, err := search.FindAnalyzer(v.Str()); err != nil {
 				return badOptions(graph.FullTextIndex, "%s", graph.AsError(err).Msg)
@@ -135,7 +136,7 @@ func textOptions(x plan.Expr, params map[string]graph.Value) (graph.TextOptions,
 			return nil
 		case "fulltext.eventually_consistent":
 			if v.Kind() != graph.Bool {
-				return badOptions(graph.FullTextIndex, "%s is true or false, not %s", key, fn.Describe(v))
+				return badOptions(graph.FullTextIndex, "%s is true or false, not %s", key, notation.Describe(v))
 			}
 			o.Eventual = v.Bool()
 			return nil
@@ -165,7 +166,7 @@ func setVectorOption(o *graph.VectorOptions, key string, v graph.Value) error {
 		return setBounded(&o.EfConstruction, key, v, 3200)
 	case "vector.quantization.enabled":
 		if v.Kind() != graph.Bool {
-			return badOptions(graph.VectorIndex, "%s is true or false, not %s", key, fn.Describe(v))
+			return badOptions(graph.VectorIndex, "%s is true or false, not %s", key, notation.Describe(v))
 		}
 		o.Quantized = v.Bool()
 		return nil
@@ -175,7 +176,7 @@ func setVectorOption(o *graph.VectorOptions, key string, v graph.Value) error {
 			o.Similarity, ok = graph.ParseSimilarity(v.Str())
 		}
 		if !ok {
-			return badOptions(graph.VectorIndex, "%s is 'cosine' or 'euclidean', not %s", key, fn.Describe(v))
+			return badOptions(graph.VectorIndex, "%s is 'cosine' or 'euclidean', not %s", key, notation.Describe(v))
 		}
 		return nil
 	}
@@ -186,7 +187,7 @@ func setVectorOption(o *graph.VectorOptions, key string, v graph.Value) error {
 func setBounded(to *int, key string, v graph.Value, most int64) error {
 	n, ok := v.Whole()
 	if !ok || n < 1 || n > most {
-		return badOptions(graph.VectorIndex, "%s is an Integer from 1 to %d, not %s", key, most, fn.Describe(v))
+		return badOptions(graph.VectorIndex, "%s is an Integer from 1 to %d, not %s", key, most, notation.Describe(v))
 	}
 	*to = int(n)
 	return nil

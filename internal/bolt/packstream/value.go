@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // Append appends a value.
@@ -159,14 +158,14 @@ func (f Form) appendProperties(dst []byte, r *graph.Record) []byte {
 // appendNodeName appends a node's element id.
 func appendNodeName(dst []byte, v graph.VertexID) []byte {
 	var buf [32]byte
-	name := fn.AppendVertexElementID(buf[:0], v)
+	name := graph.AppendVertexElementID(buf[:0], v)
 	return append(appendHead(dst, tinyString, string8, len(name)), name...)
 }
 
 // appendEdgeName appends a relationship's element id.
 func appendEdgeName(dst []byte, e graph.Edge) []byte {
 	var buf [96]byte
-	name := fn.AppendEdgeElementID(buf[:0], e)
+	name := graph.AppendEdgeElementID(buf[:0], e)
 	return append(appendHead(dst, tinyString, string8, len(name)), name...)
 }
 

@@ -276,40 +276,8 @@ func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
 	if c.format != nil {
 		return c.dated(text)
 	}
-	return c.temporal(str(trim(text)))
-}
-
-// temporal converts a date or time in openCypher's format.
-func (c *Conv) temporal(text string) (v graph.Value, ok bool) {
-	var err error
-	switch c.Type.Kind {
-	case graph.Date:
-		var d temporal.Date
-		if d, err = temporal.ParseDate(text); err == nil {
-			return graph.DateValue(d), true
-		}
-	case graph.LocalTime:
-		var t temporal.LocalTime
-		if t, err = temporal.ParseLocalTime(text); err == nil {
-			return graph.LocalTimeValue(t), true
-		}
-	case graph.Time:
-		var t temporal.Time
-		if t, err = temporal.ParseTime(text, c.zone, time.Unix(0, 0)); err == nil {
-			return graph.TimeValue(t), true
-		}
-	case graph.LocalDateTime:
-		var t temporal.LocalDateTime
-		if t, err = temporal.ParseLocalDateTime(text); err == nil {
-			return graph.LocalDateTimeValue(t), true
-		}
-	case graph.DateTime:
-		var t temporal.DateTime
-		if t, err = temporal.ParseDateTime(text, c.zone); err == nil {
-			return graph.DateTimeValue(t), true
-		}
-	}
-	return v, false
+	t, err := graph.ParseTemporal(c.Type.Kind, str(trim(text)), c.zone, time.Unix(0, 0))
+	return t, err == nil
 }
 
 // str returns b as a string without a copy.

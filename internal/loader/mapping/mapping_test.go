@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/alloctest"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/loader/record"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
@@ -101,7 +102,7 @@ func TestConversions(t *testing.T) {
 				out.WriteString("no " + typ.String() + "\n")
 				continue
 			}
-			out.WriteString(v.Kind().String() + " " + string(fn.AppendText(nil, v)) + "\n")
+			out.WriteString(v.Kind().String() + " " + string(notation.Append(nil, v)) + "\n")
 		}
 		return out.String()
 	})

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // config is the argument of a call.
@@ -66,7 +66,7 @@ var keys = map[string]func(c *config, call *runtime.Call, p string, v graph.Valu
 			at = slices.Index([]string{"out", "in", "both"}, strings.ToLower(v.Str()))
 		}
 		if at < 0 {
-			return invalid("%s must be 'out', 'in' or 'both', not %s", p, fn.Describe(v))
+			return invalid("%s must be 'out', 'in' or 'both', not %s", p, notation.Describe(v))
 		}
 		c.direction = graph.Direction(at)
 		return nil
@@ -95,7 +95,7 @@ var keys = map[string]func(c *config, call *runtime.Call, p string, v graph.Valu
 	},
 	"source": func(c *config, _ *runtime.Call, p string, v graph.Value) error {
 		if v.Kind() != graph.VertexKind {
-			return invalid("%s must be a node, not %s", p, fn.Describe(v))
+			return invalid("%s must be a node, not %s", p, notation.Describe(v))
 		}
 		c.source = v.Vertex()
 		return nil
@@ -106,7 +106,7 @@ var keys = map[string]func(c *config, call *runtime.Call, p string, v graph.Valu
 	},
 	"seed": func(c *config, _ *runtime.Call, p string, v graph.Value) error {
 		if v.Kind() != graph.Int {
-			return invalid("%s must be an integer, not %s", p, fn.Describe(v))
+			return invalid("%s must be an integer, not %s", p, notation.Describe(v))
 		}
 		c.seed = v.Int()
 		return nil
@@ -130,7 +130,7 @@ func (c *config) read(a *Algorithm, call *runtime.Call) error {
 		arg = graph.MapValue(nil)
 	}
 	if arg.Kind() != graph.Map {
-		return invalid("%s: the argument must be a map, not %s", a.Name, fn.Describe(arg))
+		return invalid("%s: the argument must be a map, not %s", a.Name, notation.Describe(arg))
 	}
 	for _, e := range arg.Map() {
 		if !slices.Contains(a.keys, e.Key) {
@@ -159,7 +159,7 @@ func invalid(format string, args ...any) error {
 // name reads a string that is not empty.
 func name(p string, v graph.Value) (string, error) {
 	if v.Kind() != graph.String || v.Str() == "" {
-		return "", invalid("%s must be a string that is not empty, not %s", p, fn.Describe(v))
+		return "", invalid("%s must be a string that is not empty, not %s", p, notation.Describe(v))
 	}
 	return v.Str(), nil
 }
@@ -184,14 +184,14 @@ func names(p string, v graph.Value) (list []string, err error) {
 
 func whole(p string, v graph.Value, least, most int64) (int, error) {
 	if v.Kind() != graph.Int || v.Int() < least || v.Int() > most {
-		return 0, invalid("%s must be an integer from %d to %d, not %s", p, least, most, fn.Describe(v))
+		return 0, invalid("%s must be an integer from %d to %d, not %s", p, least, most, notation.Describe(v))
 	}
 	return int(v.Int()), nil
 }
 
 func number(p string, v graph.Value, least, most float64) (float64, error) {
 	if !v.IsNumber() || !(v.Number() >= least && v.Number() <= most) {
-		return 0, invalid("%s must be a number from %g to %g, not %s", p, least, most, fn.Describe(v))
+		return 0, invalid("%s must be a number from %g to %g, not %s", p, least, most, notation.Describe(v))
 	}
 	return v.Number(), nil
 }

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -95,7 +95,7 @@ func (r *reader) weight(i int) (float64, error) {
 	case v.IsNumber() && v.Number() >= 0: // NaN is not
 		return v.Number(), nil
 	}
-	return 0, graph.TypeError("InvalidArgumentValue", "%s: the weights `%s` must be numbers from 0 on, one is %s", r.j.acct.Name, r.j.weight, fn.Describe(v))
+	return 0, graph.TypeError("InvalidArgumentValue", "%s: the weights `%s` must be numbers from 0 on, one is %s", r.j.acct.Name, r.j.weight, notation.Describe(v))
 }
 
 func sizeOf[T any](v T) uintptr { return unsafe.Sizeof(v) }

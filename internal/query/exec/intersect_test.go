@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -112,7 +112,7 @@ func intersected(t *testing.T, g shard.Graph, ls [2]plan.Leg, intersects, edges 
 		for i := range b.N {
 			var row []byte
 			for c := range b.Cols {
-				row = append(fn.AppendText(row, b.Cols[c].Value(i)), ' ')
+				row = append(notation.Append(row, b.Cols[c].Value(i)), ' ')
 			}
 			got = append(got, string(row))
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -35,7 +34,7 @@ func (w *world) keysOf(rng *rand.Rand, element, edge bool) []graph.Value {
 	}
 	if !edge {
 		for _, v := range w.vid {
-			add(uint64(v), fn.AppendVertexElementID(nil, v))
+			add(uint64(v), graph.AppendVertexElementID(nil, v))
 		}
 	} else {
 		for id, i := range w.enum {
@@ -44,7 +43,7 @@ func (w *world) keysOf(rng *rand.Rand, element, edge bool) []graph.Value {
 			if rng.IntN(8) == 0 {
 				e.Dst++ // the rest of its element id must match too
 			}
-			add(uint64(id), fn.AppendEdgeElementID(nil, e))
+			add(uint64(id), graph.AppendEdgeElementID(nil, e))
 		}
 	}
 	rng.Shuffle(len(vs), func(i, j int) { vs[i], vs[j] = vs[j], vs[i] })

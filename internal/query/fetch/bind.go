@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -80,7 +80,7 @@ func (b *binder) literal(key string, k memberKind) []byte {
 	if b.req.format {
 		key = formatKey(key, k)
 	}
-	return append(fn.AppendJSONString(nil, key), ':')
+	return append(notation.AppendJSONString(nil, key), ':')
 }
 
 // formatKey converts a key to camel case, for "format": true: Moment becomes moment, [] list, Comment[] commentList, User:owner

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -105,7 +105,7 @@ func shapeOf(dst []byte, n *node, key string, depth int) []byte {
 	if n.kind == kObject {
 		dst = append(dst, '{')
 		for _, m := range n.members {
-			dst = append(fn.AppendJSONString(dst, m.key), ':')
+			dst = append(notation.AppendJSONString(dst, m.key), ':')
 			dst = shapeOf(dst, m, m.key, depth+1)
 			dst = append(dst, ',')
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
@@ -66,7 +66,7 @@ func (r *Request) Restrict(rules *Rules, caller Caller) {
 
 // Wrap returns the request that `POST /get/User[]` with this body is short for.
 func Wrap(key string, body []byte) []byte {
-	b := append([]byte{'{'}, fn.AppendJSONString(nil, key)...)
+	b := append([]byte{'{'}, notation.AppendJSONString(nil, key)...)
 	b = append(b, ':')
 	b = append(b, body...)
 	return append(b, '}')

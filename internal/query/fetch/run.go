@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/steps"
@@ -124,14 +125,14 @@ func Failure(body []byte, err error, took time.Duration) []byte {
 			case "ok", "code", "msg", "time":
 				continue
 			}
-			b = append(append(fn.AppendJSONString(b, m.key), ':'), m.raw...)
+			b = append(append(notation.AppendJSONString(b, m.key), ':'), m.raw...)
 			b = append(b, ',')
 		}
 	}
 	b = append(b, `"ok":false,"code":`...)
 	b = appendInt(b, int64(e.Code))
 	b = append(b, `,"msg":`...)
-	b = fn.AppendJSONString(b, e.Error())
+	b = notation.AppendJSONString(b, e.Error())
 	b = append(b, `,"time":`...)
 	return append(appendInt(b, took.Milliseconds()), '}')
 }
@@ -166,7 +167,7 @@ func (x *run) member(m *output) error {
 			if m.page != nil {
 				w.buf = x.appendInfo(w.buf, m.page, v)
 			} else {
-				w.buf = appendValue(w.buf, v)
+				w.buf = notation.BareJSON.Append(w.buf, v)
 			}
 		}
 	case outEmpty:
@@ -188,7 +189,7 @@ func (x *run) member(m *output) error {
 		return x.query(m.query, func(row []graph.Value) error {
 			w.key(m.lit)
 			w.buf = append(w.buf, `{"ok":true,"code":200,"msg":"success","count":`...)
-			w.buf = append(appendValue(w.buf, row[m.fields[0].col]), '}')
+			w.buf = append(notation.BareJSON.Append(w.buf, row[m.fields[0].col]), '}')
 			return nil
 		})
 	case outArray:
@@ -234,7 +235,7 @@ func (x *run) plan(q *query) ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = fn.AppendJSONString(b, line)
+		b = notation.AppendJSONString(b, line)
 	}
 	return append(b, "]}"...), nil
 }
@@ -246,7 +247,7 @@ func (x *run) array(m *output) error {
 		total := x.params[m.page.slot]
 		if m.page.total != nil && !total.IsNull() {
 			w.key(m.page.total)
-			w.buf = appendValue(w.buf, total)
+			w.buf = notation.BareJSON.Append(w.buf, total)
 			w.key(m.page.info)
 			w.buf = x.appendInfo(w.buf, m.page, total)
 		}

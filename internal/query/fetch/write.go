@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // flushAt is how many bytes are gathered before they are written out.
@@ -90,9 +90,9 @@ func (w *writer) fields(dst []byte, fields []field, row []graph.Value) []byte {
 			case graph.Int:
 				dst = appendInt(dst, v.Int())
 			case graph.String:
-				dst = fn.AppendJSONString(dst, v.Str())
+				dst = notation.AppendJSONString(dst, v.Str())
 			default:
-				dst = appendValue(dst, v)
+				dst = notation.BareJSON.Append(dst, v)
 			}
 			continue
 		}
@@ -142,7 +142,7 @@ func (w *writer) fieldSlow(dst []byte, f *field, row []graph.Value) []byte {
 		if f.page != nil {
 			dst = w.run.appendInfo(dst, f.page, v)
 		} else if !v.IsNull() {
-			dst = appendValue(dst, v)
+			dst = notation.BareJSON.Append(dst, v)
 		}
 	case fieldPage:
 		return w.page(dst[:start], f.page, row[f.page.col])
@@ -166,7 +166,7 @@ func (w *writer) page(dst []byte, pg *paging, total graph.Value) []byte {
 	}
 	if pg.total != nil {
 		member(pg.total)
-		dst = appendValue(dst, total)
+		dst = notation.BareJSON.Append(dst, total)
 	}
 	if pg.info != nil {
 		member(pg.info)
@@ -188,11 +188,11 @@ func (w *writer) record(dst []byte, f *field, v graph.Value) []byte {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
-		dst = append(fn.AppendJSONString(dst, k), ':')
+		dst = append(notation.AppendJSONString(dst, k), ':')
 		if f.json[k] {
 			dst = appendJSON(dst, r.Values[i])
 		} else {
-			dst = appendValue(dst, r.Values[i])
+			dst = notation.BareJSON.Append(dst, r.Values[i])
 		}
 	}
 	return dst
@@ -217,7 +217,7 @@ func (w *writer) list(dst []byte, e *element, v graph.Value) []byte {
 			if e.json {
 				dst = appendJSON(dst, item)
 			} else {
-				dst = appendValue(dst, item)
+				dst = notation.BareJSON.Append(dst, item)
 			}
 			continue
 		}
@@ -257,7 +257,7 @@ func (w *writer) element(dst []byte, e *element, row []graph.Value) []byte {
 	case e.value && e.json:
 		return appendJSON(dst, row[e.col])
 	case e.value:
-		return appendValue(dst, row[e.col])
+		return notation.BareJSON.Append(dst, row[e.col])
 	}
 	return append(w.fields(append(dst, '{'), e.fields, row), '}')
 }
@@ -297,12 +297,12 @@ func (p *walked) part(dst []byte, v graph.Value) []byte {
 	}
 	dst = append(dst, '{')
 	if t == nil {
-		dst = append(fn.AppendJSONString(dst, name), ":{"...)
-		return append(appendRecord(dst, r), "}}"...)
+		dst = append(notation.AppendJSONString(dst, name), ":{"...)
+		return append(notation.BareJSON.AppendMembers(dst, r), "}}"...)
 	}
 	dst = append(append(dst, t.lit...), '{')
 	if t.names == nil {
-		return append(appendRecord(dst, r), "}}"...)
+		return append(notation.BareJSON.AppendMembers(dst, r), "}}"...)
 	}
 	for i, want := range t.names {
 		for j, k := range r.Keys {
@@ -312,7 +312,7 @@ func (p *walked) part(dst []byte, v graph.Value) []byte {
 			if dst[len(dst)-1] != '{' {
 				dst = append(dst, ',')
 			}
-			dst = appendValue(append(dst, t.lits[i]...), r.Values[j])
+			dst = notation.BareJSON.Append(append(dst, t.lits[i]...), r.Values[j])
 		}
 	}
 	return append(dst, "}}"...)
@@ -326,7 +326,18 @@ func appendJSON(dst []byte, v graph.Value) []byte {
 	if v.Kind() == graph.String && json.Valid([]byte(v.Str())) {
 		return append(dst, v.Str()...)
 	}
-	return appendValue(dst, v)
+	return notation.BareJSON.Append(dst, v)
 }
 
 func appendInt(dst []byte, i int64) []byte { return strconv.AppendInt(dst, i, 10) }
+
+// recordOf returns the record of a vertex or an edge, or nil.
+func recordOf(v graph.Value) *graph.Record {
+	if v.Kind() == graph.VertexKind {
+		return v.Record()
+	}
+	if v.Kind() == graph.EdgeKind {
+		return v.Edge().Record
+	}
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -49,23 +50,23 @@ func (x *run) echo(m *node) {
 	if m.kind == kNull || rootWords[m.key] || strings.HasPrefix(m.key, "@") || strings.HasSuffix(m.key, "@") {
 		return
 	}
-	x.w.key(append(fn.AppendJSONString(nil, m.key), ':'))
+	x.w.key(append(notation.AppendJSONString(nil, m.key), ':'))
 	x.w.buf = append(x.w.buf, m.raw...)
 }
 
 // report writes the outcome of a member.
 func (x *run) report(r *written, key string) {
-	x.w.key(append(fn.AppendJSONString(nil, r.key), ':'))
+	x.w.key(append(notation.AppendJSONString(nil, r.key), ':'))
 	d := append(x.w.buf, `{"ok":true,"code":200,"msg":"success","count":`...)
 	d = appendInt(d, int64(r.n))
 	switch {
 	case r.ids == nil:
 	case r.list:
-		d = append(fn.AppendJSONString(append(d, ','), key+"[]"), ':')
-		d = appendValue(d, graph.ListValue(r.ids))
+		d = append(notation.AppendJSONString(append(d, ','), key+"[]"), ':')
+		d = notation.BareJSON.Append(d, graph.ListValue(r.ids))
 	default:
-		d = append(fn.AppendJSONString(append(d, ','), key), ':')
-		d = appendValue(d, r.ids[0])
+		d = append(notation.AppendJSONString(append(d, ','), key), ':')
+		d = notation.BareJSON.Append(d, r.ids[0])
 	}
 	x.w.buf = append(d, '}')
 }
@@ -192,7 +193,7 @@ func (x *run) post(b *binder, label string, w *write, r *written, done map[strin
 		}
 		for _, other := range r.ids {
 			if fn.Equal(id, other) == fn.True {
-				return fail(CodeConflict, o, "the %s %s stands twice in the list", key, appendValue(nil, id))
+				return fail(CodeConflict, o, "the %s %s stands twice in the list", key, notation.BareJSON.Append(nil, id))
 			}
 		}
 		r.ids = append(r.ids, id)
@@ -490,11 +491,11 @@ func (d *delta) list(old graph.Value) (graph.Value, error) {
 		}
 		switch {
 		case d.minus && at < 0:
-			return graph.Value{}, fail(CodeNull, d.n, "%s is not in the list", appendValue(nil, e))
+			return graph.Value{}, fail(CodeNull, d.n, "%s is not in the list", notation.BareJSON.Append(nil, e))
 		case d.minus:
 			list = append(list[:at], list[at+1:]...)
 		case at >= 0:
-			return graph.Value{}, fail(CodeConflict, d.n, "%s is in the list already", appendValue(nil, e))
+			return graph.Value{}, fail(CodeConflict, d.n, "%s is in the list already", notation.BareJSON.Append(nil, e))
 		default:
 			list = append(list, e)
 		}

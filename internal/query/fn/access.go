@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
@@ -13,7 +14,7 @@ func In(x, list graph.Value) (graph.Value, error) {
 		return list, nil
 	}
 	if list.Kind() != graph.List {
-		return graph.Value{}, graph.TypeError("InvalidArgumentType", "IN expects a List, but got %s", Describe(list))
+		return graph.Value{}, graph.TypeError("InvalidArgumentType", "IN expects a List, but got %s", notation.Describe(list))
 	}
 	found := False
 	for _, e := range list.List() {
@@ -49,7 +50,7 @@ func Index(x, i graph.Value) (graph.Value, error) {
 	switch x.Kind() {
 	case graph.List:
 		if i.Kind() != graph.Int {
-			return graph.Value{}, graph.TypeError("InvalidArgumentType", "a list's index must be an Integer, not %s", Describe(i))
+			return graph.Value{}, graph.TypeError("InvalidArgumentType", "a list's index must be an Integer, not %s", notation.Describe(i))
 		}
 		l, at := x.List(), i.Int()
 		if at < 0 {
@@ -62,11 +63,11 @@ func Index(x, i graph.Value) (graph.Value, error) {
 	case graph.Map, graph.VertexKind, graph.EdgeKind, graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime,
 		graph.DateTime, graph.Duration, graph.PointKind:
 		if i.Kind() != graph.String {
-			return graph.Value{}, graph.TypeError("MapElementAccessByNonString", "a key must be a String, not %s", Describe(i))
+			return graph.Value{}, graph.TypeError("MapElementAccessByNonString", "a key must be a String, not %s", notation.Describe(i))
 		}
 		return Property(x, i.Str())
 	}
-	return graph.Value{}, graph.TypeError("InvalidArgumentType", "cannot take an element of %s", Describe(x))
+	return graph.Value{}, graph.TypeError("InvalidArgumentType", "cannot take an element of %s", notation.Describe(x))
 }
 
 // Slice is list[from..to]. Negative from and to count from the end; both are clamped to the list. An omitted bound is unlimited; a
@@ -76,7 +77,7 @@ func Slice(list graph.Value, from, to graph.Value, hasFrom, hasTo bool) (graph.V
 		return graph.Value{}, nil
 	}
 	if list.Kind() != graph.List {
-		return graph.Value{}, graph.TypeError("InvalidArgumentType", "cannot take a slice of %s", Describe(list))
+		return graph.Value{}, graph.TypeError("InvalidArgumentType", "cannot take a slice of %s", notation.Describe(list))
 	}
 	l := list.List()
 	low, high := 0, len(l)
@@ -100,7 +101,7 @@ func Slice(list graph.Value, from, to graph.Value, hasFrom, hasTo bool) (graph.V
 func bound(v graph.Value, n int) (int, error) {
 	i, ok := v.Whole()
 	if !ok {
-		return 0, graph.TypeError("InvalidArgumentType", "a slice's bounds must be Integers, not %s", Describe(v))
+		return 0, graph.TypeError("InvalidArgumentType", "a slice's bounds must be Integers, not %s", notation.Describe(v))
 	}
 	if i < 0 {
 		i += int64(n)
@@ -146,11 +147,11 @@ func Property(x graph.Value, key string) (graph.Value, error) {
 		}
 		return graph.Value{}, noComponent(x, key)
 	}
-	return graph.Value{}, graph.TypeError("InvalidArgumentType", "%s has no properties", Describe(x))
+	return graph.Value{}, graph.TypeError("InvalidArgumentType", "%s has no properties", notation.Describe(x))
 }
 
 func noComponent(x graph.Value, key string) error {
-	return graph.RuntimeError("ArgumentError", "InvalidArgumentValue", "%s has no component %q", Describe(x), key)
+	return graph.RuntimeError("ArgumentError", "InvalidArgumentValue", "%s has no component %q", notation.Describe(x), key)
 }
 
 func notMaterialised() error {

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
@@ -76,14 +77,14 @@ func (s *Sum) add(name string, v graph.Value, n int64) error {
 				var err error
 				if left&1 == 1 {
 					if sum, err = sum.Add(d); err != nil {
-						return temporalError(err)
+						return graph.TemporalError(err)
 					}
 				}
 				if left >>= 1; left == 0 {
 					break
 				}
 				if d, err = d.Add(d); err != nil {
-					return temporalError(err)
+					return graph.TemporalError(err)
 				}
 			}
 			s.n += n
@@ -91,7 +92,7 @@ func (s *Sum) add(name string, v graph.Value, n int64) error {
 			return nil
 		}
 	}
-	return graph.TypeError("InvalidArgumentType", "%s() expects numbers alone or durations alone, but got %s", name, Describe(v))
+	return graph.TypeError("InvalidArgumentType", "%s() expects numbers alone or durations alone, but got %s", name, notation.Describe(v))
 }
 
 // addInt adds i n times, n > 0, in 128 bits.
@@ -126,7 +127,7 @@ func (s *Sum) Merge(o *Sum) error {
 	}
 	d, err := s.duration.Add(o.duration)
 	if err != nil {
-		return temporalError(err)
+		return graph.TemporalError(err)
 	}
 	s.duration, s.isSpan = d, o.isSpan
 	s.n += o.n

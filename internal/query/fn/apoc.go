@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
@@ -187,7 +188,7 @@ func Validate(predicate, message, params graph.Value) (graph.Value, error) {
 				if list[0].Kind() == graph.String {
 					b.WriteString(list[0].Str())
 				} else {
-					b.Write(AppendText(nil, list[0]))
+					b.Write(notation.Append(nil, list[0]))
 				}
 				list = list[1:]
 				i++

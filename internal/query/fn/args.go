@@ -1,6 +1,9 @@
 package fn
 
-import "github.com/hopgate/hopgate/internal/graph"
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
+)
 
 // eval is the type of Function.Eval.
 type eval = func(ctx *Context, args []graph.Value) (graph.Value, error)
@@ -21,12 +24,12 @@ func strict(f eval) eval {
 
 // badArgument returns the error of a function called with a value of the wrong type.
 func badArgument(name string, v graph.Value, wanted string) error {
-	return graph.TypeError("InvalidArgumentValue", "%s() expects %s, but got %s", name, wanted, Describe(v))
+	return graph.TypeError("InvalidArgumentValue", "%s() expects %s, but got %s", name, wanted, notation.Describe(v))
 }
 
 // badNumber returns the error of a function called with a number out of range.
 func badNumber(name string, v graph.Value, wanted string) error {
-	return graph.RuntimeError("ArgumentError", "NumberOutOfRange", "%s() expects %s, but got %s", name, wanted, Describe(v))
+	return graph.RuntimeError("ArgumentError", "NumberOutOfRange", "%s() expects %s, but got %s", name, wanted, notation.Describe(v))
 }
 
 // textArg takes a string argument.

@@ -3,9 +3,9 @@ package fn
 import (
 	"math"
 	"math/bits"
-	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // Add is a + b: numbers, strings (also with a number or boolean), lists (also with an element), and instants and
@@ -168,7 +168,7 @@ func Neg(a graph.Value) (graph.Value, error) {
 		d, err := a.Duration().Negate()
 		return durationResult(d, err)
 	}
-	return graph.Value{}, graph.TypeError("InvalidArgumentType", "cannot negate %s", Describe(a))
+	return graph.Value{}, graph.TypeError("InvalidArgumentType", "cannot negate %s", notation.Describe(a))
 }
 
 // Pos is +a on numbers and durations.
@@ -176,7 +176,7 @@ func Pos(a graph.Value) (graph.Value, error) {
 	if a.IsNull() || a.IsNumber() || a.Kind() == graph.Duration {
 		return a, nil
 	}
-	return graph.Value{}, graph.TypeError("InvalidArgumentType", "cannot apply + to %s", Describe(a))
+	return graph.Value{}, graph.TypeError("InvalidArgumentType", "cannot apply + to %s", notation.Describe(a))
 }
 
 func mulInt(a, b int64) (int64, bool) {
@@ -220,29 +220,14 @@ func concat(a, b graph.Value) (graph.Value, bool) {
 		return graph.StringValue(a.Str() + b.Str()), true
 	}
 	var buf [64]byte
-	dst, ok := appendScalar(buf[:0], a)
+	dst, ok := notation.AppendScalar(buf[:0], a)
 	if !ok {
 		return graph.Value{}, false
 	}
-	if dst, ok = appendScalar(dst, b); !ok {
+	if dst, ok = notation.AppendScalar(dst, b); !ok {
 		return graph.Value{}, false
 	}
 	return graph.StringValue(string(dst)), true
-}
-
-// appendScalar writes a string, number or boolean as toString does.
-func appendScalar(dst []byte, v graph.Value) ([]byte, bool) {
-	switch v.Kind() {
-	case graph.String:
-		return append(dst, v.Str()...), true
-	case graph.Int:
-		return strconv.AppendInt(dst, v.Int(), 10), true
-	case graph.Float:
-		return appendFloat(dst, v.Float()), true
-	case graph.Bool:
-		return strconv.AppendBool(dst, v.Bool()), true
-	}
-	return dst, false
 }
 
 func overflow(a graph.Value, op string, b graph.Value) error {
@@ -254,5 +239,5 @@ func divisionByZero() error {
 }
 
 func badOperands(a graph.Value, op string, b graph.Value) error {
-	return graph.TypeError("InvalidArgumentType", "cannot compute %s %s %s", Describe(a), op, Describe(b))
+	return graph.TypeError("InvalidArgumentType", "cannot compute %s %s %s", notation.Describe(a), op, notation.Describe(b))
 }

@@ -1,8 +1,6 @@
 package fn
 
 import (
-	"errors"
-
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
@@ -25,7 +23,7 @@ func subTemporal(a, b graph.Value) (v graph.Value, ok bool, err error) {
 	}
 	d, err := b.Duration().Negate()
 	if err != nil {
-		return graph.Value{}, true, temporalError(err)
+		return graph.Value{}, true, graph.TemporalError(err)
 	}
 	return shift(a, d)
 }
@@ -35,20 +33,20 @@ func shift(a graph.Value, d temporal.Duration) (v graph.Value, ok bool, err erro
 	switch a.Kind() {
 	case graph.Date:
 		t, err := a.Date().Add(d)
-		return graph.DateValue(t), true, temporalError(err)
+		return graph.DateValue(t), true, graph.TemporalError(err)
 	case graph.LocalTime:
 		return graph.LocalTimeValue(a.LocalTime().Add(d)), true, nil
 	case graph.Time:
 		return graph.TimeValue(a.Time().Add(d)), true, nil
 	case graph.LocalDateTime:
 		t, err := a.LocalDateTime().Add(d)
-		return graph.LocalDateTimeValue(t), true, temporalError(err)
+		return graph.LocalDateTimeValue(t), true, graph.TemporalError(err)
 	case graph.DateTime:
 		t, err := a.DateTime().Add(d)
-		return graph.DateTimeValue(t), true, temporalError(err)
+		return graph.DateTimeValue(t), true, graph.TemporalError(err)
 	case graph.Duration:
 		t, err := a.Duration().Add(d)
-		return graph.DurationValue(t), true, temporalError(err)
+		return graph.DurationValue(t), true, graph.TemporalError(err)
 	}
 	return graph.Value{}, false, nil
 }
@@ -64,20 +62,7 @@ func mulDuration(d, n graph.Value) (graph.Value, error) {
 
 func durationResult(d temporal.Duration, err error) (graph.Value, error) {
 	if err != nil {
-		return graph.Value{}, temporalError(err)
+		return graph.Value{}, graph.TemporalError(err)
 	}
 	return graph.DurationValue(d), nil
-}
-
-// temporalError returns an error of package temporal its place among openCypher's errors.
-func temporalError(err error) error {
-	if err == nil {
-		return nil
-	}
-	detail := "InvalidArgumentValue"
-	var t *temporal.Error
-	if errors.As(err, &t) && t.Range {
-		detail = "NumberOutOfRange"
-	}
-	return graph.RuntimeError("ArgumentError", detail, "%s", err.Error())
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // conversion converts one value that is not null. It is null where a text cannot be read, and not ok where values of that
@@ -126,7 +127,7 @@ func toString(v graph.Value) (graph.Value, bool) {
 		return graph.StringValue(string(graph.AppendTemporal(nil, v))), true
 	}
 	var buf [32]byte
-	text, ok := appendScalar(buf[:0], v)
+	text, ok := notation.AppendScalar(buf[:0], v)
 	if !ok {
 		return null, false
 	}

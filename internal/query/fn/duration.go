@@ -40,7 +40,7 @@ func makeDuration(_ *Context, args []graph.Value) (graph.Value, error) {
 				return null, badArgument("duration", e.Value, "a number of "+e.Key)
 			}
 			if err != nil {
-				return null, temporalError(err)
+				return null, graph.TemporalError(err)
 			}
 		}
 		d, err := b.Duration()

@@ -25,9 +25,9 @@ var entityFunctions = []Function{
 			var buf [80]byte
 			switch a := args[0]; a.Kind() {
 			case graph.VertexKind:
-				return graph.StringValue(string(AppendVertexElementID(buf[:0], a.Vertex()))), nil
+				return graph.StringValue(string(graph.AppendVertexElementID(buf[:0], a.Vertex()))), nil
 			case graph.EdgeKind:
-				return graph.StringValue(string(AppendEdgeElementID(buf[:0], a.Edge().Edge))), nil
+				return graph.StringValue(string(graph.AppendEdgeElementID(buf[:0], a.Edge().Edge))), nil
 			}
 			return null, badArgument("elementId", args[0], "a Node or Relationship")
 		}),

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
@@ -64,7 +65,7 @@ func evalText(text string, called map[string]bool) (result string) {
 	for name, v := range entities() {
 		names = names.with(name, v)
 	}
-	return string(fn.AppendText(nil, e.eval(names, x)))
+	return string(notation.Append(nil, e.eval(names, x)))
 }
 
 // entities are a node, relationships and a path with their records, and a bare node.

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // maxRange bounds the elements that range() makes, 24 bytes each, where the context sets no other bound.
@@ -108,7 +109,7 @@ func RangeBounds(args []graph.Value) (start, step, n int64, err error) {
 	for i, a := range args {
 		var ok bool
 		if whole[i], ok = a.Whole(); !ok {
-			return 0, 0, 0, graph.RuntimeError("ArgumentError", "InvalidArgumentType", "range() expects Integers, but got %s", Describe(a))
+			return 0, 0, 0, graph.RuntimeError("ArgumentError", "InvalidArgumentType", "range() expects Integers, but got %s", notation.Describe(a))
 		}
 	}
 	start, end, step := whole[0], whole[1], whole[2]

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // Regexps is a cache of compiled patterns that one goroutine owns. The zero Regexps is ready.
@@ -64,7 +65,7 @@ func (c *Context) Matches(text, pattern graph.Value) (graph.Value, error) {
 		return graph.Value{}, nil
 	}
 	if pattern.Kind() != graph.String {
-		return graph.Value{}, graph.TypeError("InvalidArgumentType", "a pattern must be a String, not %s", Describe(pattern))
+		return graph.Value{}, graph.TypeError("InvalidArgumentType", "a pattern must be a String, not %s", notation.Describe(pattern))
 	}
 	if n := len(pattern.Str()); n > maxPattern {
 		return graph.Value{}, graph.BudgetError("a pattern must have at most %d bytes, has %d", maxPattern, n)

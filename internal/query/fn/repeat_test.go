@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
@@ -49,7 +50,7 @@ func TestAddN(t *testing.T) {
 					require.InEpsilon(t, want.Float(), got.Float(), 1e-15)
 					continue
 				}
-				require.Equal(t, Describe(want), Describe(got), "%s of %v, %d times", name, values, n)
+				require.Equal(t, notation.Describe(want), notation.Describe(got), "%s of %v, %d times", name, values, n)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // The functions named sql.… are SQL functions with MySQL's semantics, for front ends that speak SQL. They never fail on the type of
@@ -73,7 +74,7 @@ func sqlText(v graph.Value) string {
 	case graph.Float:
 		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
 	}
-	return string(AppendText(nil, v))
+	return string(notation.Append(nil, v))
 }
 
 // sqlNumber is a value as an Int or a Float: of a text the number that it begins with, or 0.

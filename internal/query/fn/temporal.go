@@ -14,7 +14,7 @@ func (ctx *Context) zone() temporal.Zone { return temporal.ZoneOf(ctx.Zone) }
 type instant struct {
 	name, typ string
 	kind      Kinds
-	parse     func(ctx *Context, text string) (graph.Value, error)
+	value     graph.ValueKind
 	build     func(ctx *Context, f *temporal.Fields) (graph.Value, error)
 	convert   func(ctx *Context, p temporal.Parts) (graph.Value, error)
 	truncate  func(ctx *Context, u temporal.Unit, p temporal.Parts, f *temporal.Fields) (graph.Value, error)
@@ -22,11 +22,7 @@ type instant struct {
 
 var instants = []instant{
 	{
-		name: "date", typ: "DATE", kind: Date,
-		parse: func(_ *Context, text string) (graph.Value, error) {
-			t, err := temporal.ParseDate(text)
-			return graph.DateValue(t), err
-		},
+		name: "date", typ: "DATE", kind: Date, value: graph.Date,
 		build: func(_ *Context, f *temporal.Fields) (graph.Value, error) {
 			t, err := f.MakeDate()
 			return graph.DateValue(t), err
@@ -41,11 +37,7 @@ var instants = []instant{
 		},
 	},
 	{
-		name: "localtime", typ: "LOCAL TIME", kind: LocalTime,
-		parse: func(_ *Context, text string) (graph.Value, error) {
-			t, err := temporal.ParseLocalTime(text)
-			return graph.LocalTimeValue(t), err
-		},
+		name: "localtime", typ: "LOCAL TIME", kind: LocalTime, value: graph.LocalTime,
 		build: func(_ *Context, f *temporal.Fields) (graph.Value, error) {
 			t, err := f.MakeLocalTime()
 			return graph.LocalTimeValue(t), err
@@ -60,11 +52,7 @@ var instants = []instant{
 		},
 	},
 	{
-		name: "time", typ: "ZONED TIME", kind: Time,
-		parse: func(ctx *Context, text string) (graph.Value, error) {
-			t, err := temporal.ParseTime(text, ctx.zone(), ctx.Statement)
-			return graph.TimeValue(t), err
-		},
+		name: "time", typ: "ZONED TIME", kind: Time, value: graph.Time,
 		build: func(ctx *Context, f *temporal.Fields) (graph.Value, error) {
 			t, err := f.MakeTime(ctx.zone(), ctx.Statement)
 			return graph.TimeValue(t), err
@@ -79,11 +67,7 @@ var instants = []instant{
 		},
 	},
 	{
-		name: "localdatetime", typ: "LOCAL DATETIME", kind: LocalDateTime,
-		parse: func(_ *Context, text string) (graph.Value, error) {
-			t, err := temporal.ParseLocalDateTime(text)
-			return graph.LocalDateTimeValue(t), err
-		},
+		name: "localdatetime", typ: "LOCAL DATETIME", kind: LocalDateTime, value: graph.LocalDateTime,
 		build: func(_ *Context, f *temporal.Fields) (graph.Value, error) {
 			t, err := f.MakeLocalDateTime()
 			return graph.LocalDateTimeValue(t), err
@@ -98,11 +82,7 @@ var instants = []instant{
 		},
 	},
 	{
-		name: "datetime", typ: "ZONED DATETIME", kind: DateTime,
-		parse: func(ctx *Context, text string) (graph.Value, error) {
-			t, err := temporal.ParseDateTime(text, ctx.zone())
-			return graph.DateTimeValue(t), err
-		},
+		name: "datetime", typ: "ZONED DATETIME", kind: DateTime, value: graph.DateTime,
 		build: func(ctx *Context, f *temporal.Fields) (graph.Value, error) {
 			t, err := f.MakeDateTime(ctx.zone())
 			return graph.DateTimeValue(t), err
@@ -239,7 +219,7 @@ func (in *instant) now(ctx *Context, name string, now time.Time, args []graph.Va
 			return null, err
 		}
 		if zone, err = temporal.ParseZone(text); err != nil {
-			return null, temporalError(err)
+			return null, graph.TemporalError(err)
 		}
 	}
 	return temporalResult(in.convert(ctx, temporal.FromTime(now, zone).Parts()))
@@ -251,7 +231,7 @@ func (in *instant) make(ctx *Context, args []graph.Value) (graph.Value, error) {
 	}
 	switch v := args[0]; v.Kind() {
 	case graph.String:
-		return temporalResult(in.parse(ctx, v.Str()))
+		return temporalResult(graph.ParseTemporal(in.value, v.Str(), ctx.zone(), ctx.Statement))
 	case graph.Map:
 		f, err := fieldsOf(in.name, v.Map())
 		if err != nil {
@@ -278,7 +258,7 @@ func (in *instant) truncated(ctx *Context, args []graph.Value) (graph.Value, err
 	}
 	unit, err := temporal.UnitByName(text)
 	if err != nil {
-		return null, temporalError(err)
+		return null, graph.TemporalError(err)
 	}
 	p := temporal.FromTime(ctx.Statement, ctx.zone()).Parts()
 	if len(args) > 1 {
@@ -321,7 +301,7 @@ func fieldsOf(name string, m []graph.MapEntry) (*temporal.Fields, error) {
 			}
 			z, err := temporal.ParseZone(text)
 			if err != nil {
-				return nil, temporalError(err)
+				return nil, graph.TemporalError(err)
 			}
 			f.Zone = &z
 			continue
@@ -349,7 +329,7 @@ func fieldsOf(name string, m []graph.MapEntry) (*temporal.Fields, error) {
 
 func temporalResult(v graph.Value, err error) (graph.Value, error) {
 	if err != nil {
-		return null, temporalError(err)
+		return null, graph.TemporalError(err)
 	}
 	return v, nil
 }

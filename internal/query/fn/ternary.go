@@ -1,6 +1,9 @@
 package fn
 
-import "github.com/hopgate/hopgate/internal/graph"
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
+)
 
 // Ternary is a truth value of Kleene's three-valued logic. By its numbers, AND is the minimum, OR the maximum and NOT the distance
 // from True.
@@ -60,7 +63,7 @@ func Truth(v graph.Value) (Ternary, error) {
 	case graph.List:
 		return TernaryOf(len(v.List()) > 0), nil
 	}
-	return Unknown, graph.TypeError("InvalidArgumentType", "expected a Boolean, but got %s", Describe(v))
+	return Unknown, graph.TypeError("InvalidArgumentType", "expected a Boolean, but got %s", notation.Describe(v))
 }
 
 // And is a AND b on values, which Truth reads.

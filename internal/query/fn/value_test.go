@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/alloctest"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
@@ -224,22 +225,22 @@ func TestTypes(t *testing.T) {
 
 func TestElementIDs(t *testing.T) {
 	v := graph.MakeVertexID(65535, 1<<48-1)
-	if got, ok := fn.ParseVertexElementID(string(fn.AppendVertexElementID(nil, v))); !ok || got != v {
+	if got, ok := graph.ParseVertexElementID(string(graph.AppendVertexElementID(nil, v))); !ok || got != v {
 		t.Errorf("%x, %v", got, ok)
 	}
 	e := graph.Edge{ID: graph.MakeEdgeID(3, 9), Src: graph.MakeVertexID(3, 4), Dst: v, Type: 1<<32 - 1}
-	if got, ok := fn.ParseEdgeElementID(string(fn.AppendEdgeElementID(nil, e))); !ok || got != e {
+	if got, ok := graph.ParseEdgeElementID(string(graph.AppendEdgeElementID(nil, e))); !ok || got != e {
 		t.Errorf("%v, %v", got, ok)
 	}
 	for _, text := range []string{
 		"", "v", "v1", "v1:", "v1:2:3", "v65536:1", "v1:281474976710656", "v-1:1", "x1:2", "e1:2:3:4:5", "4:a:1",
 	} {
-		if got, ok := fn.ParseVertexElementID(text); ok {
+		if got, ok := graph.ParseVertexElementID(text); ok {
 			t.Errorf("%q is %v", text, got)
 		}
 	}
 	for _, text := range []string{"", "e", "e1:2:3:4", "e1:2:3:4:x", "e1:2:3:4:5:6", "v1:2", "e1:2:g:4:5"} {
-		if got, ok := fn.ParseEdgeElementID(text); ok {
+		if got, ok := graph.ParseEdgeElementID(text); ok {
 			t.Errorf("%q is %v", text, got)
 		}
 	}
@@ -367,7 +368,7 @@ func aggregate(t *testing.T, acc fn.Accumulator, values, second string) string {
 	if err != nil {
 		return short(err)
 	}
-	return string(fn.AppendText(nil, v))
+	return string(notation.Append(nil, v))
 }
 
 // TestMerge returns each half of the rows to its own accumulator.
@@ -415,7 +416,7 @@ func TestMerge(t *testing.T) {
 			return []graph.Value{count[k].Result(), s, a, low[k].Result(), high[k].Result()}
 		}
 		if got, want := result(0), result(2); !slices.EqualFunc(got, want, fn.Equivalent) {
-			t.Errorf("cut at %d: %s, want %s", cut, fn.AppendText(nil, graph.ListValue(got)), fn.AppendText(nil, graph.ListValue(want)))
+			t.Errorf("cut at %d: %s, want %s", cut, notation.Append(nil, graph.ListValue(got)), notation.Append(nil, graph.ListValue(want)))
 		}
 		if got, want := dev[0].Sample(), dev[2].Sample(); math.Abs(got-want) > 1e-9*want {
 			t.Errorf("cut at %d: deviation %v, want %v", cut, got, want)

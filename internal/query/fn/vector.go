@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/graph/vector"
 )
 
@@ -53,7 +54,7 @@ func vectorProperty(_ *Context, args []graph.Value) (graph.Value, error) {
 	case coords.Kind() == graph.VectorKind:
 		return coords, nil
 	case coords.Kind() != graph.List:
-		return null, CallFailed("%s: the vector must be a list of numbers or a Vector, not %s", name, Describe(coords))
+		return null, CallFailed("%s: the vector must be a list of numbers or a Vector, not %s", name, notation.Describe(coords))
 	}
 	list := coords.List()
 	if len(list) == 0 || len(list) > graph.MaxDimensions {
@@ -326,7 +327,7 @@ func makeVector(_ *Context, args []graph.Value) (graph.Value, error) {
 		list = args[0].List()
 	case graph.String:
 		if list, ok = parseCoordinates(args[0].Str()); !ok {
-			return fail("%s is not a list of numbers", Describe(args[0]))
+			return fail("%s is not a list of numbers", notation.Describe(args[0]))
 		}
 	default:
 		return null, badArgument(name, args[0], "a List or String")

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -21,7 +21,7 @@ func noIndex() error {
 // within a number of seconds.
 func awaitIndexes(ctx context.Context, g shard.Graph, name string, seconds graph.Value) error {
 	if seconds.Kind() != graph.Int || seconds.Int() < 0 {
-		return graph.TypeError("InvalidArgumentValue", "timeOutSeconds must be an Integer from 0 on, not %s", fn.Describe(seconds))
+		return graph.TypeError("InvalidArgumentValue", "timeOutSeconds must be an Integer from 0 on, not %s", notation.Describe(seconds))
 	}
 	failed := func(code, detail, format string, args ...any) error {
 		return graph.SchemaError(graph.KindInvalid, code, detail, format, args...)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -120,7 +121,7 @@ func textOptions(name string, v graph.Value, req *shard.TextSearch) (skip int, e
 			}
 			count, ok := e.Value.Whole()
 			if !ok || count < 0 {
-				return 0, fn.CallFailed("%s: %s must be an Integer from 0 on, not %s", name, e.Key, fn.Describe(e.Value))
+				return 0, fn.CallFailed("%s: %s must be an Integer from 0 on, not %s", name, e.Key, notation.Describe(e.Value))
 			}
 			n := int(min(count, math.MaxInt32))
 			if e.Key == "skip" {
@@ -130,7 +131,7 @@ func textOptions(name string, v graph.Value, req *shard.TextSearch) (skip int, e
 			}
 		case "analyzer":
 			if e.Value.Kind() != graph.String {
-				return 0, fn.CallFailed("%s: analyzer must be a String, not %s", name, fn.Describe(e.Value))
+				return 0, fn.CallFailed("%s: analyzer must be a String, not %s", name, notation.Describe(e.Value))
 			}
 			req.Analyzer = e.Value.Str()
 		default:

@@ -164,7 +164,7 @@ func vertexIDs(procedure, argument string, v graph.Value) ([]graph.VertexID, err
 			continue
 		case graph.String:
 			var ok bool
-			if ids[i], ok = fn.ParseVertexElementID(n.Str()); ok {
+			if ids[i], ok = graph.ParseVertexElementID(n.Str()); ok {
 				continue
 			}
 		}

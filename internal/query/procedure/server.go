@@ -10,8 +10,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // The graphs that have names of their own.
@@ -285,5 +285,5 @@ func rolesOf(id *access.Identity) []string {
 
 // badArgument reports that an argument of a procedure has the wrong type.
 func badArgument(procedure, argument, want string, v graph.Value) error {
-	return graph.TypeError("InvalidArgumentType", "%s: %s must be %s, not %s", procedure, argument, want, fn.Describe(v))
+	return graph.TypeError("InvalidArgumentType", "%s: %s must be %s, not %s", procedure, argument, want, notation.Describe(v))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -103,7 +104,7 @@ func newSubgraph(name string, c *exec.Call) (*subgraph, error) {
 // option sets one entry of the configuration.
 func (s *subgraph) option(key string, v graph.Value) error {
 	wrong := func(wanted string) error {
-		return fn.CallFailed("%s: %s must be %s, not %s", s.name, key, wanted, fn.Describe(v))
+		return fn.CallFailed("%s: %s must be %s, not %s", s.name, key, wanted, notation.Describe(v))
 	}
 	switch key {
 	case "relationshipFilter", "labelFilter":

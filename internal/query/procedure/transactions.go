@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // addTransactions adds what shows and changes transactions.
@@ -37,7 +37,7 @@ func (r *Registry) addTransactions() {
 	r.add("tx.setMetaData(data :: MAP) :: ()", "Say something of the transaction, for SHOW TRANSACTIONS and the logs.",
 		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 			if c.Args[0].Kind() != graph.Map {
-				return nil, graph.TypeError("InvalidArgumentType", "data must be a map, not %s", fn.Describe(c.Args[0]))
+				return nil, graph.TypeError("InvalidArgumentType", "data must be a map, not %s", notation.Describe(c.Args[0]))
 			}
 			r.host.SetMetadata(ctx, c.Args[0].Clone())
 			return nil, nil
@@ -102,7 +102,7 @@ func (r *Registry) terminate(ctx context.Context, c *exec.Call) ([][]graph.Value
 			continue
 		case graph.String:
 		default:
-			return nil, graph.TypeError("InvalidArgumentType", "a transaction id must be a string, not %s", fn.Describe(id))
+			return nil, graph.TypeError("InvalidArgumentType", "a transaction id must be a string, not %s", notation.Describe(id))
 		}
 		msg, username := "Transaction not found.", graph.Value{}
 		if caller, ok := r.host.Terminate(ctx, id.Str()); ok {

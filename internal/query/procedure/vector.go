@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/query/algo"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -60,7 +61,7 @@ func nearest(name string, c *exec.Call) (*algo.Nearest, error) {
 	}
 	k, query := c.Args[1], c.Args[2]
 	if k.Kind() != graph.Int || k.Int() < 1 {
-		return nil, fn.CallFailed("%s: numberOfNearestNeighbours must be an Integer from 1 on, not %s", name, fn.Describe(k))
+		return nil, fn.CallFailed("%s: numberOfNearestNeighbours must be an Integer from 1 on, not %s", name, notation.Describe(k))
 	}
 	var probe vector.Probe
 	if vector.Dimensions(query) < 0 || !probe.Set(ix.Vector.Similarity, query) {

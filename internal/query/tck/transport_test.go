@@ -25,6 +25,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/conformance"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
@@ -96,7 +97,7 @@ type httpTransport string
 func (x httpTransport) run(statement string, params map[string]graph.Value) (*answer, error) {
 	asked := map[string]json.RawMessage{}
 	for name, v := range params {
-		asked[name] = wire.Typed.Append(nil, v)
+		asked[name] = notation.TypedJSON.Append(nil, v)
 	}
 	body, err := json.Marshal(map[string]any{"includeCounters": true, "statement": statement, "parameters": asked})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -155,9 +154,9 @@ func (e *Edges) Params(params map[string]graph.Value) map[string]graph.Value {
 	if len(e.IDs) > 0 {
 		var list []graph.Value
 		for _, id := range e.IDs {
-			if edge, ok := fn.ParseEdgeElementID(id); ok {
+			if edge, ok := graph.ParseEdgeElementID(id); ok {
 				list = append(list, graph.MapValue([]graph.MapEntry{
-					{Key: "source", Value: graph.StringValue(string(fn.AppendVertexElementID(nil, edge.Src)))},
+					{Key: "source", Value: graph.StringValue(string(graph.AppendVertexElementID(nil, edge.Src)))},
 					{Key: "id", Value: graph.StringValue(id)},
 				}))
 			}

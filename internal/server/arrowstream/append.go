@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // append adds rows. bad is the first value that the column cannot represent, if any; the column is unusable then.
@@ -214,7 +213,7 @@ func (c *column) addVertex(v graph.Value) {
 	if rec == nil {
 		rec = &none
 	}
-	id.data = fn.AppendVertexElementID(id.data, v.Vertex())
+	id.data = graph.AppendVertexElementID(id.data, v.Vertex())
 	id.closeText()
 	names := labels.kids[0]
 	for _, l := range rec.Labels {
@@ -232,11 +231,11 @@ func (c *column) addEdge(e *graph.EdgeValue) {
 	if rec == nil {
 		rec = &none
 	}
-	id.data = fn.AppendEdgeElementID(id.data, e.Edge)
+	id.data = graph.AppendEdgeElementID(id.data, e.Edge)
 	id.closeText()
-	start.data = fn.AppendVertexElementID(start.data, e.Src)
+	start.data = graph.AppendVertexElementID(start.data, e.Src)
 	start.closeText()
-	end.data = fn.AppendVertexElementID(end.data, e.Dst)
+	end.data = graph.AppendVertexElementID(end.data, e.Dst)
 	end.closeText()
 	typ.addText(rec.Type)
 	properties.data = properties.json.AppendRecord(properties.data, rec)

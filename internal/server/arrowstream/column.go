@@ -9,16 +9,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/server/wire"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // column is an Arrow column under construction. Its form decides which of the slices it uses.
 type column struct {
 	form   form
 	typ    arrow.DataType
-	json   *wire.Form // for mixed
-	keys   []string   // for records
-	zone   string     // for instants in a single zone
+	json   *notation.JSONForm // for mixed
+	keys   []string           // for records
+	zone   string             // for instants in a single zone
 	zones  zones
 	vector vectorType
 	rows   int
@@ -43,7 +43,7 @@ func newColumn(s *shape, complete bool) *column {
 			c.kids = append(c.kids, newColumn(k, complete))
 		}
 	case mixed:
-		c.json = &wire.Typed
+		c.json = &notation.TypedJSON
 	}
 	return c.init()
 }
@@ -51,7 +51,7 @@ func newColumn(s *shape, complete bool) *column {
 func plainColumn(f form) *column { return (&column{form: f}).init() }
 
 // jsonColumn holds objects in plain JSON.
-func jsonColumn() *column { return (&column{form: mixed, json: &wire.Plain}).init() }
+func jsonColumn() *column { return (&column{form: mixed, json: &notation.PlainJSON}).init() }
 
 func listColumn(elem *column) *column { return (&column{form: lists, kids: []*column{elem}}).init() }
 
@@ -127,9 +127,9 @@ func (c *column) structure(names []string, kids ...*column) {
 }
 
 // jsonText marks a text column as JSON by Arrow's extension type, and names its form in docs/http.md.
-var jsonText = map[*wire.Form]arrow.Metadata{
-	&wire.Plain: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "plain"}),
-	&wire.Typed: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "typed"}),
+var jsonText = map[*notation.JSONForm]arrow.Metadata{
+	&notation.PlainJSON: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "plain"}),
+	&notation.TypedJSON: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "typed"}),
 }
 
 func (c *column) field(name string) arrow.Field {

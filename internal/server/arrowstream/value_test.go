@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 )
 
@@ -58,7 +58,7 @@ func TestValue(t *testing.T) {
 		for i := range a.Len() {
 			v, err := arrowstream.Value(a, i, nil)
 			require.NoError(t, err, c.typ)
-			have = append(have, fn.Describe(v))
+			have = append(have, notation.Describe(v))
 		}
 		require.Equal(t, c.want, strings.Join(have, " "), c.typ)
 	}

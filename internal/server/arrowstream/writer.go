@@ -5,8 +5,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/memory"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 const (
@@ -149,7 +149,7 @@ func (w *Writer) encode(n int, values func(column int) []graph.Value) error {
 func (w *Writer) misfit(i int, v graph.Value) error {
 	return graph.TypeError("ColumnTypeChanged",
 		"column `%s` of the Arrow stream has the type %s from its first rows, but one of the rows from %d on has %s: return a single type, for example by toString()",
-		w.names[i], w.columns[i].typ, w.sent+1, fn.Describe(v))
+		w.names[i], w.columns[i].typ, w.sent+1, notation.Describe(v))
 }
 
 func (w *Writer) flush() error {

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
-	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
 func unbounded(int) error { return nil }
@@ -60,7 +60,7 @@ func check(t *testing.T, stream []byte, columns [][]graph.Value) *arrow.Schema {
 			for c := range columns {
 				if want := columns[c][row]; !same(want, rec.Column(c), i, r.Schema().Field(c)) {
 					t.Fatalf("column %d, row %d: want %s, have %s of type %s",
-						c, row, wire.Typed.Append(nil, want), rec.Column(c).ValueStr(i), rec.Column(c).DataType())
+						c, row, notation.TypedJSON.Append(nil, want), rec.Column(c).ValueStr(i), rec.Column(c).DataType())
 				}
 			}
 			row++
@@ -82,7 +82,7 @@ func same(v graph.Value, a arrow.Array, i int, f arrow.Field) bool {
 		return a.IsNull(i) && v.IsNull()
 	}
 	if at := f.Metadata.FindKey("hopgate.json"); at >= 0 {
-		form := map[string]*wire.Form{"plain": &wire.Plain, "typed": &wire.Typed}[f.Metadata.Values()[at]]
+		form := map[string]*notation.JSONForm{"plain": &notation.PlainJSON, "typed": &notation.TypedJSON}[f.Metadata.Values()[at]]
 		return texts(a).Value(i) == string(form.Append(nil, v))
 	}
 	switch a := a.(type) {
@@ -219,11 +219,11 @@ func sameStruct(v graph.Value, a *array.Struct, i int) bool {
 	case graph.VertexKind:
 		labels, err := a.Field(1).GetOneForMarshal(i).(interface{ MarshalJSON() ([]byte, error) }).MarshalJSON()
 		have := fmt.Sprintf(`{"elementId":%q,"labels":%s,"properties":%s}`, text(a, 0, i), labels, text(a, 2, i))
-		return err == nil && have == string(wire.Plain.Append(nil, v))
+		return err == nil && have == string(notation.PlainJSON.Append(nil, v))
 	case graph.EdgeKind:
 		have := fmt.Sprintf(`{"elementId":%q,"startNodeElementId":%q,"endNodeElementId":%q,"type":%q,"properties":%s}`,
 			text(a, 0, i), text(a, 1, i), text(a, 2, i), text(a, 3, i), text(a, 4, i))
-		return have == string(wire.Plain.Append(nil, v))
+		return have == string(notation.PlainJSON.Append(nil, v))
 	case graph.PathKind:
 		parts = []graph.Value{graph.ListValue(v.Path().Vertices), graph.ListValue(v.Path().Edges)}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/bolt"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // Settings that mean nothing are refused, not ignored: negative timeouts, filters that Neo4j does not know, and addresses that would break
@@ -47,10 +47,10 @@ func TestPlanOverBolt(t *testing.T) {
 		root := end.Get(map[string]string{"EXPLAIN": "plan", "PROFILE": "profile"}[prefix])
 		require.Equal(t, "ProduceResults", root.Get("operatorType").Str())
 		require.Equal(t, "p, m", root.Get("args").Get("Details").Str())
-		require.Equal(t, "['p', 'm']", string(fn.AppendText(nil, root.Get("identifiers"))))
+		require.Equal(t, "['p', 'm']", string(notation.Append(nil, root.Get("identifiers"))))
 		require.Len(t, root.Get("children").List(), 1)
 		below := root.Get("children").List()[0]
-		require.Contains(t, string(fn.AppendText(nil, below.Get("identifiers"))), "'m'")
+		require.Contains(t, string(notation.Append(nil, below.Get("identifiers"))), "'m'")
 		require.Contains(t, root.Get("args").Get("string-representation").Str(), "+ProduceResults p, m")
 	}
 }

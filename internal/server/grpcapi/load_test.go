@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -33,7 +34,7 @@ func FuzzLoadColumn(f *testing.F) {
 			return
 		}
 		for _, v := range values {
-			_ = wire.Plain.Append(nil, v)
+			_ = notation.PlainJSON.Append(nil, v)
 		}
 	})
 }
@@ -48,7 +49,7 @@ func TestListColumn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := string(wire.Plain.Append(nil, graph.ListValue(got))); s != `[[],[["a",null],["bc"]]]` {
+	if s := string(notation.PlainJSON.Append(nil, graph.ListValue(got))); s != `[[],[["a",null],["bc"]]]` {
 		t.Fatal(s)
 	}
 	deep := texts

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -42,7 +42,7 @@ type format struct {
 	media string
 	lines bool
 	arrow bool
-	form  *wire.Form
+	form  *notation.JSONForm
 	// inline means that an error is a line of a response with status 200, even if it is the first.
 	inline bool
 }
@@ -99,13 +99,13 @@ func accept(headers []string) (best format, ok bool) {
 func formatOf(media string) (format, bool) {
 	switch media {
 	case mediaLines, "application/jsonl":
-		return format{media: mediaLines, lines: true, form: &wire.Plain}, true
+		return format{media: mediaLines, lines: true, form: &notation.PlainJSON}, true
 	case mediaArrow, mediaParquet:
 		return format{media: media, arrow: true}, true
 	case mediaTyped, mediaTyped + ".v1.0", mediaTyped + ".v1.1":
-		return format{media: media, form: &wire.Typed}, true
+		return format{media: media, form: &notation.TypedJSON}, true
 	case wire.MediaPlain, "application/*", "*/*":
-		return format{media: wire.MediaPlain, form: &wire.Plain}, true
+		return format{media: wire.MediaPlain, form: &notation.PlainJSON}, true
 	}
 	return format{}, false
 }
@@ -340,12 +340,12 @@ func appendNames(dst []byte, names []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = fn.AppendJSONString(dst, n)
+		dst = notation.AppendJSONString(dst, n)
 	}
 	return append(dst, ']')
 }
 
-func appendRow(dst []byte, b *graph.Batch, row int, form *wire.Form) []byte {
+func appendRow(dst []byte, b *graph.Batch, row int, form *notation.JSONForm) []byte {
 	dst = append(dst, '[')
 	for i := range b.Cols {
 		if i > 0 {

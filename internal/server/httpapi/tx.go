@@ -11,8 +11,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -203,7 +203,7 @@ func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.R
 // appendState appends the id of the transaction and the time at which it expires if idle.
 func (t *openTx) appendState(dst []byte) []byte {
 	dst = append(dst, `"transaction":{"id":`...)
-	dst = fn.AppendJSONString(dst, t.id)
+	dst = notation.AppendJSONString(dst, t.id)
 	dst = append(dst, `,"expires":"`...)
 	dst = t.Expires().UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
 	return append(dst, `"}`...)

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
@@ -51,7 +51,7 @@ func AppendJSON(dst []byte, s query.Summary) []byte {
 			reason = "maxRows"
 		}
 		dst = append(dst, `,"truncated":true,"truncatedReason":`...)
-		dst = fn.AppendJSONString(dst, reason)
+		dst = notation.AppendJSONString(dst, reason)
 	}
 	if len(s.Hops) > 0 {
 		dst = append(dst, `,"hops":[`...)
@@ -96,7 +96,7 @@ func appendNotifications(dst []byte, list []plan.Notification) []byte {
 				dst = append(dst, member, '"')
 				dst = append(dst, m.name...)
 				dst = append(dst, '"', ':')
-				dst = fn.AppendJSONString(dst, m.text)
+				dst = notation.AppendJSONString(dst, m.text)
 				member = ','
 			}
 		}
@@ -112,9 +112,9 @@ func appendNotifications(dst []byte, list []plan.Notification) []byte {
 // AppendPlan appends a plan.
 func AppendPlan(dst []byte, p *query.PlanNode) []byte {
 	dst = append(dst, `{"operator":`...)
-	dst = fn.AppendJSONString(dst, p.Operator)
+	dst = notation.AppendJSONString(dst, p.Operator)
 	dst = append(dst, `,"arguments":`...)
-	dst = fn.AppendJSONString(dst, p.Args)
+	dst = notation.AppendJSONString(dst, p.Args)
 	if p.Estimate >= 0 {
 		dst = append(dst, `,"estimatedRows":`...)
 		dst = strconv.AppendFloat(dst, p.Estimate, 'g', 4, 64)

@@ -1,2 +1,2 @@
-// Package wire encodes and decodes values and errors for the transports: JSON and protobuf.
+// Package wire decodes the parameters of requests and encodes errors for the transports, as JSON and protobuf, and values as protobuf.
 package wire

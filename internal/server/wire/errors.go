@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // transports is the one table that maps kinds of errors to status codes of the transports; for Bolt, boltapi refines single codes.
@@ -59,16 +59,16 @@ func AppendError(dst []byte, err error) []byte {
 	e := graph.AsError(err)
 	c := classify(e)
 	dst = append(dst, `{"code":`...)
-	dst = fn.AppendJSONString(dst, c.code)
+	dst = notation.AppendJSONString(dst, c.code)
 	dst = append(dst, `,"message":`...)
-	dst = fn.AppendJSONString(dst, e.Error())
+	dst = notation.AppendJSONString(dst, e.Error())
 	dst = AppendPosition(dst, e.Pos)
 	dst = append(dst, `,"type":`...)
-	dst = fn.AppendJSONString(dst, c.typ)
+	dst = notation.AppendJSONString(dst, c.typ)
 	dst = append(dst, `,"phase":`...)
-	dst = fn.AppendJSONString(dst, c.phase)
+	dst = notation.AppendJSONString(dst, c.phase)
 	dst = append(dst, `,"detail":`...)
-	dst = fn.AppendJSONString(dst, c.detail)
+	dst = notation.AppendJSONString(dst, c.detail)
 	return append(dst, '}')
 }
 

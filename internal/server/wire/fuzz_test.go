@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // Parameters that are read are written as they were, plain and typed.
@@ -25,9 +26,9 @@ func FuzzParams(f *testing.F) {
 			return
 		}
 		for name, v := range params {
-			write := Plain.Append
+			write := notation.PlainJSON.Append
 			if typed {
-				write = Typed.Append
+				write = notation.TypedJSON.Append
 			}
 			text := write(nil, v)
 			again, err := DecodeParams(append(append([]byte(`{"x":`), text...), '}'), typed, nil)
@@ -67,7 +68,7 @@ func FuzzValue(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v: %v", &p, err)
 		}
-		if a, b := Typed.Append(nil, v), Typed.Append(nil, again); string(a) != string(b) {
+		if a, b := notation.TypedJSON.Append(nil, v), notation.TypedJSON.Append(nil, again); string(a) != string(b) {
 			t.Fatalf("%s became %s", a, b)
 		}
 	})

@@ -9,13 +9,14 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"time"
 	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/memory"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // MaxDepth bounds the nesting of parameters.
@@ -351,15 +352,14 @@ func untype(v graph.Value, charge *memory.Charge) (graph.Value, error) {
 		}
 		return graph.MapValue(entries), nil
 	}
-	if name, ok := temporalFunctions[typ.Str()]; ok {
-		f, _ := fn.Lookup(name)
+	if kind, ok := temporalKinds[typ.Str()]; ok {
 		if err := charge.Add(temporalBytes); err != nil {
 			return x, err
 		}
 		if x.Kind() != graph.String {
 			return x, fmt.Errorf("the _value of %s must be a string", typ.Str())
 		}
-		return f.Eval(&fn.Context{}, []graph.Value{x})
+		return parseTemporal(kind, x.Str())
 	}
 	return x, fmt.Errorf("$type %s is not a type of parameters", typ.Str())
 }
@@ -367,10 +367,15 @@ func untype(v graph.Value, charge *memory.Charge) (graph.Value, error) {
 // temporalBytes is about the memory of a temporal value outside of its graph.Value.
 const temporalBytes = 48
 
-// temporalFunctions parse the text of temporal types.
-var temporalFunctions = map[string]string{
-	"Date": "date", "Time": "time", "LocalTime": "localtime", "OffsetDateTime": "datetime", "ZonedDateTime": "datetime",
-	"LocalDateTime": "localdatetime", "Duration": "duration",
+// temporalKinds are the temporal types of parameters.
+var temporalKinds = map[string]graph.ValueKind{
+	"Date": graph.Date, "Time": graph.Time, "LocalTime": graph.LocalTime, "OffsetDateTime": graph.DateTime, "ZonedDateTime": graph.DateTime,
+	"LocalDateTime": graph.LocalDateTime, "Duration": graph.Duration,
+}
+
+func parseTemporal(kind graph.ValueKind, text string) (graph.Value, error) {
+	v, err := graph.ParseTemporal(kind, text, temporal.UTC, time.Time{})
+	return v, graph.TemporalError(err)
 }
 
 // untypeVector converts the _value of a Vector: {"coordinatesType": …, "coordinates": […]}. Coordinates are numbers, or numbers as strings.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/bolt/packstream"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -37,14 +38,14 @@ func TestEveryKind(t *testing.T) {
 	for k, v := range everyKind {
 		k := graph.ValueKind(k)
 		require.Equal(t, k, v.Kind(), "the test lacks a value of this kind")
-		require.NotEmpty(t, fn.AppendText(nil, v), k)
+		require.NotEmpty(t, notation.Append(nil, v), k)
 		require.True(t, fn.Equivalent(v, v.Clone()), k)
 		require.Equal(t, fn.Hash(v), fn.Hash(v.Clone()), k)
 		require.Zero(t, fn.Order(v, v.Clone()), k)
 		entity := k == graph.VertexKind || k == graph.EdgeKind || k == graph.PathKind
 
-		require.True(t, json.Valid(Plain.Append(nil, v)), k)
-		typed := Typed.Append(nil, v)
+		require.True(t, json.Valid(notation.PlainJSON.Append(nil, v)), k)
+		typed := notation.TypedJSON.Append(nil, v)
 		require.True(t, json.Valid(typed), k)
 		for _, f := range []packstream.Form{{}, {ElementIDs: true, UTC: true}, {ElementIDs: true, UTC: true, Vectors: true}} {
 			d := packstream.NewDecoder(f, f.Append(nil, v))

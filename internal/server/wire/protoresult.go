@@ -6,7 +6,6 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // RowsFromProto unpacks rows packed by RowsProto, including entities. Strings share the memory of in.
@@ -101,7 +100,7 @@ func entriesFromProto(in []*pb.MapEntry, depth int) (keys []string, vals []graph
 }
 
 func vertexFromProto(in *pb.Vertex, depth int) (graph.Value, error) {
-	id, ok := fn.ParseVertexElementID(in.GetElementId())
+	id, ok := graph.ParseVertexElementID(in.GetElementId())
 	if !ok {
 		return graph.Value{}, fmt.Errorf("%q is not the element id of a vertex", in.GetElementId())
 	}
@@ -112,7 +111,7 @@ func vertexFromProto(in *pb.Vertex, depth int) (graph.Value, error) {
 }
 
 func edgeFromProto(in *pb.Edge, depth int) (graph.Value, error) {
-	e, ok := fn.ParseEdgeElementID(in.GetElementId())
+	e, ok := graph.ParseEdgeElementID(in.GetElementId())
 	if !ok {
 		return graph.Value{}, fmt.Errorf("%q is not the element id of an edge", in.GetElementId())
 	}

@@ -8,6 +8,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 )
 
 // results are columns of every kind, with entities.
@@ -39,7 +40,7 @@ func TestRowsFromProto(t *testing.T) {
 	require.Equal(t, want.N, have.N)
 	for c := range want.Cols {
 		for i := range want.N {
-			require.Equal(t, string(Typed.Append(nil, want.Cols[c].Value(i))), string(Typed.Append(nil, have.Cols[c].Value(i))))
+			require.Equal(t, string(notation.TypedJSON.Append(nil, want.Cols[c].Value(i))), string(notation.TypedJSON.Append(nil, have.Cols[c].Value(i))))
 		}
 	}
 }
@@ -65,7 +66,7 @@ func FuzzRowsFromProto(f *testing.F) {
 		}
 		for c := range b.Cols {
 			for i := range b.N {
-				Plain.Append(nil, b.Cols[c].Value(i))
+				notation.PlainJSON.Append(nil, b.Cols[c].Value(i))
 			}
 		}
 	})

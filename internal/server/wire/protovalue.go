@@ -9,7 +9,6 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/memory"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 var temporalTypes = map[graph.ValueKind]pb.TemporalType{
@@ -83,7 +82,7 @@ func recordProto(r *graph.Record) []*pb.MapEntry {
 
 // VertexProto converts a vertex with its labels and properties.
 func VertexProto(v graph.Value) *pb.Vertex {
-	out := &pb.Vertex{ElementId: string(fn.AppendVertexElementID(nil, v.Vertex())), Properties: recordProto(v.Record())}
+	out := &pb.Vertex{ElementId: string(graph.AppendVertexElementID(nil, v.Vertex())), Properties: recordProto(v.Record())}
 	if r := v.Record(); r != nil {
 		out.Labels = r.Labels
 	}
@@ -93,9 +92,9 @@ func VertexProto(v graph.Value) *pb.Vertex {
 // EdgeProto converts an edge with its properties.
 func EdgeProto(e *graph.EdgeValue) *pb.Edge {
 	out := &pb.Edge{
-		ElementId:      string(fn.AppendEdgeElementID(nil, e.Edge)),
-		StartElementId: string(fn.AppendVertexElementID(nil, e.Src)),
-		EndElementId:   string(fn.AppendVertexElementID(nil, e.Dst)),
+		ElementId:      string(graph.AppendEdgeElementID(nil, e.Edge)),
+		StartElementId: string(graph.AppendVertexElementID(nil, e.Src)),
+		EndElementId:   string(graph.AppendVertexElementID(nil, e.Dst)),
 		Properties:     recordProto(e.Record),
 	}
 	if e.Record != nil {
@@ -154,11 +153,9 @@ func FromProto(v *pb.Value, depth int, charge *memory.Charge) (graph.Value, erro
 		return graph.BytesValue(k.Bytes), nil
 	case *pb.Value_Temporal:
 		for kind, t := range temporalTypes {
-			if t != k.Temporal.GetType() {
-				continue
+			if t == k.Temporal.GetType() {
+				return parseTemporal(kind, k.Temporal.GetText())
 			}
-			f, _ := fn.Lookup(kind.String())
-			return f.Eval(&fn.Context{}, []graph.Value{graph.StringValue(k.Temporal.GetText())})
 		}
 		return graph.Value{}, fmt.Errorf("temporal type %v is unknown", k.Temporal.GetType())
 	}

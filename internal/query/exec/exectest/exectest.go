@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -83,7 +83,7 @@ func show(b *strings.Builder, v graph.Value) {
 	case graph.String:
 		b.WriteString("'" + strings.ReplaceAll(v.Str(), "'", `\'`) + "'")
 	case graph.PointKind, graph.Bytes, graph.VectorKind:
-		b.Write(fn.AppendText(nil, v))
+		b.Write(notation.Append(nil, v))
 	case graph.List:
 		b.WriteByte('[')
 		b.WriteString(ShowRow(v.List()))
@@ -114,7 +114,7 @@ func show(b *strings.Builder, v graph.Value) {
 	case graph.PathKind:
 		showPath(b, v.Path())
 	default:
-		b.Write(fn.AppendText(nil, v))
+		b.Write(notation.Append(nil, v))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
@@ -41,7 +42,7 @@ func (x *index) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]gr
 				continue
 			}
 			if key.Kind() != graph.String {
-				return nil, graph.TypeError("InvalidArgumentType", "the name of a property must be a String, not %s", fn.Describe(key))
+				return nil, graph.TypeError("InvalidArgumentType", "the name of a property must be a String, not %s", notation.Describe(key))
 			}
 			if x.byName == nil {
 				x.byName, x.readers = map[string]runtime.Sel{}, map[string]*propReader{}

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -47,7 +47,7 @@ var StoreFunctions = map[string]func(r *runtime.Run) func(context.Context, []gra
 }
 
 func wrongArgument(function, want string, v graph.Value) error {
-	return graph.TypeError("InvalidArgumentValue", "%s() needs %s, not %s", function, want, fn.Describe(v))
+	return graph.TypeError("InvalidArgumentValue", "%s() needs %s, not %s", function, want, notation.Describe(v))
 }
 
 // labelLists is labels(). It creates one list for each label set. With types, an edge has a list too, of its type.

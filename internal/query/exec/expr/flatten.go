@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -64,7 +65,7 @@ func (f *flatten) complete(b *runtime.Batch) runtime.Sel {
 
 // NotList is the error for a value that is not a list.
 func NotList(v graph.Value) error {
-	return graph.TypeError("InvalidArgumentType", "expected a List, but got %s", fn.Describe(v))
+	return graph.TypeError("InvalidArgumentType", "expected a List, but got %s", notation.Describe(v))
 }
 
 // each calls flush with batches of inner rows for the elements of the lists of the rows of s, in order. flush must not retain

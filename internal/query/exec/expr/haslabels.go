@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // hasLabels is x:Labels.
@@ -40,7 +40,7 @@ func (h *hasLabels) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 			name := h.test.g.TypeName(v.Edge().Type)
 			h.out[i] = graph.BoolValue(holdsLabels(h.test.Expr, true, func(n string) bool { return n == name }))
 		default:
-			return nil, graph.TypeError("InvalidArgumentType", "a label test needs a Node or a Relationship, not %s", fn.Describe(v))
+			return nil, graph.TypeError("InvalidArgumentType", "a label test needs a Node or a Relationship, not %s", notation.Describe(v))
 		}
 	}
 	return h.out, nil

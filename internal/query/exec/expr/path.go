@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -63,12 +63,12 @@ func (m *makePath) path(i int32) (graph.Value, error) {
 		case graph.List:
 			for _, e := range v.List() {
 				if e.Kind() != graph.EdgeKind {
-					return graph.Value{}, graph.TypeError("InvalidArgumentType", "a path cannot hold %s", fn.Describe(e))
+					return graph.Value{}, graph.TypeError("InvalidArgumentType", "a path cannot hold %s", notation.Describe(e))
 				}
 				AppendEdge(p, e)
 			}
 		default:
-			return graph.Value{}, graph.TypeError("InvalidArgumentType", "a path cannot hold %s", fn.Describe(v))
+			return graph.Value{}, graph.TypeError("InvalidArgumentType", "a path cannot hold %s", notation.Describe(v))
 		}
 	}
 	return graph.PathValue(p), nil

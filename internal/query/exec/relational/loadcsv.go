@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -170,7 +170,7 @@ func (l *loadCSV) openFile(v graph.Value) error {
 		return loadFailed("no import directory is configured")
 	}
 	if v.Kind() != graph.String {
-		return graph.TypeError("InvalidArgumentType", "LOAD CSV needs a String, not %s", fn.Describe(v))
+		return graph.TypeError("InvalidArgumentType", "LOAD CSV needs a String, not %s", notation.Describe(v))
 	}
 	u, err := url.Parse(v.Str())
 	if err != nil || u.Scheme != "" && u.Scheme != "file" || u.Host != "" {

@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -39,7 +39,7 @@ func (l *limits) value(ctx context.Context, clause string, e plan.Expr) (int64, 
 	}
 	n, ok := v.Whole()
 	if !ok {
-		return 0, graph.RuntimeError("SyntaxError", "InvalidArgumentType", "%s needs an Integer, not %s", clause, fn.Describe(v))
+		return 0, graph.RuntimeError("SyntaxError", "InvalidArgumentType", "%s needs an Integer, not %s", clause, notation.Describe(v))
 	}
 	if n < 0 {
 		return 0, graph.RuntimeError("SyntaxError", "NegativeIntegerArgument", "%s needs a number from 0, not %d", clause, n)

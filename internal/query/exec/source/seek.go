@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -110,7 +110,7 @@ func (s *seeker) ask(ctx context.Context) (int, error) {
 		case graph.List:
 			s.keys = append(s.keys, v.List()...)
 		default:
-			return 0, graph.TypeError("InvalidArgumentType", "IN needs a List on its right, not %s", fn.Describe(v))
+			return 0, graph.TypeError("InvalidArgumentType", "IN needs a List on its right, not %s", notation.Describe(v))
 		}
 	}
 	if s.each {

@@ -9,7 +9,6 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -88,8 +87,8 @@ func (l *idLookup) vertexID(v graph.Value) (graph.VertexID, bool) {
 	if v.Kind() != graph.String {
 		return 0, false
 	}
-	id, ok := fn.ParseVertexElementID(v.Str())
-	l.text = fn.AppendVertexElementID(l.text[:0], id)
+	id, ok := graph.ParseVertexElementID(v.Str())
+	l.text = graph.AppendVertexElementID(l.text[:0], id)
 	return id, ok && v.Str() == string(l.text)
 }
 
@@ -143,8 +142,8 @@ func (l *idLookup) edge(v graph.Value) (graph.Edge, bool) {
 	if v.Kind() != graph.String {
 		return graph.Edge{}, false
 	}
-	e, ok := fn.ParseEdgeElementID(v.Str())
-	l.text = fn.AppendEdgeElementID(l.text[:0], e)
+	e, ok := graph.ParseEdgeElementID(v.Str())
+	l.text = graph.AppendEdgeElementID(l.text[:0], e)
 	return e, ok && v.Str() == string(l.text)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
@@ -360,7 +361,7 @@ func (m *creator) addEdge(ctx context.Context, k int, s runtime.Sel) error {
 // end returns the vertex at the end of a new edge.
 func (m *creator) end(v graph.Value) (graph.VertexID, error) {
 	if v.Kind() != graph.VertexKind {
-		return 0, graph.TypeError("InvalidArgumentType", "an edge needs a Node at each end, not %s", fn.Describe(v))
+		return 0, graph.TypeError("InvalidArgumentType", "an edge needs a Node at each end, not %s", notation.Describe(v))
 	}
 	if len(m.m.r.Deleted.Vertices) > 0 {
 		return v.Vertex(), m.m.r.CheckVertices([]graph.VertexID{v.Vertex()})

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -116,7 +116,7 @@ func (d *remove) mark(v graph.Value) error {
 			}
 		}
 	default:
-		return graph.TypeError("InvalidArgumentType", "DELETE needs a Node, a Relationship or a Path, not %s", fn.Describe(v))
+		return graph.TypeError("InvalidArgumentType", "DELETE needs a Node, a Relationship or a Path, not %s", notation.Describe(v))
 	}
 	return nil
 }

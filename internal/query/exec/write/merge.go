@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/relational"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -467,7 +467,7 @@ func (o *merge) checkProps(ctx context.Context, b *runtime.Batch) error {
 			}
 			for _, e := range vs[i].Map() {
 				if v := e.Value; v.IsNull() || v.Kind() == graph.Float && math.IsNaN(v.Float()) {
-					return graph.RuntimeError("SemanticError", "MergeReadOwnWrites", "MERGE cannot look for property %q with the value %s", e.Key, fn.AppendText(nil, v))
+					return graph.RuntimeError("SemanticError", "MergeReadOwnWrites", "MERGE cannot look for property %q with the value %s", e.Key, notation.Append(nil, v))
 				}
 			}
 		}

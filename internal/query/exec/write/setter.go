@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -340,10 +341,10 @@ func (t *setter) takeTargets(it *setItem, s runtime.Sel) error {
 		case graph.EdgeKind:
 			_, gone = t.r.Deleted.Edges[v.EdgeID()]
 			if it.Op == plan.AddLabels || it.Op == plan.RemoveLabels {
-				return graph.TypeError("InvalidArgumentType", "labels need a Node, not %s", fn.Describe(v))
+				return graph.TypeError("InvalidArgumentType", "labels need a Node, not %s", notation.Describe(v))
 			}
 		default:
-			return graph.TypeError("InvalidArgumentType", "SET and REMOVE need a Node or a Relationship, not %s", fn.Describe(v))
+			return graph.TypeError("InvalidArgumentType", "SET and REMOVE need a Node or a Relationship, not %s", notation.Describe(v))
 		}
 		if !gone {
 			continue
@@ -404,7 +405,7 @@ func (t *setter) change(it *setItem, i int32) error {
 		key := it.Key
 		if it.key != nil {
 			if it.keys[i].Kind() != graph.String {
-				return graph.TypeError("InvalidArgumentType", "the name of a property must be a String, not %s", fn.Describe(it.keys[i]))
+				return graph.TypeError("InvalidArgumentType", "the name of a property must be a String, not %s", notation.Describe(it.keys[i]))
 			}
 			key = it.keys[i].Str()
 		}

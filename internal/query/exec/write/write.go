@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -62,7 +62,7 @@ func (m *mutations) put(name string, v graph.Value) error {
 			return nil // no entity has it
 		}
 	} else if !isProperty(v) {
-		return graph.TypeError("InvalidPropertyType", "%s cannot be the value of property %q", fn.Describe(v), name)
+		return graph.TypeError("InvalidPropertyType", "%s cannot be the value of property %q", notation.Describe(v), name)
 	}
 	id, err := m.prop(name)
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *mutations) putMap(v graph.Value) (int, error) {
 		return 0, nil
 	}
 	if v.Kind() != graph.Map {
-		return 0, graph.TypeError("InvalidArgumentType", "properties must be a Map, not %s", fn.Describe(v))
+		return 0, graph.TypeError("InvalidArgumentType", "properties must be a Map, not %s", notation.Describe(v))
 	}
 	n := 0
 	for _, e := range v.Map() {

@@ -1,4 +1,4 @@
-package fn
+package notation
 
 import (
 	"encoding/base64"
@@ -8,9 +8,9 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// AppendText writes a value for a reader, in the notation of openCypher's conformance suite: strings and temporal values
+// Append writes a value for a reader, in the notation of openCypher's conformance suite: strings and temporal values
 // quoted, integers bare and floats with a point or exponent. A vertex or edge without a record shows its id.
-func AppendText(dst []byte, v graph.Value) []byte {
+func Append(dst []byte, v graph.Value) []byte {
 	switch v.Kind() {
 	case graph.Null:
 		return append(dst, "null"...)
@@ -22,7 +22,7 @@ func AppendText(dst []byte, v graph.Value) []byte {
 			if i > 0 {
 				dst = append(dst, ", "...)
 			}
-			dst = AppendText(dst, e)
+			dst = Append(dst, e)
 		}
 		return append(dst, ']')
 	case graph.Map:
@@ -33,7 +33,7 @@ func AppendText(dst []byte, v graph.Value) []byte {
 			}
 			dst = appendName(dst, e.Key)
 			dst = append(dst, ": "...)
-			dst = AppendText(dst, e.Value)
+			dst = Append(dst, e.Value)
 		}
 		return append(dst, '}')
 	case graph.PointKind:
@@ -49,12 +49,27 @@ func AppendText(dst []byte, v graph.Value) []byte {
 	case graph.PathKind:
 		return appendPath(dst, v.Path())
 	}
-	if s, ok := appendScalar(dst, v); ok {
+	if s, ok := AppendScalar(dst, v); ok {
 		return s
 	}
 	dst = append(dst, '\'')
 	dst = graph.AppendTemporal(dst, v)
 	return append(dst, '\'')
+}
+
+// AppendScalar writes a string, number or boolean as toString does.
+func AppendScalar(dst []byte, v graph.Value) ([]byte, bool) {
+	switch v.Kind() {
+	case graph.String:
+		return append(dst, v.Str()...), true
+	case graph.Int:
+		return strconv.AppendInt(dst, v.Int(), 10), true
+	case graph.Float:
+		return appendFloat(dst, v.Float()), true
+	case graph.Bool:
+		return strconv.AppendBool(dst, v.Bool()), true
+	}
+	return dst, false
 }
 
 // Describe names a value and its type for a message, cut to a readable length.
@@ -63,7 +78,7 @@ func Describe(v graph.Value) string {
 	if v.IsNull() {
 		return "null"
 	}
-	text := AppendText(nil, v)
+	text := Append(nil, v)
 	if len(text) > longest {
 		cut := longest
 		for cut > 0 && text[cut]&0xc0 == 0x80 {
@@ -143,7 +158,7 @@ func appendVertex(dst []byte, v graph.Value) []byte {
 	dst = append(dst, '(')
 	r := v.Record()
 	if r == nil {
-		return append(AppendVertexElementID(dst, v.Vertex()), ')')
+		return append(graph.AppendVertexElementID(dst, v.Vertex()), ')')
 	}
 	for _, l := range r.Labels {
 		dst = appendName(append(dst, ':'), l)
@@ -155,7 +170,7 @@ func appendEdge(dst []byte, v graph.Value) []byte {
 	dst = append(dst, '[')
 	e := v.Edge()
 	if e.Record == nil {
-		return append(AppendEdgeElementID(dst, e.Edge), ']')
+		return append(graph.AppendEdgeElementID(dst, e.Edge), ']')
 	}
 	dst = appendName(append(dst, ':'), e.Record.Type)
 	return append(appendProperties(dst, e.Record, true), ']')
@@ -175,7 +190,7 @@ func appendProperties(dst []byte, r *graph.Record, space bool) []byte {
 		}
 		dst = appendName(dst, k)
 		dst = append(dst, ": "...)
-		dst = AppendText(dst, r.Values[i])
+		dst = Append(dst, r.Values[i])
 	}
 	return append(dst, '}')
 }

@@ -1,4 +1,4 @@
-package fn
+package notation
 
 import (
 	"encoding/json"

@@ -1,14 +1,12 @@
-package fn
+package graph
 
 import (
 	"strconv"
 	"strings"
-
-	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // AppendVertexElementID writes a vertex's element id, v<shard>:<local>.
-func AppendVertexElementID(dst []byte, v graph.VertexID) []byte {
+func AppendVertexElementID(dst []byte, v VertexID) []byte {
 	dst = append(dst, 'v')
 	dst = strconv.AppendInt(dst, int64(v.Shard()), 10)
 	dst = append(dst, ':')
@@ -17,7 +15,7 @@ func AppendVertexElementID(dst []byte, v graph.VertexID) []byte {
 
 // AppendEdgeElementID writes an edge's element id, e<shard>:<local>:<source>:<target>:<type> with the source and target
 // vertices' ids in hexadecimal: all that is needed to find the edge again.
-func AppendEdgeElementID(dst []byte, e graph.Edge) []byte {
+func AppendEdgeElementID(dst []byte, e Edge) []byte {
 	dst = append(dst, 'e')
 	dst = strconv.AppendInt(dst, int64(e.ID.Shard()), 10)
 	dst = append(dst, ':')
@@ -31,7 +29,7 @@ func AppendEdgeElementID(dst []byte, e graph.Edge) []byte {
 }
 
 // ParseVertexElementID parses the result of AppendVertexElementID. ok is false for any other text: it names no vertex.
-func ParseVertexElementID(s string) (graph.VertexID, bool) {
+func ParseVertexElementID(s string) (VertexID, bool) {
 	rest, ok := strings.CutPrefix(s, "v")
 	if !ok {
 		return 0, false
@@ -41,30 +39,30 @@ func ParseVertexElementID(s string) (graph.VertexID, bool) {
 		return 0, false
 	}
 	id, ok := parseID(shard, local)
-	return graph.VertexID(id), ok
+	return VertexID(id), ok
 }
 
 // ParseEdgeElementID parses the result of AppendEdgeElementID. ok is false for any other text: it names no edge.
-func ParseEdgeElementID(s string) (graph.Edge, bool) {
+func ParseEdgeElementID(s string) (Edge, bool) {
 	rest, ok := strings.CutPrefix(s, "e")
 	parts := strings.Split(rest, ":")
 	if !ok || len(parts) != 5 {
-		return graph.Edge{}, false
+		return Edge{}, false
 	}
 	id, ok := parseID(parts[0], parts[1])
 	src, err1 := strconv.ParseUint(parts[2], 16, 64)
 	dst, err2 := strconv.ParseUint(parts[3], 16, 64)
 	typ, err3 := strconv.ParseUint(parts[4], 10, 32)
 	if !ok || err1 != nil || err2 != nil || err3 != nil {
-		return graph.Edge{}, false
+		return Edge{}, false
 	}
-	e := graph.Edge{ID: graph.EdgeID(id), Src: graph.VertexID(src), Dst: graph.VertexID(dst), Type: graph.TypeID(typ)}
+	e := Edge{ID: EdgeID(id), Src: VertexID(src), Dst: VertexID(dst), Type: TypeID(typ)}
 	return e, true
 }
 
 // parseID joins a shard and a local number, both decimal.
 func parseID(shard, local string) (uint64, bool) {
-	s, err1 := strconv.ParseUint(shard, 10, 64-graph.LocalBits)
-	l, err2 := strconv.ParseUint(local, 10, graph.LocalBits)
-	return s<<graph.LocalBits | l, err1 == nil && err2 == nil
+	s, err1 := strconv.ParseUint(shard, 10, 64-LocalBits)
+	l, err2 := strconv.ParseUint(local, 10, LocalBits)
+	return s<<LocalBits | l, err1 == nil && err2 == nil
 }

@@ -1,35 +1,35 @@
-package wire
+package notation
 
 import (
 	"encoding/base64"
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // Floats of magnitudes in [leastPlain, mostPlain) are written without an exponent.
 const leastPlain, mostPlain = 1e-5, 1e17
 
-// Form is a JSON form of values.
-type Form struct {
+// JSONForm is a JSON form of values.
+type JSONForm struct {
 	scalar func(dst []byte, v graph.Value) []byte // writes a value that contains no others
 	// The text before the elements of lists, maps and paths, and the text that ends them, and vertices and edges.
 	list, mapping, path, end string
 	// The text before the members of vertices and edges, from the beginning of the object.
 	vertex, edge, start, far, labels, typ, properties string
+	bare                                              bool // vertices and edges are the objects of their properties alone
 }
 
-// Plain is plain JSON (contract: values in plain JSON).
-var Plain = Form{
+// PlainJSON is plain JSON (contract: values in plain JSON).
+var PlainJSON = JSONForm{
 	scalar: appendPlainScalar,
 	vertex: `{"elementId":"`, labels: `","labels":[`,
 	edge: `{"elementId":"`, start: `","startNodeElementId":"`, far: `","endNodeElementId":"`, typ: `","type":`,
 	properties: `,"properties":`,
 }
 
-// Typed represents values with their types, as Neo4j's Query API does for application/vnd.neo4j.query.
-var Typed = Form{
+// TypedJSON represents values with their types, as Neo4j's Query API does for application/vnd.neo4j.query.
+var TypedJSON = JSONForm{
 	scalar: appendTypedScalar,
 	list:   `{"$type":"List","_value":`, mapping: `{"$type":"Map","_value":`, path: `{"$type":"Path","_value":`, end: `}`,
 	vertex: `{"$type":"Node","_value":{"_element_id":"`, labels: `","_labels":[`,
@@ -38,8 +38,11 @@ var Typed = Form{
 	properties: `,"_properties":`,
 }
 
+// BareJSON is plain JSON in which a vertex or an edge is the object of its properties, as fetches return them.
+var BareJSON = JSONForm{scalar: appendBareScalar, bare: true}
+
 // Append appends a value.
-func (f *Form) Append(dst []byte, v graph.Value) []byte {
+func (f *JSONForm) Append(dst []byte, v graph.Value) []byte {
 	switch v.Kind() {
 	case graph.List:
 		dst = append(append(dst, f.list...), '[')
@@ -56,7 +59,7 @@ func (f *Form) Append(dst []byte, v graph.Value) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = f.Append(append(fn.AppendJSONString(dst, e.Key), ':'), e.Value)
+			dst = f.Append(append(AppendJSONString(dst, e.Key), ':'), e.Value)
 		}
 		return append(append(dst, '}'), f.end...)
 	case graph.VertexKind:
@@ -80,49 +83,69 @@ func (f *Form) Append(dst []byte, v graph.Value) []byte {
 // noRecord is the record of vertices and edges without properties.
 var noRecord graph.Record
 
-func (f *Form) appendVertex(dst []byte, v graph.Value) []byte {
+func (f *JSONForm) appendVertex(dst []byte, v graph.Value) []byte {
 	rec := v.Record()
 	if rec == nil {
 		rec = &noRecord
 	}
-	dst = fn.AppendVertexElementID(append(dst, f.vertex...), v.Vertex())
+	if f.bare {
+		return f.AppendRecord(dst, rec)
+	}
+	dst = graph.AppendVertexElementID(append(dst, f.vertex...), v.Vertex())
 	dst = append(dst, f.labels...)
 	for i, l := range rec.Labels {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = fn.AppendJSONString(dst, l)
+		dst = AppendJSONString(dst, l)
 	}
 	return f.appendProperties(append(dst, ']'), rec)
 }
 
-func (f *Form) appendEdge(dst []byte, e *graph.EdgeValue) []byte {
+func (f *JSONForm) appendEdge(dst []byte, e *graph.EdgeValue) []byte {
 	rec := e.Record
 	if rec == nil {
 		rec = &noRecord
 	}
-	dst = fn.AppendEdgeElementID(append(dst, f.edge...), e.Edge)
-	dst = fn.AppendVertexElementID(append(dst, f.start...), e.Src)
-	dst = fn.AppendVertexElementID(append(dst, f.far...), e.Dst)
-	return f.appendProperties(fn.AppendJSONString(append(dst, f.typ...), rec.Type), rec)
+	if f.bare {
+		return f.AppendRecord(dst, rec)
+	}
+	dst = graph.AppendEdgeElementID(append(dst, f.edge...), e.Edge)
+	dst = graph.AppendVertexElementID(append(dst, f.start...), e.Src)
+	dst = graph.AppendVertexElementID(append(dst, f.far...), e.Dst)
+	return f.appendProperties(AppendJSONString(append(dst, f.typ...), rec.Type), rec)
 }
 
 // appendProperties appends the properties, which come last.
-func (f *Form) appendProperties(dst []byte, rec *graph.Record) []byte {
+func (f *JSONForm) appendProperties(dst []byte, rec *graph.Record) []byte {
 	dst = f.AppendRecord(append(dst, f.properties...), rec)
 	return append(append(dst, '}'), f.end...)
 }
 
 // AppendRecord appends the properties of a record as an object.
-func (f *Form) AppendRecord(dst []byte, rec *graph.Record) []byte {
-	dst = append(dst, '{')
+func (f *JSONForm) AppendRecord(dst []byte, rec *graph.Record) []byte {
+	return append(f.AppendMembers(append(dst, '{'), rec), '}')
+}
+
+// AppendMembers appends the properties of a record as members, without the braces around them; nil has none.
+func (f *JSONForm) AppendMembers(dst []byte, rec *graph.Record) []byte {
+	if rec == nil {
+		return dst
+	}
 	for i, k := range rec.Keys {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = f.Append(append(fn.AppendJSONString(dst, k), ':'), rec.Values[i])
+		dst = f.Append(append(AppendJSONString(dst, k), ':'), rec.Values[i])
 	}
-	return append(dst, '}')
+	return dst
+}
+
+func appendBareScalar(dst []byte, v graph.Value) []byte {
+	if v.Kind() == graph.Float {
+		return AppendJSONFloat(dst, v.Float(), 1e-6, 1e21)
+	}
+	return appendPlainScalar(dst, v)
 }
 
 func appendPlainScalar(dst []byte, v graph.Value) []byte {
@@ -134,9 +157,9 @@ func appendPlainScalar(dst []byte, v graph.Value) []byte {
 	case graph.Int:
 		return strconv.AppendInt(dst, v.Int(), 10)
 	case graph.Float:
-		return fn.AppendJSONFloat(dst, v.Float(), leastPlain, mostPlain)
+		return AppendJSONFloat(dst, v.Float(), leastPlain, mostPlain)
 	case graph.String:
-		return fn.AppendJSONString(dst, v.Str())
+		return AppendJSONString(dst, v.Str())
 	case graph.PointKind:
 		return append(v.Point().AppendWKT(append(dst, '"')), '"')
 	case graph.VectorKind:
@@ -160,7 +183,7 @@ func appendTypedScalar(dst []byte, v graph.Value) []byte {
 	case graph.Int:
 		dst = strconv.AppendInt(append(dst, '"'), v.Int(), 10)
 	case graph.Float:
-		dst = fn.AppendDecimal(append(dst, '"'), v.Float(), leastPlain, mostPlain)
+		dst = AppendDecimal(append(dst, '"'), v.Float(), leastPlain, mostPlain)
 	default:
 		dst = graph.AppendTemporal(append(dst, '"'), v)
 	}
