@@ -48,7 +48,7 @@ func newDebugInfo(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "O", "", "the file to write; default hopgate-debuginfo-TIME.tar.gz")
-	cmd.Flags().IntVar(&seconds, "seconds", 5, "how long to profile the processors; 0 omits the profile")
+	cmd.Flags().IntVar(&seconds, "seconds", 5, "how long to profile the CPU; 0 omits the profile")
 	return cmd
 }
 

@@ -30,7 +30,7 @@ func newPprof(a *app) *cobra.Command {
 		Long: `Take a profile of the live server, or read one from a file in pprof's format.
 
 With --seconds, heap, mutex and block show the change in that time instead of everything since the start. The server profiles
-its processors and its heap continuously and keeps the latest profiles: kept lists them, and cpu and heap with --from and
+its CPU and its heap continuously and keeps the latest profiles: kept lists them, and cpu and heap with --from and
 --until, times such as 2026-01-02T15:04:05Z or durations before now such as 90m, return those of that period. --base FILE
 compares with another profile.`,
 		Args: cobra.ExactArgs(1), ValidArgs: []string{"cpu", "heap", "goroutine", "mutex", "block", "kept"},

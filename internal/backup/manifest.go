@@ -162,7 +162,7 @@ func (r *Repo) Manifest(ctx context.Context, id string) (*Manifest, error) {
 	name := manifestName(id)
 	text, err := r.bucket.ReadAll(ctx, name)
 	if isNotFound(err) {
-		return nil, fmt.Errorf("%s holds no backup %s", r.name, id)
+		return nil, fmt.Errorf("%s has no backup %s", r.name, id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: read %s: %w", r.name, name, err)

@@ -23,7 +23,7 @@ const (
 const staleMark = 48 * time.Hour
 
 // ErrBusy says that old backups are not removed while other backups run, or the other way round.
-var ErrBusy = errors.New("another backup or a removal of old backups is under way")
+var ErrBusy = errors.New("another backup or a removal of old backups is in progress")
 
 // Begin marks that a backup with an id runs, until the caller calls end. It fails while old backups are removed.
 func (r *Repo) Begin(ctx context.Context, id string) (end func(ctx context.Context) error, err error) {

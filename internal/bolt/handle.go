@@ -27,7 +27,7 @@ func noResult(qid int64) error {
 }
 
 // idle is the error of a transaction or result that waited too long for its client.
-var idle = graph.TransactionIdle("the transaction was ended, since nothing was asked of it for longer than bolt-tx-idle-timeout")
+var idle = graph.TransactionIdle("the transaction was ended because it was idle for longer than bolt-tx-idle-timeout")
 
 // handle answers one message.
 func (s *Session) handle(it item) {
@@ -64,7 +64,7 @@ func (s *Session) handle(it item) {
 		s.drop()
 		s.ignore()
 	case !slices.Contains(taken[m.tag], s.state):
-		s.fault(fmt.Errorf("%s: the connection is in the state %v, which does not take it", m.tag, s.state))
+		s.fault(fmt.Errorf("%s: not allowed while the connection is in the state %v", m.tag, s.state))
 	case s.ended != nil:
 		s.failed(s.ended)
 	case m.over != nil:
@@ -202,7 +202,7 @@ func (s *Session) close() {
 // reset returns the connection to its initial state.
 func (s *Session) reset(it item) {
 	if s.state < Ready {
-		s.fault(fmt.Errorf("RESET: the connection is in the state %v, which does not take it", s.state))
+		s.fault(fmt.Errorf("RESET: not allowed while the connection is in the state %v", s.state))
 		return
 	}
 	s.drop()
@@ -310,12 +310,12 @@ func (s *Session) contextOf(of string, v graph.Value) (c Context, err error) {
 	case "r":
 		c.ReadOnly = true
 	default:
-		return c, faultError("%s: mode must be r or w, is %q", of, mode)
+		return c, faultError("%s: mode must be r or w, was %q", of, mode)
 	}
 	if ms := f.int("tx_timeout", -1); ms >= 0 {
 		c.HasTimeout, c.Timeout = true, time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond)))*time.Millisecond
 	} else if _, given := f.get("tx_timeout", graph.Int); given {
-		return c, faultError("%s: tx_timeout must not be negative, is %d", of, ms)
+		return c, faultError("%s: tx_timeout must not be negative, was %d", of, ms)
 	}
 	c.Metadata, _ = f.get("tx_metadata", graph.Map)
 	c.Bookmarks = f.texts("bookmarks")
@@ -393,7 +393,7 @@ func (s *Session) stream(m *message) error {
 	f := fields{of: m.tag.String(), m: m.fields[0].Map()}
 	n, qid := f.int("n", 0), f.int("qid", -1)
 	if f.err == nil && (n < -1 || n == 0) {
-		f.err = fmt.Errorf("%s: n must be -1 or from 1, is %d", m.tag, n)
+		f.err = fmt.Errorf("%s: n must be -1 or at least 1, was %d", m.tag, n)
 	}
 	if f.err != nil {
 		return faultError("%v", f.err)
@@ -514,7 +514,7 @@ func (s *Session) route(ctx context.Context, m *message) error {
 
 func (s *Session) telemetry(api int64) error {
 	if api < 0 || api > 3 {
-		return faultError("TELEMETRY: the api must be from 0 to 3, is %d", api)
+		return faultError("TELEMETRY: the api must be from 0 to 3, was %d", api)
 	}
 	s.backend.Telemetry(int(api))
 	s.success(nil)

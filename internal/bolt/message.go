@@ -106,7 +106,7 @@ func decode(v Version, f packstream.Form, raw []byte, charge func(bytes int) err
 	m.tag = Tag(tag)
 	l, known := layouts[m.tag]
 	if !known || !v.from(l.since.Major, l.since.Minor) {
-		return m, fmt.Errorf("there is no message %02X", tag)
+		return m, fmt.Errorf("unknown message %02X", tag)
 	}
 	if fields != len(l.fields) {
 		return m, fmt.Errorf("%s has %d fields, not %d", l.name, len(l.fields), fields)
@@ -128,7 +128,7 @@ func decode(v Version, f packstream.Form, raw []byte, charge func(bytes int) err
 		}
 	}
 	if d.Left() > 0 {
-		return m, fmt.Errorf("%s: %d bytes stand behind the message", l.name, d.Left())
+		return m, fmt.Errorf("%s: %d trailing bytes after the message", l.name, d.Left())
 	}
 	return m, nil
 }

@@ -48,7 +48,7 @@ type Load struct {
 func (l *Load) Flags(f *pflag.FlagSet) {
 	l.Memory = 512 << 20
 	f.StringVar(&l.dir, "dir", "", "base of the mapping's relative paths (default: the mapping's folder)")
-	f.IntVar(&l.Workers, "workers", 0, "number of parsers; 0 is one for each processor")
+	f.IntVar(&l.Workers, "workers", 0, "number of parsers; 0 means one per core")
 	f.Var(&l.Memory, "memory", "memory of the load, in bytes or such as 512MiB")
 	f.BoolVar(&l.restart, "restart", false, "start over instead of continuing an earlier run of this load")
 	f.StringVar(&l.maxRejects, "max-rejects", "0", "refused rows after which the load ends: a number, or P% of all rows")

@@ -14,7 +14,7 @@ const (
 	KindInternal    Kind = 0 // an internal fault
 	KindInvalid     Kind = 1 // the request is wrong
 	KindNotFound    Kind = 2 // a named thing does not exist
-	KindExists      Kind = 3 // a named thing exists already, or a write violates a constraint
+	KindExists      Kind = 3 // a named thing already exists, or a write violates a constraint
 	KindBudget      Kind = 4 // a limit on rows, bytes or visits is exceeded
 	KindDeadline    Kind = 5 // out of time, or cancelled
 	KindUnavailable Kind = 6 // try again later
@@ -158,7 +158,7 @@ func IndexExists(old *Index) *Error {
 	}
 	return &Error{
 		Kind: KindExists, Code: "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists", Type: "DatabaseError", Phase: PhaseRuntime,
-		Detail: detail, Msg: "the index or constraint " + old.Name + " exists already",
+		Detail: detail, Msg: "the index or constraint " + old.Name + " already exists",
 	}
 }
 
@@ -174,7 +174,7 @@ func NoGraph(name string) *Error {
 func DuplicateGraph(name string) *Error {
 	return &Error{
 		Kind: KindExists, Code: "Neo.ClientError.Database.ExistingDatabaseFound", Type: "ArgumentError", Phase: PhaseRuntime,
-		Detail: "GraphExists", Msg: fmt.Sprintf("the graph %q exists already", name),
+		Detail: "GraphExists", Msg: fmt.Sprintf("the graph %q already exists", name),
 	}
 }
 

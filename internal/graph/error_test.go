@@ -35,12 +35,12 @@ func TestConstructors(t *testing.T) {
 		{DroppedGraph("g"), KindNotFound, [4]string{"Neo.ClientError.Database.DatabaseNotFound", "DatabaseError", PhaseRuntime, "NotFound"}, `the graph "g" was dropped`},
 		{SchemaError(KindExists, "ClientError.Schema.X", "D", "a %d", 1), KindExists, [4]string{"Neo.ClientError.Schema.X", "SchemaError", PhaseRuntime, "D"}, "a 1"},
 		{TransactionNotFound("!"), KindNotFound, [4]string{"Neo.ClientError.Transaction.TransactionNotFound", "TransactionError", PhaseRuntime, "TransactionNotFound"}, "there is no such transaction!"},
-		{ConcurrentAccess(), KindInvalid, [4]string{"Neo.ClientError.Transaction.TransactionAccessedConcurrently", "TransactionError", PhaseRuntime, "ConcurrentAccess"}, "a statement of this transaction runs, or its rows are not read to their end"},
+		{ConcurrentAccess(), KindInvalid, [4]string{"Neo.ClientError.Transaction.TransactionAccessedConcurrently", "TransactionError", PhaseRuntime, "ConcurrentAccess"}, "a statement of this transaction is still running, or its rows have not all been read"},
 		{ForbiddenInTransaction("a"), KindInvalid, [4]string{"Neo.ClientError.Transaction.ForbiddenDueToTransactionType", "TransactionError", PhaseCompile, "ExplicitTransaction"}, "a cannot run in this explicit transaction"},
 		{ImplicitTransactionOnly(), KindInvalid, [4]string{"Neo.DatabaseError.Transaction.TransactionStartFailed", "TransactionError", PhaseCompile, "ExplicitTransaction"}, "a query with CALL { … } IN TRANSACTIONS can only be executed in an implicit transaction, but tried to execute in an explicit transaction"},
-		{InvalidBookmark("b"), KindInvalid, [4]string{"Neo.ClientError.Transaction.InvalidBookmark", "TransactionError", PhaseCompile, "InvalidBookmark"}, `"b" is no bookmark of this server`},
+		{InvalidBookmark("b"), KindInvalid, [4]string{"Neo.ClientError.Transaction.InvalidBookmark", "TransactionError", PhaseCompile, "InvalidBookmark"}, `"b" is not a bookmark of this server`},
 		{TransactionTerminated("m"), KindDeadline, [4]string{"Neo.ClientError.Transaction.Terminated", "TransactionError", PhaseRuntime, "Terminated"}, "m"},
-		{LockWaitEnded(nil), KindDeadline, [4]string{"Neo.ClientError.Transaction.LockClientStopped", "TransactionError", PhaseRuntime, "LockWaitEnded"}, "the statement was terminated while it waited for another transaction that changes the same"},
+		{LockWaitEnded(nil), KindDeadline, [4]string{"Neo.ClientError.Transaction.LockClientStopped", "TransactionError", PhaseRuntime, "LockWaitEnded"}, "the statement was terminated while it waited for another transaction that changes the same vertex or edge"},
 		{TransactionIdle("m"), KindDeadline, [4]string{"Neo.ClientError.Transaction.TransactionTimedOut", "TransactionError", PhaseRuntime, "Idle"}, "m"},
 	} {
 		require.Equal(t, c.kind, c.err.Kind, c.want)

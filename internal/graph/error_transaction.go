@@ -16,7 +16,7 @@ func TransactionNotFound(why string) *Error {
 // ConcurrentAccess refuses a statement while another one of the same transaction runs.
 func ConcurrentAccess() *Error {
 	return transactionError(KindInvalid, "ClientError.Transaction.TransactionAccessedConcurrently", PhaseRuntime, "ConcurrentAccess",
-		"a statement of this transaction runs, or its rows are not read to their end")
+		"a statement of this transaction is still running, or its rows have not all been read")
 }
 
 // ForbiddenInTransaction refuses a statement that cannot run in an explicit transaction.
@@ -34,7 +34,7 @@ func ImplicitTransactionOnly() *Error {
 // InvalidBookmark refuses a bookmark that this server did not issue.
 func InvalidBookmark(text string) *Error {
 	return transactionError(KindInvalid, "ClientError.Transaction.InvalidBookmark", PhaseCompile, "InvalidBookmark",
-		fmt.Sprintf("%.100q is no bookmark of this server", text))
+		fmt.Sprintf("%.100q is not a bookmark of this server", text))
 }
 
 // TransactionTerminated reports that the client ended the transaction.
@@ -50,7 +50,7 @@ func TransactionIdle(msg string) *Error {
 // LockWaitEnded reports that a transaction had to end while it waited for others that change the same.
 func LockWaitEnded(err error) *Error {
 	e := transactionError(KindDeadline, "ClientError.Transaction.LockClientStopped", PhaseRuntime, "LockWaitEnded",
-		"the statement was terminated while it waited for another transaction that changes the same")
+		"the statement was terminated while it waited for another transaction that changes the same vertex or edge")
 	e.Err = err
 	return e
 }

@@ -58,7 +58,7 @@ type Point struct {
 // pole; it normalises longitudes beyond the date line.
 func MakePoint(crs CRS, coordinates ...float64) (Point, error) {
 	if !crs.Valid() {
-		return Point{}, fmt.Errorf("there is no coordinate reference system %d; there are wgs-84 (4326), wgs-84-3d (4979), cartesian (7203) and cartesian-3d (9157)", crs)
+		return Point{}, fmt.Errorf("unknown coordinate reference system %d; supported are wgs-84 (4326), wgs-84-3d (4979), cartesian (7203) and cartesian-3d (9157)", crs)
 	}
 	if len(coordinates) != crs.Dimensions() {
 		return Point{}, fmt.Errorf("a point of %s has %d coordinates, not %d", crs, crs.Dimensions(), len(coordinates))

@@ -134,7 +134,7 @@ func PointOf(m Value) (Point, error) {
 			}
 			var ok bool
 			if crs, ok = ParseCRS(e.Value.Str()); !ok {
-				return Point{}, fmt.Errorf("there is no coordinate reference system %q; there are wgs-84, wgs-84-3d, cartesian and cartesian-3d", e.Value.Str())
+				return Point{}, fmt.Errorf("unknown coordinate reference system %q; supported are wgs-84, wgs-84-3d, cartesian and cartesian-3d", e.Value.Str())
 			}
 			continue
 		case "srid":
@@ -142,7 +142,7 @@ func PointOf(m Value) (Point, error) {
 				return Point{}, errors.New("the srid of a point is an integer")
 			}
 			if crs = CRS(e.Value.Number()); float64(crs) != e.Value.Number() || !crs.Valid() {
-				return Point{}, fmt.Errorf("there is no coordinate reference system %v", e.Value.Number())
+				return Point{}, fmt.Errorf("unknown coordinate reference system %v", e.Value.Number())
 			}
 			continue
 		default:

@@ -145,7 +145,7 @@ func VectorOf(t CoordinateType, numbers []Value) (Vector, error) {
 	for i := range numbers {
 		var ok bool
 		if data, ok = t.appendNumber(data, numbers[i]); !ok {
-			return Vector{}, fmt.Errorf("the coordinate at %d is no number that %s can hold", i, t)
+			return Vector{}, fmt.Errorf("the coordinate at %d is not a number that %s can hold", i, t)
 		}
 	}
 	return Vector{t, data}, nil

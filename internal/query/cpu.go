@@ -35,7 +35,7 @@ var epoch = time.Now()
 
 func instant() int64 { return int64(time.Since(epoch)) }
 
-// cpuSlots assigns processors to long-running requests in the order of their arrival: all of them, or all but one while short
+// cpuSlots assigns cores to long-running requests in the order of their arrival: all of them, or all but one while short
 // requests arrive. Short requests need no slot.
 type cpuSlots struct {
 	lastShort atomic.Int64 // the instant of the end of the last short request
@@ -117,7 +117,7 @@ func (t *cpuSlots) contended() bool {
 	return len(t.queue) > 0 || t.held > t.capacity()
 }
 
-// cpuSlot tracks a request's use of the processors. Its zero value never waits. Only the request's goroutine uses it.
+// cpuSlot tracks a request's use of the cores. Its zero value never waits. Only the request's goroutine uses it.
 type cpuSlot struct {
 	e           *Engine
 	q           *Running
@@ -295,7 +295,7 @@ func (t *cpuSlot) release() {
 	}
 }
 
-// end ends the request's use of the processors at an instant. A request that exceeded its budget starts as long-running next
+// end ends the request's use of the cores at an instant. A request that exceeded its budget starts as long-running next
 // time, however soon it failed. A request that failed for another reason leaves its plan's class unchanged.
 func (t *cpuSlot) end(now time.Time, err error) {
 	if t.e == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 )
 
-// Few long-running requests run at one time, so that short ones have processors. A plan stays long-running until it has a short run.
+// Few long-running requests run at one time, so that short ones have cores. A plan stays long-running until it has a short run.
 func TestLongRunning(t *testing.T) {
 	store := oracle.New(1)
 	require.NoError(t, store.CreateGraph(context.Background(), DefaultGraph))

@@ -29,16 +29,16 @@ func newEngine(e *query.Engine) *engine {
 	d := prometheus.NewDesc
 	return &engine{
 		e:               e,
-		statements:      d("hopgate_statements_total", "Statements and fetches that have ended, by outcome.", []string{"outcome"}, nil),
-		seconds:         d("hopgate_statement_duration_seconds", "Time from the arrival of a statement to its end.", nil, nil),
+		statements:      d("hopgate_statements_total", "Completed statements and fetches, by outcome.", []string{"outcome"}, nil),
+		seconds:         d("hopgate_statement_duration_seconds", "Time from a statement's arrival to its completion.", nil, nil),
 		rows:            d("hopgate_rows_total", "Rows returned to clients.", nil, nil),
 		plans:           d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
 		cached:          d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
 		live:            d("hopgate_statements_running", "Running statements.", nil, nil),
-		transactions:    d("hopgate_transactions_total", "Explicit transactions that have ended, by outcome.", []string{"outcome"}, nil),
+		transactions:    d("hopgate_transactions_total", "Completed explicit transactions, by outcome.", []string{"outcome"}, nil),
 		open:            d("hopgate_transactions_open", "Open explicit transactions.", nil, nil),
 		conflicts:       d("hopgate_transaction_conflicts_total", "Transactions that failed to commit because of a conflict.", nil, nil),
-		queued:          d("hopgate_statements_queued", "Statements and fetches that wait for admission.", nil, nil),
+		queued:          d("hopgate_statements_queued", "Statements and fetches waiting for admission.", nil, nil),
 		refused:         d("hopgate_statements_refused_total", "Statements and fetches refused admission, by reason.", []string{"reason"}, nil),
 		relieved:        d("hopgate_statements_out_of_memory_total", "Statements and fetches ended because the process ran short of memory.", nil, nil),
 		operatorRows:    d("hopgate_operator_rows_total", "Rows produced by operators, by kind.", []string{"operator"}, nil),
@@ -46,7 +46,7 @@ func newEngine(e *query.Engine) *engine {
 		spilled:         d("hopgate_operator_spilled_bytes_total", "Bytes that operators have spilled to disk, by kind.", []string{"operator"}, nil),
 		requests:        d("hopgate_shard_requests_total", "Requests of operators to shards, by kind.", []string{"request"}, nil),
 		held:            d("hopgate_query_memory_bytes", "Bytes that the operators of all statements hold.", nil, nil),
-		limit:           d("hopgate_query_memory_limit_bytes", "Limit of the bytes that the operators of all statements hold; 0 is no limit.", nil, nil),
+		limit:           d("hopgate_query_memory_limit_bytes", "Limit on the bytes that the operators of all statements hold; 0 means none.", nil, nil),
 		retries:         d("hopgate_transaction_retries_total", "Requests rerun after a conflict, or after the loss of their snapshot.", nil, nil),
 	}
 }

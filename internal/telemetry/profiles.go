@@ -201,7 +201,7 @@ func (p *Profiles) List() ([]KeptProfile, error) {
 }
 
 // ErrNoProfile means that no profile of the period is kept.
-var ErrNoProfile = errors.New("no profile is kept of that time")
+var ErrNoProfile = errors.New("no profile was kept at that time")
 
 // Between writes the kept profiles of a kind and period: the sum of CPU profiles, or the last heap profile.
 func (p *Profiles) Between(kind string, from, until time.Time, w io.Writer) error {

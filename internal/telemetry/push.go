@@ -25,7 +25,7 @@ type Collector struct {
 // http://localhost:4317. It logs failures.
 func NewCollector(ctx context.Context, e *query.Engine, r promclient.Gatherer, url string, log *slog.Logger) (*Collector, error) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		log.Warn("the collector missed traces or metrics", slog.Any("error", err))
+		log.Warn("cannot export traces or metrics", slog.Any("error", err))
 	}))
 	exporter, err := otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpointURL(url))
 	if err != nil {

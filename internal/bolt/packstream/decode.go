@@ -14,7 +14,7 @@ import (
 )
 
 // ErrShort means that a value extends beyond the end of its message.
-var ErrShort = errors.New("a value goes on beyond the end of its message")
+var ErrShort = errors.New("a value extends past the end of its message")
 
 var (
 	errText  = errors.New("a string is not UTF-8")
@@ -120,7 +120,7 @@ func (d *Decoder) Value() (graph.Value, error) {
 		}
 		return d.structure(n)
 	}
-	return graph.Value{}, fmt.Errorf("there is no marker %02X", mark)
+	return graph.Value{}, fmt.Errorf("unknown marker %02X", mark)
 }
 
 // Struct decodes the header of a structure: its tag and the number of its fields.
@@ -273,7 +273,7 @@ func (d *Decoder) mapping(n int) (graph.Value, error) {
 			return graph.Value{}, err
 		}
 		if twice(key, m[:i], seen) {
-			return graph.Value{}, fmt.Errorf("the key %q comes twice in a map", key)
+			return graph.Value{}, fmt.Errorf("duplicate map key %q", key)
 		}
 		d.owed--
 		sound := d.flaw == nil

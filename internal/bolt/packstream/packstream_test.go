@@ -185,7 +185,7 @@ func TestVectors(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"B256CC01C8CC00": "from 1 to 4096 dimensions", "B256CC01CACC020102": "cut off", "B256CC01C6CC047FC00000": "that at 0 is not",
-		"B256CC01C7CC0101": "no coordinate type C7", "B256CC02C8C8CC0101": "no coordinate type C8C8", "B256C8C8CC0101": "must be of the type ByteArray", "B156CC0101": "has 2 fields",
+		"B256CC01C7CC0101": "unknown coordinate type C7", "B256CC02C8C8CC0101": "unknown coordinate type C8C8", "B256C8C8CC0101": "must be of the type ByteArray", "B156CC0101": "has 2 fields",
 	} {
 		b, err := hex.DecodeString(in)
 		require.NoError(t, err)
@@ -216,20 +216,20 @@ func TestWideForms(t *testing.T) {
 // Malformed input is an error, whatever follows it.
 func TestMalformed(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                          "beyond the end",
-		"81":                        "beyond the end",
-		"D2FFFFFFFF":                "beyond the end",
-		"D67FFFFFFF":                "beyond the end",
-		"DA7FFFFFFF":                "beyond the end",
-		"9F01":                      "beyond the end",
-		"9292" + "01":               "beyond the end",
-		"C1000000":                  "beyond the end",
+		"":                          "past the end",
+		"81":                        "past the end",
+		"D2FFFFFFFF":                "past the end",
+		"D67FFFFFFF":                "past the end",
+		"DA7FFFFFFF":                "past the end",
+		"9F01":                      "past the end",
+		"9292" + "01":               "past the end",
+		"C1000000":                  "past the end",
 		"81FF":                      "not UTF-8",
 		"A181FF01":                  "not UTF-8",
 		"A10101":                    "not a string",
-		"A2816101816102":            "comes twice",
-		"C4":                        "no marker C4",
-		"DF":                        "no marker DF",
+		"A2816101816102":            "duplicate",
+		"C4":                        "unknown marker C4",
+		"DF":                        "unknown marker DF",
 		strings.Repeat("91", 129):   "nested deeper than 128",
 		strings.Repeat("B141", 129): "nested deeper than 128",
 	} {
@@ -243,7 +243,7 @@ func TestMalformed(t *testing.T) {
 		many = AppendInt(AppendString(many, string(rune('a'+i%299))), 1)
 	}
 	_, err := NewDecoder(modern, many).Value()
-	require.ErrorContains(t, err, "comes twice")
+	require.ErrorContains(t, err, "duplicate")
 	deep, err := hex.DecodeString(strings.Repeat("91", 128) + "01")
 	require.NoError(t, err)
 	_, err = NewDecoder(modern, deep).Value()
@@ -256,14 +256,14 @@ func TestFlaws(t *testing.T) {
 		"A28161B05281" + "6201":                              "a: a relationship cannot be a parameter",
 		"A1816192" + "01B34E0190A0":                          "a[1]: a node cannot be a parameter",
 		"A18161A18162B3" + "58010203":                        "a.b: field 1 of the structure X must be of the type Float, not Integer",
-		"B35801C10000000000000000C10000000000000000":         "there is no coordinate reference system 1",
-		"B358CA00011C23C10000000000000000C10000000000000000": "there is no coordinate reference system 72739",
+		"B35801C10000000000000000C10000000000000000":         "unknown coordinate reference system 1",
+		"B358CA00011C23C10000000000000000C10000000000000000": "unknown coordinate reference system 72739",
 		"B358C91C23C17FF0000000000000C10000000000000000":     "a coordinate of a point is a finite number",
 		"A28161B256010281" + "62CC00":                        "a: a vector needs Bolt 6.0",
 		"B14481" + "61":                                      "field 0 of the structure D must be of the type Integer, not String",
 		"B2440101":                                           "the structure D has 1 fields, not 2",
-		"B17AC0":                                             "there is no structure 7A",
-		"B3460102" + "03":                                    "there is no structure 46",
+		"B17AC0":                                             "unknown structure 7A",
+		"B3460102" + "03":                                    "unknown structure 46",
 		"B1" + "74FF":                                        "a field of the structure t is out of range",
 		"B254" + "00CA7FFFFFFF":                              "a field of the structure T is out of range",
 		"B36900" + "0083" + "4E6F70":                         `unknown time zone "Nop"`,
@@ -285,7 +285,7 @@ func TestFlaws(t *testing.T) {
 	d := NewDecoder(legacy, legacyUTC)
 	_, err = d.Value()
 	require.NoError(t, err)
-	require.ErrorContains(t, d.TakeFlaw(), "no structure 49")
+	require.ErrorContains(t, d.TakeFlaw(), "unknown structure 49")
 }
 
 // A header that announces more than the message contains allocates nothing for the excess.

@@ -45,7 +45,7 @@ func (d *Decoder) structure(n int) (graph.Value, error) {
 	}
 	d.leave()
 	if n > mostFields {
-		d.unfit("there is no structure %02X of %d fields", tag, n)
+		d.unfit("unknown structure %02X of %d fields", tag, n)
 		return graph.Value{}, nil
 	}
 	if name, ok := structureNames[tag]; ok {
@@ -77,7 +77,7 @@ func (d *Decoder) make(tag byte, fields []graph.Value) graph.Value {
 	shape, known := shapes[tag]
 	utc, local := tag == tagOffsetDateTime || tag == tagZonedDateTime, tag == tagOffsetLocal || tag == tagZonedLocal
 	if !known || utc && !d.UTC || local && d.UTC {
-		d.unfit("there is no structure %02X", tag)
+		d.unfit("unknown structure %02X", tag)
 		return graph.Value{}
 	}
 	if len(shape) != len(fields) {
@@ -131,7 +131,7 @@ func (d *Decoder) vector(marker, data []byte) graph.Value {
 		t = max(bytes.IndexByte(vectorMarkers[:], marker[0]), 0)
 	}
 	if t == 0 {
-		d.unfit("there is no coordinate type %X of vectors", marker)
+		d.unfit("unknown coordinate type %X of vectors", marker)
 		return graph.Value{}
 	}
 	typ := graph.CoordinateType(t)
@@ -151,7 +151,7 @@ func (d *Decoder) vector(marker, data []byte) graph.Value {
 func (d *Decoder) point(fields []graph.Value) graph.Value {
 	srid := fields[0].Int()
 	if !within(srid, 0, math.MaxUint16) {
-		d.unfit("there is no coordinate reference system %d", srid)
+		d.unfit("unknown coordinate reference system %d", srid)
 		return graph.Value{}
 	}
 	var coordinates [3]float64

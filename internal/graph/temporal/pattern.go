@@ -43,7 +43,7 @@ func scanParts(s string, depth int) (parts []patternPart, rest string, err error
 		case c == '\'':
 			text, after, ok := cutQuoted(s[1:])
 			if !ok {
-				return nil, "", invalid("a text in a pattern is not closed by '")
+				return nil, "", invalid("a quoted text in a pattern is not closed")
 			}
 			parts = append(parts, patternPart{text: text})
 			s = after
@@ -150,5 +150,5 @@ func formatParts(parts []patternPart, what string, write writer) (string, error)
 
 // tooMany returns the error of a letter with an invalid number of repetitions.
 func tooMany(letter byte, n int) error {
-	return invalid("%c stands %d times in a row in a pattern, which means nothing", letter, n)
+	return invalid("%c cannot be repeated %d times in a pattern", letter, n)
 }

@@ -41,7 +41,7 @@ func (p Parts) field(dst []byte, letter byte, n int) ([]byte, bool, error) {
 	case 'V', 'v', 'z', 'O', 'X', 'x', 'Z':
 		has, write = p.HasZone, p.zoneField
 	default:
-		return nil, false, invalid("%c means nothing in a pattern; put it in quotes", letter)
+		return nil, false, invalid("%c is not a pattern letter; put it in quotes", letter)
 	}
 	if !has {
 		return dst, false, nil
@@ -186,7 +186,7 @@ func (p Parts) zoneField(dst []byte, letter byte, n int) ([]byte, error) {
 		name, _ := time.Unix(p.dateTime().Sec, 0).In(p.Zone.Location).Zone()
 		return append(dst, name...), nil
 	case letter == 'z' && n == 4, letter == 'v' && (n == 1 || n == 4):
-		return nil, invalid("the names of time zones that zzzz and v stand for are not known; use z or VV")
+		return nil, invalid("the pattern letters zzzz and v, full names of time zones, are not supported; use z or VV")
 	case letter == 'O' && n == 1:
 		return appendGMT(dst, p.Offset, false), nil
 	case letter == 'O' && n == 4, letter == 'Z' && n == 4:

@@ -151,7 +151,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// Large graphs use all processors.
+// Large graphs use all cores.
 func TestLarge(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	w := random(r, 20_000, 60_000)
@@ -159,7 +159,7 @@ func TestLarge(t *testing.T) {
 	w.fill(t, e)
 	require.Equal(t, naiveWCC(w), groups(values(t, e, w, "algo.wcc({"+scope+"})", "component")))
 	a := values(t, e, w, "algo.pageRank({"+scope+"})", "rank")
-	require.Equal(t, a, values(t, e, w, "algo.pageRank({"+scope+"})", "rank"), "the sums depend on the processors")
+	require.Equal(t, a, values(t, e, w, "algo.pageRank({"+scope+"})", "rank"), "the sums depend on the cores")
 	values(t, e, w, "algo.cdlp({"+scope+"})", "community")
 	triangles, coefficients := values(t, e, w, "algo.triangleCount({"+scope+"})", "triangles"), values(t, e, w, "algo.lcc({"+scope+", direction: 'both'})", "coefficient")
 	for v, c := range coefficients {
@@ -247,7 +247,7 @@ func TestWrite(t *testing.T) {
 			_, err = run(t.Context(), e, "CALL algo.wcc($c) YIELD node RETURN node", map[string]graph.Value{
 				"c": graph.MapValue([]graph.MapEntry{{Key: "writeProperty", Value: graph.StringValue("c")}}),
 			})
-			require.ErrorContains(t, err, "algo.wcc: writeProperty must stand in the statement itself, not in a parameter")
+			require.ErrorContains(t, err, "algo.wcc: writeProperty must be a literal, not a parameter")
 
 			mustRun(t, e, "CALL algo.kCore({"+scope+"}) YIELD node, core CALL (node, core) { SET node.core = core } IN TRANSACTIONS OF 7 ROWS", nil)
 			cores := naiveCores(w)

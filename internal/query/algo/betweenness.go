@@ -11,7 +11,7 @@ import (
 
 var betweenness = Algorithm{
 	Name: "algo.betweenness", Results: "node :: NODE, score :: FLOAT",
-	Description: "Count the shortest paths between other nodes that lead through each node, as a share of all between the same two; from a sample of the nodes if samples is given.",
+	Description: "Count the shortest paths between other nodes that pass through each node, as a share of all shortest paths between the same two; over a sample of the nodes if samples is given.",
 	keys:        []string{"direction", "samples", "seed"},
 	compute:     computeBetweenness,
 }

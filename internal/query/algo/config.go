@@ -147,7 +147,7 @@ func (c *config) read(a *Algorithm, call *runtime.Call) error {
 		return invalid("%s: source must be given, a node", a.Name)
 	}
 	if c.writeProperty != "" && !call.Run.Program.Query.Writes {
-		return invalid("%s: %s must stand in the statement itself, not in a parameter, so that the statement is known to write", a.Name, WriteKey)
+		return invalid("%s: %s must be a literal, not a parameter, so that the statement is known to write", a.Name, WriteKey)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 var bfs = Algorithm{
 	Name: "algo.bfs", Results: "node :: NODE, distance :: INTEGER",
-	Description: "Count the edges of a shortest way from a node to each node; null where there is none.",
+	Description: "Count the edges of a shortest path from a node to each node; null if there is none.",
 	keys:        []string{"source", "direction"},
 	required:    []string{"source"},
 	compute:     computeBFS,
@@ -78,7 +78,7 @@ func computeBFS(ctx context.Context, j *job) (*answer, error) {
 
 var sssp = Algorithm{
 	Name: "algo.sssp", Results: "node :: NODE, distance :: FLOAT",
-	Description: "Add up the weights of a cheapest way from a node to each node; null where there is none.",
+	Description: "Add up the weights of a cheapest path from a node to each node; null if there is none.",
 	keys:        []string{"source", "direction", "weight"},
 	required:    []string{"source"},
 	compute:     computeSSSP,

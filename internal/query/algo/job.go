@@ -33,13 +33,13 @@ const (
 	mostNumbers = 1 << 31 // of vertices
 )
 
-// each computes entries 0 … n-1 on all free processors. worker returns a function that computes entries lo … hi-1 on one goroutine;
+// each computes entries 0 … n-1 on all free cores. worker returns a function that computes entries lo … hi-1 on one goroutine;
 // own is that goroutine's part of the run.
 func (j *job) each(ctx context.Context, n int, worker func(own *runtime.Run) func(lo, hi int) error) error {
 	return j.share(ctx, n, leastShared, worker)
 }
 
-// share is each that uses other processors from a number of entries on.
+// share is each that uses other cores from a number of entries on.
 func (j *job) share(ctx context.Context, n, least int, worker func(own *runtime.Run) func(lo, hi int) error) error {
 	if n >= least {
 		if ok, err := j.pool.Parts(ctx, n, func(_ int, own *runtime.Run) func(lo, hi int) error { return worker(own) }); ok || err != nil {
@@ -72,7 +72,7 @@ func (j *job) pure(ctx context.Context, n int, compute func(lo, hi int)) error {
 const sumBlock = 256
 
 // sum adds the results of compute for blocks of 0 … n-1. It adds them in order, so the sum does not depend on the number of
-// processors.
+// cores.
 func (j *job) sum(ctx context.Context, n int, compute func(lo, hi int) float64) (float64, error) {
 	blocks := make([]float64, (n+sumBlock-1)/sumBlock)
 	err := j.share(ctx, len(blocks), leastShared/sumBlock, func(*runtime.Run) func(from, to int) error {

@@ -26,7 +26,7 @@ type Nearest struct {
 const (
 	// nearestWindow is how many vertices are found before their vectors are compared.
 	nearestWindow = 16 << 10
-	// nearestShared is from how many vertices on other processors help.
+	// nearestShared is from how many vertices on other cores help.
 	nearestShared = 512
 	// valueBytes is what a coordinate takes that is read from a list.
 	valueBytes = 24

@@ -78,7 +78,7 @@ func numbersOf(t *testing.T, e *query.Engine, pattern string) []int64 {
 }
 
 // TestNearest compares searches with the definition, over more vertices than a window holds and several shards, on several
-// processors.
+// cores.
 func TestNearest(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const n, m = 20_000, 3000

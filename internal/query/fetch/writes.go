@@ -204,7 +204,7 @@ func (x *run) post(b *binder, label string, w *write, r *written, done map[strin
 		return err
 	}
 	if there > 0 {
-		return fail(CodeConflict, w.n, "a %s with this %s exists already", label, key)
+		return fail(CodeConflict, w.n, "a %s with this %s already exists", label, key)
 	}
 	r.n, err = x.count(x.cache.createPlan(label), graph.ListValue(rows))
 	return err

@@ -61,7 +61,7 @@ func (w *blockWorld) run(tx shard.Tx, text string, disable ...string) (out strin
 	p, err := exec.Compile(q, exec.Options{BatchSize: 16})
 	require.NoError(w.t, err, text)
 	env := exec.Env{}
-	if len(disable) == 0 && w.r.IntN(2) == 0 { // processors are idle
+	if len(disable) == 0 && w.r.IntN(2) == 0 { // cores are idle
 		env.Slot = &idle{left: 3}
 	}
 	rows, err := p.Run(context.Background(), w.g, tx, env)

@@ -23,7 +23,7 @@ type setting struct {
 	disable       []string // optimizer rules
 	eager         bool     // cypher.Options.Eager
 	lift          bool     // literals are parameters where they may be
-	parallel      bool     // processors are idle, so workers run beside the statement
+	parallel      bool     // cores are idle, so workers run beside the statement
 	edges         int64    // that a statement may visit; 0: any number
 	bytes         int64    // that operators may hold; 0: any number
 	spill         *exec.Spill
@@ -41,7 +41,7 @@ func newEngine(s setting, procs []procedure) *engine {
 	return &engine{setting: s, g: oracle.NewGraph(s.shards), procs: procs}
 }
 
-// idle is the slot of a long-running request on a machine of three processors on which no other request computes for a while.
+// idle is the slot of a long-running request on a machine of three cores on which no other request computes for a while.
 type idle struct{ left int }
 
 func (*idle) Yield(context.Context) error { return nil }

@@ -22,7 +22,7 @@ import (
 func Value(a arrow.Array, row int, charge *memory.Charge) (v graph.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			v, err = graph.Value{}, fmt.Errorf("the data of Arrow are damaged: %v", p)
+			v, err = graph.Value{}, fmt.Errorf("invalid Arrow data: %v", p)
 		}
 	}()
 	return value(a, row, 0, charge)
@@ -98,7 +98,7 @@ func value(a arrow.Array, row, depth int, charge *memory.Charge) (graph.Value, e
 	case array.ListLike:
 		return listValue(a, row, depth+1, charge)
 	}
-	return graph.Value{}, fmt.Errorf("values of Arrow's type %s cannot be parameters", a.DataType())
+	return graph.Value{}, fmt.Errorf("Arrow type %s cannot be a parameter", a.DataType())
 }
 
 func text(s string, charge *memory.Charge) (graph.Value, error) {
@@ -161,10 +161,10 @@ func listValue(a array.ListLike, row, depth int, charge *memory.Charge) (graph.V
 	from, to := a.ValueOffsets(row)
 	items := a.ListValues()
 	if m, ok := a.(*array.Map); ok {
-		return graph.Value{}, fmt.Errorf("values of Arrow's type %s cannot be parameters: a struct is a map", m.DataType())
+		return graph.Value{}, fmt.Errorf("Arrow type %s cannot be a parameter; use a struct for a map", m.DataType())
 	}
 	if from < 0 || to < from || to > int64(items.Len()) {
-		return graph.Value{}, fmt.Errorf("the data of Arrow are damaged: a list from %d to %d of %d elements", from, to, items.Len())
+		return graph.Value{}, fmt.Errorf("invalid Arrow data: a list from %d to %d of %d elements", from, to, items.Len())
 	}
 	if err := charge.Add(int(to-from) * int(unsafe.Sizeof(graph.Value{}))); err != nil {
 		return graph.Value{}, err

@@ -90,7 +90,7 @@ func TestValue(t *testing.T) {
 		b := array.NewBuilder(memory.DefaultAllocator, typ)
 		b.AppendEmptyValue()
 		_, err := arrowstream.Value(b.NewArray(), 0, nil)
-		require.ErrorContains(t, err, "cannot be parameters", typ)
+		require.ErrorContains(t, err, "cannot be a parameter", typ)
 	}
 }
 

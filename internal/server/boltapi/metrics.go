@@ -33,21 +33,21 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	}
 	m := metrics{
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "hopgate_bolt_connections", Help: "Open Bolt connections, by what carries them.",
+			Name: "hopgate_bolt_connections", Help: "Open Bolt connections, by transport.",
 		}, []string{"transport"}),
-		total:        counters("connections_total", "Bolt connections that have agreed on a version.", "transport", "version"),
-		failed:       counters("handshakes_failed_total", "Connections that were closed before they spoke Bolt, by reason.", "reason"),
-		telemetry:    counters("driver_api_total", "Uses of the interfaces of drivers, as they tell.", "api"),
+		total:        counters("connections_total", "Bolt connections that completed the handshake.", "transport", "version"),
+		failed:       counters("handshakes_failed_total", "Connections closed before the handshake, by reason.", "reason"),
+		telemetry:    counters("driver_api_total", "Driver APIs used, as reported by TELEMETRY messages.", "api"),
 		records:      counter("records_total", "Rows that were sent."),
-		received:     counter("received_bytes_total", "Bytes of the messages that came."),
+		received:     counter("received_bytes_total", "Bytes of messages received."),
 		sent:         counter("sent_bytes_total", "Bytes that were sent."),
-		resets:       counter("resets_total", "Connections that clients have reset."),
-		waiting:      gauge("results_waiting", "Results that wait for their clients to ask for more rows."),
-		transactions: gauge("transactions_open", "Explicit transactions that are open."),
+		resets:       counter("resets_total", "Connections reset by clients."),
+		waiting:      gauge("results_waiting", "Open results waiting for the client to pull more rows."),
+		transactions: gauge("transactions_open", "Open explicit transactions."),
 		messages:     map[bolt.Tag]map[string]prometheus.Counter{}, seconds: map[bolt.Tag]prometheus.Observer{},
 	}
-	messages := counters("messages_total", "Messages that were answered, by their kind and the answer's.", "message", "outcome")
-	seconds := request.Seconds("hopgate_bolt_message_duration_seconds", "Time of the answers to messages.", "message")
+	messages := counters("messages_total", "Messages answered, by message and response type.", "message", "outcome")
+	seconds := request.Seconds("hopgate_bolt_message_duration_seconds", "Time to answer a message.", "message")
 	for _, t := range bolt.Tags() {
 		m.seconds[t] = seconds.WithLabelValues(t.String())
 		m.messages[t] = map[string]prometheus.Counter{}

@@ -75,7 +75,7 @@ func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
 		switch auth.Scheme {
 		case "", "none", "basic": // a driver without credentials may omit the scheme
 		default:
-			return graph.Unauthenticated(fmt.Sprintf("the scheme of authentication must be none or basic here, is %q", auth.Scheme))
+			return graph.Unauthenticated(fmt.Sprintf("the authentication scheme must be none or basic, was %q", auth.Scheme))
 		}
 		return nil
 	}
@@ -111,7 +111,7 @@ func (p *peer) known(ctx context.Context, auth bolt.Auth) (*access.Grant, error)
 	case "basic":
 		return p.s.opt.Auth.Password(ctx, auth.Principal, auth.Credentials)
 	}
-	return nil, graph.Unauthenticated(fmt.Sprintf("the scheme of authentication must be bearer or basic, is %q", auth.Scheme))
+	return nil, graph.Unauthenticated(fmt.Sprintf("the authentication scheme must be bearer or basic, was %q", auth.Scheme))
 }
 
 // with returns the context of the client's request.
@@ -150,7 +150,7 @@ func (p *peer) impersonates(user string) error {
 	if user == "" || p.grant != nil && user == access.Name(p.with(p.base)) {
 		return nil
 	}
-	return graph.Forbidden(graph.PhaseRuntime, "Impersonation", "nobody may act as %q but that user", user)
+	return graph.Forbidden(graph.PhaseRuntime, "Impersonation", "impersonating %q is not permitted", user)
 }
 
 // timeout returns the time limit of a statement or transaction; 0 is the server's.

@@ -146,7 +146,7 @@ func ownTimeout(err error, timed bool) error {
 	}
 	own := *e
 	own.Code, own.Detail = "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration", "ClientTimeout"
-	own.Msg = "the transaction has been terminated: it took longer than tx_timeout, which the client has asked for"
+	own.Msg = "the transaction has been terminated: it took longer than the client's tx_timeout"
 	return &own
 }
 

@@ -74,7 +74,7 @@ func lookup(ctx context.Context, name string) ([]string, error) {
 		err = fmt.Errorf("%s has no SRV records", name)
 	}
 	if err != nil {
-		return nil, graph.Unavailable("DatabaseError", "NoGateways", "the addresses of the gateways, bolt-gateways, cannot be found", err)
+		return nil, graph.Unavailable("DatabaseError", "NoGateways", "cannot resolve the gateways' addresses, bolt-gateways", err)
 	}
 	var out []string
 	for _, r := range records {

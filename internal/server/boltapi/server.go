@@ -91,7 +91,7 @@ func (s *Server) Serve(l net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		default: // for example, too many open files
-			s.opt.Logger.Warn("bolt: a connection could not be taken", slog.Any("error", err))
+			s.opt.Logger.Warn("bolt: cannot accept a connection", slog.Any("error", err))
 			select {
 			case <-time.After(100 * time.Millisecond):
 			case <-s.ctx.Done():

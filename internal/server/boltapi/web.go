@@ -63,7 +63,7 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	if s.opt.Auth == nil {
 		if err := s.opt.Web.CheckUpgrade(r); err != nil {
 			s.metrics.refused("origin")
-			http.Error(w, "this web page may not open WebSockets here; bolt-origins lists those that may: "+err.Error(), http.StatusForbidden)
+			http.Error(w, "this origin may not open WebSockets; bolt-origins lists those that may: "+err.Error(), http.StatusForbidden)
 			return
 		}
 	}

@@ -21,7 +21,7 @@ const (
 
 // noKeeper is the error for a store without maintenance.
 func noKeeper() error {
-	return graph.Unsupported("this server's store can be neither checked nor backed up")
+	return graph.Unsupported("this server's store supports neither checks nor backups")
 }
 
 // Backup sends the files of a checkpoint that the client requests. The client controls the pace, and the checkpoint ends with its call.

@@ -80,7 +80,7 @@ func (s *flightService) Handshake(stream flight.FlightService_HandshakeServer) e
 // GetFlightInfo returns the ticket of a statement. The statement runs when the ticket is used, so its schema is not known before.
 func (s *flightService) GetFlightInfo(ctx context.Context, d *flight.FlightDescriptor) (*flight.FlightInfo, error) {
 	if d.GetType() != flight.DescriptorCMD {
-		return nil, wire.GRPCError(wire.RequestError("the descriptor of a flight: must be a command, which holds a statement"))
+		return nil, wire.GRPCError(wire.RequestError("the flight descriptor: must be a command that holds a statement"))
 	}
 	if command(d.GetCmd()) != nil {
 		return s.FlightServer.GetFlightInfo(ctx, d)
@@ -150,7 +150,7 @@ func (s *putStream) Recv() (*flight.FlightData, error) {
 		return nil, err
 	}
 	if !s.begun && m.GetFlightDescriptor() == nil {
-		err = wire.RequestError("the first message: must have a descriptor, which holds a command")
+		err = wire.RequestError("the first message: must have a descriptor that holds a command")
 	} else {
 		err = checkMetadata(m.GetDataHeader())
 	}
@@ -247,7 +247,7 @@ func handleOf(statement string, params map[string]graph.Value) ([]byte, error) {
 func handleRequest(handle []byte, charge *memory.Charge) (query.Request, error) {
 	var req pb.QueryRequest
 	if err := proto.Unmarshal(handle, &req); err != nil {
-		return query.Request{}, wire.RequestError("the handle of the statement: is not one of this server")
+		return query.Request{}, wire.RequestError("the statement handle: is unknown to this server")
 	}
 	return requestOf(&req, charge)
 }

@@ -123,8 +123,8 @@ func TestMetadataBombs(t *testing.T) {
 	require.NoError(t, checkMetadata(nestedSchema(100, 1)))
 	require.NoError(t, checkMetadata(nestedSchema(10, 2)))
 	require.ErrorContains(t, checkMetadata(nestedSchema(200, 1)), "nested deeper than 128")
-	require.ErrorContains(t, checkMetadata(nestedSchema(60, 2)), "more than 16777216 bytes")
-	require.ErrorContains(t, checkMetadata([]byte{1}), "cannot be read")
+	require.ErrorContains(t, checkMetadata(nestedSchema(60, 2)), "exceed 16777216 bytes")
+	require.ErrorContains(t, checkMetadata([]byte{1}), "cannot read")
 }
 
 // A ticket that is no statement is an error, whatever its bytes.

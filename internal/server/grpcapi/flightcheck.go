@@ -23,7 +23,7 @@ func checkMetadata(data []byte) (err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil { // an offset that leads out of the data
-			err = wire.RequestError(fmt.Sprintf("the Arrow data cannot be read: %v", p))
+			err = wire.RequestError(fmt.Sprintf("cannot read the Arrow data: %v", p))
 		}
 	}()
 	c := &headerCheck{left: maxMetadata}
@@ -37,7 +37,7 @@ func checkMetadata(data []byte) (err error) {
 		header.vector(3, 8)
 	case kind == 2: // DictionaryBatch
 		if header.number(2) != 0 {
-			panic("deltas of dictionaries, which would add up, are not supported")
+			panic("dictionary deltas are not supported")
 		}
 		header.child(1).batch()
 	case kind == 3: // RecordBatch
@@ -51,7 +51,7 @@ type headerCheck struct{ left int }
 
 func (c *headerCheck) use(n int) {
 	if c.left -= n; c.left < 0 {
-		panic(fmt.Sprintf("their metadata take more than %d bytes", maxMetadata))
+		panic(fmt.Sprintf("their metadata exceed %d bytes", maxMetadata))
 	}
 }
 
@@ -103,7 +103,7 @@ func (p part) vector(field, size int) (start flatbuffers.UOffsetT, n int) {
 	}
 	start, n = p.Vector(o), p.VectorLen(o)
 	if int64(start)+int64(n)*int64(size) > int64(len(p.Bytes)) {
-		panic(fmt.Sprintf("a vector of %d elements ends behind their metadata", n))
+		panic(fmt.Sprintf("a vector of %d elements extends past the metadata", n))
 	}
 	p.c.use(n * size)
 	return start, n

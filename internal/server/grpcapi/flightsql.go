@@ -54,7 +54,7 @@ func (s *sqlService) ClosePreparedStatement(context.Context, flightsql.ActionClo
 // outsideTransaction returns the handle of a statement outside a client's transaction.
 func outsideTransaction(statement string, transaction []byte) ([]byte, error) {
 	if len(transaction) > 0 {
-		return nil, wire.GRPCError(wire.RequestError("the transaction: Flight SQL has none here; GraphService.Transact and HTTP have"))
+		return nil, wire.GRPCError(wire.RequestError("the transaction: not supported over Flight SQL; use GraphService.Transact or HTTP"))
 	}
 	handle, err := handleOf(statement, nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *sqlService) DoPutPreparedStatementQuery(ctx context.Context, c flightsq
 	rows := 0
 	err = s.eachRow(ctx, r, func(params map[string]graph.Value) (err error) {
 		if rows++; rows > 1 {
-			return wire.RequestError("the parameters: a statement that is queried takes one row of them")
+			return wire.RequestError("the parameters: a query takes exactly one row of them")
 		}
 		handle, err = handleOf(req.Statement, params)
 		return err

@@ -305,7 +305,7 @@ func nestedColumn(c *pb.LoadColumn, depth int, charge *memory.Charge) (out []gra
 		}
 		for i, to := range d.Texts.GetEnds() {
 			if to < from || int(to) > len(text) || int(to) < len(text) && !utf8.RuneStart(text[to]) {
-				return nil, wire.RequestError("a text column's ends do not fit its text")
+				return nil, wire.RequestError("a text column's offsets do not match its text")
 			}
 			out[i] = graph.StringValue(unsafe.String(unsafe.SliceData(text[from:to]), int(to-from)))
 			from = to
@@ -324,7 +324,7 @@ func nestedColumn(c *pb.LoadColumn, depth int, charge *memory.Charge) (out []gra
 		}
 		for i, to := range d.Lists.GetEnds() {
 			if to < from || int(to) > len(elements) {
-				return nil, wire.RequestError("a list column's ends do not fit its elements")
+				return nil, wire.RequestError("a list column's offsets do not match its elements")
 			}
 			out[i] = graph.ListValue(elements[from:to:to])
 			from = to

@@ -27,9 +27,9 @@ func newMetrics(registry prometheus.Registerer, monitor *request.Monitor) *metri
 	m := &metrics{
 		monitor: monitor,
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hopgate_grpc_requests_total", Help: "gRPC calls that have ended, by method and status.",
+			Name: "hopgate_grpc_requests_total", Help: "Completed gRPC calls, by method and status.",
 		}, []string{"method", "code"}),
-		seconds: request.Seconds("hopgate_grpc_request_duration_seconds", "Time of gRPC calls, by method.", "method"),
+		seconds: request.Seconds("hopgate_grpc_request_duration_seconds", "Duration of gRPC calls, by method.", "method"),
 	}
 	registry.MustRegister(m.calls, m.seconds)
 	return m

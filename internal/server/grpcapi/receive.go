@@ -178,7 +178,7 @@ func (s *receiving) next(m any) error {
 		}
 		plain, err := plainOf(c, data, most)
 		if err != nil {
-			return status.Errorf(codes.Internal, "the message cannot be decompressed: %v", err)
+			return status.Errorf(codes.Internal, "cannot decompress the message: %v", err)
 		}
 		data.Free()
 		if data = plain; int64(data.Len()) > most {
@@ -196,7 +196,7 @@ func (s *receiving) next(m any) error {
 		}
 	}
 	if err := encoding.GetCodecV2(proto.Name).Unmarshal(data, m); err != nil {
-		return status.Errorf(codes.Internal, "the message cannot be read: %v", err)
+		return status.Errorf(codes.Internal, "cannot read the message: %v", err)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ type transactCall struct {
 func (c *transactCall) step(ctx context.Context, req *pb.TransactRequest) error {
 	if begin := req.GetBegin(); begin != nil {
 		if c.tx != nil {
-			return wire.RequestError("begin: a transaction is open")
+			return wire.RequestError("begin: a transaction is already open")
 		}
 		return c.begin(ctx, begin)
 	}

@@ -23,11 +23,11 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer) metrics {
 	m := metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hopgate_http_requests_total", Help: "HTTP requests that have ended, by route and status.",
+			Name: "hopgate_http_requests_total", Help: "Completed HTTP requests, by route and status.",
 		}, []string{"route", "code"}),
-		seconds: request.Seconds("hopgate_http_request_duration_seconds", "Time of HTTP requests, by route.", "route"),
+		seconds: request.Seconds("hopgate_http_request_duration_seconds", "Duration of HTTP requests, by route.", "route"),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hopgate_http_response_bytes_total", Help: "Bytes of the bodies of HTTP answers, by route.",
+			Name: "hopgate_http_response_bytes_total", Help: "Bytes of HTTP response bodies, by route.",
 		}, []string{"route"}),
 	}
 	registry.MustRegister(m.requests, m.seconds, m.bytes)

@@ -227,7 +227,7 @@ func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
 		return []traverse.Hop{h}, err
 	}
 	if len(common.Edges) > 0 || common.Direction != "" || common.Where != "" || common.SkipSupernodes|common.MaxDegree|common.Sample|common.Limit != 0 {
-		return nil, wire.RequestError("perHop: excludes settings for all hops; set them for each hop")
+		return nil, wire.RequestError("perHop: cannot be combined with settings for all hops; set them for each hop")
 	}
 	out := make([]traverse.Hop, len(perHop))
 	for i := range perHop {

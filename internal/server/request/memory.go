@@ -59,5 +59,5 @@ func (m *Memory) within(ctx context.Context) (context.Context, context.CancelFun
 }
 
 func (m *Memory) exhausted() error {
-	return graph.Busy(0, "large requests use all of their memory, %d bytes; try again later", m.bytes)
+	return graph.Busy(0, "large requests have used up their memory, %d bytes; try again later", m.bytes)
 }

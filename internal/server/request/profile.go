@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// WatchCPU profiles the processors for a while, or until the client disconnects, and writes the profile. Only one can run at a time.
+// WatchCPU profiles the CPU for a while, or until the client disconnects, and writes the profile. Only one can run at a time.
 func WatchCPU(ctx context.Context, watch time.Duration, w io.Writer) error {
 	if err := pprof.StartCPUProfile(w); err != nil {
 		return graph.Unavailable("RequestError", "ProfileRuns", "another CPU profile is being taken", err)

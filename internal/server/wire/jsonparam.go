@@ -386,7 +386,7 @@ func untypeVector(x graph.Value, charge *memory.Charge) (graph.Value, error) {
 	}
 	t, ok := graph.ParseCoordinateType(x.Get("coordinatesType").Str())
 	if !ok {
-		return graph.Value{}, fmt.Errorf("there is no coordinate type %q", x.Get("coordinatesType").Str())
+		return graph.Value{}, fmt.Errorf("unknown coordinate type %q", x.Get("coordinatesType").Str())
 	}
 	if err := charge.Add(len(x.Get("coordinates").List()) * 32); err != nil { // a copy, and the vector
 		return graph.Value{}, err

@@ -133,7 +133,7 @@ func (x *multiplicityCount) add(ctx context.Context, b *runtime.Batch) error {
 
 // CountOverflow is the error for a count beyond 64 bits.
 func CountOverflow() error {
-	return graph.RuntimeError("ArithmeticError", "IntegerOverflow", "the count is larger than an Integer can be")
+	return graph.RuntimeError("ArithmeticError", "IntegerOverflow", "the count overflows an Integer")
 }
 
 // multiplicityPage is the number of multiplicities in a page. Pages keep the memory small for few vertices, whatever their ids.

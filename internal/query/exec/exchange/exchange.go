@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Exchange runs a chain of stages on several processors, once the run is long-running and processors are free. Each stage of
+// Exchange runs a chain of stages on several cores, once the run is long-running and cores are free. Each stage of
 // the chain maps every input row to rows by itself. The batches of the source below the chain are morsels, and workers of a
 // pool take each through their own operators (Leis et al., Morsel-driven parallelism, SIGMOD 2014). Rows keep the order of the
 // morsels; within a morsel they have the order that the chain gives to a smaller batch. Until then, and in all short runs, the
@@ -131,7 +131,7 @@ func (x *Exchange) Next(ctx context.Context) (*runtime.Batch, error) {
 	return b, err
 }
 
-// start creates a worker pool for the rest of the source if processors are free; it reports whether it did.
+// start creates a worker pool for the rest of the source if cores are free; it reports whether it did.
 func (x *Exchange) start(ctx context.Context) bool {
 	slots := x.r.Helpers()
 	if slots == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// Pool is the worker pool of a run: goroutines that compute for it while processors are free, each with a CPU slot and a fork
+// Pool is the worker pool of a run: goroutines that compute for it while cores are free, each with a CPU slot and a fork
 // of the run. Workers produce rows for an Exchange, or compute a list for an operator that waits for it.
 type Pool struct {
 	r      *runtime.Run

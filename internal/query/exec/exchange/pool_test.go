@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// slots is the CPU slot of a run that always has processors for three workers.
+// slots is the CPU slot of a run that always has cores for three workers.
 type slots struct {
 	wanted bool // by others, except for the last one
 	ended  atomic.Int32
@@ -33,7 +33,7 @@ type slot struct {
 func (s *slot) Contended() bool { return s.wanted }
 func (s *slot) Release()        { s.ended.Add(1) }
 
-// Workers compute each entry once, though others want their processors, and the run has what they visited.
+// Workers compute each entry once, though others want their cores, and the run has what they visited.
 func TestPartsComputeAll(t *testing.T) {
 	s, r := newPoolRun()
 	s.wanted = true

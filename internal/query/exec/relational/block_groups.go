@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// blockGroups aggregates vertices by properties from blocks of decoded properties, on workers if processors are free. A key that
+// blockGroups aggregates vertices by properties from blocks of decoded properties, on workers if cores are free. A key that
 // has codes in a block is hashed once for each of its codes, and Ints are added without values. It runs its input instead if the
 // shards do not hold the blocks, or groups are many.
 // BenchmarkRewrites/BlockAggregate in bench/traversal compares the two.

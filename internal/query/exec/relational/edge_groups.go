@@ -238,7 +238,7 @@ func (k *endKeys) set(v graph.VertexID, code int32, acct *runtime.Account) error
 	return nil
 }
 
-// pairCounter counts the edges of all vertices, which it takes in runs of countedVertices, by workers if processors are free.
+// pairCounter counts the edges of all vertices, which it takes in runs of countedVertices, by workers if cores are free.
 type pairCounter struct {
 	req  shard.Pairs
 	ends []int // by shard: its runs and those of the shards before

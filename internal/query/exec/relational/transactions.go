@@ -75,7 +75,7 @@ func (t *transactions) Open(ctx context.Context) error {
 	t.broken, t.filled, t.size = false, false, 1000
 	t.spool.Reset(len(t.outerFrom))
 	if t.r.Env.Begin == nil {
-		return graph.RuntimeError("TransactionError", "ExplicitTransaction", "CALL {…} IN TRANSACTIONS cannot run in a transaction of somebody else")
+		return graph.RuntimeError("TransactionError", "ExplicitTransaction", "CALL {…} IN TRANSACTIONS cannot run in an open transaction")
 	}
 	if t.n.Rows != nil {
 		v, err := expr.Scalar(ctx, t.r, t.n.Rows)
@@ -84,7 +84,7 @@ func (t *transactions) Open(ctx context.Context) error {
 		}
 		size, ok := v.Whole()
 		if !ok || size < 1 {
-			return graph.RuntimeError("ArgumentError", "NumberOutOfRange", "a transaction must be OF an Integer of at least 1 ROWS")
+			return graph.RuntimeError("ArgumentError", "NumberOutOfRange", "OF … ROWS needs an Integer of at least 1")
 		}
 		t.size = int(size)
 	}

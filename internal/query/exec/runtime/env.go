@@ -16,7 +16,7 @@ type Env struct {
 	Params map[string]graph.Value
 	Fn     *fn.Context // nil: a new one with the current time
 	Budget Budget
-	Slot   Slot // shares the processors with other runs; nil: there are none
+	Slot   Slot // shares the cores with other runs; nil: there are none
 	// Labels holds the goroutine's profiler labels, to which runs add the operator; nil: no profile is taken.
 	Labels context.Context
 	Held   *Held          // publishes the memory of the operators; nil: nothing is published
@@ -47,19 +47,19 @@ type Env struct {
 // Stood counts changes that stand, whatever becomes of the run that made them: transactions, and the input rows that they worked on.
 type Stood struct{ Transactions, Rows int64 }
 
-// Slot is the CPU slot of a run. It shares the processors between runs.
+// Slot is the CPU slot of a run. It shares the cores between runs.
 type Slot interface {
 	// Yield lets waiting runs compute and returns when this run may go on. The context may have ended then.
 	Yield(ctx context.Context) error
 	// Helpers returns CPU slots for at most that many goroutines that compute while the run waits for them, if the run is
-	// long-running and processors are idle. It returns none or at least two; no other run waits for the last one.
+	// long-running and cores are idle. It returns none or at least two; no other run waits for the last one.
 	Helpers(most int) []Helper
 }
 
 // Helper is the CPU slot of a goroutine that computes for a run. Only that goroutine uses it.
 type Helper interface {
 	Slot
-	// Contended reports whether the goroutine should finish soon because others wait for processors.
+	// Contended reports whether the goroutine should finish soon because others wait for cores.
 	Contended() bool
 	// Release returns the slot.
 	Release()

@@ -183,11 +183,11 @@ func (g *edgeWeights) of(ctx context.Context, h *adjacency.Reader) ([]graph.Valu
 // weightOf returns a weight as a number.
 func weightOf(v graph.Value) (float64, error) {
 	if !v.IsNumber() {
-		return 0, graph.TypeError("InvalidArgumentType", "a weight must be a number, is of type %s; an edge without one cannot be weighed", v.Kind())
+		return 0, graph.TypeError("InvalidArgumentType", "a weight must be a number, was %s; each edge needs one", v.Kind())
 	}
 	w := v.Number()
 	if !(w >= 0) {
-		return 0, graph.RuntimeError("ArgumentError", "NegativeWeight", "a weight must not be negative, is %v", w)
+		return 0, graph.RuntimeError("ArgumentError", "NegativeWeight", "a weight must not be negative, was %v", w)
 	}
 	return w, nil
 }

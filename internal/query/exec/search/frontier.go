@@ -189,7 +189,7 @@ type frontierWalk struct {
 	readers []*adjacency.Reader
 }
 
-// minSetStep is the number of vertices from which a last step is a step of sets. Such a step uses all processors but starts by
+// minSetStep is the number of vertices from which a last step is a step of sets. Such a step uses all cores but starts by
 // scanning the sources.
 const minSetStep = 2048
 

@@ -116,7 +116,7 @@ func (s *Rows) Flush() error {
 	sp := s.disk
 	s.size += int64(n)
 	if used := sp.used.Add(int64(n)); used > sp.Limit {
-		return graph.BudgetError("running statements need more than %d bytes on disk for rows that exceed their memory", sp.Limit)
+		return graph.BudgetError("the rows that running statements spill exceed %d bytes on disk", sp.Limit)
 	}
 	s.wrote(n)
 	varint.LittleEndian.PutUint32(s.Buf, uint32(n-4))
