@@ -98,7 +98,7 @@ func value(a arrow.Array, row, depth int, charge *memory.Charge) (graph.Value, e
 	case array.ListLike:
 		return listValue(a, row, depth+1, charge)
 	}
-	return graph.Value{}, fmt.Errorf("Arrow type %s cannot be a parameter", a.DataType())
+	return graph.Value{}, fmt.Errorf("the Arrow type %s cannot be a parameter", a.DataType())
 }
 
 func text(s string, charge *memory.Charge) (graph.Value, error) {
@@ -161,7 +161,7 @@ func listValue(a array.ListLike, row, depth int, charge *memory.Charge) (graph.V
 	from, to := a.ValueOffsets(row)
 	items := a.ListValues()
 	if m, ok := a.(*array.Map); ok {
-		return graph.Value{}, fmt.Errorf("Arrow type %s cannot be a parameter; use a struct for a map", m.DataType())
+		return graph.Value{}, fmt.Errorf("the Arrow type %s cannot be a parameter; use a struct for a map", m.DataType())
 	}
 	if from < 0 || to < from || to > int64(items.Len()) {
 		return graph.Value{}, fmt.Errorf("invalid Arrow data: a list from %d to %d of %d elements", from, to, items.Len())
