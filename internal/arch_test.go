@@ -41,6 +41,13 @@ internal/storage/cache
 internal/storage/codec
 internal/storage/kv
 internal/storage/spill
+internal/storage/stats
+internal/storage/view
+internal/storage/table
+internal/storage/reclaim
+internal/storage/compact
+internal/storage/pack
+internal/storage/staging
 internal/storage
 internal/storage/check
 internal/replica
@@ -153,8 +160,6 @@ var large = map[string]string{
 	"internal/shard/local.Graph":          "as internal/shard/local",
 	"internal/shard/local.Tx":             "it reads, writes and commits",
 	"internal/shard/remote":               "gateways, servers and members of replicas share their connections",
-	"internal/storage":                    "views, compaction, bulk loads and parts share the state of a shard",
-	"internal/storage.Writer":             "one method for each kind of record",
 }
 
 func TestLayers(t *testing.T) {

@@ -18,6 +18,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // Catalog is the names of a graph, kept in its first shard. A name gets its number at once, in a small synced batch of
@@ -422,14 +424,14 @@ func indexMarkKey(id graph.IndexID) []byte {
 
 // IndexMark returns the vertex from which the building of an index goes on.
 func (c *Catalog) IndexMark(id graph.IndexID) (graph.VertexID, error) {
-	n, err := ReadNumber(c.shard.graph.Live(), indexMarkKey(id))
+	n, err := kv.ReadNumber(c.shard.graph.Live(), indexMarkKey(id))
 	return graph.VertexID(n), err
 }
 
 // SetIndexMark makes the building of an index go on from a vertex, once the changes are committed. The writer is that
 // of the graph's first shard.
-func (w *Writer) SetIndexMark(id graph.IndexID, from graph.VertexID) {
-	w.over.put(indexMarkKey(id), binary.AppendUvarint(nil, uint64(from)), false)
+func SetIndexMark(w *staging.Writer, id graph.IndexID, from graph.VertexID) {
+	w.Overlay().Set(indexMarkKey(id), binary.AppendUvarint(nil, uint64(from)))
 }
 
 const (
@@ -558,7 +560,7 @@ func (s *Shard) ClearIndex(id graph.IndexID) error {
 	err := s.put(func(b *pebble.Batch) error {
 		return errors.Join(
 			b.DeleteRange(lower, keys.AppendSuccessor(nil, lower), nil),
-			b.Delete(sketchKey(id), nil),
+			b.Delete(stats.SketchKey(id), nil),
 			clearTexts(b, id),
 		)
 	})

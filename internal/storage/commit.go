@@ -12,6 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // A commit of one shard is one batch. A commit of several is
@@ -23,27 +25,27 @@ import (
 //
 // An intent that is found when the graph is opened is carried out in the shards that have not seen its number.
 
-// Commit applies the changes of writers, one a shard, which end with it, and returns once they can be read; wait then
-// gives the end of their sync. ids name the transactions, see CommitID. intents must count the graph's commits over several
-// shards. After an error the graph takes no more writes, unless nothing was applied.
-func Commit(ws []*Writer, ids []CommitID, intents *uint64) (wait func() error, err error) {
-	var touched []*Writer
-	for _, w := range ws {
+// Commit applies the changes of writers, one for each shard, which end with it, and returns once they can be read; wait then waits
+// until they are durable. Each writer must have begun when its shard was as it is now. ids name the transactions, see CommitID. intents
+// must count the graph's commits over several shards. After an error the graph takes no more writes, unless nothing was applied.
+func Commit(shards []*Shard, ws []*staging.Writer, ids []CommitID, intents *uint64) (wait func() error, err error) {
+	var touched []*change
+	for i, w := range ws {
 		if w.Empty() {
 			if err := w.Discard(); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		touched = append(touched, w)
+		touched = append(touched, &change{w: w, s: shards[i]})
 	}
 	defer func() {
-		for _, w := range touched {
-			err = errors.Join(err, w.Discard())
+		for _, c := range touched {
+			err = errors.Join(err, c.w.Discard())
 		}
 	}()
-	for _, w := range ws {
-		if err := w.shard.Writable(); err != nil {
+	for _, s := range shards {
+		if err := s.Writable(); err != nil {
 			return nil, err
 		}
 	}
@@ -51,34 +53,31 @@ func Commit(ws []*Writer, ids []CommitID, intents *uint64) (wait func() error, e
 		return func() error { return nil }, nil
 	}
 	if len(ids) > 0 {
-		touched[0].recordCommits(ids)
-		if err := touched[0].shard.purgeOutcomes(); err != nil {
+		recordCommits(touched[0].w, ids)
+		if err := touched[0].s.purgeOutcomes(); err != nil {
 			return nil, err
 		}
 	}
-	for _, w := range touched {
-		if err := w.prepare(len(touched) == 1); err != nil {
-			return nil, err
-		}
-		if err := w.commitBulk(); err != nil {
+	for _, c := range touched {
+		if err := c.prepare(len(touched) == 1); err != nil {
 			return nil, err
 		}
 	}
 	if err := commitLarge(touched); err != nil {
 		return nil, err
 	}
-	if err := syncBefore(ws, touched); err != nil {
+	if err := syncBefore(shards, touched); err != nil {
 		return nil, err
 	}
 	if len(touched) == 1 {
 		return touched[0].apply()
 	}
-	end, err := writeIntent(ws[0].shard, touched, intents)
+	end, err := writeIntent(shards[0], touched, intents)
 	if err != nil {
 		return nil, err
 	}
 	waits := make([]func() error, len(touched))
-	err = eachWriter(touched, func(i int) (err error) {
+	err = eachChange(touched, func(i int) (err error) {
 		waits[i], err = touched[i].apply()
 		return err
 	})
@@ -97,18 +96,18 @@ func Commit(ws []*Writer, ids []CommitID, intents *uint64) (wait func() error, e
 	}, nil
 }
 
-// eachWriter calls f for each of some writers. Calls for shards of other processes, each of which takes a round trip and a sync,
+// eachChange calls f for each of some changes. Calls for shards of other processes, each of which takes a round trip and a sync,
 // run at the same time.
-func eachWriter(ws []*Writer, f func(i int) error) error {
-	errs := make([]error, len(ws))
+func eachChange(cs []*change, f func(i int) error) error {
+	errs := make([]error, len(cs))
 	var others sync.WaitGroup
-	for i, w := range ws {
-		if w.shard.graph.Durable() && len(ws) > 1 {
+	for i, c := range cs {
+		if c.s.graph.Durable() && len(cs) > 1 {
 			others.Go(func() { errs[i] = f(i) })
 		}
 	}
-	for i, w := range ws {
-		if !w.shard.graph.Durable() || len(ws) == 1 {
+	for i, c := range cs {
+		if !c.s.graph.Durable() || len(cs) == 1 {
 			errs[i] = f(i)
 		}
 	}
@@ -116,16 +115,15 @@ func eachWriter(ws []*Writer, f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// syncBefore makes durable what the changes of touched writers stand on and could overtake. Commits of one shard go to
+// syncBefore makes durable what changes stand on and could overtake. Commits of one shard go to
 // disk in their order, since they share a log; but an intent, or a table that is ingested, may get there before what was
 // applied to its shards before it, and a commit to one shard before an earlier commit to another.
-func syncBefore(ws, touched []*Writer) error {
+func syncBefore(shards []*Shard, touched []*change) error {
 	overtakes := len(touched) > 1 || touched[0].table
 	var errs []error
 	var waits []func() error
-	for _, w := range ws {
-		s := w.shard
-		on := slices.Contains(touched, w)
+	for _, s := range shards {
+		on := slices.ContainsFunc(touched, func(c *change) bool { return c.s == s })
 		if on && (!overtakes || s.synced.Load() >= s.applied) || !on && s.synced.Load() >= s.committed {
 			continue
 		}
@@ -142,6 +140,70 @@ func syncBefore(ws, touched []*Writer) error {
 	return errors.Join(errs...)
 }
 
+// change is what a writer has collected, on its way into its shard.
+type change struct {
+	w             *staging.Writer
+	s             *Shard
+	batch         *pebble.Batch
+	stored        NextIDs // the ids that the batch stores
+	counters      stats.Counters
+	degrees       stats.Degrees
+	records, runs int // delta records, and of these runs of a bulk
+	touched       []keys.GroupChunk
+	table         bool // it is ingested as tables
+}
+
+// prepare makes the batch of all changes. Changes to the shard alone may become tables; see isTable.
+func (c *change) prepare(alone bool) (err error) {
+	s, over := c.s, c.w.Overlay()
+	if c.records, c.runs, c.touched, err = c.w.Finish(); err != nil {
+		return err
+	}
+	c.table = c.isTable(alone)
+	c.batch = s.graph.NewBatch()
+	if !c.table {
+		if err := over.AppendTo(c.batch); err != nil {
+			return err
+		}
+	}
+	_, large := over.Large()
+	// An id that is stored here and was given out to another transaction is not lost: that one knows it.
+	c.stored = NextIDs{
+		Vertex: s.writing.NextVertex.Load(), Edge: s.writing.NextEdge.Load(),
+		value: c.w.State().NextValue + uint64(len(large)), Text: s.next.Text + uint64(c.w.Texts.Len()),
+	}
+	put := func(what byte, old, now uint64) error {
+		if now == old {
+			return nil
+		}
+		return c.batch.Set(keys.MetaKey(what), binary.AppendUvarint(nil, now), nil)
+	}
+	err = errors.Join(
+		put(keys.MetaNextVertex, s.next.Vertex, c.stored.Vertex), put(keys.MetaNextEdge, s.next.Edge, c.stored.Edge),
+		put(keys.MetaNextValue, s.next.value, c.stored.value), put(keys.MetaNextText, s.next.Text, c.stored.Text), c.w.Texts.AppendTo(c.batch, s.next.Text),
+	)
+	if err != nil {
+		return err
+	}
+	// No commit after this one may use the same large values, whether or not it is applied.
+	s.next.value, s.next.Text = c.stored.value, c.stored.Text
+	if c.counters, err = s.counters.Add(c.batch, c.w.Counts); err != nil {
+		return err
+	}
+	if c.degrees, err = s.degrees.Add(c.batch, c.w.Resized); err != nil {
+		return err
+	}
+	for ix, sk := range c.w.Sketches {
+		if err := c.batch.Set(stats.SketchKey(ix), sk[:], nil); err != nil {
+			return err
+		}
+	}
+	if bulk, _ := c.w.Packed(); bulk != nil && !c.table {
+		return bulk.Each(nil, nil, func(k, v []byte) error { return c.batch.Set(k, v, nil) })
+	}
+	return nil
+}
+
 // startSync begins to make durable all that was applied; wait gives the end.
 func (s *Shard) startSync() (wait func() error, err error) {
 	b := s.graph.NewBatch()
@@ -152,7 +214,7 @@ func (s *Shard) startSync() (wait func() error, err error) {
 	return s.apply(b, true, false)
 }
 
-// apply puts a batch into the graph instance and counts it; see instance.apply.
+// apply puts a batch into the graph instance and counts it; see kv.Store.
 func (s *Shard) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error) {
 	end, err := s.graph.Apply(b, sync, snap)
 	if err != nil {
@@ -180,10 +242,10 @@ func (s *Shard) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err 
 }
 
 // commitLarge makes the large values durable before anything refers to them.
-func commitLarge(ws []*Writer) error {
-	waits := make([]func() error, len(ws))
-	err := eachWriter(ws, func(i int) (err error) {
-		waits[i], err = ws[i].applyLarge()
+func commitLarge(cs []*change) error {
+	waits := make([]func() error, len(cs))
+	err := eachChange(cs, func(i int) (err error) {
+		waits[i], err = cs[i].applyLarge()
 		return err
 	})
 	if err != nil {
@@ -196,70 +258,71 @@ func commitLarge(ws []*Writer) error {
 	return errors.Join(errs...)
 }
 
-// applyLarge puts the writer's large values in; wait gives the end of their sync.
-func (w *Writer) applyLarge() (wait func() error, err error) {
-	if len(w.over.large) == 0 {
+// applyLarge puts the large values in; wait waits until they are durable.
+func (c *change) applyLarge() (wait func() error, err error) {
+	first, large := c.w.Overlay().Large()
+	if len(large) == 0 {
 		return func() error { return nil }, nil
 	}
-	b := w.shard.values.NewBatch()
+	b := c.s.values.NewBatch()
 	var key []byte
-	for i, cell := range w.over.large {
-		key = keys.AppendValueKey(key[:0], w.over.firstLarge+uint64(i))
+	for i, cell := range large {
+		key = keys.AppendValueKey(key[:0], first+uint64(i))
 		if err := b.Set(key, cell, nil); err != nil {
 			return nil, err
 		}
 	}
-	return w.shard.values.Apply(b, true, false)
+	return c.s.values.Apply(b, true, false)
 }
 
 // apply puts the graph's batch in and makes the shard's memory follow.
-func (w *Writer) apply() (wait func() error, err error) {
-	s := w.shard
-	s.compaction.note(w.ones)
-	if w.table {
+func (c *change) apply() (wait func() error, err error) {
+	s := c.s
+	s.compaction.note(c.touched)
+	if c.table {
 		s.version++
-		if err := w.ingest(); err != nil {
+		if err := c.ingest(); err != nil {
 			return nil, err
 		}
-		w.adopt()
+		c.adopt()
 		return func() error { return nil }, nil
 	}
-	wait, err = s.apply(w.batch, true, true)
+	wait, err = s.apply(c.batch, true, true)
 	if err != nil {
 		return nil, err
 	}
 	s.committed = s.applied
-	w.adopt()
+	c.adopt()
 	return wait, nil
 }
 
 // adopt makes the shard's memory follow the changes.
-func (w *Writer) adopt() {
-	s := w.shard
-	s.next = w.stored
-	if w.counters != nil {
-		s.counters, s.degrees = w.counters, w.degrees
+func (c *change) adopt() {
+	s := c.s
+	s.next = c.stored
+	if c.counters != nil {
+		s.counters, s.degrees = c.counters, c.degrees
 	}
-	if len(w.sketches) > 0 {
+	if len(c.w.Sketches) > 0 {
 		m := maps.Clone(s.sketches)
-		maps.Copy(m, w.sketches)
+		maps.Copy(m, c.w.Sketches)
 		s.sketches = m
 	}
-	s.deltaCount += w.deltaCount
-	s.runCount += w.runCount
+	s.deltaCount += c.records
+	s.runCount += c.runs
 }
 
 // writeIntent writes the intent of a commit; end removes it, once the batches are synced.
-func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error, err error) {
+func writeIntent(first *Shard, cs []*change, intents *uint64) (end func() error, err error) {
 	*intents++
 	number := binary.BigEndian.AppendUint64(nil, *intents)
 	var record []byte
-	for _, w := range ws {
-		if err := w.batch.Set(keys.MetaKey(keys.MetaIntent), binary.AppendUvarint(nil, *intents), nil); err != nil {
+	for _, c := range cs {
+		if err := c.batch.Set(keys.MetaKey(keys.MetaIntent), binary.AppendUvarint(nil, *intents), nil); err != nil {
 			return nil, err
 		}
-		repr := w.batch.Repr()
-		record = binary.AppendUvarint(record, uint64(w.shard.no))
+		repr := c.batch.Repr()
+		record = binary.AppendUvarint(record, uint64(c.s.no))
 		record = binary.AppendUvarint(record, uint64(len(repr)))
 		record = append(record, repr...)
 	}
@@ -317,7 +380,7 @@ func (s *Shard) dropEnded(b *pebble.Batch) error {
 func Recover(shards []*Shard) (intents uint64, err error) {
 	applied := make([]uint64, len(shards))
 	for i, s := range shards {
-		if applied[i], err = ReadNumber(s.graph.Live(), keys.MetaKey(keys.MetaIntent)); err != nil {
+		if applied[i], err = kv.ReadNumber(s.graph.Live(), keys.MetaKey(keys.MetaIntent)); err != nil {
 			return 0, err
 		}
 		intents = max(intents, applied[i])

@@ -27,20 +27,20 @@ func (p *Part) Digest(ctx context.Context, epoch, version uint64) (d Digest, err
 	}
 	defer done()
 	w := digester{ctx: ctx, h: sha256.New()}
-	if err := kv.ScanRange(v.graph, kv.AppliedEnd, nil, w.record); err != nil {
+	if err := kv.ScanRange(v.Graph(), kv.AppliedEnd, nil, w.record); err != nil {
 		return d, err
 	}
-	next, err := ReadNumber(v.graph, keys.MetaKey(keys.MetaNextValue))
+	next, err := kv.ReadNumber(v.Graph(), keys.MetaKey(keys.MetaNextValue))
 	if err != nil {
 		return d, err
 	}
-	garbage, err := kv.NewIter(v.graph, &pebble.IterOptions{})
+	garbage, err := kv.NewIter(v.Graph(), &pebble.IterOptions{})
 	if err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, garbage.Close()) }()
 	var mark []byte
-	err = kv.ScanRange(v.values, kv.AppliedEnd, nil, func(k, value []byte) error {
+	err = kv.ScanRange(v.Values(), kv.AppliedEnd, nil, func(k, value []byte) error {
 		if len(k) == 8 {
 			id := binary.BigEndian.Uint64(k)
 			mark = keys.AppendGarbage(mark[:0], id)

@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // TestTakeIn takes tables of lists in between what a shard holds already: they go to the lowest level as they are, and
@@ -22,8 +25,8 @@ func TestTakeIn(t *testing.T) {
 	defer func() { require.NoError(t, s.Close()) }()
 	intents, err := Recover([]*Shard{s})
 	require.NoError(t, err)
-	commit := func(w *Writer) {
-		wait, err := Commit([]*Writer{w}, nil, &intents)
+	commit := func(w *staging.Writer) {
+		wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, nil, &intents)
 		require.NoError(t, err)
 		require.NoError(t, wait())
 	}
@@ -32,7 +35,7 @@ func TestTakeIn(t *testing.T) {
 		w := s.NewWriter()
 		for range n / 2 {
 			id := w.NewVertex()
-			require.NoError(t, w.PutVertex(id, graph.NoLabels, nil, nil))
+			require.NoError(t, w.Vertices.Put(id, graph.NoLabels, nil, nil))
 		}
 		commit(w)
 		_, err = s.CompactDeltas(t.Context(), 2*n, true)
@@ -61,7 +64,7 @@ func TestTakeIn(t *testing.T) {
 	compacted := s.disk.graph.Measure().Compacted
 	require.NoError(t, s.TakeIn(t.Context(), paths))
 	w := s.NewWriter()
-	w.Count(Count{Kind: CountEdges}, 2*n)
+	w.Count(stats.Count{Kind: stats.CountEdges}, 2*n)
 	commit(w)
 	require.NoError(t, s.Compact(t.Context()))
 	stats := s.disk.graph.Measure() // Stats gives older numbers if they take long
@@ -76,7 +79,7 @@ func TestTakeIn(t *testing.T) {
 	ls, err := v.Lists(2, graph.In)
 	require.NoError(t, err)
 	defer ls.Close()
-	var out Edges
-	require.NoError(t, ls.Append(t.Context(), 7, Want{IDs: true}, &out, nil))
-	require.Equal(t, Edges{Targets: []graph.VertexID{n - 7}, IDs: []graph.EdgeID{7}}, out)
+	var out view.Edges
+	require.NoError(t, ls.Append(t.Context(), 7, view.Want{IDs: true}, &out, nil))
+	require.Equal(t, view.Edges{Targets: []graph.VertexID{n - 7}, IDs: []graph.EdgeID{7}}, out)
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +13,10 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
+	"github.com/hopgate/hopgate/internal/storage/pack"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // bulkModel is what a shard should hold.
@@ -61,14 +66,14 @@ func TestBulk(t *testing.T) {
 					m.single(t, rnd, w)
 				}
 				if rnd.IntN(3) == 0 {
-					if err := b.Spill(); err != nil {
+					if err := w.Spill(); err != nil {
 						t.Fatal(err)
 					}
 					m.vertices(t, rnd, b)
 					m.edges(t, rnd, b)
 				}
 				w.SetMark("stream", uint64(round+1), []byte{byte(round)})
-				wait, err := Commit([]*Writer{w}, nil, &intents)
+				wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, nil, &intents)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -117,23 +122,23 @@ func text(rnd *rand.Rand) string {
 	return strconv.Itoa(rnd.IntN(1000))
 }
 
-func (m *bulkModel) single(t *testing.T, rnd *rand.Rand, w *Writer) {
+func (m *bulkModel) single(t *testing.T, rnd *rand.Rand, w *staging.Writer) {
 	for range 1 + rnd.IntN(5) {
 		id := w.NewVertex()
 		if int(id) != len(m.sets) {
 			t.Fatalf("vertex %d, want %d", id, len(m.sets))
 		}
 		v := text(rnd)
-		if err := w.PutVertex(id, 2, []graph.LabelID{1}, []graph.Property{{ID: 1, Value: graph.StringValue(v)}}); err != nil {
+		if err := w.Vertices.Put(id, 2, []graph.LabelID{1}, []graph.Property{{ID: 1, Value: graph.StringValue(v)}}); err != nil {
 			t.Fatal(err)
 		}
 		m.sets, m.props = append(m.sets, 2), append(m.props, map[graph.PropID]string{1: v})
 	}
 }
 
-func (m *bulkModel) vertices(t *testing.T, rnd *rand.Rand, b *Bulk) {
+func (m *bulkModel) vertices(t *testing.T, rnd *rand.Rand, b *pack.Bulk) {
 	n := 1 + rnd.IntN(1+rnd.IntN(1500))
-	var cols []BulkColumn
+	var cols []pack.Column
 	props := make([]map[graph.PropID]string, n)
 	for i := range props {
 		props[i] = map[graph.PropID]string{}
@@ -160,7 +165,7 @@ func (m *bulkModel) vertices(t *testing.T, rnd *rand.Rand, b *Bulk) {
 	if err != nil || int(first) != len(m.sets) {
 		t.Fatalf("vertices from %d, want %d: %v", first, len(m.sets), err)
 	}
-	var tuples Tuples
+	var tuples pack.Tuples
 	var locals []uint64
 	for i := range n {
 		m.sets = append(m.sets, set)
@@ -173,7 +178,7 @@ func (m *bulkModel) vertices(t *testing.T, rnd *rand.Rand, b *Bulk) {
 	m.props = append(m.props, props...)
 }
 
-func (m *bulkModel) edges(t *testing.T, rnd *rand.Rand, b *Bulk) {
+func (m *bulkModel) edges(t *testing.T, rnd *rand.Rand, b *pack.Bulk) {
 	n := rnd.IntN(300)
 	vals := make([]graph.Value, n)
 	var lists [2][]codec.ListEdge
@@ -192,7 +197,7 @@ func (m *bulkModel) edges(t *testing.T, rnd *rand.Rand, b *Bulk) {
 		for _, e := range l {
 			m.lists[dir][e.Vertex] = append(m.lists[dir][e.Vertex], e)
 		}
-		b.Edges(5, graph.Direction(dir), SortEdges(l), []BulkColumn{col})
+		b.Edges(5, graph.Direction(dir), pack.SortEdges(l), []pack.Column{col})
 	}
 }
 
@@ -220,7 +225,7 @@ func (m *bulkModel) check(t *testing.T, s *Shard, mark uint64) {
 	for i := range out {
 		out[i] = make([]graph.Value, len(ids))
 	}
-	var pending []Pending
+	var pending []view.Pending
 	if err := v.Properties(ctx, ids, nil, props, out, &pending); err != nil {
 		t.Fatal(err)
 	}
@@ -257,12 +262,12 @@ func (m *bulkModel) check(t *testing.T, s *Shard, mark uint64) {
 	if seq, _, err := v.Mark("stream"); err != nil || seq != mark {
 		t.Fatalf("mark %d, want %d: %v", seq, mark, err)
 	}
-	if n := s.Counters().Of(Count{Kind: CountVertices}); n != int64(len(ids)) {
+	if n := s.Counters().Of(stats.Count{Kind: stats.CountVertices}); n != int64(len(ids)) {
 		t.Fatalf("%d vertices counted, want %d", n, len(ids))
 	}
 }
 
-func (m *bulkModel) checkLists(t *testing.T, v *View, dir graph.Direction) {
+func (m *bulkModel) checkLists(t *testing.T, v *view.View, dir graph.Direction) {
 	t.Helper()
 	ctx := context.Background()
 	ls, err := v.Lists(5, dir)
@@ -271,12 +276,14 @@ func (m *bulkModel) checkLists(t *testing.T, v *View, dir graph.Direction) {
 	}
 	defer ls.Close()
 	for id := range graph.VertexID(len(m.sets)) {
-		out := Edges{Props: make([][]graph.Value, 1)}
-		var pending []Pending
-		if err := ls.Append(ctx, id, Want{IDs: true, Props: []graph.PropID{7}}, &out, &pending); err != nil {
+		out := view.Edges{Props: make([][]graph.Value, 1)}
+		var pending []view.Pending
+		if err := ls.Append(ctx, id, view.Want{IDs: true, Props: []graph.PropID{7}}, &out, &pending); err != nil {
 			t.Fatal(err)
 		}
-		want := slices.SortedFunc(slices.Values(m.lists[dir][uint64(id)]), compareEdges)
+		want := slices.SortedFunc(slices.Values(m.lists[dir][uint64(id)]), func(a, b codec.ListEdge) int {
+			return cmp.Or(cmp.Compare(a.Neighbour, b.Neighbour), cmp.Compare(a.Edge, b.Edge))
+		})
 		if len(out.Targets) != len(want) {
 			t.Fatalf("list of %d: %d edges, want %d", id, len(out.Targets), len(want))
 		}

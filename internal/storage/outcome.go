@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // CommitID names a commit, so that a client that loses the answer can ask for the outcome: a UUIDv7 (RFC 9562, section 5.7),
@@ -35,10 +36,10 @@ const (
 
 // recordCommits puts the ids of commits among the writer's changes. A commit over several shards has them in its first shard, and so
 // in its intent.
-func (w *Writer) recordCommits(ids []CommitID) {
+func recordCommits(w *staging.Writer, ids []CommitID) {
 	for _, id := range ids {
 		if id != (CommitID{}) {
-			w.over.put(append([]byte{byte(keys.Outcome)}, id[:]...), nil, false)
+			w.Overlay().Set(append([]byte{byte(keys.Outcome)}, id[:]...), nil)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // An outcome is known for a quarter of an hour, in this process and the next; after that it is not taken for absent.
@@ -29,8 +31,8 @@ func TestOutcome(t *testing.T) {
 	}
 	commit := func(ids ...CommitID) {
 		w := s.NewWriter()
-		require.NoError(t, w.PutVertex(w.NewVertex(), 0, nil, nil))
-		wait, err := Commit([]*Writer{w}, ids, &intents)
+		require.NoError(t, w.Vertices.Put(w.NewVertex(), 0, nil, nil))
+		wait, err := Commit([]*Shard{s}, []*staging.Writer{w}, ids, &intents)
 		require.NoError(t, err)
 		require.NoError(t, wait())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Part is a shard that this process keeps for a writer in another one, which knows it as a Peer. The writer numbers the
@@ -64,7 +65,7 @@ type TouchedColumn struct {
 
 // partView is a state that is held.
 type partView struct {
-	*View
+	*view.View
 	epoch uint64 // of the writer that made it
 	next  uint64
 	refs  int // the writer's and the readers'
@@ -107,11 +108,7 @@ func (p *Part) Stats() Stats { return p.s.Stats() }
 // Unused reports whether nothing was ever written to the part.
 func (p *Part) Unused() (bool, error) {
 	for st, lower := range map[kv.Store][]byte{p.s.graph: {byte(keys.Meta) + 1}, p.s.values: kv.AppliedEnd} {
-		err := kv.ScanRange(st.Live(), lower, nil, func(_, _ []byte) error { return errStop })
-		if err != nil {
-			if errors.Is(err, errStop) {
-				err = nil
-			}
+		if some, err := kv.Any(st.Live(), lower, nil); err != nil || some {
 			return false, err
 		}
 	}
@@ -296,7 +293,7 @@ func (p *Part) Apply(entry, epoch uint64, c *Changed) error {
 		return err
 	}
 	if c.Store == ValuesStore {
-		p.s.kickReclaimer()
+		p.s.reclaimer.Kick()
 		return nil
 	}
 	if p.changed != nil {
@@ -358,7 +355,7 @@ func (p *Part) hold() (*partView, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := ReadNumber(v.graph, keys.MetaKey(keys.MetaNextVertex))
+	next, err := kv.ReadNumber(v.Graph(), keys.MetaKey(keys.MetaNextVertex))
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
@@ -385,7 +382,7 @@ func (p *Part) unref(v *partView) {
 
 // View returns the state with a version of a writer and the number of its local ids; done releases it. It fails with ErrGone
 // or ErrAhead if the state is not held any more, or not there yet.
-func (p *Part) View(epoch, version uint64) (v *View, next uint64, done func(), err error) {
+func (p *Part) View(epoch, version uint64) (v *view.View, next uint64, done func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.releaseOrphans()
@@ -429,9 +426,9 @@ func (p *Part) reader(epoch uint64, store Store, version, least uint64) (r pebbl
 		return nil, nil, err
 	}
 	if store == ValuesStore {
-		return v.values, done, nil
+		return v.Values(), done, nil
 	}
-	return v.graph, done, nil
+	return v.Graph(), done, nil
 }
 
 // Get returns the value of a key; see Peer. The present state, version 0, must have at least version least.

@@ -87,7 +87,7 @@ func TestPartOrphans(t *testing.T) {
 	require.NotContains(t, p.views, first+2)
 	fails(ErrGone, 3, first)
 	fails(ErrGone, 3, first+2)
-	got, ok, err := kv.Get(v.graph, key, nil)
+	got, ok, err := kv.Get(v.Graph(), key, nil)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, strconv.FormatUint(first, 10), string(got))

@@ -13,8 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Peer is a shard that another process keeps as a Part. Its methods try again until the other process has answered, or
@@ -144,7 +144,7 @@ func OpenPeer(o *Options, p Peer, name string, no int, version uint64) (*Shard, 
 		st.Init(name, o.Logger)
 		return st
 	}
-	s.graph, s.values = open(GraphStore), open(ValuesStore)
+	s.useStores(open(GraphStore), open(ValuesStore))
 	return s, nil
 }
 
@@ -168,7 +168,7 @@ func (p *peerStore) Apply(b *pebble.Batch, sync, _ bool) (wait func() error, err
 	if err := p.Writable(); err != nil {
 		return nil, err
 	}
-	// The compactor alone asks for no sync: what can be read stays the same.
+	// A compaction alone asks for no sync: what can be read stays the same.
 	if err := p.versions.apply(p.which, b, !sync); err != nil {
 		if graph.AsError(err).Kind == graph.KindUnknown { // another writer carries out what is begun
 			p.Leave(err)
@@ -265,16 +265,16 @@ func (s *Shard) Applied() uint64 {
 	return 0
 }
 
-// Version is the version of a view of another process's shard, 0 for one of this process.
-func (v *View) Version() uint64 {
-	if r, ok := v.graph.(*peerReader); ok {
+// VersionOf is the version of a view of another process's shard, 0 for one of this process.
+func VersionOf(v *view.View) uint64 {
+	if r, ok := v.Graph().(*peerReader); ok {
 		return r.version
 	}
 	return 0
 }
 
 // peerReader reads one store of a Part as of a version, 0 for the present state. It stands for a Pebble store, but for
-// iterators, which are of its own: see newIter.
+// iterators, which are of its own: see kv.NewIter.
 type peerReader struct {
 	p       *peerVersions
 	store   Store
@@ -306,16 +306,16 @@ func (r *peerReader) Get(key []byte) ([]byte, io.Closer, error) {
 // prefetchBytes is how much of keys is asked for at once.
 const prefetchBytes = 1 << 20
 
-// Remote reports whether another process keeps the shard.
-func (v *View) Remote() bool {
-	_, ok := v.graph.(*peerReader)
+// Remote reports whether another process keeps the shard of a view.
+func Remote(v *view.View) bool {
+	_, ok := v.Graph().(*peerReader)
 	return ok
 }
 
 // Prefetch fetches what Lookup will be asked for, in few requests, if another process keeps the shard: keys, in their order, are made
 // by EntryKey. It is known until the next call; the view must be a writer's. What is there must not change until then.
-func (v *View) Prefetch(entries [][]byte) error {
-	r, ok := v.graph.(*peerReader)
+func Prefetch(v *view.View, entries [][]byte) error {
+	r, ok := v.Graph().(*peerReader)
 	if !ok {
 		return nil
 	}
@@ -334,11 +334,6 @@ func (v *View) Prefetch(entries [][]byte) error {
 	}
 	r.keys, r.values = entries, values
 	return nil
-}
-
-// EntryKey is the key of a tuple in a unique index.
-func EntryKey(ix graph.IndexID, tuple []byte) []byte {
-	return append(keys.AppendEntry(nil, ix), tuple...)
 }
 
 // errElsewhere says what cannot be done with a shard of another process.

@@ -11,6 +11,9 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Fix is a change of one record that repairs a fault of the state that was checked. It holds as long as the record is what
@@ -20,13 +23,13 @@ type Fix struct {
 	Key, Value []byte
 	Delete     bool
 	// Owners are the vertices and edges that the fix follows from, besides the record itself.
-	Owners []Owner
+	Owners []graph.IndexOwner
 	// Add, if it is not 0, is by how much the record, a counter, is too low.
 	Add int64
 	// Raise, if it is not 0, is what the record, a next id, must be at least.
 	Raise uint64
 	// Edge, if it is set, is what becomes of a list.
-	Edge *EdgeChange
+	Edge *staging.EdgeChange
 	// Announce, if it is set, is a label set and a property that a catalog must know instead of a record.
 	Announce *Announcement
 }
@@ -39,7 +42,7 @@ type Announcement struct {
 
 // Repair applies, in one synced batch, those fixes whose record is still what was's view of the shard shows, and gives
 // them. The caller must be the only one who may write, and calls Reload afterwards.
-func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
+func (s *Shard) Repair(fixes []Fix, was *view.View) (done []Fix, err error) {
 	for _, f := range fixes {
 		now, there, err := kv.Get(s.graph.Live(), f.Key, nil)
 		if err != nil {
@@ -53,7 +56,7 @@ func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
 			n, _ := binary.Uvarint(now)
 			f.Value = binary.AppendUvarint(nil, max(n, f.Raise))
 		default:
-			then, ok, err := kv.Get(was.graph, f.Key, nil)
+			then, ok, err := kv.Get(was.Graph(), f.Key, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -81,15 +84,15 @@ func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
 
 // Reload makes the shard's memory follow what is stored. The caller must be the only one who may write.
 func (s *Shard) Reload() error {
-	counters, err := ReadCounters(s.graph.Live())
+	counters, err := stats.ReadCounters(s.graph.Live())
 	if err != nil {
 		return err
 	}
-	sketches, err := readSketches(s.graph.Live())
+	sketches, err := stats.ReadSketches(s.graph.Live())
 	if err != nil {
 		return err
 	}
-	degrees, err := readDegrees(s.graph.Live())
+	degrees, err := stats.ReadDegrees(s.graph.Live())
 	if err != nil {
 		return err
 	}
@@ -97,14 +100,14 @@ func (s *Shard) Reload() error {
 	s.version++
 	s.deltaCount++ // some fixes are delta records
 	for what, p := range s.next.Records() {
-		n, err := ReadNumber(s.graph.Live(), keys.MetaKey(what))
+		n, err := kv.ReadNumber(s.graph.Live(), keys.MetaKey(what))
 		if err != nil {
 			return err
 		}
 		*p = max(*p, n)
 	}
-	raise(&s.nextVertex, s.next.Vertex)
-	raise(&s.nextEdge, s.next.Edge)
+	raise(&s.writing.NextVertex, s.next.Vertex)
+	raise(&s.writing.NextEdge, s.next.Edge)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path"
 	"sync"
 	"sync/atomic"
@@ -14,8 +15,13 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
+	"github.com/hopgate/hopgate/internal/storage/compact"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/reclaim"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // FormatVersion is the version of the layout, docs/format.md, and OldestFormat the oldest one that is read. A shard that
@@ -41,20 +47,14 @@ type Shard struct {
 	disk   *disk // nil if another process keeps the shard
 	// closing is closed when the shard begins to close.
 	closing chan struct{}
-	// closers end the snapshots of the views that are retired.
-	closers  sync.WaitGroup
-	retireMu sync.Mutex
-	retired  []*View
-	// views are those that are open, but the writers'.
-	views map[*View]struct{}
-	// readerEpoch counts the calls of releaseReaders.
-	readerEpoch atomic.Uint64
+	views   *view.Set
+	writing staging.Shard
 
 	// Only the writer uses the fields below.
 	next       NextIDs // the ids as they are stored
-	counters   Counters
-	degrees    Degrees
-	sketches   map[graph.IndexID]*Sketch
+	counters   stats.Counters
+	degrees    stats.Degrees
+	sketches   map[graph.IndexID]*stats.Sketch
 	deltaCount int // about how many delta records there are
 	runCount   int // of these, about how many are runs of loads
 	// applied counts what was applied, committed is what it was after the last commit.
@@ -69,15 +69,12 @@ type Shard struct {
 	endedMu sync.Mutex
 	ended   [][]byte
 
-	// nextVertex and nextEdge are the local ids to give out next.
-	nextVertex, nextEdge atomic.Uint64
-
 	// synced is how many of applied are known to be durable.
 	synced atomic.Uint64
 
-	reclaimer reclaimer
-	// compactFrom is where the compaction goes on, see compactor. Only the writer uses it.
-	compactFrom map[keys.Space][]byte
+	reclaimer *reclaim.Reclaimer // or nil
+	// compactFrom is where the next compaction goes on. Only the writer uses it.
+	compactFrom compact.Positions
 	// compaction is the compaction that is at work beside writers, or nil. Only the writer uses it.
 	compaction *Compaction
 }
@@ -107,8 +104,16 @@ func OpenShard(o *Options, sh *Shared, dir string, no, shards int) (*Shard, erro
 
 func newShard(o *Options, no int) *Shard {
 	s := &Shard{no: no, opts: o, closing: make(chan struct{})}
-	s.reclaimer.init()
+	t, w := &o.Tuning, &s.writing
+	w.No, w.ValueThreshold = no, o.ValueThreshold
+	w.PackEdges, w.DenseRows, w.ChunkBytes, w.SegmentBytes = t.PackEdges, t.DenseRows, t.ChunkBytes, t.SegmentBytes
 	return s
+}
+
+// useStores gives the shard its stores.
+func (s *Shard) useStores(graph, values kv.Store) {
+	s.graph, s.values = graph, values
+	s.views = view.NewSet(view.Facts{No: s.no, Graph: graph, Values: values, Logger: s.opts.Logger, Closing: s.closing})
 }
 
 func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) (_ *Shard, err error) {
@@ -137,7 +142,7 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 	if s.disk.values, err = kv.Open(open, o.FS.PathJoin(dir, valuesDir), true, create, s.closing); err != nil {
 		return nil, err
 	}
-	s.values = s.disk.values
+	s.useStores(s.disk.graph, s.disk.values)
 	if create {
 		b := s.graph.NewBatch()
 		if err := b.Set(keys.MetaKey(keys.MetaFormat), formatRecord(no, shards), nil); err != nil {
@@ -219,35 +224,36 @@ func SyncDir(fs vfs.FS, dir string) error {
 func (s *Shard) load() error {
 	db := s.graph.Live()
 	for what, p := range s.next.Records() {
-		n, err := ReadNumber(db, keys.MetaKey(what))
+		n, err := kv.ReadNumber(db, keys.MetaKey(what))
 		if err != nil {
 			return err
 		}
 		*p = n
 	}
-	s.nextVertex.Store(s.next.Vertex)
-	s.nextEdge.Store(s.next.Edge)
-	purged, err := ReadNumber(db, keys.MetaKey(keys.MetaPurged))
+	s.writing.NextVertex.Store(s.next.Vertex)
+	s.writing.NextEdge.Store(s.next.Edge)
+	purged, err := kv.ReadNumber(db, keys.MetaKey(keys.MetaPurged))
 	if err != nil {
 		return err
 	}
 	s.purged.Store(purged)
-	if s.counters, err = ReadCounters(db); err != nil {
+	if s.counters, err = stats.ReadCounters(db); err != nil {
 		return err
 	}
-	if s.degrees, err = readDegrees(db); err == nil && len(s.degrees) == 0 {
+	if s.degrees, err = stats.ReadDegrees(db); err == nil && len(s.degrees) == 0 {
 		err = s.countDegrees(db)
 	}
 	if err != nil {
 		return err
 	}
-	if s.sketches, err = readSketches(db); err != nil {
+	if s.sketches, err = stats.ReadSketches(db); err != nil {
 		return err
 	}
 	s.deltaCount = 0
 	for _, space := range []keys.Space{keys.DeltaEdge, keys.DeltaGroup, keys.DeltaProp, keys.DeltaLabel, keys.Garbage} {
-		some := false
-		if err := kv.Scan(db, space, func(_, _ []byte) error { some = true; return errStop }); err != nil && !errors.Is(err, errStop) {
+		lower, upper := keys.Bounds(space)
+		some, err := kv.Any(db, lower, upper)
+		if err != nil {
 			return err
 		}
 		if some {
@@ -264,19 +270,41 @@ func (s *Shard) load() error {
 	return nil
 }
 
-// errStop ends a scan.
-var errStop = errors.New("stop")
+// countDegrees counts the packed lists of a store that has no histograms: it was written before there were any, and what its
+// lists become would make bars less than nothing.
+func (s *Shard) countDegrees(r pebble.Reader) error {
+	d := stats.Degrees{}
+	err := kv.Scan(r, keys.Adjacency, func(k, v []byte) error {
+		if len(k) != keys.ListSize {
+			return nil
+		}
+		_, rest := codec.Uvarint(v)
+		total, rest := codec.Uvarint(rest)
+		if rest == nil {
+			return kv.Corrupt("edge list", k, codec.ErrRecord)
+		}
+		t, dir, _ := keys.List(k)
+		stats.ResizeList(d, t, dir, 0, int(total))
+		return nil
+	})
+	if err != nil || len(d) == 0 {
+		return err
+	}
+	s.degrees = d
+	if s.opts.ReadOnly {
+		return nil
+	}
+	return s.put(func(b *pebble.Batch) error {
+		_, err := stats.Degrees{}.Add(b, d)
+		return err
+	})
+}
 
 // dropOrphans deletes large values whose commit did not come to pass.
 func (s *Shard) dropOrphans() error {
 	lower := keys.AppendValueKey(nil, s.valueID(s.next.value))
-	some := false
-	err := kv.ScanRange(s.values.Live(), lower, nil, func(_, _ []byte) error { some = true; return errStop })
-	if err != nil && !errors.Is(err, errStop) {
+	if some, err := kv.Any(s.values.Live(), lower, nil); err != nil || !some {
 		return err
-	}
-	if !some {
-		return nil
 	}
 	b := s.values.NewBatch()
 	if err := b.DeleteRange(lower, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, nil); err != nil {
@@ -292,24 +320,13 @@ func (s *Shard) dropOrphans() error {
 // valueID makes a large value's id from its number.
 func (s *Shard) valueID(n uint64) uint64 { return uint64(graph.MakeEdgeID(s.no, n)) }
 
-// ReadNumber reads a record that is one number, 0 if it is not there.
-func ReadNumber(r pebble.Reader, key []byte) (uint64, error) {
-	b, ok, err := kv.Get(r, key, nil)
-	if err != nil || !ok {
-		return 0, err
-	}
-	n, size := binary.Uvarint(b)
-	if size <= 0 {
-		return 0, kv.Corrupt("number", key, codec.ErrRecord)
-	}
-	return n, nil
-}
-
 // Close closes the shard's stores. All views must be closed.
 func (s *Shard) Close() error {
-	s.stopReclaiming()
+	s.reclaimer.Stop()
 	close(s.closing)
-	s.closers.Wait()
+	if s.views != nil {
+		s.views.Wait()
+	}
 	var errs []error
 	for _, st := range []kv.Store{s.graph, s.values} {
 		if st != nil { // opening has come so far
@@ -328,41 +345,61 @@ func (s *Shard) Writable() error {
 }
 
 // Snapshot returns a view of the shard as it is. The caller ensures that no commit is half applied.
-func (s *Shard) Snapshot() (*View, error) {
-	g, err := s.graph.Snapshot()
-	if err != nil {
-		return nil, err
-	}
-	v, err := s.values.Snapshot()
-	if err != nil {
-		return nil, errors.Join(err, s.graph.Guard(g.Close))
-	}
-	return s.newView(g, v), nil
+func (s *Shard) Snapshot() (*view.View, error) { return s.views.Open(s.state()) }
+
+// state is what a view remembers of the shard.
+func (s *Shard) state() view.State {
+	return view.State{Version: s.version, NextValue: s.next.value, NextText: s.next.Text, Sketches: s.sketches}
 }
 
-func (s *Shard) newView(g, values pebble.Reader) *View {
-	v := &View{shard: s, graph: g, values: values, known: s.state()}
-	s.retireMu.Lock()
-	defer s.retireMu.Unlock()
-	if s.views == nil {
-		s.views = map[*View]struct{}{}
+// Current reports whether the shard is still as a snapshot shows it. Only the writer may call it.
+func (s *Shard) Current(v *view.View) bool { return v.State().Version == s.version }
+
+// NewWriter begins a set of changes to the shard as it is. The caller must be the only one who may write.
+func (s *Shard) NewWriter() *staging.Writer {
+	return s.newWriter(s.graph.Live(), s.values.Live(), s.state())
+}
+
+// NewWriterAt begins a set of changes to what a snapshot shows. The snapshot must be open until the writer's end.
+func (s *Shard) NewWriterAt(v *view.View) *staging.Writer {
+	return s.newWriter(v.Graph(), v.Values(), v.State())
+}
+
+func (s *Shard) newWriter(graph, values pebble.Reader, st view.State) *staging.Writer {
+	if r, ok := graph.(*peerReader); ok {
+		graph = &peerReader{p: r.p, store: r.store, version: r.version} // which fetches ahead for itself
 	}
-	s.views[v] = struct{}{}
-	return v
+	return staging.New(&s.writing, s.views, graph, values, st, s.valueID(st.NextValue))
+}
+
+// startReclaiming cleans up after a crash and starts the reclaimer of a shard that may be written to.
+func (s *Shard) startReclaiming() {
+	if s.disk == nil {
+		return
+	}
+	if err := s.tables().Clean(); err != nil {
+		s.opts.Logger.Warn("remove tables that a crash has left behind", slog.String("store", s.graph.Label()), slog.Any("error", err))
+	}
+	if t := &s.opts.Tuning; !s.opts.ReadOnly && t.ReclaimBytes >= 0 {
+		s.reclaimer = reclaim.Start(s.disk.graph, s.disk.values, s.views, t.ReclaimBytes, t.ReclaimRest)
+	}
 }
 
 // No is the shard's number within its graph.
 func (s *Shard) No() int { return s.no }
 
 // NextVertex is the local id that the next vertex gets.
-func (s *Shard) NextVertex() uint64 { return s.nextVertex.Load() }
+func (s *Shard) NextVertex() uint64 { return s.writing.NextVertex.Load() }
 
 // Counters returns the shard's committed counts, which must not be changed. Only the writer may call it.
-func (s *Shard) Counters() Counters { return s.counters }
+func (s *Shard) Counters() stats.Counters { return s.counters }
+
+// Degrees returns the shard's committed degree histograms, which must not be changed. Only the writer may call it.
+func (s *Shard) Degrees() stats.Degrees { return s.degrees }
 
 // Sketches returns the shard's committed distinct counts by index, which must not be changed. Only the writer may
 // call it.
-func (s *Shard) Sketches() map[graph.IndexID]*Sketch { return s.sketches }
+func (s *Shard) Sketches() map[graph.IndexID]*stats.Sketch { return s.sketches }
 
 // loadRuns is how many runs of a load burden readers and writers as one other delta record does: the next batch would add to a list
 // that is compacted before the load ends.
@@ -380,7 +417,7 @@ func Dir(graphDir string, no int) string { return path.Join(graphDir, fmt.Sprint
 
 // Flush writes the memtables of both stores to tables.
 func (s *Shard) Flush(ctx context.Context) error {
-	s.closeRetired() // what they alone show need not be written
+	s.views.CloseRetired() // what they alone show need not be written
 	return errors.Join(s.graph.Flush(ctx), s.values.Flush(ctx))
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/semaphore"
@@ -14,123 +13,24 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
-
-// A full-text index has no entries here. Each commit stores, in its own batch, which vertices and edges the index must read again:
-// a queue, whose records are
-//
-//	index, number → owner
-//	index         → the number before which records were deleted
-//
-// Numbers ascend over all full-text indexes of a shard, so the number that a snapshot would give out next says which changes it shows.
-
-// textChange is a change of what a full-text index holds.
-type textChange struct {
-	index graph.IndexID
-	owner Owner
-}
-
-// textChangeBytes is about what a change takes in memory.
-const textChangeBytes = 40
-
-// NoteText says that a full-text index must read an owner again once the changes are committed.
-func (w *Writer) NoteText(ix graph.IndexID, o Owner) {
-	c := textChange{ix, o}
-	if n := len(w.texts); n > 0 && w.texts[n-1] == c {
-		return
-	}
-	w.texts = append(w.texts, c)
-}
-
-// NotedTexts calls f with the owners that the writer has noted for an index; they may repeat.
-func (w *Writer) NotedTexts(ix graph.IndexID, f func(o Owner)) {
-	for _, c := range w.texts {
-		if c.index == ix {
-			f(c.owner)
-		}
-	}
-}
-
-// storeTexts puts the changes into the batch, numbered from first on.
-func (w *Writer) storeTexts(first uint64) error {
-	for i, c := range w.texts {
-		w.key = textKey(w.key[:0], c.index, first+uint64(i))
-		w.buf = AppendOwner(w.buf[:0], c.owner)
-		if err := w.batch.Set(w.key, w.buf, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func textKey(dst []byte, ix graph.IndexID, number uint64) []byte {
-	return binary.BigEndian.AppendUint64(keys.AppendNumbered(dst, keys.TextChange, uint32(ix)), number)
-}
-
-// NextText is the number that the next change gets: the view shows what changes before it have made.
-func (v *View) NextText() uint64 { return v.known.nextText }
-
-// TextChanges calls f, in the order of their numbers, with the changes for an index from a number on and before another, until f returns false.
-func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before uint64, f func(number uint64, o Owner) bool) error {
-	if from >= before {
-		return nil
-	}
-	n := 0
-	err := kv.ScanRange(v.graph, textKey(nil, ix, from), textKey(nil, ix, before), func(k, b []byte) error {
-		if n++; n&0xfff == 0 {
-			if err := kv.Alive(ctx); err != nil {
-				return err
-			}
-		}
-		if len(k) != keys.EntrySize+8 {
-			return kv.Corrupt("change of a text", k, codec.ErrRecord)
-		}
-		o, err := v.Owner(k, b)
-		if err != nil {
-			return err
-		}
-		if !f(binary.BigEndian.Uint64(k[keys.EntrySize:]), o) {
-			return errStop
-		}
-		return nil
-	})
-	if err == nil || errors.Is(err, errStop) {
-		return nil
-	}
-	return kv.Fault("read the changes of texts", err)
-}
-
-// TextTrim is the number before which the changes for an index were deleted.
-func (v *View) TextTrim(ix graph.IndexID) (uint64, error) {
-	return ReadNumber(v.graph, keys.AppendNumbered(nil, keys.TextChange, uint32(ix)))
-}
 
 // TrimTexts deletes the changes for an index before a number, as far as no open view shows a state before them. The caller must be the
 // only one who may write.
 func (s *Shard) TrimTexts(ix graph.IndexID, before uint64) error {
-	before = min(before, s.oldestText())
+	before = min(before, s.views.OldestText())
 	head := keys.AppendNumbered(nil, keys.TextChange, uint32(ix))
-	done, err := ReadNumber(s.graph.Live(), head)
+	done, err := kv.ReadNumber(s.graph.Live(), head)
 	if err != nil || before <= done {
 		return err
 	}
 	return s.put(func(b *pebble.Batch) error {
 		return errors.Join(
-			b.DeleteRange(textKey(nil, ix, 0), textKey(nil, ix, before), nil),
+			b.DeleteRange(view.TextKey(nil, ix, 0), view.TextKey(nil, ix, before), nil),
 			b.Set(head, binary.AppendUvarint(nil, before), nil),
 		)
 	})
-}
-
-// oldestText is the least NextText of the views that are open.
-func (s *Shard) oldestText() uint64 {
-	s.retireMu.Lock()
-	defer s.retireMu.Unlock()
-	least := uint64(math.MaxUint64)
-	for v := range s.views {
-		least = min(least, v.known.nextText)
-	}
-	return least
 }
 
 // clearTexts deletes all changes for an index.

@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/check"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // Check implements shard.Keeper. It checks the newest snapshot, so nothing waits for it. What is wrong there is repaired
@@ -171,20 +172,20 @@ func (g *Graph) repair(ctx context.Context, c *snapshot, fixes []storage.Fix) er
 }
 
 func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, error) {
-	changed := map[storage.Owner]bool{}
+	changed := map[graph.IndexOwner]bool{}
 	for _, s := range g.since(c.seq) {
 		for _, id := range s.vertices {
-			changed[storage.Owner{Vertex: id}] = true
+			changed[graph.IndexOwner{Vertex: id}] = true
 		}
 		for _, id := range s.edges {
-			changed[storage.Owner{Edge: id, IsEdge: true}] = true
+			changed[graph.IndexOwner{Edge: id, IsEdge: true}] = true
 		}
 	}
 	byShard := make([][]storage.Fix, len(g.shards))
 	for _, f := range fixes {
-		if !slices.ContainsFunc(f.Owners, func(o storage.Owner) bool {
+		if !slices.ContainsFunc(f.Owners, func(o graph.IndexOwner) bool {
 			if o.IsEdge {
-				o = storage.Owner{Edge: o.Edge, IsEdge: true}
+				o = graph.IndexOwner{Edge: o.Edge, IsEdge: true}
 			}
 			return changed[o]
 		}) {
@@ -199,7 +200,7 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 	for no, s := range g.shards {
 		done, err := s.Repair(byShard[no], c.views[no])
 		errs = append(errs, err, s.Reload())
-		var lists []storage.EdgeChange
+		var lists []staging.EdgeChange
 		for _, f := range done {
 			if f.Edge != nil {
 				lists = append(lists, *f.Edge)
@@ -300,7 +301,7 @@ func (s *Store) compare(ctx context.Context, g *Graph, rep *shard.CheckReport) e
 			continue
 		}
 		var differ []string
-		err := s.opts.Peers.Compare(ctx, of, no, v.Version(), func(replica string) { differ = append(differ, fmt.Sprintf("shard %d, %s", no, replica)) })
+		err := s.opts.Peers.Compare(ctx, of, no, storage.VersionOf(v), func(replica string) { differ = append(differ, fmt.Sprintf("shard %d, %s", no, replica)) })
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // checkClean checks a graph in which nothing is wrong.
@@ -144,7 +145,7 @@ func (l *ledger) somePoint(t *testing.T) (graph.VertexID, []byte) {
 	all := l.g.Indexes()
 	ix := all[len(all)-1]
 	require.NoError(t, l.g.Settle(ctx))
-	tuple, ok, _, err := storage.AppendIndexed(keys.AppendEntry(nil, ix.ID), &ix, []graph.Value{p})
+	tuple, ok, _, err := view.AppendIndexed(keys.AppendEntry(nil, ix.ID), &ix, []graph.Value{p})
 	require.NoError(t, err)
 	require.True(t, ok)
 	v := ms[0].Vertex
@@ -194,7 +195,7 @@ func checkDamage(t *testing.T, spread bool) {
 			return []storage.Fix{{Key: keys.AppendDeltaMember(nil, 0, 1<<20), Value: []byte{1}}}
 		}, []string{check.FaultMember}, false},
 		"entry lost": {func(t *testing.T, l *ledger) []storage.Fix {
-			tuple, _, _, err := storage.AppendTuple(nil, []graph.Value{graph.IntValue(7)})
+			tuple, _, _, err := view.AppendTuple(nil, []graph.Value{graph.IntValue(7)})
 			require.NoError(t, err)
 			var fixes []storage.Fix
 			for no := range l.g.shards {
@@ -203,7 +204,7 @@ func checkDamage(t *testing.T, spread bool) {
 			return fixes
 		}, []string{check.FaultEntry}, false},
 		"entry without an owner": {func(t *testing.T, l *ledger) []storage.Fix {
-			tuple, _, _, err := storage.AppendTuple(nil, []graph.Value{graph.IntValue(1 << 40)})
+			tuple, _, _, err := view.AppendTuple(nil, []graph.Value{graph.IntValue(1 << 40)})
 			require.NoError(t, err)
 			return []storage.Fix{{Key: append(keys.AppendEntry(nil, l.index), tuple...), Value: keys.AppendLocal(nil, 1)}}
 		}, []string{check.FaultEntry}, false},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // writeSet is what a commit has changed of what was there before it: vertices, by their labels and properties or as a
@@ -17,7 +17,7 @@ type writeSet struct {
 }
 
 // writeSetOf returns the write set of writers' changes.
-func writeSetOf(ws []*storage.Writer) writeSet {
+func writeSetOf(ws []*staging.Writer) writeSet {
 	var s writeSet
 	for _, w := range ws {
 		ch := w.Changes()
@@ -27,7 +27,7 @@ func writeSetOf(ws []*storage.Writer) writeSet {
 			}
 		}
 		for i := range ch.Edges {
-			if e := &ch.Edges[i]; e.What != storage.EdgeAdded && e.Dir == graph.Out {
+			if e := &ch.Edges[i]; e.What != staging.EdgeAdded && e.Dir == graph.Out {
 				s.edges = append(s.edges, e.Edge)
 			}
 		}
@@ -120,8 +120,8 @@ func (g *Graph) releaseBase(c *snapshot) {
 
 // current reports whether all is as the transaction's snapshot shows it. The caller holds the writer's lock.
 func (tx *Tx) current() bool {
-	for _, v := range tx.snap.views {
-		if !v.Current() {
+	for no, v := range tx.snap.views {
+		if !tx.g.shards[no].Current(v) {
 			return false
 		}
 	}

@@ -3,11 +3,11 @@ package local
 import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // count sums one counter over the shards.
-func (tx *Tx) count(c storage.Count) int64 {
+func (tx *Tx) count(c stats.Count) int64 {
 	n := int64(0)
 	if tx.mode == shard.Read {
 		for _, cs := range tx.snap.counters {
@@ -16,7 +16,7 @@ func (tx *Tx) count(c storage.Count) int64 {
 		return n
 	}
 	for i, w := range tx.ws {
-		n += tx.counters(i).Of(c) + w.Counts()[c]
+		n += tx.counters(i).Of(c) + w.Counts[c]
 	}
 	return n
 }
@@ -29,7 +29,7 @@ func (g *Graph) Size() uint64 {
 }
 
 // counters returns the counters that a writer's changes add to.
-func (tx *Tx) counters(no int) storage.Counters {
+func (tx *Tx) counters(no int) stats.Counters {
 	if tx.snap != nil {
 		return tx.snap.counters[no]
 	}
@@ -37,7 +37,7 @@ func (tx *Tx) counters(no int) storage.Counters {
 }
 
 // sketches returns the distinct counts that a writer's changes add to.
-func (tx *Tx) sketches(no int) map[graph.IndexID]*storage.Sketch {
+func (tx *Tx) sketches(no int) map[graph.IndexID]*stats.Sketch {
 	if tx.snap != nil {
 		return tx.snap.sketches[no]
 	}
@@ -45,7 +45,7 @@ func (tx *Tx) sketches(no int) map[graph.IndexID]*storage.Sketch {
 }
 
 // degrees adds the degree histograms of shards up and names them.
-func (g *Graph) degrees(shards []storage.Degrees) map[graph.TypeDir][]uint64 {
+func (g *Graph) degrees(shards []stats.Degrees) map[graph.TypeDir][]uint64 {
 	all := map[graph.TypeDir][]uint64{}
 	for _, ds := range shards {
 		for d, n := range ds {
@@ -62,7 +62,7 @@ func (g *Graph) degrees(shards []storage.Degrees) map[graph.TypeDir][]uint64 {
 }
 
 // each calls f for each counter of the snapshot, and for each change of a writer's.
-func (tx *Tx) each(f func(storage.Count, int64)) {
+func (tx *Tx) each(f func(stats.Count, int64)) {
 	if tx.mode == shard.Read {
 		for _, cs := range tx.snap.counters {
 			for _, n := range cs {
@@ -75,7 +75,7 @@ func (tx *Tx) each(f func(storage.Count, int64)) {
 		for _, n := range tx.counters(i) {
 			f(n.Count, n.N)
 		}
-		for c, n := range w.Counts() {
+		for c, n := range w.Counts {
 			f(c, n)
 		}
 	}
@@ -100,21 +100,21 @@ func (tx *Tx) Counts() *graph.Counts {
 func (tx *Tx) sum() *graph.Counts {
 	g := tx.g
 	c := &graph.Counts{ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{}}
-	tx.each(func(k storage.Count, n int64) {
+	tx.each(func(k stats.Count, n int64) {
 		u := uint64(n)
 		switch k.Kind {
-		case storage.CountVertices:
+		case stats.CountVertices:
 			c.Vertices += u
-		case storage.CountEdges:
+		case stats.CountEdges:
 			c.Edges += u
-		case storage.CountLabel:
+		case stats.CountLabel:
 			add(c.ByLabel, g.LabelName(k.Label), u)
-		case storage.CountType:
+		case stats.CountType:
 			add(c.ByType, g.TypeName(k.Type), u)
 			add(c.Ends, graph.TypeEnds{Type: g.TypeName(k.Type)}, u)
-		case storage.CountSrc:
+		case stats.CountSrc:
 			add(c.Ends, graph.TypeEnds{Src: g.LabelName(k.Label), Type: g.TypeName(k.Type)}, u)
-		case storage.CountDst:
+		case stats.CountDst:
 			add(c.Ends, graph.TypeEnds{Type: g.TypeName(k.Type), Dst: g.LabelName(k.Label)}, u)
 		}
 	})
@@ -138,32 +138,32 @@ func (tx *Tx) Statistics() *graph.Counts {
 func (tx *Tx) detail(counts *graph.Counts) *graph.Counts {
 	g, c := tx.g, *counts
 	c.Props, c.Distinct = map[graph.PropOf]uint64{}, map[string]uint64{}
-	tx.each(func(k storage.Count, n int64) {
+	tx.each(func(k stats.Count, n int64) {
 		switch k.Kind {
-		case storage.CountProp:
+		case stats.CountProp:
 			prop := g.PropName(k.Prop)
 			add(c.Props, graph.PropOf{Prop: prop}, uint64(n))
 			for _, l := range g.Labels(k.Set) {
 				add(c.Props, graph.PropOf{Label: g.LabelName(l), Prop: prop}, uint64(n))
 			}
-		case storage.CountEdgeProp:
+		case stats.CountEdgeProp:
 			add(c.Props, graph.PropOf{Type: g.TypeName(k.Type), Prop: g.PropName(k.Prop)}, uint64(n))
 		}
 	})
-	var sketches []map[graph.IndexID]*storage.Sketch
+	var sketches []map[graph.IndexID]*stats.Sketch
 	if tx.mode == shard.Read {
 		sketches = tx.snap.sketches
 		c.Degrees = g.degrees(tx.snap.degrees)
 	} else {
 		for i, w := range tx.ws {
-			sketches = append(sketches, tx.sketches(i), w.Sketches())
+			sketches = append(sketches, tx.sketches(i), w.Sketches)
 		}
 	}
 	for _, ix := range g.Indexes() {
 		if !ix.Indexed {
 			continue
 		}
-		var sum storage.Sketch
+		var sum stats.Sketch
 		for _, m := range sketches {
 			if s := m[ix.ID]; s != nil {
 				sum.Merge(s)

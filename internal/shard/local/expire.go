@@ -11,7 +11,9 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // What has expired is deleted by an ordinary commit. A snapshot knows a time before which nothing in it expires. A transaction
@@ -46,8 +48,8 @@ func (tx *Tx) noteDue(d *index.Def, tuple []byte) {
 	if d.TTL == 0 {
 		return
 	}
-	if start, ok := storage.StartOf(tuple); ok {
-		tx.due = min(tx.due, storage.Due(start, &d.Index))
+	if start, ok := view.StartOf(tuple); ok {
+		tx.due = min(tx.due, view.Due(start, &d.Index))
 	}
 }
 
@@ -78,8 +80,8 @@ func (g *Graph) refreshDue() error {
 func (tx *Tx) earliest(ctx context.Context, from int64) (int64, error) {
 	first := int64(never)
 	for _, d := range tx.g.defs.Load().TTLs {
-		err := tx.walkDue(ctx, d, from, nil, func(start int64, _ storage.Owner) bool {
-			first = min(first, storage.Due(start, &d.Index))
+		err := tx.walkDue(ctx, d, from, nil, func(start int64, _ graph.IndexOwner) bool {
+			first = min(first, view.Due(start, &d.Index))
 			return false
 		})
 		if err != nil {
@@ -91,16 +93,16 @@ func (tx *Tx) earliest(ctx context.Context, from int64) (int64, error) {
 
 // walkDue calls f with the entries of a TTL that expire at a time or later, in the order of their times within each shard,
 // until f says no for that shard.
-func (tx *Tx) walkDue(ctx context.Context, d *index.Def, from int64, upper []byte, f func(start int64, o storage.Owner) bool) error {
+func (tx *Tx) walkDue(ctx context.Context, d *index.Def, from int64, upper []byte, f func(start int64, o graph.IndexOwner) bool) error {
 	start := int64(math.MinInt64)
 	if from > math.MinInt64+int64(d.TTL) {
 		start = from - int64(d.TTL)
 	}
-	lower := storage.AppendStart(nil, start)
+	lower := view.AppendStart(nil, start)
 	for _, v := range tx.views {
 		malformed := false
-		err := v.Walk(ctx, d.ID, lower, upper, false, func(rest []byte, o storage.Owner) bool {
-			start, ok := storage.Start(rest)
+		err := v.Walk(ctx, d.ID, lower, upper, false, func(rest []byte, o graph.IndexOwner) bool {
+			start, ok := view.Start(rest)
 			malformed = !ok
 			return ok && f(start, o)
 		})
@@ -157,7 +159,7 @@ func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 		g.unlock()
 		return false, err
 	}
-	if !slices.ContainsFunc(tx.ws, func(w *storage.Writer) bool { return !w.Empty() }) {
+	if !slices.ContainsFunc(tx.ws, func(w *staging.Writer) bool { return !w.Empty() }) {
 		// The time was that of something that has been changed or deleted since.
 		tx.discard()
 		defer g.unlock()
@@ -169,8 +171,8 @@ func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 	}
 	var gone [2]int64
 	for _, w := range tx.ws {
-		gone[0] -= w.Counts()[storage.Count{Kind: storage.CountVertices}]
-		gone[1] -= w.Counts()[storage.Count{Kind: storage.CountEdges}]
+		gone[0] -= w.Counts[stats.Count{Kind: stats.CountVertices}]
+		gone[1] -= w.Counts[stats.Count{Kind: stats.CountEdges}]
 	}
 	if _, err := g.commit(tx.ws, nil, nil, due{next, true}); err != nil {
 		return false, err
@@ -196,10 +198,10 @@ func (tx *Tx) dropDueOf(ctx context.Context, d *index.Def, now int64) error {
 		return nil
 	}
 	last := now - int64(d.TTL)
-	upper := storage.AppendStart(nil, last+1)
+	upper := view.AppendStart(nil, last+1)
 	most := tx.on.opts.Tuning.ExpireBatch
-	var owners []storage.Owner
-	err := tx.walkDue(ctx, d, tx.g.due, upper, func(_ int64, o storage.Owner) bool {
+	var owners []graph.IndexOwner
+	err := tx.walkDue(ctx, d, tx.g.due, upper, func(_ int64, o graph.IndexOwner) bool {
 		if len(owners) == most {
 			return false
 		}

@@ -17,6 +17,9 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Graph is a graph over local shards. It implements shard.Graph.
@@ -80,10 +83,10 @@ var (
 type snapshot struct {
 	id       uint64 // of all that were made since the graph was opened
 	seq      uint64
-	views    []*storage.View
-	counters []storage.Counters
-	sketches []map[graph.IndexID]*storage.Sketch
-	degrees  []storage.Degrees
+	views    []*view.View
+	counters []stats.Counters
+	sketches []map[graph.IndexID]*stats.Sketch
+	degrees  []stats.Degrees
 	sources  []source
 	defs     *index.Defs // as they were when the snapshot was made
 	due      int64       // nothing in it expires before
@@ -205,7 +208,7 @@ func (g *Graph) newSnapshot() (*snapshot, error) {
 		c.views = append(c.views, v)
 		cs := s.Counters()
 		c.counters = append(c.counters, cs)
-		c.size += uint64(cs.Of(storage.Count{Kind: storage.CountVertices}) + cs.Of(storage.Count{Kind: storage.CountEdges}))
+		c.size += uint64(cs.Of(stats.Count{Kind: stats.CountVertices}) + cs.Of(stats.Count{Kind: stats.CountEdges}))
 		c.sketches = append(c.sketches, s.Sketches())
 		c.degrees = append(c.degrees, s.Degrees())
 		c.sources = append(c.sources, source{v, s.NextVertex()})
@@ -434,17 +437,17 @@ func (g *Graph) writable() error {
 // commit applies the writers' changes and gives up the writer's lock, which the caller holds. It returns when they are
 // durable and can be read. seq is the commit's number, 0 if there was nothing to commit. keys are what a load knows of
 // unique indexes afterwards, and next says when what was written expires. ids name the transactions.
-func (g *Graph) commit(ws []*storage.Writer, ids []storage.CommitID, keys *bulk.Keys, next due) (seq uint64, err error) {
+func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, keys *bulk.Keys, next due) (seq uint64, err error) {
 	some := false
 	for _, w := range ws {
 		some = some || !w.Empty()
-		if keys == nil && w.Entries() {
+		if keys == nil && w.Entries.Changed() {
 			g.loads.Keys = nil
 		}
 	}
 	g.loads.NotePairs(ws)
 	written := writeSetOf(ws)
-	wait, err := storage.Commit(ws, ids, &g.intents)
+	wait, err := storage.Commit(g.shards, ws, ids, &g.intents)
 	if err != nil {
 		g.loads.Keys = nil
 	} else if keys != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // commits are the transactions over a snapshot that wait to be committed. One of them leads: it waits for the writer's lock,
@@ -263,7 +264,7 @@ func (g *Graph) replay(ctx context.Context, log []shard.Mutation, stamped graph.
 // If nothing was applied since the transaction's snapshot, these are its own writers. Else what it changed must not have
 // been changed by a commit that it does not see: the first committer wins. Then its mutations are applied again to what
 // is there now, under the ids that they have; a constraint that they break only there is a conflict too.
-func (tx *Tx) rebase(ctx context.Context) ([]*storage.Writer, error) {
+func (tx *Tx) rebase(ctx context.Context) ([]*staging.Writer, error) {
 	if tx.current() {
 		return tx.ws, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // fill adds the entries of what was there when the index was defined.
@@ -103,12 +104,12 @@ func (b *build) put(next graph.VertexID, f func(tx *Tx, d *index.Def) error) err
 	if err := f(tx, d); err != nil {
 		return err
 	}
-	tx.ws[0].SetIndexMark(b.id, next)
+	storage.SetIndexMark(tx.ws[0], b.id, next)
 	return tx.Commit(b.ctx)
 }
 
 // entry makes the entry of one owner with the values that it has now.
-func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o storage.Owner) error {
+func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o graph.IndexOwner) error {
 	if p := d.Missing(vals); p != "" {
 		return index.Lacks(d, p, o)
 	}
@@ -125,7 +126,7 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o storage.Owner)
 			return err
 		}
 	}
-	tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, vals)
+	tuple, ok, loose, err := view.AppendIndexed(nil, &d.Index, vals)
 	if err != nil || !ok {
 		return err
 	}
@@ -139,7 +140,7 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o storage.Owner)
 		}
 	}
 	tx.noteDue(d, tuple)
-	tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || loose, o)
+	tx.ws[o.Vertex.Shard()].Entries.Put(d.ID, tuple, !d.Unique || loose, o)
 	return nil
 }
 
@@ -175,7 +176,7 @@ func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.Vert
 			for p := range vals {
 				vals[p] = cols[p][i]
 			}
-			if err := b.entry(tx, d, vals, storage.Owner{Vertex: id}); err != nil {
+			if err := b.entry(tx, d, vals, graph.IndexOwner{Vertex: id}); err != nil {
 				return err
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // indexWorld is a graph of vertices and edges with the properties p, of few values, and k, of which each has its own.
@@ -183,13 +183,13 @@ func (w *indexWorld) entries(t *testing.T, d *index.Def) (have, want []string) {
 	defer b.Rollback()
 	tx := b.(*Tx)
 	for _, v := range tx.views {
-		require.NoError(t, v.Walk(ctx, d.ID, nil, nil, false, func(rest []byte, o storage.Owner) bool {
+		require.NoError(t, v.Walk(ctx, d.ID, nil, nil, false, func(rest []byte, o graph.IndexOwner) bool {
 			have = append(have, fmt.Sprintf("%x %v", rest, o))
 			return true
 		}))
 	}
-	add := func(vals []graph.Value, o storage.Owner) {
-		tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, vals)
+	add := func(vals []graph.Value, o graph.IndexOwner) {
+		tuple, ok, loose, err := view.AppendIndexed(nil, &d.Index, vals)
 		require.NoError(t, err)
 		if !d.Unique || loose {
 			local := o.Vertex.Local()
@@ -224,7 +224,7 @@ func (w *indexWorld) entries(t *testing.T, d *index.Def) (have, want []string) {
 		require.NoError(t, tx.Records(ctx, ids, recs))
 		for i, r := range recs {
 			if slices.Contains(w.g.Labels(r.Labels), w.label) {
-				add(d.Values(r.Props), storage.Owner{Vertex: ids[i]})
+				add(d.Values(r.Props), graph.IndexOwner{Vertex: ids[i]})
 			}
 		}
 	}

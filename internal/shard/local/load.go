@@ -8,7 +8,9 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Load implements shard.Graph. A batch holds the writer's lock from its first look-up to its commit, so loads that run
@@ -69,13 +71,13 @@ func (g *Graph) LoadState(ctx context.Context, stream string) (seq uint64, mark 
 // loadTx is a transaction as loads use it.
 type loadTx struct{ *Tx }
 
-func (tx loadTx) Writers() []*storage.Writer  { return tx.ws }
-func (tx loadTx) Views() []*storage.View      { return tx.views }
-func (tx loadTx) Count(c storage.Count) int64 { return tx.count(c) }
-func (tx loadTx) Place() *storage.Writer      { return tx.place() }
-func (tx loadTx) Stamp() graph.Value          { return tx.stamp() }
+func (tx loadTx) Writers() []*staging.Writer { return tx.ws }
+func (tx loadTx) Views() []*view.View        { return tx.views }
+func (tx loadTx) Count(c stats.Count) int64  { return tx.count(c) }
+func (tx loadTx) Place() *staging.Writer     { return tx.place() }
+func (tx loadTx) Stamp() graph.Value         { return tx.stamp() }
 
-func (tx loadTx) Lookup(ix graph.IndexID, tuple []byte) (storage.Owner, bool, error) {
+func (tx loadTx) Lookup(ix graph.IndexID, tuple []byte) (graph.IndexOwner, bool, error) {
 	return tx.lookup(ix, tuple)
 }
 
@@ -86,10 +88,10 @@ func (tx loadTx) Mutate(ctx context.Context, m *shard.Mutation) error { return t
 func (tx loadTx) NoteDue(d *index.Def, tuple []byte)                  { tx.noteDue(d, tuple) }
 func (tx loadTx) Know(id graph.VertexID, set graph.LabelSet)          { put(&tx.sets.one, id, set) }
 
-func (tx loadTx) PutEntry(d *index.Def, vals []graph.Value, o storage.Owner) error {
+func (tx loadTx) PutEntry(d *index.Def, vals []graph.Value, o graph.IndexOwner) error {
 	return tx.putEntry(d, vals, o)
 }
 
-func (tx loadTx) DeleteEntry(d *index.Def, vals []graph.Value, o storage.Owner) error {
+func (tx loadTx) DeleteEntry(d *index.Def, vals []graph.Value, o graph.IndexOwner) error {
 	return tx.deleteEntry(d, vals, o)
 }

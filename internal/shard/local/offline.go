@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // LoadingName is the file that a data directory has while an offline load is at work. A directory with it is not opened
@@ -242,7 +243,7 @@ func (g offlineHost) Read(ctx context.Context, f func(tx bulk.Reader) error) err
 	return f(loadTx{tx})
 }
 
-func (g offlineHost) Write(ctx context.Context, f func(ws []*storage.Writer) error) error {
+func (g offlineHost) Write(ctx context.Context, f func(ws []*staging.Writer) error) error {
 	t, err := g.Begin(ctx, shard.WriteExclusive)
 	if err != nil {
 		return err

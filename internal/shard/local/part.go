@@ -24,6 +24,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Parts is a data directory, see Store, with one shard of each graph, which are kept for a writer in another process.
@@ -531,7 +532,7 @@ func (p *Part) Read(ctx context.Context, epoch, version uint64) (*Tx, error) {
 		return nil, err
 	}
 	n := p.m.Shards
-	c := &snapshot{seq: version, views: make([]*storage.View, n), sources: make([]source, n)}
+	c := &snapshot{seq: version, views: make([]*view.View, n), sources: make([]source, n)}
 	c.views[p.no], c.sources[p.no] = v, source{v, next}
 	return &Tx{
 		on: &p.readers, mode: shard.Read, snap: c, views: c.views, done: done, write: &noWrite,
@@ -543,7 +544,7 @@ func (p *Part) Read(ctx context.Context, epoch, version uint64) (*Tx, error) {
 // transaction, and is ended by Rollback before.
 func (tx *Tx) First() *Tx {
 	tx.on.again()
-	views := make([]*storage.View, len(tx.views))
+	views := make([]*view.View, len(tx.views))
 	views[0] = tx.snap.views[0]
 	return &Tx{g: tx.g, on: tx.on, mode: shard.Read, snap: tx.snap, views: views, done: func() {}, write: &noWrite}
 }
@@ -555,7 +556,7 @@ func (tx *Tx) Pull(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 	}
 	views := tx.openLists(false)
 	defer views.close()
-	for _, l := range tx.lists(nil, types, dir, storage.Want{}) {
+	for _, l := range tx.lists(nil, types, dir, view.Want{}) {
 		if done, err := cache.Pull(views.refs, l.t, l.dir, from, out, runtime.GOMAXPROCS(0)); !done || err != nil {
 			return false, err
 		}
@@ -571,7 +572,7 @@ func (tx *Tx) Versions() []uint64 {
 	}
 	out := make([]uint64, len(tx.snap.views))
 	for i, v := range tx.snap.views {
-		out[i] = v.Version()
+		out[i] = storage.VersionOf(v)
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // propCounts returns the counts of properties, and recounts to compare.
@@ -92,10 +93,10 @@ func TestProps(t *testing.T) {
 		for _, c := range s.Counters() {
 			key := []byte{byte(keys.Counter), byte(c.Kind)}
 			switch c.Kind {
-			case storage.CountProp:
+			case stats.CountProp:
 				key = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(key, uint32(c.Set)), uint32(c.Prop))
 				harm = append(harm, storage.Fix{Shard: no, Key: key, Value: binary.AppendVarint(nil, 77)})
-			case storage.CountEdgeProp:
+			case stats.CountEdgeProp:
 				key = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(key, uint32(c.Type)), uint32(c.Prop))
 				harm = append(harm, storage.Fix{Shard: no, Key: key, Delete: true})
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // A full-text index lies in a store of its own, beside the shards: DIR/search/ID. With replicas, each process that has led the cluster has
@@ -225,7 +226,7 @@ func (t *texts) start() {
 }
 
 // views returns views of all shards as they are. The caller closes them.
-func (x *textIndex) views() (views []*storage.View, err error) {
+func (x *textIndex) views() (views []*view.View, err error) {
 	for _, s := range x.g.shards {
 		v, err := s.Snapshot()
 		if err != nil {
@@ -236,7 +237,7 @@ func (x *textIndex) views() (views []*storage.View, err error) {
 	return views, nil
 }
 
-func closeAll(views []*storage.View) error {
+func closeAll(views []*view.View) error {
 	var errs []error
 	for _, v := range views {
 		errs = append(errs, v.Close())
@@ -248,7 +249,7 @@ func closeAll(views []*storage.View) error {
 var errNoMark = errors.New("there is no index yet")
 
 // load opens the index and reads its mark. An error says why it must be built again.
-func (x *textIndex) load(views []*storage.View) error {
+func (x *textIndex) load(views []*view.View) error {
 	if x.dir != "" {
 		if _, err := os.Stat(x.dir); err != nil {
 			return errNoMark
@@ -265,7 +266,7 @@ func (x *textIndex) load(views []*storage.View) error {
 	return nil
 }
 
-func (x *textIndex) loadMark(ix *search.Index, views []*storage.View) error {
+func (x *textIndex) loadMark(ix *search.Index, views []*view.View) error {
 	r, err := ix.Reader()
 	if err != nil {
 		return err
@@ -295,7 +296,7 @@ func (x *textIndex) loadMark(ix *search.Index, views []*storage.View) error {
 }
 
 // renew makes an empty index. If it was online, it is built from the beginning; else its build has not begun, or begins again.
-func (x *textIndex) renew(views []*storage.View, online bool, why error) (err error) {
+func (x *textIndex) renew(views []*view.View, online bool, why error) (err error) {
 	if online {
 		x.g.opts.Logger.Warn("build a full-text index again", slog.String("graph", x.g.name), slog.Uint64("index", uint64(x.id)), slog.Any("reason", why))
 	}

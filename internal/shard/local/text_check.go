@@ -10,7 +10,6 @@ import (
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // FaultText is the kind of faults of full-text indexes.
@@ -56,13 +55,13 @@ type textCheck struct {
 	tx    *Tx
 	d     *index.Def
 	main  *search.Reader
-	skip  map[storage.Owner]bool // what was changed meanwhile
+	skip  map[graph.IndexOwner]bool // what was changed meanwhile
 	f     *shard.CheckFinding
-	wrong []storage.Owner
+	wrong []graph.IndexOwner
 }
 
 // checkText returns the owners whose documents are missing, wrong or too many in an index.
-func (g *Graph) checkText(ctx context.Context, id graph.IndexID, f *shard.CheckFinding) (_ []storage.Owner, err error) {
+func (g *Graph) checkText(ctx context.Context, id graph.IndexID, f *shard.CheckFinding) (_ []graph.IndexOwner, err error) {
 	x := g.texts.find(id)
 	if x == nil {
 		return nil, nil
@@ -89,7 +88,7 @@ func (g *Graph) checkText(ctx context.Context, id graph.IndexID, f *shard.CheckF
 	if err != nil {
 		return nil, err
 	}
-	c := &textCheck{tx: tx, d: d, main: main, skip: map[storage.Owner]bool{}, f: f}
+	c := &textCheck{tx: tx, d: d, main: main, skip: map[graph.IndexOwner]bool{}, f: f}
 	for _, o := range changed {
 		c.skip[o] = true
 	}
@@ -104,7 +103,7 @@ func (g *Graph) checkText(ctx context.Context, id graph.IndexID, f *shard.CheckF
 	return c.wrong, err
 }
 
-func (c *textCheck) note(o storage.Owner, what string) {
+func (c *textCheck) note(o graph.IndexOwner, what string) {
 	c.wrong = append(c.wrong, o)
 	if c.f.Count++; len(c.f.Examples) < maxTextExamples {
 		c.f.Examples = append(c.f.Examples, fmt.Sprintf("%s: %s of %s", c.d.Name, what, index.OwnerName(o)))
@@ -112,7 +111,7 @@ func (c *textCheck) note(o storage.Owner, what string) {
 }
 
 // compare looks for the documents of owners in the index.
-func (c *textCheck) compare(ctx context.Context, owners []storage.Owner) error {
+func (c *textCheck) compare(ctx context.Context, owners []graph.IndexOwner) error {
 	docs, _, err := c.tx.textDocs(ctx, c.d, owners)
 	if err != nil {
 		return err
@@ -134,11 +133,11 @@ func (c *textCheck) compare(ctx context.Context, owners []storage.Owner) error {
 }
 
 // docOwner is the owner of a document.
-func docOwner(id search.ID) storage.Owner {
+func docOwner(id search.ID) graph.IndexOwner {
 	if e, ok := docEdge(id); ok {
 		return edgeOwner(e)
 	}
-	return storage.Owner{Vertex: graph.VertexID(binary.BigEndian.Uint64(id))}
+	return graph.IndexOwner{Vertex: graph.VertexID(binary.BigEndian.Uint64(id))}
 }
 
 func (c *textCheck) vertices(ctx context.Context) error {
@@ -148,9 +147,9 @@ func (c *textCheck) vertices(ctx context.Context) error {
 		if ids, from, done, err = c.tx.Scan(ctx, 0, from, ids); err != nil {
 			return err
 		}
-		owners := make([]storage.Owner, len(ids))
+		owners := make([]graph.IndexOwner, len(ids))
 		for i, id := range ids {
-			owners[i] = storage.Owner{Vertex: id}
+			owners[i] = graph.IndexOwner{Vertex: id}
 		}
 		if err := c.compare(ctx, owners); err != nil {
 			return err
@@ -171,7 +170,7 @@ func (c *textCheck) edges(ctx context.Context) error {
 			if err := c.tx.Expand(ctx, &shard.Expand{Sources: ids, Types: c.d.Types, Edges: true, MaxEdges: graph.BatchSize}, &res); err != nil {
 				return err
 			}
-			var owners []storage.Owner
+			var owners []graph.IndexOwner
 			for i := range res.Done {
 				for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
 					owners = append(owners, edgeOwner(graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k]}))
@@ -188,13 +187,13 @@ func (c *textCheck) edges(ctx context.Context) error {
 
 // surplus looks for documents in the index that have no owner.
 func (c *textCheck) surplus(ctx context.Context) error {
-	var owners []storage.Owner
+	var owners []graph.IndexOwner
 	flush := func() error {
 		docs, _, err := c.tx.textDocs(ctx, c.d, owners)
 		if err != nil {
 			return err
 		}
-		has := map[storage.Owner]bool{}
+		has := map[graph.IndexOwner]bool{}
 		for i := range docs {
 			has[docOwner(docs[i].ID)] = true
 		}
@@ -222,7 +221,7 @@ func (c *textCheck) surplus(ctx context.Context) error {
 }
 
 // renoteTexts has an index read some owners again.
-func (g *Graph) renoteTexts(ctx context.Context, id graph.IndexID, owners []storage.Owner) error {
+func (g *Graph) renoteTexts(ctx context.Context, id graph.IndexID, owners []graph.IndexOwner) error {
 	t, err := g.beginAlways(ctx, shard.WriteExclusive)
 	if err != nil {
 		return err
@@ -230,7 +229,7 @@ func (g *Graph) renoteTexts(ctx context.Context, id graph.IndexID, owners []stor
 	tx := t.(*Tx)
 	defer tx.Rollback()
 	for _, o := range owners {
-		tx.ws[o.Vertex.Shard()].NoteText(id, o)
+		tx.ws[o.Vertex.Shard()].Texts.Note(id, o)
 	}
 	return tx.Commit(ctx)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 )
 
 const (
@@ -127,13 +126,13 @@ func (x *textIndex) follow() (more bool, err error) {
 		return false, nil // the snapshot is older than the index
 	}
 	next, until := slices.Clone(x.kept.next), make([]uint64, len(tx.views))
-	var owners []storage.Owner
-	seen := map[storage.Owner]bool{}
+	var owners []graph.IndexOwner
+	seen := map[graph.IndexOwner]bool{}
 	for no, v := range tx.views {
 		until[no] = v.NextText()
 		from := max(next[no], x.next[no])
 		next[no] = max(until[no], from)
-		err := v.TextChanges(x.ctx, x.id, from, until[no], func(number uint64, o storage.Owner) bool {
+		err := v.TextChanges(x.ctx, x.id, from, until[no], func(number uint64, o graph.IndexOwner) bool {
 			if seen[o] {
 				return true
 			}
@@ -163,7 +162,7 @@ func (x *textIndex) follow() (more bool, err error) {
 
 // put reads what some owners are and puts that into the index, a batch after the other. The mark moves with the last one; before, the
 // index says that it may have changes that are later than its mark.
-func (x *textIndex) put(tx *Tx, d *index.Def, owners []storage.Owner, m textMark) error {
+func (x *textIndex) put(tx *Tx, d *index.Def, owners []graph.IndexOwner, m textMark) error {
 	b := &search.Batch{}
 	bytes := 0
 	apply := func(mark textMark) error {
@@ -266,7 +265,7 @@ func (x *textIndex) trim() (again bool, err error) {
 }
 
 // textDocs reads the documents of owners; gone are the names of those that have none.
-func (tx *Tx) textDocs(ctx context.Context, d *index.Def, owners []storage.Owner) (docs []search.Doc, gone []search.ID, err error) {
+func (tx *Tx) textDocs(ctx context.Context, d *index.Def, owners []graph.IndexOwner) (docs []search.Doc, gone []search.ID, err error) {
 	if len(d.Types) > 0 {
 		return tx.edgeDocs(ctx, d, owners)
 	}
@@ -309,7 +308,7 @@ func textFields(d *index.Def, vals []graph.Value) (fields []search.Field) {
 }
 
 // edgeDocs is textDocs for an index over edges. An owner does not name its type.
-func (tx *Tx) edgeDocs(ctx context.Context, d *index.Def, owners []storage.Owner) (docs []search.Doc, gone []search.ID, err error) {
+func (tx *Tx) edgeDocs(ctx context.Context, d *index.Def, owners []graph.IndexOwner) (docs []search.Doc, gone []search.ID, err error) {
 	recs := make([]shard.Record, len(owners))
 	edges := make([]graph.Edge, len(owners))
 	for _, t := range d.Types {

@@ -10,10 +10,12 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/pack"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // topology is the topology cache of a graph's shards.
@@ -47,7 +49,7 @@ func (d *topology) close() {
 }
 
 // note notes the changes that writers have committed under a sequence, before a reader sees them.
-func (d *topology) note(seq uint64, ws []*storage.Writer) {
+func (d *topology) note(seq uint64, ws []*staging.Writer) {
 	for _, w := range ws {
 		ch, no := w.Changes(), w.No()
 		noteEdges(seq, d.lists[no], ch.Edges)
@@ -63,8 +65,8 @@ func (d *topology) note(seq uint64, ws []*storage.Writer) {
 	}
 }
 
-func noteEdges(seq uint64, l *cache.Lists, edges []storage.EdgeChange) {
-	order := func(a, b storage.EdgeChange) int {
+func noteEdges(seq uint64, l *cache.Lists, edges []staging.EdgeChange) {
+	order := func(a, b staging.EdgeChange) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Vertex/cache.ListBlock, b.Vertex/cache.ListBlock))
 	}
 	if !slices.IsSortedFunc(edges, order) { // those of one run are
@@ -79,9 +81,9 @@ func noteEdges(seq uint64, l *cache.Lists, edges []storage.EdgeChange) {
 			e := &edges[n]
 			kind := cache.EdgeAdded
 			switch e.What {
-			case storage.EdgeRemoved:
+			case staging.EdgeRemoved:
 				kind = cache.EdgeRemoved
-			case storage.EdgeChanged:
+			case staging.EdgeChanged:
 				kind = cache.EdgeChanged
 			}
 			buf = append(buf, cache.EdgeChange{Vertex: e.Vertex.Local(), Target: e.Neighbour, Edge: e.Edge, Kind: kind})
@@ -92,7 +94,7 @@ func noteEdges(seq uint64, l *cache.Lists, edges []storage.EdgeChange) {
 	}
 }
 
-func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
+func noteProps(seq uint64, c *cache.Columns, props []staging.PropChange) {
 	props = byProp(props)
 	var buf []cache.ValueChange
 	for len(props) > 0 {
@@ -116,8 +118,8 @@ func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
 }
 
 // byProp returns changes in the order of their properties and blocks, those of one block as they were made.
-func byProp(props []storage.PropChange) []storage.PropChange {
-	block := func(p *storage.PropChange) graph.VertexID { return p.Vertex / cache.ColumnBlock }
+func byProp(props []staging.PropChange) []staging.PropChange {
+	block := func(p *staging.PropChange) graph.VertexID { return p.Vertex / cache.ColumnBlock }
 	var ids []graph.PropID
 	var ends []int // beside ids
 	var last []graph.VertexID
@@ -138,7 +140,7 @@ func byProp(props []storage.PropChange) []storage.PropChange {
 		}
 	}
 	if !sorted {
-		slices.SortStableFunc(props, func(a, b storage.PropChange) int {
+		slices.SortStableFunc(props, func(a, b staging.PropChange) int {
 			return cmp.Or(cmp.Compare(a.Prop, b.Prop), cmp.Compare(block(&a), block(&b)))
 		})
 		return props
@@ -150,7 +152,7 @@ func byProp(props []storage.PropChange) []storage.PropChange {
 		n, ends[i] = ends[i], at
 		at += n
 	}
-	out := make([]storage.PropChange, len(props))
+	out := make([]staging.PropChange, len(props))
 	for i := range props {
 		at := slices.Index(ids, props[i].Prop)
 		out[ends[at]] = props[i]
@@ -163,7 +165,7 @@ func byProp(props []storage.PropChange) []storage.PropChange {
 const fewProps = 16
 
 // noteVertices notes new vertices that were packed at once.
-func noteVertices(seq uint64, c *cache.Columns, vs []storage.VertexRange) {
+func noteVertices(seq uint64, c *cache.Columns, vs []pack.VertexRange) {
 	for _, v := range vs {
 		for _, p := range v.Props {
 			c.ChangedRange(seq, p, v.First, uint64(v.N))
@@ -177,7 +179,7 @@ func noteVertices(seq uint64, c *cache.Columns, vs []storage.VertexRange) {
 }
 
 // noteLists notes edges that were loaded in bulk.
-func noteLists(seq uint64, l *cache.Lists, rs []storage.ListRange) {
+func noteLists(seq uint64, l *cache.Lists, rs []pack.ListRange) {
 	var buf []cache.EdgeChange
 	for _, r := range rs {
 		for edges := r.Edges; len(edges) > 0; {
@@ -202,7 +204,7 @@ func noteLists(seq uint64, l *cache.Lists, rs []storage.ListRange) {
 
 // source reads what is to be decoded from a shard's view.
 type source struct {
-	v    *storage.View
+	v    *view.View
 	next uint64 // the first local id that is not a vertex
 }
 
@@ -214,9 +216,9 @@ func (s *source) ReadLists(t graph.TypeID, dir graph.Direction, first uint64, b 
 	}
 	defer ls.Close()
 	ctx := context.Background()
-	want := storage.Want{IDs: b.Want().Edges, Props: b.Want().Props}
-	out := storage.Edges{Props: make([][]graph.Value, len(want.Props))}
-	var pending []storage.Pending
+	want := view.Want{IDs: b.Want().Edges, Props: b.Want().Props}
+	out := view.Edges{Props: make([][]graph.Value, len(want.Props))}
+	var pending []view.Pending
 	for local := first; local < min(first+cache.ListBlock, s.next); local++ {
 		out.Targets, out.IDs, pending = out.Targets[:0], out.IDs[:0], pending[:0]
 		for p := range out.Props {
@@ -238,7 +240,7 @@ func (s *source) ReadLists(t graph.TypeID, dir graph.Direction, first uint64, b 
 }
 
 // putValues puts the values of property p from place at on into a column, those that are large as references.
-func putValues(b *cache.ColumnBuilder, at int, vals []graph.Value, p int, pending []storage.Pending) {
+func putValues(b *cache.ColumnBuilder, at int, vals []graph.Value, p int, pending []view.Pending) {
 	large := map[int]keys.Ref{}
 	for _, q := range pending {
 		if q.P == p {
@@ -280,7 +282,7 @@ func (s *source) ReadColumn(prop graph.PropID, first uint64, b *cache.ColumnBuil
 		return nil
 	}
 	out := shard.Columns(1, len(ids))
-	var pending []storage.Pending
+	var pending []view.Pending
 	if err := s.v.Properties(ctx, ids, nil, []graph.PropID{prop}, out, &pending); err != nil {
 		return err
 	}
@@ -293,7 +295,7 @@ func (s *source) ReadVectors(prop graph.PropID, first uint64, b *cache.VectorBui
 	ctx := context.Background()
 	var ids [vectorRows]graph.VertexID
 	var vals [vectorRows]graph.Value
-	var pending []storage.Pending
+	var pending []view.Pending
 	for end := min(first+cache.ColumnBlock, s.next); first < end; first += vectorRows {
 		n := int(min(vectorRows, end-first))
 		for i := range n {
@@ -312,7 +314,7 @@ func (s *source) ReadVectors(prop graph.PropID, first uint64, b *cache.VectorBui
 }
 
 // putVectors puts the vectors among some values, and among large ones, from place at on.
-func (s *source) putVectors(b *cache.VectorBuilder, at int, vals []graph.Value, pending []storage.Pending) error {
+func (s *source) putVectors(b *cache.VectorBuilder, at int, vals []graph.Value, pending []view.Pending) error {
 	for i, v := range vals {
 		if n := vector.Dimensions(v); n > 0 {
 			b.Put(at+i, func(dst []float32) ([]float32, int, bool) {
@@ -337,9 +339,9 @@ func (s *source) ReadEdgeVectors(t graph.TypeID, prop graph.PropID, first uint64
 	}
 	defer ls.Close()
 	ctx := context.Background()
-	want := storage.Want{IDs: true, Props: []graph.PropID{prop}}
-	out := storage.Edges{Props: make([][]graph.Value, 1)}
-	var pending []storage.Pending
+	want := view.Want{IDs: true, Props: []graph.PropID{prop}}
+	out := view.Edges{Props: make([][]graph.Value, 1)}
+	var pending []view.Pending
 	for local := first; local < min(first+cache.ColumnBlock, s.next); local++ {
 		out.Targets, out.IDs, out.Props[0], pending = out.Targets[:0], out.IDs[:0], out.Props[0][:0], pending[:0]
 		if err := ls.Append(ctx, graph.MakeVertexID(s.v.No(), local), want, &out, &pending); err != nil {
@@ -521,7 +523,7 @@ func (tx *Tx) decode(b []byte) (graph.Value, error) {
 
 // cachedProperties fills in what is decoded and gives, for each property, the rows that must be read, in the order of
 // their vertices; nil if there are none. It appends large values to pending.
-func (tx *Tx) cachedProperties(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value, pending *[]storage.Pending) (missing [][]int32, err error) {
+func (tx *Tx) cachedProperties(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value, pending *[]view.Pending) (missing [][]int32, err error) {
 	var rest []int
 	var opaque []cache.Cell
 	for p, prop := range props {
@@ -537,7 +539,7 @@ func (tx *Tx) cachedProperties(ids []graph.VertexID, props []graph.PropID, out [
 				return nil, graph.CorruptError("decode a value", err)
 			}
 			if out[p][c.At] = v; isRef {
-				*pending = append(*pending, storage.Pending{P: p, I: c.At, Ref: ref})
+				*pending = append(*pending, view.Pending{P: p, I: c.At, Ref: ref})
 			}
 		}
 		if len(rest) == 0 {
@@ -573,7 +575,7 @@ func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok 
 	var buf [2 * cache.MostKey]byte
 	res.IDs, res.Offsets = res.IDs[:0], append(res.Offsets[:0], 0)
 	for ; len(vals) > 0; vals = vals[width:] {
-		key, ok, loose, err := storage.AppendTuple(buf[:0], vals[:width])
+		key, ok, loose, err := view.AppendTuple(buf[:0], vals[:width])
 		if err != nil || !ok || loose {
 			return false
 		}
@@ -598,7 +600,7 @@ func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
 		if res.Offsets[k+1]-res.Offsets[k] != 1 {
 			continue
 		}
-		key, ok, loose, err := storage.AppendTuple(buf[:0], vals[k*width:(k+1)*width])
+		key, ok, loose, err := view.AppendTuple(buf[:0], vals[k*width:(k+1)*width])
 		if err == nil && ok && !loose {
 			tx.on.topology.keys.Put(tx.snap.seq, d.ID, key, res.IDs[res.Offsets[k]])
 		}
@@ -611,7 +613,7 @@ func (tx *Tx) keepsKeys(d *index.Def) bool {
 		return false
 	}
 	for _, w := range tx.ws {
-		if w.Entries() {
+		if w.Entries.Changed() {
 			return false
 		}
 	}

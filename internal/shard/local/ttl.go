@@ -8,7 +8,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // A TTL is a hidden index: over the property that holds the time from which it counts, or over a hidden property
@@ -155,7 +156,7 @@ func (tx *Tx) restamp(ctx context.Context, id graph.VertexID, old, set graph.Lab
 		return nil
 	}
 	var props []graph.Property
-	owner := storage.Owner{Vertex: id}
+	owner := graph.IndexOwner{Vertex: id}
 	for _, d := range tx.defs.TTLs {
 		if !d.Stamped() || d.Label == "" {
 			continue
@@ -182,22 +183,22 @@ func (tx *Tx) restamp(ctx context.Context, id graph.VertexID, old, set graph.Lab
 	if len(props) == 0 {
 		return nil
 	}
-	return tx.ws[id.Shard()].SetProps(id, old, props)
+	return tx.ws[id.Shard()].Vertices.SetProps(id, old, props)
 }
 
 // putStamp returns what was there before its TTL the time of the write at hand.
-func (tx *Tx) putStamp(ctx context.Context, d *index.Def, o storage.Owner) error {
+func (tx *Tx) putStamp(ctx context.Context, d *index.Def, o graph.IndexOwner) error {
 	props := []graph.Property{{ID: d.PropIDs[0], Value: tx.stamp()}}
 	if !o.IsEdge {
-		return tx.ws[o.Vertex.Shard()].SetProps(o.Vertex, tx.set(o.Vertex), props)
+		return tx.ws[o.Vertex.Shard()].Vertices.SetProps(o.Vertex, tx.set(o.Vertex), props)
 	}
 	t, _ := tx.g.Catalog.Type(d.Type)
 	e := edgeOf(o, t)
 	ms := []shard.Mutation{{Op: shard.SetEdge, Edge: e, Props: props}}
 	var body []byte
 	at := make([]int32, 0, 1)
-	err := tx.eachEntry(ctx, ms, []int32{0}, graph.Out, func(w *storage.Writer, ls *storage.Lists, i int32) error {
-		b, ok, err := w.SetEdgeProps(ls, e, props)
+	err := tx.eachEntry(ctx, ms, []int32{0}, graph.Out, func(w *staging.Writer, ls *view.Lists, i int32) error {
+		b, ok, err := w.Edges.SetProps(ls, e, props)
 		if ok {
 			body, at = b, append(at, i)
 		}
@@ -206,8 +207,8 @@ func (tx *Tx) putStamp(ctx context.Context, d *index.Def, o storage.Owner) error
 	if err != nil {
 		return err
 	}
-	return tx.eachEntry(ctx, ms, at, graph.In, func(w *storage.Writer, ls *storage.Lists, _ int32) error {
-		return w.MirrorEdge(ls, e, body)
+	return tx.eachEntry(ctx, ms, at, graph.In, func(w *staging.Writer, ls *view.Lists, _ int32) error {
+		return w.Edges.Mirror(ls, e, body)
 	})
 }
 

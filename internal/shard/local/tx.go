@@ -11,8 +11,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Tx implements shard.Tx. Reads go to the views of a snapshot, or, where it may write, to those of one writer a shard: over
@@ -21,7 +21,7 @@ type Tx struct {
 	g     *Graph // nil if the transaction reads a Part
 	on    *readers
 	mode  shard.Mode
-	views []*storage.View
+	views []*view.View
 	snap  *snapshot // nil if the transaction holds the writer's lock
 	defs  *index.Defs
 	seq   uint64 // of the commit
@@ -50,7 +50,7 @@ func (tx *Tx) check(ctx context.Context) error {
 // rows are the rows of a request by shard.
 type rows struct {
 	orders [][]int32
-	all    storage.Order // of the one shard
+	all    view.Order // of the one shard
 }
 
 var rowsPool = sync.Pool{New: func() any { return new(rows) }}
@@ -90,13 +90,13 @@ func (tx *Tx) byShard(ids []graph.VertexID) *rows {
 	}
 	r.all = r.orders[0]
 	if r.all == nil {
-		r.all = storage.Order{}
+		r.all = view.Order{}
 	}
 	return r
 }
 
 // each calls f with every shard that has rows.
-func (r *rows) each(tx *Tx, n int, f func(v *storage.View, at storage.Order) error) error {
+func (r *rows) each(tx *Tx, n int, f func(v *view.View, at view.Order) error) error {
 	defer rowsPool.Put(r)
 	if n == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.L
 	}
 	clear(out[:len(ids)])
 	if tx.plain {
-		return tx.byShard(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+		return tx.byShard(ids).each(tx, len(ids), func(v *view.View, at view.Order) error {
 			return v.LabelSets(ctx, ids, at, out)
 		})
 	}
@@ -166,7 +166,7 @@ func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.L
 			return err
 		}
 	}
-	return tx.eachShard(ids, sortRows(ids, rest), func(v *storage.View, at storage.Order) error {
+	return tx.eachShard(ids, sortRows(ids, rest), func(v *view.View, at view.Order) error {
 		return v.LabelSets(ctx, ids, at, out)
 	})
 }
@@ -183,9 +183,9 @@ func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []grap
 	for p := range props {
 		clear(out[p][:len(ids)])
 	}
-	var pending []storage.Pending
+	var pending []view.Pending
 	if tx.plain {
-		err := tx.byShard(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+		err := tx.byShard(ids).each(tx, len(ids), func(v *view.View, at view.Order) error {
 			return v.Properties(ctx, ids, at, props, out, &pending)
 		})
 		if err != nil {
@@ -198,29 +198,29 @@ func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []grap
 		return err
 	}
 	for p := range missing {
-		var some []storage.Pending
-		err := tx.eachShard(ids, missing[p], func(v *storage.View, at storage.Order) error {
+		var some []view.Pending
+		err := tx.eachShard(ids, missing[p], func(v *view.View, at view.Order) error {
 			return v.Properties(ctx, ids, at, props[p:p+1], out[p:p+1], &some)
 		})
 		if err != nil {
 			return err
 		}
 		for _, q := range some {
-			pending = append(pending, storage.Pending{P: p, I: q.I, Ref: q.Ref})
+			pending = append(pending, view.Pending{P: p, I: q.I, Ref: q.Ref})
 		}
 	}
 	return tx.large(ctx, pending, out)
 }
 
 // eachShard calls f with the rows of each shard; rows are in the order of their vertices.
-func (tx *Tx) eachShard(ids []graph.VertexID, rows []int32, f func(v *storage.View, at storage.Order) error) error {
+func (tx *Tx) eachShard(ids []graph.VertexID, rows []int32, f func(v *view.View, at view.Order) error) error {
 	for len(rows) > 0 {
 		no := ids[rows[0]].Shard()
 		n, _ := slices.BinarySearchFunc(rows, no+1, func(r int32, no int) int { return ids[r].Shard() - no })
 		if no >= len(tx.views) {
 			return nil
 		}
-		if err := f(tx.views[no], storage.Order(rows[:n])); err != nil {
+		if err := f(tx.views[no], view.Order(rows[:n])); err != nil {
 			return err
 		}
 		rows = rows[n:]
@@ -229,8 +229,8 @@ func (tx *Tx) eachShard(ids []graph.VertexID, rows []int32, f func(v *storage.Vi
 }
 
 // large fills in the large values that a read has left out.
-func (tx *Tx) large(ctx context.Context, pending []storage.Pending, out [][]graph.Value) error {
-	slices.SortFunc(pending, func(a, b storage.Pending) int { return cmp.Compare(a.Ref.ID, b.Ref.ID) })
+func (tx *Tx) large(ctx context.Context, pending []view.Pending, out [][]graph.Value) error {
+	slices.SortFunc(pending, func(a, b view.Pending) int { return cmp.Compare(a.Ref.ID, b.Ref.ID) })
 	for len(pending) > 0 {
 		if err := kv.Alive(ctx); err != nil {
 			return err

@@ -8,9 +8,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // edgeChangesAlike is how many mutations, from the first on, set properties of edges of one type, or delete such edges.
@@ -36,7 +37,7 @@ func (tx *Tx) changeEdges(ctx context.Context, ms []shard.Mutation) error {
 
 // eachEntry calls f with the places of edges of one type, in the order of their lists of one direction, and the lists that
 // each lies in. Changes of one edge keep their order.
-func (tx *Tx) eachEntry(ctx context.Context, ms []shard.Mutation, at []int32, dir graph.Direction, f func(w *storage.Writer, ls *storage.Lists, i int32) error) error {
+func (tx *Tx) eachEntry(ctx context.Context, ms []shard.Mutation, at []int32, dir graph.Direction, f func(w *staging.Writer, ls *view.Lists, i int32) error) error {
 	ends := func(i int32) (own, far graph.VertexID) {
 		e := &ms[i].Edge
 		if dir == graph.Out {
@@ -105,20 +106,20 @@ func (tx *Tx) setEdges(ctx context.Context, ms []shard.Mutation) error {
 		}
 	}
 	bodies := make([][]byte, len(ms))
-	err := tx.eachEntry(ctx, ms, at, graph.Out, func(w *storage.Writer, ls *storage.Lists, i int32) (err error) {
+	err := tx.eachEntry(ctx, ms, at, graph.Out, func(w *staging.Writer, ls *view.Lists, i int32) (err error) {
 		bodies[i], err = tx.setEdge(ctx, w, ls, &ms[i])
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return tx.eachEntry(ctx, ms, at, graph.In, func(w *storage.Writer, ls *storage.Lists, i int32) error {
-		return w.MirrorEdge(ls, ms[i].Edge, bodies[i])
+	return tx.eachEntry(ctx, ms, at, graph.In, func(w *staging.Writer, ls *view.Lists, i int32) error {
+		return w.Edges.Mirror(ls, ms[i].Edge, bodies[i])
 	})
 }
 
 // setEdge sets properties of an edge in the list of its source, and gives the body for its entry at the target.
-func (tx *Tx) setEdge(ctx context.Context, w *storage.Writer, ls *storage.Lists, m *shard.Mutation) ([]byte, error) {
+func (tx *Tx) setEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, m *shard.Mutation) ([]byte, error) {
 	e := m.Edge
 	props := tx.stampEdge(e.Type, m.Props)
 	for _, d := range tx.defs.ByType[e.Type] {
@@ -139,7 +140,7 @@ func (tx *Tx) setEdge(ctx context.Context, w *storage.Writer, ls *storage.Lists,
 			return nil, err
 		}
 	}
-	body, ok, err := w.SetEdgeProps(ls, e, props)
+	body, ok, err := w.Edges.SetProps(ls, e, props)
 	if err == nil && !ok {
 		err = gone("edge", uint64(e.ID))
 	}
@@ -164,7 +165,7 @@ func (tx *Tx) deleteEdges(ctx context.Context, ms []shard.Mutation) error {
 		}
 	}
 	deleted := make([]int32, 0, len(at))
-	err := tx.eachEntry(ctx, ms, at, graph.Out, func(w *storage.Writer, ls *storage.Lists, i int32) error {
+	err := tx.eachEntry(ctx, ms, at, graph.Out, func(w *staging.Writer, ls *view.Lists, i int32) error {
 		ok, err := tx.deleteEdge(ctx, w, ls, ms[i].Edge)
 		if ok {
 			deleted = append(deleted, i)
@@ -175,8 +176,8 @@ func (tx *Tx) deleteEdges(ctx context.Context, ms []shard.Mutation) error {
 		return err
 	}
 	counts := edgeCounter{tx: tx, by: -1}
-	err = tx.eachEntry(ctx, ms, deleted, graph.In, func(w *storage.Writer, ls *storage.Lists, i int32) error {
-		_, err := w.RemoveEdge(ls, ms[i].Edge)
+	err = tx.eachEntry(ctx, ms, deleted, graph.In, func(w *staging.Writer, ls *view.Lists, i int32) error {
+		_, err := w.Edges.Remove(ls, ms[i].Edge)
 		src, _ := tx.sets.get(ms[i].Edge.Src)
 		dst, _ := tx.sets.get(ms[i].Edge.Dst)
 		counts.add(ms[i].Edge, src, dst)
@@ -219,7 +220,7 @@ func (c *edgeCounter) flush() {
 }
 
 // deleteEdge takes an edge out of the list of its source and out of the indexes.
-func (tx *Tx) deleteEdge(ctx context.Context, w *storage.Writer, ls *storage.Lists, e graph.Edge) (ok bool, err error) {
+func (tx *Tx) deleteEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, e graph.Edge) (ok bool, err error) {
 	for _, d := range tx.defs.ByType[e.Type] {
 		vals, ok, err := tx.edgeValuesOf(ctx, d, e)
 		if err != nil || !ok {
@@ -230,5 +231,5 @@ func (tx *Tx) deleteEdge(ctx context.Context, w *storage.Writer, ls *storage.Lis
 		}
 	}
 	delete(tx.touchedEdges, e.ID)
-	return w.RemoveEdge(ls, e)
+	return w.Edges.Remove(ls, e)
 }

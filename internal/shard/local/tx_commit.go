@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Commit implements shard.Tx. Once the changes are on their way to the disk, it ignores ctx.
@@ -133,7 +134,7 @@ func (tx *Tx) CheckUnique(ctx context.Context) error {
 func (tx *Tx) KeepsUnique() bool { return len(tx.dups) == 0 }
 
 // duplicate describes a violation of a unique index.
-func (tx *Tx) duplicate(ctx context.Context, id graph.IndexID, o storage.Owner) error {
+func (tx *Tx) duplicate(ctx context.Context, id graph.IndexID, o graph.IndexOwner) error {
 	d := tx.defs.ByID[id]
 	var vals []graph.Value
 	var err error
@@ -146,7 +147,7 @@ func (tx *Tx) duplicate(ctx context.Context, id graph.IndexID, o storage.Owner) 
 	if err != nil {
 		return err
 	}
-	tuple, _, _, err := storage.AppendIndexed(nil, &d.Index, vals)
+	tuple, _, _, err := view.AppendIndexed(nil, &d.Index, vals)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // compareRows is how many lists are read at a time where they are not packed.
@@ -151,7 +152,7 @@ func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) 
 		if v == nil {
 			continue // another process has the shard
 		}
-		if v.Version() != 0 && tx.g != nil {
+		if storage.VersionOf(v) != 0 && tx.g != nil {
 			return shard.NearestFound{}, nil // another process has it, and answers for it in this transaction
 		}
 		var one shard.NearestFound
@@ -315,7 +316,7 @@ func (tx *Tx) rankEdges(
 	if _, err := tx.eachVector(ctx, no, req.Type, req.Prop, sources, func(graph.VertexID) bool { return true }, rank); err != nil {
 		return err
 	}
-	return tx.eachEdge(edges, tx.edgeOrder(edges), func(i int, ls *storage.Lists) error {
+	return tx.eachEdge(edges, tx.edgeOrder(edges), func(i int, ls *view.Lists) error {
 		e := edges[i]
 		_, err := ls.Edge(ctx, e.Src.Local(), e.Dst, e.ID, func(p graph.PropID, v graph.Value, ref keys.Ref, isRef bool) (err error) {
 			if p != req.Prop {
@@ -344,9 +345,9 @@ func (tx *Tx) eachVector(
 		return false, err
 	}
 	defer ls.Close()
-	want := storage.Want{IDs: true, Props: []graph.PropID{prop}}
-	out := storage.Edges{Props: make([][]graph.Value, 1)}
-	var large []storage.Pending
+	want := view.Want{IDs: true, Props: []graph.PropID{prop}}
+	out := view.Edges{Props: make([][]graph.Value, 1)}
+	var large []view.Pending
 	for _, id := range sources {
 		if !begin(id) {
 			return false, nil

@@ -8,9 +8,9 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // edgeOrder returns the places of edges in the order of their lists, without those that cannot be.
@@ -29,8 +29,8 @@ func (tx *Tx) edgeOrder(edges []graph.Edge) []int32 {
 }
 
 // eachEdge calls f with the edges at the places at, in that order, and the list that holds each.
-func (tx *Tx) eachEdge(edges []graph.Edge, at []int32, f func(i int, ls *storage.Lists) error) error {
-	var ls *storage.Lists
+func (tx *Tx) eachEdge(edges []graph.Edge, at []int32, f func(i int, ls *view.Lists) error) error {
+	var ls *view.Lists
 	defer func() {
 		if ls != nil {
 			ls.Close()
@@ -70,7 +70,7 @@ func (tx *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []gr
 			return err
 		}
 	}
-	return tx.eachEdge(edges, at, func(i int, ls *storage.Lists) error {
+	return tx.eachEdge(edges, at, func(i int, ls *view.Lists) error {
 		e := &edges[i]
 		_, err := ls.Edge(ctx, e.Src.Local(), e.Dst, e.ID, func(q graph.PropID, v graph.Value, ref keys.Ref, isRef bool) (err error) {
 			for p, prop := range props {
@@ -170,7 +170,7 @@ func (tx *Tx) edgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 		return err
 	}
 	clear(out[:len(edges)])
-	return tx.eachEdge(edges, tx.edgeOrder(edges), func(i int, ls *storage.Lists) error {
+	return tx.eachEdge(edges, tx.edgeOrder(edges), func(i int, ls *view.Lists) error {
 		e := &edges[i]
 		ok, err := ls.Edge(ctx, e.Src.Local(), e.Dst, e.ID, func(p graph.PropID, v graph.Value, ref keys.Ref, isRef bool) (err error) {
 			if !all && index.Hidden(p) {

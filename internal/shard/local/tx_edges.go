@@ -9,9 +9,10 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // list is a type and direction whose edge lists a request reads: from those that are decoded, as far as there are any,
@@ -19,20 +20,20 @@ import (
 type list struct {
 	t    graph.TypeID
 	dir  graph.Direction
-	want storage.Want
+	want view.Want
 	cur  cache.Cursor
-	hit  bool           // cur is at a block that is decoded
-	ls   *storage.Lists // of the shard at hand, opened when needed
+	hit  bool        // cur is at a block that is decoded
+	ls   *view.Lists // of the shard at hand, opened when needed
 }
 
 // lists appends to ls the edge lists of a request: the types, or all that have edges, by type and direction. In both
 // directions a loop is taken from the list of its source alone.
-func (tx *Tx) lists(ls []list, types []graph.TypeID, dir graph.Direction, want storage.Want) []list {
+func (tx *Tx) lists(ls []list, types []graph.TypeID, dir graph.Direction, want view.Want) []list {
 	if len(types) == 0 {
 		n := len(tx.g.AllTypes())
 		types = make([]graph.TypeID, 0, n)
 		for t := graph.TypeID(1); int(t) <= n; t++ {
-			if tx.count(storage.Count{Kind: storage.CountType, Type: t}) != 0 {
+			if tx.count(stats.Count{Kind: stats.CountType, Type: t}) != 0 {
 				types = append(types, t)
 			}
 		}
@@ -40,7 +41,7 @@ func (tx *Tx) lists(ls []list, types []graph.TypeID, dir graph.Direction, want s
 	if !slices.IsSorted(types) {
 		types = slices.Sorted(slices.Values(types))
 	}
-	add := func(t graph.TypeID, dir graph.Direction, want storage.Want) {
+	add := func(t graph.TypeID, dir graph.Direction, want view.Want) {
 		if len(ls) < cap(ls) {
 			ls = ls[:len(ls)+1]
 		} else {
@@ -66,7 +67,7 @@ func (tx *Tx) lists(ls []list, types []graph.TypeID, dir graph.Direction, want s
 }
 
 // stored returns the stored lists.
-func (l *list) stored(v *storage.View) (*storage.Lists, error) {
+func (l *list) stored(v *view.View) (*view.Lists, error) {
 	if l.ls == nil {
 		ls, err := v.Lists(l.t, l.dir)
 		if err != nil {
@@ -99,14 +100,14 @@ type expansion struct {
 	res     *shard.Neighbours
 	lists   []list
 	views   *listViews // nil: nothing that is decoded is read
-	out     storage.Edges
-	pending []storage.Pending
+	out     view.Edges
+	pending []view.Pending
 
 	props []graph.PropID // to read: those of the request, then those of its conditions alone
 	tests []int          // by condition: its property in props
 	pass  []uint32       // the places in a list that pass the conditions
-	part  storage.Edges  // a stored list whose edges are to be tested
-	large []storage.Pending
+	part  view.Edges     // a stored list whose edges are to be tested
+	large []view.Pending
 }
 
 var expansions = sync.Pool{New: func() any { return new(expansion) }}
@@ -138,11 +139,11 @@ func (x *expansion) begin(tx *Tx, req *shard.Expand, res *shard.Neighbours) {
 		}
 		x.tests = append(x.tests, at)
 	}
-	x.lists = tx.lists(x.lists[:0], req.Types, req.Dir, storage.Want{IDs: req.Edges, Props: x.props})
+	x.lists = tx.lists(x.lists[:0], req.Types, req.Dir, view.Want{IDs: req.Edges, Props: x.props})
 	res.Done, res.Seen, res.Added, res.Offsets = 0, 0, 0, append(res.Offsets[:0], 0)
 	res.Types, res.Reverse = res.Types[:0], res.Reverse[:0]
 	res.Props = emptyColumns(res.Props, len(req.Props))
-	x.out = storage.Edges{Targets: res.Targets[:0], IDs: res.Edges[:0], Props: res.Props}
+	x.out = view.Edges{Targets: res.Targets[:0], IDs: res.Edges[:0], Props: res.Props}
 	if !tx.plain {
 		x.views = tx.openLists(len(req.Props) > 0)
 	}
@@ -170,7 +171,7 @@ func (x *expansion) end() {
 	for _, vs := range x.part.Props {
 		clear(vs)
 	}
-	x.tx, x.req, x.res, x.views, x.out, x.pending = nil, nil, nil, nil, storage.Edges{}, x.pending[:0]
+	x.tx, x.req, x.res, x.views, x.out, x.pending = nil, nil, nil, nil, view.Edges{}, x.pending[:0]
 	expansions.Put(x)
 }
 
@@ -306,7 +307,7 @@ func (x *expansion) list(ctx context.Context, no int, id graph.VertexID, l *list
 }
 
 // stored appends those edges of a stored list that pass the conditions.
-func (x *expansion) stored(ctx context.Context, id graph.VertexID, l *list, ls *storage.Lists) error {
+func (x *expansion) stored(ctx context.Context, id graph.VertexID, l *list, ls *view.Lists) error {
 	part := &x.part
 	part.Targets, part.IDs, part.Props = part.Targets[:0], part.IDs[:0], emptyColumns(part.Props, len(x.props))
 	x.large = x.large[:0]
@@ -320,7 +321,7 @@ func (x *expansion) stored(ctx context.Context, id graph.VertexID, l *list, ls *
 		}
 		for _, q := range x.large {
 			if q.I == i && q.P < len(x.out.Props) {
-				x.pending = append(x.pending, storage.Pending{P: q.P, I: len(x.out.Targets), Ref: q.Ref})
+				x.pending = append(x.pending, view.Pending{P: q.P, I: len(x.out.Targets), Ref: q.Ref})
 			}
 		}
 		x.out.Targets = append(x.out.Targets, target)
@@ -438,7 +439,7 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	ls := tx.lists(nil, types, dir, storage.Want{})
+	ls := tx.lists(nil, types, dir, view.Want{})
 	if tx.plain {
 		for i := range ls {
 			if err := tx.stepStored(ctx, from, &ls[i], out); err != nil {
@@ -498,13 +499,13 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 		return err
 	}
 	clear(out[:len(ids)])
-	ls := tx.lists(nil, types, dir, storage.Want{})
+	ls := tx.lists(nil, types, dir, view.Want{})
 	var views *listViews
 	if !tx.plain {
 		views = tx.openLists(false)
 		defer views.close()
 	}
-	return tx.byShard(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+	return tx.byShard(ids).each(tx, len(ids), func(v *view.View, at view.Order) error {
 		defer closeLists(ls)
 		for k := range ls {
 			if err := tx.degrees(ctx, v, views, ids, at, &ls[k], out); err != nil {
@@ -516,7 +517,7 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 }
 
 // degrees adds the lengths of the lists of a type and direction in one shard.
-func (tx *Tx) degrees(ctx context.Context, v *storage.View, views *listViews, ids []graph.VertexID, at storage.Order, l *list, out []int) error {
+func (tx *Tx) degrees(ctx context.Context, v *view.View, views *listViews, ids []graph.VertexID, at view.Order, l *list, out []int) error {
 	if views != nil {
 		views.views[v.No()].Cursor(&l.cur, l.t, l.dir, cache.Want{})
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // loadDefs makes the definitions follow the catalog.
@@ -18,7 +18,7 @@ func (g *Graph) storeDefs(indexes []graph.Index) { g.defs.Store(index.New(g.Cata
 func (g *Graph) allIndexes() []graph.Index { return slices.Concat(g.Indexes(), g.Expiries()) }
 
 // moveEntry replaces the entry of old values by one of new ones.
-func (tx *Tx) moveEntry(d *index.Def, old, vals []graph.Value, o storage.Owner) error {
+func (tx *Tx) moveEntry(d *index.Def, old, vals []graph.Value, o graph.IndexOwner) error {
 	if d.Kind == graph.FullTextIndex {
 		tx.noteText(d, o, old, vals)
 		return nil
@@ -26,11 +26,11 @@ func (tx *Tx) moveEntry(d *index.Def, old, vals []graph.Value, o storage.Owner) 
 	if !d.Indexed {
 		return nil
 	}
-	was, wasOK, wasLoose, err := storage.AppendIndexed(nil, &d.Index, old)
+	was, wasOK, wasLoose, err := view.AppendIndexed(nil, &d.Index, old)
 	if err != nil {
 		return err
 	}
-	now, nowOK, nowLoose, err := storage.AppendIndexed(nil, &d.Index, vals)
+	now, nowOK, nowLoose, err := view.AppendIndexed(nil, &d.Index, vals)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (tx *Tx) moveEntry(d *index.Def, old, vals []graph.Value, o storage.Owner) 
 	return nil
 }
 
-func (tx *Tx) putEntry(d *index.Def, vals []graph.Value, o storage.Owner) error {
+func (tx *Tx) putEntry(d *index.Def, vals []graph.Value, o graph.IndexOwner) error {
 	if d.Kind == graph.FullTextIndex {
 		tx.noteText(d, o, vals)
 		return nil
@@ -56,14 +56,14 @@ func (tx *Tx) putEntry(d *index.Def, vals []graph.Value, o storage.Owner) error 
 	if !d.Indexed {
 		return nil
 	}
-	tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, vals)
+	tuple, ok, loose, err := view.AppendIndexed(nil, &d.Index, vals)
 	if err != nil || !ok {
 		return err
 	}
 	return tx.putTuple(d, tuple, loose, o)
 }
 
-func (tx *Tx) deleteEntry(d *index.Def, vals []graph.Value, o storage.Owner) error {
+func (tx *Tx) deleteEntry(d *index.Def, vals []graph.Value, o graph.IndexOwner) error {
 	if d.Kind == graph.FullTextIndex {
 		tx.noteText(d, o, vals)
 		return nil
@@ -71,7 +71,7 @@ func (tx *Tx) deleteEntry(d *index.Def, vals []graph.Value, o storage.Owner) err
 	if !d.Indexed {
 		return nil
 	}
-	tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, vals)
+	tuple, ok, loose, err := view.AppendIndexed(nil, &d.Index, vals)
 	if err != nil || !ok {
 		return err
 	}
@@ -79,14 +79,14 @@ func (tx *Tx) deleteEntry(d *index.Def, vals []graph.Value, o storage.Owner) err
 }
 
 // noteText says that a full-text index must read an owner again, if there is or was any text.
-func (tx *Tx) noteText(d *index.Def, o storage.Owner, vals ...[]graph.Value) {
+func (tx *Tx) noteText(d *index.Def, o graph.IndexOwner, vals ...[]graph.Value) {
 	if slices.ContainsFunc(vals, index.HasText) {
-		tx.ws[o.Vertex.Shard()].NoteText(d.ID, o)
+		tx.ws[o.Vertex.Shard()].Texts.Note(d.ID, o)
 	}
 }
 
 // putTuple adds an entry. What a unique index holds already becomes a violation that must be gone at commit.
-func (tx *Tx) putTuple(d *index.Def, tuple []byte, loose bool, o storage.Owner) error {
+func (tx *Tx) putTuple(d *index.Def, tuple []byte, loose bool, o graph.IndexOwner) error {
 	if d.Unique && !loose {
 		_, ok, err := tx.lookup(d.ID, tuple)
 		if err != nil {
@@ -99,12 +99,12 @@ func (tx *Tx) putTuple(d *index.Def, tuple []byte, loose bool, o storage.Owner) 
 		}
 	}
 	tx.noteDue(d, tuple)
-	tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || loose, o)
+	tx.ws[o.Vertex.Shard()].Entries.Put(d.ID, tuple, !d.Unique || loose, o)
 	return nil
 }
 
 // lookup finds the owner of a tuple in a unique index.
-func (tx *Tx) lookup(ix graph.IndexID, tuple []byte) (o storage.Owner, ok bool, err error) {
+func (tx *Tx) lookup(ix graph.IndexID, tuple []byte) (o graph.IndexOwner, ok bool, err error) {
 	for _, v := range tx.views {
 		if o, ok, err = v.Lookup(ix, tuple); err != nil || ok {
 			return o, ok, err
@@ -113,7 +113,7 @@ func (tx *Tx) lookup(ix graph.IndexID, tuple []byte) (o storage.Owner, ok bool, 
 	return o, false, nil
 }
 
-func (tx *Tx) deleteTuple(d *index.Def, tuple []byte, loose bool, o storage.Owner) error {
+func (tx *Tx) deleteTuple(d *index.Def, tuple []byte, loose bool, o graph.IndexOwner) error {
 	plain := !d.Unique || loose
 	if !plain && !d.Online {
 		// What a build has not come to yet has no entry, and the entry that is there may be another's.
@@ -130,10 +130,10 @@ func (tx *Tx) deleteTuple(d *index.Def, tuple []byte, loose bool, o storage.Owne
 				tx.dups[k] = slices.Delete(others, i, i+1)
 			} else {
 				// Another owner takes the entry's place.
-				tx.ws[o.Vertex.Shard()].DeleteEntry(d.ID, tuple, plain, o)
+				tx.ws[o.Vertex.Shard()].Entries.Delete(d.ID, tuple, plain, o)
 				next := others[0]
 				tx.dups[k] = others[1:]
-				tx.ws[next.Vertex.Shard()].PutEntry(d.ID, tuple, plain, next)
+				tx.ws[next.Vertex.Shard()].Entries.Put(d.ID, tuple, plain, next)
 			}
 			if len(tx.dups[k]) == 0 {
 				delete(tx.dups, k)
@@ -141,6 +141,6 @@ func (tx *Tx) deleteTuple(d *index.Def, tuple []byte, loose bool, o storage.Owne
 			return nil
 		}
 	}
-	tx.ws[o.Vertex.Shard()].DeleteEntry(d.ID, tuple, plain, o)
+	tx.ws[o.Vertex.Shard()].Entries.Delete(d.ID, tuple, plain, o)
 	return nil
 }

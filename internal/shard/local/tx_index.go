@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // indexDefs returns the indexes as the transaction sees them: an index that came online after a reader's snapshot was made is not
@@ -48,7 +48,7 @@ func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value,
 		return nil
 	}
 	res.IDs = res.IDs[:0]
-	res.Offsets, err = tx.seek(ctx, d, vals, res.Offsets[:0], func(o storage.Owner) { res.IDs = append(res.IDs, o.Vertex) })
+	res.Offsets, err = tx.seek(ctx, d, vals, res.Offsets[:0], func(o graph.IndexOwner) { res.IDs = append(res.IDs, o.Vertex) })
 	if err == nil {
 		tx.keepKeys(d, vals, res)
 	}
@@ -63,16 +63,16 @@ func (tx *Tx) SeekEdges(ctx context.Context, index graph.IndexID, vals []graph.V
 	}
 	t, _ := tx.g.Catalog.Type(d.Type)
 	res.Edges = res.Edges[:0]
-	res.Offsets, err = tx.seek(ctx, d, vals, res.Offsets[:0], func(o storage.Owner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
+	res.Offsets, err = tx.seek(ctx, d, vals, res.Offsets[:0], func(o graph.IndexOwner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
 	return err
 }
 
-func edgeOf(o storage.Owner, t graph.TypeID) graph.Edge {
+func edgeOf(o graph.IndexOwner, t graph.TypeID) graph.Edge {
 	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
 }
 
 // seek calls f with the owners of each tuple of values, and appends to offsets how many it was before each and at the end.
-func (tx *Tx) seek(ctx context.Context, d *index.Def, vals []graph.Value, offsets []int, f func(o storage.Owner)) ([]int, error) {
+func (tx *Tx) seek(ctx context.Context, d *index.Def, vals []graph.Value, offsets []int, f func(o graph.IndexOwner)) ([]int, error) {
 	if err := tx.check(ctx); err != nil {
 		return offsets, err
 	}
@@ -87,7 +87,7 @@ func (tx *Tx) seek(ctx context.Context, d *index.Def, vals []graph.Value, offset
 	ends, at := make([]int, 0, n), make([]int, 0, n)
 	for k := range n {
 		start := len(buf)
-		key, ok, nan, err := storage.AppendTuple(buf, vals[k*width:(k+1)*width])
+		key, ok, nan, err := view.AppendTuple(buf, vals[k*width:(k+1)*width])
 		if err != nil {
 			// What is too large or of the wrong type for the index is in no entry.
 			key, ok = buf[:start], false
@@ -107,14 +107,14 @@ func (tx *Tx) seek(ctx context.Context, d *index.Def, vals []graph.Value, offset
 	}
 	type hit struct {
 		k int
-		o storage.Owner
+		o graph.IndexOwner
 	}
 	var hits []hit
 	for _, v := range tx.views {
 		if v == nil {
 			continue
 		}
-		err := v.Seek(ctx, d.ID, tuples, func(k int, o storage.Owner) { hits = append(hits, hit{at[k], o}) })
+		err := v.Seek(ctx, d.ID, tuples, func(k int, o graph.IndexOwner) { hits = append(hits, hit{at[k], o}) })
 		if err != nil {
 			return offsets, err
 		}
@@ -201,7 +201,7 @@ func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor
 		}
 		n, full := 0, false
 		for _, s := range spans {
-			err := v.Walk(ctx, d.ID, s.lower, s.upper, r.Down, func(rest []byte, o storage.Owner) bool {
+			err := v.Walk(ctx, d.ID, s.lower, s.upper, r.Down, func(rest []byte, o graph.IndexOwner) bool {
 				e := shard.Entry{Tuple: rest, Owner: o}
 				if !d.Unique {
 					e.Tuple = rest[:len(rest)-keys.LocalSize]
@@ -289,13 +289,13 @@ func rangeBounds(r *shard.Range) []keySpan {
 	if len(r.Equal) > 0 {
 		var ok, loose bool
 		var err error
-		if first, ok, loose, err = storage.AppendTuple(nil, r.Equal); err != nil || !ok || loose {
+		if first, ok, loose, err = view.AppendTuple(nil, r.Equal); err != nil || !ok || loose {
 			return nil
 		}
 	}
 	spans := make([]keySpan, 0, 1+len(r.Further))
 	add := func(lo, hi graph.Value) {
-		lower, upper, empty := storage.RangeBounds(lo, hi, r.LoOpen, r.HiOpen, r.Prefix)
+		lower, upper, empty := view.RangeBounds(lo, hi, r.LoOpen, r.HiOpen, r.Prefix)
 		switch {
 		case empty:
 			return

@@ -73,7 +73,7 @@ func (tx *Tx) createVertices(ms []shard.Mutation) (n int, err error) {
 	if err := tx.g.Present(set, some); err != nil {
 		return 0, err
 	}
-	if err := w.PutVertices(first, set, labels, rows); err != nil {
+	if err := w.Vertices.PutRun(first, set, labels, rows); err != nil {
 		return 0, err
 	}
 	tx.sets.addRun(first, len(ms), set)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/pack"
 )
 
 // edgesAlike is how many mutations, from the first on, create edges of one type.
@@ -54,7 +54,7 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 		}
 		src := tx.ws[e.Src.Shard()]
 		props := tx.stampEdge(t, m.Props)
-		body, err := src.EdgeBody(nil, t, props)
+		body, err := src.Edges.Body(nil, t, props)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (tx *Tx) addEdges(run *edgeRun, ms []shard.Mutation, t graph.TypeID, dir gr
 		if len(run.ends[no]) == 0 {
 			continue
 		}
-		ends := storage.SortEdges(run.ends[no])
+		ends := pack.SortEdges(run.ends[no])
 		byShard := func(a, b codec.ListEdge) int { return cmp.Compare(a.Edge.Shard(), b.Edge.Shard()) }
 		if dir == graph.In && len(tx.ws) > 1 {
 			slices.SortStableFunc(ends, byShard)
@@ -114,7 +114,7 @@ func (tx *Tx) addEdges(run *edgeRun, ms []shard.Mutation, t graph.TypeID, dir gr
 			for n < len(ends) && byShard(ends[0], ends[n]) == 0 {
 				n++
 			}
-			if err := w.AddEdges(t, dir, ends[:n], run.bodies); err != nil {
+			if err := w.Edges.AddRun(t, dir, ends[:n], run.bodies); err != nil {
 				return err
 			}
 			ends = ends[n:]

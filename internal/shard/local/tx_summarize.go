@@ -6,9 +6,9 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // summarizer is what one Summarize needs. It reads block by block what is decoded, and the vertices of a block that have
@@ -78,7 +78,7 @@ func (x *summarizer) edges(ctx context.Context) (bool, error) {
 	views := tx.openLists(len(x.req.Props) > 0)
 	defer views.close()
 	want := cache.Want{Props: x.props}
-	held, all, exact := 0, uint64(tx.count(storage.Count{Kind: storage.CountType, Type: x.req.Type})), tx.mode == shard.Read
+	held, all, exact := 0, uint64(tx.count(stats.Count{Kind: stats.CountType, Type: x.req.Type})), tx.mode == shard.Read
 	some := make([][]bool, len(views.views)) // by shard: the blocks that are decoded
 	for no := range views.views {
 		blocks, n, unchanged := views.views[no].Held(nil, x.req.Type, x.req.Dir, &want)

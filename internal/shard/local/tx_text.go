@@ -10,7 +10,6 @@ import (
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // SearchText implements shard.Tx.
@@ -115,10 +114,10 @@ func searchWith(ctx context.Context, parts []search.Part, r *search.Request, err
 }
 
 // changedTexts returns what was changed after the transaction's snapshot and may be in the index, and what the transaction has changed.
-func (tx *Tx) changedTexts(ctx context.Context, x *textIndex, next, until []uint64) ([]storage.Owner, error) {
-	seen := map[storage.Owner]bool{}
-	var owners []storage.Owner
-	add := func(o storage.Owner) {
+func (tx *Tx) changedTexts(ctx context.Context, x *textIndex, next, until []uint64) ([]graph.IndexOwner, error) {
+	seen := map[graph.IndexOwner]bool{}
+	var owners []graph.IndexOwner
+	add := func(o graph.IndexOwner) {
 		if !seen[o] {
 			seen[o] = true
 			owners = append(owners, o)
@@ -127,18 +126,18 @@ func (tx *Tx) changedTexts(ctx context.Context, x *textIndex, next, until []uint
 	newest := tx.g.acquire() // which has all that the index may have
 	defer tx.g.release(newest)
 	for no, v := range newest.views {
-		if err := v.TextChanges(ctx, x.id, next[no], until[no], func(_ uint64, o storage.Owner) bool { add(o); return true }); err != nil {
+		if err := v.TextChanges(ctx, x.id, next[no], until[no], func(_ uint64, o graph.IndexOwner) bool { add(o); return true }); err != nil {
 			return nil, err
 		}
 	}
 	for _, w := range tx.ws {
-		w.NotedTexts(x.id, add)
+		w.Texts.Noted(x.id, add)
 	}
 	return owners, nil
 }
 
 // overlayTexts makes an index of what some owners are for the transaction, and leaves them out of the main part.
-func (tx *Tx) overlayTexts(ctx context.Context, x *textIndex, d *index.Def, r *search.Request, owners []storage.Owner, main *search.Part) (_ *search.Index, err error) {
+func (tx *Tx) overlayTexts(ctx context.Context, x *textIndex, d *index.Def, r *search.Request, owners []graph.IndexOwner, main *search.Part) (_ *search.Index, err error) {
 	over, err := search.Open("", x.analyzer, false)
 	if err != nil {
 		return nil, err

@@ -12,13 +12,16 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // write is the part of a transaction that writes. Its maps are made when they are needed, see put.
 type write struct {
 	id      storage.CommitID // of the commit, or zero
 	changes changeLog        // for the views of the caches
-	ws      []*storage.Writer
+	ws      []*staging.Writer
 	// sets caches the label sets of vertices that were touched; deleted ones keep here what they had.
 	sets    labelSets
 	deleted map[graph.VertexID]struct{}
@@ -37,7 +40,7 @@ type write struct {
 	due     int64
 	stamped graph.Value
 	// dups holds, by index and tuple, further owners of what a unique index holds one of; at commit there must be none.
-	dups map[string][]storage.Owner
+	dups map[string][]graph.IndexOwner
 
 	inTurn  bool        // takes turns with others that change the same
 	turns   []shard.Key // at which it has had its turn; Graph.turns guards it while it waits
@@ -65,7 +68,7 @@ func (tx *Tx) begin() {
 	tx.views = nil
 	tx.write = &write{due: never}
 	for no, s := range tx.g.shards {
-		var w *storage.Writer
+		var w *staging.Writer
 		if tx.snap != nil {
 			w = s.NewWriterAt(tx.snap.views[no])
 		} else {
@@ -223,7 +226,7 @@ func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 // prefetchEntries fetches what other processes' shards hold of the tuples that changes put into unique indexes, which would otherwise be asked
 // for one by one.
 func (tx *Tx) prefetchEntries(ms []shard.Mutation) error {
-	if !slices.ContainsFunc(tx.views, (*storage.View).Remote) {
+	if !slices.ContainsFunc(tx.views, storage.Remote) {
 		return nil
 	}
 	var entries [][]byte
@@ -244,19 +247,19 @@ func (tx *Tx) prefetchEntries(ms []shard.Mutation) error {
 				if !d.Unique || !d.Indexed || !whole || !d.Touches(m.Props) {
 					continue
 				}
-				tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, d.Values(m.Props))
+				tuple, ok, loose, err := view.AppendIndexed(nil, &d.Index, d.Values(m.Props))
 				if err != nil {
 					return err
 				}
 				if ok && !loose {
-					entries = append(entries, storage.EntryKey(d.ID, tuple))
+					entries = append(entries, view.EntryKey(d.ID, tuple))
 				}
 			}
 		}
 	}
 	slices.SortFunc(entries, bytes.Compare)
 	for _, v := range tx.views {
-		if err := v.Prefetch(entries); err != nil {
+		if err := storage.Prefetch(v, entries); err != nil {
 			return err
 		}
 	}
@@ -296,7 +299,7 @@ func (tx *Tx) apply(ctx context.Context, m *shard.Mutation) error {
 }
 
 // place chooses the shard of a new vertex: the one whose block is not full, else the one with the fewest vertices.
-func (tx *Tx) place() *storage.Writer {
+func (tx *Tx) place() *staging.Writer {
 	best := tx.ws[0]
 	for _, w := range tx.ws {
 		n := w.NextVertex()
@@ -316,7 +319,7 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 	if err := tx.g.Present(set, m.Props); err != nil {
 		return err
 	}
-	var w *storage.Writer
+	var w *staging.Writer
 	if tx.replaying {
 		w = tx.ws[m.Vertex.Shard()]
 	} else {
@@ -324,7 +327,7 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 		m.Vertex = w.NewVertex()
 	}
 	props := tx.stampVertex(labels, m.Props)
-	if err := w.PutVertex(m.Vertex, set, labels, props); err != nil {
+	if err := w.Vertices.Put(m.Vertex, set, labels, props); err != nil {
 		return err
 	}
 	put(&tx.sets.one, m.Vertex, set)
@@ -338,7 +341,7 @@ func (tx *Tx) indexVertex(labels []graph.LabelID, id graph.VertexID, props []gra
 			if d.Required {
 				put(&tx.touched, id, struct{}{})
 			}
-			if err := tx.putEntry(d, d.Values(props), storage.Owner{Vertex: id}); err != nil {
+			if err := tx.putEntry(d, d.Values(props), graph.IndexOwner{Vertex: id}); err != nil {
 				return err
 			}
 		}
@@ -354,7 +357,7 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 	if err := tx.g.Present(set, m.Props); err != nil {
 		return err
 	}
-	owner := storage.Owner{Vertex: m.Vertex}
+	owner := graph.IndexOwner{Vertex: m.Vertex}
 	props := tx.stampVertex(tx.g.Labels(set), m.Props)
 	for _, l := range tx.g.Labels(set) {
 		for _, d := range tx.defs.ByLabel[l] {
@@ -365,7 +368,7 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 				put(&tx.touched, m.Vertex, struct{}{})
 			}
 			if d.Kind == graph.FullTextIndex {
-				tx.ws[m.Vertex.Shard()].NoteText(d.ID, owner)
+				tx.ws[m.Vertex.Shard()].Texts.Note(d.ID, owner)
 				continue
 			}
 			old, err := tx.valuesOf(ctx, d, m.Vertex)
@@ -377,7 +380,7 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 			}
 		}
 	}
-	return tx.ws[m.Vertex.Shard()].SetProps(m.Vertex, set, props)
+	return tx.ws[m.Vertex.Shard()].Vertices.SetProps(m.Vertex, set, props)
 }
 
 // valuesOf reads the values of an index's properties of one vertex.
@@ -424,7 +427,7 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 	if err := tx.restamp(ctx, m.Vertex, old, set); err != nil {
 		return err
 	}
-	owner := storage.Owner{Vertex: m.Vertex}
+	owner := graph.IndexOwner{Vertex: m.Vertex}
 	for _, ls := range [...][]graph.LabelID{removed, added} {
 		for _, l := range ls {
 			for _, d := range tx.defs.ByLabel[l] {
@@ -453,13 +456,13 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 		return err
 	}
 	put(&tx.sets.one, m.Vertex, set)
-	return tx.ws[m.Vertex.Shard()].SetLabels(m.Vertex, old, set, added, removed, props)
+	return tx.ws[m.Vertex.Shard()].Vertices.SetLabels(m.Vertex, old, set, added, removed, props)
 }
 
 // moveEnds keeps the counts of edges by their ends' labels when a vertex changes its labels.
 func (tx *Tx) moveEnds(ctx context.Context, id graph.VertexID, added, removed []graph.LabelID) error {
 	w := tx.ws[id.Shard()]
-	for _, l := range tx.lists(nil, nil, graph.Both, storage.Want{}) {
+	for _, l := range tx.lists(nil, nil, graph.Both, view.Want{}) {
 		ls, err := w.Lists(l.t, l.dir)
 		if err != nil {
 			return err
@@ -469,15 +472,15 @@ func (tx *Tx) moveEnds(ctx context.Context, id graph.VertexID, added, removed []
 		if err != nil {
 			return err
 		}
-		kind := storage.CountSrc
+		kind := stats.CountSrc
 		if l.dir == graph.In {
-			kind = storage.CountDst
+			kind = stats.CountDst
 		}
 		for _, label := range added {
-			w.Count(storage.Count{Kind: kind, Label: label, Type: l.t}, int64(n))
+			w.Count(stats.Count{Kind: kind, Label: label, Type: l.t}, int64(n))
 		}
 		for _, label := range removed {
-			w.Count(storage.Count{Kind: kind, Label: label, Type: l.t}, -int64(n))
+			w.Count(stats.Count{Kind: kind, Label: label, Type: l.t}, -int64(n))
 		}
 	}
 	return nil
@@ -488,7 +491,7 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	if set == 0 {
 		return nil
 	}
-	owner := storage.Owner{Vertex: id}
+	owner := graph.IndexOwner{Vertex: id}
 	var stamps []graph.PropID
 	for _, l := range tx.g.Labels(set) {
 		for _, d := range tx.defs.ByLabel[l] {
@@ -513,7 +516,7 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	}
 	put(&tx.deleted, id, struct{}{})
 	delete(tx.touched, id)
-	return tx.ws[id.Shard()].DropVertex(id, set, tx.g.Labels(set), slices.Concat(tx.g.PropsOf(nil, set), keys, stamps))
+	return tx.ws[id.Shard()].Vertices.Drop(id, set, tx.g.Labels(set), slices.Concat(tx.g.PropsOf(nil, set), keys, stamps))
 }
 
 func (tx *Tx) createEdge(m *shard.Mutation) error {
@@ -525,15 +528,15 @@ func (tx *Tx) createEdge(m *shard.Mutation) error {
 	}
 	src, dst := tx.ws[e.Src.Shard()], tx.ws[e.Dst.Shard()]
 	props := tx.stampEdge(e.Type, m.Props)
-	body, err := src.EdgeBody(nil, e.Type, props)
+	body, err := src.Edges.Body(nil, e.Type, props)
 	if err != nil {
 		return err
 	}
 	if !tx.replaying {
 		e.ID = src.NewEdge()
 	}
-	src.AddEdge(*e, graph.Out, body)
-	dst.AddEdge(*e, graph.In, body)
+	src.Edges.Add(*e, graph.Out, body)
+	dst.Edges.Add(*e, graph.In, body)
 	tx.countEdge(*e, 1)
 	for _, d := range tx.defs.ByType[e.Type] {
 		if d.Required {
@@ -546,22 +549,22 @@ func (tx *Tx) createEdge(m *shard.Mutation) error {
 	return nil
 }
 
-func edgeOwner(e graph.Edge) storage.Owner {
-	return storage.Owner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true}
+func edgeOwner(e graph.Edge) graph.IndexOwner {
+	return graph.IndexOwner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true}
 }
 
 // countEdge counts an edge in or out, by what its ends are, or were when they were deleted.
 func (tx *Tx) countEdge(e graph.Edge, n int64) {
 	src, dst := tx.ws[e.Src.Shard()], tx.ws[e.Dst.Shard()]
-	src.Count(storage.Count{Kind: storage.CountEdges}, n)
-	src.Count(storage.Count{Kind: storage.CountType, Type: e.Type}, n)
+	src.Count(stats.Count{Kind: stats.CountEdges}, n)
+	src.Count(stats.Count{Kind: stats.CountType, Type: e.Type}, n)
 	srcSet, _ := tx.sets.get(e.Src)
 	dstSet, _ := tx.sets.get(e.Dst)
 	for _, l := range tx.g.Labels(srcSet) {
-		src.Count(storage.Count{Kind: storage.CountSrc, Label: l, Type: e.Type}, n)
+		src.Count(stats.Count{Kind: stats.CountSrc, Label: l, Type: e.Type}, n)
 	}
 	for _, l := range tx.g.Labels(dstSet) {
-		dst.Count(storage.Count{Kind: storage.CountDst, Label: l, Type: e.Type}, n)
+		dst.Count(stats.Count{Kind: stats.CountDst, Label: l, Type: e.Type}, n)
 	}
 }
 
@@ -579,7 +582,7 @@ func (tx *Tx) dropKeys(ctx context.Context, id graph.VertexID) (props []graph.Pr
 		if vals[0].IsNull() {
 			continue
 		}
-		if err := tx.deleteEntry(d, vals, storage.Owner{Vertex: id}); err != nil {
+		if err := tx.deleteEntry(d, vals, graph.IndexOwner{Vertex: id}); err != nil {
 			return nil, err
 		}
 		props = append(props, d.PropIDs[0])

@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // checkDegrees compares the degree histograms with the packed lists that were counted.
@@ -15,10 +16,10 @@ func (s *shardCheck) checkDegrees() error {
 	if !s.first {
 		return nil
 	}
-	stored := storage.Degrees{}
+	stored := stats.Degrees{}
 	lower, upper := keys.Bounds(keys.Degree)
 	err := s.scan(lower, upper, func(k, v []byte) error {
-		d, n, err := storage.ParseDegree(k, v)
+		d, n, err := stats.ParseDegree(k, v)
 		if err != nil {
 			s.malformed(k, err)
 			return nil
@@ -44,7 +45,7 @@ func (s *shardCheck) checkDegrees() error {
 }
 
 // degree notes that a bar of a degree histogram is stored as another number than was counted.
-func (s *shardCheck) degree(d storage.Degree, counted, stored int64) {
+func (s *shardCheck) degree(d stats.Degree, counted, stored int64) {
 	fix := storage.Fix{Shard: s.no, Key: d.Key(), Add: counted - stored}
 	way := "out"
 	if d.Dir == graph.In {

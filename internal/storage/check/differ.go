@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // differences notes what the last pass has left over.
@@ -72,10 +73,10 @@ func (c *checker) edgeDiffers(items []string) {
 			}
 		}
 	}
-	change := &storage.EdgeChange{Vertex: e.Dst, Neighbour: e.Src, Edge: e.ID, Type: e.Type, Dir: graph.In}
+	change := &staging.EdgeChange{Vertex: e.Dst, Neighbour: e.Src, Edge: e.ID, Type: e.Type, Dir: graph.In}
 	fix := storage.Fix{
 		Shard: e.Dst.Shard(), Key: keys.AppendDeltaOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID), Edge: change,
-		Owners: []storage.Owner{{Edge: e.ID, IsEdge: true}},
+		Owners: []graph.IndexOwner{{Edge: e.ID, IsEdge: true}},
 	}
 	switch {
 	case out && e.Dst.Shard() >= len(c.views):
@@ -86,16 +87,16 @@ func (c *checker) edgeDiffers(items []string) {
 		if c.deleted(e) {
 			state = codec.DeltaUpdated
 		}
-		fix.Value, change.What = append([]byte{state}, body...), storage.EdgeAdded
+		fix.Value, change.What = append([]byte{state}, body...), staging.EdgeAdded
 		c.out.add(FaultMirror, []storage.Fix{fix}, "%s is missing in the list of its target", name)
 	case out:
 		if state == 0 {
 			state = codec.DeltaUpdated
 		}
-		fix.Value, change.What = append([]byte{state}, body...), storage.EdgeChanged
+		fix.Value, change.What = append([]byte{state}, body...), staging.EdgeChanged
 		c.out.add(FaultMirror, []storage.Fix{fix}, "%s has other properties in the list of its target", name)
 	default:
-		change.What = storage.EdgeRemoved
+		change.What = staging.EdgeRemoved
 		if fix.Delete = state == codec.DeltaInserted; !fix.Delete {
 			fix.Value = []byte{codec.DeltaDeleted}
 		}
@@ -118,7 +119,7 @@ func (c *checker) memberDiffers(item string) {
 	if l != 0 {
 		name += ", label " + c.cat.LabelName(l)
 	}
-	fix := storage.Fix{Shard: id.Shard(), Key: keys.AppendDeltaMember(nil, l, id.Local()), Value: []byte{0}, Owners: []storage.Owner{{Vertex: id}}}
+	fix := storage.Fix{Shard: id.Shard(), Key: keys.AppendDeltaMember(nil, l, id.Local()), Value: []byte{0}, Owners: []graph.IndexOwner{{Vertex: id}}}
 	if c.balance.left[item].n > 0 {
 		fix.Value = []byte{1}
 		c.out.add(FaultMember, []storage.Fix{fix}, "%s: it is missing among the label's vertices", name)
@@ -154,7 +155,7 @@ func (c *checker) entryDiffers(items []string) {
 		return
 	}
 	var fixes []storage.Fix
-	var owners []storage.Owner
+	var owners []graph.IndexOwner
 	for _, item := range append(want, have...) {
 		if o, err := c.views[shardOf(item, size)].Owner(key, []byte(item[size+4:])); err == nil {
 			owners = append(owners, o)

@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // edges checks the edge lists: packed and delta records side by side, one list after the other.
@@ -206,7 +207,7 @@ func (s *shardCheck) checkList(first []byte, packed, delta kv.Iterator) error {
 	}
 	m.Sort()
 	if s.first {
-		storage.ResizeList(s.bars, t, dir, 0, sum)
+		stats.ResizeList(s.bars, t, dir, 0, sum)
 	}
 	if whole {
 		s.checkTotal(first, firstValue, total, sum)
@@ -271,14 +272,14 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 	}
 	labels := s.cat.Labels(set)
 	if dir == graph.Out {
-		s.counts[storage.Count{Kind: storage.CountEdges}] += int64(len(m.Rows))
-		s.counts[storage.Count{Kind: storage.CountType, Type: t}] += int64(len(m.Rows))
+		s.counts[stats.Count{Kind: stats.CountEdges}] += int64(len(m.Rows))
+		s.counts[stats.Count{Kind: stats.CountType, Type: t}] += int64(len(m.Rows))
 		for _, l := range labels {
-			s.counts[storage.Count{Kind: storage.CountSrc, Label: l, Type: t}] += int64(len(m.Rows))
+			s.counts[stats.Count{Kind: stats.CountSrc, Label: l, Type: t}] += int64(len(m.Rows))
 		}
 	} else {
 		for _, l := range labels {
-			s.counts[storage.Count{Kind: storage.CountDst, Label: l, Type: t}] += int64(len(m.Rows))
+			s.counts[stats.Count{Kind: stats.CountDst, Label: l, Type: t}] += int64(len(m.Rows))
 		}
 	}
 	props, err := m.Props()
@@ -327,8 +328,8 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 	}
 	if dir == graph.Out {
 		for k, prop := range props {
-			if have[k] > 0 && prop < storage.HiddenProps {
-				s.counts[storage.Count{Kind: storage.CountEdgeProp, Type: t, Prop: prop}] += have[k]
+			if have[k] > 0 && prop < codec.HiddenProps {
+				s.counts[stats.Count{Kind: stats.CountEdgeProp, Type: t, Prop: prop}] += have[k]
 			}
 		}
 		for _, r := range m.Dropped {
@@ -396,7 +397,7 @@ func (s *shardCheck) indexedEdge(e graph.Edge, body []byte) error {
 		if ix.Required && !ok {
 			s.note(FaultRequired, nil, "constraint %s: edge %d lacks a property", ix.Name, uint64(e.ID))
 		}
-		s.expectEntry(ix, vals, storage.Owner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true})
+		s.expectEntry(ix, vals, graph.IndexOwner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true})
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -147,7 +148,7 @@ func (s *shardCheck) counters() error {
 	if !s.first {
 		return nil
 	}
-	stored, err := storage.ReadCounters(s.v.Graph())
+	stored, err := stats.ReadCounters(s.v.Graph())
 	if err != nil {
 		var e *graph.Error
 		if errors.As(err, &e) && e.Kind == graph.KindCorrupt && errors.Is(err, codec.ErrRecord) {
@@ -156,8 +157,8 @@ func (s *shardCheck) counters() error {
 		}
 		return s.damage("graph", err)
 	}
-	s.out.Vertices += uint64(s.counts[storage.Count{Kind: storage.CountVertices}])
-	all := map[storage.Count]bool{}
+	s.out.Vertices += uint64(s.counts[stats.Count{Kind: stats.CountVertices}])
+	all := map[stats.Count]bool{}
 	for _, c := range stored {
 		all[c.Count] = true
 	}
@@ -175,23 +176,23 @@ func (s *shardCheck) counters() error {
 	return nil
 }
 
-func (s *shardCheck) countName(k storage.Count) string {
+func (s *shardCheck) countName(k stats.Count) string {
 	switch k.Kind {
-	case storage.CountVertices:
+	case stats.CountVertices:
 		return "vertices"
-	case storage.CountEdges:
+	case stats.CountEdges:
 		return "edges"
-	case storage.CountLabel:
+	case stats.CountLabel:
 		return "vertices with the label " + s.cat.LabelName(k.Label)
-	case storage.CountType:
+	case stats.CountType:
 		return "edges of the type " + s.cat.TypeName(k.Type)
-	case storage.CountSrc:
+	case stats.CountSrc:
 		return "edges of the type " + s.cat.TypeName(k.Type) + " from the label " + s.cat.LabelName(k.Label)
-	case storage.CountDst:
+	case stats.CountDst:
 		return "edges of the type " + s.cat.TypeName(k.Type) + " to the label " + s.cat.LabelName(k.Label)
-	case storage.CountProp:
+	case stats.CountProp:
 		return fmt.Sprintf("vertices of the label set %d with the property %s", k.Set, s.cat.PropName(k.Prop))
-	case storage.CountEdgeProp:
+	case stats.CountEdgeProp:
 		return "edges of the type " + s.cat.TypeName(k.Type) + " with the property " + s.cat.PropName(k.Prop)
 	}
 	return fmt.Sprintf("a counter of the kind %d", k.Kind)
@@ -220,7 +221,7 @@ func (s *shardCheck) values() error {
 	if err != nil {
 		return err
 	}
-	next, err := storage.ReadNumber(s.v.Graph(), keys.MetaKey(keys.MetaNextValue))
+	next, err := kv.ReadNumber(s.v.Graph(), keys.MetaKey(keys.MetaNextValue))
 	if err != nil {
 		return s.damage("graph", err)
 	}

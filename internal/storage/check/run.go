@@ -14,6 +14,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // The kinds of faults that a check finds.
@@ -105,7 +107,7 @@ type Index struct {
 // checker checks the views of all shards of a graph, which show one state.
 type checker struct {
 	ctx     context.Context
-	views   []*storage.View
+	views   []*view.View
 	cat     *storage.Catalog
 	indexes []Index
 	out     *Result
@@ -130,7 +132,7 @@ const checkAtOnce = 8
 // adds up checksums of what each place says, in as many sums as fit in little memory. Only what falls in sums that do not
 // agree is compared in further passes. So memory is bounded whatever the size of the graph. What is found is in the order of
 // the shards.
-func Run(ctx context.Context, views []*storage.View, cat *storage.Catalog, indexes []Index, tell func(stage string, records uint64)) (*Result, error) {
+func Run(ctx context.Context, views []*view.View, cat *storage.Catalog, indexes []Index, tell func(stage string, records uint64)) (*Result, error) {
 	if tell == nil {
 		tell = func(string, uint64) {}
 	}
@@ -203,7 +205,7 @@ func (c *checker) side(f func(s *shardCheck) error) error {
 			no := from + i
 			all[i] = &shardCheck{
 				checker: c, ctx: ctx, v: c.views[no], no: no, out: &Result{Findings: map[string]*Finding{}}, balance: c.balance.part(),
-				counts: map[storage.Count]int64{}, bars: storage.Degrees{},
+				counts: map[stats.Count]int64{}, bars: stats.Degrees{},
 			}
 			g.Go(func() error { return f(all[i]) })
 		}
@@ -222,13 +224,13 @@ func (c *checker) side(f func(s *shardCheck) error) error {
 type shardCheck struct {
 	*checker
 	ctx     context.Context
-	v       *storage.View
+	v       *view.View
 	no      int
 	out     *Result
 	balance balance
-	read    uint64                  // records that are not told of yet
-	counts  map[storage.Count]int64 // of the shard
-	bars    storage.Degrees         // likewise
+	read    uint64                // records that are not told of yet
+	counts  map[stats.Count]int64 // of the shard
+	bars    stats.Degrees         // likewise
 	next    storage.NextIDs
 	sets    gridSets
 	list    codec.Merged

@@ -8,12 +8,14 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // nextIDs reads the ids that are given out next.
 func (s *shardCheck) nextIDs() error {
 	for what, p := range s.next.Records() {
-		n, err := storage.ReadNumber(s.v.Graph(), keys.MetaKey(what))
+		n, err := kv.ReadNumber(s.v.Graph(), keys.MetaKey(what))
 		if err != nil {
 			return s.damage("graph", err)
 		}
@@ -34,7 +36,7 @@ func (s *shardCheck) beyond(what byte, next *uint64, local uint64, name string) 
 
 // gridCells are the cells of one property of a grid cell's vertices.
 type gridCells struct {
-	at  [storage.GridRows][]byte
+	at  [codec.GridRows][]byte
 	buf []byte
 }
 
@@ -98,12 +100,12 @@ func (s *shardCheck) fill(it kv.Iterator, p graph.PropID, base uint64, out *grid
 			continue
 		}
 		first := last + 1 - uint64(col.N)
-		if first >= base+storage.GridRows {
+		if first >= base+codec.GridRows {
 			break
 		}
 		for i := range col.N {
 			local := first + uint64(i)
-			if local < base || local >= base+storage.GridRows {
+			if local < base || local >= base+codec.GridRows {
 				continue
 			}
 			start := len(out.buf)
@@ -123,7 +125,7 @@ func (s *shardCheck) fill(it kv.Iterator, p graph.PropID, base uint64, out *grid
 type gridSets struct {
 	base  uint64
 	known bool
-	sets  [storage.GridRows]graph.LabelSet
+	sets  [codec.GridRows]graph.LabelSet
 	cells gridCells
 	cols  kv.Iterator
 	delta kv.Iterator
@@ -153,13 +155,13 @@ func (s *shardCheck) closeSets() error {
 // set returns the label set of a vertex, 0 if there is none.
 func (s *shardCheck) set(local uint64) (graph.LabelSet, error) {
 	g := &s.sets
-	if base := local &^ (storage.GridRows - 1); !g.known || g.base != base {
+	if base := local &^ (codec.GridRows - 1); !g.known || g.base != base {
 		g.cells.reset()
-		if err := s.fill(g.cols, storage.LabelSetProp, base, &g.cells); err != nil {
+		if err := s.fill(g.cols, codec.LabelSetProp, base, &g.cells); err != nil {
 			return 0, err
 		}
 		err := s.eachDelta(g.delta, base, func(local uint64, body []byte) error {
-			cell, err := codec.PropCell(body, storage.LabelSetProp)
+			cell, err := codec.PropCell(body, codec.LabelSetProp)
 			if err == nil && cell != nil {
 				g.cells.at[local-base] = slices.Clone(cell)
 			}
@@ -195,7 +197,7 @@ func (s *shardCheck) eachDelta(it kv.Iterator, base uint64, f func(local uint64,
 			continue
 		}
 		local := keys.Local(it.Key()[1:])
-		if local >= base+storage.GridRows {
+		if local >= base+codec.GridRows {
 			break
 		}
 		v, err := it.ValueAndErr()
@@ -237,7 +239,7 @@ func (s *shardCheck) vertices() (err error) {
 		return err
 	}
 	var scratch gridCells
-	for base := uint64(0); base < end; base += storage.GridRows {
+	for base := uint64(0); base < end; base += codec.GridRows {
 		if err := s.alive(); err != nil {
 			return err
 		}
@@ -255,7 +257,7 @@ func (s *shardCheck) vertices() (err error) {
 		}
 		s.countVertices(base)
 		for _, p := range props {
-			if p == storage.LabelSetProp {
+			if p == codec.LabelSetProp {
 				continue
 			}
 			cells := &scratch
@@ -330,10 +332,10 @@ func (s *shardCheck) countVertices(base uint64) {
 		}
 		local := base + uint64(i)
 		s.beyond(keys.MetaNextVertex, &s.next.Vertex, local, "vertex")
-		s.counts[storage.Count{Kind: storage.CountVertices}]++
+		s.counts[stats.Count{Kind: stats.CountVertices}]++
 		s.member(expected, 0, local, nil)
 		for _, l := range s.cat.Labels(set) {
-			s.counts[storage.Count{Kind: storage.CountLabel, Label: l}]++
+			s.counts[stats.Count{Kind: stats.CountLabel, Label: l}]++
 			s.member(expected, l, local, nil)
 		}
 	}
@@ -362,7 +364,7 @@ func (s *shardCheck) checkCells(base uint64, p graph.PropID, cells *gridCells) {
 		if s.cat.PropName(p) == "" {
 			continue // of an id space
 		}
-		s.counts[storage.Count{Kind: storage.CountProp, Set: set, Prop: p}]++
+		s.counts[stats.Count{Kind: stats.CountProp, Set: set, Prop: p}]++
 		if !s.cat.Announced(set, p) {
 			s.note(FaultPresence, []storage.Fix{{Announce: &storage.Announcement{Set: set, Prop: p}}}, "vertex %d, property %s",
 				uint64(graph.MakeVertexID(s.no, base+uint64(i))), s.cat.PropName(p))
@@ -395,7 +397,7 @@ func (s *shardCheck) checkIndexed(base uint64, cells map[graph.PropID]*gridCells
 			if ix.Required && !ok {
 				s.note(FaultRequired, nil, "constraint %s: vertex %d lacks a property", ix.Name, uint64(id))
 			}
-			s.expectEntry(ix, vals, storage.Owner{Vertex: id})
+			s.expectEntry(ix, vals, graph.IndexOwner{Vertex: id})
 		}
 	}
 	return nil
@@ -433,11 +435,11 @@ func (s *shardCheck) value(cell []byte) (graph.Value, error) {
 }
 
 // expectEntry enters the entry that an owner's values must have.
-func (s *shardCheck) expectEntry(ix *Index, vals []graph.Value, o storage.Owner) {
+func (s *shardCheck) expectEntry(ix *Index, vals []graph.Value, o graph.IndexOwner) {
 	if !ix.Indexed || !ix.Online {
 		return
 	}
-	tuple, ok, loose, err := storage.AppendIndexed(nil, &ix.Index, vals)
+	tuple, ok, loose, err := view.AppendIndexed(nil, &ix.Index, vals)
 	if err != nil || !ok {
 		return
 	}
@@ -446,7 +448,7 @@ func (s *shardCheck) expectEntry(ix *Index, vals []graph.Value, o storage.Owner)
 		key = keys.AppendLocal(key, o.Local())
 	}
 	s.ident = key
-	s.entry(expected, key, storage.AppendOwner(nil, o))
+	s.entry(expected, key, view.AppendOwner(nil, o))
 }
 
 func (s *shardCheck) entry(side int, key, owner []byte) {

@@ -215,3 +215,18 @@ func AppendValueKey(dst []byte, value uint64) []byte {
 func AppendNumbered(dst []byte, s Space, id uint32, rest ...byte) []byte {
 	return append(appendID(dst, s, id), rest...)
 }
+
+// GroupChunk names a chunk of 1<<GroupBits lists of one type and direction, whose delta edges share groups.
+type GroupChunk struct {
+	Type  graph.TypeID
+	Dir   graph.Direction
+	Chunk uint64
+}
+
+// ChunkOf returns the chunk that a vertex's list lies in.
+func ChunkOf(t graph.TypeID, dir graph.Direction, local uint64) GroupChunk {
+	return GroupChunk{t, dir, local >> GroupBits}
+}
+
+// MarkKey is the key of the mark of a stream of load batches.
+func MarkKey(stream string) []byte { return append([]byte{byte(LoadMark)}, stream...) }

@@ -1,11 +1,13 @@
 package kv
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -36,13 +38,22 @@ func NewIter(r pebble.Reader, o *pebble.IterOptions) (Iterator, error) {
 	return r.NewIter(o)
 }
 
-// Scan calls f for each record of a keyspace. Key and value are valid during the call.
+// ErrStop ends a scan without an error.
+var ErrStop = errors.New("stop")
+
+// Any reports whether there is a record with a key in [lower, upper).
+func Any(r pebble.Reader, lower, upper []byte) (ok bool, err error) {
+	err = ScanRange(r, lower, upper, func(_, _ []byte) error { ok = true; return ErrStop })
+	return ok, err
+}
+
+// Scan calls f for each record of a keyspace, until f returns ErrStop. Key and value are valid during the call.
 func Scan(r pebble.Reader, s keys.Space, f func(k, v []byte) error) (err error) {
 	lower, upper := keys.Bounds(s)
 	return ScanRange(r, lower, upper, f)
 }
 
-// ScanRange calls f for each record with a key in [lower, upper). Key and value are valid during the call.
+// ScanRange calls f for each record with a key in [lower, upper), until f returns ErrStop. Key and value are valid during the call.
 func ScanRange(r pebble.Reader, lower, upper []byte, f func(k, v []byte) error) (err error) {
 	it, err := NewIter(r, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
@@ -59,6 +70,9 @@ func ScanRange(r pebble.Reader, lower, upper []byte, f func(k, v []byte) error) 
 			return Damaged(fmt.Sprintf("read the value at key %x", it.Key()), err)
 		}
 		if err := f(it.Key(), v); err != nil {
+			if errors.Is(err, ErrStop) {
+				return nil
+			}
 			return err
 		}
 	}
@@ -80,4 +94,17 @@ func Get(r pebble.Reader, key, dst []byte) (value []byte, ok bool, err error) {
 		return dst, false, Damaged(fmt.Sprintf("read the record at key %x", key), err)
 	}
 	return dst, true, nil
+}
+
+// ReadNumber reads a record that is one number, 0 if it is not there.
+func ReadNumber(r pebble.Reader, key []byte) (uint64, error) {
+	b, ok, err := Get(r, key, nil)
+	if err != nil || !ok {
+		return 0, err
+	}
+	n, size := binary.Uvarint(b)
+	if size <= 0 {
+		return 0, Corrupt("number", key, codec.ErrRecord)
+	}
+	return n, nil
 }

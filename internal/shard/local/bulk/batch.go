@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/pack"
 )
 
 // Batch is one load in progress.
@@ -23,7 +23,7 @@ type Batch struct {
 	l      *shard.Load
 	defs   *index.Defs
 	tables *Keys
-	bulks  []*storage.Bulk // by shard, nil where nothing is collected
+	bulks  []*pack.Bulk // by shard, nil where nothing is collected
 	// pending are the vertices that are being made, by label set and id space; see pendingID.
 	pending []*newVertices
 	ranges  []madeRange
@@ -52,7 +52,7 @@ var (
 
 // New begins a batch through a transaction. The caller holds the writer's lock.
 func New(ctx context.Context, g *Graph, tx Tx, defs *index.Defs, l *shard.Load) *Batch {
-	b := &Batch{ctx: ctx, g: g, tx: tx, l: l, defs: defs, tables: g.Keys, bulks: make([]*storage.Bulk, len(g.Shards))}
+	b := &Batch{ctx: ctx, g: g, tx: tx, l: l, defs: defs, tables: g.Keys, bulks: make([]*pack.Bulk, len(g.Shards))}
 	if b.tables == nil {
 		b.tables = &Keys{byIndex: map[graph.IndexID]*keyTable{}, spill: g.spill}
 	}
@@ -133,7 +133,7 @@ func (b *Batch) refuse(edge bool, group, row int, r *reject) {
 }
 
 // bulk returns the bulk of a shard.
-func (b *Batch) bulk(no int) *storage.Bulk {
+func (b *Batch) bulk(no int) *pack.Bulk {
 	if b.bulks[no] == nil {
 		b.bulks[no] = b.tx.Writers()[no].NewBulk()
 	}
@@ -145,9 +145,9 @@ func (b *Batch) settle() error {
 	if err := b.makePending(); err != nil {
 		return err
 	}
-	for _, bulk := range b.bulks {
+	for no, bulk := range b.bulks {
 		if bulk != nil {
-			if err := bulk.Spill(); err != nil {
+			if err := b.tx.Writers()[no].Spill(); err != nil {
 				return err
 			}
 		}

@@ -8,9 +8,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/pack"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // edgeRows are the rows of all groups of one edge type, in order, whose ends are known.
@@ -400,22 +401,22 @@ func (e *edgeRows) combine(i, to int32) *reject {
 }
 
 // bulkColumns encodes the properties of the rows that have a source.
-func (b *Batch) bulkColumns(e *edgeRows) ([]storage.BulkColumn, error) {
+func (b *Batch) bulkColumns(e *edgeRows) ([]pack.Column, error) {
 	ws := b.tx.Writers()
-	cols := make([]storage.BulkColumn, len(e.cols))
+	cols := make([]pack.Column, len(e.cols))
 	for c := range cols {
 		if ints := intsOf(e.cols[c].values); ints != nil {
-			cols[c] = storage.NewIntColumn(e.cols[c].prop, ints)
+			cols[c] = pack.NewIntColumn(e.cols[c].prop, ints)
 			continue
 		}
-		cols[c] = storage.NewBulkColumn(e.cols[c].prop, len(e.rows))
+		cols[c] = pack.NewColumn(e.cols[c].prop, len(e.rows))
 		for i, v := range e.cols[c].values {
 			src := e.rows[i].src
 			if src == graph.NoVertex {
 				cols[c].Skip()
 				continue
 			}
-			if err := cols[c].Add(ws[src.Shard()], v); err != nil {
+			if err := cols[c].Add(ws[src.Shard()].Overlay(), v); err != nil {
 				return nil, err
 			}
 		}
@@ -442,7 +443,7 @@ func intsOf(values []graph.Value) []int64 {
 func (b *Batch) insertEdges(e *edgeRows) error {
 	ws := b.tx.Writers()
 	var columns sync.WaitGroup
-	var cols []storage.BulkColumn
+	var cols []pack.Column
 	var err error
 	columns.Go(func() { cols, err = b.bulkColumns(e) })
 	var lists [2][][]codec.ListEdge
@@ -471,7 +472,7 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 	b.l.AppliedEdges += n
 	sorted := func(shards [][]codec.ListEdge) {
 		for no := range shards {
-			shards[no] = storage.SortEdges(shards[no])
+			shards[no] = pack.SortEdges(shards[no])
 		}
 	}
 	var other sync.WaitGroup
@@ -526,15 +527,15 @@ func (b *Batch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []
 	}
 	bySet[last] += n
 	w := b.tx.Writers()[no]
-	kind := storage.CountDst
+	kind := stats.CountDst
 	if dir == graph.Out {
-		kind = storage.CountSrc
-		w.Count(storage.Count{Kind: storage.CountEdges}, int64(len(edges)))
-		w.Count(storage.Count{Kind: storage.CountType, Type: t}, int64(len(edges)))
+		kind = stats.CountSrc
+		w.Count(stats.Count{Kind: stats.CountEdges}, int64(len(edges)))
+		w.Count(stats.Count{Kind: stats.CountType, Type: t}, int64(len(edges)))
 	}
 	for set, n := range bySet {
 		for _, l := range b.g.Labels(set) {
-			w.Count(storage.Count{Kind: kind, Label: l, Type: t}, n)
+			w.Count(stats.Count{Kind: kind, Label: l, Type: t}, n)
 		}
 	}
 	return nil

@@ -11,6 +11,9 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Graph is what loads need to know of a graph, and what one load keeps for the next. The writer's lock guards it.
@@ -34,8 +37,8 @@ func (g *Graph) Reset() { g.Keys, g.pairs = nil, nil }
 // Tx is the writing transaction of a batch.
 type Tx interface {
 	// Writers and Views are the transaction's, by shard; the views see what it has written.
-	Writers() []*storage.Writer
-	Views() []*storage.View
+	Writers() []*staging.Writer
+	Views() []*view.View
 
 	Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, ids []graph.VertexID) ([]graph.VertexID, graph.VertexID, bool, error)
 	LabelSets(ctx context.Context, ids []graph.VertexID, sets []graph.LabelSet) error
@@ -43,23 +46,23 @@ type Tx interface {
 	EdgeRecords(ctx context.Context, edges []graph.Edge, recs []shard.Record) error
 	Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error
 	// Count returns a counter, with the transaction's changes.
-	Count(c storage.Count) int64
+	Count(c stats.Count) int64
 	// Lookup finds the owner of a tuple in a unique index.
-	Lookup(ix graph.IndexID, tuple []byte) (storage.Owner, bool, error)
+	Lookup(ix graph.IndexID, tuple []byte) (graph.IndexOwner, bool, error)
 
 	// Prefetch reads together what mutations need. Mutate carries one out; it checks no constraint.
 	Prefetch(ctx context.Context, ms []shard.Mutation) error
 	Mutate(ctx context.Context, m *shard.Mutation) error
 	// Know says which labels a vertex has, so that Mutate need not read them.
 	Know(id graph.VertexID, set graph.LabelSet)
-	PutEntry(d *index.Def, vals []graph.Value, o storage.Owner) error
-	DeleteEntry(d *index.Def, vals []graph.Value, o storage.Owner) error
+	PutEntry(d *index.Def, vals []graph.Value, o graph.IndexOwner) error
+	DeleteEntry(d *index.Def, vals []graph.Value, o graph.IndexOwner) error
 	// NoteDue records when the owner of an entry expires.
 	NoteDue(d *index.Def, tuple []byte)
 	// Stamp is the time of the write.
 	Stamp() graph.Value
 	// Place chooses the shard of a new vertex.
-	Place() *storage.Writer
+	Place() *staging.Writer
 }
 
 // Host runs the steps of an offline load on its graph.
@@ -69,7 +72,7 @@ type Host interface {
 	// Read calls f with a transaction that reads from disk alone.
 	Read(ctx context.Context, f func(tx Reader) error) error
 	// Write calls f with the writers of a transaction and commits it.
-	Write(ctx context.Context, f func(ws []*storage.Writer) error) error
+	Write(ctx context.Context, f func(ws []*staging.Writer) error) error
 	Load(ctx context.Context, l *shard.Load) error
 	// Settle merges all delta records into their lists and columns.
 	Settle(ctx context.Context) error
@@ -77,7 +80,7 @@ type Host interface {
 
 // Reader is a reading transaction of an offline load.
 type Reader interface {
-	Views() []*storage.View
+	Views() []*view.View
 	LabelSets(ctx context.Context, ids []graph.VertexID, sets []graph.LabelSet) error
 }
 

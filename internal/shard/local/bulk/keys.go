@@ -11,7 +11,6 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -315,7 +314,7 @@ func (b *Batch) table(d *index.Def, n int) (*keyTable, error) {
 		return t, nil
 	}
 	for _, v := range b.tx.Views() {
-		err := v.Walk(b.ctx, d.ID, nil, nil, false, func(rest []byte, o storage.Owner) bool {
+		err := v.Walk(b.ctx, d.ID, nil, nil, false, func(rest []byte, o graph.IndexOwner) bool {
 			t.put(rest, o.Vertex)
 			return true
 		})
@@ -365,7 +364,7 @@ func (b *Batch) fetch(d *index.Def, t *keyTable, vals []graph.Value) error {
 	}
 	slices.SortFunc(tuples, bytes.Compare)
 	for _, v := range b.tx.Views() {
-		if err := v.Seek(b.ctx, d.ID, tuples, func(k int, o storage.Owner) { t.put(tuples[k], o.Vertex) }); err != nil {
+		if err := v.Seek(b.ctx, d.ID, tuples, func(k int, o graph.IndexOwner) { t.put(tuples[k], o.Vertex) }); err != nil {
 			return err
 		}
 	}

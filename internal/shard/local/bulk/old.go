@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // oldVertices are rows of similar groups whose vertices exist.
@@ -100,7 +100,7 @@ type changer struct {
 	b     *Batch
 	first *shard.LoadVertices // of the groups, which are alike
 	cols  []int               // in the order of their properties
-	props []storage.MergeProp // beside cols
+	props []staging.MergeProp // beside cols
 	rows  []oldRow            // by vertex, then row
 	ids   []graph.VertexID    // each once
 	sets  []graph.LabelSet    // beside ids
@@ -124,7 +124,7 @@ func (c *changer) order() (ok bool) {
 		if k > 0 && prop(c.cols[k-1]) == prop(col) {
 			return false
 		}
-		c.props = append(c.props, storage.MergeProp{ID: prop(col), Reads: c.first.Props[col].Strategy != shard.Override})
+		c.props = append(c.props, staging.MergeProp{ID: prop(col), Reads: c.first.Props[col].Strategy != shard.Override})
 	}
 	c.vals = make([]changing, len(c.cols))
 	return true
@@ -204,7 +204,7 @@ func (c *changer) run() error {
 		no := c.ids[from].Shard()
 		n, _ := slices.BinarySearchFunc(c.ids[from:], no+1, func(id graph.VertexID, no int) int { return id.Shard() - no })
 		ids, sets, w := c.ids[from:from+n], c.sets[from:from+n], b.tx.Writers()[no]
-		err := w.Merge(b.ctx, ids, sets, c.props, func(i int, cells []storage.MergeCell) error {
+		err := w.Vertices.Merge(b.ctx, ids, sets, c.props, func(i int, cells []staging.MergeCell) error {
 			of := 0
 			for of < len(rows) && rows[of].id == ids[i] {
 				of++
@@ -222,7 +222,7 @@ func (c *changer) run() error {
 }
 
 // change carries out the rows of one vertex.
-func (c *changer) change(w *storage.Writer, rows []oldRow, cells []storage.MergeCell) error {
+func (c *changer) change(w *staging.Writer, rows []oldRow, cells []staging.MergeCell) error {
 	b := c.b
 	if err := b.alive(); err != nil {
 		return err

@@ -7,7 +7,9 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // An upsert must know whether there is an edge between its ends. To read a list for every row costs about as much as all
@@ -80,13 +82,13 @@ func (f *pairFilter) has(h uint64) bool {
 func (f *pairFilter) full() bool { return len(f.parts) > 0 && firstPart<<len(f.parts) > maxPairs }
 
 // NotePairs adds the edges that writers are about to commit to the filters.
-func (g *Graph) NotePairs(ws []*storage.Writer) {
+func (g *Graph) NotePairs(ws []*staging.Writer) {
 	if len(g.pairs) == 0 {
 		return
 	}
 	for _, w := range ws {
 		for _, e := range w.Changes().Edges {
-			if f := g.pairs[e.Type]; f != nil && e.Dir == graph.Out && e.What == storage.EdgeAdded {
+			if f := g.pairs[e.Type]; f != nil && e.Dir == graph.Out && e.What == staging.EdgeAdded {
 				f.add(hashPair(e.Vertex, e.Neighbour))
 			}
 		}
@@ -104,7 +106,7 @@ func (b *Batch) filter(t graph.TypeID, n int) (*pairFilter, error) {
 	if f := b.g.pairs[t]; f != nil {
 		return f, nil
 	}
-	count := b.tx.Count(storage.Count{Kind: storage.CountType, Type: t})
+	count := b.tx.Count(stats.Count{Kind: stats.CountType, Type: t})
 	if count > int64(16*n) || count > maxPairs/2 {
 		return nil, nil
 	}
@@ -252,11 +254,11 @@ type pairs struct {
 	b       *Batch
 	t       graph.TypeID
 	no      int // of the open lists' shard
-	ls      *storage.Lists
+	ls      *view.Lists
 	nothing bool // the shard has no edges of the type
 	src     graph.VertexID
 	known   bool
-	out     storage.Edges
+	out     view.Edges
 }
 
 func (p *pairs) has(src, dst graph.VertexID) (bool, error) {
@@ -280,7 +282,7 @@ func (p *pairs) has(src, dst graph.VertexID) (bool, error) {
 		p.src, p.known = src, true
 		p.out.Targets = p.out.Targets[:0]
 		if p.b.made(src) == 0 {
-			if err := p.ls.Append(p.b.ctx, src, storage.Want{}, &p.out, nil); err != nil {
+			if err := p.ls.Append(p.b.ctx, src, view.Want{}, &p.out, nil); err != nil {
 				return false, err
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // find looks one key up, in the table or through the transaction.
@@ -135,10 +135,10 @@ func (b *Batch) create(d *index.Def, key graph.Value, labels graph.LabelSet, pro
 	}
 	if d.Bare() {
 		w := b.tx.Writers()[m.Vertex.Shard()]
-		if err := w.SetProps(m.Vertex, m.Labels, []graph.Property{{ID: d.PropIDs[0], Value: key}}); err != nil {
+		if err := w.Vertices.SetProps(m.Vertex, m.Labels, []graph.Property{{ID: d.PropIDs[0], Value: key}}); err != nil {
 			return nil, err
 		}
-		if err := b.tx.PutEntry(d, []graph.Value{key}, storage.Owner{Vertex: m.Vertex}); err != nil {
+		if err := b.tx.PutEntry(d, []graph.Value{key}, graph.IndexOwner{Vertex: m.Vertex}); err != nil {
 			return nil, err
 		}
 	}
@@ -210,7 +210,7 @@ func (b *Batch) changeRow(d *index.Def, group *shard.LoadVertices, row int, id g
 func (b *Batch) violation(id graph.VertexID, set graph.LabelSet, props []graph.Property) (*reject, error) {
 	for _, l := range b.g.Labels(set) {
 		for _, d := range b.defs.ByLabel[l] {
-			if r, err := b.breach(d, props, storage.Owner{Vertex: id}); r != nil || err != nil {
+			if r, err := b.breach(d, props, graph.IndexOwner{Vertex: id}); r != nil || err != nil {
 				return r, err
 			}
 		}
@@ -219,7 +219,7 @@ func (b *Batch) violation(id graph.VertexID, set graph.LabelSet, props []graph.P
 }
 
 // breach reports whether properties violate a constraint; own is their owner, whose id is NoVertex or noEdge if it is new.
-func (b *Batch) breach(d *index.Def, props []graph.Property, own storage.Owner) (*reject, error) {
+func (b *Batch) breach(d *index.Def, props []graph.Property, own graph.IndexOwner) (*reject, error) {
 	vals := d.Values(props)
 	if p := d.Missing(vals); p != "" {
 		if own.IsEdge {
@@ -230,7 +230,7 @@ func (b *Batch) breach(d *index.Def, props []graph.Property, own storage.Owner) 
 	if !d.Indexed {
 		return nil, nil
 	}
-	tuple, ok, nan, err := storage.AppendIndexed(nil, &d.Index, vals)
+	tuple, ok, nan, err := view.AppendIndexed(nil, &d.Index, vals)
 	if err != nil {
 		return &reject{"BadValue", err.Error()}, nil //nolint:nilerr // the row is refused, and the load continues
 	}
@@ -355,9 +355,9 @@ func (b *Batch) between(t graph.TypeID, src, dst graph.VertexID) ([]graph.Edge, 
 		return nil, err
 	}
 	defer ls.Close()
-	var out storage.Edges
-	var pending []storage.Pending
-	if err := ls.Append(b.ctx, src, storage.Want{IDs: true}, &out, &pending); err != nil {
+	var out view.Edges
+	var pending []view.Pending
+	if err := ls.Append(b.ctx, src, view.Want{IDs: true}, &out, &pending); err != nil {
 		return nil, err
 	}
 	var edges []graph.Edge
@@ -374,7 +374,7 @@ const noEdge = ^graph.EdgeID(0)
 // edgeViolation returns the constraint that an edge would violate. id is noEdge for a new one.
 func (b *Batch) edgeViolation(id graph.EdgeID, t graph.TypeID, props []graph.Property) (*reject, error) {
 	for _, d := range b.defs.ByType[t] {
-		if r, err := b.breach(d, props, storage.Owner{Edge: id, IsEdge: true}); r != nil || err != nil {
+		if r, err := b.breach(d, props, graph.IndexOwner{Edge: id, IsEdge: true}); r != nil || err != nil {
 			return r, err
 		}
 	}

@@ -10,26 +10,27 @@ import (
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/pack"
 	"github.com/hopgate/hopgate/internal/storage/spill"
+	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
 // sortedSum is what sorting has made, by shard.
 type sortedSum struct {
 	mu      sync.Mutex
 	paths   [][]string
-	counts  []map[storage.Count]int64
-	degrees []map[storage.Degree]int64
+	counts  []map[stats.Count]int64
+	degrees []map[stats.Degree]int64
 	garbage [][]uint64
 }
 
 func newSortedSum(shards int) *sortedSum {
 	s := &sortedSum{paths: make([][]string, shards), garbage: make([][]uint64, shards)}
 	for range shards {
-		s.counts = append(s.counts, map[storage.Count]int64{})
-		s.degrees = append(s.degrees, map[storage.Degree]int64{})
+		s.counts = append(s.counts, map[stats.Count]int64{})
+		s.degrees = append(s.degrees, map[stats.Degree]int64{})
 	}
 	return s
 }
@@ -128,7 +129,7 @@ type edgeSorter struct {
 	tx     Reader
 	sum    *sortedSum
 	mirror *spill.Buffer
-	table  *storage.ListTable
+	table  *pack.ListTable
 
 	data    []byte
 	order   []placed
@@ -137,7 +138,7 @@ type edgeSorter struct {
 	merged  []byte
 	others  []graph.VertexID
 	edges   []graph.EdgeID
-	cols    []storage.BulkColumn
+	cols    []pack.Column
 	// Of the bucket: the vertices that have lists and how long these are, and large values that were replaced.
 	ids     []graph.VertexID
 	sizes   []int64
@@ -184,7 +185,7 @@ func (s *edgeSorter) task(ctx context.Context, from *spill.File, buckets []int, 
 		s.sum.degrees[no][d] += n
 	}
 	for p, n := range s.props {
-		s.sum.counts[no][storage.Count{Kind: storage.CountEdgeProp, Type: s.t, Prop: p}] += n
+		s.sum.counts[no][stats.Count{Kind: stats.CountEdgeProp, Type: s.t, Prop: p}] += n
 	}
 	clear(s.props)
 	s.sum.garbage[no] = append(s.sum.garbage[no], s.garbage...)
@@ -388,14 +389,14 @@ func (s *edgeSorter) list(v graph.VertexID, records []placed, id *uint64) error 
 }
 
 // column returns the column of a property, in the order of whose numbers they stand.
-func (s *edgeSorter) column(p graph.PropID) *storage.BulkColumn {
+func (s *edgeSorter) column(p graph.PropID) *pack.Column {
 	i := 0
 	for ; i < len(s.cols) && s.cols[i].Prop <= p; i++ {
 		if s.cols[i].Prop == p {
 			return &s.cols[i]
 		}
 	}
-	s.cols = slices.Insert(s.cols, i, storage.NewBulkColumn(p, 64))
+	s.cols = slices.Insert(s.cols, i, pack.NewColumn(p, 64))
 	return &s.cols[i]
 }
 
@@ -465,15 +466,15 @@ func (s *edgeSorter) count(ctx context.Context, no int) error {
 	s.sum.mu.Lock()
 	defer s.sum.mu.Unlock()
 	counts := s.sum.counts[no]
-	kind := storage.CountDst
+	kind := stats.CountDst
 	if s.dir == graph.Out {
-		kind = storage.CountSrc
-		counts[storage.Count{Kind: storage.CountEdges}] += all
-		counts[storage.Count{Kind: storage.CountType, Type: s.t}] += all
+		kind = stats.CountSrc
+		counts[stats.Count{Kind: stats.CountEdges}] += all
+		counts[stats.Count{Kind: stats.CountType, Type: s.t}] += all
 	}
 	for set, n := range bySet {
 		for _, l := range s.f.g.Labels(set) {
-			counts[storage.Count{Kind: kind, Label: l, Type: s.t}] += n
+			counts[stats.Count{Kind: kind, Label: l, Type: s.t}] += n
 		}
 	}
 	return nil

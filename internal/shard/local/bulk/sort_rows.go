@@ -9,7 +9,6 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
@@ -415,7 +414,7 @@ func (f *Sorter) lookUp(ctx context.Context, space graph.IndexID, tuples [][]byt
 	}
 	return f.host.Read(ctx, func(tx Reader) error {
 		for _, v := range tx.Views() {
-			if err := v.Seek(ctx, space, tuples, func(k int, o storage.Owner) { table.put(tuples[k], o.Vertex) }); err != nil {
+			if err := v.Seek(ctx, space, tuples, func(k int, o graph.IndexOwner) { table.put(tuples[k], o.Vertex) }); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/spill"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Sorter writes the edges of an offline load in sorted order. It resolves edges to pairs of vertices, spills them to
@@ -73,7 +75,7 @@ func (f *Sorter) Prepare(ctx context.Context, spaces []graph.IndexID) error {
 	})
 }
 
-func (f *Sorter) prepare(ctx context.Context, views []*storage.View, spaces []graph.IndexID) (err error) {
+func (f *Sorter) prepare(ctx context.Context, views []*view.View, spaces []graph.IndexID) (err error) {
 	known := f.g.Keys
 	f.g.Keys = nil
 	tables := map[graph.IndexID]*keyTable{}
@@ -102,10 +104,10 @@ func (f *Sorter) prepare(ctx context.Context, views []*storage.View, spaces []gr
 const lateShare = 4
 
 // walk builds a table of the keys of an index, which spills to disk beyond a size.
-func (f *Sorter) walk(ctx context.Context, views []*storage.View, id graph.IndexID, limit int) (t *keyTable, err error) {
+func (f *Sorter) walk(ctx context.Context, views []*view.View, id graph.IndexID, limit int) (t *keyTable, err error) {
 	t, limit = newKeyTable(true), max(limit, 24*minSlots)
 	for _, view := range views {
-		werr := view.Walk(ctx, id, nil, nil, false, func(rest []byte, o storage.Owner) bool {
+		werr := view.Walk(ctx, id, nil, nil, false, func(rest []byte, o graph.IndexOwner) bool {
 			if t.grown(1) > limit {
 				if err = t.spillTo(f.g.spill); err != nil {
 					return false
@@ -211,7 +213,7 @@ func (f *Sorter) compact(ctx context.Context) error {
 
 // takeIn adds the lists and their counters to the graph.
 func (f *Sorter) takeIn(ctx context.Context, sum *sortedSum) error {
-	return f.host.Write(ctx, func(ws []*storage.Writer) error {
+	return f.host.Write(ctx, func(ws []*staging.Writer) error {
 		for no, s := range f.g.Shards {
 			if err := s.TakeIn(ctx, sum.paths[no]); err != nil {
 				return err

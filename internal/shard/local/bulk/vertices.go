@@ -6,9 +6,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
+	"github.com/hopgate/hopgate/internal/storage/pack"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // newVertices are vertices of one label set and id space that are being made.
@@ -16,7 +17,7 @@ type newVertices struct {
 	set    graph.LabelSet
 	labels []graph.LabelID
 	space  *index.Def
-	keys   storage.Tuples
+	keys   pack.Tuples
 	props  []graph.PropID
 	cols   [][]graph.Value // beside props, a value a vertex
 	ids    []graph.VertexID
@@ -320,7 +321,7 @@ func (b *Batch) make(p *newVertices) error {
 // makeIn makes the vertices [from, to) in a shard.
 func (b *Batch) makeIn(p *newVertices, no, from, to int) error {
 	bulk := b.bulk(no)
-	cols := make([]storage.BulkColumn, 0, len(p.cols))
+	cols := make([]pack.Column, 0, len(p.cols))
 	for c, prop := range p.props {
 		if err := kv.Alive(b.ctx); err != nil {
 			return err
@@ -351,8 +352,8 @@ func (b *Batch) makeIn(p *newVertices, no, from, to int) error {
 }
 
 // plainEntries adds the entries of an index that constrains nothing.
-func (b *Batch) plainEntries(bulk *storage.Bulk, p *newVertices, d *index.Def, from, to int, first graph.VertexID) error {
-	var tuples storage.Tuples
+func (b *Batch) plainEntries(bulk *pack.Bulk, p *newVertices, d *index.Def, from, to int, first graph.VertexID) error {
+	var tuples pack.Tuples
 	var key []byte
 	var locals []uint64
 	vals := make([]graph.Value, len(d.PropIDs))
@@ -369,14 +370,14 @@ func (b *Batch) plainEntries(bulk *storage.Bulk, p *newVertices, d *index.Def, f
 			}
 		}
 		if d.Kind == graph.FullTextIndex {
-			if err := b.tx.PutEntry(d, vals, storage.Owner{Vertex: first + graph.VertexID(row-from)}); err != nil {
+			if err := b.tx.PutEntry(d, vals, graph.IndexOwner{Vertex: first + graph.VertexID(row-from)}); err != nil {
 				return err
 			}
 			continue
 		}
 		var ok bool
 		var err error
-		if key, ok, _, err = storage.AppendIndexed(key[:0], &d.Index, vals); err != nil {
+		if key, ok, _, err = view.AppendIndexed(key[:0], &d.Index, vals); err != nil {
 			return err
 		}
 		if ok {

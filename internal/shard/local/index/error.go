@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // CannotCreate reports why a constraint cannot be created.
@@ -19,7 +18,7 @@ func CannotCreate(d *Def, format string, args ...any) error {
 }
 
 // Clash reports that two owners have values that must be unique.
-func Clash(d *Def, vals []graph.Value, a, b storage.Owner) error {
+func Clash(d *Def, vals []graph.Value, a, b graph.IndexOwner) error {
 	if a.Vertex > b.Vertex || a.Vertex == b.Vertex && a.Edge > b.Edge {
 		a, b = b, a
 	}
@@ -27,12 +26,12 @@ func Clash(d *Def, vals []graph.Value, a, b storage.Owner) error {
 }
 
 // Lacks reports that an owner lacks a required property.
-func Lacks(d *Def, prop string, o storage.Owner) error {
+func Lacks(d *Def, prop string, o graph.IndexOwner) error {
 	return CannotCreate(d, "%s with %s has no property %s", OwnerName(o), d.Over(), prop)
 }
 
 // OwnerName names an owner for a message.
-func OwnerName(o storage.Owner) string {
+func OwnerName(o graph.IndexOwner) string {
 	if o.IsEdge {
 		return fmt.Sprintf("edge %d", uint64(o.Edge))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/codec"
 )
 
 // Def is an index with its names resolved. PropIDs stands beside Props.
@@ -102,10 +103,10 @@ func (d *Def) Touches(props []graph.Property) bool {
 func (d *Def) Bare() bool { return d.Label == "" && d.Type == "" }
 
 // SpaceProp returns the hidden property that holds the keys of an id space.
-func SpaceProp(id graph.IndexID) graph.PropID { return storage.HiddenProps | graph.PropID(id) }
+func SpaceProp(id graph.IndexID) graph.PropID { return codec.HiddenProps | graph.PropID(id) }
 
 // Hidden reports whether a property belongs to the store and not to users.
-func Hidden(p graph.PropID) bool { return p >= storage.HiddenProps }
+func Hidden(p graph.PropID) bool { return p >= codec.HiddenProps }
 
 // Stamped reports whether what the index is over carries the time of its last write.
 func (d *Def) Stamped() bool { return d.TTL > 0 && len(d.Props) == 0 }

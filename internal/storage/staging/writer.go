@@ -1,0 +1,212 @@
+package staging
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/pack"
+	"github.com/hopgate/hopgate/internal/storage/stats"
+	"github.com/hopgate/hopgate/internal/storage/view"
+)
+
+// Shard is what writers know of their shard.
+type Shard struct {
+	No int
+	// NextVertex and NextEdge are the local ids to give out next.
+	NextVertex, NextEdge atomic.Uint64
+	// ValueThreshold is the size in bytes from which a property value is a large one.
+	ValueThreshold int
+	// PackEdges, DenseRows, ChunkBytes and SegmentBytes are as in storage.Tuning.
+	PackEdges, DenseRows, ChunkBytes, SegmentBytes int
+}
+
+// Writer collects the changes of a transaction to a shard, and reads through them. One goroutine uses it, except for its View's reads.
+// It ends when it is committed, or with Discard.
+type Writer struct {
+	draft
+	Vertices Vertices
+	Edges    Edges
+	Entries  Entries
+	Texts    Texts
+	ranges   *pack.Ranges // of the bulk, or nil
+}
+
+// draft is what the parts of a writer share.
+type draft struct {
+	*view.View
+	stats.Delta
+	shard   *Shard
+	over    *view.Overlay
+	bulk    *pack.Bulk // or nil
+	records int        // delta records
+	changes Changes
+	// ones are the chunks of lists that got delta records of their own, or lost one.
+	ones     []keys.GroupChunk
+	key, buf []byte
+}
+
+// memory is what every writer needs, and what one that makes an edge does, in one allocation.
+type memory struct {
+	writer Writer
+	view   view.View
+	over   view.Overlay
+	edges  [2]EdgeChange
+	ones   [2]keys.GroupChunk
+	key    [64]byte
+	buf    [32]byte
+}
+
+// Changes are what a commit touches, for caches of decoded records.
+type Changes struct {
+	Edges []EdgeChange
+	Props []PropChange
+	// Vertices are new ones that Vertices.PutRun has packed.
+	Vertices []pack.VertexRange
+	Keys     []KeyChange
+}
+
+// KeyChange is an entry of a unique index that was deleted.
+type KeyChange struct {
+	Index graph.IndexID
+	Tuple []byte
+}
+
+// EdgeChange is an edge that was put into a list, changed in it or taken out.
+type EdgeChange struct {
+	Vertex, Neighbour graph.VertexID
+	Edge              graph.EdgeID
+	Type              graph.TypeID
+	Dir               graph.Direction
+	What              EdgeEvent
+}
+
+// EdgeEvent is what happened to an edge in a list.
+type EdgeEvent uint8
+
+// What can happen to an edge.
+const (
+	EdgeAdded EdgeEvent = iota
+	EdgeChanged
+	EdgeRemoved
+)
+
+// PropChange is a vertex property that was set, or removed, which makes it null; property 0 is the label set.
+type PropChange struct {
+	Vertex  graph.VertexID
+	Prop    graph.PropID
+	Value   graph.Value
+	Unknown bool // the value is not given here: it is a large value, or of a kind that is not cached
+	New     bool // the vertex is one that this commit makes
+}
+
+// New begins changes to what the readers show, which is a state of the shard of the open views. firstLarge is the id of its first
+// large value.
+func New(shard *Shard, views *view.Set, graph, values pebble.Reader, st view.State, firstLarge uint64) *Writer {
+	m := &memory{}
+	m.over.Init(firstLarge, shard.ValueThreshold)
+	views.Init(&m.view, graph, values, &m.over, st)
+	w := &m.writer
+	w.draft = draft{View: &m.view, Delta: stats.Delta{Base: st.Sketches}, shard: shard, over: &m.over, key: m.key[:0], buf: m.buf[:0], ones: m.ones[:0]}
+	w.changes.Edges = m.edges[:0]
+	w.Vertices.draft, w.Edges.draft, w.Entries.draft, w.Texts.draft = &w.draft, &w.draft, &w.draft, &w.draft
+	return w
+}
+
+// Empty reports whether nothing was changed.
+func (w *Writer) Empty() bool {
+	return w.over.Empty() && len(w.Counts) == 0 && w.bulk == nil && len(w.Texts.noted) == 0
+}
+
+// Bytes is the size of the changes.
+func (w *Writer) Bytes() int {
+	return w.over.Bytes() + w.over.LargeBytes() + len(w.Texts.noted)*textChangeBytes
+}
+
+// Overlay has the changed records.
+func (w *Writer) Overlay() *view.Overlay { return w.over }
+
+// Changes lists what was touched.
+func (w *Writer) Changes() *Changes { return &w.changes }
+
+// NextVertex is the local id that NewVertex reserves next, unless another writer is faster.
+func (w *Writer) NextVertex() uint64 { return w.shard.NextVertex.Load() }
+
+// NewVertex reserves the id of a new vertex. An id is used once, even if the transaction does not commit.
+func (w *Writer) NewVertex() graph.VertexID { return w.NewVertices(1) }
+
+// NewVertices reserves n consecutive ids for new vertices and returns the first.
+func (w *Writer) NewVertices(n int) graph.VertexID {
+	return graph.MakeVertexID(w.shard.No, w.shard.NextVertex.Add(uint64(n))-uint64(n))
+}
+
+// NewEdge reserves the id of a new edge whose source lies in this shard.
+func (w *Writer) NewEdge() graph.EdgeID {
+	return graph.MakeEdgeID(w.shard.No, w.shard.NextEdge.Add(1)-1)
+}
+
+// NewBulk begins to collect vertices and edges that are packed at once; they become part of the changes.
+func (w *Writer) NewBulk() *pack.Bulk {
+	w.bulk = pack.NewBulk(w.View, w.over, &w.Delta, &w.shard.NextVertex, w.shard.ChunkBytes, w.shard.SegmentBytes)
+	w.ranges = &w.bulk.Changed
+	return w.bulk
+}
+
+// Spill makes readable what the bulk has collected.
+func (w *Writer) Spill() error {
+	w.Vertices.forget()
+	return w.bulk.Spill()
+}
+
+// Ranges returns what the writer's bulk has collected, nil without a bulk; it is complete once the bulk is committed.
+func (w *Writer) Ranges() *pack.Ranges { return w.ranges }
+
+// Packed returns the bulk, or nil, and reports whether column chunks were rewritten.
+func (w *Writer) Packed() (b *pack.Bulk, chunks bool) { return w.bulk, w.Vertices.chunks }
+
+// Finish ends the collecting. It returns how many delta records there are, how many of them are runs of a bulk, and the chunks of lists
+// that got or lost delta records of their own.
+func (w *Writer) Finish() (records, runs int, touched []keys.GroupChunk, err error) {
+	if w.bulk == nil {
+		return w.records, 0, w.ones, nil
+	}
+	err = w.bulk.Finish()
+	return w.records + w.bulk.Runs, w.bulk.Runs, append(w.ones, w.bulk.Touched...), err
+}
+
+// SetMark stores how far a stream of load batches has come: the number of its last batch and what the batch said.
+func (w *Writer) SetMark(stream string, seq uint64, mark []byte) {
+	w.over.Set(keys.MarkKey(stream), append(binary.AppendUvarint(nil, seq), mark...))
+}
+
+// DropMark forgets a stream.
+func (w *Writer) DropMark(stream string) { w.over.Delete(keys.MarkKey(stream)) }
+
+// DropLarge marks a large value, to which nothing refers any more, as garbage.
+func (w *Writer) DropLarge(id uint64) { w.set(keys.AppendGarbage(nil, id), nil) }
+
+// set writes a delta record.
+func (w *draft) set(key, value []byte) {
+	w.records++
+	w.over.Set(key, value)
+}
+
+// drop marks the large value of a cell as garbage, if it is one. It may lie in another shard; it is marked where the
+// reference is dropped from the record that owns it, which lies in the value's shard.
+func (w *draft) drop(cell []byte) error {
+	if len(cell) == 0 || cell[0] != keys.KindRef {
+		return nil
+	}
+	_, ref, _, _, err := keys.Cell(cell)
+	if err != nil {
+		return err
+	}
+	w.set(keys.AppendGarbage(nil, ref.ID), nil)
+	return nil
+}
+
+// Discard throws the changes away.
+func (w *Writer) Discard() error { return w.View.Close() }
