@@ -10,25 +10,24 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// BenchmarkPart applies batches of 300 bytes to the shards that a process keeps for a leader, each synced: by the write-ahead logs of their
-// stores, or by the log of a replica. Each graph has a client. The disk is the file system's, or in memory with syncs of 0.2 ms.
+// BenchmarkPart applies batches of 300 bytes to the shards of a replica, each synced by its log. Each graph has a client. The disk is the
+// file system's, or in memory with syncs of 0.2 ms.
 func BenchmarkPart(b *testing.B) {
 	for _, disk := range []string{"disk", "memory"} {
 		for _, graphs := range []int{1, 8} {
-			for _, replicas := range []int{0, 1} {
-				b.Run(fmt.Sprintf("%s/graphs=%d/replicas=%d", disk, graphs, replicas), func(b *testing.B) {
-					opts := local.Options{Dir: "data", FS: slowFS{vfs.NewMem()}, Shards: 2, Replicas: replicas}
-					if disk == "disk" {
-						opts.Dir, opts.FS = b.TempDir(), nil
-					}
-					parts(b, opts, graphs)
-				})
-			}
+			b.Run(fmt.Sprintf("%s/graphs=%d", disk, graphs), func(b *testing.B) {
+				opts := local.Options{Dir: "data", FS: slowFS{vfs.NewMem()}}
+				if disk == "disk" {
+					opts.Dir, opts.FS = b.TempDir(), nil
+				}
+				parts(b, opts, graphs)
+			})
 		}
 	}
 }
@@ -47,9 +46,11 @@ func parts(b *testing.B, opts local.Options, graphs int) {
 			b.Fatal(err)
 		}
 	}
-	s, err := local.OpenParts(opts, 1)
+	r, err := local.OpenReplicas(opts, shard.Layout{Processes: 2, Shards: 2, Replicas: 1}, 1, local.Network{})
 	must(err)
-	defer func() { must(s.Close()) }()
+	defer func() { must(r.Close()) }()
+	must(r.Host().Begin(b.Context(), 1))
+	s := r.Parts(1)
 	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: silent{}})
 	must(err)
 	defer func() { must(db.Close()) }()

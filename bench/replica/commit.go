@@ -96,9 +96,6 @@ func (s *setup) measure(w io.Writer, o *options, sync time.Duration) (err error)
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	store, err := remote.Open(addresses)
-	if s.replicas > 0 {
-		store, err = remote.OpenReplicas(addresses, s.replicas, -1)
-	}
 	if err != nil {
 		return err
 	}

@@ -77,30 +77,14 @@ func servePart(settings string) error {
 		return err
 	}
 	opts := local.Options{
-		Dir: "data", FS: slowFS{vfs.NewMem(), p.Sync}, Shards: p.Shards, Replicas: p.Replicas, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Dir: "data", FS: slowFS{vfs.NewMem(), p.Sync}, Shards: p.Shards, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	s := grpc.NewServer(remote.ServerOptions(nil)...)
-	var store io.Closer
-	if p.Replicas > 0 {
-		process, err := remote.NewProcess(opts, shard.Layout{Processes: len(p.Addresses), Shards: p.Shards, Replicas: p.Replicas}, p.No, p.Addresses)
-		if err != nil {
-			return err
-		}
-		process.Register(s)
-		store = process
-	} else {
-		peers, err := remote.NewPeers(p.Addresses)
-		if err != nil {
-			return err
-		}
-		opts.Peers = peers
-		leader, err := local.Open(opts)
-		if err != nil {
-			return err
-		}
-		remote.ServeLeader(s, leader, peers)
-		store = leader
+	process, err := remote.NewProcess(opts, shard.Layout{Processes: len(p.Addresses), Shards: p.Shards, Replicas: p.Replicas}, p.No, p.Addresses)
+	if err != nil {
+		return err
 	}
+	process.Register(s)
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", p.Listen)
 	if err != nil {
 		return err
@@ -109,7 +93,7 @@ func servePart(settings string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		s.Stop()
 	}()
-	return errors.Join(s.Serve(l), store.Close())
+	return errors.Join(s.Serve(l), process.Close())
 }
 
 // startPart starts such a process; stop ends it.

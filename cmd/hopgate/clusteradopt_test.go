@@ -10,25 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClusterAdopt stops a cluster without replicas and starts it again with three, which are added while clients write; then a process dies.
-func TestClusterAdopt(t *testing.T) {
+// TestClusterReplicate stops a cluster with one replica of each shard and starts it again with three, which are added while clients write; then a
+// process dies.
+func TestClusterReplicate(t *testing.T) {
 	ss, gs := startCluster(t, 3, 1)
 	g := gs[0]
 	_, err := ask(g.http, "UNWIND range(1, 500) AS i CREATE (:Old {i: i})-[:R]->(:New)")
 	require.NoError(t, err)
-	for _, p := range append(ss, g) {
+	for _, p := range ss {
 		p.kill(syscall.SIGTERM)
 	}
 	wrong := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replication", "3", "--shards", "4")...)
 	require.NotZero(t, wrong.code)
-	require.Contains(t, wrong.err, "shards: must be 3")
-	first := ss[0].args[slices.Index(ss[0].args, "--shard-addresses")+1]
-	for _, s := range ss { // nothing is adopted, so that all start below
-		wrong := run(t, nil, "hopgate", append(slices.Clone(s.args), "--replication", "3", "--shard-addresses", first+",127.0.0.1:1")...)
-		require.NotZero(t, wrong.code)
-		require.Contains(t, wrong.err, "belongs to a cluster of 3 processes without replicas, and there are 4 addresses")
-	}
-	for _, p := range append(ss, g) {
+	require.Contains(t, wrong.err, "belongs to process 1 of 3, with 3 shards of 1 replicas")
+	for _, p := range ss {
 		p.args = append(p.args, "--replication", "3")
 		p.start()
 	}
@@ -47,9 +42,9 @@ func TestClusterAdopt(t *testing.T) {
 	ss[0].awaitReady()
 	end()
 	ss[1].kill(syscall.SIGTERM)
-	back := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replication", "0")...)
+	back := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replication", "1")...)
 	require.NotZero(t, back.code)
-	require.Contains(t, back.err, "start it with the --replication")
+	require.Contains(t, back.err, "with 3 shards of 3 replicas")
 }
 
 // TestServeAdopt gives a single server two others, which begin without data, and kills it.

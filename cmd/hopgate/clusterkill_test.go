@@ -70,7 +70,7 @@ func unanswered(err error) bool {
 // once; and no query or fetch fails except with its gateway, or returns another answer than a single server. HOPGATE_SEEDS is the
 // number of kills.
 func TestClusterKilled(t *testing.T) {
-	for _, replication := range []string{"0", "1", "3"} {
+	for _, replication := range []string{"1", "3"} {
 		t.Run("replication="+replication, func(t *testing.T) { clusterKilled(t, replication) })
 	}
 }

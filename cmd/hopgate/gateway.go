@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -38,9 +37,6 @@ func newGateway() *cobra.Command {
 // openRemote opens graphs whose shards are in other processes.
 func openRemote(_ context.Context, c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
 	if strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix) {
-		if c.Replication > 1 {
-			return nil, cli.Error{Code: cli.Usage, Err: errors.New("shard-addresses: with replication, a gateway needs the list of all processes")}
-		}
 		secure, err := mutual(c, nil, log)
 		if err != nil {
 			return nil, cli.Error{Code: cli.Usage, Err: err}
@@ -55,13 +51,6 @@ func openRemote(_ context.Context, c *config.Config, _ config.Budget, log *slog.
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
 		return nil, cli.Error{Code: cli.Usage, Err: err}
-	}
-	if c.Replication > 1 {
-		store, err := remote.OpenReplicas(addresses, c.Replication, -1, remote.Secure(secure)...)
-		if err != nil {
-			return nil, cli.Error{Code: cli.Usage, Err: fmt.Errorf("replication: %w", err)}
-		}
-		return store, nil
 	}
 	return remote.Open(addresses, remote.Secure(secure)...)
 }

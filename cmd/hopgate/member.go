@@ -110,7 +110,6 @@ func openMember(ctx context.Context, c *config.Config, memory config.Budget, log
 		return nil, cli.Error{Code: cli.Usage, Err: err}
 	}
 	opts := storeOptions(ctx, c, memory, log)
-	opts.Replicas = c.Replicas
 	m := &member{rpc: grpc.NewServer(remote.ServerOptions(secure)...), failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {

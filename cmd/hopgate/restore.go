@@ -45,9 +45,7 @@ func restore(cmd *cobra.Command, o *cli.Restore, from string) error {
 	}
 	var finish func(dir string) error
 	switch {
-	case to.Replicas > 0 && cmd.Flags().Changed("shard"):
-		return cli.Usagef("--shard and --replicas: choose one; a process with replicas keeps several shards")
-	case to.Replicas > 0:
+	case to.Replicas != 0:
 		layout, err := layoutOf(to, m)
 		if err != nil {
 			return err
@@ -58,11 +56,6 @@ func restore(cmd *cobra.Command, o *cli.Restore, from string) error {
 		}
 	case *to != (cli.Member{}):
 		return cli.Usagef("--processes, --process and --shards go with --replicas")
-	case cmd.Flags().Changed("shard"):
-		if m, err = m.Only(storage.Dir("", o.Shard)); err != nil {
-			return err
-		}
-		finish = func(dir string) error { return local.Spread(dir, m.ID) }
 	}
 	if err := r.Restore(ctx, m, o.Dir, storage.FormatVersion, finish, nil); err != nil {
 		return err
@@ -79,8 +72,8 @@ func layoutOf(t *cli.Member, m *backup.Manifest) (l shard.Layout, err error) {
 		l.Shards = m.Shards()
 	}
 	switch {
-	case l.Replicas < 3 || l.Replicas > 7 || l.Replicas%2 == 0:
-		return l, cli.Usagef("--replicas: must be 3, 5 or 7, is %d", l.Replicas)
+	case l.Replicas < 1 || l.Replicas > 7 || l.Replicas%2 == 0:
+		return l, cli.Usagef("--replicas: must be 1, 3, 5 or 7, is %d", l.Replicas)
 	case l.Processes < l.Replicas:
 		return l, cli.Usagef("--processes: %d replicas need as many processes, and it is %d", l.Replicas, l.Processes)
 	case t.Process < 0 || t.Process >= l.Processes:

@@ -31,6 +31,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/remote"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -251,16 +252,19 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 	}
 	var failed <-chan error
 	var caughtUp func() error
+	var waits func() bool
 	switch s := store.(type) {
 	case *member:
 		failed, caughtUp = s.failed, s.p.Ready
 	case *local.Store:
 		caughtUp = s.Writable
+	case *remote.Store:
+		waits = s.Single
 	}
 	srv := server.New(engine, load, store, registry, server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
 		Profiles: profiles, Tuning: tuning, Auth: auth, Web: web, Rates: rates, Audit: audit, Console: pages, TLS: secure, AdminTLS: adminTLS,
-		Ready: caughtUp, Waits: c.ShardAddresses != "" && c.Replication <= 1, Warnings: warnings(c, log), BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
+		Ready: caughtUp, Waits: waits, Warnings: warnings(c, log), BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
 			Agent: c.BoltAgent, Advertise: c.BoltAdvertise, Gateways: c.BoltGateways, MaxConnections: c.BoltMaxConns, TxIdle: c.BoltTxIdle,
 			PlainToo: c.BoltTLS == "optional", Web: boltWeb,
 		},

@@ -36,7 +36,7 @@ var errNoAddresses = errors.New("shard-addresses: the processes of all shards mu
 
 func newShard() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "shard", Short: "Keep one shard of every graph for gateways; shard 0 leads the others", Args: cobra.NoArgs,
+		Use: "shard", Short: "Keep replicas of shards for gateways", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(cmd.Flags(), os.Environ())
 			if err != nil {
@@ -51,18 +51,16 @@ func newShard() *cobra.Command {
 			case c.TLSCert != "" && c.ShardCA == "":
 				return cli.Error{Code: cli.Usage, Err: errors.New("tls-cert: a shard shows it to callers whose own certificates shard-ca has signed")}
 			case joins(c.Peer, addresses):
-				if c.Replication < 2 {
-					return cli.Error{Code: cli.Usage, Err: errors.New("peer: only clusters with replication take further processes")}
-				}
 			case c.ShardOrdinal < 0 || c.ShardOrdinal >= len(addresses):
 				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("shard-ordinal: must be from 0 to %d, by the number of shard-addresses, is %d", len(addresses)-1, c.ShardOrdinal)}
 			case c.Replication > len(addresses):
 				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("replication: %d processes keep each shard, and shard-addresses names %d", c.Replication, len(addresses))}
 			}
-			if c.Replication <= 1 || c.Shards == 0 {
+			c.Replication = max(c.Replication, 1)
+			if c.Shards == 0 {
 				c.Shards = len(addresses)
 			}
-			if n := c.Replication + c.Shards - 1; c.Replication > 1 && n < len(addresses) {
+			if n := c.Replication + c.Shards - 1; n < len(addresses) {
 				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("shards: %d with %d replicas occupy only %d of the %d processes in shard-addresses", c.Shards, c.Replication, n, len(addresses))}
 			}
 			return keepShard(cmd.Context(), &c, addresses)
@@ -94,10 +92,6 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		return err
 	}
 	opts := storeOptions(ctx, c, memory, log)
-	opts.Replicas = c.Replication
-	if err := checkShards(&opts); err != nil {
-		return err
-	}
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
 		return cli.Error{Code: cli.Usage, Err: err}
@@ -128,7 +122,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		return err
 	}
 	defer stopProfiles()
-	// Probes answer while a leader still waits for the other shards.
+	// Probes answer while the process opens its directory.
 	var store opening
 	health := &admin.Health{Probe: store.probe, Warnings: warnings(c, log)}
 	adminServer := &http.Server{Handler: admin.New(health, telemetry.NewShardRegistry(&store), auth, web, admin.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
@@ -141,59 +135,16 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	defer func() { err = errors.Join(err, adminServer.Close()) }()
 
 	rpc := grpc.NewServer(remote.ServerOptions(secure)...)
-	leave, handOver, awaitOthers := func() {}, func() {}, func() {}
-	switch {
-	case c.Replication > 1:
-		var p *remote.Process
-		if joins(c.Peer, addresses) {
-			p, err = remote.JoinProcess(ctx, opts, c.Peer, addresses, remote.Secure(secure)...)
-		} else {
-			layout := shard.Layout{Processes: len(addresses), Shards: c.Shards, Replicas: c.Replication}
-			p, err = remote.NewProcess(opts, layout, c.ShardOrdinal, addresses, remote.Secure(secure)...)
+	p, err := openProcess(ctx, opts, c, addresses, secure)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
 		}
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		admit(p, secure)
-		p.Register(rpc)
-		handOver = func() { transfer(p) }
-		awaitOthers = func() { awaitSpare(p, c.StopWait) }
-		store.set(&process{p.Local(), p}, func(context.Context) error { return p.Ready() })
-	case c.ShardOrdinal == 0:
-		peers, err := remote.NewPeers(addresses, remote.Secure(secure)...)
-		if err != nil {
-			return err
-		}
-		leave = func() { _ = peers.Close() }
-		defer leave()
-		interrupted := context.AfterFunc(ctx, leave)
-		opts.Peers = peers
-		s, err := local.Open(opts)
-		if !interrupted() || err != nil {
-			if ctx.Err() != nil {
-				return nilIfOpen(s, err)
-			}
-			return err
-		}
-		if err := local.NoteProcesses(opts, len(addresses)); err != nil {
-			return errors.Join(err, s.Close())
-		}
-		remote.ServeLeader(rpc, s, peers)
-		store.set(s, func(ctx context.Context) error { return errors.Join(s.Writable(), probeLeader(ctx, s)) })
-	default:
-		s, err := local.OpenParts(opts, c.ShardOrdinal)
-		if err != nil {
-			return err
-		}
-		if err := local.NoteProcesses(opts, len(addresses)); err != nil {
-			return errors.Join(err, s.Close())
-		}
-		remote.ServeParts(rpc, s)
-		store.set(s, func(context.Context) error { return s.Writable() })
+		return err
 	}
+	admit(p, secure)
+	p.Register(rpc)
+	store.set(&process{p.Local(), p}, func(context.Context) error { return p.Ready() })
 	defer func() { err = errors.Join(err, store.close()) }()
 	rpcListener, err := lc.Listen(ctx, "tcp", c.GRPC)
 	if err != nil {
@@ -217,24 +168,25 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	}
 	stop() // a second signal ends the process at once
 	if err == nil {
-		awaitOthers()
+		awaitSpare(p, c.StopWait)
 	}
 	health.Drain()
-	handOver()
-	// A commit that waits for another shard completes when that shard returns, under the current leader.
-	defer time.AfterFunc(c.DrainTimeout, leave).Stop()
-	force := time.AfterFunc(c.DrainTimeout, rpc.Stop)
-	defer force.Stop()
-	if c.ShardOrdinal == 0 || c.Replication > 1 {
-		rpc.Stop() // transactions end with their streams; a client that retries finds the next leader
-	} else {
-		rpc.GracefulStop()
-	}
+	transfer(p)
+	rpc.Stop() // transactions end with their streams; a client that retries finds the next leader
 	log.Info("stopped")
 	return err
 }
 
-// process is what a process of a cluster with replicas has open.
+// openProcess opens the replicas of a process of a cluster.
+func openProcess(ctx context.Context, opts local.Options, c *config.Config, addresses []string, secure *access.Mutual) (*remote.Process, error) {
+	if joins(c.Peer, addresses) {
+		return remote.JoinProcess(ctx, opts, c.Peer, addresses, remote.Secure(secure)...)
+	}
+	layout := shard.Layout{Processes: len(addresses), Shards: c.Shards, Replicas: c.Replication}
+	return remote.NewProcess(opts, layout, c.ShardOrdinal, addresses, remote.Secure(secure)...)
+}
+
+// process is what a process of a cluster has open.
 type process struct {
 	*disk
 	p *remote.Process
@@ -266,40 +218,6 @@ func transfer(p *remote.Process) {
 	p.Transfer(ctx)
 }
 
-// nilIfOpen handles a store that opened too late: it closes the store, or returns nil because the process is shutting down.
-func nilIfOpen(s *local.Store, err error) error {
-	if err != nil {
-		return nil //nolint:nilerr // nothing to close
-	}
-	return s.Close()
-}
-
-// checkShards rejects a data directory of hopgate serve, whose graphs are not split into processes.
-func checkShards(o *local.Options) error {
-	whole, err := local.Whole(o)
-	if err != nil {
-		return err
-	}
-	if whole != "" {
-		return fmt.Errorf("%s holds the whole graph %s: serve it by hopgate serve", o.Dir, whole)
-	}
-	return nil
-}
-
-// probeLeader reads the default graph.
-func probeLeader(ctx context.Context, s *local.Store) error {
-	g, err := s.Graph(local.DefaultGraph)
-	if err != nil {
-		return err
-	}
-	tx, err := g.Begin(ctx, shard.Read)
-	if err != nil {
-		return err
-	}
-	tx.Rollback()
-	return nil
-}
-
 // opening is a store that may not be open yet.
 type opening struct {
 	telemetry.Late
@@ -319,7 +237,7 @@ func (o *opening) set(s kept, probe func(ctx context.Context) error) {
 func (o *opening) probe(ctx context.Context) error {
 	s := o.open.Load()
 	if s == nil {
-		return errors.New("waiting for the other shards")
+		return errors.New("the data directory is being opened")
 	}
 	return s.probe(ctx)
 }

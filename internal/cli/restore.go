@@ -5,27 +5,24 @@ import "github.com/spf13/cobra"
 // Restore has the flags of a command that restores a backup.
 type Restore struct {
 	Dir, Backup string
-	Shard       int // -1: all
 	Member      Member
 }
 
-// Member is a process of a cluster with replicas. It is zero without them.
+// Member is a process of a cluster. It is zero for a single server.
 type Member struct{ Replicas, Processes, Process, Shards int }
 
 // RestoreHelp describes a restore.
-const RestoreHelp = `Create a data directory for hopgate serve from a backup, or, with --shard N, one for hopgate shard --shard-ordinal N. All
-shards of a cluster need the same backup, which may be of a cluster or of one server.
+const RestoreHelp = `Create a data directory for hopgate serve from a backup, which may be of a cluster or of a single server.
 
---replicas, --processes and --process create the directory of a process of a cluster with replicas. Restore all processes
-from the same backup before the first one starts, and never one alone: graphctl member replace gives that one its state.`
+--replicas, --processes and --process create the directory of a process of a cluster. Restore all processes from the same
+backup before the first one starts, and never one alone: graphctl member replace gives that one its state.`
 
 // Flags defines the flags of the command.
 func (r *Restore) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.Dir, "data-dir", "", "the data directory to create; it must be empty")
 	f.StringVar(&r.Backup, "backup", "", "the backup to restore (default: the newest)")
-	f.IntVar(&r.Shard, "shard", -1, "restore only the shards with this number, for a process of a cluster without replicas")
-	f.IntVar(&r.Member.Replicas, "replicas", 0, "how many processes keep each shard: 3, 5 or 7")
+	f.IntVar(&r.Member.Replicas, "replicas", 0, "for a process of a cluster: how many processes keep each shard: 1, 3, 5 or 7")
 	f.IntVar(&r.Member.Processes, "processes", 0, "how many processes the cluster has")
 	f.IntVar(&r.Member.Process, "process", 0, "the process that the directory is for, from 0, in the order of the addresses")
 	f.IntVar(&r.Member.Shards, "shards", 0, "how many shards the cluster has (default: as many as the backup)")

@@ -180,7 +180,7 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 			MaxSizePerMsg: uint64(o.MessageBytes), MaxInflightMsgs: inflightCount, MaxInflightBytes: inflightBytes, MaxUncommittedEntriesSize: uncommittedBytes,
 			CheckQuorum: true, PreVote: true, DisableProposalForwarding: true, StepDownOnRemoval: true, Logger: raftLogger{o.Logger},
 		})
-		if err == nil && len(g.members.conf.GetVoters()) == 1 && g.members.Has(o.Replica) {
+		if err == nil && g.alone() {
 			err = g.node.Campaign() // no other member votes
 		}
 		return err
@@ -189,6 +189,11 @@ func OpenGroup(o GroupOptions) (*Group, error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// alone reports whether the replica is the only voter.
+func (g *Group) alone() bool {
+	return len(g.members.conf.GetVoters()) == 1 && !g.members.Joint() && slices.Contains(g.members.conf.GetVoters(), g.o.Replica)
 }
 
 // groupStorage is what raft reads of a replica.

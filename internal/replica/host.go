@@ -78,8 +78,7 @@ func NewHost(o HostOptions) *Host {
 }
 
 // Start opens a replica of a group and runs it until the host closes. See GroupOptions. A replica that is the only member leads when
-// Start returns, and its state has all of the log. A replica with an empty log takes part in a group of several from Admit on: it may
-// be one that has lost its log.
+// Start returns, and its state has all of the log. A replica with an empty log, which it may have lost, takes part from Admit or Begin on.
 func (h *Host) Start(group uint32, replica uint64, members []uint64, state State) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,12 +111,13 @@ func (h *Host) Start(group uint32, replica uint64, members []uint64, state State
 	if err != nil {
 		return err
 	}
-	r.admitted = l.hard != nil || len(members) == 1
+	r.admitted = l.hard != nil
 	g, err := r.open(l)
 	if err != nil {
 		return err
 	}
-	if len(members) == 1 { // it leads, with all of its log applied, once it has written that it does
+	if g.alone() { // it leads, with all of its log applied, once it has written that it does
+		r.admitted = true
 		if err := g.Process(); err != nil {
 			return err
 		}
@@ -462,6 +462,23 @@ func (h *Host) Admit(ctx context.Context, group uint32, replica uint64) error {
 		}
 		r.admitted = true
 		return nil
+	})
+}
+
+// Begin makes a group's replica, whose log is empty, the only member of the group. It leads when Begin returns.
+func (h *Host) Begin(ctx context.Context, group uint32) error {
+	return h.within(ctx, group, func(r *hosted, g *Group) error {
+		if r.admitted {
+			return nil
+		}
+		g.Close()
+		err := r.reopen(func(l *Log) (State, error) { return r.state, l.BeginAlone() })
+		if err == nil {
+			r.admitted = true
+			err = r.g.Load().Process()
+		}
+		r.publish(err)
+		return err
 	})
 }
 

@@ -336,20 +336,23 @@ func (l *Log) Reset(hard *pb.HardState, index, term uint64, members *Members) er
 // Begin makes an empty log begin after entry 1 of term 1, for a replica whose state does not come from a log, such as that of a backup.
 // All members of the group begin with this state; one without it is behind, and is seeded. Durable on return.
 func (l *Log) Begin() error {
+	return l.begin(nil)
+}
+
+// BeginAlone is Begin for the log of the only member of a group: each replica that joins the group later is seeded, and so learns of it.
+func (l *Log) BeginAlone() error {
+	if l.hard.GetTerm() == 1 && l.last == BeginIndex { // begun before a crash
+		return nil
+	}
+	return l.begin(firstMembers([]uint64{l.replica}))
+}
+
+func (l *Log) begin(members *Members) error {
 	if l.hard != nil || l.last != 0 {
 		return fmt.Errorf("replica: the log of replica %d of group %d is not empty", l.replica, l.group)
 	}
-	return l.begin(BeginIndex, 1, nil)
-}
-
-// BeginAlone makes the log, whatever it has, begin after an entry, as that of the only member of its group, whose state does not come
-// from a log. Its term is beyond the epochs of the writers that the state has had. Durable on return.
-func (l *Log) BeginAlone(index uint64) error {
-	return l.begin(index, recoveredTerms, firstMembers([]uint64{l.replica}))
-}
-
-func (l *Log) begin(index, term uint64, members *Members) error {
-	return l.Reset(&pb.HardState{Term: &term, Vote: new(uint64(0)), Commit: &index}, index, term, members)
+	const term = 1
+	return l.Reset(&pb.HardState{Term: new(uint64(term)), Vote: new(uint64(0)), Commit: new(uint64(BeginIndex))}, BeginIndex, term, members)
 }
 
 // BeginIndex is the index after which a log begins that Begin has begun.

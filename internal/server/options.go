@@ -29,9 +29,9 @@ type Options struct {
 	Ready func() error
 	// Warnings say what is wrong with the settings; GET /readyz?verbose lists them. Default nil, nothing.
 	Warnings []string
-	// Waits says that requests wait for shards that are away, of which there are no other copies: a process that was ready stays so meanwhile,
-	// as another one could do no more; default false.
-	Waits bool
+	// Waits reports whether requests wait for shards that are away, of which there are no other copies: a process that was ready stays so
+	// meanwhile, as another one could do no more; default nil, no.
+	Waits func() bool
 	// Console is the page that browsers get from GET /; default nil, no console.
 	Console *console.Console
 	// Config is the effective configuration with secrets masked; DebugInfo returns it.

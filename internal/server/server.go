@@ -83,7 +83,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 				return err
 			}
 		}
-		if !opt.Waits || !s.answered.Load() {
+		if opt.Waits == nil || !opt.Waits() || !s.answered.Load() {
 			err := e.Probe(ctx)
 			if err == nil {
 				s.answered.Store(true)

@@ -38,12 +38,9 @@ type Options struct {
 	TxBytes int
 	// ReadOnly forbids all writing.
 	ReadOnly bool
-	// Peers, if it is set, leads to the processes that keep all shards of graphs but the first, and with several replicas all of them.
+	// Peers, if it is set, leads to the replicas that hold the shards of the graphs.
 	Peers Peers
-	// Replicas is how many processes keep each part, through a log: 0, which keeps no log, 1, or 3 or more.
-	Replicas int
-	// Replica, if it is set, makes the stores of parts the state of a replica, which has the log of their batches. Opening parts with
-	// Replicas sets it.
+	// Replica, if it is set, makes the stores of parts the state of a replica, which has the log of their batches.
 	Replica *Replica
 	// TextBytes bounds the memory of changes of full-text indexes that are on their way to the disk; default 32 MiB.
 	TextBytes int64
@@ -154,9 +151,6 @@ func def[T int | int64 | time.Duration](p *T, v T) {
 	}
 }
 
-// Elsewhere reports whether Peers lead to a shard with a number.
-func (o *Options) Elsewhere(no int) bool { return o.Peers != nil && (no > 0 || o.Replicas > 1) }
-
 // MaxShards is the greatest number of shards of a graph.
 const MaxShards = 1 << 12
 
@@ -170,7 +164,6 @@ func (o *Options) Validate() error {
 	}
 	check(o.Dir != "", "storage: no data directory is named")
 	check(o.Shards >= 1 && o.Shards <= MaxShards, "storage: %d shards; it must be 1 to %d", o.Shards, MaxShards)
-	check(o.Replicas >= 0 && o.Replicas != 2, "storage: %d replicas; it must be 0, 1, or 3 or more", o.Replicas)
 	check(o.ValueThreshold >= 16, "storage: a value threshold of %d bytes; it must be at least 16", o.ValueThreshold)
 	check(o.CacheBytes >= 0, "storage: a cache of %d bytes", o.CacheBytes)
 	check(o.MemtableBytes >= 256<<10 && o.MemtableBytes <= 1<<30, "storage: memtables of %d bytes; they must be 256 KiB to 1 GiB", o.MemtableBytes)

@@ -48,7 +48,7 @@ func TestProtect(t *testing.T) {
 		{"other name of shards", `{mode: cluster}`, `{mode: cluster, nameOverride: people}`, "the StatefulSet graphs-hopgate-shard", "restore"},
 		{"other name and mode", `{}`, `{mode: cluster, fullnameOverride: people}`, "mode:", "graphctl export"},
 		{"fewer shards", `{mode: cluster}`, `{mode: cluster, shard: {replicas: 2}}`, "shard.replicas: 2 is fewer than the 3", "second release"},
-		{"more shards", `{mode: cluster}`, `{mode: cluster, shard: {replicas: 5}}`, "", ""},
+		{"more shards", `{mode: cluster}`, `{mode: cluster, shard: {replicas: 5}}`, "shard.replicas: was 3", "second release"},
 		{"other size", `{}`, `{standalone: {persistence: {size: 20Gi}}}`, "standalone.persistence.size: was 10Gi", "kubectl -n apps patch pvc data-graphs-hopgate-N"},
 		{"other size of shards", `{mode: cluster}`, `{mode: cluster, shard: {persistence: {size: 0.5Ti}}}`, "shard.persistence.size: was 20Gi", "--cascade=orphan"},
 		{"other class", `{}`, `{standalone: {persistence: {storageClass: fast}}}`, "storageClass", "restore"},

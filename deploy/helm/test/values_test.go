@@ -241,7 +241,7 @@ func TestRestoreJobs(t *testing.T) {
 	require.Equal(t, [][]string{{"restore", "s3://b", "--data-dir=/data/graphs"}}, args)
 	require.Equal(t, []string{"data-graphs-hopgate-0"}, claims)
 	args, claims = jobs(`{mode: cluster, restore: {enabled: true, source: "s3://b", backup: x}, shard: {replicas: 2, maintenance: true}}`)
-	require.Equal(t, []string{"restore", "s3://b", "--data-dir=/data/graphs", "--backup=x", "--shard=1"}, args[1])
+	require.Equal(t, []string{"restore", "s3://b", "--data-dir=/data/graphs", "--backup=x", "--replicas=1", "--processes=2", "--process=1"}, args[1])
 	require.Equal(t, []string{"data-graphs-hopgate-shard-0", "data-graphs-hopgate-shard-1"}, claims)
 	args, _ = jobs(`{mode: cluster, config: {replication: 3, shards: 8}, restore: {enabled: true, source: "s3://b", backup: x}, shard: {maintenance: true}}`)
 	require.Len(t, args, 3)

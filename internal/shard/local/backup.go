@@ -190,7 +190,7 @@ func (g *Graph) checkpoint(ctx context.Context, c *Checkpoint) (err error) {
 	of := storage.PartOf{Name: g.name, ID: g.id, Shards: len(g.shards)}
 	peers := make([]storage.PeerCopy, len(g.shards))
 	for no := range peers {
-		if g.elsewhere(no) {
+		if g.opts.Peers != nil {
 			if peers[no], err = c.peer(ctx, no); err == nil {
 				err = peers[no].Flush(of)
 			}
@@ -220,9 +220,6 @@ func (g *Graph) checkpoint(ctx context.Context, c *Checkpoint) (err error) {
 	g.unlock()
 	return writeManifest(fs, dir, manifest{Format: storage.FormatVersion, Shards: len(g.shards)})
 }
-
-// elsewhere reports whether another process keeps a shard.
-func (g *Graph) elsewhere(no int) bool { return g.opts.Elsewhere(no) }
 
 func (c *Checkpoint) graphDir(name string) string {
 	return c.of.opts.FS.PathJoin(c.dir, "graphs", name)

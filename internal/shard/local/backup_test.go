@@ -137,24 +137,24 @@ func delta(c, earlier shard.Checkpoint) (paths []string) {
 // TestCheckpointUnderWriters takes checkpoints while transactions change vertices of several shards together: each holds
 // whole transactions, and all that were acknowledged before it.
 func TestCheckpointUnderWriters(t *testing.T) {
-	t.Run("one process", func(t *testing.T) { checkpointUnderWriters(t, false, 0) })
-	t.Run("processes", func(t *testing.T) { checkpointUnderWriters(t, true, 0) })
-	t.Run("replicas", func(t *testing.T) { checkpointUnderWriters(t, true, 1) })
+	t.Run("one process", func(t *testing.T) { checkpointUnderWriters(t, false) })
+	t.Run("cluster", func(t *testing.T) { checkpointUnderWriters(t, true) })
 }
 
-func checkpointUnderWriters(t *testing.T, spread bool, replicas int) {
+func checkpointUnderWriters(t *testing.T, spread bool) {
 	ctx := context.Background()
 	const accounts, each, takes = 9, 1000, 3
-	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, Logger: quiet(), ValueThreshold: 64, Replicas: replicas, Tuning: Tuning{PlaceBlock: 1}}
-	own := opts
+	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, Logger: quiet(), ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1}}
+	var s *Store
 	if spread {
-		others := newNeighbours(t, opts)
-		t.Cleanup(others.close)
-		own.Peers, _ = Cluster(t, others.parts)
+		lead, _ := Cluster(t, opts)
+		s, _ = lead()
+	} else {
+		var err error
+		s, err = Open(opts)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, s.Close()) }()
 	}
-	s, err := Open(own)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
 	g, err := s.Local(DefaultGraph)
 	require.NoError(t, err)
 	tx, err := g.Begin(ctx, shard.Write)

@@ -34,7 +34,7 @@ func checkClean(t *testing.T, s *Store, name string) *shard.CheckReport {
 	return rep
 }
 
-// filled makes a graph of n transactions, if spread is set with all shards but the first in other processes.
+// filled makes a graph of n transactions, if spread is set in a cluster with a process for each shard.
 func filled(t *testing.T, seed uint64, n, shards int, spread bool, tune ...func(*Tuning)) *ledger {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	opts := tiny(rng, shards)
@@ -42,14 +42,16 @@ func filled(t *testing.T, seed uint64, n, shards int, spread bool, tune ...func(
 		f(&opts.Tuning)
 	}
 	opts.FS, opts.Dir, opts.Logger = vfs.NewMem(), "data", quiet()
+	var l *ledger
+	var err error
 	if spread {
-		others := newNeighbours(t, opts)
-		t.Cleanup(others.close)
-		opts.Peers, _ = Cluster(t, others.parts)
+		lead, _ := Cluster(t, opts)
+		store, _ := lead()
+		l, err = newLedger(store)
+	} else if l, err = openLedger(opts); err == nil {
+		t.Cleanup(func() { require.NoError(t, l.store.Close()) })
 	}
-	l, err := openLedger(opts)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
 	for range n {
 		require.NoError(t, l.write(rng))
 	}

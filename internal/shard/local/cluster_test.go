@@ -5,7 +5,9 @@ import (
 	"net"
 	"strconv"
 	"testing"
+	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
@@ -13,42 +15,57 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/remote"
-	"github.com/hopgate/hopgate/internal/storage"
 )
 
 func init() { local.Cluster = cluster }
 
-// cluster connects the processes of a cluster within this one.
-func cluster(t *testing.T, parts []*local.Parts) (storage.Peers, func(*local.Store) (shard.Store, func())) {
-	listeners := make([]*bufconn.Listener, len(parts))
-	addresses := make([]string, len(parts))
-	for no := range parts {
-		listeners[no] = bufconn.Listen(1 << 20)
-		addresses[no] = "passthrough:" + strconv.Itoa(no)
+// cluster makes the processes of a cluster, with one replica of each shard, within this one.
+func cluster(t *testing.T, opts local.Options) (lead func() (*local.Store, shard.Store), stop func()) {
+	layout := shard.Layout{Processes: opts.Shards, Shards: opts.Shards, Replicas: 1}
+	var disks []vfs.FS
+	var addresses []string
+	for no := range opts.Shards {
+		disks, addresses = append(disks, vfs.NewMem()), append(addresses, "passthrough:"+strconv.Itoa(no))
 	}
-	serve := func(no int, register func(s *grpc.Server)) {
-		s := grpc.NewServer(remote.ServerOptions(nil)...)
-		register(s)
-		go func() { _ = s.Serve(listeners[no]) }()
-		t.Cleanup(s.Stop)
-	}
-	for no := 1; no < len(parts); no++ {
-		serve(no, func(s *grpc.Server) { remote.ServeParts(s, parts[no]) })
-	}
-	dialer := grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-		no, err := strconv.Atoi(address)
-		if err != nil {
-			return nil, err
+	var ends []func()
+	lead = func() (*local.Store, shard.Store) {
+		listeners := make([]*bufconn.Listener, opts.Shards)
+		for no := range listeners {
+			listeners[no] = bufconn.Listen(1 << 20)
 		}
-		return listeners[no].DialContext(ctx)
-	})
-	peers, err := remote.NewPeers(addresses, dialer)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = peers.Close() })
-	return peers, func(store *local.Store) (shard.Store, func()) {
-		serve(0, func(s *grpc.Server) { remote.ServeLeader(s, store, peers) })
+		dialer := grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			no, err := strconv.Atoi(address)
+			if err != nil {
+				return nil, err
+			}
+			return listeners[no].DialContext(ctx)
+		})
+		var first *remote.Process
+		for no := range listeners {
+			o := opts
+			o.FS = disks[no]
+			p, err := remote.NewProcess(o, layout, no, addresses, dialer)
+			require.NoError(t, err)
+			if no == 0 {
+				first = p
+			}
+			s := grpc.NewServer(remote.ServerOptions(nil)...)
+			p.Register(s)
+			go func() { _ = s.Serve(listeners[no]) }()
+			ends = append(ends, func() { s.Stop(); require.NoError(t, p.Close()) })
+		}
+		require.Eventually(t, func() bool { return first.Leading() != nil }, time.Minute, time.Millisecond)
 		gateway, err := remote.Open(addresses, dialer)
 		require.NoError(t, err)
-		return gateway, func() { require.NoError(t, gateway.Close()) }
+		ends = append([]func(){func() { require.NoError(t, gateway.Close()) }}, ends...)
+		return first.Leading(), gateway
 	}
+	stop = func() {
+		for _, end := range ends {
+			end()
+		}
+		ends = nil
+	}
+	t.Cleanup(stop)
+	return lead, stop
 }

@@ -48,6 +48,10 @@ func openLedger(opts Options) (*ledger, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newLedger(store)
+}
+
+func newLedger(store *Store) (*ledger, error) {
 	g, err := store.Local("default")
 	if err != nil {
 		return nil, err

@@ -22,14 +22,13 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // tiny are sizes that make every path of the layout common.
 func tiny(rng *rand.Rand, shards int) Options {
 	threshold := 16 + rng.IntN(40)
 	return Options{
-		Dir: "data", Shards: shards, ValueThreshold: threshold, Replicas: threshold % 2, CacheBytes: 1 << 20, MemtableBytes: 256 << 10,
+		Dir: "data", Shards: shards, ValueThreshold: threshold, CacheBytes: 1 << 20, MemtableBytes: 256 << 10,
 		Tuning: Tuning{
 			PlaceBlock: 1 + rng.IntN(5), PackVertices: 1 + rng.IntN(6), PackEdges: 1 + rng.IntN(4), SegmentBytes: 30 + rng.IntN(100), ChunkBytes: 20 + rng.IntN(500), CompactRecords: 1 + rng.IntN(50),
 			CompactIdle: time.Millisecond, CompactStep: 1 + rng.IntN(20), DenseRows: 1 + rng.IntN(12),
@@ -87,10 +86,9 @@ type twin struct {
 	t        *testing.T
 	rng      *rand.Rand
 	opts     Options
-	peers    func() storage.Peers               // or nil
-	lead     func(Options) (*Store, error)      // instead of Open, or nil
-	front    func(*Store) (shard.Store, func()) // or nil: what stands before the store
-	unfront  func()
+	lead     func(Options) (*Store, error) // instead of Open, or nil
+	front    shard.Store                   // or nil: what stands before the store
+	stop     func()                        // closes both instead of Close, or nil
 	store    *Store
 	g        shard.Graph
 	o        shard.Graph
@@ -133,9 +131,6 @@ func TestDifferential(t *testing.T) {
 
 func (w *twin) open() {
 	var err error
-	if w.peers != nil {
-		w.opts.Peers = w.peers()
-	}
 	open := Open
 	if w.lead != nil {
 		open = w.lead
@@ -144,15 +139,16 @@ func (w *twin) open() {
 	require.NoError(w.t, err)
 	front := shard.Store(w.store)
 	if w.front != nil {
-		front, w.unfront = w.front(w.store)
+		front = w.front
 	}
 	w.g, err = front.Graph("default")
 	require.NoError(w.t, err)
 }
 
 func (w *twin) close() {
-	if w.unfront != nil {
-		w.unfront()
+	if w.stop != nil {
+		w.stop()
+		return
 	}
 	require.NoError(w.t, w.store.Close())
 }

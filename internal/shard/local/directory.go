@@ -46,7 +46,7 @@ func (d *directory[G]) take(opts Options, shared *storage.Shared) (err error) {
 			err = errors.Join(err, d.lock.Close())
 		}
 	}()
-	if err := errors.Join(checkRestored(&opts), checkUnreplicated(&opts)); err != nil {
+	if err := errors.Join(checkRestored(&opts), checkSingle(&opts)); err != nil {
 		return err
 	}
 	if !opts.ReadOnly {
@@ -132,12 +132,17 @@ func checkRestored(opts *Options) error {
 	return nil
 }
 
-// checkUnreplicated refuses a directory of Replicas.
-func checkUnreplicated(opts *Options) error {
+// checkSingle refuses a directory of Replicas.
+func checkSingle(opts *Options) error {
 	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, replicasDir, layoutName)); err == nil {
-		return fmt.Errorf("%s holds replicas of several shards: start it with the --replication, or for hopgate serve the --join and --replicas, that it was made with", opts.Dir)
+		return fmt.Errorf("%s belongs to a process of a cluster: start it with the --join, --replication and --shards that it was made with", opts.Dir)
 	}
 	return nil
+}
+
+// errUnlogged refuses a directory with graphs of a cluster beside those of Replicas, as versions before all processes had a log made it.
+func errUnlogged(dir, name string) error {
+	return fmt.Errorf("%s holds one shard of graph %s without a log, as an earlier version kept it: back the graph up with that version, and restore it", dir, name)
 }
 
 // lockDir makes the process the only one that has the data directory open.

@@ -116,19 +116,13 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 			err = errors.Join(err, g.closeShards())
 		}
 	}()
-	open := storage.OpenShard
-	if create {
-		open = storage.CreateShard
-	}
 	g.shards = make([]*storage.Shard, m.Shards)
-	for no := range m.Shards {
-		if !opts.Elsewhere(no) {
-			if g.shards[no], err = open(opts, shared, storage.Dir(dir, no), no, m.Shards); err != nil {
-				return nil, err
-			}
-		}
+	if opts.Peers != nil {
+		err = g.openPeers(ctx, m.partOf(name), create)
+	} else {
+		err = g.openShards(shared, create)
 	}
-	if err := g.openPeers(ctx, m.partOf(name), create); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if g.intents, err = storage.Recover(g.shards); err != nil {
@@ -171,7 +165,21 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	return g, nil
 }
 
-// openPeers attaches the graph to those of its shards that other processes keep, the first one, which makes a new graph be there, last.
+// openShards opens the graph's shards, which lie in its directory.
+func (g *Graph) openShards(shared *storage.Shared, create bool) (err error) {
+	open := storage.OpenShard
+	if create {
+		open = storage.CreateShard
+	}
+	for no := range g.shards {
+		if g.shards[no], err = open(g.opts, shared, storage.Dir(g.dir, no), no, len(g.shards)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openPeers attaches the graph to its shards, the first one, which makes a new graph be there, last.
 func (g *Graph) openPeers(ctx context.Context, of storage.PartOf, create bool) error {
 	attach := func(ctx context.Context, no int) error {
 		p, version, err := g.opts.Peers.Open(ctx, of, no, create)
@@ -185,11 +193,9 @@ func (g *Graph) openPeers(ctx context.Context, of storage.PartOf, create bool) e
 	}
 	others, side := errgroup.WithContext(ctx)
 	for no := 1; no < of.Shards; no++ {
-		if g.opts.Elsewhere(no) {
-			others.Go(func() error { return attach(side, no) })
-		}
+		others.Go(func() error { return attach(side, no) })
 	}
-	if err := others.Wait(); err != nil || !g.opts.Elsewhere(0) {
+	if err := others.Wait(); err != nil {
 		return err
 	}
 	return attach(ctx, 0)

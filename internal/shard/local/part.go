@@ -27,19 +27,18 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// Parts is a data directory, see Store, with one shard of each graph, which are kept for a writer in another process.
+// Parts is a directory, see Store, with one shard of each graph, which together are the state of a replica.
 type Parts struct {
 	directory[*Part]
-	no      int
-	log     *replicated // nil without replicas
-	ownsLog bool
-	damage  atomic.Pointer[error] // of a file, nil if none is known
+	no     int
+	log    *replicated
+	damage atomic.Pointer[error] // of a file, nil if none is known
 
 	dropped sync.WaitGroup           // the shards that wait for their readers to go
 	leaving map[string]chan struct{} // those of them by graph, under mu; closed when the shard has gone
 }
 
-// Part is one shard of a graph, kept for a writer in another process: what it holds, and what is decoded of it.
+// Part is one shard of a graph in a replica: what it holds, and what is decoded of it.
 type Part struct {
 	*storage.Part
 	m  manifest
@@ -47,51 +46,17 @@ type Part struct {
 	readers
 }
 
-// OpenParts opens a data directory for the shards with a number, making it if it is not there.
-func OpenParts(opts Options, no int) (_ *Parts, err error) {
-	var log *replicated
-	if opts.Replicas > 0 {
-		if log, err = openLog(&opts, nil, nil); err != nil {
-			return nil, err
-		}
-	}
-	var l *replica.Log
-	if log != nil {
-		l, err = log.logs.Log(uint32(no), oneReplica)
-	}
-	var s *Parts
-	if err == nil {
-		s, err = openParts(opts, no, log, l, nil, nil)
-	}
-	if err != nil {
-		if log != nil {
-			err = errors.Join(err, log.close())
-		}
-		return nil, err
-	}
-	s.ownsLog = true
-	if log != nil {
-		err = s.start(oneReplica, []uint64{oneReplica})
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
-}
-
-// openParts opens the shards of a replica with a log, or without one. Its caches are those of others unless shared is nil. damaged, if
-// not nil, is called once when a file of the shards fails its checks; it does not wait.
+// openParts opens the shards of a replica with a log, whose caches it shares. damaged is called once when a file of the shards fails its
+// checks; it does not wait.
 func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *storage.Shared, damaged func(s *Parts)) (_ *Parts, err error) {
 	s := &Parts{no: no, log: log, leaving: map[string]chan struct{}{}}
 	opts.Damaged = func(file string, err error) {
 		err = fmt.Errorf("file %s is damaged: %w", file, err)
-		if s.damage.CompareAndSwap(nil, &err) && damaged != nil {
+		if s.damage.CompareAndSwap(nil, &err) {
 			damaged(s)
 		}
 	}
-	if log != nil {
-		opts.Replica = log.describe(l)
-	}
+	opts.Replica = log.describe(l)
 	if err := s.take(opts, shared); err != nil {
 		return nil, err
 	}
@@ -104,17 +69,14 @@ func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *st
 		return nil, err
 	}
 	err = s.each(func(name string, m manifest) (err error) {
-		if m.ID == 0 {
-			return fmt.Errorf("%s holds whole graphs: serve them with one process", s.opts.Dir)
-		}
 		if s.graphs[name], err = s.open(name, m, false); err != nil {
 			delete(s.graphs, name)
 			return fmt.Errorf("open shard %d of graph %s: %w", no, name, err)
 		}
 		return nil
 	})
-	if err != nil || s.log == nil {
-		return s, err
+	if err != nil {
+		return nil, err
 	}
 	if err := writeReplica(&s.opts); err != nil {
 		return nil, err
@@ -136,10 +98,8 @@ func (s *Parts) start(member uint64, members []uint64) error {
 	return s.log.host.Start(uint32(s.no), member, members, partsState{s})
 }
 
-// Spread makes graphs in a directory, which are whole or were copied of a cluster, parts of graphs that are spread over
+// spread makes graphs in a directory, which are whole or were copied of a cluster, parts of graphs that are spread over
 // processes. id names the state that they were copied of: only shards of one state go together.
-func Spread(dir, id string) error { return spread(vfs.Default, dir, id) }
-
 func spread(fs vfs.FS, dir, id string) error {
 	names, err := fs.List(fs.PathJoin(dir, "graphs"))
 	if err != nil {
@@ -158,28 +118,6 @@ func spread(fs vfs.FS, dir, id string) error {
 		}
 	}
 	return nil
-}
-
-// Whole returns the name of a graph in a data directory whose shards are all there, "" if there is none.
-func Whole(opts *Options) (string, error) {
-	opts.EnsureDefaults()
-	fs, dir := opts.FS, opts.FS.PathJoin(opts.Dir, "graphs")
-	switch _, err := fs.Stat(dir); {
-	case isNotExist(err):
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("look for graphs: %w", err)
-	}
-	names, err := fs.List(dir)
-	if err != nil {
-		return "", fmt.Errorf("list graphs: %w", err)
-	}
-	for _, name := range names {
-		if m, err := readManifest(fs, fs.PathJoin(dir, name)); err == nil && m.ID == 0 {
-			return name, nil
-		}
-	}
-	return "", nil
 }
 
 func (s *Parts) open(name string, m manifest, create bool) (*Part, error) {
@@ -228,8 +166,8 @@ func (s *Parts) epoch() uint64 {
 // Attach makes a writer, whose epoch is at least Epoch, the only one for a graph's shard, see storage.Part, making the shard if create is set and there
 // is none, or one of another graph that was never written to.
 func (s *Parts) Attach(ctx context.Context, of storage.PartOf, no int, epoch uint64, create bool) (version uint64, err error) {
-	if s.log == nil || no != s.no {
-		return s.attach(0, of, no, epoch, create)
+	if no != s.no {
+		return 0, invalid("this process keeps the shards %d, not %d: the order of the addresses is wrong", s.no, no)
 	}
 	if err := s.change(ctx, &command{kind: attachCommand, graph: of, epoch: epoch, create: create}); err != nil {
 		return 0, err
@@ -241,11 +179,8 @@ func (s *Parts) Attach(ctx context.Context, of storage.PartOf, no int, epoch uin
 	return p.Attached(epoch)
 }
 
-// attach is Attach by an entry of the log, 0 without one.
-func (s *Parts) attach(entry uint64, of storage.PartOf, no int, epoch uint64, create bool) (version uint64, err error) {
-	if no != s.no {
-		return 0, invalid("this process keeps the shards %d, not %d: the order of the addresses is wrong", s.no, no)
-	}
+// attach is Attach by an entry of the log.
+func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create bool) (version uint64, err error) {
 	if !validName.MatchString(of.Name) || of.ID == 0 || s.no >= of.Shards || of.Shards > storage.MaxShards {
 		return 0, invalid("there can be no shard %d of %d of the graph %q", s.no, of.Shards, of.Name)
 	}
@@ -257,7 +192,7 @@ func (s *Parts) attach(entry uint64, of storage.PartOf, no int, epoch uint64, cr
 	switch last := s.epoch(); {
 	case epoch < last:
 		return 0, storage.ErrFenced
-	case epoch > last && s.log != nil:
+	case epoch > last:
 		if err := s.settle(); err != nil {
 			return 0, err
 		}
@@ -300,10 +235,8 @@ func (s *Parts) create(entry uint64, of storage.PartOf) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.log != nil {
-		if err := p.StartAt(context.Background(), entry-1); err != nil {
-			return nil, errors.Join(err, p.close())
-		}
+	if err := p.StartAt(context.Background(), entry-1); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
 	if err := errors.Join(writeManifest(fs, dir, m), storage.SyncDir(fs, fs.PathJoin(s.opts.Dir, "graphs"))); err != nil {
 		return nil, errors.Join(err, p.close())
@@ -314,9 +247,6 @@ func (s *Parts) create(entry uint64, of storage.PartOf) (*Part, error) {
 
 // Drop drops a graph's shard; it is no error if it is gone.
 func (s *Parts) Drop(ctx context.Context, of storage.PartOf) error {
-	if s.log == nil {
-		return s.drop(of)
-	}
 	return s.change(ctx, &command{kind: dropCommand, graph: of})
 }
 
@@ -332,9 +262,6 @@ func (s *Parts) drop(of storage.PartOf) error {
 
 // Discard notes that a graph is being dropped; it is no error if it is gone.
 func (s *Parts) Discard(ctx context.Context, of storage.PartOf) error {
-	if s.log == nil {
-		return misuse("a shard without replicas is not discarded")
-	}
 	return s.change(ctx, &command{kind: discardCommand, graph: of})
 }
 
@@ -372,8 +299,8 @@ func (s *Parts) Held() []Held {
 	return out
 }
 
-// removeLater is remove for the state of a replica, which waits for no reader: what is left goes after the last one.
-func (s *Parts) removeLater(name string, p *Part) error {
+// remove removes a shard without waiting for its readers: what is left goes after the last one.
+func (s *Parts) remove(name string, p *Part) error {
 	fs, dir := s.opts.FS, s.dir(name)
 	if err := errors.Join(fs.Remove(fs.PathJoin(dir, manifestName)), storage.SyncDir(fs, dir)); err != nil {
 		return fmt.Errorf("drop a shard of graph %s: %w", name, err)
@@ -390,36 +317,15 @@ func (s *Parts) removeLater(name string, p *Part) error {
 	return nil
 }
 
-func (s *Parts) remove(name string, p *Part) error {
-	if s.log != nil {
-		return s.removeLater(name, p)
-	}
-	fs, dir := s.opts.FS, s.dir(name)
-	delete(s.graphs, name)
-	if err := errors.Join(p.close(), fs.Remove(fs.PathJoin(dir, manifestName))); err != nil {
-		return fmt.Errorf("drop a shard of graph %s: %w", name, err)
-	}
-	return errors.Join(storage.SyncDir(fs, dir), fs.RemoveAll(dir), storage.SyncDir(fs, fs.PathJoin(s.opts.Dir, "graphs")))
-}
-
 // Apply makes a change of a graph's shard durable; see storage.Part.
 func (s *Parts) Apply(ctx context.Context, name string, epoch uint64, c *storage.Changed) error {
-	if s.log != nil {
-		return s.change(ctx, &command{kind: applyCommand, graph: storage.PartOf{Name: name}, epoch: epoch, change: *c})
-	}
-	p, err := s.Part(name)
-	if err != nil {
-		return err
-	}
-	return p.Apply(0, epoch, c)
+	return s.change(ctx, &command{kind: applyCommand, graph: storage.PartOf{Name: name}, epoch: epoch, change: *c})
 }
 
 // Writable says why one of the shards cannot be written to, or nil.
 func (s *Parts) Writable() error {
-	if s.log != nil {
-		if err := errors.Join(s.log.host.Err(), s.log.host.Writable()); err != nil {
-			return err
-		}
+	if err := errors.Join(s.log.host.Err(), s.log.host.Writable()); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -444,24 +350,9 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 	return out
 }
 
-// Replicas returns the status of the replica of the shards, by its group; nil without replicas.
-func (s *Parts) Replicas() map[uint32]replica.GroupStatus {
-	if s.log == nil {
-		return nil
-	}
-	return s.log.host.Status()
-}
-
-// Expired reports no deletions: the writer makes them.
-func (s *Parts) Expired() map[string][2]uint64 { return nil }
-
-// Close closes all shards, which must no longer be in use, and frees the directory.
+// Close closes all shards, whose replica must no longer run, and frees the directory.
 func (s *Parts) Close() error {
-	var err error
-	if s.ownsLog && s.log != nil {
-		err = s.log.close()
-	}
-	err = errors.Join(err, s.release((*Part).close))
+	err := s.release((*Part).close)
 	s.dropped.Wait()
 	return err
 }
@@ -522,7 +413,7 @@ func (p *Part) Read(ctx context.Context, epoch, version uint64) (*Tx, error) {
 		return nil, err
 	}
 	v, next, done, err := p.View(epoch, version)
-	if p.opts.Replicas > 1 && errors.Is(err, storage.ErrAhead) {
+	if errors.Is(err, storage.ErrAhead) {
 		if err = p.Await(ctx, epoch, version); err == nil {
 			v, next, done, err = p.View(epoch, version)
 		}
@@ -538,15 +429,6 @@ func (p *Part) Read(ctx context.Context, epoch, version uint64) (*Tx, error) {
 		on: &p.readers, mode: shard.Read, snap: c, views: c.views, done: done, write: &noWrite,
 		again: func() (*Tx, error) { return p.Read(context.Background(), epoch, version) },
 	}, nil
-}
-
-// First returns what the graph's first shard has of the snapshot of a transaction that has not written. It lasts as long as the
-// transaction, and is ended by Rollback before.
-func (tx *Tx) First() *Tx {
-	tx.on.again()
-	views := make([]*view.View, len(tx.views))
-	views[0] = tx.snap.views[0]
-	return &Tx{g: tx.g, on: tx.on, mode: shard.Read, snap: tx.snap, views: views, done: func() {}, write: &noWrite}
 }
 
 // Pull implements shard.PartTx.

@@ -12,14 +12,15 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// TestPeersTogether commits over three shards in three processes: each step reaches both others before either has answered.
+// TestPeersTogether commits over three shards in three processes: each step reaches the others, beside the intents of the
+// first, before either has answered.
 func TestPeersTogether(t *testing.T) {
 	ctx := t.Context()
 	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1, CompactRecords: -1}}
 	n := newNeighbours(t, opts)
 	defer n.close()
 	opts.Peers = n.writer()
-	s, err := Open(opts)
+	s, err := n.lead(opts)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	g, err := s.Graph(DefaultGraph)
@@ -36,13 +37,16 @@ func TestPeersTogether(t *testing.T) {
 
 	var mu sync.Mutex
 	met := 0
-	both := make(chan struct{})
-	n.before = func(int) error {
+	all := make(chan struct{})
+	n.before = func(no int) error {
+		if no == 0 {
+			return nil
+		}
 		mu.Lock()
-		here := both
+		here := all
 		if met++; met%2 == 0 {
-			close(both)
-			both = make(chan struct{})
+			close(all)
+			all = make(chan struct{})
 		}
 		mu.Unlock()
 		<-here

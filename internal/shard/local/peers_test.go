@@ -22,21 +22,21 @@ type neighbours struct {
 	opts  Options
 	epoch uint64
 
-	mu    sync.Mutex
-	parts []*Parts // by shard; without several replicas the first is nil
-	fs    []*vfs.MemFS
+	mu        sync.Mutex
+	processes []*Replicas // by shard
+	fs        []*vfs.MemFS
+	wrap      func(no int, fs *vfs.MemFS) vfs.FS // or nil
 	// before, if it is set, is called before each change of a shard, and after each, and may kill the shard's process or
 	// make the writer fail.
 	before, after func(no int) error
 }
 
-func newNeighbours(t *testing.T, opts Options) *neighbours {
-	n := &neighbours{t: t, opts: opts, parts: make([]*Parts, opts.Shards), fs: make([]*vfs.MemFS, opts.Shards)}
-	first := 1
-	if opts.Replicas > 1 {
-		first = 0
-	}
-	for no := first; no < opts.Shards; no++ {
+func newNeighbours(t *testing.T, opts Options) *neighbours { return newWrapped(t, opts, nil) }
+
+// newWrapped is newNeighbours with file systems that wrap makes.
+func newWrapped(t *testing.T, opts Options, wrap func(no int, fs *vfs.MemFS) vfs.FS) *neighbours {
+	n := &neighbours{t: t, opts: opts, wrap: wrap, processes: make([]*Replicas, opts.Shards), fs: make([]*vfs.MemFS, opts.Shards)}
+	for no := range opts.Shards {
 		n.fs[no] = vfs.NewCrashableMem()
 		n.start(no)
 	}
@@ -45,10 +45,19 @@ func newNeighbours(t *testing.T, opts Options) *neighbours {
 
 func (n *neighbours) start(no int) {
 	o := n.opts
-	o.FS, o.Dir = n.fs[no], "data"
-	p, err := OpenParts(o, no)
-	require.NoError(n.t, err)
-	n.parts[no] = p
+	o.FS, o.Dir, o.Peers = n.fs[no], "data", nil
+	if n.wrap != nil {
+		o.FS = n.wrap(no, n.fs[no])
+	}
+	n.processes[no] = openAlone(n.t, o, no)
+}
+
+// openAlone opens the directory of a process of a cluster with one replica of each shard, which has the shard of its number.
+func openAlone(t testing.TB, o Options, no int) *Replicas {
+	r, err := OpenReplicas(o, shard.Layout{Processes: o.Shards, Shards: o.Shards, Replicas: 1}, no, Network{})
+	require.NoError(t, err)
+	require.NoError(t, r.Host().Begin(context.Background(), uint32(no)))
+	return r
 }
 
 // kill ends the process of a shard, which loses what it has not synced, and starts it again.
@@ -56,39 +65,30 @@ func (n *neighbours) kill(no int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	fs := n.fs[no].CrashClone(vfs.CrashCloneCfg{})
-	require.NoError(n.t, n.parts[no].Close())
+	require.NoError(n.t, n.processes[no].Close())
 	n.fs[no] = fs
 	n.start(no)
 }
 
 func (n *neighbours) close() {
-	for _, p := range n.parts {
-		if p != nil {
-			require.NoError(n.t, p.Close())
-		}
+	for _, p := range n.processes {
+		require.NoError(n.t, p.Close())
 	}
 }
 
 // lead opens the graphs for a leader with options, of which Peers leads to the neighbours.
 func (n *neighbours) lead(opts Options) (*Store, error) {
-	if opts.Replicas > 1 {
-		opts.EnsureDefaults()
-		return openLeading(context.Background(), opts, nil, n.parts[0].Held())
-	}
-	return Open(opts)
+	opts.EnsureDefaults()
+	return openLeading(context.Background(), opts, nil, n.keeper(0).Held())
 }
 
 func (n *neighbours) keeper(no int) *Parts {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.parts[no]
+	return n.processes[no].Parts(no)
 }
 
-func (n *neighbours) part(name string, no int) (*Part, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.parts[no].Part(name)
-}
+func (n *neighbours) part(name string, no int) (*Part, error) { return n.keeper(no).Part(name) }
 
 // writer is the way of one process to its neighbours.
 func (n *neighbours) writer() storage.Peers {
@@ -102,25 +102,25 @@ type writer struct {
 }
 
 func (w *writer) Open(_ context.Context, g storage.PartOf, no int, create bool) (storage.Peer, uint64, error) {
-	v, err := w.n.parts[no].Attach(context.Background(), g, no, w.epoch, create)
+	v, err := w.n.keeper(no).Attach(context.Background(), g, no, w.epoch, create)
 	return &neighbour{w, g.Name, no}, v, err
 }
 
 func (w *writer) Drop(_ context.Context, g storage.PartOf, no int) error {
-	return w.n.parts[no].Drop(context.Background(), g)
+	return w.n.keeper(no).Drop(context.Background(), g)
 }
 
 func (w *writer) Discard(_ context.Context, g storage.PartOf) error {
-	return w.n.parts[0].Discard(context.Background(), g)
+	return w.n.keeper(0).Discard(context.Background(), g)
 }
 
 func (w *writer) Copy(_ context.Context, no int, id uint64) (storage.PeerCopy, error) {
-	c, err := w.n.parts[no].Copy(id)
-	return &copied{w, w.n.parts[no], c}, err
+	c, err := w.n.keeper(no).Copy(id)
+	return &copied{w, w.n.keeper(no), c}, err
 }
 
 func (w *writer) CheckFiles(ctx context.Context, g storage.PartOf, no int, bad func(file string, err error)) (files, bytes uint64, err error) {
-	return w.n.parts[no].CheckFiles(ctx, g, bad)
+	return w.n.keeper(no).CheckFiles(ctx, g, bad)
 }
 
 func (*writer) Compare(context.Context, storage.PartOf, int, uint64, func(string)) error { return nil }
@@ -199,41 +199,43 @@ func (p *neighbour) Walk(w *storage.Walk) (*storage.Records, error) {
 
 func (p *neighbour) Close() error { return nil }
 
-// TestDifferentialPeers is TestDifferential with all shards but the first in other processes.
+// TestDifferentialPeers is TestDifferential with all shards in other processes.
 func TestDifferentialPeers(t *testing.T) {
-	differentialPeers(t, 8, 0, func(w *twin, n *neighbours) { w.peers = n.writer })
-}
-
-// TestDifferentialReplicas is TestDifferentialPeers with all shards in other processes, as in a cluster with replicas.
-func TestDifferentialReplicas(t *testing.T) {
-	differentialPeers(t, 6, 3, func(w *twin, n *neighbours) { w.peers, w.lead = n.writer, n.lead })
-}
-
-// Cluster is set by the tests of the processes' calls, which stand above this package: it makes the way from a writer to
-// the processes that keep the other shards, and from a gateway to all.
-var Cluster func(t *testing.T, parts []*Parts) (peers storage.Peers, front func(*Store) (shard.Store, func()))
-
-// TestDifferentialCluster is TestDifferentialPeers through a gateway, with all calls between the processes.
-func TestDifferentialCluster(t *testing.T) {
-	differentialPeers(t, 8, 0, func(w *twin, n *neighbours) {
-		w.peers = func() (p storage.Peers) {
-			p, w.front = Cluster(t, n.parts)
-			return p
+	differential(t, 8, func(w *twin) (end func()) {
+		n := newNeighbours(t, w.opts)
+		w.lead = func(o Options) (*Store, error) {
+			o.Peers = n.writer()
+			return n.lead(o)
 		}
+		return n.close
 	})
 }
 
-func differentialPeers(t *testing.T, n, replicas int, setup func(w *twin, n *neighbours)) {
+// Cluster is set by the tests of the processes' calls, which stand above this package: it makes the processes of a cluster with options, and
+// lead starts them and returns the store of the leader and a gateway; stop stops them.
+var Cluster func(t *testing.T, opts Options) (lead func() (*Store, shard.Store), stop func())
+
+// TestDifferentialCluster is TestDifferential through a gateway, with all calls between the processes.
+func TestDifferentialCluster(t *testing.T) {
+	differential(t, 8, func(w *twin) (end func()) {
+		lead, stop := Cluster(t, w.opts)
+		w.lead = func(Options) (store *Store, err error) {
+			store, w.front = lead()
+			return store, nil
+		}
+		w.stop = stop
+		return func() {}
+	})
+}
+
+func differential(t *testing.T, n int, setup func(w *twin) (end func())) {
 	for seed := range eachSeed(t, seeds(n)) {
 		for _, shards := range []int{2, 3} {
 			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(shards)))
 				w := &twin{t: t, rng: rng, opts: tiny(rng, shards)}
-				w.opts.Replicas = replicas
-				n := newNeighbours(t, w.opts)
-				defer n.close()
 				w.opts.FS = vfs.NewMem()
-				setup(w, n)
+				defer setup(w)()
 				w.open()
 				o, err := oracle.New(shards), error(nil)
 				require.NoError(t, o.CreateGraph(context.Background(), "default"))

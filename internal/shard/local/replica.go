@@ -27,9 +27,6 @@ const (
 	replicaName = "REPLICA"
 )
 
-// oneReplica is the id of the only replica of shards that have one.
-const oneReplica = 1
-
 // logMemtable is the memory in bytes for entries of the log that are not in tables yet.
 const logMemtable = 16 << 20
 
@@ -43,7 +40,7 @@ type replicated struct {
 }
 
 // openLog opens the log of a directory. send passes messages on to other processes and behind asks for a seed, see replica.HostOptions;
-// both are nil if there are no other processes.
+// both may be nil where no replica runs.
 func openLog(opts *Options, send func(group uint32, messages []*replica.Message), behind func(group uint32, leader, index uint64)) (*replicated, error) {
 	opts.EnsureDefaults()
 	dir := opts.FS.PathJoin(opts.Dir, logName)
@@ -87,9 +84,7 @@ func checkReplica(opts *Options) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("read %s: %w", name, err)
-	case opts.Replica == nil && id != "":
-		return fmt.Errorf("%s holds a replica: start it with --replication", opts.Dir)
-	case opts.Replica == nil || id == opts.Replica.ID:
+	case id == opts.Replica.ID:
 		return nil
 	case id != "":
 		return fmt.Errorf("%s: the graphs belong to log %s, and the log is %s", opts.Dir, id, opts.Replica.ID)
@@ -248,7 +243,7 @@ func (st partsState) Apply(commands []replica.Command) error {
 func (st partsState) apply(entry uint64, c *command) error {
 	switch c.kind {
 	case attachCommand:
-		_, err := st.s.attach(entry, c.graph, st.s.no, c.epoch, c.create)
+		_, err := st.s.attach(entry, c.graph, c.epoch, c.create)
 		return err
 	case dropCommand:
 		return st.s.drop(c.graph)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,7 +37,8 @@ type replicaTest struct {
 	rng    *rand.Rand
 	opts   Options
 	fs     *vfs.MemFS
-	parts  *Parts
+	all    *Replicas
+	parts  *Parts // of all
 	models map[string]*keptModel
 	db     *pebble.DB // makes batches
 	ids    uint64
@@ -47,15 +47,14 @@ type replicaTest struct {
 
 func (r *replicaTest) open() {
 	r.opts.FS = r.fs
-	var err error
-	r.parts, err = OpenParts(r.opts, 1)
-	require.NoError(r.t, err)
+	r.all = openAlone(r.t, r.opts, 1)
+	r.parts = r.all.Parts(1)
 }
 
 // crash ends the process; what it has not synced is lost in part.
 func (r *replicaTest) crash() {
 	left := r.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.rng.IntN(101), RNG: rand.New(rand.NewPCG(r.rng.Uint64(), 1))})
-	require.NoError(r.t, r.parts.Close())
+	require.NoError(r.t, r.all.Close())
 	r.fs = left
 	r.open()
 	r.verify()
@@ -143,7 +142,7 @@ func (r *replicaTest) step() {
 	case p < 6:
 		r.crash()
 	case p < 8:
-		require.NoError(r.t, r.parts.Close())
+		require.NoError(r.t, r.all.Close())
 		r.open()
 		r.verify()
 	case m == nil:
@@ -188,14 +187,14 @@ func TestReplicaCrashes(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, db.Close()) }()
 			opts := tiny(rng, 2)
-			opts.Replicas, opts.Logger, opts.Tuning.LogBytes = 1, quiet(), 64<<10
+			opts.Logger, opts.Tuning.LogBytes = quiet(), 64<<10
 			r := &replicaTest{t: t, rng: rng, opts: opts, fs: vfs.NewCrashableMem(), models: map[string]*keptModel{}, db: db}
 			r.open()
 			for range 400 {
 				r.step()
 			}
 			r.crash()
-			require.NoError(t, r.parts.Close())
+			require.NoError(t, r.all.Close())
 		})
 	}
 }
@@ -208,71 +207,45 @@ func (pebbleQuiet) Fatalf(format string, args ...any) {
 	panic(fmt.Sprintf(format, args...))
 }
 
-// TestReplicaDirectory opens a directory with and without its log. Graphs open only with the log that has their last changes.
+// TestReplicaDirectory opens a directory without its log, or without what says which log it goes with. Graphs open only with the log that
+// has their last changes.
 func TestReplicaDirectory(t *testing.T) {
 	ctx := context.Background()
 	fs := vfs.NewMem()
-	opts := Options{Dir: "data", FS: fs, Shards: 2, Logger: quiet()}
 	of := storage.PartOf{Name: "g", ID: 7, Shards: 2}
-	open := func(replicas int) (*Parts, error) {
-		o := opts
-		o.Replicas = replicas
-		return OpenParts(o, 1)
+	open := func() (*Replicas, error) {
+		return OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, shard.Layout{Processes: 2, Shards: 2, Replicas: 1}, 1, Network{})
 	}
-	change := func(s *Parts, epoch uint64) {
-		_, err := s.Attach(ctx, of, 1, epoch, true)
+	change := func(r *Replicas, epoch uint64) {
+		require.NoError(t, r.Host().Begin(ctx, 1))
+		_, err := r.Parts(1).Attach(ctx, of, 1, epoch, true)
 		require.NoError(t, err)
-		require.NoError(t, s.Close())
+		require.NoError(t, r.Writable())
+		require.NoError(t, r.Close())
 	}
-	version := func(s *Parts, epoch uint64) uint64 {
-		p, err := s.Part("g")
-		require.NoError(t, err)
-		v, err := p.Attached(epoch)
-		require.NoError(t, err)
-		return v
-	}
-
-	s, err := open(0)
+	r, err := open()
 	require.NoError(t, err)
-	change(s, 1)
-	s, err = open(1) // what was there becomes the beginning of the log
-	require.NoError(t, err)
-	require.Equal(t, uint64(1), version(s, 1))
-	require.NoError(t, s.Writable())
-	change(s, 2)
-	require.ErrorIs(t, s.Apply(ctx, "g", 2, &storage.Changed{}), replica.ErrStopped)
+	change(r, 1)
+	require.ErrorIs(t, r.Parts(1).Apply(ctx, "g", 1, &storage.Changed{}), replica.ErrStopped)
 
-	_, err = open(0)
-	require.ErrorContains(t, err, "start it with --replication")
-	require.NoError(t, fs.Rename("data/"+replicaName, "data/x"))
-	_, err = open(1)
+	name := "data/" + ReplicaDir(1) + "/" + replicaName
+	require.NoError(t, fs.Rename(name, "data/x"))
+	_, err = open()
 	require.ErrorContains(t, err, "the log has entries")
-	require.NoError(t, fs.Rename("data/x", "data/"+replicaName))
+	require.NoError(t, fs.Rename("data/x", name))
 	require.NoError(t, fs.Rename("data/"+logName, "data/x"))
-	_, err = open(1)
+	_, err = open()
 	require.ErrorContains(t, err, "the graphs belong to log")
 	require.NoError(t, fs.RemoveAll("data/"+logName))
 	require.NoError(t, fs.Rename("data/x", "data/"+logName))
-	s, err = open(1)
+	r, err = open()
 	require.NoError(t, err)
-	require.Equal(t, uint64(2), version(s, 2))
-	change(s, 3)
-
-	// Graphs from elsewhere, such as a backup, begin a new log.
-	require.NoError(t, fs.RemoveAll("data/"+logName))
-	require.NoError(t, fs.Remove("data/"+replicaName))
-	s, err = open(1)
+	p, err := r.Parts(1).Part("g")
 	require.NoError(t, err)
-	require.Equal(t, uint64(3), version(s, 3))
-	change(s, 4)
-	s, err = open(1)
+	v, err := p.Attached(1)
 	require.NoError(t, err)
-	require.Equal(t, uint64(4), version(s, 4))
-	require.NoError(t, s.Close())
-	names, err := fs.List("data")
-	require.NoError(t, err)
-	slices.Sort(names)
-	require.Subset(t, names, []string{logName, replicaName, "graphs"})
+	require.Equal(t, uint64(1), v)
+	change(r, 2)
 }
 
 // FuzzCommand reads any bytes as a command, and writes what it has read.
@@ -320,13 +293,20 @@ func TestReplicasDirectory(t *testing.T) {
 	require.ErrorContains(t, open(fs, layout, 2), "belongs to process 1 of 3")
 	require.ErrorContains(t, open(fs, shard.Layout{Processes: 5, Shards: 5, Replicas: 3}, 1), "this is process 1 of 5")
 	_, err := Open(Options{Dir: "data", FS: fs, Logger: quiet()})
-	require.ErrorContains(t, err, "holds replicas")
+	require.ErrorContains(t, err, "belongs to a process of a cluster")
+
+	require.NoError(t, open(fs, shard.Layout{Processes: 3, Shards: 3, Replicas: 3}, 1))
+	fs = vfs.NewMem()
+	one := shard.Layout{Processes: 3, Shards: 3, Replicas: 1}
+	require.NoError(t, open(fs, one, 1))
+	require.NoError(t, open(fs, layout, 1)) // it gets more replicas
+	require.ErrorContains(t, open(fs, one, 1), "with 3 shards of 3 replicas")
 
 	fs = vfs.NewMem()
 	s, err := Open(Options{Dir: "data", FS: fs, Logger: quiet()})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	require.ErrorContains(t, open(fs, layout, 0), "shards: must be 1, as data has them without replicas, is 3")
+	require.ErrorContains(t, open(fs, layout, 0), "it can become the first process of a cluster with one shard, and this is process 0 of one with 3")
 }
 
 // TestReleaseWaits releases a replica whose records are being read: it closes behind the reader.
@@ -343,6 +323,7 @@ func TestReleaseWaits(t *testing.T) {
 		}))
 		r, err := OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, shard.Layout{Processes: 1, Shards: 1, Replicas: 1}, 0, Network{})
 		require.NoError(t, err)
+		require.NoError(t, r.Host().Begin(ctx, 0))
 		defer func() { require.NoError(t, r.Close()) }()
 		of := storage.PartOf{Name: "g", ID: 7, Shards: 1}
 		_, err = r.Parts(0).Attach(ctx, of, 0, 1, true)

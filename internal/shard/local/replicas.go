@@ -61,7 +61,7 @@ type Network struct {
 // OpenReplicas opens the data directory of a process of a cluster, making it if it is not there, and starts its replicas.
 func OpenReplicas(opts Options, layout shard.Layout, process int, network Network) (_ *Replicas, err error) {
 	opts.EnsureDefaults()
-	opts.Shards, opts.Replicas = layout.Shards, layout.Replicas
+	opts.Shards = layout.Shards
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 	}
 	if adopts {
 		if err := r.adopt(); err != nil {
-			return nil, fmt.Errorf("make graphs without replicas those of process %d: %w", process, err)
+			return nil, fmt.Errorf("make the graphs of a single server those of process %d: %w", process, err)
 		}
 	}
 	for no := range layout.Shards {
@@ -398,12 +398,16 @@ type movedRecord struct {
 func (r *Replicas) checkLayout() error {
 	now := layoutRecord{Layout: r.layout, Process: r.process}
 	was, moved, ok, err := readLayout(&r.opts)
+	grows := was
+	grows.Replicas = now.Replicas
 	switch {
 	case err != nil:
 		return err
 	case !ok:
 		r.kept = now.founded()
 		return r.writeLayout(now)
+	case was.Replicas == 1 && grows == now && was != now: // the leaders of its groups add the other replicas
+		return r.note(moved.Kept, moved.Addresses)
 	case was != now:
 		return fmt.Errorf("%s belongs to process %d of %d, with %d shards of %d replicas; this is process %d of %d, with %d shards of %d replicas",
 			r.opts.Dir, was.Process, was.Processes, was.Shards, was.Replicas, now.Process, now.Processes, now.Shards, now.Replicas)
@@ -491,7 +495,7 @@ func (r *Replicas) writeLayout(l layoutRecord) error {
 
 // note makes it durable which shards the process keeps, and the addresses of all processes. The caller holds placing.
 func (r *Replicas) note(kept []int, addresses []string) error {
-	l := layoutRecord{Layout: r.layout, Process: r.process, Moved: &movedRecord{r.layout.Processes, kept, addresses}}
+	l := layoutRecord{Layout: r.layout, Process: r.process, Moved: &movedRecord{Processes: r.layout.Processes, Kept: kept, Addresses: addresses}}
 	l.Processes = 0
 	if err := r.writeLayout(l); err != nil {
 		return fmt.Errorf("note the shards of this process and the addresses of all: %w", err)
@@ -503,8 +507,11 @@ func (r *Replicas) note(kept []int, addresses []string) error {
 // Founds reports whether the layout gives a shard to this process.
 func (r *Replicas) Founds(no int) bool { return slices.Contains(r.layout.Keepers(no), r.process) }
 
-// members returns the ids of the first replicas of a shard.
+// members returns the ids of the first replicas of a shard. A group that begins with one has its id in the log; see replica.Host.Begin.
 func members(l shard.Layout, no int) (out []uint64) {
+	if l.Replicas == 1 {
+		return nil
+	}
 	for _, process := range l.Keepers(no) {
 		out = append(out, l.First(process))
 	}

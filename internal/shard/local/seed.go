@@ -34,9 +34,6 @@ type SeedCopy interface {
 
 // Seed copies all shards for another replica. It fails if the log entry with an index was not applied here yet.
 func (s *Parts) Seed(ctx context.Context, c *Checkpoint, index uint64) (replica.Snapshot, error) {
-	if s.log == nil {
-		return replica.Snapshot{}, misuse("a shard without replicas seeds no other")
-	}
 	// Most of the data is written before the replica waits for the rest.
 	for _, p := range s.all() {
 		if p.enter() != nil {
@@ -348,7 +345,7 @@ func (r *aliveReader) Read(p []byte) (int, error) {
 // and waits to be replaced.
 func SeedReplicas(opts Options, layout shard.Layout, process int, id string) (err error) {
 	opts.EnsureDefaults()
-	opts.Shards, opts.Replicas = layout.Shards, layout.Replicas
+	opts.Shards = layout.Shards
 	r := &Replicas{layout: layout, process: process, opts: opts, log: &replicated{}}
 	store := func(process int) (id16 replica.StoreID) {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s/process %d of %d", id, process, layout.Processes))
@@ -373,7 +370,11 @@ func SeedReplicas(opts Options, layout shard.Layout, process int, id string) (er
 			return err
 		}
 		l, err := r.openLog(no)
-		if err == nil {
+		switch {
+		case err != nil:
+		case layout.Replicas == 1:
+			err = l.BeginAlone()
+		default:
 			err = l.Begin()
 		}
 		if err != nil {
@@ -429,12 +430,11 @@ func seedPart(o *Options, shared *storage.Shared, dir string, no int, index uint
 	return p.Restart(context.Background(), index)
 }
 
-// A directory that was made without replicas, or with one, is adopted: its shard becomes that of a group whose only member is this process,
-// and the leader of the group adds the others. LAYOUT, with this shard alone, is the point of no return: before it the directory also
-// starts as it was, behind it each start completes the adoption. No file of a graph is copied; their directory is renamed.
+// A directory of a single server is adopted by the process of the first shard: its graphs become the state of a group whose only member
+// is this process, and the leader of the group adds the others. LAYOUT, with this shard alone, is the point of no return: before it the
+// directory also starts as it was, behind it each start completes the adoption. No file of a graph is copied; their directory is renamed.
 
-// adoptable reports whether the directory is to be adopted, or an adoption completed. It changes nothing but that the state of a single
-// replica gets all that its log has.
+// adoptable reports whether the directory is to be adopted, or an adoption completed. It changes nothing.
 func (r *Replicas) adoptable() (bool, error) {
 	o := &r.opts
 	graphs := o.FS.PathJoin(o.Dir, "graphs")
@@ -443,68 +443,48 @@ func (r *Replicas) adoptable() (bool, error) {
 		return false, nil
 	}
 	_, _, known, lerr := readLayout(o)
-	if !known && lerr == nil {
-		lerr = checkProcesses(o, r.layout.Processes)
-	}
 	switch err = errors.Join(err, lerr); {
 	case err != nil:
-		return false, fmt.Errorf("look for graphs without replicas: %w", err)
-	case len(names) == 0 && (known || r.layout.Shards != r.layout.Processes):
-		return false, nil
+		return false, fmt.Errorf("look for graphs of a single server: %w", err)
+	case len(names) == 0:
+		return known && r.adopting(), nil
+	case known && !r.adopting():
+		return false, fmt.Errorf("%s belongs to a process of a cluster, and holds graphs of a single server, such as %s", o.Dir, names[0])
 	case known:
-		_, rerr := o.FS.Stat(o.FS.PathJoin(r.dir(r.process), replicaName))
-		_, gerr := o.FS.Stat(o.FS.PathJoin(r.dir(r.process), "graphs"))
-		if rerr != nil || !isNotExist(gerr) {
-			return false, fmt.Errorf("%s holds replicas, and beside them graphs without replicas, such as %s", o.Dir, names[0])
-		}
 		return true, nil
-	case r.process >= r.layout.Shards:
-		return false, invalid("%s holds graphs without replicas, and process %d of a cluster with %d shards begins without any: its address must be among the first %d",
-			o.Dir, r.process, r.layout.Shards, r.layout.Shards)
 	}
 	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, LoadingName)); !isNotExist(err) {
 		return false, errors.Join(fmt.Errorf("%s holds an offline load that was interrupted; run it again", o.Dir), err)
 	}
-	shards := r.layout.Processes
 	for _, name := range names {
 		m, err := readManifest(o.FS, o.FS.PathJoin(graphs, name))
 		switch {
 		case errors.Is(err, errNoGraph): // it was not made, or dropped
-			continue
 		case err != nil:
 			return false, err
-		case m.ID == 0:
-			shards = 1
+		case m.ID != 0:
+			return false, errUnlogged(o.Dir, name)
+		case r.process != 0 || r.layout.Shards != 1:
+			return false, invalid("%s holds graphs of a single server: it can become the first process of a cluster with one shard, and this is process %d of one with %d",
+				o.Dir, r.process, r.layout.Shards)
+		case m.Shards != 1:
+			return false, invalid("%s holds the graph %s with %d shards, and the cluster has one: load the graph, or restore a backup", o.Dir, name, m.Shards)
 		}
-		if m.Shards > shards {
-			return false, invalid("%s holds the graph %s with %d shards, and has room for %d: load, or restore a backup", o.Dir, name, m.Shards, shards)
-		}
-		if _, err := o.FS.Stat(storage.Dir(o.FS.PathJoin(graphs, name), r.process)); err != nil {
-			return false, fmt.Errorf("%s is not the directory of shard %d, as graph %s has it: %w", o.Dir, r.process, name, err)
-		}
 	}
-	if r.layout.Shards != shards {
-		return false, invalid("shards: must be %d, as %s has them without replicas, is %d", shards, o.Dir, r.layout.Shards)
-	}
-	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, replicaName)); isNotExist(err) {
-		return true, nil
-	}
-	one := *o
-	one.Replicas = 1
-	s, err := OpenParts(one, r.process)
-	if err != nil {
-		return false, err
-	}
-	var errs []error
-	for _, p := range s.all() {
-		errs = append(errs, p.Flush(context.Background()))
-	}
-	return true, errors.Join(append(errs, s.Close())...)
+	return true, nil
+}
+
+// adopting reports whether an adoption is not complete: the replica has its log and no graphs.
+func (r *Replicas) adopting() bool {
+	o := &r.opts
+	_, rerr := o.FS.Stat(o.FS.PathJoin(r.dir(0), replicaName))
+	_, gerr := o.FS.Stat(o.FS.PathJoin(r.dir(0), "graphs"))
+	return rerr == nil && isNotExist(gerr)
 }
 
 // adopt adopts the directory, or completes that.
 func (r *Replicas) adopt() error {
-	o, no := r.opts, r.process
+	o := r.opts
 	graphs := o.FS.PathJoin(o.Dir, "graphs")
 	names, err := o.FS.List(graphs)
 	names = slices.DeleteFunc(names, func(name string) bool {
@@ -516,7 +496,7 @@ func (r *Replicas) adopt() error {
 		_, _, known, err = readLayout(&o)
 	}
 	if err == nil && !known {
-		err = r.beginAlone(no, graphs, names)
+		err = r.beginAlone(graphs, names)
 	}
 	if err != nil {
 		return err
@@ -532,49 +512,30 @@ func (r *Replicas) adopt() error {
 			return err
 		}
 	}
-	for _, name := range []string{replicaName, processesName} {
-		if err := o.FS.Remove(o.FS.PathJoin(o.Dir, name)); err != nil && !isNotExist(err) {
-			return err
-		}
-	}
-	if no > 0 {
-		err = r.log.logs.Remove(uint32(no), oneReplica)
-	}
-	if err == nil {
-		err = o.FS.Rename(graphs, o.FS.PathJoin(r.dir(no), "graphs"))
-	}
-	if err := errors.Join(err, storage.SyncDir(o.FS, r.dir(no)), storage.SyncDir(o.FS, o.Dir)); err != nil {
+	err = o.FS.Rename(graphs, o.FS.PathJoin(r.dir(0), "graphs"))
+	if err := errors.Join(err, storage.SyncDir(o.FS, r.dir(0)), storage.SyncDir(o.FS, o.Dir)); err != nil {
 		return err
 	}
 	return r.checkLayout()
 }
 
-// beginAlone makes the shards of graphs, which lie in a directory, the state of the only member of their group, and notes that.
-func (r *Replicas) beginAlone(no int, graphs string, names []string) error {
-	last, err := r.log.logs.Log(uint32(no), oneReplica)
-	if err != nil {
-		return err
-	}
-	index, err := last.LastIndex()
-	if err != nil {
-		return err
-	}
-	index = max(index, replica.BeginIndex)
+// beginAlone makes graphs, which lie in a directory, the state of the only member of the group of shard 0, and notes that.
+func (r *Replicas) beginAlone(graphs string, names []string) error {
 	o := r.opts
-	o.Dir, o.Replica = r.dir(no), &storage.Replica{ID: r.log.id()}
+	o.Dir, o.Replica = r.dir(0), &storage.Replica{ID: r.log.id()}
 	for _, name := range names {
-		if err := seedPart(&o, r.shared, o.FS.PathJoin(graphs, name), no, index); err != nil {
-			return fmt.Errorf("shard %d of graph %s: %w", no, name, err)
+		if err := seedPart(&o, r.shared, o.FS.PathJoin(graphs, name), 0, replica.BeginIndex); err != nil {
+			return fmt.Errorf("graph %s: %w", name, err)
 		}
 	}
-	l, err := r.log.logs.Log(uint32(no), r.layout.First(no))
+	l, err := r.log.logs.Log(0, r.layout.First(0))
 	if err == nil {
-		err = errors.Join(l.BeginAlone(index), storage.MakeDir(o.FS, o.Dir), writeReplica(&o))
+		err = errors.Join(l.BeginAlone(), storage.MakeDir(o.FS, o.Dir), writeReplica(&o))
 	}
 	if err != nil {
 		return err
 	}
-	return r.note([]int{no}, nil)
+	return r.note([]int{0}, nil)
 }
 
 // lags names the processes of replicas that lack entries: those that are replaced are left out for the new ones.

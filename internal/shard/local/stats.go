@@ -12,7 +12,7 @@ func (g *Graph) Stats() []storage.Stats {
 	defer g.leave()
 	var out []storage.Stats
 	for i, s := range g.shards {
-		if !g.elsewhere(i) {
+		if g.opts.Peers == nil {
 			st := s.Stats()
 			st.Topology = g.topology.counts(i)
 			out = append(out, st)

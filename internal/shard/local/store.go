@@ -60,11 +60,8 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 		return nil, fmt.Errorf("%s holds an offline load that was interrupted; run it again", s.opts.Dir)
 	}
 	err = s.each(func(name string, m manifest) (err error) {
-		if m.ID != 0 && s.opts.Peers == nil {
-			return fmt.Errorf("%s holds shard 0 of graph %s alone: the processes of a cluster serve it", s.opts.Dir, name)
-		}
-		if m.Dropped {
-			return s.dropParts(context.Background(), name, m)
+		if m.ID != 0 {
+			return errUnlogged(s.opts.Dir, name)
 		}
 		if s.graphs[name], err = openGraph(context.Background(), &s.opts, s.shared, name, s.dir(name), m, false); err != nil {
 			delete(s.graphs, name)
@@ -155,10 +152,8 @@ func (s *Store) CreateGraph(ctx context.Context, name string) error {
 		return readOnly()
 	}
 	m := manifest{Format: storage.FormatVersion, Shards: s.opts.Shards}
-	if s.opts.Peers != nil {
-		m.ID = rand.Uint64()
-	}
-	if s.opts.Elsewhere(0) { // the graph is there once its first shard is, which comes last
+	if s.opts.Peers != nil { // the graph is there once its first shard is, which comes last
+		m.ID = rand.Uint64() | 1
 		g, err := openGraph(ctx, &s.opts, s.shared, name, "", m, true)
 		if err != nil {
 			return fmt.Errorf("make graph %s: %w", name, err)
@@ -210,7 +205,7 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 		return graph.NoGraph(name)
 	}
 	delete(s.graphs, name)
-	if s.opts.Elsewhere(0) {
+	if s.opts.Peers != nil {
 		m := manifest{Shards: len(g.shards), ID: g.id}
 		if err := s.opts.Peers.Discard(ctx, m.partOf(name)); err != nil {
 			return fmt.Errorf("drop graph %s: %w", name, err)
@@ -220,52 +215,28 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 		}
 		return os.RemoveAll(g.textDir())
 	}
-	if s.opts.Peers != nil {
-		m, err := readManifest(s.opts.FS, g.dir)
-		if err != nil {
-			return err
-		}
-		m.Dropped = true
-		if err := writeManifest(s.opts.FS, g.dir, m); err != nil {
-			return fmt.Errorf("drop graph %s: %w", name, err)
-		}
-		return s.dropParts(ctx, name, m)
-	}
-	return s.removeGraph(g.dir, name)
-}
-
-// dropParts drops the shards of a graph that other processes keep, the first one last, or then what is left of it here.
-func (s *Store) dropParts(ctx context.Context, name string, m manifest) error {
-	if s.opts.Peers == nil {
-		return fmt.Errorf("graph %s was dropped, which takes the processes that kept its shards", name)
-	}
-	for no := 1; no < m.Shards; no++ {
-		if err := s.opts.Peers.Drop(ctx, m.partOf(name), no); err != nil {
-			return fmt.Errorf("drop shard %d of graph %s: %w", no, name, err)
-		}
-	}
-	if s.opts.Elsewhere(0) {
-		if err := s.opts.Peers.Drop(ctx, m.partOf(name), 0); err != nil {
-			return fmt.Errorf("drop graph %s: %w", name, err)
-		}
-		return nil
-	}
-	return s.removeGraph(s.dir(name), name)
-}
-
-func (s *Store) removeGraph(dir, name string) error {
-	fs := s.opts.FS
+	fs, dir := s.opts.FS, g.dir
 	if err := fs.Remove(fs.PathJoin(dir, manifestName)); err != nil {
 		return fmt.Errorf("drop graph %s: %w", name, err)
 	}
 	return errors.Join(storage.SyncDir(fs, dir), fs.RemoveAll(dir), storage.SyncDir(fs, s.graphsDir()))
 }
 
+// dropParts drops the shards of a graph, the first one last.
+func (s *Store) dropParts(ctx context.Context, name string, m manifest) error {
+	for no := m.Shards - 1; no >= 0; no-- {
+		if err := s.opts.Peers.Drop(ctx, m.partOf(name), no); err != nil {
+			return fmt.Errorf("drop shard %d of graph %s: %w", no, name, err)
+		}
+	}
+	return nil
+}
+
 // manifest says what a graph is.
 type manifest struct {
 	Format int `json:"format"`
 	Shards int `json:"shards"`
-	// ID and Dropped are of graphs whose shards are in several processes: a dropped one is there until all have dropped it.
+	// ID and Dropped are of graphs of a cluster: a dropped one is there until all of its shards are gone.
 	ID      uint64 `json:"id,omitempty"`
 	Dropped bool   `json:"dropped,omitempty"`
 }

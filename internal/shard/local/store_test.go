@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -248,18 +247,6 @@ func TestFormat(t *testing.T) {
 	require.NoError(t, l.store.Close())
 	_, err = Open(opts)
 	require.ErrorContains(t, err, refusal)
-}
-
-// A directory that cannot be looked into is not one without graphs.
-func TestWholeFault(t *testing.T) {
-	dir := t.TempDir()
-	name, err := Whole(&Options{Dir: dir})
-	require.NoError(t, err)
-	require.Empty(t, name)
-	file := filepath.Join(dir, "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err = Whole(&Options{Dir: file})
-	require.ErrorContains(t, err, "look for graphs")
 }
 
 // A graph that is being dropped waits for its users and admits no new ones; if the time is over before they have ended,

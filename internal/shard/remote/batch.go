@@ -57,7 +57,7 @@ type batched struct {
 
 // join makes a call wait for send if it can travel with others; finish is nil if it travels alone.
 func (f *fanout) join(ctx context.Context, l *line, u *unary, in, out proto.Message) (finish func() error) {
-	if f == nil || f.sent || l.pulse == nil || !l.pulse.batches.Load() || proto.Size(in) >= batchedBytes {
+	if f == nil || f.sent || l.pulse == nil || proto.Size(in) >= batchedBytes {
 		return nil
 	}
 	var b *batch

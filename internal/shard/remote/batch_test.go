@@ -14,11 +14,10 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// batching makes a line to a process that answers batches.
+// batching makes a line whose calls can travel as one.
 func batching(t *testing.T) (*wired, *line) {
 	w, l, _ := wire(t)
 	l.pulse = startPulse(l.conn, nil)
-	l.pulse.batches.Store(true)
 	t.Cleanup(l.pulse.close)
 	return w, l
 }
@@ -54,20 +53,9 @@ func TestBatch(t *testing.T) {
 	require.EqualValues(t, 4, n.Requests.Load()) // three steps, the long one, the sets, the one that came later
 }
 
-// Without batches, as an earlier version has none, each call travels alone.
+// A batch carries no other batch.
 func TestBatchRefused(t *testing.T) {
 	_, l := batching(t)
-	l.pulse.batches.Store(false)
-	var n graph.Wire
-	fan := &fanout{ctx: t.Context(), wire: &n}
-	for range 3 {
-		defer func(finish func() error) {
-			require.NoError(t, finish())
-		}(l.start(t.Context(), pb.ReadService_Step_FullMethodName, &pb.StepRequest{}, &pb.StepResponse{}, fan))
-	}
-	fan.send()
-	require.Empty(t, fan.batches)
-
 	err := l.Invoke(t.Context(), pb.ReadService_Batch_FullMethodName, &pb.BatchRequest{Method: "Batch"}, &pb.BatchResponse{})
 	require.Equal(t, codes.Unimplemented, status.Code(err))
 }

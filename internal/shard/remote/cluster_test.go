@@ -8,15 +8,14 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -47,40 +46,14 @@ func cluster(t testing.TB, shards int, more ...grpc.ServerOption) (gateway func(
 func clusterOver(
 	t testing.TB, shards int, via func(dial func(ctx context.Context, address string) (net.Conn, error)) grpc.DialOption, more ...grpc.ServerOption,
 ) (gateway func() shard.Store) {
-	listeners, addresses := make([]*bufconn.Listener, shards), make([]string, shards)
-	for no := range shards {
-		listeners[no], addresses[no] = bufconn.Listen(1<<20), "passthrough:"+strconv.Itoa(no)
+	c := unstarted(t, shards, shards, local.Tuning{PlaceBlock: 16})
+	c.layout.Replicas, c.more = 1, more
+	for i := range shards {
+		c.start(i)
 	}
-	serve := func(no int, register func(s *grpc.Server)) {
-		s := grpc.NewServer(append(remote.ServerOptions(nil), more...)...)
-		register(s)
-		go func() { _ = s.Serve(listeners[no]) }()
-		t.Cleanup(s.Stop)
-	}
-	for no := 1; no < shards; no++ {
-		parts, err := local.OpenParts(memoryOptions(shards), no)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, parts.Close()) })
-		serve(no, func(s *grpc.Server) { remote.ServeParts(s, parts) })
-	}
-	dial := func(ctx context.Context, address string) (net.Conn, error) {
-		no, err := strconv.Atoi(address)
-		if err != nil {
-			return nil, err
-		}
-		return listeners[no].DialContext(ctx)
-	}
-	peers, err := remote.NewPeers(addresses, grpc.WithContextDialer(dial))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = peers.Close() })
-	o := memoryOptions(shards)
-	o.Peers = peers
-	leader, err := local.Open(o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, leader.Close()) })
-	serve(0, func(s *grpc.Server) { remote.ServeLeader(s, leader, peers) })
+	require.Eventually(t, func() bool { return c.processes[0].Leading() != nil }, time.Minute, time.Millisecond)
 	return func() shard.Store {
-		gateway, err := remote.Open(addresses, via(dial))
+		gateway, err := remote.Open(c.addresses, via(c.dial))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, gateway.Close()) })
 		return gateway

@@ -21,11 +21,10 @@ const (
 	listChunk = 4 << 10 // files in a message
 )
 
-// copier answers CopyService. kept is nil in the process of a leader that keeps shard 0 itself, where there is File alone.
+// copier answers CopyService.
 type copier struct {
 	pb.UnimplementedCopyServiceServer
-	kept func(no int) (*local.Parts, error) // the shards with a number
-	open func(id uint64, path string) (io.ReadCloser, error)
+	p *Process
 }
 
 // Copy implements the call.
@@ -35,10 +34,7 @@ func (c *copier) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.CopyRes
 	if err != nil {
 		return err
 	}
-	if c.kept == nil {
-		return toStatus(misuse("the leader copies its shard itself"))
-	}
-	parts, err := c.kept(int(first.GetShard()))
+	parts, err := c.p.kept(int(first.GetShard()))
 	if err != nil {
 		return toStatus(err)
 	}
@@ -113,10 +109,7 @@ func decodeFiles(dst []shard.CheckpointFile, files []*pb.CopiedFile) ([]shard.Ch
 
 // CheckFiles implements the call.
 func (c *copier) CheckFiles(ctx context.Context, r *pb.CheckFilesRequest) (*pb.CheckFilesResponse, error) {
-	if c.kept == nil {
-		return nil, toStatus(misuse("the leader checks its files itself"))
-	}
-	parts, err := c.kept(int(r.GetShard()))
+	parts, err := c.p.kept(int(r.GetShard()))
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -132,10 +125,7 @@ func (c *copier) CheckFiles(ctx context.Context, r *pb.CheckFilesRequest) (*pb.C
 
 // Digest implements the call.
 func (c *copier) Digest(ctx context.Context, r *pb.DigestRequest) (*pb.DigestResponse, error) {
-	if c.kept == nil {
-		return nil, toStatus(misuse("the leader keeps the only replica of its shard"))
-	}
-	parts, err := c.kept(int(r.GetShard()))
+	parts, err := c.p.kept(int(r.GetShard()))
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -148,7 +138,7 @@ func (c *copier) Digest(ctx context.Context, r *pb.DigestRequest) (*pb.DigestRes
 
 // File implements the call.
 func (c *copier) File(r *pb.FileRequest, stream grpc.ServerStreamingServer[pb.FileResponse]) (err error) {
-	f, err := c.open(r.GetCopy(), r.GetPath())
+	f, err := c.p.copiedFile(r.GetCopy(), r.GetPath())
 	if err != nil {
 		return toStatus(err)
 	}
@@ -225,14 +215,6 @@ type peerCopy struct {
 	cancel context.CancelFunc
 	stream grpc.BidiStreamingClient[pb.CopyRequest, pb.CopyResponse]
 	at     replica.Snapshot // of a seed
-}
-
-// Copy implements storage.Peers.
-func (p *Peers) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy, error) {
-	if no >= len(p.conns) {
-		return nil, fmt.Errorf("there is no address of shard %d", no)
-	}
-	return copyAt(ctx, fmt.Sprintf("shard %d", no), p.conns[no], no, id, p.epoch.Load())
 }
 
 // seed has another process copy its shards for a replica of this one; see local.Network.
@@ -343,26 +325,3 @@ func (w *peerCopy) Close() error {
 	}
 	return nil
 }
-
-// CheckFiles implements storage.Peers. It waits for the process as long as ctx does.
-func (p *Peers) CheckFiles(ctx context.Context, g storage.PartOf, no int, bad func(file string, err error)) (files, bytes uint64, err error) {
-	if no >= len(p.conns) {
-		return 0, 0, fmt.Errorf("there is no address of shard %d", no)
-	}
-	c := pb.NewCopyServiceClient(p.conns[no])
-	var a *pb.CheckFilesResponse
-	err = untilAnswered(ctx, fmt.Sprintf("shard %d", no), func(ctx context.Context) (err error) {
-		a, err = c.CheckFiles(ctx, &pb.CheckFilesRequest{Graph: toPartOf(g)})
-		return err
-	})
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, b := range a.GetBad() {
-		bad(b.GetFile(), errors.New(b.GetError()))
-	}
-	return a.GetFiles(), a.GetBytes(), nil
-}
-
-// Compare implements storage.Peers: a shard has one replica.
-func (*Peers) Compare(context.Context, storage.PartOf, int, uint64, func(string)) error { return nil }

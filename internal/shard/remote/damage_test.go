@@ -104,7 +104,7 @@ func TestDamagedTable(t *testing.T) {
 		if leads {
 			require.NoError(t, gateway.TransferLead(t.Context(), 0, victim))
 		}
-		near, err := remote.OpenReplicas(c.addresses, 3, victim, grpc.WithContextDialer(c.dial))
+		near, err := remote.OpenNear(c.addresses, victim, grpc.WithContextDialer(c.dial))
 		require.NoError(t, err)
 		c.damage(victim)
 		require.Equal(t, want, read(near))

@@ -19,18 +19,20 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 )
 
-// ServicePrefix begins the name of SRV records that stand for the addresses of all shards, srv:NAME, or
+// ServicePrefix begins the name of SRV records that stand for the addresses of all processes, srv:NAME, or
 // srv://SERVER/NAME for those of a DNS server with the address SERVER.
 const ServicePrefix = "srv:"
 
-// finder finds the processes of shards by SRV records. It asks each process which shard it keeps, so neither names nor
+// finder finds the processes of a cluster by SRV records. It asks each process for its number, so neither names nor
 // the order of the records matter, and looks again whenever a connection fails. It implements resolver.Builder, for
-// targets of the form shards:///NUMBER.
+// targets of the form process:///NUMBER.
 type finder struct {
 	dns  *net.Resolver
 	name string
 	more []grpc.DialOption
 	log  *slog.Logger
+	// found, if not nil, is called with one more than the greatest number of a process that was found.
+	found func(processes int)
 
 	ctx     context.Context // ended by close
 	stop    context.CancelFunc
@@ -41,7 +43,7 @@ type finder struct {
 	watched map[*watch]bool
 }
 
-// watch is a connection's interest in a shard. It implements resolver.Resolver.
+// watch is a connection's interest in a process. It implements resolver.Resolver.
 type watch struct {
 	f  *finder
 	no int
@@ -68,8 +70,25 @@ func newFinder(service string, log *slog.Logger, more []grpc.DialOption) (*finde
 		return nil, fmt.Errorf("%s: it names no SRV records", service)
 	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
-	go f.run()
 	return f, nil
+}
+
+// start looks for the processes until close, and calls found with one more than the greatest number of those that it has found.
+func (f *finder) start(found func(processes int)) {
+	f.found = found
+	f.look()
+	go f.run()
+}
+
+// target names a process for gRPC.
+func (*finder) target(no int) string { return findScheme + ":///" + strconv.Itoa(no) }
+
+// targets names the first processes.
+func (f *finder) targets(processes int) (out []string) {
+	for no := range processes {
+		out = append(out, f.target(no))
+	}
+	return out
 }
 
 func (f *finder) close() {
@@ -77,7 +96,7 @@ func (f *finder) close() {
 	<-f.done
 }
 
-const findScheme = "shards"
+const findScheme = "process"
 
 // Scheme implements resolver.Builder.
 func (f *finder) Scheme() string { return findScheme }
@@ -120,7 +139,7 @@ func (f *finder) look() {
 
 const (
 	findEvery = time.Second     // at most
-	askWithin = 2 * time.Second // a process for its shard
+	askWithin = 2 * time.Second // a process for its number
 )
 
 // run looks for the processes when it is woken, and while one is missing.
@@ -133,7 +152,7 @@ func (f *finder) run() {
 			return
 		}
 		if err := f.find(); err != nil && f.ctx.Err() == nil {
-			f.log.Warn("shards are missing", slog.String("service", f.name), slog.Any("error", err))
+			f.log.Warn("processes are missing", slog.String("service", f.name), slog.Any("error", err))
 			f.look()
 		}
 		select {
@@ -149,6 +168,10 @@ func (f *finder) find() error {
 	ctx, cancel := context.WithTimeout(f.ctx, patience)
 	defer cancel()
 	places, failed := f.lookup(ctx)
+	if len(places) == 0 {
+		return errors.Join(fmt.Errorf("%s: no process answers", f.name), failed)
+	}
+	f.found(slices.Max(slices.Collect(maps.Keys(places))) + 1)
 	f.mu.Lock()
 	maps.Copy(f.places, places)
 	known, watched := maps.Clone(f.places), slices.Collect(maps.Keys(f.watched))
@@ -162,7 +185,7 @@ func (f *finder) find() error {
 		}
 		missing[w.no] = true
 		if len(known[w.no]) == 0 {
-			w.cc.ReportError(errors.Join(fmt.Errorf("%s: no process says that it keeps shard %d", f.name, w.no), failed))
+			w.cc.ReportError(errors.Join(fmt.Errorf("%s: no process says that it has the number %d", f.name, w.no), failed))
 		}
 	}
 	if len(missing) == 0 {
@@ -173,10 +196,10 @@ func (f *finder) find() error {
 		names = append(names, strconv.Itoa(no))
 	}
 	slices.Sort(names)
-	return errors.Join(fmt.Errorf("no process keeps shard %s", strings.Join(names, ", ")), failed)
+	return errors.Join(fmt.Errorf("no process has the number %s", strings.Join(names, ", ")), failed)
 }
 
-// lookup returns the addresses by shards. The error names those that do not answer as shards.
+// lookup returns the addresses by the numbers of the processes. The error names those that do not answer.
 func (f *finder) lookup(ctx context.Context) (map[int][]resolver.Address, error) {
 	_, records, err := f.dns.LookupSRV(ctx, "", "", f.name)
 	if len(records) == 0 {
@@ -215,7 +238,7 @@ func (f *finder) lookup(ctx context.Context) (map[int][]resolver.Address, error)
 	return places, errors.Join(errs...)
 }
 
-// ask asks a process which shard it keeps.
+// ask asks a process for its number.
 func (f *finder) ask(ctx context.Context, at resolver.Address) (no int, err error) {
 	conn, err := dial("passthrough:///"+at.Addr, append(slices.Clone(f.more), grpc.WithAuthority(at.ServerName))...)
 	if err != nil {
@@ -225,5 +248,5 @@ func (f *finder) ask(ctx context.Context, at resolver.Address) (no int, err erro
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	r, err := pb.NewPlaceServiceClient(conn).Place(ctx, &pb.PlaceRequest{}, grpc.WaitForReady(false))
-	return int(r.GetShard()), err
+	return int(r.GetProcess()), err
 }

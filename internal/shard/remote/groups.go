@@ -255,6 +255,18 @@ func (m *member) GetAll(store storage.Store, version uint64, keys [][]byte) (val
 	return values, err
 }
 
+// readValues returns the values of n keys, nil for missing ones.
+func readValues(a *pb.GetAllResponse, n int) ([][]byte, error) {
+	values := make([][]byte, n)
+	for i, at := range a.GetAt() {
+		if int(at) >= n || i >= len(a.GetValues()) {
+			return nil, errCodec
+		}
+		values[at] = append([]byte{}, a.GetValues()[i]...)
+	}
+	return values, nil
+}
+
 // Walk implements storage.Peer.
 func (m *member) Walk(w *storage.Walk) (out *storage.Records, err error) {
 	least := m.least.Load()

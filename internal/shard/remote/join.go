@@ -26,6 +26,7 @@ import (
 //   - If one knows it with another store, the replica waits until it is replaced: the leader of the group adds a replica of the process
 //     with another id, and its present store, as a learner. The learner follows, and takes the place of the lost one by a joint change.
 //   - If the process has no replica in the group, since another process has taken its place, it keeps none.
+//   - Where the layout gives a shard to one process alone, it begins the group once all others have answered that they keep no replica.
 //
 // The id of the new replica names the store that may use it, so any member's answer suffices then. A replica moves to another process in
 // the same way: that process keeps an empty replica, which waits until it is added, and takes the place of the one that moves. The
@@ -77,10 +78,7 @@ func (p *Process) join(ctx context.Context, no int, held bool) {
 	}
 	said := ""
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
-		id, err := p.identify(ctx, no)
-		if err == nil {
-			err = host.Admit(ctx, uint32(no), id)
-		}
+		id, err := p.admit(ctx, no)
 		if err == nil {
 			p.waiting[no].Store(nil)
 			p.log.Info("the replica takes part", slog.Int("group", no), slog.Uint64("replica", id))
@@ -102,6 +100,47 @@ func (p *Process) join(ctx context.Context, no int, held bool) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// admit lets the replica of a shard, whose log is empty, take part, and returns its id.
+func (p *Process) admit(ctx context.Context, no int) (uint64, error) {
+	host := p.replicas.Host()
+	if p.layout.Replicas == 1 && p.replicas.Founds(no) && len(p.others(no)) == 0 {
+		if err := p.askAlone(ctx, no); err != nil {
+			return 0, err
+		}
+		return p.layout.First(p.no), host.Begin(ctx, uint32(no))
+	}
+	id, err := p.identify(ctx, no)
+	if err == nil {
+		err = host.Admit(ctx, uint32(no), id)
+	}
+	return id, err
+}
+
+// askAlone returns an error unless all other processes say that they keep no replica of a shard.
+func (p *Process) askAlone(ctx context.Context, no int) error {
+	ctx, cancel := context.WithTimeout(ctx, pulseWithin)
+	defer cancel()
+	answers, errs := p.roster.ask(ctx)
+	for to, a := range answers {
+		if a == nil {
+			continue
+		}
+		if err := p.agrees(to, a); err != nil {
+			return err
+		}
+		for _, m := range a.GetMembers() {
+			if int(m.GetGroup()) == no && m.GetWaiting() == "" {
+				p.placed.learn(no, m.GetApplied(), m.GetVoters())
+				return errElsewhere
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("whether the shard is new is known once all others answer: %w", err)
+	}
+	return nil
 }
 
 var (
@@ -335,17 +374,13 @@ func askAddresses(ctx context.Context, log *slog.Logger, own string, any []strin
 			limited, cancel := context.WithTimeout(ctx, pulseWithin)
 			a, err := pb.NewMemberServiceClient(p.conn).Members(limited, &pb.MembersRequest{})
 			cancel()
-			l := a.GetLayout()
 			switch at := slices.Index(a.GetAddresses(), own); {
 			case err != nil:
 				errs = append(errs, fmt.Errorf("%s: %w", p.address, err))
-			case l == nil:
-				errs = append(errs, fmt.Errorf("%s runs an earlier version, to which no process can be added", p.address))
 			case at < 0:
 				errs = append(errs, fmt.Errorf("%s knows no process at %s: graphctl member add %s adds it", p.address, own, own))
 			default:
-				layout := shard.Layout{Processes: int(l.GetProcesses()), Shards: int(l.GetShards()), Replicas: int(l.GetReplicas())}
-				return layout, at, a.GetAddresses(), nil
+				return layoutOf(a.GetLayout()), at, a.GetAddresses(), nil
 			}
 		}
 		if why := errors.Join(errs...).Error(); why != said {

@@ -3,9 +3,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
-
-	"google.golang.org/grpc"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/replica"
@@ -13,22 +10,6 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 )
-
-// ServeParts makes a gRPC server answer the leader and the readers of the shards in a data directory.
-func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
-	all := func(int) (*local.Parts, error) { return parts, nil }
-	k, r := &keeper{kept: all}, &reader{open: func(ctx context.Context, snap *pb.Snapshot) (shard.PartTx, func(), error) {
-		if no := int(snap.GetShard()); no != parts.No() {
-			return nil, nil, unavailable(shard.SnapshotGone, fmt.Sprintf("this process keeps shard %d, not %d: the addresses are in another order, or have just changed", parts.No(), no), nil)
-		}
-		return openPart(ctx, parts, snap)
-	}}
-	pb.RegisterKeepServiceServer(s, k)
-	pb.RegisterPlaceServiceServer(s, &placed{no: parts.No(), store: parts})
-	pb.RegisterCopyServiceServer(s, &copier{kept: all, open: parts.CopiedFile})
-	pb.RegisterReadServiceServer(s, r)
-	(&lines{map[string]any{pb.KeepService_ServiceDesc.ServiceName: k, pb.ReadService_ServiceDesc.ServiceName: r}}).register(s)
-}
 
 // openPart returns the transaction that reads a snapshot of a shard.
 func openPart(ctx context.Context, parts *local.Parts, snap *pb.Snapshot) (shard.PartTx, func(), error) {
@@ -46,14 +27,13 @@ func openPart(ctx context.Context, parts *local.Parts, snap *pb.Snapshot) (shard
 // keeper answers the leader.
 type keeper struct {
 	pb.UnimplementedKeepServiceServer
-	kept func(no int) (*local.Parts, error) // the shards with a number
-	// leader is the process that leads the replicas of a shard, -1 if it is not known; nil without several replicas.
-	leader func(no int) int
+	kept   func(no int) (*local.Parts, error) // the shards with a number
+	leader func(no int) int                   // the process that leads the replicas of a shard, -1 if it is not known
 }
 
 // status is toStatus, and tells who leads the replicas of a shard if this process does not.
 func (k *keeper) status(no uint32, err error) error {
-	if k.leader != nil && errors.Is(err, replica.ErrNotLeader) {
+	if errors.Is(err, replica.ErrNotLeader) {
 		return notLeading(k.leader(int(no)), err)
 	}
 	return toStatus(err)
@@ -62,7 +42,7 @@ func (k *keeper) status(no uint32, err error) error {
 // change returns the shards that a change is for.
 func (k *keeper) change(no uint32) (*local.Parts, error) {
 	parts, err := k.kept(int(no))
-	if err != nil && k.leader != nil {
+	if err != nil {
 		err = notLeading(-1, err)
 	}
 	return parts, toStatus(err)
@@ -77,17 +57,12 @@ func (k *keeper) part(no uint32, name string) (*local.Part, error) {
 	return parts.Part(name)
 }
 
-func partOf(p *pb.PartOf) storage.PartOf {
-	return storage.PartOf{Name: p.GetName(), ID: p.GetId(), Shards: int(p.GetShards())}
+func toPartOf(g storage.PartOf) *pb.PartOf {
+	return &pb.PartOf{Name: g.Name, Id: g.ID, Shards: uint32(g.Shards)}
 }
 
-// Epoch implements the call.
-func (k *keeper) Epoch(context.Context, *pb.EpochRequest) (*pb.EpochResponse, error) {
-	parts, err := k.kept(0)
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return &pb.EpochResponse{Epoch: parts.Epoch()}, nil
+func partOf(p *pb.PartOf) storage.PartOf {
+	return storage.PartOf{Name: p.GetName(), ID: p.GetId(), Shards: int(p.GetShards())}
 }
 
 // Attach implements the call.

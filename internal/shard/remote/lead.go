@@ -16,27 +16,13 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// ServeLeader makes a gRPC server answer for the leader of a store whose further shards are kept by Peers.
-func ServeLeader(s grpc.ServiceRegistrar, store *local.Store, peers *Peers) {
-	l := newLeader(store, peers.epoch.Load)
-	pb.RegisterLeadServiceServer(s, l)
-	r := &reader{open: l.open}
-	pb.RegisterReadServiceServer(s, r)
-	pb.RegisterPlaceServiceServer(s, &placed{store: store})
-	pb.RegisterMaintainServiceServer(s, &maintainer{store: store})
-	pb.RegisterCopyServiceServer(s, &copier{open: store.CopiedFile})
-	(&lines{map[string]any{pb.LeadService_ServiceDesc.ServiceName: l, pb.ReadService_ServiceDesc.ServiceName: r}}).register(s)
-}
-
 // leader answers gateways.
 type leader struct {
 	pb.UnimplementedLeadServiceServer
-	store *local.Store
-	epoch func() uint64
-	// Of a leader that others may follow: how many replicas each shard has, and confirm, which returns nil if no other one led before
-	// the call.
-	replicas int
-	confirm  func(ctx context.Context) error
+	store   *local.Store
+	epoch   uint64
+	layout  shard.Layout
+	confirm func(ctx context.Context) error // returns nil if no other process led before the call
 
 	over   chan struct{} // closed when the lead ends
 	mu     sync.Mutex
@@ -44,9 +30,9 @@ type leader struct {
 	graphs map[*local.Graph]uint64 // the epochs of their catalogs
 }
 
-func newLeader(store *local.Store, epoch func() uint64) *leader {
+func newLeader(store *local.Store, epoch uint64, layout shard.Layout, confirm func(ctx context.Context) error) *leader {
 	return &leader{
-		store: store, epoch: epoch, confirm: func(context.Context) error { return nil }, over: make(chan struct{}), txs: map[uint64]*led{},
+		store: store, epoch: epoch, layout: layout, confirm: confirm, over: make(chan struct{}), txs: map[uint64]*led{},
 		graphs: map[*local.Graph]uint64{},
 	}
 }
@@ -94,26 +80,26 @@ func (l *leader) use(id uint64) (t *led, done func(), err error) {
 }
 
 // open returns the transaction that reads a snapshot.
-func (l *leader) open(ctx context.Context, snap *pb.Snapshot) (shard.PartTx, func(), error) {
+func (l *leader) open(snap *pb.Snapshot) (shard.PartTx, func(), error) {
 	t, done, err := l.use(snap.GetTx())
 	if err != nil {
 		return nil, nil, err
 	}
-	if snap.GetPresent() != 0 {
-		same, err := l.present(ctx, t, snap.GetGraph(), snap.GetPresent(), snap.GetKnown())
-		if err == nil && !same {
-			err = past()
-		}
-		if err != nil {
-			done()
-			return nil, nil, err
-		}
-	}
-	if snap.GetOwn() {
-		own := t.tx.First() // which lets go of what it has looked at, while the transaction may last
-		return own, func() { own.Rollback(); done() }, nil
-	}
 	return t.tx, done, nil
+}
+
+// current returns an error unless a snapshot is what a new transaction would see.
+func (l *leader) current(ctx context.Context, snap *pb.Snapshot) error {
+	t, done, err := l.use(snap.GetTx())
+	if err != nil {
+		return err
+	}
+	defer done()
+	same, err := l.present(ctx, t, snap.GetGraph(), snap.GetPresent(), snap.GetKnown())
+	if err == nil && !same {
+		err = past()
+	}
+	return err
 }
 
 // Graphs implements the call.
@@ -160,7 +146,7 @@ func (l *leader) catalog(g *local.Graph, known *pb.State) *pb.Catalog {
 		return nil
 	}
 	c := encodeCatalog(g, state)
-	c.Replicas = uint32(l.replicas)
+	c.Processes, c.Replicas = uint32(l.layout.Processes), uint32(l.layout.Replicas)
 	return c
 }
 
@@ -193,7 +179,7 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 		return toStatus(err)
 	}
 	t := &led{g: g, tx: began.(*local.Tx)}
-	out := &pb.Began{Epoch: l.epoch(), Versions: t.tx.Versions()}
+	out := &pb.Began{Epoch: l.epoch, Versions: t.tx.Versions()}
 	if out.Versions != nil {
 		out.Snapshot = t.tx.SnapshotID()
 	}

@@ -235,7 +235,7 @@ func (r *renewal) open() bool {
 
 // ride makes a call to the leader ask as well.
 func (r *renewal) ride(snap *pb.Snapshot) (asked int64) {
-	snap.Present, snap.Known = r.l.snap, r.l.names.state
+	snap.Tx, snap.Present, snap.Known = r.l.id, r.l.snap, r.l.names.state
 	return clock()
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -21,23 +20,18 @@ var _ shard.Keeper = (*Store)(nil)
 // maintainer answers MaintainService.
 type maintainer struct {
 	pb.UnimplementedMaintainServiceServer
-	store *local.Store
-	// process is this one's number, and copies the number of the process that copies a shard; nil if it is that of the shard.
-	process int
-	copies  func(no int) int
+	store   *local.Store
+	process int              // this one
+	copies  func(no int) int // the process that copies a shard
 }
 
 // holder returns the process that has a file of a copy.
 func (m *maintainer) holder(c *local.Checkpoint, i int) int {
 	no, own := c.Shard(i)
-	switch {
-	case own:
+	if own {
 		return m.process
-	case m.copies != nil:
-		return m.copies(no)
-	default:
-		return no
 	}
+	return m.copies(no)
 }
 
 // Checkpoint implements the call.
@@ -136,7 +130,7 @@ func decodeReport(r *pb.CheckReport) *shard.CheckReport {
 
 // checkpoint is a copy that the processes of a cluster hold. It implements shard.Checkpoint.
 type checkpoint struct {
-	from   func(process int) pb.CopyServiceClient
+	roster *roster
 	ctx    context.Context
 	cancel context.CancelFunc
 	last   *pb.CheckpointResponse
@@ -147,7 +141,7 @@ type checkpoint struct {
 // Checkpoint implements shard.Keeper. The copy lasts until Close or the end of ctx.
 func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoint, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &checkpoint{ctx: ctx, cancel: cancel}
+	c := &checkpoint{roster: s.roster, ctx: ctx, cancel: cancel}
 	stream, err := s.maintain.Checkpoint(ctx, &pb.CheckpointRequest{Graphs: names})
 	for err == nil && !c.last.GetLast() {
 		if c.last, err = stream.Recv(); err == nil {
@@ -155,18 +149,6 @@ func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoin
 		}
 		for len(c.holder) < len(c.files) {
 			c.holder = append(c.holder, int(c.last.GetProcess()))
-		}
-	}
-	if err == nil {
-		s.mu.Lock()
-		err = s.reach(slices.Max(append(c.holder, 0)) + 1)
-		copies := s.copies
-		s.mu.Unlock()
-		c.from = func(process int) pb.CopyServiceClient {
-			if s.replicas > 0 {
-				return pb.NewCopyServiceClient(s.roster.at(process).conn)
-			}
-			return copies[process]
 		}
 	}
 	if err != nil {
@@ -195,7 +177,7 @@ func (c *checkpoint) Open(i int) (io.ReadCloser, error) {
 		return nil, misuse("the checkpoint has no file %d", i)
 	}
 	no := c.holder[i]
-	return openFile(c.ctx, fmt.Sprintf("process %d", no), c.from(no), c.last.GetCopy(), c.files[i].Path)
+	return openFile(c.ctx, fmt.Sprintf("process %d", no), pb.NewCopyServiceClient(c.roster.at(no).conn), c.last.GetCopy(), c.files[i].Path)
 }
 
 // Close implements shard.Checkpoint.

@@ -95,12 +95,7 @@ func (p *Process) storeOf(no int) []byte {
 // agrees returns an error unless another process, by its answer, has the number that this one knows it by, and was started with the
 // same processes and layout. Two addresses, such as those of relays, are the same process if the same log store answers at both.
 func (p *Process) agrees(no int, a *pb.MembersResponse) error {
-	l := a.GetLayout()
-	if l == nil {
-		return nil // an earlier version does not tell
-	}
-	own, theirs := p.roster.addresses(), a.GetAddresses()
-	layout := shard.Layout{Processes: int(l.GetProcesses()), Shards: int(l.GetShards()), Replicas: int(l.GetReplicas())}
+	own, theirs, layout := p.roster.addresses(), a.GetAddresses(), layoutOf(a.GetLayout())
 	same := layout == p.layout
 	for i := range min(layout.Processes, len(own), len(theirs)) {
 		named := own[i] == theirs[i] || own[i] == "" || theirs[i] == "" // "" if one knows that it was removed

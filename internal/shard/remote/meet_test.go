@@ -102,10 +102,15 @@ func TestLists(t *testing.T) {
 // TestReadyWithAll starts two of three processes that get replicas of each other's shards. They are not ready before they have all.
 func TestReadyWithAll(t *testing.T) {
 	c := unstarted(t, 3, 3, local.Tuning{PlaceBlock: 16})
-	gateway, stop := c.plain(0)
-	p := newPairs(t, gateway)
-	p.write()
-	stop()
+	c.layout.Replicas = 1
+	for i := range c.processes {
+		c.start(i)
+	}
+	newPairs(t, c.gateway()).write()
+	for i := range c.processes {
+		c.kill(i)
+	}
+	c.layout.Replicas = 3
 	c.start(0)
 	c.start(1)
 	for i := range 2 {

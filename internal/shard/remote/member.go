@@ -16,19 +16,8 @@ import (
 
 var _ shard.Members = (*Store)(nil)
 
-// noMembers is the error of a store whose shards have no replicas.
-func noMembers() error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "NoReplicas",
-		Msg: "the shards have no replicas: start the cluster with --replication 3",
-	}
-}
-
 // Members implements shard.Members.
 func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
-	if s.replicas == 0 {
-		return nil, noMembers()
-	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answers, errs := s.roster.ask(ctx)
@@ -41,6 +30,9 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 			continue
 		}
 		address := s.roster.at(process).address
+		if own := a.GetAddresses(); process < len(own) {
+			address = own[process] // which the one of SRV records is not
+		}
 		if errs[process] != nil {
 			err, _ := fromStatus(ctx, fmt.Sprintf("process %d", process), errs[process])
 			out = append(out, shard.Member{Process: process, Address: address, Shard: -1, Role: "unreachable", Note: err.Error()})
@@ -155,9 +147,6 @@ func (s *Store) TransferLead(ctx context.Context, no, process int) error {
 
 // AddMember implements shard.Members.
 func (s *Store) AddMember(ctx context.Context, address string) (process int, added bool, err error) {
-	if s.replicas == 0 {
-		return 0, false, noMembers()
-	}
 	err = s.atLeader(ctx, 0, func(c pb.MemberServiceClient) error {
 		r, err := c.Add(ctx, &pb.AddRequest{Address: address})
 		process, added = int(r.GetProcess()), added || r.GetAdded()
@@ -188,9 +177,6 @@ func (s *Store) RemoveMember(ctx context.Context, process int) error {
 
 // checkProcess returns an error unless there is a process.
 func (s *Store) checkProcess(ctx context.Context, process int) error {
-	if s.replicas == 0 {
-		return noMembers()
-	}
 	if process >= len(s.roster.all()) {
 		s.placed.refresh(ctx)
 	}

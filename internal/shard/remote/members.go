@@ -26,7 +26,7 @@ func (m *members) Members(context.Context, *pb.MembersRequest) (*pb.MembersRespo
 	own := m.p.replicas.StoreID()
 	l := m.p.layout
 	out := &pb.MembersResponse{
-		Store: own[:], Moves: true, Process: uint32(m.p.no), Addresses: m.p.roster.addresses(),
+		Store: own[:], Process: uint32(m.p.no), Addresses: m.p.roster.addresses(),
 		Layout: &pb.Layout{Processes: uint32(l.Processes), Shards: uint32(l.Shards), Replicas: uint32(l.Replicas)},
 	}
 	for no := range m.p.layout.Processes {
@@ -212,7 +212,7 @@ func (m *members) step(ctx context.Context, s *replica.GroupStatus, group uint32
 	if lag, err := host.Lag(ctx, group, id); err != nil || lag > maxLag {
 		return false, err
 	}
-	if from == p.no {
+	if from == p.no && len(s.Members.Voters()) > 1 {
 		if err := host.Transfer(ctx, group, 0); err != nil {
 			return false, err
 		}
@@ -242,21 +242,11 @@ func (m *members) hold(ctx context.Context, group uint32, process int) (*replica
 	if err != nil {
 		return nil, nil, err
 	}
-	if holds.GetLayout() != nil && int(holds.GetProcess()) != process {
+	if int(holds.GetProcess()) != process {
 		return nil, nil, invalidMember("the process at %s has the number %d, not %d: start it with an empty data directory", p.roster.at(process).address, holds.GetProcess(), process)
 	}
-	keepers := p.keepers(int(group))
-	for _, to := range append(slices.Clone(keepers), process) {
-		a := holds
-		if to != process && to != p.no {
-			a, _ = pb.NewMemberServiceClient(p.roster.at(to).conn).Members(ctx, &pb.MembersRequest{}) // nil of one that is away
-		}
-		if a != nil && !a.GetMoves() {
-			return nil, nil, invalidMember("process %d runs an earlier version, which does not know replicas that were added", to)
-		}
-	}
 	q := &pb.HoldRequest{Group: group}
-	for _, k := range keepers {
+	for _, k := range p.keepers(int(group)) {
 		q.Keepers = append(q.Keepers, uint32(k))
 	}
 	var a *pb.HoldResponse
@@ -314,12 +304,6 @@ func checkAddress(address string) error {
 
 // set sets the address of a process, "" to remove it, by an entry of the log of group 0.
 func (m *members) set(ctx context.Context, process int, address string) error {
-	answers, _ := m.p.roster.ask(ctx)
-	for i, a := range answers {
-		if a != nil && a.GetLayout() == nil {
-			return invalidMember("process %d runs an earlier version, which does not know processes that were added or removed", i)
-		}
-	}
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := m.p.replicas.Host().Change(ctx, 0, replica.Change{Addresses: map[uint32]string{uint32(process): address}})
 		if err == nil {
@@ -411,7 +395,7 @@ func (m *members) checkEmpty(ctx context.Context, process int) error {
 	return nil
 }
 
-// A group begins with one member where a process has adopted a directory without replicas, see local.Replicas. Its leader adds the others
+// A group begins with one member, and gets others when its processes start again with more replicas; see local.Replicas. Its leader adds the others
 // of the layout as learners, one after another, each of which is seeded. Then one joint change gives all of them a vote: of two voters none
 // may fail. Each step is an entry of the log, so that the next leader goes on where this one stopped.
 

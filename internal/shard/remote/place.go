@@ -11,50 +11,33 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // placed answers PlaceService.
 type placed struct {
 	pb.UnimplementedPlaceServiceServer
-	no     int
-	roster *roster // of a process with replicas
-	store  interface {
-		Stats() map[string][]storage.Stats
-		TopologyStats() storage.TopologyStats
-	}
-	// kept is of a process that keeps several shards of a graph.
-	kept func(no int) (*local.Parts, error)
-	// stalled, if not nil, is for how long the disk has completed no write.
-	stalled func() time.Duration
+	p       *Process
+	stalled func() time.Duration // for how long the disk has completed no write
 }
 
 // Place implements the call. A process whose disk hangs answers as one that hangs itself, so that pulses turn from it: what it leads
 // waits for the disk, and other replicas answer.
-func (p *placed) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, error) {
-	if p.stalled != nil && p.stalled() >= pulseWithin {
+func (s *placed) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, error) {
+	if s.stalled() >= pulseWithin {
 		return nil, status.Error(codes.DeadlineExceeded, "the disk of the process has completed no write for "+pulseWithin.String())
 	}
-	a := &pb.PlaceResponse{Shard: uint32(p.no), Batches: true}
-	if p.roster != nil {
-		a.Changes = p.roster.changes()
-	}
-	return a, nil
+	return &pb.PlaceResponse{Process: uint32(s.p.no), Changes: s.p.roster.changes()}, nil
 }
 
 // Shape implements the call.
-func (p *placed) Shape(_ context.Context, r *pb.ShapeRequest) (*pb.ShapeResponse, error) {
-	all := p.store.Stats
-	if p.kept != nil {
-		parts, err := p.kept(int(r.GetShard()))
-		if err != nil {
-			return nil, toStatus(err)
-		}
-		all = parts.Stats
+func (s *placed) Shape(_ context.Context, r *pb.ShapeRequest) (*pb.ShapeResponse, error) {
+	parts, err := s.p.kept(int(r.GetShard()))
+	if err != nil {
+		return nil, toStatus(err)
 	}
-	for _, s := range all()[r.GetGraph()] {
-		b, err := json.Marshal(storage.Shape{Stats: s, Cache: p.store.TopologyStats()})
+	for _, st := range parts.Stats()[r.GetGraph()] {
+		b, err := json.Marshal(storage.Shape{Stats: st, Cache: s.p.replicas.TopologyStats()})
 		return &pb.ShapeResponse{Shape: b}, toStatus(err)
 	}
 	return &pb.ShapeResponse{}, nil
@@ -66,31 +49,17 @@ func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	conns := s.conns
-	s.mu.Unlock()
 	var out []storage.Shape
 	for no := range g.(*Graph).shards {
-		who, keepers, try := fmt.Sprintf("shard %d", no), []int{no}, 0
-		if s.replicas > 0 {
-			keepers = s.placed.keepers(no)
-		}
+		who, try := fmt.Sprintf("shard %d", no), 0
 		var b []byte
 		err := again(ctx, who, func(ctx context.Context) error {
-			if s.replicas > 0 { // another process can answer
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, pulseWithin)
-				defer cancel()
-			}
+			ctx, cancel := context.WithTimeout(ctx, pulseWithin) // another process can answer
+			defer cancel()
+			keepers := s.placed.keepers(no)
 			to := keepers[try%len(keepers)]
 			try++
-			var c pb.PlaceServiceClient
-			if s.replicas > 0 {
-				c = pb.NewPlaceServiceClient(s.roster.at(to).conn)
-			} else {
-				c = pb.NewPlaceServiceClient(conns[2*to])
-			}
-			r, err := c.Shape(ctx, &pb.ShapeRequest{Graph: name, Shard: uint32(no)})
+			r, err := pb.NewPlaceServiceClient(s.roster.at(to).conn).Shape(ctx, &pb.ShapeRequest{Graph: name, Shard: uint32(no)})
 			b = r.GetShape()
 			return err
 		})

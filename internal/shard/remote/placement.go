@@ -16,7 +16,7 @@ import (
 // later the voters that the members of the groups name. What it knows may be late. A process that keeps a shard no more says so, and
 // the caller asks the next one, and the processes where the replicas are now.
 type placement struct {
-	layout atomic.Pointer[shard.Layout] // of a new cluster; its shards are not used
+	layout atomic.Pointer[shard.Layout] // of a new cluster, as far as it is known; its shards are not used
 	// ask returns what the other processes say, nil for those that do not answer.
 	ask func(ctx context.Context) []*pb.MembersResponse
 
@@ -113,6 +113,26 @@ func (p *placement) place(no int, processes []uint32) {
 	p.known.Store(&known)
 }
 
+// single reports whether each shard has one replica, so that the process that keeps the first one leads the cluster.
+func (p *placement) single() bool { return p.layout.Load().Replicas == 1 }
+
+// layOut takes in the layout of the cluster.
+func (p *placement) layOut(l shard.Layout) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if was := *p.layout.Load(); was.Processes == l.Processes && was.Replicas == l.Replicas {
+		return
+	}
+	p.layout.Store(&l)
+	known := slices.Clone(*p.known.Load())
+	for no := range known {
+		if known[no].entry == 0 {
+			known[no].processes = l.Keepers(no)
+		}
+	}
+	p.known.Store(&known)
+}
+
 // refresh asks the processes.
 func (p *placement) refresh(ctx context.Context) {
 	p.asking.Lock()
@@ -121,7 +141,7 @@ func (p *placement) refresh(ctx context.Context) {
 	defer cancel()
 	for _, a := range p.ask(ctx) {
 		if l := a.GetLayout(); l.GetProcesses() > 0 {
-			p.layout.Store(&shard.Layout{Processes: int(l.GetProcesses()), Shards: int(l.GetShards()), Replicas: int(l.GetReplicas())})
+			p.layOut(layoutOf(l))
 		}
 		for _, m := range a.GetMembers() {
 			if m.GetWaiting() == "" {
@@ -129,6 +149,10 @@ func (p *placement) refresh(ctx context.Context) {
 			}
 		}
 	}
+}
+
+func layoutOf(l *pb.Layout) shard.Layout {
+	return shard.Layout{Processes: int(l.GetProcesses()), Shards: int(l.GetShards()), Replicas: int(l.GetReplicas())}
 }
 
 // renew asks the processes, without waiting for them.

@@ -21,8 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Process is a process of a cluster that keeps each shard several times: it has replicas of some shards, and leads the cluster while it
-// leads the replicas of shard 0.
+// Process is a process of a cluster: it has replicas of some shards, and leads the cluster while it leads the replicas of shard 0.
 type Process struct {
 	no        int
 	layout    shard.Layout
@@ -114,12 +113,17 @@ func (p *Process) kept(no int) (*local.Parts, error) {
 // serveCalls makes the services whose calls travel over lines.
 func (p *Process) serveCalls() {
 	r := &reader{open: func(ctx context.Context, snap *pb.Snapshot) (shard.PartTx, func(), error) {
-		if snap.GetTx() != 0 {
+		if snap.GetVersion() == 0 || snap.GetPresent() != 0 {
 			l, err := p.leading()
 			if err != nil {
 				return nil, nil, err
 			}
-			return l.open(ctx, snap)
+			if snap.GetVersion() == 0 {
+				return l.open(snap)
+			}
+			if err := l.current(ctx, snap); err != nil {
+				return nil, nil, err
+			}
 		}
 		parts, err := p.kept(int(snap.GetShard()))
 		if err != nil {
@@ -142,9 +146,9 @@ func (p *Process) Register(s grpc.ServiceRegistrar) {
 	for _, d := range []*grpc.ServiceDesc{&pb.KeepService_ServiceDesc, &pb.LeadService_ServiceDesc, &pb.ReadService_ServiceDesc} {
 		s.RegisterService(d, p.servers[d.ServiceName])
 	}
-	pb.RegisterPlaceServiceServer(s, &placed{no: p.no, roster: p.roster, store: p.replicas, kept: p.kept, stalled: p.replicas.Host().Stalled})
+	pb.RegisterPlaceServiceServer(s, &placed{p: p, stalled: p.replicas.Host().Stalled})
 	pb.RegisterMaintainServiceServer(s, &maintains{p: p})
-	pb.RegisterCopyServiceServer(s, &copier{kept: p.kept, open: p.copiedFile})
+	pb.RegisterCopyServiceServer(s, &copier{p: p})
 	pb.RegisterReplicaServiceServer(s, &receiver{p: p, host: p.replicas.Host(), log: p.log})
 	pb.RegisterMemberServiceServer(s, &members{p: p})
 	(&lines{p.servers}).register(s)
@@ -273,10 +277,8 @@ func (p *Process) open(ctx context.Context, term, epoch uint64) (*lead, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lead{leader: newLeader(store, func() uint64 { return epoch }), ctx: ctx, store: store, copies: g.copies}
-	l.replicas = p.layout.Replicas
-	l.confirm = func(ctx context.Context) error { return p.confirm(ctx, term) }
-	return l, nil
+	confirm := func(ctx context.Context) error { return p.confirm(ctx, term) }
+	return &lead{leader: newLeader(store, epoch, p.layout, confirm), ctx: ctx, store: store, copies: g.copies}, nil
 }
 
 // confirm returns nil if this process leads the cluster in a term at some time after the call.
@@ -292,7 +294,7 @@ func (p *Process) confirm(ctx context.Context, term uint64) error {
 }
 
 // errNotLeading says that another process leads the cluster.
-var errNotLeading = errors.New("this process does not lead the cluster (a gateway without --replication asks no other)")
+var errNotLeading = errors.New("this process does not lead the cluster")
 
 // leading returns what this process has as the leader of the cluster.
 func (p *Process) leading() (*lead, error) {
@@ -375,6 +377,14 @@ func (p *Process) Ready() error {
 
 // maxLag is how many log entries a replica that is ready lacks at most.
 const maxLag = 1024
+
+// Leading returns the store of the cluster while this process leads it, or nil.
+func (p *Process) Leading() *local.Store {
+	if l := p.lead.Load(); l != nil {
+		return l.store
+	}
+	return nil
+}
 
 // Local returns what the process has on disk.
 func (p *Process) Local() *local.Replicas { return p.replicas }

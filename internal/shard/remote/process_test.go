@@ -23,12 +23,13 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote"
 )
 
-// replicated is a cluster of processes with three replicas of each shard, within this one.
+// replicated is a cluster of processes, within this one, with three replicas of each shard unless a test changes the layout.
 type replicated struct {
 	t         testing.TB
 	layout    shard.Layout
 	tuning    local.Tuning
 	addresses []string
+	more      []grpc.ServerOption            // of processes that start from now on
 	logger    *slog.Logger                   // of processes that start from now on; nil drops what they log
 	before    atomic.Pointer[func(call any)] // called with each unary call of a process
 
@@ -105,7 +106,7 @@ func (c *replicated) start(i int) {
 		p, err = remote.JoinProcess(c.t.Context(), opts, "passthrough:"+strconv.Itoa(i), c.addresses[1:], grpc.WithContextDialer(dial))
 	}
 	require.NoError(c.t, err)
-	s, l := grpc.NewServer(append(remote.ServerOptions(nil), grpc.ChainUnaryInterceptor(c.called))...), bufconn.Listen(1<<20)
+	s, l := grpc.NewServer(append(remote.ServerOptions(nil), append(c.more, grpc.ChainUnaryInterceptor(c.called))...)...), bufconn.Listen(1<<20)
 	p.Register(s)
 	go func() { _ = s.Serve(poweredListener{l, on}) }()
 	c.mu.Lock()
@@ -169,7 +170,7 @@ func (c *replicated) kill(i int) {
 }
 
 func (c *replicated) gateway() *remote.Store {
-	g, err := remote.OpenReplicas(c.addresses, 3, -1, grpc.WithContextDialer(c.dial))
+	g, err := remote.Open(c.addresses, grpc.WithContextDialer(c.dial))
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() { require.NoError(c.t, g.Close()) })
 	return g

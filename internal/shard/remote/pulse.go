@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,8 +23,6 @@ const (
 type pulse struct {
 	stop context.CancelFunc
 	done chan struct{} // closed when run has ended
-
-	batches atomic.Bool // the process answers batches
 
 	mu   sync.Mutex
 	life context.Context // ends when the process stops answering; its next answer begins another one
@@ -56,11 +53,8 @@ func (p *pulse) run(ctx context.Context, c pb.PlaceServiceClient, heard func(cha
 		limited, cancel := context.WithTimeout(ctx, pulseWithin)
 		a, err := c.Place(limited, &pb.PlaceRequest{})
 		cancel()
-		if err == nil {
-			p.batches.Store(a.GetBatches())
-			if heard != nil {
-				heard(a.GetChanges())
-			}
+		if err == nil && heard != nil {
+			heard(a.GetChanges())
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -129,8 +129,9 @@ func TestHungLeader(t *testing.T) {
 
 // A process whose disk completes no write answers no pings.
 func TestStalledDisk(t *testing.T) {
+	p := &Process{roster: newRoster(0, nil, nil, nil)}
 	for stalled, want := range map[time.Duration]codes.Code{0: codes.OK, pulseWithin - 1: codes.OK, pulseWithin: codes.DeadlineExceeded} {
-		_, err := (&placed{stalled: func() time.Duration { return stalled }}).Place(t.Context(), nil)
+		_, err := (&placed{p: p, stalled: func() time.Duration { return stalled }}).Place(t.Context(), nil)
 		require.Equal(t, want, status.Code(err), "%v", stalled)
 	}
 }

@@ -27,6 +27,7 @@ type roster struct {
 	behind  func()               // called when another process knows more
 	// agrees, if not nil, returns an error if what a process says is not taken in.
 	agrees func(no int, a *pb.MembersResponse) error
+	target func(no int) string // names a process for gRPC; nil takes its address
 
 	known  atomic.Pointer[[]*contact] // never changed, only replaced
 	mu     sync.Mutex                 // held while known is replaced
@@ -36,6 +37,7 @@ type roster struct {
 // contact is another process, and how it is reached.
 type contact struct {
 	caller                           // lines over conn
+	again   caller                   // lines over another connection; of gateways
 	conn    grpc.ClientConnInterface // of a process without a connection, its calls fail at once
 	address string                   // "" if the process is removed
 	down    atomic.Int64             // until when, in Unix nanoseconds, it is asked last
@@ -147,7 +149,11 @@ func (r *roster) reach(no int, address string) (*contact, error) {
 	if address == "" || no == r.self {
 		return newAbsent(address), nil
 	}
-	conn, err := dial(address, r.more...)
+	target := address
+	if r.target != nil {
+		target = r.target(no)
+	}
+	conn, err := dial(target, r.more...)
 	if err != nil {
 		return nil, err
 	}
@@ -156,10 +162,22 @@ func (r *roster) reach(no int, address string) (*contact, error) {
 			r.behind()
 		}
 	})
-	return &contact{caller: l, conn: conn, address: address, close: func() error {
+	p := &contact{caller: l, conn: conn, address: address, close: func() error {
 		l.pulse.close() // ends calls as those to a process that does not answer
 		return conn.Close()
-	}}, nil
+	}}
+	if r.self >= 0 {
+		return p, nil
+	}
+	second, err := dial(target, r.more...) // it connects with the first call
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	p.again, p.close = &line{conn: second, pulse: l.pulse}, func() error {
+		l.pulse.close()
+		return errors.Join(conn.Close(), second.Close())
+	}
+	return p, nil
 }
 
 // close ends the connections.

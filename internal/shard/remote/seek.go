@@ -106,6 +106,14 @@ func (c *readCaller) order() (keepers []int, first int) {
 // downFor is how long a process that did not answer is asked last.
 const downFor = time.Second
 
+// way is how a process is asked: another time over another connection, where no other process has the shard.
+func (c *readCaller) way(p *contact, keepers []int) caller {
+	if c.skip > 0 && len(keepers) == 1 && p.again != nil {
+		return p.again
+	}
+	return p.caller
+}
+
 // start implements caller.
 func (c *readCaller) start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error) {
 	keepers, first := c.order()
@@ -114,7 +122,7 @@ func (c *readCaller) start(ctx context.Context, method string, in, out proto.Mes
 	for at < len(keepers)-1 && process(at).down.Load() > now {
 		at++
 	}
-	finished := process(at).start(ctx, method, in, out, fan)
+	finished := c.way(process(at), keepers).start(ctx, method, in, out, fan)
 	return func() error {
 		err := finished()
 		for next := range keepers {

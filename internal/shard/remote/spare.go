@@ -47,7 +47,7 @@ func (p *Process) spare(ctx context.Context) error {
 	answers, _ := p.roster.ask(ctx) // one that is away has no answer
 	for group, s := range p.replicas.Replicas() {
 		voters := s.Members.Voters()
-		if !slices.Contains(voters, s.Replica) {
+		if !slices.Contains(voters, s.Replica) || len(voters) == 1 { // no wait helps the shard of an only replica
 			continue
 		}
 		others, majority := 0, len(voters)/2+1

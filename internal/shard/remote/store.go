@@ -3,11 +3,9 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -21,124 +19,86 @@ import (
 
 // Store is the graphs of a cluster, as a gateway sees them: it holds catalogs and no data. It implements shard.Store.
 type Store struct {
-	addresses []string // by process, if there is no finder
-	finder    *finder  // or nil
-	more      []grpc.DialOption
-	replicas  int        // how many processes keep each shard; 0: one does, which has the shard's number
-	near      int        // the process to prefer for reads, -1 if none
-	placed    *placement // with replicas
-	roster    *roster    // with replicas
-	leader    caller
-	lead      pb.LeadServiceClient // over leader
-	maintain  pb.MaintainServiceClient
-	hedges    hedges
+	finder   *finder // or nil
+	near     int     // the process to prefer for reads, -1 if none
+	placed   *placement
+	roster   *roster
+	leader   caller
+	lead     pb.LeadServiceClient // over leader
+	maintain pb.MaintainServiceClient
+	hedges   hedges
 
 	mu     sync.Mutex
-	conns  []*grpc.ClientConn     // two for each process, without replicas
-	reads  []caller               // by shard, for the ReadService
-	copies []pb.CopyServiceClient // by process, without replicas
+	reads  []caller // by shard, for the ReadService
 	graphs map[string]*Graph
 }
 
 var _ shard.Store = (*Store)(nil)
 
-// Open makes a store of the processes at addresses, in the order of the shards. It connects to them when it must.
+// Open returns a store of the processes at addresses, in the order of their numbers. It connects to them when it must.
 func Open(addresses []string, more ...grpc.DialOption) (*Store, error) {
-	if len(addresses) == 0 {
-		return nil, errors.New("no addresses of shards are given")
-	}
-	return (&Store{addresses: addresses, more: more}).open()
+	return OpenNear(addresses, -1, more...)
 }
 
-// OpenReplicas returns a store of the processes at addresses, in their order, that keep replicas copies of each shard. It prefers to read
-// from the process with the number near; -1 is none.
-func OpenReplicas(addresses []string, replicas, near int, more ...grpc.DialOption) (*Store, error) {
-	if len(addresses) < replicas {
-		return nil, fmt.Errorf("%d processes cannot keep %d replicas of a shard", len(addresses), replicas)
+// OpenNear is Open with the number of a process that the store prefers for reads; -1 is none.
+func OpenNear(addresses []string, near int, more ...grpc.DialOption) (*Store, error) {
+	if len(addresses) == 0 {
+		return nil, errors.New("no addresses of processes are given")
 	}
-	return openReplicas(addresses, shard.Layout{Processes: len(addresses), Replicas: replicas}, near, more)
+	// Any process may have any shard until one has said what the layout is.
+	s := newStore(shard.Layout{Processes: len(addresses), Replicas: len(addresses)}, near, more)
+	if err := s.roster.learn(addresses); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 // OpenGateway returns a store of the processes of the cluster, which prefers to read from this one.
 func (p *Process) OpenGateway(more ...grpc.DialOption) (*Store, error) {
-	return openReplicas(p.roster.addresses(), p.layout, p.no, more)
+	s := newStore(p.layout, p.no, more)
+	if err := s.roster.learn(p.roster.addresses()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
-func openReplicas(addresses []string, layout shard.Layout, near int, more []grpc.DialOption) (*Store, error) {
-	s := &Store{addresses: addresses, replicas: layout.Replicas, near: near, more: replicaDial(more)}
-	s.placed = newPlacement(layout, func(ctx context.Context) []*pb.MembersResponse {
-		answers, _ := s.roster.ask(ctx)
-		return answers
-	})
-	return s.open()
-}
-
-// Discover makes a store of the processes that SRV records name; see ServicePrefix.
+// Discover returns a store of the processes that SRV records name; see ServicePrefix.
 func Discover(service string, log *slog.Logger, more ...grpc.DialOption) (*Store, error) {
 	f, err := newFinder(service, log, more)
 	if err != nil {
 		return nil, err
 	}
-	return (&Store{finder: f, more: append(slices.Clone(more), grpc.WithResolvers(f))}).open()
+	s := newStore(shard.Layout{Processes: 1, Replicas: 1}, -1, append(slices.Clone(more), grpc.WithResolvers(f)))
+	s.finder, s.roster.target = f, f.target
+	f.start(func(processes int) {
+		if err := s.roster.learn(f.targets(processes)); err != nil {
+			log.Warn("a process is not reached", slog.Any("error", err))
+		}
+	})
+	return s, nil
 }
 
-func (s *Store) open() (*Store, error) {
-	s.graphs = map[string]*Graph{}
-	if s.replicas > 0 {
-		s.roster = newRoster(-1, s.more, nil, s.placed.renew)
-		if err := s.roster.learn(s.addresses); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-		seeker := &seeker{placed: s.placed, roster: s.roster}
-		s.leader = seeker
-		s.maintain = pb.NewMaintainServiceClient(seeker)
-	} else {
-		if err := s.reach(max(1, len(s.addresses))); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-		s.leader = newLine(s.conns[0])
-		s.maintain = pb.NewMaintainServiceClient(s.conns[0])
-	}
-	s.lead = pb.NewLeadServiceClient(s.leader)
-	return s, nil
+func newStore(layout shard.Layout, near int, more []grpc.DialOption) *Store {
+	s := &Store{near: near, graphs: map[string]*Graph{}}
+	s.placed = newPlacement(layout, func(ctx context.Context) []*pb.MembersResponse {
+		answers, _ := s.roster.ask(ctx)
+		return answers
+	})
+	s.roster = newRoster(-1, replicaDial(more), nil, s.placed.renew)
+	s.leader = &seeker{placed: s.placed, roster: s.roster}
+	s.lead, s.maintain = pb.NewLeadServiceClient(s.leader), pb.NewMaintainServiceClient(s.leader)
+	return s
 }
 
 // readers returns the callers that read the shards of a graph. Each prefers one of the processes that keep its shard: the near one, or
 // one chosen at random.
 func (s *Store) readers(shards int) (reads []caller) {
 	for no := range shards {
-		shift := rand.IntN(s.replicas)
+		shift := rand.IntN(s.placed.layout.Load().Replicas)
 		reads = append(reads, newHedger(&readCaller{s, no, shift, 0}, &readCaller{s, no, shift, 1}, &s.hedges))
 	}
 	s.placed.renew()
 	return reads
-}
-
-// reach makes connections to the first processes. The caller holds the mutex, or the store is not shared yet.
-func (s *Store) reach(processes int) error {
-	if s.replicas > 0 {
-		return nil // there are connections to all
-	}
-	for no := len(s.reads); no < processes; no++ {
-		target := findScheme + ":///" + strconv.Itoa(no)
-		if s.finder == nil {
-			if no >= len(s.addresses) {
-				return fmt.Errorf("there are %d shards, and the addresses of %d", processes, len(s.addresses))
-			}
-			target = s.addresses[no]
-		}
-		var pair [2]*grpc.ClientConn
-		for i := range pair {
-			var err error
-			if pair[i], err = dial(target, s.more...); err != nil {
-				return fmt.Errorf("shard %d: %w", no, err)
-			}
-			s.conns = append(s.conns, pair[i])
-		}
-		s.reads = append(s.reads, newHedger(newLine(pair[0]), newLine(pair[1]), &s.hedges))
-		s.copies = append(s.copies, pb.NewCopyServiceClient(pair[0]))
-	}
-	return nil
 }
 
 // Rows implements shard.RemoteStore: of so many rows each of a few shards is asked for hundreds.
@@ -152,21 +112,16 @@ func (s *Store) LostCalls() map[string]uint64 { return LostCalls() }
 
 // Close ends the connections.
 func (s *Store) Close() error {
-	var errs []error
-	if s.placed != nil {
-		s.placed.close()
-	}
-	if s.roster != nil {
-		errs = append(errs, s.roster.close())
-	}
-	for _, c := range s.conns {
-		errs = append(errs, c.Close())
-	}
+	s.placed.close()
+	err := s.roster.close()
 	if s.finder != nil {
 		s.finder.close()
 	}
-	return errors.Join(errs...)
+	return err
 }
+
+// Single reports whether each shard has one replica, as far as the store knows: requests wait while its process is away.
+func (s *Store) Single() bool { return s.placed.single() }
 
 // Stats returns the shapes of this process's shards: it has none.
 func (s *Store) Stats() map[string][]storage.Stats { return nil }
@@ -177,7 +132,7 @@ func (s *Store) TopologyStats() storage.TopologyStats { return storage.TopologyS
 // Expired reports no deletions: the leader makes them.
 func (s *Store) Expired() map[string][2]uint64 { return nil }
 
-const leaderName = "the leading shard 0"
+const leaderName = "the leader of the cluster"
 
 // Graph implements shard.Store. It asks the leader whether the catalog has changed.
 func (s *Store) Graph(name string) (shard.Graph, error) {
@@ -194,6 +149,9 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 		c = a.GetCatalog()
 		return err
 	})
+	if c != nil {
+		s.placed.layOut(shard.Layout{Processes: int(c.GetProcesses()), Replicas: int(c.GetReplicas())})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch now := s.graphs[name]; {
@@ -208,27 +166,13 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 		now.learn(c)
 		return now, nil
 	}
-	if int(c.GetReplicas()) != s.replicas {
-		return nil, invalidReplicas(int(c.GetReplicas()), s.replicas)
-	}
-	if err := s.reach(int(c.GetShards())); err != nil {
-		return nil, fmt.Errorf("graph %s: %w", name, err)
-	}
-	if s.replicas > 0 && len(s.reads) < int(c.GetShards()) {
+	if len(s.reads) < int(c.GetShards()) {
 		s.reads = s.readers(int(c.GetShards()))
 	}
 	g = &Graph{s: s, name: name, shards: int(c.GetShards()), reads: s.reads[:c.GetShards()], id: c.GetId(), hints: newHints()}
 	g.learn(c)
 	s.graphs[name] = g
 	return g, nil
-}
-
-// invalidReplicas says that a gateway has another number of replicas than the processes.
-func invalidReplicas(processes, gateway int) error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.General.InvalidArguments", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "Replication",
-		Msg: fmt.Sprintf("replication: the processes keep %d replicas of each shard, and this gateway expects %d", processes, gateway),
-	}
 }
 
 // Known implements shard.CachedStore.

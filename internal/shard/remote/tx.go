@@ -186,19 +186,12 @@ type place struct {
 
 // all is the leader, for what the transaction sees.
 func (tx *Tx) all() place {
-	conn := tx.g.reads[0]
-	if tx.g.s.replicas > 0 {
-		conn = tx.g.s.leader // which may be any process
-	}
-	return place{no: -1, conn: conn, snap: &pb.Snapshot{Graph: tx.g.name, Tx: tx.l.id}}
+	return place{no: -1, conn: tx.g.s.leader, snap: &pb.Snapshot{Graph: tx.g.name, Tx: tx.l.id}}
 }
 
 // shard is where one shard of the snapshot can be read.
 func (tx *Tx) shard(no int) place {
-	snap := &pb.Snapshot{Graph: tx.g.name, Tx: tx.l.id, Own: true}
-	if no > 0 || tx.l.versions[0] > 0 { // replicas number the first shard too
-		snap = &pb.Snapshot{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
-	}
+	snap := &pb.Snapshot{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
 	return place{no: no, conn: tx.g.reads[no], snap: snap}
 }
 
@@ -241,7 +234,7 @@ func askFirst[A any, P message[A]](
 	calls := make([]call, len(places))
 	r, rides, asked := tx.renewal, false, int64(0)
 	if r != nil && r.open() {
-		if rides = places[0].no == 0 && places[0].answer == nil && places[0].snap.GetOwn(); rides {
+		if rides = places[0].no == 0 && places[0].answer == nil && tx.g.s.placed.single(); rides {
 			asked = r.ride(places[0].snap)
 		} else if !more {
 			r.send(ctx)

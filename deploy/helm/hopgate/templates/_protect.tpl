@@ -47,8 +47,8 @@
 {{- else if ne $copies $replication }}
 {{- fail (printf "\nconfig.replication: was %d and cannot be changed in place.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $copies) }}
 {{- end }}
-{{- if and (gt $copies 1) $was (ne (int .replicas) $was) }}
-{{- fail (printf "\nshard.replicas: was %d; the pods of a cluster with copies of each shard cannot become more or fewer.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $was) }}
+{{- if and (eq .component "shard") $was (ne (int .replicas) $was) }}
+{{- fail (printf "\nshard.replicas: was %d; the pods of a cluster cannot become more or fewer.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $was) }}
 {{- end }}
 {{- if gt $copies 1 }}
 {{- include "hopgate.protectCopies" (merge (dict "live" $live "running" $running "stop" $stop) .) }}

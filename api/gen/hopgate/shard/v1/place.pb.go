@@ -61,12 +61,11 @@ func (*PlaceRequest) Descriptor() ([]byte, []int) {
 
 type PlaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
-	// batches tells that the process answers ReadService.Batch.
-	Batches bool `protobuf:"varint,2,opt,name=batches,proto3" json:"batches,omitempty"`
+	// process is the number of the process.
+	Process uint32 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
 	// changes is how many processes there ever were, and how many were removed, as far as this one knows: a caller that knows fewer asks for
 	// their addresses.
-	Changes       uint32 `protobuf:"varint,3,opt,name=changes,proto3" json:"changes,omitempty"`
+	Changes       uint32 `protobuf:"varint,2,opt,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -101,18 +100,11 @@ func (*PlaceResponse) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_place_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *PlaceResponse) GetShard() uint32 {
+func (x *PlaceResponse) GetProcess() uint32 {
 	if x != nil {
-		return x.Shard
+		return x.Process
 	}
 	return 0
-}
-
-func (x *PlaceResponse) GetBatches() bool {
-	if x != nil {
-		return x.Batches
-	}
-	return false
 }
 
 func (x *PlaceResponse) GetChanges() uint32 {
@@ -224,11 +216,10 @@ var File_hopgate_shard_v1_place_proto protoreflect.FileDescriptor
 const file_hopgate_shard_v1_place_proto_rawDesc = "" +
 	"\n" +
 	"\x1chopgate/shard/v1/place.proto\x12\x10hopgate.shard.v1\"\x0e\n" +
-	"\fPlaceRequest\"Y\n" +
-	"\rPlaceResponse\x12\x14\n" +
-	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
-	"\abatches\x18\x02 \x01(\bR\abatches\x12\x18\n" +
-	"\achanges\x18\x03 \x01(\rR\achanges\":\n" +
+	"\fPlaceRequest\"C\n" +
+	"\rPlaceResponse\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\rR\aprocess\x12\x18\n" +
+	"\achanges\x18\x02 \x01(\rR\achanges\":\n" +
 	"\fShapeRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\"%\n" +

@@ -428,15 +428,13 @@ type MembersResponse struct {
 	// store is the log store of the process.
 	Store   []byte         `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
 	Members []*MemberState `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
-	// moves says that the process can tell the process of a replica that was added; see shard.Layout.
-	Moves bool `protobuf:"varint,3,opt,name=moves,proto3" json:"moves,omitempty"`
 	// process is the number of the process.
-	Process uint32 `protobuf:"varint,4,opt,name=process,proto3" json:"process,omitempty"`
+	Process uint32 `protobuf:"varint,3,opt,name=process,proto3" json:"process,omitempty"`
 	// addresses are those of all processes that it knows, by their numbers; empty for one that was removed.
-	Addresses []string `protobuf:"bytes,5,rep,name=addresses,proto3" json:"addresses,omitempty"`
-	Layout    *Layout  `protobuf:"bytes,6,opt,name=layout,proto3" json:"layout,omitempty"`
+	Addresses []string `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	Layout    *Layout  `protobuf:"bytes,5,opt,name=layout,proto3" json:"layout,omitempty"`
 	// stores are the log stores of all processes, by their numbers, as they last answered this one; empty for one that has not.
-	Stores        [][]byte `protobuf:"bytes,7,rep,name=stores,proto3" json:"stores,omitempty"`
+	Stores        [][]byte `protobuf:"bytes,6,rep,name=stores,proto3" json:"stores,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -483,13 +481,6 @@ func (x *MembersResponse) GetMembers() []*MemberState {
 		return x.Members
 	}
 	return nil
-}
-
-func (x *MembersResponse) GetMoves() bool {
-	if x != nil {
-		return x.Moves
-	}
-	return false
 }
 
 func (x *MembersResponse) GetProcess() uint32 {
@@ -1333,15 +1324,14 @@ const file_hopgate_shard_v1_replica_proto_rawDesc = "" +
 	"\x05group\x18\x01 \x01(\rR\x05group\"*\n" +
 	"\x0eRetireResponse\x12\x18\n" +
 	"\aretired\x18\x01 \x01(\bR\aretired\"\x10\n" +
-	"\x0eMembersRequest\"\xf8\x01\n" +
+	"\x0eMembersRequest\"\xe2\x01\n" +
 	"\x0fMembersResponse\x12\x14\n" +
 	"\x05store\x18\x01 \x01(\fR\x05store\x127\n" +
-	"\amembers\x18\x02 \x03(\v2\x1d.hopgate.shard.v1.MemberStateR\amembers\x12\x14\n" +
-	"\x05moves\x18\x03 \x01(\bR\x05moves\x12\x18\n" +
-	"\aprocess\x18\x04 \x01(\rR\aprocess\x12\x1c\n" +
-	"\taddresses\x18\x05 \x03(\tR\taddresses\x120\n" +
-	"\x06layout\x18\x06 \x01(\v2\x18.hopgate.shard.v1.LayoutR\x06layout\x12\x16\n" +
-	"\x06stores\x18\a \x03(\fR\x06stores\"Z\n" +
+	"\amembers\x18\x02 \x03(\v2\x1d.hopgate.shard.v1.MemberStateR\amembers\x12\x18\n" +
+	"\aprocess\x18\x03 \x01(\rR\aprocess\x12\x1c\n" +
+	"\taddresses\x18\x04 \x03(\tR\taddresses\x120\n" +
+	"\x06layout\x18\x05 \x01(\v2\x18.hopgate.shard.v1.LayoutR\x06layout\x12\x16\n" +
+	"\x06stores\x18\x06 \x03(\fR\x06stores\"Z\n" +
 	"\x06Layout\x12\x1c\n" +
 	"\tprocesses\x18\x01 \x01(\rR\tprocesses\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\rR\x06shards\x12\x1a\n" +

@@ -6,10 +6,9 @@
 
 // What the processes of a cluster say to each other. It is no public API: all processes of a cluster are of one version.
 //
-// Shard 0 of every graph is led: its process holds the catalog and the order of commits, and writes to the other shards,
-// which their processes keep (KeepService). Gateways begin transactions with the leader and read the states of the shards
-// that it names from all processes (ReadService); what follows a transaction's first change they ask of the leader
-// (LeadService).
+// The process that leads the replicas of shard 0 leads the cluster: it holds the catalog and the order of commits, and writes to the
+// leaders of all shards (KeepService). Gateways begin transactions with the leader and read the states of the shards that it names from
+// any of their replicas (ReadService); what follows a transaction's first change they ask of the leader (LeadService).
 //
 // Ids and values travel as columns: see internal/shard/remote/codec.go. The calls themselves, but for Begin, travel over
 // streams that carry many of them: see internal/shard/remote/line.go.
@@ -79,87 +78,7 @@ func (x OutcomeResponse_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeResponse_Outcome.Descriptor instead.
 func (OutcomeResponse_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81, 0}
-}
-
-type EpochRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EpochRequest) Reset() {
-	*x = EpochRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EpochRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EpochRequest) ProtoMessage() {}
-
-func (x *EpochRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EpochRequest.ProtoReflect.Descriptor instead.
-func (*EpochRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{0}
-}
-
-type EpochResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EpochResponse) Reset() {
-	*x = EpochResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EpochResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EpochResponse) ProtoMessage() {}
-
-func (x *EpochResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EpochResponse.ProtoReflect.Descriptor instead.
-func (*EpochResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *EpochResponse) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79, 0}
 }
 
 // PartOf names a graph; one that is made again under a name has another id.
@@ -174,7 +93,7 @@ type PartOf struct {
 
 func (x *PartOf) Reset() {
 	*x = PartOf{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[2]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -186,7 +105,7 @@ func (x *PartOf) String() string {
 func (*PartOf) ProtoMessage() {}
 
 func (x *PartOf) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[2]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -199,7 +118,7 @@ func (x *PartOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartOf.ProtoReflect.Descriptor instead.
 func (*PartOf) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{2}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *PartOf) GetName() string {
@@ -235,7 +154,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[3]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -247,7 +166,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[3]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -260,7 +179,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{3}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *AttachRequest) GetGraph() *PartOf {
@@ -300,7 +219,7 @@ type AttachResponse struct {
 
 func (x *AttachResponse) Reset() {
 	*x = AttachResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[4]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -312,7 +231,7 @@ func (x *AttachResponse) String() string {
 func (*AttachResponse) ProtoMessage() {}
 
 func (x *AttachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[4]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -325,7 +244,7 @@ func (x *AttachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachResponse.ProtoReflect.Descriptor instead.
 func (*AttachResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{4}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *AttachResponse) GetVersion() uint64 {
@@ -345,7 +264,7 @@ type DropRequest struct {
 
 func (x *DropRequest) Reset() {
 	*x = DropRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[5]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +276,7 @@ func (x *DropRequest) String() string {
 func (*DropRequest) ProtoMessage() {}
 
 func (x *DropRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[5]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,7 +289,7 @@ func (x *DropRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropRequest.ProtoReflect.Descriptor instead.
 func (*DropRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DropRequest) GetGraph() *PartOf {
@@ -395,7 +314,7 @@ type DropResponse struct {
 
 func (x *DropResponse) Reset() {
 	*x = DropResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[6]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -407,7 +326,7 @@ func (x *DropResponse) String() string {
 func (*DropResponse) ProtoMessage() {}
 
 func (x *DropResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[6]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -420,7 +339,7 @@ func (x *DropResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropResponse.ProtoReflect.Descriptor instead.
 func (*DropResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{4}
 }
 
 type ApplyRequest struct {
@@ -441,7 +360,7 @@ type ApplyRequest struct {
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[7]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -453,7 +372,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[7]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -466,7 +385,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ApplyRequest) GetGraph() string {
@@ -540,7 +459,7 @@ type ApplyResponse struct {
 
 func (x *ApplyResponse) Reset() {
 	*x = ApplyResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[8]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -552,7 +471,7 @@ func (x *ApplyResponse) String() string {
 func (*ApplyResponse) ProtoMessage() {}
 
 func (x *ApplyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[8]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -565,7 +484,7 @@ func (x *ApplyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyResponse.ProtoReflect.Descriptor instead.
 func (*ApplyResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{6}
 }
 
 type GetRequest struct {
@@ -584,7 +503,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +515,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +528,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetRequest) GetGraph() string {
@@ -670,7 +589,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -682,7 +601,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -695,7 +614,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetResponse) GetValue() []byte {
@@ -721,7 +640,7 @@ type GetAllRequest struct {
 
 func (x *GetAllRequest) Reset() {
 	*x = GetAllRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +652,7 @@ func (x *GetAllRequest) String() string {
 func (*GetAllRequest) ProtoMessage() {}
 
 func (x *GetAllRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +665,7 @@ func (x *GetAllRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllRequest.ProtoReflect.Descriptor instead.
 func (*GetAllRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetAllRequest) GetGraph() string {
@@ -809,7 +728,7 @@ type GetAllResponse struct {
 
 func (x *GetAllResponse) Reset() {
 	*x = GetAllResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -821,7 +740,7 @@ func (x *GetAllResponse) String() string {
 func (*GetAllResponse) ProtoMessage() {}
 
 func (x *GetAllResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -834,7 +753,7 @@ func (x *GetAllResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllResponse.ProtoReflect.Descriptor instead.
 func (*GetAllResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetAllResponse) GetAt() []uint32 {
@@ -870,7 +789,7 @@ type WalkRequest struct {
 
 func (x *WalkRequest) Reset() {
 	*x = WalkRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -882,7 +801,7 @@ func (x *WalkRequest) String() string {
 func (*WalkRequest) ProtoMessage() {}
 
 func (x *WalkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -895,7 +814,7 @@ func (x *WalkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WalkRequest.ProtoReflect.Descriptor instead.
 func (*WalkRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WalkRequest) GetGraph() string {
@@ -986,7 +905,7 @@ type WalkResponse struct {
 
 func (x *WalkResponse) Reset() {
 	*x = WalkResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +917,7 @@ func (x *WalkResponse) String() string {
 func (*WalkResponse) ProtoMessage() {}
 
 func (x *WalkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +930,7 @@ func (x *WalkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WalkResponse.ProtoReflect.Descriptor instead.
 func (*WalkResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WalkResponse) GetKeys() [][]byte {
@@ -1047,7 +966,7 @@ type BatchRequest struct {
 
 func (x *BatchRequest) Reset() {
 	*x = BatchRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +978,7 @@ func (x *BatchRequest) String() string {
 func (*BatchRequest) ProtoMessage() {}
 
 func (x *BatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +991,7 @@ func (x *BatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRequest.ProtoReflect.Descriptor instead.
 func (*BatchRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BatchRequest) GetMethod() string {
@@ -1099,7 +1018,7 @@ type BatchResponse struct {
 
 func (x *BatchResponse) Reset() {
 	*x = BatchResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[16]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1030,7 @@ func (x *BatchResponse) String() string {
 func (*BatchResponse) ProtoMessage() {}
 
 func (x *BatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[16]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1043,7 @@ func (x *BatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchResponse.ProtoReflect.Descriptor instead.
 func (*BatchResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BatchResponse) GetAnswers() []*BatchAnswer {
@@ -1145,7 +1064,7 @@ type BatchAnswer struct {
 
 func (x *BatchAnswer) Reset() {
 	*x = BatchAnswer{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[17]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1076,7 @@ func (x *BatchAnswer) String() string {
 func (*BatchAnswer) ProtoMessage() {}
 
 func (x *BatchAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[17]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1089,7 @@ func (x *BatchAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchAnswer.ProtoReflect.Descriptor instead.
 func (*BatchAnswer) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BatchAnswer) GetMessage() []byte {
@@ -1191,25 +1110,24 @@ func (x *BatchAnswer) GetFailed() bool {
 type Snapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	// tx is a transaction of the leader. With own the request reads shard 0 of its snapshot alone, else what the transaction sees.
-	Tx  uint64 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
-	Own bool   `protobuf:"varint,3,opt,name=own,proto3" json:"own,omitempty"`
-	// epoch and version name a state of another shard.
-	Epoch   uint64 `protobuf:"fixed64,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	// tx is a transaction of the leader: without version, the request reads what it sees.
+	Tx uint64 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
+	// epoch and version name a state of a shard.
+	Epoch   uint64 `protobuf:"fixed64,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Version uint64 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
 	// shard is the number of that shard.
-	Shard uint32 `protobuf:"varint,6,opt,name=shard,proto3" json:"shard,omitempty"`
-	// present, which the leader alone is asked, is the number of the snapshot: the answer is that it is gone unless it is what a new
-	// transaction would see, and known the state of the catalog.
-	Present       uint64 `protobuf:"varint,7,opt,name=present,proto3" json:"present,omitempty"`
-	Known         *State `protobuf:"bytes,8,opt,name=known,proto3" json:"known,omitempty"`
+	Shard uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
+	// present, which the leader alone is asked, is the number of the snapshot that tx pins: the answer is that it is gone unless it is what
+	// a new transaction would see, and known the state of the catalog.
+	Present       uint64 `protobuf:"varint,6,opt,name=present,proto3" json:"present,omitempty"`
+	Known         *State `protobuf:"bytes,7,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[18]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1139,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[18]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1152,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Snapshot) GetGraph() string {
@@ -1249,13 +1167,6 @@ func (x *Snapshot) GetTx() uint64 {
 		return x.Tx
 	}
 	return 0
-}
-
-func (x *Snapshot) GetOwn() bool {
-	if x != nil {
-		return x.Own
-	}
-	return false
 }
 
 func (x *Snapshot) GetEpoch() uint64 {
@@ -1305,7 +1216,7 @@ type ScanRequest struct {
 
 func (x *ScanRequest) Reset() {
 	*x = ScanRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[19]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1228,7 @@ func (x *ScanRequest) String() string {
 func (*ScanRequest) ProtoMessage() {}
 
 func (x *ScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[19]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1241,7 @@ func (x *ScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanRequest.ProtoReflect.Descriptor instead.
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ScanRequest) GetSnapshot() *Snapshot {
@@ -1372,7 +1283,7 @@ type ScanResponse struct {
 
 func (x *ScanResponse) Reset() {
 	*x = ScanResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[20]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1295,7 @@ func (x *ScanResponse) String() string {
 func (*ScanResponse) ProtoMessage() {}
 
 func (x *ScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[20]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1308,7 @@ func (x *ScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanResponse.ProtoReflect.Descriptor instead.
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ScanResponse) GetIds() []byte {
@@ -1431,7 +1342,7 @@ type LabelSetsRequest struct {
 
 func (x *LabelSetsRequest) Reset() {
 	*x = LabelSetsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[21]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1354,7 @@ func (x *LabelSetsRequest) String() string {
 func (*LabelSetsRequest) ProtoMessage() {}
 
 func (x *LabelSetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[21]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1367,7 @@ func (x *LabelSetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelSetsRequest.ProtoReflect.Descriptor instead.
 func (*LabelSetsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LabelSetsRequest) GetSnapshot() *Snapshot {
@@ -1482,7 +1393,7 @@ type LabelSetsResponse struct {
 
 func (x *LabelSetsResponse) Reset() {
 	*x = LabelSetsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[22]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1494,7 +1405,7 @@ func (x *LabelSetsResponse) String() string {
 func (*LabelSetsResponse) ProtoMessage() {}
 
 func (x *LabelSetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[22]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1507,7 +1418,7 @@ func (x *LabelSetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelSetsResponse.ProtoReflect.Descriptor instead.
 func (*LabelSetsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LabelSetsResponse) GetSets() []uint32 {
@@ -1528,7 +1439,7 @@ type PropertiesRequest struct {
 
 func (x *PropertiesRequest) Reset() {
 	*x = PropertiesRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[23]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1451,7 @@ func (x *PropertiesRequest) String() string {
 func (*PropertiesRequest) ProtoMessage() {}
 
 func (x *PropertiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[23]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1464,7 @@ func (x *PropertiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropertiesRequest.ProtoReflect.Descriptor instead.
 func (*PropertiesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PropertiesRequest) GetSnapshot() *Snapshot {
@@ -1586,7 +1497,7 @@ type PropertiesResponse struct {
 
 func (x *PropertiesResponse) Reset() {
 	*x = PropertiesResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[24]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1509,7 @@ func (x *PropertiesResponse) String() string {
 func (*PropertiesResponse) ProtoMessage() {}
 
 func (x *PropertiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[24]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1522,7 @@ func (x *PropertiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropertiesResponse.ProtoReflect.Descriptor instead.
 func (*PropertiesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PropertiesResponse) GetColumns() [][]byte {
@@ -1639,7 +1550,7 @@ type ExpandRequest struct {
 
 func (x *ExpandRequest) Reset() {
 	*x = ExpandRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[25]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1562,7 @@ func (x *ExpandRequest) String() string {
 func (*ExpandRequest) ProtoMessage() {}
 
 func (x *ExpandRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[25]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1575,7 @@ func (x *ExpandRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpandRequest.ProtoReflect.Descriptor instead.
 func (*ExpandRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExpandRequest) GetSnapshot() *Snapshot {
@@ -1743,7 +1654,7 @@ type EdgeRange struct {
 
 func (x *EdgeRange) Reset() {
 	*x = EdgeRange{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[26]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1666,7 @@ func (x *EdgeRange) String() string {
 func (*EdgeRange) ProtoMessage() {}
 
 func (x *EdgeRange) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[26]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1679,7 @@ func (x *EdgeRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRange.ProtoReflect.Descriptor instead.
 func (*EdgeRange) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EdgeRange) GetProp() uint32 {
@@ -1817,7 +1728,7 @@ type ExpandResponse struct {
 
 func (x *ExpandResponse) Reset() {
 	*x = ExpandResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[27]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1740,7 @@ func (x *ExpandResponse) String() string {
 func (*ExpandResponse) ProtoMessage() {}
 
 func (x *ExpandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[27]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1753,7 @@ func (x *ExpandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpandResponse.ProtoReflect.Descriptor instead.
 func (*ExpandResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExpandResponse) GetDone() uint32 {
@@ -1923,7 +1834,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[28]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +1846,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[28]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +1859,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StepRequest) GetSnapshot() *Snapshot {
@@ -2004,7 +1915,7 @@ type StepResponse struct {
 
 func (x *StepResponse) Reset() {
 	*x = StepResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +1927,7 @@ func (x *StepResponse) String() string {
 func (*StepResponse) ProtoMessage() {}
 
 func (x *StepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +1940,7 @@ func (x *StepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepResponse.ProtoReflect.Descriptor instead.
 func (*StepResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StepResponse) GetTo() []byte {
@@ -2058,7 +1969,7 @@ type DegreesRequest struct {
 
 func (x *DegreesRequest) Reset() {
 	*x = DegreesRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +1981,7 @@ func (x *DegreesRequest) String() string {
 func (*DegreesRequest) ProtoMessage() {}
 
 func (x *DegreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +1994,7 @@ func (x *DegreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreesRequest.ProtoReflect.Descriptor instead.
 func (*DegreesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DegreesRequest) GetSnapshot() *Snapshot {
@@ -2123,7 +2034,7 @@ type DegreesResponse struct {
 
 func (x *DegreesResponse) Reset() {
 	*x = DegreesResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2046,7 @@ func (x *DegreesResponse) String() string {
 func (*DegreesResponse) ProtoMessage() {}
 
 func (x *DegreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2059,7 @@ func (x *DegreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreesResponse.ProtoReflect.Descriptor instead.
 func (*DegreesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DegreesResponse) GetDegrees() []uint32 {
@@ -2180,7 +2091,7 @@ type CompareRequest struct {
 
 func (x *CompareRequest) Reset() {
 	*x = CompareRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2192,7 +2103,7 @@ func (x *CompareRequest) String() string {
 func (*CompareRequest) ProtoMessage() {}
 
 func (x *CompareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2205,7 +2116,7 @@ func (x *CompareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareRequest.ProtoReflect.Descriptor instead.
 func (*CompareRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CompareRequest) GetSnapshot() *Snapshot {
@@ -2291,7 +2202,7 @@ type CompareResponse struct {
 
 func (x *CompareResponse) Reset() {
 	*x = CompareResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2214,7 @@ func (x *CompareResponse) String() string {
 func (*CompareResponse) ProtoMessage() {}
 
 func (x *CompareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2227,7 @@ func (x *CompareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompareResponse.ProtoReflect.Descriptor instead.
 func (*CompareResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CompareResponse) GetScores() []float32 {
@@ -2379,7 +2290,7 @@ type EdgePropertiesRequest struct {
 
 func (x *EdgePropertiesRequest) Reset() {
 	*x = EdgePropertiesRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2391,7 +2302,7 @@ func (x *EdgePropertiesRequest) String() string {
 func (*EdgePropertiesRequest) ProtoMessage() {}
 
 func (x *EdgePropertiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2404,7 +2315,7 @@ func (x *EdgePropertiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgePropertiesRequest.ProtoReflect.Descriptor instead.
 func (*EdgePropertiesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EdgePropertiesRequest) GetSnapshot() *Snapshot {
@@ -2437,7 +2348,7 @@ type EdgePropertiesResponse struct {
 
 func (x *EdgePropertiesResponse) Reset() {
 	*x = EdgePropertiesResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2360,7 @@ func (x *EdgePropertiesResponse) String() string {
 func (*EdgePropertiesResponse) ProtoMessage() {}
 
 func (x *EdgePropertiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2373,7 @@ func (x *EdgePropertiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgePropertiesResponse.ProtoReflect.Descriptor instead.
 func (*EdgePropertiesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EdgePropertiesResponse) GetColumns() [][]byte {
@@ -2482,7 +2393,7 @@ type EdgeRecordsRequest struct {
 
 func (x *EdgeRecordsRequest) Reset() {
 	*x = EdgeRecordsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2494,7 +2405,7 @@ func (x *EdgeRecordsRequest) String() string {
 func (*EdgeRecordsRequest) ProtoMessage() {}
 
 func (x *EdgeRecordsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2507,7 +2418,7 @@ func (x *EdgeRecordsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRecordsRequest.ProtoReflect.Descriptor instead.
 func (*EdgeRecordsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EdgeRecordsRequest) GetSnapshot() *Snapshot {
@@ -2536,7 +2447,7 @@ type EdgeRecordsResponse struct {
 
 func (x *EdgeRecordsResponse) Reset() {
 	*x = EdgeRecordsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +2459,7 @@ func (x *EdgeRecordsResponse) String() string {
 func (*EdgeRecordsResponse) ProtoMessage() {}
 
 func (x *EdgeRecordsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +2472,7 @@ func (x *EdgeRecordsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRecordsResponse.ProtoReflect.Descriptor instead.
 func (*EdgeRecordsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EdgeRecordsResponse) GetSizes() []uint32 {
@@ -2596,7 +2507,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2519,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2532,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Index) GetId() uint32 {
@@ -2660,7 +2571,7 @@ type SeekRequest struct {
 
 func (x *SeekRequest) Reset() {
 	*x = SeekRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2583,7 @@ func (x *SeekRequest) String() string {
 func (*SeekRequest) ProtoMessage() {}
 
 func (x *SeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2596,7 @@ func (x *SeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRequest.ProtoReflect.Descriptor instead.
 func (*SeekRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SeekRequest) GetSnapshot() *Snapshot {
@@ -2735,7 +2646,7 @@ type SeekResponse struct {
 
 func (x *SeekResponse) Reset() {
 	*x = SeekResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2747,7 +2658,7 @@ func (x *SeekResponse) String() string {
 func (*SeekResponse) ProtoMessage() {}
 
 func (x *SeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2760,7 +2671,7 @@ func (x *SeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekResponse.ProtoReflect.Descriptor instead.
 func (*SeekResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{40}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SeekResponse) GetCounts() []uint32 {
@@ -2803,7 +2714,7 @@ type Owners struct {
 
 func (x *Owners) Reset() {
 	*x = Owners{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2815,7 +2726,7 @@ func (x *Owners) String() string {
 func (*Owners) ProtoMessage() {}
 
 func (x *Owners) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2828,7 +2739,7 @@ func (x *Owners) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Owners.ProtoReflect.Descriptor instead.
 func (*Owners) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{41}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Owners) GetVertices() []byte {
@@ -2870,7 +2781,7 @@ type SeekRangeRequest struct {
 
 func (x *SeekRangeRequest) Reset() {
 	*x = SeekRangeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +2793,7 @@ func (x *SeekRangeRequest) String() string {
 func (*SeekRangeRequest) ProtoMessage() {}
 
 func (x *SeekRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +2806,7 @@ func (x *SeekRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRangeRequest.ProtoReflect.Descriptor instead.
 func (*SeekRangeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{42}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SeekRangeRequest) GetSnapshot() *Snapshot {
@@ -2979,7 +2890,7 @@ type SeekRangeResponse struct {
 
 func (x *SeekRangeResponse) Reset() {
 	*x = SeekRangeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2991,7 +2902,7 @@ func (x *SeekRangeResponse) String() string {
 func (*SeekRangeResponse) ProtoMessage() {}
 
 func (x *SeekRangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3004,7 +2915,7 @@ func (x *SeekRangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRangeResponse.ProtoReflect.Descriptor instead.
 func (*SeekRangeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SeekRangeResponse) GetTuples() [][]byte {
@@ -3039,7 +2950,7 @@ type LargeRequest struct {
 
 func (x *LargeRequest) Reset() {
 	*x = LargeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3051,7 +2962,7 @@ func (x *LargeRequest) String() string {
 func (*LargeRequest) ProtoMessage() {}
 
 func (x *LargeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3064,7 +2975,7 @@ func (x *LargeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LargeRequest.ProtoReflect.Descriptor instead.
 func (*LargeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LargeRequest) GetSnapshot() *Snapshot {
@@ -3097,7 +3008,7 @@ type LargeResponse struct {
 
 func (x *LargeResponse) Reset() {
 	*x = LargeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3109,7 +3020,7 @@ func (x *LargeResponse) String() string {
 func (*LargeResponse) ProtoMessage() {}
 
 func (x *LargeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3122,7 +3033,7 @@ func (x *LargeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LargeResponse.ProtoReflect.Descriptor instead.
 func (*LargeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LargeResponse) GetValues() []byte {
@@ -3146,7 +3057,7 @@ type SearchTextRequest struct {
 
 func (x *SearchTextRequest) Reset() {
 	*x = SearchTextRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3158,7 +3069,7 @@ func (x *SearchTextRequest) String() string {
 func (*SearchTextRequest) ProtoMessage() {}
 
 func (x *SearchTextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3171,7 +3082,7 @@ func (x *SearchTextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchTextRequest.ProtoReflect.Descriptor instead.
 func (*SearchTextRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SearchTextRequest) GetSnapshot() *Snapshot {
@@ -3231,7 +3142,7 @@ type SearchTextResponse struct {
 
 func (x *SearchTextResponse) Reset() {
 	*x = SearchTextResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3154,7 @@ func (x *SearchTextResponse) String() string {
 func (*SearchTextResponse) ProtoMessage() {}
 
 func (x *SearchTextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3167,7 @@ func (x *SearchTextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchTextResponse.ProtoReflect.Descriptor instead.
 func (*SearchTextResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SearchTextResponse) GetScores() []float64 {
@@ -3309,7 +3220,7 @@ type GraphsRequest struct {
 
 func (x *GraphsRequest) Reset() {
 	*x = GraphsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3321,7 +3232,7 @@ func (x *GraphsRequest) String() string {
 func (*GraphsRequest) ProtoMessage() {}
 
 func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3334,7 +3245,7 @@ func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsRequest.ProtoReflect.Descriptor instead.
 func (*GraphsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
 }
 
 type GraphsResponse struct {
@@ -3346,7 +3257,7 @@ type GraphsResponse struct {
 
 func (x *GraphsResponse) Reset() {
 	*x = GraphsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3269,7 @@ func (x *GraphsResponse) String() string {
 func (*GraphsResponse) ProtoMessage() {}
 
 func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3282,7 @@ func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsResponse.ProtoReflect.Descriptor instead.
 func (*GraphsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GraphsResponse) GetNames() []string {
@@ -3390,7 +3301,7 @@ type CreateGraphRequest struct {
 
 func (x *CreateGraphRequest) Reset() {
 	*x = CreateGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3402,7 +3313,7 @@ func (x *CreateGraphRequest) String() string {
 func (*CreateGraphRequest) ProtoMessage() {}
 
 func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3415,7 +3326,7 @@ func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphRequest.ProtoReflect.Descriptor instead.
 func (*CreateGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CreateGraphRequest) GetName() string {
@@ -3433,7 +3344,7 @@ type CreateGraphResponse struct {
 
 func (x *CreateGraphResponse) Reset() {
 	*x = CreateGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3356,7 @@ func (x *CreateGraphResponse) String() string {
 func (*CreateGraphResponse) ProtoMessage() {}
 
 func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3369,7 @@ func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphResponse.ProtoReflect.Descriptor instead.
 func (*CreateGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
 }
 
 type DropGraphRequest struct {
@@ -3470,7 +3381,7 @@ type DropGraphRequest struct {
 
 func (x *DropGraphRequest) Reset() {
 	*x = DropGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3482,7 +3393,7 @@ func (x *DropGraphRequest) String() string {
 func (*DropGraphRequest) ProtoMessage() {}
 
 func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3495,7 +3406,7 @@ func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphRequest.ProtoReflect.Descriptor instead.
 func (*DropGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DropGraphRequest) GetName() string {
@@ -3513,7 +3424,7 @@ type DropGraphResponse struct {
 
 func (x *DropGraphResponse) Reset() {
 	*x = DropGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3436,7 @@ func (x *DropGraphResponse) String() string {
 func (*DropGraphResponse) ProtoMessage() {}
 
 func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3449,7 @@ func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphResponse.ProtoReflect.Descriptor instead.
 func (*DropGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
 }
 
 // State tells states of a graph's catalog apart: number grows with each change; epoch is another one for each graph and
@@ -3553,7 +3464,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3565,7 +3476,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3578,7 +3489,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *State) GetEpoch() uint64 {
@@ -3611,15 +3522,16 @@ type Catalog struct {
 	Ttls    []*TTL             `protobuf:"bytes,10,rep,name=ttls,proto3" json:"ttls,omitempty"`
 	// id is that of the graph; one that is made again under a name has another one.
 	Id uint64 `protobuf:"fixed64,11,opt,name=id,proto3" json:"id,omitempty"`
-	// replicas is how many processes keep each shard, if several do.
+	// replicas is how many processes keep each shard, and processes with how many the cluster began; see shard.Layout.
 	Replicas      uint32 `protobuf:"varint,12,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	Processes     uint32 `protobuf:"varint,13,opt,name=processes,proto3" json:"processes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Catalog) Reset() {
 	*x = Catalog{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3631,7 +3543,7 @@ func (x *Catalog) String() string {
 func (*Catalog) ProtoMessage() {}
 
 func (x *Catalog) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3644,7 +3556,7 @@ func (x *Catalog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalog.ProtoReflect.Descriptor instead.
 func (*Catalog) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Catalog) GetState() *State {
@@ -3731,6 +3643,13 @@ func (x *Catalog) GetReplicas() uint32 {
 	return 0
 }
 
+func (x *Catalog) GetProcesses() uint32 {
+	if x != nil {
+		return x.Processes
+	}
+	return 0
+}
+
 // TTL makes the vertices of a label, or the edges of a type, expire.
 type TTL struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3744,7 +3663,7 @@ type TTL struct {
 
 func (x *TTL) Reset() {
 	*x = TTL{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3756,7 +3675,7 @@ func (x *TTL) String() string {
 func (*TTL) ProtoMessage() {}
 
 func (x *TTL) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3769,7 +3688,7 @@ func (x *TTL) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TTL.ProtoReflect.Descriptor instead.
 func (*TTL) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TTL) GetLabel() string {
@@ -3809,7 +3728,7 @@ type LabelSet struct {
 
 func (x *LabelSet) Reset() {
 	*x = LabelSet{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3821,7 +3740,7 @@ func (x *LabelSet) String() string {
 func (*LabelSet) ProtoMessage() {}
 
 func (x *LabelSet) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3834,7 +3753,7 @@ func (x *LabelSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelSet.ProtoReflect.Descriptor instead.
 func (*LabelSet) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LabelSet) GetMembers() []uint32 {
@@ -3867,7 +3786,7 @@ type IndexDefinition struct {
 
 func (x *IndexDefinition) Reset() {
 	*x = IndexDefinition{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3879,7 +3798,7 @@ func (x *IndexDefinition) String() string {
 func (*IndexDefinition) ProtoMessage() {}
 
 func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3892,7 +3811,7 @@ func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexDefinition.ProtoReflect.Descriptor instead.
 func (*IndexDefinition) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *IndexDefinition) GetId() uint32 {
@@ -3997,7 +3916,7 @@ type TextOptions struct {
 
 func (x *TextOptions) Reset() {
 	*x = TextOptions{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4009,7 +3928,7 @@ func (x *TextOptions) String() string {
 func (*TextOptions) ProtoMessage() {}
 
 func (x *TextOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4022,7 +3941,7 @@ func (x *TextOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextOptions.ProtoReflect.Descriptor instead.
 func (*TextOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TextOptions) GetMore() []string {
@@ -4061,7 +3980,7 @@ type VectorOptions struct {
 
 func (x *VectorOptions) Reset() {
 	*x = VectorOptions{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4073,7 +3992,7 @@ func (x *VectorOptions) String() string {
 func (*VectorOptions) ProtoMessage() {}
 
 func (x *VectorOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4086,7 +4005,7 @@ func (x *VectorOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VectorOptions.ProtoReflect.Descriptor instead.
 func (*VectorOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *VectorOptions) GetDimensions() uint32 {
@@ -4141,7 +4060,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4153,7 +4072,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4166,7 +4085,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DescribeRequest) GetGraph() string {
@@ -4192,7 +4111,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4204,7 +4123,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4217,7 +4136,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DescribeResponse) GetCatalog() *Catalog {
@@ -4242,7 +4161,7 @@ type BeginRequest struct {
 
 func (x *BeginRequest) Reset() {
 	*x = BeginRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4254,7 +4173,7 @@ func (x *BeginRequest) String() string {
 func (*BeginRequest) ProtoMessage() {}
 
 func (x *BeginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4267,7 +4186,7 @@ func (x *BeginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginRequest.ProtoReflect.Descriptor instead.
 func (*BeginRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *BeginRequest) GetGraph() string {
@@ -4315,7 +4234,7 @@ type BeginResponse struct {
 
 func (x *BeginResponse) Reset() {
 	*x = BeginResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4327,7 +4246,7 @@ func (x *BeginResponse) String() string {
 func (*BeginResponse) ProtoMessage() {}
 
 func (x *BeginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4340,7 +4259,7 @@ func (x *BeginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginResponse.ProtoReflect.Descriptor instead.
 func (*BeginResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *BeginResponse) GetPart() []byte {
@@ -4374,7 +4293,7 @@ type Began struct {
 
 func (x *Began) Reset() {
 	*x = Began{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4386,7 +4305,7 @@ func (x *Began) String() string {
 func (*Began) ProtoMessage() {}
 
 func (x *Began) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4399,7 +4318,7 @@ func (x *Began) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Began.ProtoReflect.Descriptor instead.
 func (*Began) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Began) GetTx() uint64 {
@@ -4463,7 +4382,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4475,7 +4394,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4488,7 +4407,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RenewRequest) GetGraph() string {
@@ -4528,7 +4447,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4540,7 +4459,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4553,7 +4472,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RenewResponse) GetSame() bool {
@@ -4579,7 +4498,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4591,7 +4510,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4604,7 +4523,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Counts) GetVertices() uint64 {
@@ -4676,7 +4595,7 @@ type PropCount struct {
 
 func (x *PropCount) Reset() {
 	*x = PropCount{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4688,7 +4607,7 @@ func (x *PropCount) String() string {
 func (*PropCount) ProtoMessage() {}
 
 func (x *PropCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4701,7 +4620,7 @@ func (x *PropCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropCount.ProtoReflect.Descriptor instead.
 func (*PropCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *PropCount) GetLabel() string {
@@ -4744,7 +4663,7 @@ type Ends struct {
 
 func (x *Ends) Reset() {
 	*x = Ends{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4756,7 +4675,7 @@ func (x *Ends) String() string {
 func (*Ends) ProtoMessage() {}
 
 func (x *Ends) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4769,7 +4688,7 @@ func (x *Ends) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ends.ProtoReflect.Descriptor instead.
 func (*Ends) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Ends) GetSrc() string {
@@ -4811,7 +4730,7 @@ type Degrees struct {
 
 func (x *Degrees) Reset() {
 	*x = Degrees{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4823,7 +4742,7 @@ func (x *Degrees) String() string {
 func (*Degrees) ProtoMessage() {}
 
 func (x *Degrees) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4836,7 +4755,7 @@ func (x *Degrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Degrees.ProtoReflect.Descriptor instead.
 func (*Degrees) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Degrees) GetType() string {
@@ -4878,7 +4797,7 @@ type InternRequest struct {
 
 func (x *InternRequest) Reset() {
 	*x = InternRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4890,7 +4809,7 @@ func (x *InternRequest) String() string {
 func (*InternRequest) ProtoMessage() {}
 
 func (x *InternRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4903,7 +4822,7 @@ func (x *InternRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternRequest.ProtoReflect.Descriptor instead.
 func (*InternRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *InternRequest) GetGraph() string {
@@ -5008,7 +4927,7 @@ type InternResponse struct {
 
 func (x *InternResponse) Reset() {
 	*x = InternResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5020,7 +4939,7 @@ func (x *InternResponse) String() string {
 func (*InternResponse) ProtoMessage() {}
 
 func (x *InternResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5033,7 +4952,7 @@ func (x *InternResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternResponse.ProtoReflect.Descriptor instead.
 func (*InternResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *InternResponse) GetId() uint32 {
@@ -5075,7 +4994,7 @@ type MutateRequest struct {
 
 func (x *MutateRequest) Reset() {
 	*x = MutateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5087,7 +5006,7 @@ func (x *MutateRequest) String() string {
 func (*MutateRequest) ProtoMessage() {}
 
 func (x *MutateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5100,7 +5019,7 @@ func (x *MutateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateRequest.ProtoReflect.Descriptor instead.
 func (*MutateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *MutateRequest) GetGraph() string {
@@ -5215,7 +5134,7 @@ type MutateResponse struct {
 
 func (x *MutateResponse) Reset() {
 	*x = MutateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5227,7 +5146,7 @@ func (x *MutateResponse) String() string {
 func (*MutateResponse) ProtoMessage() {}
 
 func (x *MutateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5240,7 +5159,7 @@ func (x *MutateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateResponse.ProtoReflect.Descriptor instead.
 func (*MutateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *MutateResponse) GetVertices() []byte {
@@ -5281,7 +5200,7 @@ type CountRequest struct {
 
 func (x *CountRequest) Reset() {
 	*x = CountRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5293,7 +5212,7 @@ func (x *CountRequest) String() string {
 func (*CountRequest) ProtoMessage() {}
 
 func (x *CountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5306,7 +5225,7 @@ func (x *CountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountRequest.ProtoReflect.Descriptor instead.
 func (*CountRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CountRequest) GetGraph() string {
@@ -5332,7 +5251,7 @@ type CountResponse struct {
 
 func (x *CountResponse) Reset() {
 	*x = CountResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5344,7 +5263,7 @@ func (x *CountResponse) String() string {
 func (*CountResponse) ProtoMessage() {}
 
 func (x *CountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5357,7 +5276,7 @@ func (x *CountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountResponse.ProtoReflect.Descriptor instead.
 func (*CountResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *CountResponse) GetCounts() *Counts {
@@ -5379,7 +5298,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5391,7 +5310,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5404,7 +5323,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *CommitRequest) GetGraph() string {
@@ -5436,7 +5355,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5448,7 +5367,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5461,7 +5380,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
 }
 
 type OutcomeRequest struct {
@@ -5475,7 +5394,7 @@ type OutcomeRequest struct {
 
 func (x *OutcomeRequest) Reset() {
 	*x = OutcomeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5487,7 +5406,7 @@ func (x *OutcomeRequest) String() string {
 func (*OutcomeRequest) ProtoMessage() {}
 
 func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5500,7 +5419,7 @@ func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeRequest.ProtoReflect.Descriptor instead.
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *OutcomeRequest) GetGraph() string {
@@ -5533,7 +5452,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5545,7 +5464,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5558,7 +5477,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *OutcomeResponse) GetOutcome() OutcomeResponse_Outcome {
@@ -5583,7 +5502,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5595,7 +5514,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5608,7 +5527,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *LoadRequest) GetGraph() string {
@@ -5673,7 +5592,7 @@ type LoadVertices struct {
 
 func (x *LoadVertices) Reset() {
 	*x = LoadVertices{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5685,7 +5604,7 @@ func (x *LoadVertices) String() string {
 func (*LoadVertices) ProtoMessage() {}
 
 func (x *LoadVertices) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5698,7 +5617,7 @@ func (x *LoadVertices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadVertices.ProtoReflect.Descriptor instead.
 func (*LoadVertices) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *LoadVertices) GetLabels() uint32 {
@@ -5752,7 +5671,7 @@ type LoadEdges struct {
 
 func (x *LoadEdges) Reset() {
 	*x = LoadEdges{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5764,7 +5683,7 @@ func (x *LoadEdges) String() string {
 func (*LoadEdges) ProtoMessage() {}
 
 func (x *LoadEdges) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5777,7 +5696,7 @@ func (x *LoadEdges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEdges.ProtoReflect.Descriptor instead.
 func (*LoadEdges) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *LoadEdges) GetType() uint32 {
@@ -5847,7 +5766,7 @@ type LoadColumn struct {
 
 func (x *LoadColumn) Reset() {
 	*x = LoadColumn{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5859,7 +5778,7 @@ func (x *LoadColumn) String() string {
 func (*LoadColumn) ProtoMessage() {}
 
 func (x *LoadColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5872,7 +5791,7 @@ func (x *LoadColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadColumn.ProtoReflect.Descriptor instead.
 func (*LoadColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *LoadColumn) GetProp() uint32 {
@@ -5909,7 +5828,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5921,7 +5840,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5934,7 +5853,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *LoadResponse) GetRejected() []*Rejected {
@@ -5985,7 +5904,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5997,7 +5916,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6010,7 +5929,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -6058,7 +5977,7 @@ type LoadStateRequest struct {
 
 func (x *LoadStateRequest) Reset() {
 	*x = LoadStateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6070,7 +5989,7 @@ func (x *LoadStateRequest) String() string {
 func (*LoadStateRequest) ProtoMessage() {}
 
 func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6083,7 +6002,7 @@ func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
 func (*LoadStateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *LoadStateRequest) GetGraph() string {
@@ -6110,7 +6029,7 @@ type LoadStateResponse struct {
 
 func (x *LoadStateResponse) Reset() {
 	*x = LoadStateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6122,7 +6041,7 @@ func (x *LoadStateResponse) String() string {
 func (*LoadStateResponse) ProtoMessage() {}
 
 func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6135,7 +6054,7 @@ func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateResponse.ProtoReflect.Descriptor instead.
 func (*LoadStateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *LoadStateResponse) GetSeq() uint64 {
@@ -6162,7 +6081,7 @@ type CreateIndexRequest struct {
 
 func (x *CreateIndexRequest) Reset() {
 	*x = CreateIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6174,7 +6093,7 @@ func (x *CreateIndexRequest) String() string {
 func (*CreateIndexRequest) ProtoMessage() {}
 
 func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6187,7 +6106,7 @@ func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexRequest.ProtoReflect.Descriptor instead.
 func (*CreateIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *CreateIndexRequest) GetGraph() string {
@@ -6212,7 +6131,7 @@ type CreateIndexResponse struct {
 
 func (x *CreateIndexResponse) Reset() {
 	*x = CreateIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6224,7 +6143,7 @@ func (x *CreateIndexResponse) String() string {
 func (*CreateIndexResponse) ProtoMessage() {}
 
 func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6237,7 +6156,7 @@ func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexResponse.ProtoReflect.Descriptor instead.
 func (*CreateIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
 }
 
 type DropIndexRequest struct {
@@ -6250,7 +6169,7 @@ type DropIndexRequest struct {
 
 func (x *DropIndexRequest) Reset() {
 	*x = DropIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6262,7 +6181,7 @@ func (x *DropIndexRequest) String() string {
 func (*DropIndexRequest) ProtoMessage() {}
 
 func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6275,7 +6194,7 @@ func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexRequest.ProtoReflect.Descriptor instead.
 func (*DropIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *DropIndexRequest) GetGraph() string {
@@ -6300,7 +6219,7 @@ type DropIndexResponse struct {
 
 func (x *DropIndexResponse) Reset() {
 	*x = DropIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6312,7 +6231,7 @@ func (x *DropIndexResponse) String() string {
 func (*DropIndexResponse) ProtoMessage() {}
 
 func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6325,7 +6244,7 @@ func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexResponse.ProtoReflect.Descriptor instead.
 func (*DropIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{93}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
 }
 
 type SetTTLRequest struct {
@@ -6338,7 +6257,7 @@ type SetTTLRequest struct {
 
 func (x *SetTTLRequest) Reset() {
 	*x = SetTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6350,7 +6269,7 @@ func (x *SetTTLRequest) String() string {
 func (*SetTTLRequest) ProtoMessage() {}
 
 func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6363,7 +6282,7 @@ func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLRequest.ProtoReflect.Descriptor instead.
 func (*SetTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *SetTTLRequest) GetGraph() string {
@@ -6388,7 +6307,7 @@ type SetTTLResponse struct {
 
 func (x *SetTTLResponse) Reset() {
 	*x = SetTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6400,7 +6319,7 @@ func (x *SetTTLResponse) String() string {
 func (*SetTTLResponse) ProtoMessage() {}
 
 func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6413,7 +6332,7 @@ func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLResponse.ProtoReflect.Descriptor instead.
 func (*SetTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{95}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{93}
 }
 
 type DropTTLRequest struct {
@@ -6427,7 +6346,7 @@ type DropTTLRequest struct {
 
 func (x *DropTTLRequest) Reset() {
 	*x = DropTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6439,7 +6358,7 @@ func (x *DropTTLRequest) String() string {
 func (*DropTTLRequest) ProtoMessage() {}
 
 func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6452,7 +6371,7 @@ func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLRequest.ProtoReflect.Descriptor instead.
 func (*DropTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{96}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *DropTTLRequest) GetGraph() string {
@@ -6484,7 +6403,7 @@ type DropTTLResponse struct {
 
 func (x *DropTTLResponse) Reset() {
 	*x = DropTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6496,7 +6415,7 @@ func (x *DropTTLResponse) String() string {
 func (*DropTTLResponse) ProtoMessage() {}
 
 func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6509,7 +6428,7 @@ func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLResponse.ProtoReflect.Descriptor instead.
 func (*DropTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{97}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{95}
 }
 
 type IndexProgressRequest struct {
@@ -6522,7 +6441,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6534,7 +6453,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6547,7 +6466,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{98}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -6573,7 +6492,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6585,7 +6504,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6598,7 +6517,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{99}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -6619,7 +6538,7 @@ type NotLeading struct {
 
 func (x *NotLeading) Reset() {
 	*x = NotLeading{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6631,7 +6550,7 @@ func (x *NotLeading) String() string {
 func (*NotLeading) ProtoMessage() {}
 
 func (x *NotLeading) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6644,7 +6563,7 @@ func (x *NotLeading) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotLeading.ProtoReflect.Descriptor instead.
 func (*NotLeading) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{100}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *NotLeading) GetLeader() uint32 {
@@ -6672,7 +6591,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6684,7 +6603,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6697,7 +6616,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{101}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -6767,10 +6686,7 @@ var File_hopgate_shard_v1_shard_proto protoreflect.FileDescriptor
 
 const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\n" +
-	"\x1chopgate/shard/v1/shard.proto\x12\x10hopgate.shard.v1\"\x0e\n" +
-	"\fEpochRequest\"%\n" +
-	"\rEpochResponse\x12\x14\n" +
-	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\"D\n" +
+	"\x1chopgate/shard/v1/shard.proto\x12\x10hopgate.shard.v1\"D\n" +
 	"\x06PartOf\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x06R\x02id\x12\x16\n" +
@@ -6846,16 +6762,15 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\aanswers\x18\x01 \x03(\v2\x1d.hopgate.shard.v1.BatchAnswerR\aanswers\"?\n" +
 	"\vBatchAnswer\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\fR\amessage\x12\x16\n" +
-	"\x06failed\x18\x02 \x01(\bR\x06failed\"\xd1\x01\n" +
+	"\x06failed\x18\x02 \x01(\bR\x06failed\"\xbf\x01\n" +
 	"\bSnapshot\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
-	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x10\n" +
-	"\x03own\x18\x03 \x01(\bR\x03own\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\x06R\x05epoch\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\x04R\aversion\x12\x14\n" +
-	"\x05shard\x18\x06 \x01(\rR\x05shard\x12\x18\n" +
-	"\apresent\x18\a \x01(\x04R\apresent\x12-\n" +
-	"\x05known\x18\b \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"\x83\x01\n" +
+	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x06R\x05epoch\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\x12\x18\n" +
+	"\apresent\x18\x06 \x01(\x04R\apresent\x12-\n" +
+	"\x05known\x18\a \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"\x83\x01\n" +
 	"\vScanRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\rR\x05label\x12\x12\n" +
@@ -7019,7 +6934,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x11DropGraphResponse\"5\n" +
 	"\x05State\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x06R\x05epoch\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"\xb3\x03\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"\xd1\x03\n" +
 	"\aCatalog\x12-\n" +
 	"\x05state\x18\x01 \x01(\v2\x17.hopgate.shard.v1.StateR\x05state\x12\x16\n" +
 	"\x06labels\x18\x02 \x03(\tR\x06labels\x12\x14\n" +
@@ -7034,7 +6949,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x04ttls\x18\n" +
 	" \x03(\v2\x15.hopgate.shard.v1.TTLR\x04ttls\x12\x0e\n" +
 	"\x02id\x18\v \x01(\x06R\x02id\x12\x1a\n" +
-	"\breplicas\x18\f \x01(\rR\breplicas\"l\n" +
+	"\breplicas\x18\f \x01(\rR\breplicas\x12\x1c\n" +
+	"\tprocesses\x18\r \x01(\rR\tprocesses\"l\n" +
 	"\x03TTL\x12\x14\n" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1f\n" +
@@ -7270,9 +7186,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12\x12\n" +
 	"\x04line\x18\a \x01(\x05R\x04line\x12\x16\n" +
 	"\x06column\x18\b \x01(\x05R\x06column\x12\x16\n" +
-	"\x06offset\x18\t \x01(\x05R\x06offset2\x8d\x04\n" +
-	"\vKeepService\x12H\n" +
-	"\x05Epoch\x12\x1e.hopgate.shard.v1.EpochRequest\x1a\x1f.hopgate.shard.v1.EpochResponse\x12K\n" +
+	"\x06offset\x18\t \x01(\x05R\x06offset2\xc3\x03\n" +
+	"\vKeepService\x12K\n" +
 	"\x06Attach\x12\x1f.hopgate.shard.v1.AttachRequest\x1a .hopgate.shard.v1.AttachResponse\x12E\n" +
 	"\x04Drop\x12\x1d.hopgate.shard.v1.DropRequest\x1a\x1e.hopgate.shard.v1.DropResponse\x12H\n" +
 	"\x05Apply\x12\x1e.hopgate.shard.v1.ApplyRequest\x1a\x1f.hopgate.shard.v1.ApplyResponse\x12B\n" +
@@ -7329,256 +7244,252 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 105)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
-	(*EpochRequest)(nil),           // 1: hopgate.shard.v1.EpochRequest
-	(*EpochResponse)(nil),          // 2: hopgate.shard.v1.EpochResponse
-	(*PartOf)(nil),                 // 3: hopgate.shard.v1.PartOf
-	(*AttachRequest)(nil),          // 4: hopgate.shard.v1.AttachRequest
-	(*AttachResponse)(nil),         // 5: hopgate.shard.v1.AttachResponse
-	(*DropRequest)(nil),            // 6: hopgate.shard.v1.DropRequest
-	(*DropResponse)(nil),           // 7: hopgate.shard.v1.DropResponse
-	(*ApplyRequest)(nil),           // 8: hopgate.shard.v1.ApplyRequest
-	(*ApplyResponse)(nil),          // 9: hopgate.shard.v1.ApplyResponse
-	(*GetRequest)(nil),             // 10: hopgate.shard.v1.GetRequest
-	(*GetResponse)(nil),            // 11: hopgate.shard.v1.GetResponse
-	(*GetAllRequest)(nil),          // 12: hopgate.shard.v1.GetAllRequest
-	(*GetAllResponse)(nil),         // 13: hopgate.shard.v1.GetAllResponse
-	(*WalkRequest)(nil),            // 14: hopgate.shard.v1.WalkRequest
-	(*WalkResponse)(nil),           // 15: hopgate.shard.v1.WalkResponse
-	(*BatchRequest)(nil),           // 16: hopgate.shard.v1.BatchRequest
-	(*BatchResponse)(nil),          // 17: hopgate.shard.v1.BatchResponse
-	(*BatchAnswer)(nil),            // 18: hopgate.shard.v1.BatchAnswer
-	(*Snapshot)(nil),               // 19: hopgate.shard.v1.Snapshot
-	(*ScanRequest)(nil),            // 20: hopgate.shard.v1.ScanRequest
-	(*ScanResponse)(nil),           // 21: hopgate.shard.v1.ScanResponse
-	(*LabelSetsRequest)(nil),       // 22: hopgate.shard.v1.LabelSetsRequest
-	(*LabelSetsResponse)(nil),      // 23: hopgate.shard.v1.LabelSetsResponse
-	(*PropertiesRequest)(nil),      // 24: hopgate.shard.v1.PropertiesRequest
-	(*PropertiesResponse)(nil),     // 25: hopgate.shard.v1.PropertiesResponse
-	(*ExpandRequest)(nil),          // 26: hopgate.shard.v1.ExpandRequest
-	(*EdgeRange)(nil),              // 27: hopgate.shard.v1.EdgeRange
-	(*ExpandResponse)(nil),         // 28: hopgate.shard.v1.ExpandResponse
-	(*StepRequest)(nil),            // 29: hopgate.shard.v1.StepRequest
-	(*StepResponse)(nil),           // 30: hopgate.shard.v1.StepResponse
-	(*DegreesRequest)(nil),         // 31: hopgate.shard.v1.DegreesRequest
-	(*DegreesResponse)(nil),        // 32: hopgate.shard.v1.DegreesResponse
-	(*CompareRequest)(nil),         // 33: hopgate.shard.v1.CompareRequest
-	(*CompareResponse)(nil),        // 34: hopgate.shard.v1.CompareResponse
-	(*EdgePropertiesRequest)(nil),  // 35: hopgate.shard.v1.EdgePropertiesRequest
-	(*EdgePropertiesResponse)(nil), // 36: hopgate.shard.v1.EdgePropertiesResponse
-	(*EdgeRecordsRequest)(nil),     // 37: hopgate.shard.v1.EdgeRecordsRequest
-	(*EdgeRecordsResponse)(nil),    // 38: hopgate.shard.v1.EdgeRecordsResponse
-	(*Index)(nil),                  // 39: hopgate.shard.v1.Index
-	(*SeekRequest)(nil),            // 40: hopgate.shard.v1.SeekRequest
-	(*SeekResponse)(nil),           // 41: hopgate.shard.v1.SeekResponse
-	(*Owners)(nil),                 // 42: hopgate.shard.v1.Owners
-	(*SeekRangeRequest)(nil),       // 43: hopgate.shard.v1.SeekRangeRequest
-	(*SeekRangeResponse)(nil),      // 44: hopgate.shard.v1.SeekRangeResponse
-	(*LargeRequest)(nil),           // 45: hopgate.shard.v1.LargeRequest
-	(*LargeResponse)(nil),          // 46: hopgate.shard.v1.LargeResponse
-	(*SearchTextRequest)(nil),      // 47: hopgate.shard.v1.SearchTextRequest
-	(*SearchTextResponse)(nil),     // 48: hopgate.shard.v1.SearchTextResponse
-	(*GraphsRequest)(nil),          // 49: hopgate.shard.v1.GraphsRequest
-	(*GraphsResponse)(nil),         // 50: hopgate.shard.v1.GraphsResponse
-	(*CreateGraphRequest)(nil),     // 51: hopgate.shard.v1.CreateGraphRequest
-	(*CreateGraphResponse)(nil),    // 52: hopgate.shard.v1.CreateGraphResponse
-	(*DropGraphRequest)(nil),       // 53: hopgate.shard.v1.DropGraphRequest
-	(*DropGraphResponse)(nil),      // 54: hopgate.shard.v1.DropGraphResponse
-	(*State)(nil),                  // 55: hopgate.shard.v1.State
-	(*Catalog)(nil),                // 56: hopgate.shard.v1.Catalog
-	(*TTL)(nil),                    // 57: hopgate.shard.v1.TTL
-	(*LabelSet)(nil),               // 58: hopgate.shard.v1.LabelSet
-	(*IndexDefinition)(nil),        // 59: hopgate.shard.v1.IndexDefinition
-	(*TextOptions)(nil),            // 60: hopgate.shard.v1.TextOptions
-	(*VectorOptions)(nil),          // 61: hopgate.shard.v1.VectorOptions
-	(*DescribeRequest)(nil),        // 62: hopgate.shard.v1.DescribeRequest
-	(*DescribeResponse)(nil),       // 63: hopgate.shard.v1.DescribeResponse
-	(*BeginRequest)(nil),           // 64: hopgate.shard.v1.BeginRequest
-	(*BeginResponse)(nil),          // 65: hopgate.shard.v1.BeginResponse
-	(*Began)(nil),                  // 66: hopgate.shard.v1.Began
-	(*RenewRequest)(nil),           // 67: hopgate.shard.v1.RenewRequest
-	(*RenewResponse)(nil),          // 68: hopgate.shard.v1.RenewResponse
-	(*Counts)(nil),                 // 69: hopgate.shard.v1.Counts
-	(*PropCount)(nil),              // 70: hopgate.shard.v1.PropCount
-	(*Ends)(nil),                   // 71: hopgate.shard.v1.Ends
-	(*Degrees)(nil),                // 72: hopgate.shard.v1.Degrees
-	(*InternRequest)(nil),          // 73: hopgate.shard.v1.InternRequest
-	(*InternResponse)(nil),         // 74: hopgate.shard.v1.InternResponse
-	(*MutateRequest)(nil),          // 75: hopgate.shard.v1.MutateRequest
-	(*MutateResponse)(nil),         // 76: hopgate.shard.v1.MutateResponse
-	(*CountRequest)(nil),           // 77: hopgate.shard.v1.CountRequest
-	(*CountResponse)(nil),          // 78: hopgate.shard.v1.CountResponse
-	(*CommitRequest)(nil),          // 79: hopgate.shard.v1.CommitRequest
-	(*CommitResponse)(nil),         // 80: hopgate.shard.v1.CommitResponse
-	(*OutcomeRequest)(nil),         // 81: hopgate.shard.v1.OutcomeRequest
-	(*OutcomeResponse)(nil),        // 82: hopgate.shard.v1.OutcomeResponse
-	(*LoadRequest)(nil),            // 83: hopgate.shard.v1.LoadRequest
-	(*LoadVertices)(nil),           // 84: hopgate.shard.v1.LoadVertices
-	(*LoadEdges)(nil),              // 85: hopgate.shard.v1.LoadEdges
-	(*LoadColumn)(nil),             // 86: hopgate.shard.v1.LoadColumn
-	(*LoadResponse)(nil),           // 87: hopgate.shard.v1.LoadResponse
-	(*Rejected)(nil),               // 88: hopgate.shard.v1.Rejected
-	(*LoadStateRequest)(nil),       // 89: hopgate.shard.v1.LoadStateRequest
-	(*LoadStateResponse)(nil),      // 90: hopgate.shard.v1.LoadStateResponse
-	(*CreateIndexRequest)(nil),     // 91: hopgate.shard.v1.CreateIndexRequest
-	(*CreateIndexResponse)(nil),    // 92: hopgate.shard.v1.CreateIndexResponse
-	(*DropIndexRequest)(nil),       // 93: hopgate.shard.v1.DropIndexRequest
-	(*DropIndexResponse)(nil),      // 94: hopgate.shard.v1.DropIndexResponse
-	(*SetTTLRequest)(nil),          // 95: hopgate.shard.v1.SetTTLRequest
-	(*SetTTLResponse)(nil),         // 96: hopgate.shard.v1.SetTTLResponse
-	(*DropTTLRequest)(nil),         // 97: hopgate.shard.v1.DropTTLRequest
-	(*DropTTLResponse)(nil),        // 98: hopgate.shard.v1.DropTTLResponse
-	(*IndexProgressRequest)(nil),   // 99: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 100: hopgate.shard.v1.IndexProgressResponse
-	(*NotLeading)(nil),             // 101: hopgate.shard.v1.NotLeading
-	(*Fault)(nil),                  // 102: hopgate.shard.v1.Fault
-	nil,                            // 103: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 104: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 105: hopgate.shard.v1.Counts.DistinctEntry
+	(*PartOf)(nil),                 // 1: hopgate.shard.v1.PartOf
+	(*AttachRequest)(nil),          // 2: hopgate.shard.v1.AttachRequest
+	(*AttachResponse)(nil),         // 3: hopgate.shard.v1.AttachResponse
+	(*DropRequest)(nil),            // 4: hopgate.shard.v1.DropRequest
+	(*DropResponse)(nil),           // 5: hopgate.shard.v1.DropResponse
+	(*ApplyRequest)(nil),           // 6: hopgate.shard.v1.ApplyRequest
+	(*ApplyResponse)(nil),          // 7: hopgate.shard.v1.ApplyResponse
+	(*GetRequest)(nil),             // 8: hopgate.shard.v1.GetRequest
+	(*GetResponse)(nil),            // 9: hopgate.shard.v1.GetResponse
+	(*GetAllRequest)(nil),          // 10: hopgate.shard.v1.GetAllRequest
+	(*GetAllResponse)(nil),         // 11: hopgate.shard.v1.GetAllResponse
+	(*WalkRequest)(nil),            // 12: hopgate.shard.v1.WalkRequest
+	(*WalkResponse)(nil),           // 13: hopgate.shard.v1.WalkResponse
+	(*BatchRequest)(nil),           // 14: hopgate.shard.v1.BatchRequest
+	(*BatchResponse)(nil),          // 15: hopgate.shard.v1.BatchResponse
+	(*BatchAnswer)(nil),            // 16: hopgate.shard.v1.BatchAnswer
+	(*Snapshot)(nil),               // 17: hopgate.shard.v1.Snapshot
+	(*ScanRequest)(nil),            // 18: hopgate.shard.v1.ScanRequest
+	(*ScanResponse)(nil),           // 19: hopgate.shard.v1.ScanResponse
+	(*LabelSetsRequest)(nil),       // 20: hopgate.shard.v1.LabelSetsRequest
+	(*LabelSetsResponse)(nil),      // 21: hopgate.shard.v1.LabelSetsResponse
+	(*PropertiesRequest)(nil),      // 22: hopgate.shard.v1.PropertiesRequest
+	(*PropertiesResponse)(nil),     // 23: hopgate.shard.v1.PropertiesResponse
+	(*ExpandRequest)(nil),          // 24: hopgate.shard.v1.ExpandRequest
+	(*EdgeRange)(nil),              // 25: hopgate.shard.v1.EdgeRange
+	(*ExpandResponse)(nil),         // 26: hopgate.shard.v1.ExpandResponse
+	(*StepRequest)(nil),            // 27: hopgate.shard.v1.StepRequest
+	(*StepResponse)(nil),           // 28: hopgate.shard.v1.StepResponse
+	(*DegreesRequest)(nil),         // 29: hopgate.shard.v1.DegreesRequest
+	(*DegreesResponse)(nil),        // 30: hopgate.shard.v1.DegreesResponse
+	(*CompareRequest)(nil),         // 31: hopgate.shard.v1.CompareRequest
+	(*CompareResponse)(nil),        // 32: hopgate.shard.v1.CompareResponse
+	(*EdgePropertiesRequest)(nil),  // 33: hopgate.shard.v1.EdgePropertiesRequest
+	(*EdgePropertiesResponse)(nil), // 34: hopgate.shard.v1.EdgePropertiesResponse
+	(*EdgeRecordsRequest)(nil),     // 35: hopgate.shard.v1.EdgeRecordsRequest
+	(*EdgeRecordsResponse)(nil),    // 36: hopgate.shard.v1.EdgeRecordsResponse
+	(*Index)(nil),                  // 37: hopgate.shard.v1.Index
+	(*SeekRequest)(nil),            // 38: hopgate.shard.v1.SeekRequest
+	(*SeekResponse)(nil),           // 39: hopgate.shard.v1.SeekResponse
+	(*Owners)(nil),                 // 40: hopgate.shard.v1.Owners
+	(*SeekRangeRequest)(nil),       // 41: hopgate.shard.v1.SeekRangeRequest
+	(*SeekRangeResponse)(nil),      // 42: hopgate.shard.v1.SeekRangeResponse
+	(*LargeRequest)(nil),           // 43: hopgate.shard.v1.LargeRequest
+	(*LargeResponse)(nil),          // 44: hopgate.shard.v1.LargeResponse
+	(*SearchTextRequest)(nil),      // 45: hopgate.shard.v1.SearchTextRequest
+	(*SearchTextResponse)(nil),     // 46: hopgate.shard.v1.SearchTextResponse
+	(*GraphsRequest)(nil),          // 47: hopgate.shard.v1.GraphsRequest
+	(*GraphsResponse)(nil),         // 48: hopgate.shard.v1.GraphsResponse
+	(*CreateGraphRequest)(nil),     // 49: hopgate.shard.v1.CreateGraphRequest
+	(*CreateGraphResponse)(nil),    // 50: hopgate.shard.v1.CreateGraphResponse
+	(*DropGraphRequest)(nil),       // 51: hopgate.shard.v1.DropGraphRequest
+	(*DropGraphResponse)(nil),      // 52: hopgate.shard.v1.DropGraphResponse
+	(*State)(nil),                  // 53: hopgate.shard.v1.State
+	(*Catalog)(nil),                // 54: hopgate.shard.v1.Catalog
+	(*TTL)(nil),                    // 55: hopgate.shard.v1.TTL
+	(*LabelSet)(nil),               // 56: hopgate.shard.v1.LabelSet
+	(*IndexDefinition)(nil),        // 57: hopgate.shard.v1.IndexDefinition
+	(*TextOptions)(nil),            // 58: hopgate.shard.v1.TextOptions
+	(*VectorOptions)(nil),          // 59: hopgate.shard.v1.VectorOptions
+	(*DescribeRequest)(nil),        // 60: hopgate.shard.v1.DescribeRequest
+	(*DescribeResponse)(nil),       // 61: hopgate.shard.v1.DescribeResponse
+	(*BeginRequest)(nil),           // 62: hopgate.shard.v1.BeginRequest
+	(*BeginResponse)(nil),          // 63: hopgate.shard.v1.BeginResponse
+	(*Began)(nil),                  // 64: hopgate.shard.v1.Began
+	(*RenewRequest)(nil),           // 65: hopgate.shard.v1.RenewRequest
+	(*RenewResponse)(nil),          // 66: hopgate.shard.v1.RenewResponse
+	(*Counts)(nil),                 // 67: hopgate.shard.v1.Counts
+	(*PropCount)(nil),              // 68: hopgate.shard.v1.PropCount
+	(*Ends)(nil),                   // 69: hopgate.shard.v1.Ends
+	(*Degrees)(nil),                // 70: hopgate.shard.v1.Degrees
+	(*InternRequest)(nil),          // 71: hopgate.shard.v1.InternRequest
+	(*InternResponse)(nil),         // 72: hopgate.shard.v1.InternResponse
+	(*MutateRequest)(nil),          // 73: hopgate.shard.v1.MutateRequest
+	(*MutateResponse)(nil),         // 74: hopgate.shard.v1.MutateResponse
+	(*CountRequest)(nil),           // 75: hopgate.shard.v1.CountRequest
+	(*CountResponse)(nil),          // 76: hopgate.shard.v1.CountResponse
+	(*CommitRequest)(nil),          // 77: hopgate.shard.v1.CommitRequest
+	(*CommitResponse)(nil),         // 78: hopgate.shard.v1.CommitResponse
+	(*OutcomeRequest)(nil),         // 79: hopgate.shard.v1.OutcomeRequest
+	(*OutcomeResponse)(nil),        // 80: hopgate.shard.v1.OutcomeResponse
+	(*LoadRequest)(nil),            // 81: hopgate.shard.v1.LoadRequest
+	(*LoadVertices)(nil),           // 82: hopgate.shard.v1.LoadVertices
+	(*LoadEdges)(nil),              // 83: hopgate.shard.v1.LoadEdges
+	(*LoadColumn)(nil),             // 84: hopgate.shard.v1.LoadColumn
+	(*LoadResponse)(nil),           // 85: hopgate.shard.v1.LoadResponse
+	(*Rejected)(nil),               // 86: hopgate.shard.v1.Rejected
+	(*LoadStateRequest)(nil),       // 87: hopgate.shard.v1.LoadStateRequest
+	(*LoadStateResponse)(nil),      // 88: hopgate.shard.v1.LoadStateResponse
+	(*CreateIndexRequest)(nil),     // 89: hopgate.shard.v1.CreateIndexRequest
+	(*CreateIndexResponse)(nil),    // 90: hopgate.shard.v1.CreateIndexResponse
+	(*DropIndexRequest)(nil),       // 91: hopgate.shard.v1.DropIndexRequest
+	(*DropIndexResponse)(nil),      // 92: hopgate.shard.v1.DropIndexResponse
+	(*SetTTLRequest)(nil),          // 93: hopgate.shard.v1.SetTTLRequest
+	(*SetTTLResponse)(nil),         // 94: hopgate.shard.v1.SetTTLResponse
+	(*DropTTLRequest)(nil),         // 95: hopgate.shard.v1.DropTTLRequest
+	(*DropTTLResponse)(nil),        // 96: hopgate.shard.v1.DropTTLResponse
+	(*IndexProgressRequest)(nil),   // 97: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 98: hopgate.shard.v1.IndexProgressResponse
+	(*NotLeading)(nil),             // 99: hopgate.shard.v1.NotLeading
+	(*Fault)(nil),                  // 100: hopgate.shard.v1.Fault
+	nil,                            // 101: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 102: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 103: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
-	3,   // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	3,   // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	18,  // 2: hopgate.shard.v1.BatchResponse.answers:type_name -> hopgate.shard.v1.BatchAnswer
-	55,  // 3: hopgate.shard.v1.Snapshot.known:type_name -> hopgate.shard.v1.State
-	19,  // 4: hopgate.shard.v1.ScanRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	19,  // 5: hopgate.shard.v1.LabelSetsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	19,  // 6: hopgate.shard.v1.PropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	19,  // 7: hopgate.shard.v1.ExpandRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	27,  // 8: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
-	19,  // 9: hopgate.shard.v1.StepRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	19,  // 10: hopgate.shard.v1.DegreesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	19,  // 11: hopgate.shard.v1.CompareRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	61,  // 12: hopgate.shard.v1.CompareRequest.hnsw:type_name -> hopgate.shard.v1.VectorOptions
-	19,  // 13: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	19,  // 14: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	19,  // 15: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	39,  // 16: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
-	26,  // 17: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
-	26,  // 18: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
-	42,  // 19: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
-	28,  // 20: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
-	28,  // 21: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
-	19,  // 22: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	39,  // 23: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
-	42,  // 24: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
-	19,  // 25: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	19,  // 26: hopgate.shard.v1.SearchTextRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	55,  // 27: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
-	58,  // 28: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
-	58,  // 29: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
-	59,  // 30: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
-	57,  // 31: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
-	61,  // 32: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
-	60,  // 33: hopgate.shard.v1.IndexDefinition.text:type_name -> hopgate.shard.v1.TextOptions
-	55,  // 34: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
-	56,  // 35: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	55,  // 36: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
-	56,  // 37: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
-	69,  // 38: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
-	55,  // 39: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	103, // 40: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	104, // 41: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
-	71,  // 42: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
-	72,  // 43: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	105, // 44: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
-	70,  // 45: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
-	55,  // 46: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
-	58,  // 47: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
-	56,  // 48: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	55,  // 49: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
-	56,  // 50: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	69,  // 51: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
+	1,   // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	1,   // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	16,  // 2: hopgate.shard.v1.BatchResponse.answers:type_name -> hopgate.shard.v1.BatchAnswer
+	53,  // 3: hopgate.shard.v1.Snapshot.known:type_name -> hopgate.shard.v1.State
+	17,  // 4: hopgate.shard.v1.ScanRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 5: hopgate.shard.v1.LabelSetsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 6: hopgate.shard.v1.PropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 7: hopgate.shard.v1.ExpandRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	25,  // 8: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
+	17,  // 9: hopgate.shard.v1.StepRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 10: hopgate.shard.v1.DegreesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 11: hopgate.shard.v1.CompareRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	59,  // 12: hopgate.shard.v1.CompareRequest.hnsw:type_name -> hopgate.shard.v1.VectorOptions
+	17,  // 13: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 14: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 15: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	37,  // 16: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
+	24,  // 17: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
+	24,  // 18: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
+	40,  // 19: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
+	26,  // 20: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
+	26,  // 21: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
+	17,  // 22: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	37,  // 23: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
+	40,  // 24: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
+	17,  // 25: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 26: hopgate.shard.v1.SearchTextRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	53,  // 27: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
+	56,  // 28: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
+	56,  // 29: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
+	57,  // 30: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
+	55,  // 31: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
+	59,  // 32: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
+	58,  // 33: hopgate.shard.v1.IndexDefinition.text:type_name -> hopgate.shard.v1.TextOptions
+	53,  // 34: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
+	54,  // 35: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	53,  // 36: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
+	54,  // 37: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
+	67,  // 38: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
+	53,  // 39: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
+	101, // 40: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	102, // 41: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	69,  // 42: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
+	70,  // 43: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
+	103, // 44: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	68,  // 45: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
+	53,  // 46: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
+	56,  // 47: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
+	54,  // 48: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	53,  // 49: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
+	54,  // 50: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	67,  // 51: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
 	0,   // 52: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
-	84,  // 53: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
-	85,  // 54: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
-	86,  // 55: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
-	86,  // 56: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
-	88,  // 57: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
-	59,  // 58: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
-	57,  // 59: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	1,   // 60: hopgate.shard.v1.KeepService.Epoch:input_type -> hopgate.shard.v1.EpochRequest
-	4,   // 61: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	6,   // 62: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	8,   // 63: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	10,  // 64: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	12,  // 65: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	14,  // 66: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	20,  // 67: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	22,  // 68: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	24,  // 69: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	26,  // 70: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	29,  // 71: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	31,  // 72: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	35,  // 73: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	37,  // 74: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	40,  // 75: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	43,  // 76: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	45,  // 77: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	33,  // 78: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
-	47,  // 79: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
-	16,  // 80: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
-	49,  // 81: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	51,  // 82: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	53,  // 83: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	62,  // 84: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	64,  // 85: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	67,  // 86: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	73,  // 87: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	75,  // 88: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	77,  // 89: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	79,  // 90: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	81,  // 91: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
-	83,  // 92: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	89,  // 93: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	91,  // 94: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	93,  // 95: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	99,  // 96: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	95,  // 97: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	97,  // 98: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	2,   // 99: hopgate.shard.v1.KeepService.Epoch:output_type -> hopgate.shard.v1.EpochResponse
-	5,   // 100: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	7,   // 101: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	9,   // 102: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	11,  // 103: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	13,  // 104: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	15,  // 105: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	21,  // 106: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	23,  // 107: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	25,  // 108: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	28,  // 109: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	30,  // 110: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	32,  // 111: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	36,  // 112: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	38,  // 113: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	41,  // 114: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	44,  // 115: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	46,  // 116: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	34,  // 117: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
-	48,  // 118: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
-	17,  // 119: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
-	50,  // 120: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	52,  // 121: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	54,  // 122: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	63,  // 123: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	65,  // 124: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	68,  // 125: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	74,  // 126: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	76,  // 127: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	78,  // 128: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	80,  // 129: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	82,  // 130: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	87,  // 131: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	90,  // 132: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	92,  // 133: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	94,  // 134: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	100, // 135: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	96,  // 136: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	98,  // 137: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	99,  // [99:138] is the sub-list for method output_type
-	60,  // [60:99] is the sub-list for method input_type
+	82,  // 53: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
+	83,  // 54: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
+	84,  // 55: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
+	84,  // 56: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
+	86,  // 57: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
+	57,  // 58: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
+	55,  // 59: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
+	2,   // 60: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	4,   // 61: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	6,   // 62: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	8,   // 63: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	10,  // 64: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	12,  // 65: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	18,  // 66: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	20,  // 67: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	22,  // 68: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	24,  // 69: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	27,  // 70: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	29,  // 71: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	33,  // 72: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	35,  // 73: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	38,  // 74: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	41,  // 75: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	43,  // 76: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	31,  // 77: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
+	45,  // 78: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
+	14,  // 79: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
+	47,  // 80: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	49,  // 81: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	51,  // 82: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	60,  // 83: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	62,  // 84: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	65,  // 85: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	71,  // 86: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	73,  // 87: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	75,  // 88: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	77,  // 89: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	79,  // 90: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	81,  // 91: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	87,  // 92: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	89,  // 93: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	91,  // 94: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	97,  // 95: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	93,  // 96: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	95,  // 97: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	3,   // 98: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	5,   // 99: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	7,   // 100: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	9,   // 101: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	11,  // 102: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	13,  // 103: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	19,  // 104: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	21,  // 105: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	23,  // 106: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	26,  // 107: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	28,  // 108: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	30,  // 109: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	34,  // 110: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	36,  // 111: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	39,  // 112: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	42,  // 113: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	44,  // 114: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	32,  // 115: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
+	46,  // 116: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
+	15,  // 117: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
+	48,  // 118: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	50,  // 119: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	52,  // 120: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	61,  // 121: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	63,  // 122: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	66,  // 123: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	72,  // 124: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	74,  // 125: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	76,  // 126: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	78,  // 127: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	80,  // 128: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	85,  // 129: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	88,  // 130: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	90,  // 131: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	92,  // 132: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	98,  // 133: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	94,  // 134: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	96,  // 135: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	98,  // [98:136] is the sub-list for method output_type
+	60,  // [60:98] is the sub-list for method input_type
 	60,  // [60:60] is the sub-list for extension type_name
 	60,  // [60:60] is the sub-list for extension extendee
 	0,   // [0:60] is the sub-list for field type_name
@@ -7589,9 +7500,9 @@ func file_hopgate_shard_v1_shard_proto_init() {
 	if File_hopgate_shard_v1_shard_proto != nil {
 		return
 	}
-	file_hopgate_shard_v1_shard_proto_msgTypes[10].OneofWrappers = []any{}
-	file_hopgate_shard_v1_shard_proto_msgTypes[13].OneofWrappers = []any{}
-	file_hopgate_shard_v1_shard_proto_msgTypes[72].OneofWrappers = []any{
+	file_hopgate_shard_v1_shard_proto_msgTypes[8].OneofWrappers = []any{}
+	file_hopgate_shard_v1_shard_proto_msgTypes[11].OneofWrappers = []any{}
+	file_hopgate_shard_v1_shard_proto_msgTypes[70].OneofWrappers = []any{
 		(*InternRequest_Label)(nil),
 		(*InternRequest_Type)(nil),
 		(*InternRequest_Prop)(nil),
@@ -7603,7 +7514,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   105,
+			NumMessages:   103,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

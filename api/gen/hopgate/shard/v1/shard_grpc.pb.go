@@ -6,10 +6,9 @@
 
 // What the processes of a cluster say to each other. It is no public API: all processes of a cluster are of one version.
 //
-// Shard 0 of every graph is led: its process holds the catalog and the order of commits, and writes to the other shards,
-// which their processes keep (KeepService). Gateways begin transactions with the leader and read the states of the shards
-// that it names from all processes (ReadService); what follows a transaction's first change they ask of the leader
-// (LeadService).
+// The process that leads the replicas of shard 0 leads the cluster: it holds the catalog and the order of commits, and writes to the
+// leaders of all shards (KeepService). Gateways begin transactions with the leader and read the states of the shards that it names from
+// any of their replicas (ReadService); what follows a transaction's first change they ask of the leader (LeadService).
 //
 // Ids and values travel as columns: see internal/shard/remote/codec.go. The calls themselves, but for Begin, travel over
 // streams that carry many of them: see internal/shard/remote/line.go.
@@ -29,7 +28,6 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	KeepService_Epoch_FullMethodName  = "/hopgate.shard.v1.KeepService/Epoch"
 	KeepService_Attach_FullMethodName = "/hopgate.shard.v1.KeepService/Attach"
 	KeepService_Drop_FullMethodName   = "/hopgate.shard.v1.KeepService/Drop"
 	KeepService_Apply_FullMethodName  = "/hopgate.shard.v1.KeepService/Apply"
@@ -44,9 +42,8 @@ const (
 //
 // KeepService is what the leader asks of the process that keeps a shard.
 type KeepServiceClient interface {
-	// Epoch gives the greatest epoch of a writer that any of the shards has been attached with.
-	Epoch(ctx context.Context, in *EpochRequest, opts ...grpc.CallOption) (*EpochResponse, error)
-	// Attach makes the caller the only one that may write to the shard. The epoch must be at least that of Epoch.
+	// Attach makes the caller the only one that may write to the shard. The epoch must be at least the greatest one that any of the
+	// process's shards with the number has been attached with.
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*AttachResponse, error)
 	Drop(ctx context.Context, in *DropRequest, opts ...grpc.CallOption) (*DropResponse, error)
 	Apply(ctx context.Context, in *ApplyRequest, opts ...grpc.CallOption) (*ApplyResponse, error)
@@ -61,16 +58,6 @@ type keepServiceClient struct {
 
 func NewKeepServiceClient(cc grpc.ClientConnInterface) KeepServiceClient {
 	return &keepServiceClient{cc}
-}
-
-func (c *keepServiceClient) Epoch(ctx context.Context, in *EpochRequest, opts ...grpc.CallOption) (*EpochResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(EpochResponse)
-	err := c.cc.Invoke(ctx, KeepService_Epoch_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 func (c *keepServiceClient) Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*AttachResponse, error) {
@@ -139,9 +126,8 @@ func (c *keepServiceClient) Walk(ctx context.Context, in *WalkRequest, opts ...g
 //
 // KeepService is what the leader asks of the process that keeps a shard.
 type KeepServiceServer interface {
-	// Epoch gives the greatest epoch of a writer that any of the shards has been attached with.
-	Epoch(context.Context, *EpochRequest) (*EpochResponse, error)
-	// Attach makes the caller the only one that may write to the shard. The epoch must be at least that of Epoch.
+	// Attach makes the caller the only one that may write to the shard. The epoch must be at least the greatest one that any of the
+	// process's shards with the number has been attached with.
 	Attach(context.Context, *AttachRequest) (*AttachResponse, error)
 	Drop(context.Context, *DropRequest) (*DropResponse, error)
 	Apply(context.Context, *ApplyRequest) (*ApplyResponse, error)
@@ -158,9 +144,6 @@ type KeepServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedKeepServiceServer struct{}
 
-func (UnimplementedKeepServiceServer) Epoch(context.Context, *EpochRequest) (*EpochResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Epoch not implemented")
-}
 func (UnimplementedKeepServiceServer) Attach(context.Context, *AttachRequest) (*AttachResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Attach not implemented")
 }
@@ -198,24 +181,6 @@ func RegisterKeepServiceServer(s grpc.ServiceRegistrar, srv KeepServiceServer) {
 		t.testEmbeddedByValue()
 	}
 	s.RegisterService(&KeepService_ServiceDesc, srv)
-}
-
-func _KeepService_Epoch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(EpochRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(KeepServiceServer).Epoch(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: KeepService_Epoch_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(KeepServiceServer).Epoch(ctx, req.(*EpochRequest))
-	}
-	return interceptor(ctx, in, info, handler)
 }
 
 func _KeepService_Attach_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
@@ -333,10 +298,6 @@ var KeepService_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "hopgate.shard.v1.KeepService",
 	HandlerType: (*KeepServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
-		{
-			MethodName: "Epoch",
-			Handler:    _KeepService_Epoch_Handler,
-		},
 		{
 			MethodName: "Attach",
 			Handler:    _KeepService_Attach_Handler,
