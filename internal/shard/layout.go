@@ -19,7 +19,6 @@ func (l Layout) Keepers(shard int) []int {
 
 // The id of a replica tells its process. Those of a new cluster are one more than their processes. One that is added has one more than
 // its process in the upper bits, and in the lower ones an entry of its group's log behind which it was added: no id is used twice.
-// Earlier versions added Processes to the id of the replica that was lost.
 const addedBits = 48
 
 // First is the id of the replicas of a process in a new cluster.
@@ -35,5 +34,5 @@ func (l Layout) Process(replica uint64) int {
 	if p := replica >> addedBits; p > 0 {
 		return int(p) - 1
 	}
-	return int((replica - 1) % uint64(l.Processes))
+	return int(replica - 1)
 }

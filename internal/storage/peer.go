@@ -17,7 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// Peer is a shard that another process keeps as a Part. Its methods try again until the other process has answered, or
+// Peer is a shard that replicas hold as a Part. Its methods try again until the other process has answered, or
 // the peer is closed; an error is final.
 type Peer interface {
 	// Apply makes changes durable; see Part.Apply.
@@ -49,7 +49,7 @@ type Peers interface {
 	Compare(ctx context.Context, g PartOf, no int, version uint64, differ func(replica string)) error
 }
 
-// PeerCopy is a copy of shards, one of a graph, that another process keeps. An error ends it.
+// PeerCopy is a copy of shards, one of a graph, that a replica has made. An error ends it.
 type PeerCopy interface {
 	// Flush makes ready what Take will copy.
 	Flush(g PartOf) error
