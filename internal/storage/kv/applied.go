@@ -19,8 +19,8 @@ type entryLog struct {
 	bytes   atomic.Uint64 // size of all batches
 }
 
-// ValuesNumber numbers the batches of large values, which give the part no version, within the epoch of their writer. So a
-// batch that arrives once more is known, however late it does.
+// ValuesNumber numbers the batches of large values, which do not change the version of the part, within the epoch of their writer, so that
+// a batch that arrives again is recognized.
 type ValuesNumber struct{ Epoch, Number uint64 }
 
 // Has reports whether the batch with a number was applied.
@@ -29,7 +29,7 @@ func (v ValuesNumber) Has(epoch, number uint64) bool { return v.Epoch == epoch &
 // appliedKey is the key of the index.
 var appliedKey = []byte{byte(keys.Applied)}
 
-// AppliedEnd is the bound behind the key of the index of the last entry. The key of a large value may begin with the same byte.
+// AppliedEnd is the upper bound of the key of the last entry's index. The key of a large value may begin with the same byte.
 var AppliedEnd = []byte{byte(keys.Applied), 0}
 
 // mark adds the index of the entry to a batch.
@@ -83,7 +83,7 @@ func ReadEntryIndex(db *pebble.DB, o *pebble.IterOptions) (index uint64, values 
 	return index, values, nil
 }
 
-// Has reports whether the store has the changes of an entry, and else makes it the one whose changes follow.
+// Has reports whether the store has applied an entry. If not, the next batches belong to that entry.
 func (in *Instance) Has(entry uint64) bool {
 	if in.Logged == nil {
 		return false

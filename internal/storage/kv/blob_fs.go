@@ -15,12 +15,11 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// blobFS reads the footer of each blob file that is opened. When that is damaged, Pebble panics (v2.1.7:
-// fileCacheHandle.findOrCreateBlob), also on goroutines of its own, and a file that has vanished it calls fatal; a table's
-// damage it returns.
+// blobFS checks the footer of each blob file when it is opened. Pebble panics if that is damaged (v2.1.7:
+// fileCacheHandle.findOrCreateBlob), also on its own goroutines, and calls Fatalf if the file is missing.
 type blobFS struct{ vfs.FS }
 
-// Open implements vfs.FS. What it says of damage is no corruption for Pebble, which hands it on as it is.
+// Open implements vfs.FS. It reports damage by an error that Pebble passes on unchanged.
 func (b blobFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := b.FS.Open(name, opts...)
 	if path.Ext(name) != ".blob" {
@@ -34,7 +33,7 @@ func (b blobFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, graph.CorruptError("storage: open "+name, errors.New("the file is gone"))
+		return nil, graph.CorruptError("storage: open "+name, errors.New("the file is missing"))
 	case pebble.IsCorruptionError(err):
 		return nil, graph.CorruptError("storage: open "+name, errors.New(err.Error()))
 	}
@@ -54,8 +53,8 @@ func checkFooter(f vfs.File) error {
 	return err
 }
 
-// checkBlobs says that blob files are gone to which a store refers that was opened: Pebble looks for tables alone, and
-// panics when it reads what is not there. Files that wait to be removed may hide it.
+// checkBlobs reports blob files that are missing from a store: Pebble checks only for tables, and panics when it reads a missing blob
+// file. Files that wait for removal may hide missing ones.
 func checkBlobs(db *pebble.DB, fsys vfs.FS, dir string) error {
 	live := db.Metrics().BlobFiles.LiveCount
 	names, err := fsys.List(dir)
@@ -68,9 +67,9 @@ func checkBlobs(db *pebble.DB, fsys vfs.FS, dir string) error {
 			there++
 		}
 	}
-	// A compaction may have gone by.
+	// A compaction may have finished meanwhile.
 	if live = min(live, db.Metrics().BlobFiles.LiveCount); there < live {
-		return graph.CorruptError("storage: open "+dir, fmt.Errorf("%d of the %d blob files that the store refers to are gone", live-there, live))
+		return graph.CorruptError("storage: open "+dir, fmt.Errorf("%d of the %d blob files that the store refers to are missing", live-there, live))
 	}
 	return nil
 }

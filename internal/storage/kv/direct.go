@@ -10,16 +10,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// CacheMode says what keeps the blocks that were read.
+// CacheMode says where blocks are cached.
 type CacheMode uint8
 
 // The modes.
 const (
 	// CacheBlocks keeps blocks, uncompressed, in the block cache, above the page cache.
 	CacheBlocks CacheMode = iota
-	// CachePages leaves all to the operating system's page cache.
+	// CachePages uses only the operating system's page cache.
 	CachePages
-	// CacheDirect keeps blocks in the block cache and reads past the page cache, with O_DIRECT.
+	// CacheDirect keeps blocks in the block cache and bypasses the page cache, with O_DIRECT.
 	CacheDirect
 )
 
@@ -38,14 +38,13 @@ func ParseCacheMode(s string) (CacheMode, error) {
 			return CacheMode(m), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is no cache mode; write block, page or direct", s)
+	return 0, fmt.Errorf("%q is not a cache mode; use block, page or direct", s)
 }
 
-// directFS reads tables and blob files past the page cache. It writes, and reads all else, as the file system below.
+// directFS reads tables and blob files with O_DIRECT. All else it leaves to the file system below.
 type directFS struct{ vfs.FS }
 
-// NewDirectFS returns a file system that reads tables and blob files past the page cache, if the files in a directory can be
-// read so.
+// NewDirectFS returns a file system that reads tables and blob files with O_DIRECT, if the directory allows that.
 func NewDirectFS(fs vfs.FS, dir string) (vfs.FS, error) {
 	name := fs.PathJoin(dir, "direct.tmp")
 	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
@@ -80,7 +79,7 @@ func (fs directFS) Unwrap() vfs.FS { return fs.FS }
 // directAlign is what the offsets, sizes and addresses of direct reads are multiples of, in bytes.
 const directAlign = 4 << 10
 
-// directFile is a file that is read past the page cache.
+// directFile is a file that is read with O_DIRECT.
 type directFile struct {
 	vfs.File
 	at int64 // of Read
@@ -129,7 +128,7 @@ func (f *directFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Prefetch implements vfs.File: there is nowhere to fetch to.
+// Prefetch implements vfs.File. It does nothing, since there is no page cache to fill.
 func (f *directFile) Prefetch(int64, int64) error { return nil }
 
 // Fd implements vfs.File: the descriptor is private.

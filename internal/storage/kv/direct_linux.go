@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setDirect makes the reads and writes of a file go past the page cache, or through it.
+// setDirect turns O_DIRECT of a file on or off.
 func setDirect(fd uintptr, on bool) error {
 	if fd == vfs.InvalidFd {
 		return unix.EOPNOTSUPP
@@ -24,8 +24,7 @@ func setDirect(fd uintptr, on bool) error {
 	return err
 }
 
-// writeDirect writes to a place in a file that is direct, and returns when what it has written is durable. Address, size
-// and place are multiples of directAlign.
+// writeDirect writes durably to an offset of a file with O_DIRECT. Address, size and offset are multiples of directAlign.
 func writeDirect(fd uintptr, b []byte, at int64) error {
 	for len(b) > 0 {
 		n, err := unix.Pwritev2(int(fd), [][]byte{b}, at, unix.RWF_DSYNC)

@@ -15,7 +15,7 @@ func Corrupt(what string, key []byte, err error) error {
 	return graph.CorruptError(fmt.Sprintf("storage: %s at key %x", what, key), err)
 }
 
-// Damaged makes damage that Pebble's checks have found in a read KindCorrupt; other errors stay as they are.
+// Damaged turns damage that a read has found into an error of KindCorrupt; other errors stay as they are.
 func Damaged(op string, err error) error {
 	var e *graph.Error
 	if err == nil || errors.As(err, &e) || !pebble.IsCorruptionError(err) {
@@ -36,7 +36,7 @@ func Locate(err error) error {
 	return fmt.Errorf("file %s, keys %x to %x: %w", info.Path, info.Bounds.Start, info.Bounds.End.Key, info.Details)
 }
 
-// Unavailable says that the store cannot do this now.
+// Unavailable says that the store cannot do this at the moment.
 func Unavailable(msg string, err error) error {
 	return &graph.Error{
 		Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "StorageError",
@@ -44,7 +44,7 @@ func Unavailable(msg string, err error) error {
 	}
 }
 
-// Alive reports whether the request may go on.
+// Alive returns an error if the request was cancelled or its time is up.
 func Alive(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return graph.DeadlineError(err)

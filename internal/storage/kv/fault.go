@@ -10,16 +10,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// faultFS stands between Pebble and the file system and keeps faults from it that it does not survive.
+// faultFS sits between Pebble and the file system and hides the faults that Pebble does not survive.
 //
-// When it cannot write its log or its manifest, Pebble ends the process, or panics with locks that readers need; it
-// panics too when a blob file cannot be finished (v2.1.7: blob.FileWriter.Close aborts what is closed). While it writes,
-// it holds none of these locks. So a fault of such a file stops the instance's writes and never returns to Pebble:
-// the writing goroutine blocks forever, and readers do not notice. A full disk alone stops none of them: the writing waits until
-// there is room, with it the commits whose log is being written, and further ones are refused meanwhile.
+// If it cannot write its log or manifest, Pebble exits, or panics while it holds locks that readers need. It also panics if it cannot
+// finish a blob file (v2.1.7: blob.FileWriter.Close aborts what is closed). It holds none of these locks during the write itself. So a
+// fault of such a file stops the instance's writes and never returns to Pebble: the writing goroutine blocks forever, and readers go on.
+// A full disk is different: the write waits for space, and so do the commits in it, while new commits are refused.
 //
-// Pebble tries a flush that failed over and over without a pause; so tables wait a little to be made after background
-// work has failed.
+// Pebble retries a failed flush without a pause, so faultFS delays the creation of tables after background work has failed.
 type faultFS struct {
 	vfs.FS
 	in *Instance
@@ -51,10 +49,10 @@ func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.Fil
 	return fs.FS.Create(name, category)
 }
 
-// owns reports whether a file is the store's own; a checkpoint's are not, and its caller gets their faults.
+// owns reports whether a file belongs to the store. Those of a checkpoint do not: its caller gets their faults.
 func (fs faultFS) owns(name string) bool { return fs.PathDir(name) == fs.in.Name }
 
-// ReuseForWrite implements vfs.FS; Pebble reuses logs alone.
+// ReuseForWrite implements vfs.FS. Pebble reuses only logs.
 func (fs faultFS) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := fs.FS.ReuseForWrite(old, name, category)
 	if err = fs.in.stop(err); err != nil {
@@ -79,11 +77,11 @@ func (fs faultFS) OpenDir(name string) (vfs.File, error) {
 // Unwrap implements vfs.FS.
 func (fs faultFS) Unwrap() vfs.FS { return fs.FS }
 
-// faultFile is a file whose faults Pebble must not see.
+// faultFile is a file whose faults are hidden from Pebble.
 type faultFile struct {
 	vfs.File
 	in     *Instance
-	awaits bool // until there is room
+	awaits bool // space on a full disk
 }
 
 // Write implements vfs.File.
@@ -100,7 +98,7 @@ func (f faultFile) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// Sync implements vfs.File. What a sync has failed to write may be lost, so there is no second try.
+// Sync implements vfs.File. It does not retry, since the kernel may have dropped what a failed sync did not write.
 func (f faultFile) Sync() error { return f.in.stop(f.File.Sync()) }
 
 // SyncData implements vfs.File.
@@ -115,7 +113,7 @@ func (f faultFile) SyncTo(length int64) (bool, error) {
 // Close implements vfs.File.
 func (f faultFile) Close() error { return f.in.stop(f.File.Close()) }
 
-// stop ends the instance's writes and this goroutine's work if there is a fault.
+// stop returns nil if err is nil; otherwise it stops the instance's writes and blocks forever.
 func (in *Instance) stop(err error) error {
 	if err == nil {
 		return nil
@@ -124,23 +122,23 @@ func (in *Instance) stop(err error) error {
 	select {}
 }
 
-// wedge ends the instance's writes where Pebble's locks may be held from now on.
+// wedge stops the instance's writes when Pebble may hold its locks forever.
 func (in *Instance) wedge(err error) {
 	in.Fail(err)
 	in.wedgeOnce.Do(func() { close(in.wedged) })
 }
 
-// noRoom reports whether an error says that the disk, or what may be used of it, is full.
+// noRoom reports whether an error means that the disk or the quota is full.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// NoteFull has the instance refuse writes until there is room if that is what an error of a table says that was not Pebble's.
+// NoteFull makes the instance refuse writes until there is space if err, from writing a table outside of Pebble, says that the disk is full.
 func (in *Instance) NoteFull(err error) {
 	if noRoom(err) {
 		in.backgroundError(err)
 	}
 }
 
-// await does something that may need room on the disk until there is some.
+// await runs op, and on a full disk retries it until there is space.
 func (in *Instance) await(op func() error) error {
 	err := op()
 	if noRoom(err) {
@@ -159,7 +157,7 @@ func (in *Instance) await(op func() error) error {
 	return in.stop(err)
 }
 
-// wait pauses; false tells that the instance is being closed.
+// wait pauses, and returns false if the instance is closing.
 func (in *Instance) wait() bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -173,7 +171,7 @@ func (in *Instance) wait() bool {
 	}
 }
 
-// ends reports whether the process begins to end.
+// ends reports whether the process is shutting down.
 func (in *Instance) ends() bool {
 	select {
 	case <-in.interrupt:
@@ -183,11 +181,12 @@ func (in *Instance) ends() bool {
 	}
 }
 
-// roomBytes is how much room there must be on a disk that was full until the store takes writes again.
+// roomBytes is how much space a full disk must regain before the store accepts writes again.
 const roomBytes = 1 << 20
 
-// awaitRoom waits until there is room on the disk again. Writes that wait show that, and flushes, which Pebble tries again; after a
-// compaction has failed, there may be neither. Once the process ends, no write goes on waiting in Pebble for the room for a flush.
+// awaitRoom waits until a full disk has space again. Waiting writes and flushes, which Pebble retries, find out by themselves; if a
+// compaction failed, there may be neither, so awaitRoom checks. When the process shuts down, it stops writes that wait in Pebble for a
+// flush.
 func (in *Instance) awaitRoom() {
 	for look := time.Tick(pause); in.full() && in.Health.Writable() == nil; {
 		closing := false

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// guards are the goroutines in which an instance makes calls that Pebble may block forever. They stay, so that the stack, which
-// a commit makes grow, is there for the next one.
+// guards are the goroutines that make calls in which Pebble may block forever. They are reused so that commits do not regrow a stack.
 type guards struct {
 	mu    sync.Mutex
 	idle  []*guardian
@@ -18,7 +17,7 @@ type guardian struct {
 	done chan error
 }
 
-// mostIdle is how many goroutines wait for work.
+// mostIdle is the maximum number of idle goroutines.
 const mostIdle = 16
 
 func (gs *guards) take() *guardian {
@@ -33,7 +32,7 @@ func (gs *guards) take() *guardian {
 	return g
 }
 
-// put takes a goroutine back, or ends it.
+// put returns a goroutine to the idle ones, or ends it.
 func (gs *guards) put(g *guardian) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -44,7 +43,7 @@ func (gs *guards) put(g *guardian) {
 	gs.idle = append(gs.idle, g)
 }
 
-// end ends the goroutines that wait, and from now on each when its work is done.
+// end ends the idle goroutines, and the others when they become idle.
 func (gs *guards) end() {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -72,13 +71,13 @@ func (in *Instance) Guard(f func() error) error {
 		in.guards.put(g)
 		return err
 	case <-in.failed:
-		// If it is not stopped, it ends with what it does.
+		// Unless it is blocked, the goroutine ends after this call.
 		close(g.do)
 		return in.Fault
 	}
 }
 
-// try runs f and makes a panic a fault of the instance.
+// try runs f and turns a panic into a fault of the instance.
 func (in *Instance) try(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Health reports whether a store takes writes. The first fault that writes cannot survive ends that.
+// Health says whether a store accepts writes. The first fatal fault ends that.
 type Health struct {
 	Name string
 	Log  *slog.Logger
@@ -26,21 +26,21 @@ func (h *Health) Init(name string, log *slog.Logger) {
 // Label implements Store.
 func (h *Health) Label() string { return h.Name }
 
-// Fail makes the store refuse writes from now on.
+// Fail makes the store refuse further writes.
 func (h *Health) Fail(err error) {
 	if h.refuse(err) {
 		h.Log.Error("store failed", slog.String("store", h.Name), slog.Any("error", err))
 	}
 }
 
-// Leave is Fail for a store that another writer has taken over, or will: nothing is wrong with it.
+// Leave is Fail for a healthy store that another writer takes over.
 func (h *Health) Leave(err error) {
 	if h.refuse(err) {
-		h.Log.Info("the store takes no more writes of this process", slog.String("store", h.Name), slog.Any("error", err))
+		h.Log.Info("another process writes to the store now", slog.String("store", h.Name), slog.Any("error", err))
 	}
 }
 
-// refuse reports whether the store took writes before.
+// refuse reports whether the store accepted writes before.
 func (h *Health) refuse(err error) (first bool) {
 	h.failOnce.Do(func() {
 		first = true
@@ -60,8 +60,8 @@ func (h *Health) Writable() error {
 	}
 }
 
-// LargeFault is the fault of reading a large value. Pebble (v2.1.7) reports the number of the blob file alone, so it names
-// the store and the key.
+// LargeFault wraps an error of reading a large value. It names the store and the key, since Pebble (v2.1.7) reports only the number of
+// the blob file.
 func LargeFault(st Store, key []byte, err error) error {
 	op := fmt.Sprintf("read the large value at key %x of %s", key, st.Label())
 	if IsDamage(err) {

@@ -13,9 +13,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Instance is one Pebble store whose faults are errors. Pebble itself ends the process, or panics, when its log or
-// manifest cannot be written; an instance then stops: it takes no more writes, answers them with the fault, and keeps
-// serving what can be read until the process ends. Opening the directory again finds all that was acknowledged.
+// Instance is one Pebble store whose faults are errors. Pebble itself exits or panics when it cannot write its log or manifest. An
+// instance then refuses writes with the fault and keeps serving reads until the process ends. Reopening the directory finds everything
+// that was acknowledged.
 type Instance struct {
 	Health
 	DB     *pebble.DB
@@ -25,31 +25,30 @@ type Instance struct {
 
 	opts *pebble.Options
 	fs   vfs.FS // nil if the store is not sealed when it is closed
-	// closing is closed when the shard begins to close.
+	// closing is closed when the shard starts to close.
 	closing <-chan struct{}
-	// interrupt is closed when the process begins to end; or nil.
+	// interrupt, if not nil, is closed when the process starts to shut down.
 	interrupt <-chan struct{}
-	// wedged is closed when Pebble's locks may be held forever, so the store can no longer be closed.
+	// wedged is closed when Pebble's locks may be held forever, so that the store cannot be closed.
 	wedged    chan struct{}
 	wedgeOnce sync.Once
 	guards    guards
-	// splits says that tables of the lowest level may be split for those that are taken in.
+	// splits says that ingesting a table may split tables of the lowest level.
 	splits atomic.Bool
-	// background is the fault of the last flush or compaction, nil after one that went well.
+	// background is the error of the last flush or compaction, nil after a success.
 	background atomic.Pointer[error]
 	opened     atomic.Bool
-	awaiting   atomic.Int32  // how many writes wait for room
-	recovering chan struct{} // full while awaitRoom runs, and from Close on
+	awaiting   atomic.Int32  // how many writes wait for disk space
+	recovering chan struct{} // holds a token while awaitRoom runs, and after Close
 	damaged    sync.Map      // the paths of files whose damage has been logged
-	// Deleted are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
-	// flushed.
+	// Deleted is the size of the values whose deletion is only in memtables, and flushing the part of it that a flush is writing.
 	Deleted, flushing atomic.Uint64
 
-	// applied counts the batches; shared is the snapshot that was taken last by share.
+	// applied counts the batches; shared is the last snapshot that share has taken.
 	applied atomic.Uint64
 	shareMu sync.Mutex
 	shared  *sharedSnapshot
-	// ahead is a snapshot that was taken with batch number aheadOf and is not in use yet; or nil.
+	// ahead, if not nil, is an unused snapshot that was taken with batch number aheadOf.
 	aheadMu sync.Mutex
 	ahead   *pebble.Snapshot
 	aheadOf uint64
@@ -62,7 +61,7 @@ type Instance struct {
 	measured  atomic.Pointer[Stats] // of the last time
 }
 
-// Open opens the store in dir, making it if create is set.
+// Open opens the store in dir, or creates it if create is set.
 func Open(o *Options, dir string, values, create bool, closing <-chan struct{}) (*Instance, error) {
 	in := &Instance{shares: values, closing: closing, interrupt: o.Interrupt, wedged: make(chan struct{}), recovering: make(chan struct{}, 1)}
 	in.Init(dir, o.Logger)
@@ -165,7 +164,7 @@ func (in *Instance) Live() pebble.Reader { return in.DB }
 // Durable implements Store.
 func (*Instance) Durable() bool { return false }
 
-// open turns Pebble's panics, and its wish to end the process, into errors.
+// open turns Pebble's panics and fatal errors into errors.
 func (in *Instance) open(dir string, p *pebble.Options) (*pebble.DB, error) {
 	type result struct {
 		db     *pebble.DB
@@ -206,7 +205,7 @@ func (in *Instance) backgroundError(err error) {
 	if in.background.Swap(&err) == nil {
 		log := in.Log.With(slog.String("store", in.Name), slog.Any("error", err))
 		if in.full() {
-			log.Error("the disk is full: the store refuses writes until there is room")
+			log.Error("the disk is full: the store refuses writes until there is space")
 		} else {
 			log.Error("background work failed")
 		}
@@ -224,7 +223,7 @@ func (in *Instance) backgroundError(err error) {
 	}
 }
 
-// full reports whether the last background work failed for lack of room.
+// full reports whether the last background work failed because the disk is full.
 func (in *Instance) full() bool {
 	err := in.background.Load()
 	return err != nil && noRoom(*err)
@@ -241,8 +240,8 @@ func (in *Instance) Writable() error {
 	return nil
 }
 
-// takes says why the store refuses a write, or nil. A replica has to apply what its log has: on a full disk its writes wait, once the
-// memtables are full, as long as the process does not end.
+// takes returns why the store refuses a write, or nil. A replica must apply the entries of its log, so on a full disk its writes wait,
+// once the memtables are full, until the process shuts down.
 func (in *Instance) takes() error {
 	if in.Logged != nil && in.full() && !in.ends() {
 		return in.Health.Writable()
@@ -295,7 +294,7 @@ func (in *Instance) Apply(b *pebble.Batch, sync, snap bool) (wait func() error, 
 	}, nil
 }
 
-// Close implements Store. A store whose locks a fault holds stays open.
+// Close implements Store. A wedged store stays open.
 func (in *Instance) Close() error {
 	defer in.guards.end()
 	select {
@@ -308,7 +307,7 @@ func (in *Instance) Close() error {
 	}
 	in.recovering <- struct{}{}
 	if in.Logged != nil && in.Writable() == nil {
-		// Otherwise the next start applies the entries once more.
+		// Otherwise the next start applies the entries again.
 		if err := in.Guard(in.DB.Flush); err != nil {
 			in.Log.Warn("flush a store before it closes", slog.String("store", in.Name), slog.Any("error", err))
 		}
@@ -316,9 +315,9 @@ func (in *Instance) Close() error {
 	if err := in.closeGuarded(); err != nil || in.fs == nil || in.Writable() != nil {
 		return err
 	}
-	// Without a seal the store opens as after a crash.
+	// Without a seal the store reopens as after a crash.
 	if err := Seal(in.fs, in.Name); err != nil {
-		in.Log.Warn("a store is left without a seal", slog.String("store", in.Name), slog.Any("error", err))
+		in.Log.Warn("cannot seal a closed store", slog.String("store", in.Name), slog.Any("error", err))
 	}
 	return nil
 }
@@ -340,7 +339,7 @@ func (in *Instance) closeDB() error { return errors.Join(in.DB.Close(), in.synce
 // CheckLogs verifies the logs and manifests; see Synced.Check.
 func (in *Instance) CheckLogs(bad func(file string, err error)) error { return in.synced.Check(bad) }
 
-// Infof implements pebble.Logger: what it says is of use to Pebble's developers alone.
+// Infof implements pebble.Logger. It drops messages that only help to debug Pebble.
 func (in *Instance) Infof(string, ...any) {}
 
 // Errorf implements pebble.Logger.
@@ -348,14 +347,13 @@ func (in *Instance) Errorf(format string, args ...any) {
 	in.Log.Error("pebble", slog.String("store", in.Name), slog.String("error", fmt.Sprintf(format, args...)))
 }
 
-// Fatalf implements pebble.Logger. The caller's state is broken and its locks may be held, so it must not go on; the
-// process can.
+// Fatalf implements pebble.Logger. It blocks its caller, whose state is broken and who may hold locks; the process continues.
 func (in *Instance) Fatalf(format string, args ...any) {
 	in.wedge(fmt.Errorf(format, args...))
 	select {}
 }
 
-// probeSeparation asserts that large values are really separated with the options as they are.
+// probeSeparation checks that these options separate large values.
 func probeSeparation(o *Options) error {
 	probe := *o
 	probe.FS, probe.ReadOnly, probe.CacheMode = vfs.NewMem(), false, CacheBlocks
@@ -375,7 +373,7 @@ func probeSeparation(o *Options) error {
 
 var probed sync.Map // of value thresholds
 
-// AssertSeparation probes once for each threshold.
+// AssertSeparation checks, once for each threshold, that large values are separated.
 func AssertSeparation(o *Options) error {
 	if _, ok := probed.Load(o.ValueThreshold); ok {
 		return nil
@@ -387,7 +385,7 @@ func AssertSeparation(o *Options) error {
 	return nil
 }
 
-// keepAhead keeps a snapshot that was taken with batch n, and closes the one that was kept before and not asked for.
+// keepAhead stores a snapshot that was taken with batch n, and closes an earlier one that nothing has used.
 func (in *Instance) keepAhead(s *pebble.Snapshot, n uint64) error {
 	in.aheadMu.Lock()
 	old := in.ahead
@@ -407,7 +405,7 @@ func (in *Instance) Snapshot() (pebble.Reader, error) {
 	return in.newSnapshot()
 }
 
-// newSnapshot returns the snapshot that came along with the last batch, or takes one.
+// newSnapshot returns the snapshot that was taken with the last batch, or takes one.
 func (in *Instance) newSnapshot() (snap *pebble.Snapshot, err error) {
 	in.aheadMu.Lock()
 	if in.ahead != nil && in.aheadOf == in.applied.Load() {
@@ -428,16 +426,16 @@ func (in *Instance) newSnapshot() (snap *pebble.Snapshot, err error) {
 	return taken, nil
 }
 
-// sharedSnapshot is a snapshot that several views have, as nothing was applied between them.
+// sharedSnapshot is a snapshot that several views share because nothing was applied between them.
 type sharedSnapshot struct {
 	*pebble.Snapshot
 	in      *Instance
-	applied uint64 // by when it was taken
+	applied uint64 // when it was taken
 	refs    int    // under in.shareMu
 }
 
-// share takes a snapshot, or gives the last one once more if it is still open and nothing was applied since. It is for a
-// store that is written by apply alone, and the caller ensures that nothing is being applied.
+// share takes a snapshot, or returns the last one if it is still open and nothing was applied since. Only Apply may write to the store,
+// and the caller ensures that no batch is being applied.
 func (in *Instance) share() (*sharedSnapshot, error) {
 	in.shareMu.Lock()
 	defer in.shareMu.Unlock()
@@ -466,7 +464,7 @@ func (s *sharedSnapshot) Close() error {
 	return s.in.Guard(s.Snapshot.Close)
 }
 
-// Flush implements Store. It gives up when a flush fails; Pebble goes on trying.
+// Flush implements Store. It returns when a flush fails, while Pebble keeps retrying.
 func (in *Instance) Flush(ctx context.Context) error {
 	if err := in.takes(); err != nil {
 		return err

@@ -1,36 +1,33 @@
 package kv
 
-// logFile is a log. What is written to it is held until a sync and then put on the disk by one write, past the page cache
-// where the file system allows that, which ends when the bytes are durable: a write and a sync of the page cache take the
-// disk longer. As such writes are of whole blocks, the last one is written again with what follows it, and until then has
-// zeros behind its end.
+// logFile is a log. It buffers writes until a sync and then writes them at once, with O_DIRECT where the file system allows that, and
+// durably: a write to the page cache and a sync take longer. Direct writes consist of whole blocks, so the last block is padded with zeros
+// and written again together with what follows.
 //
-// A log is written over zeros: a sync of bytes that have their place in the file already is that of the bytes alone, where
-// one of a file that grows is a commit of the file system's journal too. A reader takes the first
-// zeros for the end of a log. There are as many of them ahead as the log is long, within bounds, so the log of a graph
-// without writers stays small.
+// A log is preallocated with zeros, since syncing a file that grows also commits the file system's journal. Readers take the first zeros
+// for the end of the log. The preallocation grows with the log, within bounds, so that the log of a graph without writers stays small.
 type logFile struct {
 	faultFile
-	held   []byte // aligned; what the file has from the offset start on
+	held   []byte // aligned: the bytes of the file from offset start on
 	start  int64  // a multiple of directAlign
 	synced int    // how many of the bytes of held are on the disk
-	size   int64  // where the file ends
+	size   int64  // of the file
 	direct bool
 }
 
-// The zeros that are put ahead of a log at a time, in bytes.
+// The bounds of one preallocation, in bytes.
 const leastAhead, mostAhead = 16 << 10, 1 << 20
 
-// mostHeld is how many bytes are held at most until a sync.
+// mostHeld is the maximum size of the buffer.
 const mostHeld = 1 << 20
 
 var zeros = aligned(mostAhead)
 
-// newLogFile makes the log of a file of size bytes, whose content it takes for none.
+// newLogFile makes an empty log of a file of size bytes, which it overwrites.
 func newLogFile(f faultFile, size int64) *logFile {
 	l := &logFile{faultFile: f, held: aligned(leastAhead)[:0], size: size}
 	if fd := f.Fd(); setDirect(fd, true) == nil {
-		// A file system that does not write so says so now.
+		// A file system without direct writes fails here.
 		if l.direct = writeDirect(fd, zeros[:directAlign], 0) == nil; l.direct {
 			l.size = max(size, directAlign)
 		} else {
@@ -68,12 +65,12 @@ func (f *logFile) Sync() error {
 	blocks := f.held[:(n+directAlign-1)&^(directAlign-1)]
 	clear(blocks[n:])
 	if end := f.start + int64(len(blocks)); end > f.size {
-		// Without them, which a full disk has no room for, the log is slower, not worse.
+		// On a full disk this fails, which only makes the log slower.
 		ahead := min(max(end, leastAhead), mostAhead) &^ (directAlign - 1)
 		m, _ := f.WriteAt(zeros[:ahead], end)
 		f.size = end + int64(m)
 	}
-	// All that is not durable is in blocks, so a second try writes all of it.
+	// The blocks hold everything that is not durable, so a retry writes all of it.
 	err := f.in.await(func() error {
 		if f.direct {
 			return writeDirect(f.Fd(), blocks, f.start)
@@ -107,5 +104,5 @@ func (f *logFile) Close() error {
 	return f.faultFile.Close()
 }
 
-// Preallocate implements vfs.File: Sync sees to the room.
+// Preallocate implements vfs.File. Sync does the work.
 func (f *logFile) Preallocate(offset, length int64) error { return nil }

@@ -30,15 +30,15 @@ type Options struct {
 	CacheMode      CacheMode
 	MemtableBytes  int
 	ValueThreshold int
-	// Logged says that the log of a replica holds the batches, so the store has none.
+	// Logged says that the log of a replica holds the batches, so that the store needs no log.
 	Logged bool
-	// Interrupt, if it is set, is closed when what waits for room on the disk gives up.
+	// Interrupt, if set, is closed to end waits for disk space.
 	Interrupt <-chan struct{}
-	// Damaged, if it is set, is called when a file fails its checks for the first time, by the read that finds it. It does not wait.
+	// Damaged, if set, is called by the read that first finds a file damaged. It must not block.
 	Damaged func(file string, err error)
-	// OnDamage, if it is set, is the error with which damage that a read finds stops the store.
+	// OnDamage, if set, stops the store with this error when a read finds damage.
 	OnDamage error
-	// Cache and Files are shared by the stores of a process; nil makes them for this store.
+	// Cache and Files are shared by the stores of a process. If nil, the store has its own.
 	Cache *pebble.Cache
 	Files *pebble.FileCache
 }
@@ -50,7 +50,7 @@ func pebbleOptions(o *Options, values bool) *pebble.Options {
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                uint64(o.MemtableBytes),
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       20, // half as many sublevels: tables of loads would be written again and again
+		L0CompactionThreshold:       20, // that is half as many sublevels; a lower one would rewrite the tables of loads many times
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               64 << 20,
 		ReadOnly:                    o.ReadOnly,

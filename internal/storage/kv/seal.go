@@ -16,9 +16,9 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// A seal is what a store leaves behind when it is closed: the checksums and sizes of its logs and manifests. Pebble takes
-// a damaged record of these for the place where a crash has torn them and goes on without the rest, so that commits, or
-// whole tables, would be missing in silence. What a crash leaves has no seal.
+// A seal is a file that a store leaves behind when it is closed: the checksums and sizes of its logs and manifests. Pebble takes a damaged
+// record of these for a write torn by a crash and drops the rest, so commits or whole tables would silently disappear. After a crash there
+// is no seal.
 const sealName = "SEAL"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -92,7 +92,7 @@ func VerifySeal(fsys vfs.FS, dir string) error {
 	}
 	end := bytes.LastIndexByte(bytes.TrimSuffix(sealed, []byte{'\n'}), '\n') + 1
 	if want := fmt.Sprintf("%s %08x %d\n", sealName, crc32.Checksum(sealed[:end], castagnoli), end); want != string(sealed[end:]) {
-		return bad(sealName, "it is not as it was written when the store was closed")
+		return bad(sealName, "the seal has changed since the store was closed")
 	}
 	now, err := sums(fsys, dir)
 	if err != nil {
@@ -101,13 +101,13 @@ func VerifySeal(fsys vfs.FS, dir string) error {
 	for line := range bytes.Lines(sealed[:end]) {
 		if !bytes.Contains(now, line) {
 			file, _, _ := strings.Cut(string(line), " ")
-			return bad(file, "it is not as it was when the store was closed, so commits of any key may be missing")
+			return bad(file, "it has changed since the store was closed; commits may be missing")
 		}
 	}
 	return nil
 }
 
-// BreakSeal takes the seal off a store that is about to change.
+// BreakSeal removes the seal of a store that is about to change.
 func BreakSeal(fsys vfs.FS, dir string) error {
 	err := fsys.Remove(fsys.PathJoin(dir, sealName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,7 +10,7 @@ import (
 type Stats struct {
 	Levels    []LevelStats // from the top
 	DiskBytes uint64       // of all files
-	// ReadAmplification is how many tables a look-up may have to see.
+	// ReadAmplification is the maximum number of tables that a look-up reads.
 	ReadAmplification int
 
 	Memtables     int64
@@ -19,7 +19,7 @@ type Stats struct {
 	LogBytes                 uint64 // live
 	LogIn                    uint64 // logical bytes of all commits
 	LogWritten               uint64
-	Ingested                 uint64 // bytes of tables that came in beside the log
+	Ingested                 uint64 // bytes of ingested tables
 	Flushed, Compacted       uint64 // bytes written, separated values included
 	Flushes, Compactions     int64
 	CompactionsRunning       int64
@@ -27,17 +27,17 @@ type Stats struct {
 	CompactionTime           time.Duration
 	SeparatedFiles           uint64
 	SeparatedBytes           uint64 // of the files of separated values
-	SeparatedLive            uint64 // bytes of separated values, beside those in memtables, that have not been deleted
-	SeparatedDead            uint64 // bytes of those that have been, and that have not been reclaimed
-	Replaced                 uint64 // bytes of tables that compactions have replaced and iterators keep
+	SeparatedLive            uint64 // bytes of live separated values, without those in memtables
+	SeparatedDead            uint64 // bytes of deleted ones that are not reclaimed yet
+	Replaced                 uint64 // bytes of tables that compactions have replaced and iterators still use
 	Snapshots                int
-	BlockRead                uint64 // bytes of blocks that readers, compactions not among them, have asked for
-	BlockFound               uint64 // of these, bytes of those that the block cache had
+	BlockRead                uint64 // bytes of blocks that readers, but not compactions, have read
+	BlockFound               uint64 // of these, bytes found in the block cache
 	BlockHits, BlockMisses   int64  // of the block cache that all stores of the process share
 	BlockBytes               int64
 	FilterHits, FilterMisses int64
 	Stalls                   int64         // times that commits had to wait for flushes or compactions
-	StallTime                time.Duration // of those that are over
+	StallTime                time.Duration // of those that have ended
 }
 
 // LevelStats is the shape of one level.
@@ -47,7 +47,7 @@ type LevelStats struct {
 	Sublevels int // tables that a look-up may have to see: of level 0 several, of another that holds something one
 }
 
-// WriteAmplification is bytes written for each byte that came in, or 0 before anything did.
+// WriteAmplification is the bytes written for each byte of commits and ingested tables, 0 before the first one.
 func (s *Stats) WriteAmplification() float64 {
 	in := s.LogIn + s.Ingested
 	if in == 0 {
@@ -56,7 +56,7 @@ func (s *Stats) WriteAmplification() float64 {
 	return float64(s.LogWritten+s.Ingested+s.Flushed+s.Compacted) / float64(in)
 }
 
-// DeepLevels is the number of levels that hold something.
+// DeepLevels is the number of levels that are not empty.
 func (s *Stats) DeepLevels() int {
 	n := 0
 	for _, l := range s.Levels {
@@ -67,11 +67,11 @@ func (s *Stats) DeepLevels() int {
 	return n
 }
 
-// statsWait is how long to wait for new numbers.
+// statsWait is how long Stats waits for current numbers.
 const statsWait = time.Second
 
-// Stats implements Store. It gives the numbers of the last time if there are no new ones soon: Pebble gives none while its manifest cannot
-// be written.
+// Stats implements Store. It returns earlier numbers if there are no current ones soon: Pebble blocks while it cannot write its
+// manifest.
 func (in *Instance) Stats() Stats {
 	done := make(chan struct{})
 	if in.measuring.CompareAndSwap(false, true) {
@@ -118,7 +118,7 @@ func (in *Instance) Measure() Stats {
 	if in.Logged != nil {
 		s.LogIn = in.Logged.bytes.Load()
 	}
-	// What was deleted is referred to until a compaction takes the deletion and the reference out.
+	// A deleted value counts as referenced until a compaction removes the deletion and the reference.
 	deleted := in.Deleted.Load() + m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
 	s.SeparatedLive -= min(deleted, s.SeparatedLive)
 	s.SeparatedDead = deleted + m.BlobFiles.ValueSize - min(m.BlobFiles.ValueSize, m.BlobFiles.ReferencedValueSize)

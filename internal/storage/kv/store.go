@@ -6,27 +6,25 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Store holds the records of one of a shard's two stores: an instance of Pebble in this process, or a peerStore, which
-// reaches the process that keeps the shard as a Part.
+// Store is one of a shard's two stores: an Instance in this process, or a proxy for one in another process.
 type Store interface {
 	// Label names the store in logs and errors.
 	Label() string
 	NewBatch() *pebble.Batch
-	// Live reads the present state.
+	// Live reads the current state.
 	Live() pebble.Reader
-	// Snapshot reads the state of this moment. The caller makes sure that nothing is being applied.
+	// Snapshot reads the state as it is now. The caller ensures that no batch is being applied.
 	Snapshot() (pebble.Reader, error)
-	// Apply puts a batch in and returns once it can be read; wait returns when it is synced. After an error the batch may or
-	// may not be there when the store is opened again, and the store takes no more writes. With snap it takes the next
-	// snapshot along.
+	// Apply applies a batch and returns once it can be read; wait returns once it is synced. After an error the batch may or
+	// may not survive a restart, and the store refuses further writes. With snap it also takes the next snapshot.
 	Apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error)
-	// Durable reports that apply returns only when its batch is synced, after a round trip.
+	// Durable reports that Apply returns only when its batch is synced, after a round trip.
 	Durable() bool
-	// Writable says why the store cannot be written to, or nil.
+	// Writable returns why the store refuses writes, or nil.
 	Writable() error
-	// Guard runs f, which reads or closes, such that the caller survives a fault of the store.
+	// Guard runs f, which reads or closes, and returns even if a fault of the store blocks f.
 	Guard(f func() error) error
-	// Flush makes what was applied durable in tables.
+	// Flush writes what was applied to tables.
 	Flush(ctx context.Context) error
 	Stats() Stats
 	Close() error

@@ -21,12 +21,12 @@ import (
 )
 
 // Synced records how far the logs and manifests of a Pebble store are synced. Pebble (v2.1.7) takes the first damaged record of a
-// manifest, and of the last log unless a later block proves that it was synced, for the place where a crash has torn the file,
-// and goes on without the rest. Before Pebble replays a file, Synced reads it, and refuses it if a part is damaged that was synced.
+// manifest, or of the last log unless a later block proves that it was synced, for a write torn by a crash, and drops the rest. Synced
+// reads each file before Pebble replays it, and refuses it if a synced part is damaged.
 //
-// The record is a file, written after each sync of a log or manifest and before the sync is reported, and never synced itself: that
-// costs a write to the page cache. It is exact after the process died. After the machine died it may be behind; then what a chunk
-// says of those before it still proves all damage but that of the last sync.
+// The record is a file. It is written after each sync of a log or manifest and before the sync is reported, but never synced itself, so
+// it costs a write to the page cache. It is exact after the process has died. After a power failure it may be out of date; what each chunk
+// says of those before it then still proves all damage except in the last sync.
 type Synced struct {
 	fs  vfs.FS
 	dir string
@@ -56,8 +56,8 @@ func (e fileEnd) name() string {
 // syncedName is the record: a CRC-32C of what follows, the number of files, and the two numbers of each, little-endian.
 const syncedName = "SYNCED"
 
-// OpenPebble opens a Pebble store whose logs and manifests are verified by its record of what was synced. The caller closes
-// the record after the store. No write ever enters the log that a new store begins with: it has not the form that proves damage.
+// OpenPebble opens a Pebble store and verifies its logs and manifests by the record of what was synced. The caller closes the record after
+// the store. The first log of a new store gets no writes, since its format does not prove damage.
 func OpenPebble(dir string, p *pebble.Options, log *slog.Logger) (*pebble.DB, *Synced, error) {
 	s := &Synced{fs: p.FS, dir: p.FS.PathJoin(dir), log: log, replays: true}
 	p.FS = syncedFS{p.FS, s}
@@ -99,7 +99,7 @@ func (s *Synced) load() error {
 	default:
 		ok := false
 		if s.ends, ok = readEnds(b); !ok {
-			s.log.Warn("the record of what was synced is damaged, so damage in the last write to a log or manifest would look like a write torn by a crash",
+			s.log.Warn("the record of what was synced is damaged; damage in the last write to a log or manifest cannot be told from a torn write",
 				slog.String("path", name))
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Synced) load() error {
 	}
 	for _, e := range s.ends {
 		if e.file&1 == 0 && e.file > last && e.end > 0 {
-			return graph.CorruptError("storage: open "+s.dir, fmt.Errorf("the file %s is missing, of which %d bytes were synced", e.name(), e.end))
+			return graph.CorruptError("storage: open "+s.dir, fmt.Errorf("file %s is missing; %d bytes of it were synced", e.name(), e.end))
 		}
 	}
 	s.ends = slices.DeleteFunc(s.ends, func(e fileEnd) bool {
@@ -126,7 +126,7 @@ func (s *Synced) load() error {
 
 // readEnds decodes a record.
 func readEnds(b []byte) (ends []fileEnd, ok bool) {
-	if len(b) == 0 { // as a crash may leave it that was made just before
+	if len(b) == 0 { // a crash just after its creation
 		return nil, true
 	}
 	if len(b) < 8 {
@@ -142,7 +142,7 @@ func readEnds(b []byte) (ends []fileEnd, ok bool) {
 	return ends, true
 }
 
-// write writes the record. A fault makes it lag behind, no more.
+// write writes the record. A fault only leaves it out of date.
 func (s *Synced) write() {
 	name := s.fs.PathJoin(s.dir, syncedName)
 	var err error
@@ -175,7 +175,7 @@ func (s *Synced) note(file uint64, end int64) {
 	s.write()
 }
 
-// forget drops a file that is removed or begun again.
+// forget drops a file that is removed or overwritten.
 func (s *Synced) forget(name string) {
 	file, ok := s.owns(name)
 	if !ok {
@@ -186,7 +186,7 @@ func (s *Synced) forget(name string) {
 	s.ends = slices.DeleteFunc(s.ends, func(e fileEnd) bool { return e.file == file })
 }
 
-// endOf returns the offset up to which a file was synced, 0 if that is not known.
+// endOf returns the offset up to which a file was synced, if known.
 func (s *Synced) endOf(file uint64) (end int64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,7 @@ func (s *Synced) endOf(file uint64) (end int64, known bool) {
 	return s.ends[i].end, true
 }
 
-// owns returns the file that a path names if it is a log or manifest of the store.
+// owns returns the number of a file if it is a log or manifest of the store.
 func (s *Synced) owns(name string) (file uint64, ok bool) {
 	if s.fs.PathDir(name) != s.dir {
 		return 0, false
@@ -205,7 +205,7 @@ func (s *Synced) owns(name string) (file uint64, ok bool) {
 	return syncedFileOf(path.Base(name))
 }
 
-// syncedFileOf returns the file that a name means, if it is that of a log or manifest.
+// syncedFileOf returns the number of a file if its name is that of a log or manifest.
 func syncedFileOf(name string) (file uint64, ok bool) {
 	manifest := uint64(0)
 	digits, ok := strings.CutSuffix(name, ".log")
@@ -219,7 +219,7 @@ func syncedFileOf(name string) (file uint64, ok bool) {
 	return n<<1 | manifest, err == nil
 }
 
-// Check verifies the logs and manifests of a store that is open, and calls bad for each that is damaged.
+// Check verifies the logs and manifests of an open store, and calls bad for each damaged one.
 func (s *Synced) Check(bad func(file string, err error)) error {
 	s.mu.Lock()
 	ends := slices.Clone(s.ends)
@@ -228,7 +228,7 @@ func (s *Synced) Check(bad func(file string, err error)) error {
 		name := e.name()
 		_, err := s.verify(s.fs.PathJoin(s.dir, name), e.file, e.end)
 		if _, known := s.endOf(e.file); err == nil || !known {
-			continue // one that was removed meanwhile is not wrong
+			continue // or it was removed meanwhile
 		}
 		if !IsDamage(err) {
 			return err
@@ -238,7 +238,7 @@ func (s *Synced) Check(bad func(file string, err error)) error {
 	return nil
 }
 
-// verify reads a file that is synced up to an offset at least.
+// verify reads a file that is synced at least up to an offset.
 func (s *Synced) verify(name string, file uint64, end int64) (fileTail, error) {
 	f, err := s.fs.Open(name)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *Synced) verify(name string, file uint64, end int64) (fileTail, error) {
 	}
 	if t.damaged {
 		return t, graph.CorruptError("storage: read "+name, fmt.Errorf(
-			"file %s is damaged at offset %d, and was synced up to %d or beyond, so commits of any key may be missing", name, t.at, max(end, t.proof)))
+			"file %s is damaged at offset %d, although it was synced up to offset %d or further; commits may be missing", name, t.at, max(end, t.proof)))
 	}
 	return t, nil
 }
@@ -310,7 +310,7 @@ func (fs syncedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 				return nil, err
 			}
 			if t.torn > 0 {
-				fs.s.log.Warn("a crash interrupted the last write to a file; what it left is dropped, as it was never acknowledged",
+				fs.s.log.Warn("a crash interrupted the last write to a file; dropping the partial write, which was never acknowledged",
 					slog.String("path", name), slog.Int64("offset", t.at), slog.Int64("bytes", t.torn))
 			}
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// TableOptions are those of the tables that the store writes itself to a level.
+// TableOptions returns the options of tables that the store itself writes to a level.
 func (in *Instance) TableOptions(level int) sstable.WriterOptions {
 	return in.opts.MakeWriterOptions(level, in.DB.TableFormat())
 }
 
-// ingest moves tables in, all or none. Like Apply it survives what Pebble does at faults. A full disk is no fault: of tables, the log and
-// the manifest, which wait for room, Pebble needs room for tables alone, and that before it moves any in.
+// ingest ingests tables, all or none. Like Apply it survives Pebble's reaction to faults. A full disk is not a fault: writes to the log
+// and manifest wait for space, and Pebble copies tables before it ingests any.
 func (in *Instance) ingest(paths ...string) error {
 	if err := in.Writable(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (in *Instance) ingest(paths ...string) error {
 		in.applied.Add(1)
 	case in.Health.Writable() == nil && noRoom(err):
 		in.NoteFull(err)
-		return Unavailable("storage: there is no room to move tables into "+in.Name+", so none was", err)
+		return Unavailable("storage: not enough disk space to ingest tables into "+in.Name+"; none was ingested", err)
 	default:
 		in.Fail(err)
 		return in.Fault
@@ -35,17 +35,17 @@ func (in *Instance) ingest(paths ...string) error {
 	return nil
 }
 
-// IngestSplitting moves tables in, each to the lowest level at which none lies over it; one that lies around it is split.
+// IngestSplitting ingests tables, each at the lowest level where nothing above overlaps it; a table that spans it is split.
 func (in *Instance) IngestSplitting(paths []string) error {
 	in.splits.Store(true)
 	defer in.splits.Store(false)
 	return in.ingest(paths...)
 }
 
-// LowestLevel is the level of Pebble's that nothing lies below.
+// LowestLevel is Pebble's last level.
 const LowestLevel = 6
 
-// restPoll is how often the compactions are looked at that are waited for.
+// restPoll is how often Rest looks for running compactions.
 const restPoll = 5 * time.Millisecond
 
 // Rest waits until no compaction runs.
@@ -80,8 +80,7 @@ func (in *Instance) FlushLog(ctx context.Context, most uint64) error {
 	return in.Flush(ctx)
 }
 
-// Compact moves all records to the lowest level, without those that are deleted, whereupon Pebble looks for blob files to
-// rewrite.
+// Compact moves all records to the lowest level and drops the deleted ones. Pebble then looks for blob files to rewrite.
 func (in *Instance) Compact(ctx context.Context) error {
 	if err := in.Flush(ctx); err != nil {
 		return err
@@ -91,8 +90,8 @@ func (in *Instance) Compact(ctx context.Context) error {
 	})
 }
 
-// keepNoLogs makes Pebble delete the logs that it would keep to write over, up to five of the size of a memtable: a logFile is
-// as fast in a new file. Pebble does so if its cleaner is marked as an ArchiveCleaner is.
+// keepNoLogs makes Pebble delete old logs, of which it would keep up to five of the size of a memtable for reuse: a logFile is as fast in a
+// new file. Pebble does so if its cleaner has the marker method of an ArchiveCleaner.
 type keepNoLogs struct {
 	pebble.DeleteCleaner
 	archive
@@ -100,7 +99,7 @@ type keepNoLogs struct {
 
 type archive struct{ pebble.ArchiveCleaner }
 
-// Checkpoint copies the store to a directory that does not exist yet, of hard links where it can.
+// Checkpoint copies the store to a new directory, with hard links where possible.
 func (in *Instance) Checkpoint(dir string) error {
 	if err := in.Writable(); err != nil {
 		return err

@@ -33,8 +33,8 @@ func CheckTable(ctx context.Context, fs vfs.FS, name string) error {
 	return err
 }
 
-// checkValueBlocks verifies the checksums of a table's value blocks, where Pebble puts older versions of records that snapshots
-// still need. ValidateBlockChecksums passes over them.
+// checkValueBlocks verifies the checksums of a table's value blocks, which hold older versions of records for snapshots and which
+// ValidateBlockChecksums skips.
 func checkValueBlocks(ctx context.Context, r *sstable.Reader) error {
 	l, err := r.Layout()
 	if err != nil {
@@ -53,7 +53,7 @@ func checkValueBlocks(ctx context.Context, r *sstable.Reader) error {
 	return nil
 }
 
-// ReadAll reads all values of a copied store past all caches.
+// ReadAll reads all values of a copied store, without caches.
 func ReadAll(ctx context.Context, o *Options, dir string) (err error) {
 	only := *o
 	only.ReadOnly = true
@@ -80,7 +80,7 @@ func ReadAll(ctx context.Context, o *Options, dir string) (err error) {
 	})
 }
 
-// Quiet is a Pebble logger that says nothing: what goes wrong is returned.
+// Quiet is a Pebble logger that drops everything, since errors are returned as well.
 type Quiet struct{}
 
 // Infof implements pebble.Logger.
