@@ -22,8 +22,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
-// Catalog is the names of a graph, kept in its first shard. A name gets its number at once, in a small synced batch of
-// its own, whatever becomes of the transaction that brought it. It implements graph.Catalog.
+// Catalog stores the names and index definitions of a graph in its first shard. A new name is stored at once, in a synced batch of its own,
+// even if its transaction does not commit. Catalog implements graph.Catalog.
 type Catalog struct {
 	shard *Shard
 	mu    sync.Mutex // of changes
@@ -39,7 +39,7 @@ type catalog struct {
 	present map[presence]struct{}
 	indexes []graph.Index
 	ttls    []graph.Index   // those with a TTL
-	dropped []graph.IndexID // whose entries may not be gone yet
+	dropped []graph.IndexID // some of their entries may not be deleted yet
 	version uint64
 	nextIx  uint32
 }
@@ -208,7 +208,7 @@ func (c *Catalog) Expiries() []graph.Index { return c.state.Load().ttls }
 // Version implements graph.Catalog.
 func (c *Catalog) Version() uint64 { return c.state.Load().version }
 
-// Changes grows with every change of the catalog, as long as it is open.
+// Changes grows with every change of the catalog.
 func (c *Catalog) Changes() uint64 {
 	st := c.state.Load()
 	n := uint64(len(st.labels)+len(st.present)) + st.version + uint64(st.nextIx)
@@ -260,7 +260,7 @@ func (c *Catalog) intern(kind byte, name string) (uint32, error) {
 	return id, err
 }
 
-// change writes what f puts into the batch, synced, and then shows the state that f made of a copy.
+// change applies the batch that f fills, durably, and then publishes the copy of the state that f has changed.
 func (c *Catalog) change(f func(st *catalog, b *pebble.Batch) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -282,7 +282,7 @@ func (c *Catalog) change(f func(st *catalog, b *pebble.Batch) error) error {
 	return nil
 }
 
-// NewLabelSet returns the number of a set of labels, a new one if needed. Order and repeats do not count.
+// NewLabelSet returns the number of a set of labels, a new one if needed. Order and duplicates do not matter.
 func (c *Catalog) NewLabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
 	ls := labels
 	if !slices.IsSorted(ls) {
@@ -311,8 +311,8 @@ func (c *Catalog) NewLabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
 	return id, err
 }
 
-// Present records that vertices of a label set may have the properties. It must be done before such a vertex is
-// committed; a record of what never comes is harmless.
+// Present records that vertices of a label set may have the properties, before such a vertex is committed. It does no harm if none ever
+// is.
 func (c *Catalog) Present(set graph.LabelSet, props []graph.Property) error {
 	have := c.state.Load().present
 	missing := false
@@ -394,7 +394,7 @@ func (st *catalog) put(ix graph.Index) {
 	*l = append(*l, ix)
 }
 
-// DropIndex takes an index out. Its number stays among those of Dropped until RemoveIndex.
+// DropIndex removes an index from the list. Dropped has its number until RemoveIndex.
 func (c *Catalog) DropIndex(ix graph.Index) error {
 	return c.change(func(st *catalog, b *pebble.Batch) error {
 		st.version++
@@ -407,7 +407,7 @@ func (c *Catalog) DropIndex(ix graph.Index) error {
 	})
 }
 
-// Dropped returns the indexes that were dropped and whose entries may not be gone yet; it must not be changed.
+// Dropped returns the dropped indexes, some of whose entries may not be deleted yet; it must not be changed.
 func (c *Catalog) Dropped() []graph.IndexID { return c.state.Load().dropped }
 
 // RemoveIndex forgets a dropped index.
@@ -422,14 +422,14 @@ func indexMarkKey(id graph.IndexID) []byte {
 	return keys.AppendNumbered(nil, keys.IndexMark, uint32(id))
 }
 
-// IndexMark returns the vertex from which the building of an index goes on.
+// IndexMark returns the vertex at which the build of an index continues.
 func (c *Catalog) IndexMark(id graph.IndexID) (graph.VertexID, error) {
 	n, err := kv.ReadNumber(c.shard.graph.Live(), indexMarkKey(id))
 	return graph.VertexID(n), err
 }
 
-// SetIndexMark makes the building of an index go on from a vertex, once the changes are committed. The writer is that
-// of the graph's first shard.
+// SetIndexMark makes the build of an index continue at a vertex, once the changes are committed. The writer must be that of the graph's
+// first shard.
 func SetIndexMark(w *staging.Writer, id graph.IndexID, from graph.VertexID) {
 	w.Overlay().Set(indexMarkKey(id), binary.AppendUvarint(nil, uint64(from)))
 }
@@ -439,10 +439,10 @@ const (
 	indexRequired
 	indexIndexed
 	indexOnline
-	indexFailed // a failure stands before the name
+	indexFailed // a failure precedes the name
 	indexDropped
-	indexTTL  // the TTL in nanoseconds stands before the name, and before a failure
-	indexKind // the kind stands before all, and behind it the settings of a vector or full-text index; without it, it is a range index
+	indexTTL  // the TTL in nanoseconds precedes the name and a failure
+	indexKind // the kind comes first, followed by the settings of a vector or full-text index; without it, it is a range index
 )
 
 func appendIndex(dst []byte, ix graph.Index) []byte {
@@ -554,7 +554,7 @@ func parseIndex(b []byte) (ix graph.Index, err error) {
 	return ix, nil
 }
 
-// ClearIndex deletes all entries of an index in this shard, synced.
+// ClearIndex deletes all entries of an index in this shard, durably.
 func (s *Shard) ClearIndex(id graph.IndexID) error {
 	lower := keys.AppendEntry(nil, id)
 	err := s.put(func(b *pebble.Batch) error {

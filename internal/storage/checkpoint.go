@@ -9,9 +9,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// Checkpoint makes a copy of the shard in a directory that does not exist yet, of hard links where they can be, with all
-// that was applied. The caller ensures that no commit is half applied and that none is made meanwhile, so that what
-// the graph instance refers to is in the values instance's copy.
+// Checkpoint copies the shard to a new directory, with hard links where possible. The caller ensures that no commit is half applied and
+// that none starts meanwhile, so that the copy has all large values to which its records refer.
 func (s *Shard) Checkpoint(dir string) error {
 	fs := s.opts.FS
 	return errors.Join(
@@ -20,7 +19,7 @@ func (s *Shard) Checkpoint(dir string) error {
 	)
 }
 
-// CheckLogs verifies what is synced of the logs and manifests, and calls bad for each file that is damaged.
+// CheckLogs verifies the synced parts of the logs and manifests, and calls bad for each damaged file.
 func (s *Shard) CheckLogs(bad func(file string, err error)) error {
 	of := func(store string) func(string, error) {
 		return func(file string, err error) { bad(path.Join(store, file), err) }
@@ -34,8 +33,8 @@ const (
 	valuesDir = "values"
 )
 
-// CheckFiles reads every block of the tables and blob files of a shard's copy, see Shard.Checkpoint, from disk, and calls
-// bad for each file whose checksums are wrong.
+// CheckFiles reads every block of the tables and blob files of a copy that Checkpoint has made, and calls bad for each file whose checksums
+// are wrong.
 func CheckFiles(ctx context.Context, o *Options, dir string, bad func(file string, err error)) (files, bytes uint64, err error) {
 	fs := o.FS
 	for _, store := range []string{graphDir, valuesDir} {

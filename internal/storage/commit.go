@@ -21,13 +21,13 @@ import (
 //	1. the large values of each shard, synced;
 //	2. the intent in shard 0, synced: a number, greater than all before, and the batch of each shard;
 //	3. the batches, each with the number of the intent in it, synced;
-//	4. the end of the intent, which goes along with the next one if another process keeps shard 0.
+//	4. the deletion of the intent, which is part of the next intent's batch if shard 0 is in another process.
 //
-// An intent that is found when the graph is opened is carried out in the shards that have not seen its number.
+// Opening the graph completes the intents that it finds, in the shards that have not applied their number.
 
 // Commit applies the changes of writers, one for each shard, which end with it, and returns once they can be read; wait then waits
 // until they are durable. Each writer must have begun when its shard was as it is now. ids name the transactions, see CommitID. intents
-// must count the graph's commits over several shards. After an error the graph takes no more writes, unless nothing was applied.
+// counts the graph's commits over several shards. After an error the graph refuses further writes, unless nothing was applied.
 func Commit(shards []*Shard, ws []*staging.Writer, ids []CommitID, intents *uint64) (wait func() error, err error) {
 	var touched []*change
 	for i, w := range ws {
@@ -96,8 +96,7 @@ func Commit(shards []*Shard, ws []*staging.Writer, ids []CommitID, intents *uint
 	}, nil
 }
 
-// eachChange calls f for each of some changes. Calls for shards of other processes, each of which takes a round trip and a sync,
-// run at the same time.
+// eachChange calls f for each change. Calls for shards in other processes, which take a round trip and a sync, run concurrently.
 func eachChange(cs []*change, f func(i int) error) error {
 	errs := make([]error, len(cs))
 	var others sync.WaitGroup
@@ -115,9 +114,9 @@ func eachChange(cs []*change, f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// syncBefore makes durable what changes stand on and could overtake. Commits of one shard go to
-// disk in their order, since they share a log; but an intent, or a table that is ingested, may get there before what was
-// applied to its shards before it, and a commit to one shard before an earlier commit to another.
+// syncBefore syncs earlier batches that the changes depend on but could overtake. Commits to one shard reach the disk in order, since they
+// share a log; but an intent or an ingested table could reach it before earlier batches of its shards, and a commit to one shard before an
+// earlier commit to another.
 func syncBefore(shards []*Shard, touched []*change) error {
 	overtakes := len(touched) > 1 || touched[0].table
 	var errs []error
@@ -140,7 +139,7 @@ func syncBefore(shards []*Shard, touched []*change) error {
 	return errors.Join(errs...)
 }
 
-// change is what a writer has collected, on its way into its shard.
+// change is a commit's part for one shard.
 type change struct {
 	w             *staging.Writer
 	s             *Shard
@@ -167,7 +166,7 @@ func (c *change) prepare(alone bool) (err error) {
 		}
 	}
 	_, large := over.Large()
-	// An id that is stored here and was given out to another transaction is not lost: that one knows it.
+	// This may cover ids that other transactions have reserved, which is fine.
 	c.stored = NextIDs{
 		Vertex: s.writing.NextVertex.Load(), Edge: s.writing.NextEdge.Load(),
 		value: c.w.State().NextValue + uint64(len(large)), Text: s.next.Text + uint64(c.w.Texts.Len()),
@@ -185,7 +184,7 @@ func (c *change) prepare(alone bool) (err error) {
 	if err != nil {
 		return err
 	}
-	// No commit after this one may use the same large values, whether or not it is applied.
+	// Later commits must not reuse the ids of large values, even if this commit fails.
 	s.next.value, s.next.Text = c.stored.value, c.stored.Text
 	if c.counters, err = s.counters.Add(c.batch, c.w.Counts); err != nil {
 		return err
@@ -204,7 +203,7 @@ func (c *change) prepare(alone bool) (err error) {
 	return nil
 }
 
-// startSync begins to make durable all that was applied; wait gives the end.
+// startSync starts to sync what was applied; wait returns when that is done.
 func (s *Shard) startSync() (wait func() error, err error) {
 	b := s.graph.NewBatch()
 	if err := b.LogData([]byte{0}, nil); err != nil {
@@ -214,7 +213,7 @@ func (s *Shard) startSync() (wait func() error, err error) {
 	return s.apply(b, true, false)
 }
 
-// apply puts a batch into the graph instance and counts it; see kv.Store.
+// apply applies a batch to the graph store and counts it; see kv.Store.
 func (s *Shard) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error) {
 	end, err := s.graph.Apply(b, sync, snap)
 	if err != nil {
@@ -258,7 +257,7 @@ func commitLarge(cs []*change) error {
 	return errors.Join(errs...)
 }
 
-// applyLarge puts the large values in; wait waits until they are durable.
+// applyLarge applies the large values; wait waits until they are durable.
 func (c *change) applyLarge() (wait func() error, err error) {
 	first, large := c.w.Overlay().Large()
 	if len(large) == 0 {
@@ -275,7 +274,7 @@ func (c *change) applyLarge() (wait func() error, err error) {
 	return c.s.values.Apply(b, true, false)
 }
 
-// apply puts the graph's batch in and makes the shard's memory follow.
+// apply applies the batch, or ingests the tables, and updates the shard's memory.
 func (c *change) apply() (wait func() error, err error) {
 	s := c.s
 	s.compaction.note(c.touched)
@@ -296,7 +295,7 @@ func (c *change) apply() (wait func() error, err error) {
 	return wait, nil
 }
 
-// adopt makes the shard's memory follow the changes.
+// adopt updates the shard's memory.
 func (c *change) adopt() {
 	s := c.s
 	s.next = c.stored
@@ -312,7 +311,7 @@ func (c *change) adopt() {
 	s.runCount += c.runs
 }
 
-// writeIntent writes the intent of a commit; end removes it, once the batches are synced.
+// writeIntent writes the intent of a commit. The caller calls end once the batches are synced, to delete it.
 func writeIntent(first *Shard, cs []*change, intents *uint64) (end func() error, err error) {
 	*intents++
 	number := binary.BigEndian.AppendUint64(nil, *intents)
@@ -355,14 +354,14 @@ func writeIntent(first *Shard, cs []*change, intents *uint64) (end func() error,
 	}, nil
 }
 
-// noteEnded notes an intent that was carried out.
+// noteEnded notes a completed intent, for dropEnded.
 func (s *Shard) noteEnded(key []byte) {
 	s.endedMu.Lock()
 	defer s.endedMu.Unlock()
 	s.ended = append(s.ended, key)
 }
 
-// dropEnded makes a batch remove the intents that were carried out.
+// dropEnded adds the deletion of completed intents to a batch.
 func (s *Shard) dropEnded(b *pebble.Batch) error {
 	s.endedMu.Lock()
 	defer s.endedMu.Unlock()
@@ -374,9 +373,8 @@ func (s *Shard) dropEnded(b *pebble.Batch) error {
 	return errors.Join(errs...)
 }
 
-// Recover completes the opening of a graph's shards, given in order: it carries out the intents that they were closed
-// with, reads what they keep in memory, and throws away large values that no commit refers to. It returns the number of
-// the last intent.
+// Recover completes the opening of a graph's shards, given in order: it completes pending intents, reads what the shards hold in memory,
+// and deletes large values to which no commit refers. It returns the number of the last intent.
 func Recover(shards []*Shard) (intents uint64, err error) {
 	applied := make([]uint64, len(shards))
 	for i, s := range shards {
@@ -401,7 +399,7 @@ func Recover(shards []*Shard) (intents uint64, err error) {
 			}
 			if applied[no] < number {
 				if shards[0].opts.ReadOnly {
-					return kv.Unavailable("storage: a commit must be carried out; open the graph for writing once", nil)
+					return kv.Unavailable("storage: a commit is pending; open the graph for writing once to complete it", nil)
 				}
 				if err := shards[no].redo(rest[:size]); err != nil {
 					return err
@@ -447,7 +445,7 @@ func (s *Shard) redo(repr []byte) error {
 	return wait()
 }
 
-// put writes a small batch, synced, outside of transactions.
+// put applies a small batch outside of transactions, durably.
 func (s *Shard) put(f func(b *pebble.Batch) error) error {
 	b := s.graph.NewBatch()
 	if err := f(b); err != nil {

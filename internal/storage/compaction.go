@@ -18,8 +18,8 @@ func (s *Shard) newCompactor(r *view.Reader) *compact.Compactor {
 	return compact.New(r, s.graph.NewBatch(), compact.Options{SegmentBytes: t.SegmentBytes, ChunkBytes: t.ChunkBytes, Step: t.CompactStep}, s.compactFrom)
 }
 
-// CompactDeltas compacts up to about limit delta records and returns how many. With chunks it compacts
-// those that have groups or many other delta edges too, which may take long, else it leaves them to a Compaction. The caller must be the only one who may write.
+// CompactDeltas compacts up to about limit delta records and returns how many. With chunks it includes chunks of lists that have groups or
+// many other delta edges, which may take long; without, it leaves them to a Compaction. The caller must be the only writer.
 func (s *Shard) CompactDeltas(ctx context.Context, limit int, chunks bool) (n int, err error) {
 	v, err := s.Snapshot()
 	if err != nil {
@@ -76,9 +76,9 @@ func (s *Shard) commitCompacted(c *compact.Compactor) error {
 	return wait()
 }
 
-// Compaction is a compaction of chunks that is at work beside writers: it reads a snapshot, and what it makes of that is applied at
-// its end. What was committed meanwhile lies over it, as over what was packed before, unless it touched records that the
-// compact replaces.
+// Compaction compacts chunks of lists while writers commit: it reads a snapshot and applies its batch at the end. The delta records of
+// commits in between apply to the new lists as well as to the old ones. If such a commit has touched records that the compaction replaces,
+// the result is discarded.
 type Compaction struct {
 	s       *Shard
 	r       *view.Reader
@@ -89,7 +89,7 @@ type Compaction struct {
 	ones    []keys.GroupChunk // that they touched
 }
 
-// note notes a commit, of whose lists the chunks have got or lost delta records of their own.
+// note notes a commit, and the chunks whose lists got or lost delta records of single edges or runs.
 func (x *Compaction) note(ones []keys.GroupChunk) {
 	if x == nil {
 		return
@@ -102,7 +102,7 @@ func (x *Compaction) note(ones []keys.GroupChunk) {
 	}
 }
 
-// BeginCompaction begins a compaction of chunks. The caller must be the only one who may write.
+// BeginCompaction begins a compaction of chunks. The caller must be the only writer.
 func (s *Shard) BeginCompaction() (*Compaction, error) {
 	v, err := s.Snapshot()
 	if err != nil {
@@ -121,8 +121,8 @@ func (x *Compaction) Run(ctx context.Context, limit int) error {
 	return nil
 }
 
-// End applies what Run has done, unless others have changed what it replaces; n is how many delta
-// records are compacted. The caller must be the only one who may write. Discard ends a compaction that failed or is not wanted.
+// End applies the result of Run and returns how many delta records were compacted; useful is false if it had to discard the result. The
+// caller must be the only writer. After an error of Run, call Discard instead.
 func (x *Compaction) End() (n int, useful bool, err error) {
 	if x.c.Replaces(x.ones) || x.s.version != x.version+x.commits {
 		return 0, false, x.Discard()
@@ -135,7 +135,7 @@ func (x *Compaction) End() (n int, useful bool, err error) {
 	return x.c.Taken, true, errors.Join(err, x.close())
 }
 
-// Discard ends a compaction and leaves everything as it is. The caller must be the only one who may write.
+// Discard ends a compaction without applying it. The caller must be the only writer.
 func (x *Compaction) Discard() error {
 	x.s.compaction = nil
 	return errors.Join(x.c.Batch.Close(), x.close())
@@ -146,7 +146,7 @@ func (x *Compaction) close() (err error) {
 	return x.v.Close()
 }
 
-// compactGarbage deletes large values that nothing refers to. They are gone for good before the marks are.
+// compactGarbage deletes the large values that are marked as garbage. Their deletion is durable before the marks are deleted.
 func (s *Shard) compactGarbage(ctx context.Context, v *view.View, c *compact.Compactor, limit int) error {
 	if err := kv.Alive(ctx); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (s *Shard) compactGarbage(ctx context.Context, v *view.View, c *compact.Com
 	if err = errors.Join(err, it.Close()); err != nil || b.Empty() {
 		return errors.Join(err, b.Close())
 	}
-	// The commit that dropped the last reference may wait for its sync still.
+	// The commit that dropped the last reference may not be synced yet.
 	if err := s.put(func(b *pebble.Batch) error { return b.LogData([]byte("garbage"), nil) }); err != nil {
 		return err
 	}

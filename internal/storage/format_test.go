@@ -51,6 +51,6 @@ func TestFormatVersion(t *testing.T) {
 	}
 	for _, version := range []uint64{OldestFormat - 1, FormatVersion + 1} {
 		_, err := reopen(version, false)
-		require.ErrorContains(t, err, "this program reads 2 to 4")
+		require.ErrorContains(t, err, "this program reads versions 2 to 4")
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// ingestCompacted puts the batch of a compaction in as tables. The caller must be the only one who may write.
+// ingestCompacted ingests the batch of a compaction as tables. The caller must be the only writer.
 func (s *Shard) ingestCompacted(b *pebble.Batch) error {
 	d := s.tables()
 	paths, err := d.FromBatch(b)
 	if err != nil {
 		return err
 	}
-	// The sync of what the tables stand on may be pending.
+	// The tables must not become durable before earlier batches.
 	if s.synced.Load() < s.applied {
 		wait, err := s.startSync()
 		if err != nil {
@@ -63,7 +63,7 @@ func (c *change) isTable(alone bool) bool {
 	return size >= c.s.opts.Tuning.IngestBytes
 }
 
-// ingest puts all changes in as sorted tables, which are durable when it returns.
+// ingest ingests all changes as tables, which are durable when it returns.
 func (c *change) ingest() error {
 	in := c.s.disk.graph
 	paths, err := c.writeTables()
@@ -75,14 +75,13 @@ func (c *change) ingest() error {
 	if err == nil {
 		return c.batch.Close()
 	}
-	if in.Health.Writable() == nil { // nothing of it is applied, and the store lives on
+	if in.Health.Writable() == nil { // nothing was ingested, and the store goes on
 		err = errors.Join(err, c.s.tables().Remove(paths), c.s.dropOrphans())
 	}
 	return err
 }
 
-// writeTables writes tables of the writer's changes, its batch, which has the counters alone, and the bulk. Large classes, and
-// what lies between them, are written at the same time.
+// writeTables writes the changes of the writer, its bulk and the batch, which has only counters and ids, to tables, several at a time.
 func (c *change) writeTables() (paths []string, err error) {
 	o, r := c.w.Overlay(), c.batch.Reader()
 	for {
@@ -94,7 +93,7 @@ func (c *change) writeTables() (paths []string, err error) {
 			break
 		}
 		if kind != pebble.InternalKeyKindSet && kind != pebble.InternalKeyKindDelete {
-			return nil, fmt.Errorf("a batch that is loaded has a record of kind %s", kind)
+			return nil, fmt.Errorf("a batch to be ingested has a record of kind %s", kind)
 		}
 		if kind == pebble.InternalKeyKindDelete {
 			o.Delete(key)

@@ -13,15 +13,14 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/pack"
 )
 
-// NewListTable begins a table of lists that TakeIn moves into the shard later.
+// NewListTable starts a table of lists for TakeIn.
 func (s *Shard) NewListTable(path string, t graph.TypeID, dir graph.Direction) (*pack.ListTable, error) {
 	return pack.NewListTable(s.opts.FS, path, s.disk.graph.TableOptions(kv.LowestLevel), s.opts.Tuning.SegmentBytes, t, dir)
 }
 
-// TakeIn moves tables, whose keys do not meet, into the graph's store; they are durable when it returns. The caller must be
-// the only one who may write. After Compact the tables go to the lowest level as they are, since those that lie there are
-// split where the new ones belong. What lies within the bounds of a compaction that runs would go to the highest level, and
-// be written once more, so TakeIn waits for its end.
+// TakeIn ingests tables that do not overlap; they are durable when it returns. The caller must be the only writer. After Compact the
+// tables go to the lowest level, where they split the tables that span them. A table within the bounds of a running compaction would go to
+// the top level and be rewritten, so TakeIn waits until none runs.
 func (s *Shard) TakeIn(ctx context.Context, paths []string) error {
 	if len(paths) == 0 {
 		return nil
@@ -41,7 +40,7 @@ func (s *Shard) ReserveEdges(n int) (first uint64) {
 // NextLarge is the id that the first value of the next PutLarge gets; the others get those that follow.
 func (s *Shard) NextLarge() uint64 { return s.valueID(s.next.value) }
 
-// PutLarge makes large values durable to which nothing refers yet. The caller must be the only one who may write.
+// PutLarge stores large values durably, before anything refers to them. The caller must be the only writer.
 func (s *Shard) PutLarge(cells [][]byte) error {
 	if len(cells) == 0 {
 		return nil
@@ -67,7 +66,7 @@ func (s *Shard) PutLarge(cells [][]byte) error {
 	})
 }
 
-// Compact rewrites the shard's tables until all lie in the lowest level, without what is deleted.
+// Compact compacts both stores fully, to the lowest level.
 func (s *Shard) Compact(ctx context.Context) error {
 	if err := s.Flush(ctx); err != nil {
 		return err

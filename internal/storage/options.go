@@ -17,22 +17,21 @@ import (
 type Options struct {
 	// Dir is the data directory.
 	Dir string
-	// FS is where it lies; default the operating system's.
+	// FS is its file system; default the operating system's.
 	FS vfs.FS
-	// Shards is the number of shards of graphs that are made from now on; default 1. A graph keeps its number.
+	// Shards is the number of shards of new graphs; default 1. That of a graph never changes.
 	Shards int
-	// ValueThreshold is the size in bytes from which a property value lies apart, read only when it is asked for;
-	// default 1 KiB.
+	// ValueThreshold is the size in bytes from which a property value is stored separately, so that reads of others skip it; default
+	// 1 KiB.
 	ValueThreshold int
-	// CacheMode says what keeps blocks that were read; default CacheBlocks.
+	// CacheMode says where blocks are cached; default CacheBlocks.
 	CacheMode kv.CacheMode
 	// CacheBytes is the size of the block cache that all shards share; default 128 MiB. The mode CachePages has none.
 	CacheBytes int64
 	// TopologyBytes is the memory for decoded neighbour lists and property columns, off the Go heap, which all shards
-	// share; default 128 MiB. Negative decodes nothing ahead.
+	// share; default 128 MiB. Negative turns this cache off.
 	TopologyBytes int64
-	// MemtableBytes is the largest size of a memtable. A shard has two stores with memtables; default 16 MiB. A new
-	// store begins with 256 KiB.
+	// MemtableBytes is the maximum size of a memtable; default 16 MiB. A shard has two stores with memtables, which start with 256 KiB.
 	MemtableBytes int
 	// TxBytes bounds what one transaction may write; default 512 MiB.
 	TxBytes int
@@ -44,25 +43,24 @@ type Options struct {
 	Replica *Replica
 	// TextBytes bounds the memory of changes of full-text indexes that are on their way to the disk; default 32 MiB.
 	TextBytes int64
-	// Clock tells the time by which vertices and edges with a TTL expire; default time.Now.
+	// Clock is the clock by which vertices and edges with a TTL expire; default time.Now.
 	Clock func() time.Time
-	// KeepExpired deletes nothing that has expired, and shows it, until the store is opened without it: for a load that
-	// knows vertices by their ids.
+	// KeepExpired keeps expired vertices and edges visible until the store is opened without it, for a load that refers to vertices by
+	// their ids.
 	KeepExpired bool
-	// Interrupt, if it is set, is closed when the process begins to end: then nothing waits for room on a full disk any more.
+	// Interrupt, if set, is closed when the process starts to shut down, to end waits for space on a full disk.
 	Interrupt <-chan struct{}
-	// Damaged, if it is set, is called when a file fails its checks for the first time, by the read that finds it. It does not wait.
+	// Damaged, if set, is called by the read that first finds a file damaged. It must not block.
 	Damaged func(file string, err error)
 	// Logger is where the store logs; default slog.Default().
 	Logger *slog.Logger
-	// Tuning holds sizes of the layout that tests make small. They may differ from one opening to the next.
+	// Tuning has sizes that tests make small. They may differ each time the store is opened.
 	Tuning Tuning
 }
 
 // Tuning holds sizes of the layout.
 type Tuning struct {
-	// PlaceBlock is how many vertices in the order of their creation lie in one shard before the next one's turn;
-	// default 4,096.
+	// PlaceBlock is how many new vertices in a row go to one shard before the next one; default 4,096.
 	PlaceBlock int
 	// PackVertices is how many new vertices in a row with the same labels and properties a transaction packs at once;
 	// default 32.
@@ -70,45 +68,42 @@ type Tuning struct {
 	// PackEdges is how many new edges in a row of one type, in lists of 65,536 vertices, a transaction packs at once;
 	// default 16.
 	PackEdges int
-	// GraphVectors is how many vectors a shard has at least for an HNSW graph of them; default 20,000.
+	// GraphVectors is the minimum number of vectors in a shard for an HNSW graph; default 20,000.
 	GraphVectors int
 	// SegmentBytes is the size above which a packed edge list is split; default 16 KiB.
 	SegmentBytes int
 	// ChunkBytes is the size above which a column chunk is split; default 64 KiB.
 	ChunkBytes int
-	// CompactRecords is the number of delta records of a shard from which they are compacted though writers are busy; default
-	// 64Ki. Negative never compacts.
+	// CompactRecords is the number of delta records of a shard from which they are compacted even while writers are busy; default 64Ki.
+	// Negative turns compactions off.
 	CompactRecords int
-	// CompactIdle is how long a graph must have been without a commit until all delta records are compacted; default 500 ms.
+	// CompactIdle is how long after the last commit all delta records are compacted; default 500 ms.
 	CompactIdle time.Duration
-	// CompactStep is the number of delta records from which on one step of a compaction, which holds up writers, ends; a chunk with
-	// groups is taken in as a whole. Default 4Ki.
+	// CompactStep is the number of delta records after which a step of a compaction, for which writers wait, ends; a chunk with groups is
+	// always compacted as a whole. Default 4Ki.
 	CompactStep int
-	// IngestBytes is the size of a bulk load's batch from which on it enters as a sorted table instead of through the
-	// log; default 1 MiB.
+	// IngestBytes is the size of a load's batch from which it is ingested as sorted tables instead of written to the log; default 1 MiB.
 	IngestBytes int
-	// TableBytes is the size of the records of one class from which on they enter as a table of their own; default 512 KiB.
+	// TableBytes is the size of the records of one class from which they get a table of their own; default 512 KiB.
 	TableBytes int
-	// DenseRows is how many vertices of a column chunk a load must change for the chunk to be rewritten, instead of delta
-	// records that a compaction would soon put into it; default 32.
+	// DenseRows is how many vertices of a column chunk a load must change to rewrite the chunk instead of writing delta records; default
+	// 32.
 	DenseRows int
-	// IndexBatch is how many vertices or edges get their entries in one transaction of the building of an index, for
-	// which writers wait; default 2,048.
+	// IndexBatch is how many vertices or edges one transaction of an index build adds, for which writers wait; default 2,048.
 	IndexBatch int
-	// ExpireBatch is how many vertices or edges, and about how many edges of such vertices, one transaction deletes that have
-	// expired; default 2,048.
+	// ExpireBatch is how many expired vertices or edges, and about how many edges of such vertices, one transaction deletes; default
+	// 2,048.
 	ExpireBatch int
-	// LogBytes is how large the log of a replica becomes before what is flushed is cut off; default 64 MiB.
+	// LogBytes is the size of a replica's log from which its flushed entries are truncated; default 64 MiB.
 	LogBytes int
-	// ReclaimBytes is how many bytes of deleted large values a shard keeps at least before it gives their space back;
-	// default 64 KiB. Negative never does.
+	// ReclaimBytes is how many bytes of deleted large values a shard must have to free their space; default 64 KiB. Negative never frees
+	// it.
 	ReclaimBytes int
-	// ReclaimRest is how long a shard rests at least after having done so; it rests longer if that took long or was of no
-	// use; default 500 ms.
+	// ReclaimRest is the minimum pause after that; the pause is longer if freeing took long or freed nothing. Default 500 ms.
 	ReclaimRest time.Duration
 }
 
-// EnsureDefaults fills in what is not set.
+// EnsureDefaults sets the defaults.
 func (o *Options) EnsureDefaults() {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -154,7 +149,7 @@ func def[T int | int64 | time.Duration](p *T, v T) {
 // MaxShards is the greatest number of shards of a graph.
 const MaxShards = 1 << 12
 
-// Validate returns all faults of options whose defaults are filled in.
+// Validate returns all errors in options whose defaults are set.
 func (o *Options) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -162,7 +157,7 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(o.Dir != "", "storage: no data directory is named")
+	check(o.Dir != "", "storage: no data directory is set")
 	check(o.Shards >= 1 && o.Shards <= MaxShards, "storage: %d shards; it must be 1 to %d", o.Shards, MaxShards)
 	check(o.ValueThreshold >= 16, "storage: a value threshold of %d bytes; it must be at least 16", o.ValueThreshold)
 	check(o.CacheBytes >= 0, "storage: a cache of %d bytes", o.CacheBytes)

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
-// CommitID names a commit, so that a client that loses the answer can ask for the outcome: a UUIDv7 (RFC 9562, section 5.7),
-// whose first 48 bits are its time in Unix milliseconds. The zero value names none.
+// CommitID identifies a commit, so that a client that gets no answer can ask for the outcome: a UUIDv7 (RFC 9562, section 5.7), whose
+// first 48 bits are its time in Unix milliseconds. The zero value means no id.
 type CommitID [16]byte
 
 // millis is the time of the id.
@@ -22,15 +22,15 @@ type Outcome uint8
 
 // The outcomes of a commit.
 const (
-	OutcomeUnknown   Outcome = iota // the id is so old that its record may be gone
+	OutcomeUnknown   Outcome = iota // the id is so old that its record may have been deleted
 	OutcomeCommitted                // the changes are durable
 	OutcomeAbsent                   // the changes were never applied
 )
 
 const (
-	// outcomeWindow is how long a shard keeps the record of a commit.
+	// outcomeWindow is the minimum time for which a shard has the record of a commit.
 	outcomeWindow = 15 * time.Minute
-	// outcomePurge is how much more than the window has passed when old records are deleted.
+	// outcomePurge is the minimum time between two deletions of old records.
 	outcomePurge = time.Minute
 )
 
@@ -44,7 +44,7 @@ func recordCommits(w *staging.Writer, ids []CommitID) {
 	}
 }
 
-// purgeOutcomes deletes the records of commits that are older than the window, from time to time. The caller may write.
+// purgeOutcomes deletes the records of commits that are older than the window, if that is due. The caller must be the only writer.
 func (s *Shard) purgeOutcomes() error {
 	now := uint64(s.opts.Clock().UnixMilli())
 	window := uint64(outcomeWindow.Milliseconds())
@@ -52,7 +52,7 @@ func (s *Shard) purgeOutcomes() error {
 		return nil
 	}
 	from := s.purged.Load()
-	s.purged.Store(now - window) // first, so that no outcome is taken for absent whose record goes now
+	s.purged.Store(now - window) // first, so that FindOutcome does not take a purged commit for an absent one
 	b := s.graph.NewBatch()
 	err := errors.Join(
 		b.DeleteRange(outcomeBound(from), outcomeBound(now-window), nil),
@@ -66,14 +66,13 @@ func (s *Shard) purgeOutcomes() error {
 	return err
 }
 
-// outcomeBound is the key from which on the ids of a time and later lie.
+// outcomeBound is the lower bound of the keys of ids from a time on.
 func outcomeBound(millis uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{byte(keys.Outcome)}, millis<<16)
 }
 
-// FindOutcome finds the outcome of a commit by its record in any of a graph's shards. It must have ended, or its process
-// must be gone and the shards recovered since. A graph that takes no writes fails with its error, since what it has begun may
-// yet be completed.
+// FindOutcome finds the outcome of a commit by its record in any of a graph's shards. The commit must have ended, or the shards must have
+// been recovered since. If the graph refuses writes, FindOutcome returns that error, since a pending commit may still be completed.
 func FindOutcome(shards []*Shard, id CommitID) (Outcome, error) {
 	key := append([]byte{byte(keys.Outcome)}, id[:]...)
 	for _, s := range shards {

@@ -16,8 +16,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// Fix is a change of one record that repairs a fault of the state that was checked. It holds as long as the record is what
-// it was then and the owners have not changed; a counter and a next id are repaired whatever they have become.
+// Fix is a change of one record that repairs a fault found by a check. It is valid while the record and the owners are as they were checked;
+// counters and next ids are repaired in any case.
 type Fix struct {
 	Shard      int
 	Key, Value []byte
@@ -41,7 +41,7 @@ type Announcement struct {
 }
 
 // Repair applies, in one synced batch, those fixes whose record is still what was's view of the shard shows, and gives
-// them. The caller must be the only one who may write, and calls Reload afterwards.
+// them. The caller must be the only writer, and calls Reload afterwards.
 func (s *Shard) Repair(fixes []Fix, was *view.View) (done []Fix, err error) {
 	for _, f := range fixes {
 		now, there, err := kv.Get(s.graph.Live(), f.Key, nil)
@@ -82,7 +82,7 @@ func (s *Shard) Repair(fixes []Fix, was *view.View) (done []Fix, err error) {
 	})
 }
 
-// Reload makes the shard's memory follow what is stored. The caller must be the only one who may write.
+// Reload reads again what the shard holds in memory. The caller must be the only writer.
 func (s *Shard) Reload() error {
 	counters, err := stats.ReadCounters(s.graph.Live())
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// FormatVersion is the version of the layout, docs/format.md, and OldestFormat the oldest one that is read. A shard that
-// is opened for writing gets the former; one of another version is not opened.
+// FormatVersion is the version of the format on disk, see docs/format.md, and OldestFormat the oldest one that can be read. Opening a
+// shard for writing upgrades it to FormatVersion.
 const (
 	FormatVersion = 4
 	OldestFormat  = 2
@@ -34,18 +34,18 @@ const (
 // Shard is one shard of a graph on disk: a directory with two Pebble stores.
 //
 //	graph/   topology, small properties, indexes, counters, catalog, load marks, intents
-//	values/  large property values, which Pebble keeps in blob files apart
+//	values/  large property values, which Pebble separates into blob files
 //
-// Nothing refers to a large value before it is synced, and it goes only after the last reference to it.
+// A large value is synced before anything refers to it, and deleted only after the last reference to it.
 //
-// Reading is through a View. Writing is through Writers; the owner lets one at a time commit.
+// A View reads, a Writer writes. The owner ensures that one commit runs at a time.
 type Shard struct {
 	no     int
 	opts   *Options
 	graph  kv.Store
 	values kv.Store
 	disk   *disk // nil if another process keeps the shard
-	// closing is closed when the shard begins to close.
+	// closing is closed when the shard starts to close.
 	closing chan struct{}
 	views   *view.Set
 	writing staging.Shard
@@ -55,9 +55,9 @@ type Shard struct {
 	counters   stats.Counters
 	degrees    stats.Degrees
 	sketches   map[graph.IndexID]*stats.Sketch
-	deltaCount int // about how many delta records there are
-	runCount   int // of these, about how many are runs of loads
-	// applied counts what was applied, committed is what it was after the last commit.
+	deltaCount int // estimated number of delta records
+	runCount   int // estimated number of runs of loads among them
+	// applied counts the batches; committed is its value after the last commit.
 	applied, committed uint64
 	// version counts the changes of what can be read.
 	version uint64
@@ -65,7 +65,7 @@ type Shard struct {
 	// purged is the time, in Unix milliseconds, before which the ids of commits are deleted.
 	purged atomic.Uint64
 
-	// ended are intents that were carried out and not removed yet.
+	// ended are completed intents that are not deleted yet.
 	endedMu sync.Mutex
 	ended   [][]byte
 
@@ -75,7 +75,7 @@ type Shard struct {
 	reclaimer *reclaim.Reclaimer // or nil
 	// compactFrom is where the next compaction goes on. Only the writer uses it.
 	compactFrom compact.Positions
-	// compaction is the compaction that is at work beside writers, or nil. Only the writer uses it.
+	// compaction, if not nil, is a compaction that runs beside writers. Only the writer uses it.
 	compaction *Compaction
 }
 
@@ -85,19 +85,19 @@ type NextIDs struct {
 	Text                uint64 // number of the next change for a full-text index
 }
 
-// Records are the records of the ids.
+// Records returns the ids by their records.
 func (n *NextIDs) Records() map[byte]*uint64 {
 	return map[byte]*uint64{
 		keys.MetaNextVertex: &n.Vertex, keys.MetaNextEdge: &n.Edge, keys.MetaNextValue: &n.value, keys.MetaNextText: &n.Text,
 	}
 }
 
-// CreateShard makes a shard in an empty or new directory. It is not ready before Recover.
+// CreateShard creates a shard in an empty or new directory. Call Recover before using it.
 func CreateShard(o *Options, sh *Shared, dir string, no, shards int) (*Shard, error) {
 	return openShard(o, sh, dir, no, shards, true)
 }
 
-// OpenShard opens a shard, which is not ready before Recover.
+// OpenShard opens a shard. Call Recover before using it.
 func OpenShard(o *Options, sh *Shared, dir string, no, shards int) (*Shard, error) {
 	return openShard(o, sh, dir, no, shards, false)
 }
@@ -162,9 +162,9 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 	return s, nil
 }
 
-// FormatError says that what lies there is of another version.
+// FormatError says that data has an unsupported format version.
 func FormatError(what string, version int) error {
-	return fmt.Errorf("%s has the format version %d; this program reads %d to %d (export it with the program that wrote it, and load that)", what, version, OldestFormat, FormatVersion)
+	return fmt.Errorf("%s has format version %d, but this program reads versions %d to %d; export the data with the program that wrote it, and import it", what, version, OldestFormat, FormatVersion)
 }
 
 func formatRecord(no, shards int) []byte {
@@ -178,7 +178,7 @@ func (s *Shard) checkFormat(no, shards int) error {
 		return kv.Fault("read the format of "+s.graph.Label(), err)
 	}
 	if !ok {
-		return fmt.Errorf("%s is not a shard: it has no format", s.graph.Label())
+		return fmt.Errorf("%s is not a shard: it has no format version", s.graph.Label())
 	}
 	version, n := binary.Uvarint(b)
 	if n <= 0 || version < OldestFormat || version > FormatVersion {
@@ -194,7 +194,7 @@ func (s *Shard) checkFormat(no, shards int) error {
 	return s.put(func(b *pebble.Batch) error { return b.Set(keys.MetaKey(keys.MetaFormat), record, nil) })
 }
 
-// MakeDir makes a directory, with those above it, and makes all of them durable.
+// MakeDir creates a directory and its parents, durably.
 func MakeDir(fs vfs.FS, dir string) error {
 	if _, err := fs.Stat(dir); err == nil {
 		return nil
@@ -211,7 +211,7 @@ func MakeDir(fs vfs.FS, dir string) error {
 	return SyncDir(fs, parent)
 }
 
-// SyncDir makes the names in a directory durable.
+// SyncDir syncs a directory.
 func SyncDir(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {
@@ -220,7 +220,7 @@ func SyncDir(fs vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// load reads what the shard keeps in memory and throws away large values that no commit ever referred to.
+// load reads what the shard holds in memory, and deletes large values to which no commit refers.
 func (s *Shard) load() error {
 	db := s.graph.Live()
 	for what, p := range s.next.Records() {
@@ -270,8 +270,7 @@ func (s *Shard) load() error {
 	return nil
 }
 
-// countDegrees counts the packed lists of a store that has no histograms: it was written before there were any, and what its
-// lists become would make bars less than nothing.
+// countDegrees builds the histograms of a store from before there were any, since later changes would make their bars negative.
 func (s *Shard) countDegrees(r pebble.Reader) error {
 	d := stats.Degrees{}
 	err := kv.Scan(r, keys.Adjacency, func(k, v []byte) error {
@@ -300,7 +299,7 @@ func (s *Shard) countDegrees(r pebble.Reader) error {
 	})
 }
 
-// dropOrphans deletes large values whose commit did not come to pass.
+// dropOrphans deletes the large values of commits that were never applied.
 func (s *Shard) dropOrphans() error {
 	lower := keys.AppendValueKey(nil, s.valueID(s.next.value))
 	if some, err := kv.Any(s.values.Live(), lower, nil); err != nil || !some {
@@ -329,14 +328,14 @@ func (s *Shard) Close() error {
 	}
 	var errs []error
 	for _, st := range []kv.Store{s.graph, s.values} {
-		if st != nil { // opening has come so far
+		if st != nil { // nil if opening has failed before
 			errs = append(errs, st.Close())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Writable says why the shard cannot be written to, or nil.
+// Writable returns why the shard refuses writes, or nil.
 func (s *Shard) Writable() error {
 	if err := s.graph.Writable(); err != nil {
 		return err
@@ -367,7 +366,7 @@ func (s *Shard) NewWriterAt(v *view.View) *staging.Writer {
 
 func (s *Shard) newWriter(graph, values pebble.Reader, st view.State) *staging.Writer {
 	if r, ok := graph.(*peerReader); ok {
-		graph = &peerReader{p: r.p, store: r.store, version: r.version} // which fetches ahead for itself
+		graph = &peerReader{p: r.p, store: r.store, version: r.version} // with prefetched records of its own
 	}
 	return staging.New(&s.writing, s.views, graph, values, st, s.valueID(st.NextValue))
 }
@@ -401,27 +400,27 @@ func (s *Shard) Degrees() stats.Degrees { return s.degrees }
 // call it.
 func (s *Shard) Sketches() map[graph.IndexID]*stats.Sketch { return s.sketches }
 
-// loadRuns is how many runs of a load burden readers and writers as one other delta record does: the next batch would add to a list
-// that is compacted before the load ends.
+// loadRuns is how many runs of a load cost readers and writers as much as one other delta record: compacting a list during a load is
+// wasted, since the next batch adds to it.
 const loadRuns = 256
 
-// DeltaCount is about how many records wait to be compacted, and how many of them are due, although writers are at work. Only the
+// DeltaCount estimates how many delta records there are, and how many of them should be compacted even while writers are busy. Only the
 // writer may call it.
 func (s *Shard) DeltaCount() (n, due int) {
 	runs := min(s.runCount, s.deltaCount)
 	return s.deltaCount, s.deltaCount - runs + runs/loadRuns
 }
 
-// Dir is the name of a shard's directory within its graph's.
+// Dir is the directory of a shard in that of its graph.
 func Dir(graphDir string, no int) string { return path.Join(graphDir, fmt.Sprintf("shard-%04d", no)) }
 
 // Flush writes the memtables of both stores to tables.
 func (s *Shard) Flush(ctx context.Context) error {
-	s.views.CloseRetired() // what they alone show need not be written
+	s.views.CloseRetired() // the flush can then drop what only they show
 	return errors.Join(s.graph.Flush(ctx), s.values.Flush(ctx))
 }
 
-// disk has the stores of a shard that this process keeps itself, for what only they can do: ingest tables, compact and copy.
+// disk has the stores of a shard of this process, for operations beyond kv.Store: ingestions, compactions, copies.
 type disk struct {
 	graph, values *kv.Instance
 }

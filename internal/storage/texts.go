@@ -16,8 +16,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// TrimTexts deletes the changes for an index before a number, as far as no open view shows a state before them. The caller must be the
-// only one who may write.
+// TrimTexts deletes the changes for an index before a number, unless an open view shows a state before them. The caller must be the only
+// writer.
 func (s *Shard) TrimTexts(ix graph.IndexID, before uint64) error {
 	before = min(before, s.views.OldestText())
 	head := keys.AppendNumbered(nil, keys.TextChange, uint32(ix))
@@ -42,7 +42,7 @@ func clearTexts(b *pebble.Batch, ix graph.IndexID) error {
 // appendTextOptions writes the settings of a full-text index.
 func appendTextOptions(o *graph.TextOptions) string {
 	b, err := json.Marshal(o)
-	if err != nil { // it holds texts and a truth value
+	if err != nil { // it consists of strings and a bool
 		panic(err)
 	}
 	return string(b)
@@ -55,7 +55,7 @@ func parseTextOptions(text string) (o graph.TextOptions, err error) {
 	return o, nil
 }
 
-// TextRoom is the memory for changes of full-text indexes that are on their way to the disk, which all indexes of a process share.
+// TextRoom bounds the memory of pending changes of all full-text indexes of a process.
 type TextRoom struct {
 	size int64
 	free *semaphore.Weighted
@@ -63,7 +63,7 @@ type TextRoom struct {
 
 func newTextRoom(size int64) *TextRoom { return &TextRoom{size, semaphore.NewWeighted(size)} }
 
-// Take waits for some bytes, at most all of the memory, until ctx ends. The caller calls give when it no longer needs them.
+// Take waits until some bytes, at most all of the memory, are free, or ctx ends. The caller calls give to return them.
 func (r *TextRoom) Take(ctx context.Context, bytes int) (give func(), err error) {
 	n := min(int64(bytes), r.size)
 	if err := r.free.Acquire(ctx, n); err != nil {
@@ -72,7 +72,7 @@ func (r *TextRoom) Take(ctx context.Context, bytes int) (give func(), err error)
 	return func() { r.free.Release(n) }, nil
 }
 
-// ResetIndex makes an index be built from the beginning. After a crash in between, the caller finds the same reason to do so again.
+// ResetIndex makes an index be rebuilt from the start. After a crash halfway, the caller must call it again.
 func (c *Catalog) ResetIndex(ix graph.Index) error {
 	if err := c.shard.put(func(b *pebble.Batch) error { return b.Delete(indexMarkKey(ix.ID), nil) }); err != nil {
 		return err

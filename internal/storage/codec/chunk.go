@@ -5,10 +5,10 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// Column chunks hold one property of up to 512 vertices whose local ids are consecutive: those of a grid cell, or of a
-// part of one, where all would be too large or have not come yet. Chunks do not overlap. The label set of a vertex is property 0, an integer; null says that
-// there is no such vertex. A chunk's key ends in its last local id, so the first chunk at or after a local id's key is
-// the only one that may hold it. A record of delta properties overrides the chunks; it is
+// A column chunk has one property of up to 512 vertices with consecutive local ids: those of a grid cell, or of a part of one if the
+// whole would be too large or is not complete yet. Chunks do not overlap. The label set of a vertex is property 0, an integer; null means
+// that there is no such vertex. A chunk's key ends with its last local id, so the first chunk at or after a local id's key is the only one
+// that can have it. A record of delta properties overrides the chunks; it is
 //
 //	for each property, ascending: property (uvarint), cell; the cell null says that there is none
 const (
@@ -19,12 +19,11 @@ const (
 // LabelSetProp is the property number under which label sets are stored.
 const LabelSetProp graph.PropID = 0
 
-// HiddenProps is the number from which on properties are not the user's: keys in id spaces and times of writing. They
-// are not counted.
+// HiddenProps is the first number of properties that are internal: keys in id spaces and times of writing. They are not counted.
 const HiddenProps graph.PropID = 1 << 31
 
-// PackChunks calls put with cells, from the first vertex on, as one chunk, or halves them until the chunks are small
-// enough. There are no chunks without a value. buf is memory to use, and to use again.
+// PackChunks calls put with the cells of the vertices from first on as one chunk, or halves them until the chunks are small enough. Chunks
+// without a value are left out. It uses, and returns, the memory of buf.
 func PackChunks(buf []byte, p graph.PropID, first uint64, cs *Cells, limit int, put func(k, v []byte) error) ([]byte, error) {
 	if len(cs.Buf) == 0 {
 		return buf, nil
@@ -49,8 +48,8 @@ func PackChunks(buf []byte, p graph.PropID, first uint64, cs *Cells, limit int, 
 	return buf, nil
 }
 
-// EachCell calls f for the parts of n vertices from first on that lie in one cell of the grid: with the part's first
-// local id, its first row and number of rows.
+// EachCell splits n vertices from first on at the cells of the grid, and calls f for each part: with its first local id, its first row and
+// its number of rows.
 func EachCell(first uint64, n int, f func(local uint64, at, rows int) error) error {
 	for at := 0; at < n; {
 		local := first + uint64(at)

@@ -19,8 +19,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// Positions are where the next compaction goes on in each keyspace of delta records, if not at its start: a walk over the tombstones
-// of what was compacted before would take as long as compacting it.
+// Positions are the keys at which the next compaction continues in each keyspace of delta records. Starting over would take as long as the
+// last compaction, for skipping its tombstones.
 type Positions map[keys.Space][]byte
 
 // Options are sizes in bytes above which edge lists and column chunks are split, and the number of delta records of one step.
@@ -28,8 +28,7 @@ type Options struct {
 	SegmentBytes, ChunkBytes, Step int
 }
 
-// Compactor puts delta records into the packed ones: edges into their lists, properties into column chunks, memberships
-// into bitmaps. What can be read stays the same, so a compaction needs no sync, and readers of older snapshots do not notice.
+// Compactor merges delta records into packed ones: edges into lists, properties into column chunks, memberships into bitmaps.
 type Compactor struct {
 	// Batch has the packed records, and the deletion of the delta records, after Finish.
 	Batch *pebble.Batch
@@ -46,14 +45,14 @@ type Compactor struct {
 	buf    []byte
 	cells  codec.Cells
 	row    []byte
-	// The first and last delta record of the keyspace at hand that were taken, with all between them.
+	// first and last delimit the delta records of the current keyspace that were taken.
 	first, last []byte
 	// compacted are the chunks whose groups were compacted, with all other delta edges of their lists, and groups the keys of
 	// these groups.
 	compacted []compactedChunk
 	groups    []byte
-	// skips leaves the lists of chunks alone that have groups or many other delta edges, and left then says that it has left some; sparse
-	// is the last chunk that has not.
+	// skips leaves out chunks of lists that have groups or many other delta edges, and left says that there were some; sparse is the last
+	// chunk that was not left out.
 	skips, left bool
 	sparse      keys.GroupChunk
 }
@@ -91,7 +90,7 @@ func (f *Compactor) Chunks(ctx context.Context, limit int) error {
 	return err
 }
 
-// Left reports whether Deltas has left chunks alone.
+// Left reports whether Deltas has left out chunks.
 func (f *Compactor) Left() bool { return f.left }
 
 // Replaces reports whether the compaction replaces delta records, other than groups, of one of the chunks.
@@ -99,7 +98,7 @@ func (f *Compactor) Replaces(chunks []keys.GroupChunk) bool {
 	return slices.ContainsFunc(f.compacted, func(c compactedChunk) bool { return c.own && slices.Contains(chunks, c.GroupChunk) })
 }
 
-// begin goes to the first delta record of a keyspace that the compactions before have not passed, or else to the first.
+// begin moves to the first delta record of a keyspace after the last compaction's position, or else to the first of all.
 func (f *Compactor) begin(c *view.Cursor, space keys.Space) bool {
 	f.first, f.last = f.first[:0], f.last[:0]
 	if from := f.From[space]; from != nil && c.Seek(from) {
@@ -108,7 +107,7 @@ func (f *Compactor) begin(c *view.Cursor, space keys.Space) bool {
 	return c.Seek([]byte{byte(space)})
 }
 
-// take counts the record at the cursor in.
+// take counts the record at the cursor as compacted.
 func (f *Compactor) take(c *view.Cursor) {
 	if len(f.first) == 0 {
 		f.first = append(f.first, c.Key()...)
@@ -117,7 +116,7 @@ func (f *Compactor) take(c *view.Cursor) {
 	f.Taken++
 }
 
-// end deletes what was taken with one tombstone, so that no reader walks over a tombstone for each record.
+// end deletes what was taken with one range tombstone, so that readers need not skip one for each record.
 func (f *Compactor) end(c *view.Cursor, space keys.Space) error {
 	if err := c.Err(); err != nil || len(f.first) == 0 {
 		return err
@@ -127,7 +126,7 @@ func (f *Compactor) end(c *view.Cursor, space keys.Space) error {
 	case !c.Valid:
 		delete(f.From, space)
 	case space == keys.DeltaEdge, space == keys.DeltaGroup:
-		// A list is compacted as a whole, with what may come to it before the last record of now; so are the lists of a group.
+		// Lists, and those of a group, are compacted as a whole. They may get new records before the current last one.
 		f.From[space] = keys.AppendSuccessor(nil, f.last[:keys.ListSize])
 	default:
 		f.From[space] = bytes.Clone(f.last)
@@ -135,8 +134,7 @@ func (f *Compactor) end(c *view.Cursor, space keys.Space) error {
 	return f.Batch.DeleteRange(f.first, f.last, nil)
 }
 
-// compactEdges compacts the lists that have delta records: first those in groups, then those of chunks with many of them, and, when
-// none of these is left, the others.
+// compactEdges compacts the lists with delta records: first chunks with groups, then chunks with many delta records, then the others.
 func (f *Compactor) compactEdges(ctx context.Context, limit int) error {
 	if !f.skips {
 		all, err := f.compactGroups(ctx, limit)
@@ -175,7 +173,7 @@ func (f *Compactor) compactEdges(ctx context.Context, limit int) error {
 		}
 		done := f.grouped(t, dir, local)
 		if done {
-			// Its tombstone and that of what was taken must not overlap: a table cannot hold both.
+			// A table cannot have overlapping range tombstones.
 			if err := f.deleteTaken(); err != nil {
 				return err
 			}
@@ -199,13 +197,13 @@ func (f *Compactor) compactEdges(ctx context.Context, limit int) error {
 	}
 	err = f.end(c, keys.DeltaEdge)
 	if f.From[keys.DeltaEdge] != nil && len(list) > 0 {
-		// A list is compacted as a whole, so the next compaction must not begin within one that has got new records meanwhile.
+		// Lists are compacted as a whole, so the next compaction must not start within one that gets new records meanwhile.
 		f.From[keys.DeltaEdge] = keys.AppendSuccessor(nil, list)
 	}
 	return err
 }
 
-// partial is how many edges a list must have for each delta one so that only the segments that change are rewritten.
+// partial is the number of edges for each delta edge above which only the changed segments of a list are rewritten.
 const partial = 8
 
 func (f *Compactor) compactList(l *view.ListCursor, local uint64) error {
@@ -259,7 +257,7 @@ func (f *Compactor) compactList(l *view.ListCursor, local uint64) error {
 	return f.putSegments(first, m, m.Rows, len(m.Rows))
 }
 
-// putSegments writes rows under a segment's key, and, if they are too many, under further keys. total is the size of
+// putSegments writes rows as one segment, or as several if they are too large. total is the size of
 // the list if this is its first segment.
 func (f *Compactor) putSegments(key []byte, m *codec.Merged, rows []codec.Row, total int) error {
 	props, err := m.Props()
@@ -407,7 +405,7 @@ func (f *Compactor) drop(cell []byte) error {
 	return f.Batch.Set(keys.AppendGarbage(nil, ref.ID), nil, nil)
 }
 
-// deltaCell is a property of a delta record of the grid cell at hand.
+// deltaCell is a property of a delta record in the current grid cell.
 type deltaCell struct {
 	p     graph.PropID
 	local uint64
@@ -534,8 +532,7 @@ func (f *Compactor) compactColumn(p graph.PropID, grid uint64, delta []deltaCell
 	return f.putChunks(p, base, cs)
 }
 
-// putChunks writes cells, from the first vertex on, as chunks. What follows the last value is left out: it may belong to
-// vertices that are still to come.
+// putChunks writes cells of the vertices from first on as chunks, up to the last value: the ids after it may be those of future vertices.
 func (f *Compactor) putChunks(p graph.PropID, first uint64, cs *codec.Cells) (err error) {
 	n := cs.Len()
 	for n > 0 && len(cs.At(n-1)) == 0 {

@@ -26,7 +26,7 @@ func (f *Compactor) grouped(t graph.TypeID, dir graph.Direction, local uint64) b
 	return slices.ContainsFunc(f.compacted, func(c compactedChunk) bool { return c.GroupChunk == at })
 }
 
-// waits reports whether a list lies in a chunk that is left to Chunks.
+// waits reports whether the chunk of a list is left to Chunks.
 func (f *Compactor) waits(t graph.TypeID, dir graph.Direction, local uint64) (bool, error) {
 	chunk := keys.ChunkOf(t, dir, local)
 	if f.sparse == chunk {
@@ -58,7 +58,7 @@ func (f *Compactor) hasGroups(t graph.TypeID, dir graph.Direction, local uint64)
 	return ok, c.Err()
 }
 
-// skip goes to the first delta edge behind the chunk of a list, and deletes what was taken before.
+// skip moves to the first delta edge after the chunk of a list, and deletes what was taken before.
 func (f *Compactor) skip(c *view.Cursor, t graph.TypeID, dir graph.Direction, local uint64) error {
 	f.left = true
 	if err := f.deleteTaken(); err != nil {
@@ -68,7 +68,7 @@ func (f *Compactor) skip(c *view.Cursor, t graph.TypeID, dir graph.Direction, lo
 	return c.Err()
 }
 
-// deleteTaken deletes what was taken so far, because what follows is left or is deleted by itself.
+// deleteTaken deletes what was taken so far, because the next records stay or are deleted separately.
 func (f *Compactor) deleteTaken() error {
 	if len(f.first) == 0 {
 		return nil
@@ -78,8 +78,8 @@ func (f *Compactor) deleteTaken() error {
 	return err
 }
 
-// Finish completes the batch: it deletes the groups that were compacted, with one tombstone if there are no others between them by now in
-// what is stored: a walk over the tombstones of each would take long.
+// Finish completes the batch: it deletes the compacted groups, with one range tombstone if the store has no other group between them by
+// now, so that readers need not skip one for each.
 func (f *Compactor) Finish(stored pebble.Reader) error {
 	if len(f.groups) == 0 {
 		return nil
@@ -108,15 +108,15 @@ func (f *Compactor) Finish(stored pebble.Reader) error {
 	return nil
 }
 
-// compactGroups compacts chunks that have groups; all says that there are no others. A chunk is compacted as a whole, since its
-// groups have runs of most of its lists: so each list is written once for all of them.
+// compactGroups compacts chunks with groups; all says that there are no others. A chunk is compacted as a whole: its groups have runs of most
+// of its lists, so each list is written once for all groups.
 func (f *Compactor) compactGroups(ctx context.Context, limit int) (all bool, err error) {
 	c, err := f.r.Cursor(keys.DeltaGroup)
 	if err != nil {
 		return false, err
 	}
 	ok := f.begin(c, keys.DeltaGroup)
-	// Where the compaction before went on from, there may be groups before this one.
+	// The last compaction's position may have groups before it.
 	from := f.From[keys.DeltaGroup]
 	all = !ok || from == nil || bytes.Compare(c.Key(), from) < 0
 	for ; ok && f.Taken < limit; ok = c.Valid {
@@ -144,7 +144,7 @@ func (f *Compactor) compactGroups(ctx context.Context, limit int) (all bool, err
 	if err := c.Err(); err != nil {
 		return false, err
 	}
-	// A chunk is compacted as a whole, with the groups that may come to it before the last one of now.
+	// Chunks are compacted as a whole. They may get new groups before the current last one.
 	delete(f.From, keys.DeltaGroup)
 	if n := len(f.groups); c.Valid && n > 0 {
 		f.From[keys.DeltaGroup] = keys.AppendSuccessor(nil, f.groups[n-keys.GroupSize:][:keys.ListSize])
@@ -206,12 +206,11 @@ func (f *Compactor) compactChunk(ctx context.Context, t graph.TypeID, dir graph.
 	return nil
 }
 
-// mostCompacted is the size in bytes of what is compacted of a chunk without groups, from which on the rest waits for the next
-// compaction.
+// mostCompacted is the size in bytes of the batch at which the rest of a chunk without groups is left to the next compaction.
 const mostCompacted = 32 << 20
 
-// compactDense compacts chunks whose lists have many delta edges, as after a load. They come in the order of their lists, so that
-// what they become enters as a table.
+// compactDense compacts chunks whose lists have many delta edges, as after a load, in the order of their lists, so that the result can be
+// ingested as a table.
 func (f *Compactor) compactDense(ctx context.Context, limit int) error {
 	c, err := f.r.Cursor(keys.DeltaEdge)
 	if err != nil {
@@ -241,10 +240,10 @@ func (f *Compactor) compactDense(ctx context.Context, limit int) error {
 	return c.Err()
 }
 
-// denseParts is the part of CompactStep that a chunk's delta edges must be for compactDense.
+// denseParts is the fraction of Options.Step from which a chunk's delta edges are many.
 const denseParts = 4
 
-// isDense moves a cursor past the delta edges before a key and reports whether there are many of them, or past as many.
+// isDense reports whether there are many delta edges before a key, and moves the cursor past them, at most past as many.
 func (f *Compactor) isDense(c *view.Cursor, upper []byte) bool {
 	left := max(1, f.o.Step/denseParts)
 	for ok := c.Valid; ok && left > 0 && bytes.Compare(c.Key(), upper) < 0; ok = c.Next() {
@@ -253,8 +252,7 @@ func (f *Compactor) isDense(c *view.Cursor, upper []byte) bool {
 	return left == 0
 }
 
-// compactRuns compacts lists that have delta edges, from a vertex on to the last of its chunk, which has no groups, or until that is
-// much.
+// compactRuns compacts the lists with delta edges from a vertex to the last of its chunk, which has no groups, but at most mostCompacted.
 func (f *Compactor) compactRuns(ctx context.Context, t graph.TypeID, dir graph.Direction, from, last uint64) error {
 	l, err := f.r.Lists(t, dir)
 	if err != nil {

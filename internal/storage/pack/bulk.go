@@ -15,8 +15,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// Bulk collects many new vertices and edges for a shard in their packed form, and is used by one goroutine. What it collects cannot be
-// read before the commit, and it must not name a vertex or an index entry that its transaction has changed otherwise.
+// Bulk collects many new vertices and edges of a shard in packed form. One goroutine uses it. What it collects cannot be read before the
+// commit, and must not contain a vertex or an index entry that its transaction changes in another way.
 type Bulk struct {
 	view  *view.View
 	over  *view.Overlay // of the transaction
@@ -26,13 +26,13 @@ type Bulk struct {
 	chunkBytes, segmentBytes int
 
 	first   uint64     // the first local id that is new
-	records [4]records // by when they are made: as rows come, label bitmaps, edge lists of sources and of targets
+	records [4]records // columns and entries, label bitmaps, edge lists of sources, of targets
 	members map[memberChunk]*codec.Members
 	open    []*gridCell
 	lists   []bulkLists
 	// Changed is what was collected, complete after Finish.
 	Changed Ranges
-	// Runs is how many delta records were made, all of them runs of edges, and Touched in which chunks of lists; complete after Finish.
+	// Runs is the number of runs of edges, the only delta records, and Touched are the chunks of their lists; complete after Finish.
 	Runs    int
 	Touched []keys.GroupChunk
 }
@@ -43,7 +43,7 @@ type records struct {
 	refs []recordRef
 }
 
-// recordRef is where a record lies in the buffer: its key and right behind it its value.
+// recordRef is the place of a record in the buffer: its key, followed by its value.
 type recordRef struct {
 	at       int
 	key, end uint32 // lengths: of the key, of both
@@ -88,7 +88,7 @@ func NewBulk(v *view.View, over *view.Overlay, delta *stats.Delta, next *atomic.
 // First is the first local id of the vertices that are new since the last Spill.
 func (b *Bulk) First() uint64 { return b.first }
 
-// add begins a record: the caller appends the key to buf, calls value, appends the value and calls end.
+// add starts a record: the caller appends the key to buf, calls value, appends the value and calls end.
 func (r *records) add() { r.refs = append(r.refs, recordRef{at: len(r.buf)}) }
 
 func (r *records) value() {
@@ -101,7 +101,7 @@ func (r *records) end() {
 	ref.end = uint32(len(r.buf) - ref.at)
 }
 
-// drop removes the record that was begun last.
+// drop removes the last record.
 func (r *records) drop() {
 	ref := r.refs[len(r.refs)-1]
 	r.buf, r.refs = r.buf[:ref.at], r.refs[:len(r.refs)-1]
@@ -127,7 +127,7 @@ func (r *records) search(key []byte) int {
 	return n
 }
 
-// Column is a property of new vertices or edges, one encoded value a row; an empty one is null.
+// Column is a property of new vertices or edges: an encoded value for each row, empty for null.
 type Column struct {
 	Prop  graph.PropID
 	cells codec.Cells
@@ -141,7 +141,7 @@ func NewColumn(p graph.PropID, n int) Column {
 	return Column{Prop: p, cells: codec.Cells{Buf: make([]byte, 0, 6*n), End: make([]uint32, 0, n)}}
 }
 
-// NewIntColumn makes a column of edges that all have an integer. It owns rows from now on.
+// NewIntColumn makes a column of edges that all have an integer. It takes ownership of rows.
 func NewIntColumn(p graph.PropID, rows []int64) Column {
 	return Column{Prop: p, ints: rows, Values: len(rows)}
 }
@@ -206,7 +206,7 @@ func (b *Bulk) Vertices(n int, set graph.LabelSet, labels []graph.LabelID, cols 
 	return first, nil
 }
 
-// labelSets writes the chunks of the label sets, all the same.
+// labelSets writes the chunks of equal label sets.
 func (b *Bulk) labelSets(first uint64, n int, set graph.LabelSet) error {
 	cell, _ := keys.AppendCell(nil, graph.IntValue(int64(set)))
 	r := &b.records[0]
@@ -237,8 +237,8 @@ func (b *Bulk) columns(first uint64, n int, col *Column) error {
 	})
 }
 
-// fill puts n values from a local id on into a cell that is written at the end, with what it has before them. Of what
-// is stored from there on nothing counts, as those vertices are new.
+// fill adds n values from a local id on to an open cell, which is written at the end. It ignores what is stored for these and later ids,
+// since those vertices are new.
 func (b *Bulk) fill(p graph.PropID, local uint64, n int, value func(i int) []byte) error {
 	c := b.cell(p, local)
 	if c.cells.Len() == 0 && c.base < b.first {
@@ -255,7 +255,7 @@ func (b *Bulk) fill(p graph.PropID, local uint64, n int, value func(i int) []byt
 	return nil
 }
 
-// gridCell is a cell of the grid of one property that is being filled.
+// gridCell is an open cell of the grid of one property.
 type gridCell struct {
 	p     graph.PropID
 	base  uint64
@@ -312,7 +312,7 @@ func (b *Bulk) readCell(c *gridCell, until uint64) (err error) {
 	return nil
 }
 
-// closeCells writes the cells that are being filled.
+// closeCells writes the open cells.
 func (b *Bulk) closeCells() {
 	r := &b.records[0]
 	for _, c := range b.open {
@@ -328,8 +328,8 @@ func (b *Bulk) closeCells() {
 	b.open = nil
 }
 
-// chunk writes n cells from cell at on, of the vertices from local id first on, as a chunk, or as several of half the
-// size if it is too large. Chunks without a value are not written.
+// chunk writes n cells, from cell at on, of the vertices from first on as a chunk, or halves them until the chunks are small enough. Chunks
+// without a value are left out.
 func (b *Bulk) chunk(p graph.PropID, first uint64, cs *codec.Cells, at, n int) {
 	start := uint32(0)
 	if at > 0 {
@@ -411,7 +411,7 @@ type Tuples struct {
 	end   []int
 }
 
-// Add appends a tuple; see AppendTuple, whose result it gives. Nothing is appended if ok is false.
+// Add appends a tuple and returns the result of AppendTuple. If ok is false, it appends nothing.
 func (t *Tuples) Add(vals ...graph.Value) (ok, nan bool, err error) {
 	start := len(t.buf)
 	buf, ok, nan, err := view.AppendTuple(t.buf, vals)
@@ -451,7 +451,7 @@ func (t *Tuples) At(i int) []byte {
 // Len is the number of tuples.
 func (t *Tuples) Len() int { return len(t.end) }
 
-// Spill puts what was collected into the overlay, where it can be read, and starts anew.
+// Spill moves what was collected to the overlay, where it can be read.
 func (b *Bulk) Spill() error {
 	if err := b.Finish(); err != nil {
 		return err
@@ -488,7 +488,7 @@ func (b *Bulk) Finish() error {
 	return nil
 }
 
-// Each calls f with the records in the order of their keys: those from a key on, and below another; nil keys do not bound.
+// Each calls f with the records whose keys are in [from, below), in the order of their keys; nil means no bound.
 func (b *Bulk) Each(from, below []byte, f func(key, value []byte) error) error {
 	var at, end [len(b.records)]int
 	for i := range b.records {
@@ -518,7 +518,7 @@ func (b *Bulk) Each(from, below []byte, f func(key, value []byte) error) error {
 	}
 }
 
-// Sizes calls f with the key of each record, which lasts, and the size of both key and value.
+// Sizes calls f with the key of each record, which f may keep, and the size of its key and value.
 func (b *Bulk) Sizes(f func(key []byte, bytes int)) {
 	for i := range b.records {
 		r := &b.records[i]

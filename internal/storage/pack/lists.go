@@ -25,7 +25,7 @@ type bulkLists struct {
 }
 
 // Edges puts new edges, sorted by SortEdges, into the lists of one type and direction; their rows count the rows of the
-// columns. It owns edges from now on. Between spills it is called once for a type and direction.
+// columns. It takes ownership of edges. Call it once for each type and direction, and again only after a Spill.
 func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []codec.ListEdge, cols []Column) {
 	// Readers of a segment rely on the order of its properties.
 	slices.SortFunc(cols, func(x, y Column) int { return cmp.Compare(x.Prop, y.Prop) })
@@ -45,8 +45,8 @@ func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []codec.ListEdge
 	}
 }
 
-// packLists writes a record for each list that has new edges: the list itself if it is empty so far, else a run, which
-// is compacted into the list later. The two directions are packed at the same time.
+// packLists writes a record for each list with new edges: the list itself if it was empty, else a run, which a compaction merges later. It
+// packs both directions concurrently.
 func (b *Bulk) packLists() error {
 	slices.SortFunc(b.lists, func(x, y bulkLists) int {
 		if x.t != y.t {
@@ -144,7 +144,7 @@ func (p *bulkPacker) pack(l *bulkLists) error {
 	return nil
 }
 
-// reserve makes room for lists: about 32 bytes each, five for an edge, and half of what its properties take unpacked.
+// reserve allocates memory for lists: about 32 bytes each, five for each edge, and half the size of the unpacked properties.
 func (r *records) reserve(l *bulkLists) {
 	lists := 0
 	for i := range l.edges {
@@ -223,7 +223,7 @@ func (s *packScratch) appendColumns(dst []byte, cols []Column, column func(*Colu
 	return slices.Replace(dst, at, at+1, binary.AppendUvarint(nil, uint64(n))...)
 }
 
-// prober finds out whether lists are empty. It gives up on lists one by one when most of them are not.
+// prober finds out whether lists are empty. If most are not, it stops looking.
 type prober struct {
 	b          *Bulk
 	t          graph.TypeID
@@ -232,7 +232,7 @@ type prober struct {
 	asked, hit int
 }
 
-// empty reports whether a list has no records. Vertices come in ascending order. It may report false for an empty list.
+// empty reports whether a list has no records. Vertices come in ascending order. It may return false for an empty list.
 func (p *prober) empty(local uint64) (bool, error) {
 	if p.asked > 64 && p.hit*4 < p.asked {
 		return false, nil
@@ -258,7 +258,7 @@ func (p *prober) close() {
 }
 
 // SortEdges sorts by vertex, neighbour and edge: by vertex with a radix sort, as there are many, and then each list.
-// It may use other memory than that of edges.
+// The result may be in other memory than edges.
 func SortEdges(edges []codec.ListEdge) []codec.ListEdge {
 	edges = radixSort(edges)
 	for i := 0; i < len(edges); {

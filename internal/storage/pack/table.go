@@ -12,8 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
-// ListTable writes whole edge lists of one type and direction, in the order of their vertices, as a sorted table of its
-// own that the shard takes in later. The shard must have no lists of the type and direction.
+// ListTable writes complete edge lists of one type and direction, in the order of their vertices, to a sorted table that the shard ingests
+// later. The shard must not have lists of that type and direction.
 type ListTable struct {
 	limit   int // SegmentBytes
 	t       graph.TypeID
@@ -22,11 +22,11 @@ type ListTable struct {
 	key     []byte
 	value   []byte
 	scratch packScratch
-	// Resized is what the lists are for the degree histograms; see Delta.Resize.
+	// Resized is the change of the degree histograms; see stats.Delta.Resize.
 	Resized map[stats.Degree]int64
 }
 
-// NewListTable begins a table in a file, of the form of a store's lowest level. Lists above segmentBytes are split.
+// NewListTable starts a table for a store's lowest level. Lists above segmentBytes are split.
 func NewListTable(fs vfs.FS, path string, o sstable.WriterOptions, segmentBytes int, t graph.TypeID, dir graph.Direction) (*ListTable, error) {
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -36,8 +36,8 @@ func NewListTable(fs vfs.FS, path string, o sstable.WriterOptions, segmentBytes 
 	return &ListTable{limit: segmentBytes, t: t, dir: dir, w: w, Resized: map[stats.Degree]int64{}}, nil
 }
 
-// Put writes the list of a vertex: the far ends and ids of its edges, sorted, with a row each in the columns, which
-// are in the order of their properties.
+// Put writes the list of a vertex: the neighbours and ids of its edges, sorted, with a row for each in the columns, which are sorted by
+// property.
 func (l *ListTable) Put(local uint64, neighbours []graph.VertexID, ids []graph.EdgeID, cols []Column) error {
 	n := len(ids)
 	stats.ResizeList(l.Resized, l.t, l.dir, 0, n)
@@ -105,7 +105,7 @@ func (c *Column) AddCell(cell []byte) {
 // Rows is the number of rows so far.
 func (c *Column) Rows() int { return c.cells.Len() }
 
-// Reset takes all rows out.
+// Reset removes all rows.
 func (c *Column) Reset() {
 	c.cells.Reset()
 	c.Values = 0

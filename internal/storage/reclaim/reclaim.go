@@ -11,36 +11,34 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// Large values that nothing refers to go in three steps:
+// Large values without references are deleted in three steps:
 //
-//	1. a commit, or a compaction, that drops the last reference marks the value as garbage, in the same batch;
-//	2. a compaction deletes the values that are marked from the values store, then the marks. Snapshots keep what they see;
-//	3. when the deleted values weigh enough against those that live, the shard's reclaimer flushes the deletions and
-//	   compacts the values store, which holds references alone, so that blob files lose theirs.
+//	1. a commit or compaction that drops the last reference marks the value as garbage, in the same batch;
+//	2. a compaction deletes the marked values from the values store, and then the marks;
+//	3. when there are enough deleted values compared to live ones, the Reclaimer flushes the deletions and compacts the values store, which
+//	   has only references, so that blob files lose theirs.
 //
-// Pebble then rewrites blob files with enough garbage, one after the other, and removes the old ones. It
-// looks for such files only after a flush or compaction, so that a store without writers would keep its garbage
-// without step 3.
+// Pebble then rewrites blob files with enough garbage, one by one. It looks for such files only after a flush or compaction, so without
+// step 3 a store without writers would keep its garbage.
 
-// reclaimRatio is how many bytes of deleted values there may be for each that lives. With the ratio from which Pebble rewrites blob
-// files it keeps the disk use below twice the live bytes.
+// reclaimRatio is the maximum ratio of deleted to live bytes of values. With the ratio from which Pebble rewrites blob files it keeps the
+// disk use below twice the live bytes.
 const (
 	reclaimRatio = 0.25
 	levelRatio   = 0.2
 )
 
-// A load leaves tables full of delta edges that were merged into lists and deleted. Pebble drops them when new writes push
-// their tombstones down, which in an idle store is never, so an idle shard compacts its graph store once more than
+// A load leaves tables full of delta edges that were merged into lists and deleted. Pebble drops them when new writes push their
+// tombstones down, which never happens in an idle store. So the Reclaimer compacts the graph store of an idle shard if more than
 // levelRatio of it is above the lowest level. Reads then look at one level.
 
-// idleRests is for how many rests nothing must be written to a shard that is idle.
+// idleRests is the number of pauses without a write after which a shard is idle.
 const idleRests = 20
 
-// idleLog is the size in bytes up to which an idle store keeps its log. It writes what a longer one holds to tables, which take
-// less space, and are compressed.
+// idleLog is the maximum size in bytes of the log of an idle store. A longer one is flushed to tables, which are compressed.
 const idleLog = 1 << 20
 
-// maxRest bounds how long a reclaimer rests after it could give nothing back because snapshots hold on to it.
+// maxRest is the maximum pause after a compaction that freed nothing because snapshots need it.
 const maxRest = time.Minute
 
 // Reclaimer frees the space of deleted large values and compacts idle stores, in a goroutine. A nil Reclaimer does nothing.
@@ -48,7 +46,7 @@ type Reclaimer struct {
 	graph, values *kv.Instance
 	views         *view.Set
 	log           *slog.Logger
-	// least is how many bytes of deleted values are reclaimed at least, and rest the time between two compactions, if not longer.
+	// least is the number of deleted bytes from which values are reclaimed, and rest the minimum pause between two compactions.
 	least int
 	rest  time.Duration
 
@@ -56,8 +54,8 @@ type Reclaimer struct {
 	ctx     context.Context // ends with Stop
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	// written and compacted are the bytes that had come into the graph store when the loop last looked for garbage in it, and
-	// when it last compacted it.
+	// written and compacted are the bytes that had been written to the graph store when the loop last looked at it, and when it last
+	// compacted it.
 	written, compacted uint64
 }
 
@@ -112,7 +110,7 @@ func (r *Reclaimer) loop() {
 			continue
 		case <-r.kick:
 		}
-		r.views.CloseRetired() // which would keep what is dead
+		r.views.CloseRetired() // which need deleted values
 		for r.reclaimable() {
 			began := time.Now()
 			before := r.values.Stats().SeparatedDead
@@ -124,7 +122,7 @@ func (r *Reclaimer) loop() {
 			} else {
 				rest = min(2*rest, maxRest)
 			}
-			// At most a fifth of the time goes into this.
+			// This takes at most a fifth of the time.
 			timer.Reset(max(rest, 4*time.Since(began)))
 			select {
 			case <-r.ctx.Done():
@@ -135,8 +133,8 @@ func (r *Reclaimer) loop() {
 	}
 }
 
-// reclaimable reports whether deleted values weigh enough to be reclaimed. Numbers from before the last deletion would not
-// do: nothing else may come that makes the reclaimer look again.
+// reclaimable reports whether there are enough deleted values. It measures anew, since cached numbers may miss the last deletion, after
+// which nothing may kick the reclaimer again.
 func (r *Reclaimer) reclaimable() bool {
 	var st kv.Stats
 	err := r.values.Guard(func() error {
@@ -146,8 +144,8 @@ func (r *Reclaimer) reclaimable() bool {
 	return err == nil && st.SeparatedDead > uint64(r.least) && float64(st.SeparatedDead) > reclaimRatio*float64(st.SeparatedLive)
 }
 
-// compactIdle compacts the graph store if nothing was written to it since the last call, but since its last compaction, and
-// enough of it is above the lowest level. It also flushes long logs, and lets go of tables that compactions have replaced.
+// compactIdle compacts the graph store if nothing was written to it since the last call, something was since its last compaction, and
+// enough of it is above the lowest level. It also flushes long logs, and releases tables that compactions have replaced.
 func (r *Reclaimer) compactIdle() error {
 	in := r.graph
 	var st kv.Stats

@@ -34,7 +34,7 @@ func (w *Edges) Body(dst []byte, t graph.TypeID, props []graph.Property) ([]byte
 	return dst, nil
 }
 
-// end is one entry of an edge: in the list of one of its vertices.
+// end returns the vertex that has an edge in its list of a direction, and the neighbour.
 func end(e graph.Edge, dir graph.Direction) (vertex, neighbour graph.VertexID) {
 	if dir == graph.Out {
 		return e.Src, e.Dst
@@ -62,8 +62,8 @@ func (w *Edges) noteOne(c keys.GroupChunk) {
 	}
 }
 
-// SetProps merges properties into an edge's entry in the list of its source, which is one of ls, and gives the new
-// body, which is for its entry at the target. ok is false if there is no such edge. Like Remove and Mirror, it is
+// SetProps merges properties into an edge's entry in the list of its source, which is one of ls, and returns the new
+// body for its entry at the target. ok is false if there is no such edge. Like Remove and Mirror, it is
 // fastest for edges in the order of their lists, with the same ls.
 func (w *Edges) SetProps(ls *view.Lists, e graph.Edge, props []graph.Property) (body []byte, ok bool, err error) {
 	sorted := sortedProps(props)
@@ -102,7 +102,7 @@ func (w *Edges) SetProps(ls *view.Lists, e graph.Edge, props []graph.Property) (
 		return nil, false, err
 	}
 	if state == 0 {
-		// What is packed is dropped when the list is compacted.
+		// The compaction of the list drops the packed values.
 		w.putDelta(e, graph.Out, codec.DeltaUpdated, body, EdgeChanged)
 		return body, true, nil
 	}
@@ -128,7 +128,7 @@ func (w *Edges) Mirror(ls *view.Lists, e graph.Edge, body []byte) error {
 	return nil
 }
 
-// Remove takes an edge out of the list of its source or target, which is one of ls. ok is false if it was not there.
+// Remove removes an edge from the list of its source or target, which is one of ls. ok is false if it was not there.
 func (w *Edges) Remove(ls *view.Lists, e graph.Edge) (ok bool, err error) {
 	dir := ls.Direction()
 	v, n := end(e, dir)

@@ -33,11 +33,11 @@ const (
 	mergeRows = 4096
 	// denseBytes is how many bytes of chunks may be rewritten for each vertex that changes.
 	denseBytes = 1 << 9
-	// maxDense is the size in bytes of a writer's changes from which on no more chunks are rewritten.
+	// maxDense is the size in bytes of a writer's changes from which chunks are not rewritten any more.
 	maxDense = 128 << 20
 )
 
-// merge is a Merge at work.
+// merge is the state of Merge.
 type merge struct {
 	w      *Vertices
 	ids    []graph.VertexID // of a part, with their label sets
@@ -48,7 +48,7 @@ type merge struct {
 	// by property
 	cols  []mergeColumn
 	texts codec.Arena // of the changes
-	cell  codec.Cells // a column of a grid cell that is being put together
+	cell  codec.Cells // the column of a grid cell that is being assembled
 	buf   []byte
 }
 
@@ -138,7 +138,7 @@ func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCel
 	return nil
 }
 
-// read reads the delta records of a part, and of the properties that are read what is packed.
+// read reads the delta records of a part, and the packed values of the properties that are read.
 func (m *merge) read(ctx context.Context) (err error) {
 	r := m.w.Acquire()
 	defer m.w.Release(r, &err)
@@ -166,7 +166,7 @@ func (m *merge) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// columnCells reads what the chunks of a property have of vertices in ascending order.
+// columnCells reads a property of vertices, in ascending order, from column chunks.
 func columnCells(ctx context.Context, r *view.Reader, ids []graph.VertexID, prop graph.PropID, out *codec.Cells) error {
 	out.Reset()
 	c, err := r.Cursor(keys.Column)
@@ -234,7 +234,7 @@ func (w *Vertices) setCells(id graph.VertexID, set graph.LabelSet, props []Merge
 	return nil
 }
 
-// noteCell notes a changed property. Values that no cache keeps as they are need no notice.
+// noteCell notes a changed property, without its value if no cache stores such values.
 func (w *Vertices) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts *codec.Arena) error {
 	c := PropChange{Vertex: id, Prop: p}
 	switch kind := graph.ValueKind(cell[0]); {
@@ -253,12 +253,11 @@ func (w *Vertices) noteCell(id graph.VertexID, p graph.PropID, cell []byte, text
 	return nil
 }
 
-// rewrite rewrites the chunks of a grid cell in which the changes of a part lie. It does nothing, and done is false, if
-// the chunks are large beside the changes.
+// rewrite rewrites the chunks of the grid cell of a part. If they are large compared to the changes, it does nothing and returns false.
 func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error) (done bool, err error) {
 	w := m.w
 	if b := w.bulk; b != nil && base+codec.GridRows > b.First() {
-		return false, nil // it holds what the cell had
+		return false, nil // it has what was in the cell
 	}
 	size, err := m.readGrid(base)
 	if err != nil {
@@ -311,7 +310,7 @@ func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error
 	return true, nil
 }
 
-// readGrid reads a grid cell: its delta records, and of each property what the chunks have; it gives the size of that.
+// readGrid reads the delta records of a grid cell and the chunks of each property, and returns the size of the chunks.
 func (m *merge) readGrid(base uint64) (size int, err error) {
 	r := m.w.Acquire()
 	defer m.w.Release(r, &err)
@@ -381,7 +380,7 @@ func (m *merge) takeDelta(k int) error {
 	return nil
 }
 
-// dropDelta takes the properties, which are in the chunks now, out of the delta records of a grid cell.
+// dropDelta removes the properties, which are in the chunks now, from the delta records of a grid cell.
 func (m *merge) dropDelta(base uint64) error {
 	for at := range m.bodies.Len() {
 		body := m.bodies.At(at)
@@ -424,7 +423,7 @@ func (m *merge) putGrid(k int, base uint64) error {
 			full = at + 1
 		}
 	}
-	// What follows may belong to vertices that are still to come.
+	// The ids after the last value may be those of future vertices.
 	m.cell.End = m.cell.End[:full]
 	var err error
 	m.buf, err = codec.PackChunks(m.buf, p, base, &m.cell, w.shard.ChunkBytes, func(key, v []byte) error {
@@ -442,7 +441,7 @@ func (m *merge) putGrid(k int, base uint64) error {
 	return err
 }
 
-// gridCells reads what the chunks of a property have of a grid cell.
+// gridCells reads a property of a grid cell from column chunks.
 func gridCells(r *view.Reader, p graph.PropID, base uint64, col *mergeColumn) (size int, err error) {
 	c, err := r.Cursor(keys.Column)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// packedChunk tells which vertices, of those from first to last, have a value in the chunks of a property.
+// packedChunk says which of the vertices from first to last have a value in the chunks of a property.
 type packedChunk struct {
 	first, last uint64
 	none        bool   // none has: there is no chunk
-	nulls       []byte // of the chunk that holds just them: a bit for each that has none; empty if all have
+	nulls       []byte // of their chunk: a bit for each without a value; empty if all have one
 }
 
-// hasPacked reports whether a vertex has a value in the chunks of a property. The writer remembers one chunk a property,
-// as changes mostly come in the order of ids.
+// hasPacked reports whether a vertex has a value in the chunks of a property. It caches one chunk for each property, since most changes
+// come in the order of ids.
 func (w *Vertices) hasPacked(p graph.PropID, local uint64) (has bool, err error) {
 	c := w.packed[p]
 	if c == nil || local < c.first || local > c.last {
@@ -62,12 +62,12 @@ func (w *Vertices) readPacked(p graph.PropID, local uint64, c *packedChunk) (err
 
 // presence of a property in a delta record.
 const (
-	deltaSilent = iota // the record does not name the property
+	deltaSilent = iota // the record does not have the property
 	deltaNull
 	deltaValue
 )
 
-// had reports whether a vertex has a property, as its delta record says, or, if that is silent, its chunk.
+// had reports whether a vertex has a property, according to its delta record or else to its chunk.
 func (w *Vertices) had(local uint64, p graph.PropID, delta int) (bool, error) {
 	if delta != deltaSilent || p == codec.LabelSetProp || p >= codec.HiddenProps {
 		return delta == deltaValue, nil
@@ -95,7 +95,7 @@ func (w *Vertices) moveProps(id graph.VertexID, old, set graph.LabelSet, props [
 	return nil
 }
 
-// deltaOf is what a cell of a delta record, nil if there is none, says of its property.
+// deltaOf returns what a cell of a delta record, nil if there is none, says about its property.
 func deltaOf(cell []byte) int {
 	switch {
 	case len(cell) == 0:

@@ -25,7 +25,7 @@ type Shard struct {
 }
 
 // Writer collects the changes of a transaction to a shard, and reads through them. One goroutine uses it, except for its View's reads.
-// It ends when it is committed, or with Discard.
+// Commit or Discard ends it.
 type Writer struct {
 	draft
 	Vertices Vertices
@@ -44,12 +44,12 @@ type draft struct {
 	bulk    *pack.Bulk // or nil
 	records int        // delta records
 	changes Changes
-	// ones are the chunks of lists that got delta records of their own, or lost one.
+	// ones are the chunks of lists that got or lost delta records of single edges.
 	ones     []keys.GroupChunk
 	key, buf []byte
 }
 
-// memory is what every writer needs, and what one that makes an edge does, in one allocation.
+// memory is a writer with its view, overlay and buffers for a few changes, in one allocation.
 type memory struct {
 	writer Writer
 	view   view.View
@@ -60,7 +60,7 @@ type memory struct {
 	buf    [32]byte
 }
 
-// Changes are what a commit touches, for caches of decoded records.
+// Changes is what a commit changes, for caches of decoded records.
 type Changes struct {
 	Edges []EdgeChange
 	Props []PropChange
@@ -75,7 +75,7 @@ type KeyChange struct {
 	Tuple []byte
 }
 
-// EdgeChange is an edge that was put into a list, changed in it or taken out.
+// EdgeChange is an edge that was added to a list, changed or removed.
 type EdgeChange struct {
 	Vertex, Neighbour graph.VertexID
 	Edge              graph.EdgeID
@@ -99,12 +99,11 @@ type PropChange struct {
 	Vertex  graph.VertexID
 	Prop    graph.PropID
 	Value   graph.Value
-	Unknown bool // the value is not given here: it is a large value, or of a kind that is not cached
-	New     bool // the vertex is one that this commit makes
+	Unknown bool // Value is not set: it is a large value, or of a kind that is not cached
+	New     bool // the vertex is new
 }
 
-// New begins changes to what the readers show, which is a state of the shard of the open views. firstLarge is the id of its first
-// large value.
+// New makes a writer above two readers of one state of a shard. firstLarge is the id of its first large value.
 func New(shard *Shard, views *view.Set, graph, values pebble.Reader, st view.State, firstLarge uint64) *Writer {
 	m := &memory{}
 	m.over.Init(firstLarge, shard.ValueThreshold)
@@ -132,7 +131,7 @@ func (w *Writer) Overlay() *view.Overlay { return w.over }
 // Changes lists what was touched.
 func (w *Writer) Changes() *Changes { return &w.changes }
 
-// NextVertex is the local id that NewVertex reserves next, unless another writer is faster.
+// NextVertex is the local id that NewVertex reserves next, unless another writer reserves it first.
 func (w *Writer) NextVertex() uint64 { return w.shard.NextVertex.Load() }
 
 // NewVertex reserves the id of a new vertex. An id is used once, even if the transaction does not commit.
@@ -148,27 +147,27 @@ func (w *Writer) NewEdge() graph.EdgeID {
 	return graph.MakeEdgeID(w.shard.No, w.shard.NextEdge.Add(1)-1)
 }
 
-// NewBulk begins to collect vertices and edges that are packed at once; they become part of the changes.
+// NewBulk starts a bulk, which becomes part of the changes.
 func (w *Writer) NewBulk() *pack.Bulk {
 	w.bulk = pack.NewBulk(w.View, w.over, &w.Delta, &w.shard.NextVertex, w.shard.ChunkBytes, w.shard.SegmentBytes)
 	w.ranges = &w.bulk.Changed
 	return w.bulk
 }
 
-// Spill makes readable what the bulk has collected.
+// Spill makes readable what the bulk has collected so far.
 func (w *Writer) Spill() error {
 	w.Vertices.forget()
 	return w.bulk.Spill()
 }
 
-// Ranges returns what the writer's bulk has collected, nil without a bulk; it is complete once the bulk is committed.
+// Ranges returns what the bulk has collected, nil without a bulk; it is complete after Finish.
 func (w *Writer) Ranges() *pack.Ranges { return w.ranges }
 
 // Packed returns the bulk, or nil, and reports whether column chunks were rewritten.
 func (w *Writer) Packed() (b *pack.Bulk, chunks bool) { return w.bulk, w.Vertices.chunks }
 
-// Finish ends the collecting. It returns how many delta records there are, how many of them are runs of a bulk, and the chunks of lists
-// that got or lost delta records of their own.
+// Finish ends the changes. It returns how many delta records there are, how many of them are runs of a bulk, and the chunks of lists that
+// got or lost delta records of single edges or runs.
 func (w *Writer) Finish() (records, runs int, touched []keys.GroupChunk, err error) {
 	if w.bulk == nil {
 		return w.records, 0, w.ones, nil
@@ -177,15 +176,15 @@ func (w *Writer) Finish() (records, runs int, touched []keys.GroupChunk, err err
 	return w.records + w.bulk.Runs, w.bulk.Runs, append(w.ones, w.bulk.Touched...), err
 }
 
-// SetMark stores how far a stream of load batches has come: the number of its last batch and what the batch said.
+// SetMark stores the progress of a stream of load batches: the number of its last batch and that batch's result.
 func (w *Writer) SetMark(stream string, seq uint64, mark []byte) {
 	w.over.Set(keys.MarkKey(stream), append(binary.AppendUvarint(nil, seq), mark...))
 }
 
-// DropMark forgets a stream.
+// DropMark deletes the mark of a stream.
 func (w *Writer) DropMark(stream string) { w.over.Delete(keys.MarkKey(stream)) }
 
-// DropLarge marks a large value, to which nothing refers any more, as garbage.
+// DropLarge marks a large value as garbage that nothing refers to any more.
 func (w *Writer) DropLarge(id uint64) { w.set(keys.AppendGarbage(nil, id), nil) }
 
 // set writes a delta record.
@@ -194,8 +193,8 @@ func (w *draft) set(key, value []byte) {
 	w.over.Set(key, value)
 }
 
-// drop marks the large value of a cell as garbage, if it is one. It may lie in another shard; it is marked where the
-// reference is dropped from the record that owns it, which lies in the value's shard.
+// drop marks the large value of a cell as garbage, if it is one. A value of another shard is marked there, where the record that owns the
+// reference drops it.
 func (w *draft) drop(cell []byte) error {
 	if len(cell) == 0 || cell[0] != keys.KindRef {
 		return nil
@@ -208,5 +207,5 @@ func (w *draft) drop(cell []byte) error {
 	return nil
 }
 
-// Discard throws the changes away.
+// Discard drops the changes.
 func (w *Writer) Discard() error { return w.View.Close() }

@@ -13,8 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// Count names one of a shard's counters. An edge is counted where its source lies; CountDst counts it once more where
-// its target lies.
+// Count identifies a counter of a shard. An edge is counted in the shard of its source; CountDst counts it again in that of its target.
 type Count struct {
 	Kind  CountKind
 	Label graph.LabelID
@@ -38,8 +37,7 @@ const (
 	CountEdgeProp CountKind = 'q' // edges of Type that have Prop
 )
 
-// Counters are the counts of a shard in the order of their keys. As each commit makes new ones of those before it, they
-// are a slice, which is copied in one go. Counters that were handed out are not changed.
+// Counters are the counts of a shard in the order of their keys. Each commit makes new ones, so they are a slice, which is cheap to copy.
 type Counters []Counter
 
 // Counter is a count with its number.
@@ -105,7 +103,7 @@ func ReadCounters(r pebble.Reader) (Counters, error) {
 	return cs, err
 }
 
-// Add writes the counters that delta changes and gives the new ones.
+// Add writes the changed counters to a batch and returns the new ones.
 func (cs Counters) Add(b *pebble.Batch, delta map[Count]int64) (Counters, error) {
 	now, changed := cs, false
 	var key, value []byte

@@ -13,18 +13,18 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// Degree names a bar of a degree histogram: the packed edge lists of one type and direction that have from 2^Power to
-// 2^(Power+1)-1 edges. Deltas edges count once they are compacted into their list, in the same batch.
+// Degree identifies a bar of a degree histogram: the packed edge lists of one type and direction with 2^Power to 2^(Power+1)-1 edges. Delta
+// edges count once they are compacted, in the same batch.
 type Degree struct {
 	Type  graph.TypeID
 	Dir   graph.Direction
 	Power byte
 }
 
-// Degrees are the degree histograms of a shard. A Degrees that was handed out is not changed.
+// Degrees are the degree histograms of a shard.
 type Degrees map[Degree]int64
 
-// Add writes the bars that delta changes and gives the new ones.
+// Add writes the changed bars to a batch and returns the new ones.
 func (ds Degrees) Add(b *pebble.Batch, delta map[Degree]int64) (Degrees, error) {
 	now, changed := ds, false
 	for d, n := range delta {
@@ -54,7 +54,7 @@ func (d Degree) Key() []byte {
 	return keys.AppendNumbered(nil, keys.Degree, uint32(d.Type), byte(d.Dir), d.Power)
 }
 
-// ResizeList counts a list that had old edges and has now.
+// ResizeList counts a list whose number of edges has changed.
 func ResizeList(delta map[Degree]int64, t graph.TypeID, dir graph.Direction, old, now int) {
 	from, to := bits.Len(uint(old)), bits.Len(uint(now))
 	if from == to {

@@ -12,8 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// Sketch estimates the number of distinct values of an index (HyperLogLog, 1,024 registers, about 3% off). What is
-// deleted stays counted.
+// Sketch estimates the number of distinct values of an index (HyperLogLog, 1,024 registers, about 3% off). Deleted
+// values stay counted.
 type Sketch [1 << sketchBits]byte
 
 const sketchBits = 10
@@ -45,14 +45,14 @@ func register(key []byte) (i uint64, rank byte) {
 	return h >> (64 - sketchBits), byte(bits.LeadingZeros64(h<<sketchBits|1<<(sketchBits-1)) + 1)
 }
 
-// Merge takes in what another sketch has counted.
+// Merge adds the values of another sketch.
 func (s *Sketch) Merge(o *Sketch) {
 	for i := range s {
 		s[i] = max(s[i], o[i])
 	}
 }
 
-// Estimate is about how many distinct values were added.
+// Estimate returns the estimated number of distinct values.
 func (s *Sketch) Estimate() uint64 {
 	const m = float64(len(s))
 	sum, zeros := 0.0, 0.0

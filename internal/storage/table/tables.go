@@ -17,9 +17,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// A class is the records that begin with the same prefix: the lists of one type and direction, packed or delta, a column, an
-// index, or all others of a keyspace. New vertices come behind all others of their column, so a table of the class alone lies
-// over no other table, and goes to the lowest level as it is. A table of all classes would lie over every table before it.
+// A class is the records with the same prefix: the lists of one type and direction, packed or delta, a column, an index, or all others of
+// a keyspace.
 func class(key []byte) []byte {
 	switch keys.Space(key[0]) {
 	case keys.Adjacency, keys.DeltaEdge, keys.DeltaGroup:
@@ -30,7 +29,7 @@ func class(key []byte) []byte {
 	return key[:1]
 }
 
-// Sizes sums the sizes of records by class. Those of a class follow each other.
+// Sizes sums up the sizes of records by class. Records of a class are added in a row.
 type Sizes struct {
 	sizes []classSize
 }
@@ -40,7 +39,7 @@ type classSize struct {
 	bytes  int
 }
 
-// Add adds a record, whose key must last.
+// Add adds a record. It keeps the key.
 func (c *Sizes) Add(key []byte, bytes int) {
 	prefix := class(key)
 	for i := len(c.sizes) - 1; i >= 0; i-- {
@@ -89,7 +88,7 @@ type Dir struct {
 type Tables struct {
 	d     *Dir
 	sizes *Sizes
-	part  int // among tables that are written at the same time
+	part  int // among concurrently written tables
 	paths []string
 	w     *sstable.Writer
 	class []byte // of the last record
@@ -111,7 +110,7 @@ func (d *Dir) Clean() error {
 	return err
 }
 
-// New begins tables for records of given sizes. part tells them from others that are written at the same time.
+// New starts tables for records of given sizes. part tells them from others that are written concurrently.
 func (d *Dir) New(sizes *Sizes, part int) *Tables { return &Tables{d: d, sizes: sizes, part: part} }
 
 // at prepares for a record.
@@ -174,8 +173,7 @@ func (t *Tables) DeleteRange(first, end []byte) error {
 	return t.w.DeleteRange(first, end)
 }
 
-// Finish ends the tables, which are durable then, and returns their paths. If err is not nil, or writing has failed, it removes the
-// tables instead.
+// Finish makes the tables durable and returns their paths. If err is not nil, or writing has failed, it removes them instead.
 func (t *Tables) Finish(err error) (paths []string, _ error) {
 	t.end()
 	if err = errors.Join(err, t.err); err != nil {
@@ -214,7 +212,7 @@ func (d *Dir) FromBatch(b *pebble.Batch) (paths []string, err error) {
 			break
 		}
 		records = append(records, record{kind, key, value})
-		// What deletes delta records lies behind all lists, and may reach over several classes.
+		// The deletions of delta records come after all lists and may span several classes.
 		if space := keys.Space(key[0]); space == keys.Adjacency || space == keys.Column {
 			sizes.Add(key, len(key)+len(value))
 		}
@@ -226,7 +224,7 @@ func (d *Dir) FromBatch(b *pebble.Batch) (paths []string, err error) {
 		case rec.kind == pebble.InternalKeyKindRangeDelete:
 			err = t.DeleteRange(rec.key, rec.value)
 		case i+1 < len(records) && records[i+1].kind != pebble.InternalKeyKindRangeDelete && bytes.Equal(rec.key, records[i+1].key):
-			// the record after it counts
+			// the next record overrides it
 		case rec.kind == pebble.InternalKeyKindSet:
 			err = t.Set(rec.key, rec.value)
 		case rec.kind == pebble.InternalKeyKindDelete:

@@ -10,8 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// Order is the rows of a request that a shard is asked for, in ascending order of their ids; nil means all of them, and
-// that they are in that order.
+// Order is the rows of a request that belong to one shard, in ascending order of their ids; nil means all rows, which are in that order.
 type Order []int32
 
 // Len is the number of rows of a request of n rows.
@@ -65,7 +64,7 @@ func (v *View) Properties(ctx context.Context, ids []graph.VertexID, at Order, p
 	return nil
 }
 
-// dropPending takes back a large value that a delta record overrides.
+// dropPending removes a large value that a delta record overrides.
 func dropPending(pending *[]Pending, p, i int) {
 	for j := range slices.Backward(*pending) {
 		if (*pending)[j].P == p && (*pending)[j].I == i {
@@ -75,7 +74,7 @@ func dropPending(pending *[]Pending, p, i int) {
 	}
 }
 
-// ChunkAt moves the column cursor to the chunk that may hold a local id and opens it in r.col. It holds [first, last];
+// ChunkAt moves the column cursor to the chunk that may hold a local id and opens it in r.Chunk. It holds [first, last];
 // ok is false if no chunk of the property is at or after the id.
 func (r *Reader) ChunkAt(c *Cursor, p graph.PropID, local uint64) (first, last uint64, ok bool, err error) {
 	r.key = keys.AppendChunk(r.key[:0], p, local)
@@ -141,7 +140,7 @@ func (r *Reader) DeltaProps(ctx context.Context, ids []graph.VertexID, at Order,
 	if err != nil {
 		return err
 	}
-	next, known := uint64(0), false // where the cursor stands
+	next, known := uint64(0), false // the vertex at the cursor
 	for j := range at.Len(len(ids)) {
 		i := at.At(j)
 		local := ids[i].Local()

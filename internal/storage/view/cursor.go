@@ -6,26 +6,25 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// Cursor walks a range of keys, best forwards: a seek to where it stands already costs a comparison, one to the next
-// key a step. In a writer's view it merges what is stored with what the writer has changed.
+// Cursor iterates over a range of keys, preferably forwards: a seek to the current key costs one comparison, a seek to the next key one
+// step. In a writer's view it merges the stored records with the overlay.
 type Cursor struct {
 	it kv.Iterator
-	// The cursor stands on the first key at or after floor, or there is none if ok is false.
+	// The cursor is at the first key at or after floor; if Valid is false, there is none.
 	floor []byte
 	set   bool
 	Valid bool
 
-	over  *Overlay // nil: there is only what is stored
+	over  *Overlay // or nil
 	lower []byte   // the range, for the overlay
 	upper []byte
 	seen  uint64 // of over.changes
 	node  uint32 // of over, the first at or after the cursor; 0: none
-	base  bool   // the iterator stands on a key
-	own   bool   // the cursor stands on node, not on the iterator's key
+	base  bool   // the iterator is at a key
+	own   bool   // the cursor is at node, not at the iterator's key
 }
 
-// Seek goes to the first key at or after key and reports whether there is one. After false, err tells the end from a
-// fault.
+// Seek moves to the first key at or after key and reports whether there is one. After false, Err tells the end from a fault.
 func (c *Cursor) Seek(key []byte) bool {
 	if c.over != nil {
 		return c.seekMerged(key)
@@ -50,8 +49,7 @@ func (c *Cursor) Seek(key []byte) bool {
 }
 
 func (c *Cursor) seekMerged(key []byte) bool {
-	// Of the overlay, a cursor sees what was there when it last moved. What has come since hides stored keys but shows none, so
-	// the iterator stays where it is.
+	// The iterator may stay where it is even if the overlay has changed, since an overlay hides stored keys but never reveals any.
 	changed := c.seen != c.over.changes
 	c.seen = c.over.changes
 	switch {
@@ -75,11 +73,11 @@ func (c *Cursor) seekMerged(key []byte) bool {
 	return c.Valid
 }
 
-// settle makes the cursor stand on the first key that is there, stored or changed.
+// settle moves the cursor to the first key that is visible.
 func (c *Cursor) settle() {
 	for {
 		if !c.base && c.it.Error() != nil {
-			c.Valid, c.own = false, false // what follows in the overlay does not make up for what cannot be read
+			c.Valid, c.own = false, false // do not skip what could not be read
 			return
 		}
 		if c.node == 0 || bytes.Compare(c.over.nodes[c.node].key, c.upper) >= 0 {
@@ -106,7 +104,7 @@ func (c *Cursor) settle() {
 	}
 }
 
-// Next goes to the next key.
+// Next moves to the next key.
 func (c *Cursor) Next() bool {
 	if !c.Valid {
 		return false
@@ -125,8 +123,8 @@ func (c *Cursor) Next() bool {
 	return c.Valid
 }
 
-// SeekLT goes to the last key before key and reports whether there is one. Only key and value may be asked for then,
-// until the next seek.
+// SeekLT moves to the last key before key, which is at most the upper bound, and reports whether there is one. Until the next seek, only
+// Key, Value and prev are valid.
 func (c *Cursor) SeekLT(key []byte) bool {
 	c.set = false
 	base := c.it.SeekLT(key)
@@ -161,7 +159,7 @@ func (c *Cursor) SeekLT(key []byte) bool {
 	}
 }
 
-// prev goes to the last key before the present one, after seekLT or prev.
+// prev moves to the previous key, after SeekLT or prev.
 func (c *Cursor) prev() bool {
 	if c.over == nil {
 		return c.it.Prev()
@@ -186,7 +184,7 @@ func (c *Cursor) Value() ([]byte, error) {
 	return c.it.ValueAndErr()
 }
 
-// Err is the fault that ended the walk, or nil at its end. A walk that met a fault restarts.
+// Err returns the error that ended the iteration, or nil at its end. The next seek starts anew.
 func (c *Cursor) Err() error {
 	err := c.it.Error()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 //	plain    index, values, local → owner
 //
 // where the values are ordered, see package keys, and the owner is a vertex's local id, or for an edge the source's
-// local id, the target (8 bytes) and the edge (8 bytes); local is the owner's own. A unique index keeps values that hold
-// NaN, or null after the first, like a plain one, since these equal nothing. A tuple without a first value has no entry.
+// local id, the target (8 bytes) and the edge (8 bytes); local is the owner's own. A unique index stores values with
+// NaN, or with null after the first one, like a plain index, since these equal nothing. A tuple without a first value has no entry.
 const (
 	ownerVertex = keys.LocalSize
 	ownerEdge   = keys.LocalSize + 16
@@ -123,8 +123,8 @@ func (v *View) Seek(ctx context.Context, ix graph.IndexID, tuples [][]byte, f fu
 	return nil
 }
 
-// Walk walks the entries of an index whose key after the index number is in [lower, upper), upwards or down, and calls f
-// with the rest of the key, valid during the call, until f returns false.
+// Walk iterates over the entries of an index whose key after the index number is in [lower, upper), in ascending or descending order, and
+// calls f with the rest of the key, valid during the call, until f returns false.
 func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, down bool, f func(rest []byte, o graph.IndexOwner) bool) (err error) {
 	r := v.Acquire()
 	defer v.Release(r, &err)
@@ -222,7 +222,7 @@ func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper 
 }
 
 // durationBounds is RangeBounds of durations. Only equal durations are known to be >= or <= each other: openCypher orders
-// them for ORDER BY alone.
+// them only for ORDER BY.
 func durationBounds(lo, hi graph.Value, open bool) (lower, upper []byte, empty bool) {
 	if lo.IsNull() {
 		lo = hi

@@ -9,11 +9,11 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// The entries of an index with a TTL are in the order of the times from which it counts, in nanoseconds since 1970 in 8
-// bytes, so that the earliest expiry stands first and a change of the TTL changes no entry. An owner without such a time has no entry.
+// The entries of an index with a TTL are ordered by the time from which the TTL counts, in nanoseconds since 1970 in 8 bytes. So the first
+// entry expires first, and a change of the TTL changes no entry. An owner without such a time has no entry.
 
-// AppendIndexed is AppendTuple for the entries of an index, which may be one with a TTL, or one of points: these stand at their
-// places as integers, and other values have no entry.
+// AppendIndexed is AppendTuple for any index, also one with a TTL or one of points. Points are ordered by their places, as integers; other
+// values have no entry there.
 func AppendIndexed(dst []byte, ix *graph.Index, vals []graph.Value) (key []byte, ok, loose bool, err error) {
 	switch {
 	case ix.Kind == graph.FullTextIndex:
@@ -34,12 +34,12 @@ func AppendIndexed(dst []byte, ix *graph.Index, vals []graph.Value) (key []byte,
 	return AppendStart(dst, start), true, false, nil
 }
 
-// AppendStart appends the place of a time, in nanoseconds since 1970, among the entries of an index with a TTL.
+// AppendStart appends the key of a time, in nanoseconds since 1970, in an index with a TTL.
 func AppendStart(dst []byte, start int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(start)^1<<63)
 }
 
-// Start reads the time from what follows the index number in the key of an entry; ok is false if that is none.
+// Start reads the time from what follows the index number in the key of an entry; ok is false if it is malformed.
 func Start(rest []byte) (start int64, ok bool) {
 	if len(rest) != 8+keys.LocalSize {
 		return 0, false
@@ -47,7 +47,7 @@ func Start(rest []byte) (start int64, ok bool) {
 	return StartOf(rest[:8])
 }
 
-// StartOf reads the time that AppendStart appended; ok is false if b is none.
+// StartOf reads what AppendStart appended; ok is false if it is malformed.
 func StartOf(b []byte) (start int64, ok bool) {
 	if len(b) != 8 {
 		return 0, false
@@ -55,7 +55,7 @@ func StartOf(b []byte) (start int64, ok bool) {
 	return int64(binary.BigEndian.Uint64(b) ^ 1<<63), true
 }
 
-// Due is the time at which something expires, of that from which its TTL counts; it is not beyond what an int64 holds.
+// Due returns the time at which something expires, given the time from which its TTL counts, at most math.MaxInt64.
 func Due(start int64, ix *graph.Index) int64 {
 	if start > math.MaxInt64-int64(ix.TTL) {
 		return math.MaxInt64
@@ -114,7 +114,7 @@ func expiryStart(v graph.Value) (nanos int64, ok bool) {
 	return 0, false
 }
 
-// scaled is n units and some nanoseconds, held to what an int64 holds.
+// scaled is n units and some nanoseconds, clamped to an int64.
 func scaled(n, unit, more int64) int64 {
 	switch {
 	case n >= math.MaxInt64/unit:

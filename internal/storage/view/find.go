@@ -12,9 +12,9 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// finder finds single edges of the lists of one type and direction, without reading the rest of their lists. It keeps what
-// it decoded last, since edges are mostly looked for in the order of their lists. Writers add runs and groups and delta
-// records of single edges, which are read every time, but change no segment, run or group that is there.
+// finder finds single edges in lists of one type and direction, without reading the rest of the lists. It caches what it decoded last, since
+// most callers look edges up in the order of their lists. The cache stays valid in a writer's view: writers add runs, groups and delta
+// records of single edges, which are never cached, but change no stored segment, run or group.
 type finder struct {
 	packed decodedEdges
 	run    decodedEdges
@@ -22,7 +22,7 @@ type finder struct {
 	chunk  uint64      // of the group
 	first  graph.EdgeID
 	mem    []byte // of the group
-	held   bool   // there is such a group
+	held   bool   // group is set
 }
 
 // decodedEdges is a segment or a run of the list of one vertex.
@@ -36,7 +36,7 @@ type decodedEdges struct {
 	ids   []graph.EdgeID
 }
 
-// mostHeld is how many edges a reader that is not in use keeps memory for.
+// mostHeld is the number of edges for which an idle reader keeps its memory.
 const mostHeld = 1 << 14
 
 // finder returns the reader's finder for a type and direction.
@@ -53,7 +53,7 @@ func (r *Reader) finder(t graph.TypeID, dir graph.Direction) *finder {
 	return f
 }
 
-// forgetFound makes all finders forget what they keep, but not their memory, unless it is much.
+// forgetFound clears the caches of all finders, and frees their memory if it is large.
 func (r *Reader) forgetFound() {
 	if len(r.finders) > 8 {
 		clear(r.finders)
@@ -88,12 +88,12 @@ func (d *decodedEdges) decode(local uint64, b []byte) (err error) {
 	return nil
 }
 
-// at compares an edge with the one at a place.
+// at compares edge i with another one.
 func (d *decodedEdges) at(i int, e codec.Row) int {
 	return e.Compare(codec.Row{Neighbour: d.far[i], Edge: d.ids[i]})
 }
 
-// find finds the place of an edge of a list.
+// find finds an edge of a list.
 func (d *decodedEdges) find(local uint64, e codec.Row) (i int, ok bool) {
 	if !d.known || d.local != local {
 		return 0, false
@@ -101,7 +101,7 @@ func (d *decodedEdges) find(local uint64, e codec.Row) (i int, ok bool) {
 	return sort.Find(len(d.ids), func(i int) int { return d.at(i, e) })
 }
 
-// covers reports whether an edge is here if it is in any segment of its list.
+// covers reports whether this is the only segment of a list that can have an edge.
 func (d *decodedEdges) covers(local uint64, e codec.Row) bool {
 	if !d.known || d.local != local {
 		return false
@@ -110,8 +110,8 @@ func (d *decodedEdges) covers(local uint64, e codec.Row) bool {
 }
 
 // Find reads one edge of a vertex's list; ok is false if it is not there. f is called with the cell of each of its
-// properties, in ascending order; it may be nil. delta is the state of its delta record, 0 if there is none. A fault of reading, or an
-// error of f, is reported as one of the operation op.
+// properties, in ascending order; it may be nil. delta is the state of its delta record, 0 if there is none. Errors, also those
+// of f, name the operation op.
 func (ls *Lists) Find(op string, local uint64, neighbour graph.VertexID, edge graph.EdgeID, f func(p graph.PropID, cell []byte) error) (ok bool, delta byte, err error) {
 	if ok, delta, err = ls.find(local, neighbour, edge, f); err != nil {
 		return false, 0, ls.fail(op, err)
@@ -168,7 +168,7 @@ func (l *ListCursor) stored(r *Reader, local uint64, e codec.Row) (d *decodedEdg
 	return &f.run, i, nil
 }
 
-// locate decodes the packed segment that an edge must lie in. If the list has none, it is an empty one.
+// locate decodes the packed segment that can have an edge, or an empty one if the list has none.
 func (l *ListCursor) locate(r *Reader, d *decodedEdges, local uint64, e codec.Row) error {
 	d.known = false
 	r.key = keys.AppendSegment(r.key[:0], l.Type, l.Dir, local, e.Neighbour, e.Edge)
@@ -202,8 +202,8 @@ func (l *ListCursor) locate(r *Reader, d *decodedEdges, local uint64, e codec.Ro
 	return nil
 }
 
-// findRun finds an edge among the runs of its list, those in groups and those of its own, and makes the run that has it
-// f.run. Ids of edges ascend with time: of both kinds the run is mostly the last that begins at or before the edge.
+// findRun finds an edge in the runs of its list, in groups or alone, and puts its run into f.run. Since ids of edges ascend with time, it is
+// usually in the last run of either kind that starts at or before the edge.
 func (l *ListCursor) findRun(f *finder, local uint64, e codec.Row) (i int, ok bool, err error) {
 	if f.held && f.chunk == local>>keys.GroupBits && e.Edge >= f.first {
 		if i, ok, err = f.inGroup(&f.group, local, e); err != nil || ok {
@@ -257,7 +257,7 @@ func (f *finder) inGroup(g *codec.Group, local uint64, e codec.Row) (i int, ok b
 	return i, ok, nil
 }
 
-// takeGroup finds an edge in a stored group, which it keeps if that has it.
+// takeGroup finds an edge in a stored group, and caches the group if it is there.
 func (f *finder) takeGroup(key, b []byte, local uint64, e codec.Row) (i int, ok bool, err error) {
 	var g codec.Group
 	if len(key) != keys.GroupSize {
@@ -276,14 +276,14 @@ func (f *finder) takeGroup(key, b []byte, local uint64, e codec.Row) (i int, ok 
 	return i, ok, nil
 }
 
-// runWalk walks the runs or groups of a list backwards, from a key on.
+// runWalk iterates backwards over the runs or groups of a list.
 type runWalk struct {
 	c           *Cursor
 	key, prefix []byte
 	begun, over bool
 }
 
-// prev gives the next one before, nil at the end.
+// prev returns the previous one, nil at the end.
 func (w *runWalk) prev() ([]byte, error) {
 	if w.over {
 		return nil, nil

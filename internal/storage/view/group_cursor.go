@@ -11,8 +11,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// GroupCursor finds the runs of lists in the groups of their type and direction. One list's are looked for in each group
-// of its chunk; when a second list of the chunk is asked for, all of them are put in order.
+// GroupCursor finds the runs of lists in the groups of one type and direction. For the first list of a chunk it searches each group; for a
+// second one it indexes all groups of the chunk.
 type GroupCursor struct {
 	c      *Cursor
 	prefix []byte
@@ -22,12 +22,12 @@ type GroupCursor struct {
 	known            bool
 	buf              []byte
 	ends             []int
-	chunk            uint64 // that was walked or put in order, if seen
+	chunk            uint64 // that was searched or indexed, if seen
 	seen, indexed    bool
 	Index            codec.GroupIndex
 }
 
-// runs calls f with each run of the list that was asked for last.
+// runs calls f with each run of the list that find has found last.
 func (g *GroupCursor) runs(f func(run []byte) error) error {
 	from := 0
 	for _, to := range g.ends {
@@ -71,7 +71,7 @@ func (g *GroupCursor) find(t graph.TypeID, dir graph.Direction, local uint64) (e
 	return err
 }
 
-// walk looks for a list's runs in each group of its chunk.
+// walk searches each group of a chunk for a list's runs.
 func (g *GroupCursor) walk(t graph.TypeID, dir graph.Direction, local uint64) error {
 	return g.each(t, dir, local, func(k, v []byte) error {
 		var one codec.Group
@@ -89,7 +89,7 @@ func (g *GroupCursor) walk(t graph.TypeID, dir graph.Direction, local uint64) er
 	})
 }
 
-// Fill puts the lists of all groups of a chunk in order.
+// Fill indexes the lists of all groups of a chunk.
 func (g *GroupCursor) Fill(t graph.TypeID, dir graph.Direction, local uint64) error {
 	g.Index.Reset()
 	g.known, g.chunk = false, local>>keys.GroupBits
@@ -104,7 +104,7 @@ func (g *GroupCursor) Fill(t graph.TypeID, dir graph.Direction, local uint64) er
 	return err
 }
 
-// look looks a list's runs up.
+// look looks a list's runs up in the index.
 func (g *GroupCursor) look(local uint64) error {
 	place := local & (1<<keys.GroupBits - 1)
 	i, _ := slices.BinarySearch(g.Index.At, place<<codec.PlaceBits)

@@ -41,8 +41,8 @@ func (v *View) Scan(ctx context.Context, label graph.LabelID, from uint64, dst [
 	}
 }
 
-// held names the members that lie in a reader's bitmap, so that a scan that goes on within a chunk does not read all of
-// its delta memberships again.
+// held says which members are in a reader's bitmap, so that a scan that continues within a chunk need not read its delta memberships
+// again.
 type held struct {
 	label   graph.LabelID
 	chunk   uint32
@@ -50,7 +50,7 @@ type held struct {
 	ok      bool
 }
 
-// heldMembers is members into the reader's bitmap.
+// heldMembers is members with the reader's bitmap.
 func (r *Reader) heldMembers(label graph.LabelID, from uint64) (chunk uint32, ok bool, err error) {
 	changes := uint64(0)
 	if r.v.over != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// ListCursor walks the edge lists of one type and direction, packed and delta side by side.
+// ListCursor iterates over the edge lists of one type and direction, packed and delta records together.
 type ListCursor struct {
 	Type          graph.TypeID
 	Dir           graph.Direction
@@ -84,7 +84,7 @@ func (l *ListCursor) Segments(r *Reader, local uint64, f func(key, value []byte)
 	return nil
 }
 
-// merge puts the vertex's whole list together in r.merged.
+// merge assembles a vertex's list in r.Merged.
 func (l *ListCursor) merge(r *Reader, local uint64) (*codec.Merged, error) {
 	m := &r.Merged
 	m.Reset()
@@ -149,8 +149,8 @@ func (l *ListCursor) MergeDelta(r *Reader, local uint64, m *codec.Merged) error 
 	})
 }
 
-// Edges is the answer to Expand: the edges of the list of vertex i, for the rows i of the request, follow those of the
-// row before. Columns that were not asked for stay empty.
+// Edges is a result of edges, in columns: those of the vertices of a request in the order of its rows. Columns that were not requested stay
+// empty.
 type Edges struct {
 	Targets []graph.VertexID
 	IDs     []graph.EdgeID
@@ -187,7 +187,7 @@ func (v *View) Lists(t graph.TypeID, dir graph.Direction) (*Lists, error) {
 // Direction is the direction of the lists.
 func (ls *Lists) Direction() graph.Direction { return ls.l.Dir }
 
-// fail notes a fault, which ends the reader, and returns it.
+// fail notes an error, which makes Close reset the reader, and returns it.
 func (ls *Lists) fail(op string, err error) error {
 	ls.err = kv.Fault(op, err)
 	return ls.err
@@ -212,7 +212,7 @@ func (ls *Lists) Close() {
 	ls.r.v.Release(ls.r, &ls.err)
 }
 
-// Append appends the edges of a vertex, sorted by far end and edge. Large values are left null and appended to pending,
+// Append appends the edges of a vertex, sorted by neighbour and edge. Large values are left null and appended to pending,
 // where I is their place in the column.
 func (ls *Lists) Append(ctx context.Context, id graph.VertexID, want Want, out *Edges, pending *[]Pending) error {
 	if err := ls.r.Alive(ctx); err != nil {
@@ -286,7 +286,7 @@ func (r *Reader) appendSegment(b []byte, id graph.VertexID, want Want, out *Edge
 		}
 	}
 	if skip >= 0 {
-		// Loops stand together, as they have one far end.
+		// Loops are adjacent, as they have the same neighbour.
 		n := 1
 		for start+skip+n < len(out.Targets) && out.Targets[start+skip+n] == id {
 			n++
@@ -296,7 +296,7 @@ func (r *Reader) appendSegment(b []byte, id graph.VertexID, want Want, out *Edge
 	return nil
 }
 
-// delete takes out n edges from i on.
+// delete removes n edges from i on.
 func (e *Edges) delete(i, n int, want Want, pending *[]Pending) {
 	e.Targets = slices.Delete(e.Targets, i, i+n)
 	if want.IDs {
@@ -353,7 +353,7 @@ func (r *Reader) rowValue(m *codec.Merged, row codec.Row, p graph.PropID) (v gra
 	return codec.ReadCell(r.key, &r.arena)
 }
 
-// Mark adds the far ends of a vertex's edges to a set.
+// Mark adds the neighbours of a vertex to a set.
 func (ls *Lists) Mark(ctx context.Context, local uint64, out *graph.VertexSet) error {
 	if err := ls.r.Alive(ctx); err != nil {
 		return err
@@ -398,7 +398,7 @@ func (ls *Lists) mark(local uint64, out *graph.VertexSet) error {
 	return err
 }
 
-// Degree is the number of edges in a vertex's list; loops counts those that lead back to it, if asked for.
+// Degree is the number of edges in a vertex's list; loops, if requested, counts those that lead back to it.
 func (ls *Lists) Degree(ctx context.Context, id graph.VertexID, withLoops bool) (n, loops int, err error) {
 	if err := ls.r.Alive(ctx); err != nil {
 		return 0, 0, err

@@ -13,7 +13,7 @@ import (
 
 // Overlay holds the uncommitted writes of a transaction to a shard: the last change of each key, in the order of
 // the keys, and the large values. It is a skip list whose nodes never move and are never removed, so a
-// cursor in it stays where it is while keys are added. It may be read from many goroutines, but not beside a write.
+// cursor stays valid while keys are added. It may be read from many goroutines, but not during a write.
 type Overlay struct {
 	nodes   []overlayNode // the first is the head, so node 0 means none
 	links   []uint32      // of each node, its successors by level, from node.links on
@@ -23,8 +23,8 @@ type Overlay struct {
 	free    []byte // memory for keys and values
 	block   int    // size of the last block of memory
 
-	// last is the node that was written last, and near the last node up to it on each level: keys mostly come in their
-	// order, and are then found from here.
+	// last is the node that was written last, and near has the last node up to it on each level. Most keys come in order, so searches start
+	// here.
 	last uint32
 	near [overlayHeight]uint32
 
@@ -58,13 +58,13 @@ func (o *Overlay) search(key []byte, prev *[overlayHeight]uint32) uint32 {
 		if near {
 			at = o.near[level]
 		}
-		// What was not less one level above need not be compared again.
+		// known was compared one level above.
 		for known := next; ; {
 			next = o.links[o.nodes[at].links+uint32(level)]
 			if next == 0 || next == known || bytes.Compare(o.nodes[next].key, key) >= 0 {
 				break
 			}
-			at, near = next, false // which is behind all that is near
+			at, near = next, false // beyond the near nodes
 		}
 		if prev != nil {
 			prev[level] = at

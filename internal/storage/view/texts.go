@@ -10,23 +10,23 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// A full-text index has no entries here. Each commit stores, in its own batch, which vertices and edges the index must read again:
-// a queue, whose records are
+// A full-text index has no entries in the store. Each commit queues, in its own batch, the vertices and edges that the index must read
+// again. The records of the queue are
 //
 //	index, number → owner
 //	index         → the number before which records were deleted
 //
-// Numbers ascend over all full-text indexes of a shard, so the number that a snapshot would give out next says which changes it shows.
+// Numbers ascend over all full-text indexes of a shard, so the next number of a snapshot tells which changes it includes.
 
 // TextKey is the key of a change of a full-text index.
 func TextKey(dst []byte, ix graph.IndexID, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(keys.AppendNumbered(dst, keys.TextChange, uint32(ix)), number)
 }
 
-// NextText is the number that the next change gets: the view shows what changes before it have made.
+// NextText is the number of the next change: the view includes all changes with lower numbers.
 func (v *View) NextText() uint64 { return v.state.NextText }
 
-// TextChanges calls f, in the order of their numbers, with the changes for an index from a number on and before another, until f returns false.
+// TextChanges calls f with the changes for an index whose numbers are in [from, before), in ascending order, until f returns false.
 func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before uint64, f func(number uint64, o graph.IndexOwner) bool) error {
 	if from >= before {
 		return nil
@@ -39,7 +39,7 @@ func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before u
 			}
 		}
 		if len(k) != keys.EntrySize+8 {
-			return kv.Corrupt("change of a text", k, codec.ErrRecord)
+			return kv.Corrupt("change for a full-text index", k, codec.ErrRecord)
 		}
 		o, err := v.Owner(k, b)
 		if err != nil {
@@ -51,7 +51,7 @@ func (v *View) TextChanges(ctx context.Context, ix graph.IndexID, from, before u
 		return nil
 	})
 	if err != nil {
-		return kv.Fault("read the changes of texts", err)
+		return kv.Fault("read changes for a full-text index", err)
 	}
 	return nil
 }

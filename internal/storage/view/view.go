@@ -16,13 +16,13 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// View reads one state of a shard: a snapshot, or what a transaction sees that has written. Its methods may run side
-// by side, but for a writer's view not beside writes. It is closed once, after all calls.
+// View reads one state of a shard: a snapshot, or a snapshot under the changes of a transaction. Its methods are safe for concurrent use, in
+// a writer's view except during writes. The owner closes it once, after all calls.
 type View struct {
 	set    *Set
 	graph  pebble.Reader
 	values pebble.Reader
-	over   *Overlay // of a writer: what it has changed; else nil
+	over   *Overlay // of a writer; else nil
 	state  State
 
 	mu     sync.Mutex
@@ -30,11 +30,11 @@ type View struct {
 	closed bool
 }
 
-// Reader is what one request needs: iterators, scratch memory and the memory of what it hands out.
+// Reader is what one request needs: cursors, scratch memory and the memory of its results.
 type Reader struct {
 	v       *View
 	cursors map[slot]*Cursor
-	groups  map[slot]*GroupCursor // what they have found stays so, as nothing is written to a snapshot
+	groups  map[slot]*GroupCursor // valid for the life of a snapshot
 	finders map[slot]*finder
 	arena   codec.Arena
 	key     []byte
@@ -42,7 +42,7 @@ type Reader struct {
 	seg     codec.Segment
 	Merged  codec.Merged
 	bitmap  [codec.MemberWords]uint64
-	held    held // what bitmap is
+	held    held // what bitmap has
 	tick    uint
 	epoch   uint64 // of the set when the reader began
 }
@@ -54,7 +54,7 @@ type slot struct {
 	typ   graph.TypeID
 }
 
-// maxFree bounds the readers that a view keeps for reuse.
+// maxFree is the maximum number of idle readers of a view.
 const maxFree = 16
 
 // Acquire returns a reader, which one goroutine uses until it calls Release.
@@ -71,7 +71,7 @@ func (v *View) Acquire() *Reader {
 	return r
 }
 
-// readers are those whose views were closed. Views come and go with commits; the memory of a reader is large.
+// readers pools the readers of closed views, since each commit makes new views and the memory of a reader is large.
 var readers = sync.Pool{New: func() any { return &Reader{cursors: map[slot]*Cursor{}} }}
 
 // release ends a reader's work for its view.
@@ -81,7 +81,7 @@ func (r *Reader) release() {
 	readers.Put(r)
 }
 
-// Release returns a reader. A fault resets it.
+// Release returns a reader to its view. If *err is not nil, it closes the reader's cursors.
 func (v *View) Release(r *Reader, err *error) {
 	if *err != nil {
 		r.closeCursors()
@@ -97,7 +97,7 @@ func (v *View) Release(r *Reader, err *error) {
 
 func (r *Reader) closeCursors() {
 	for s, c := range r.cursors {
-		// A fault was seen when the cursor stopped.
+		// An error was seen when the cursor stopped.
 		_ = c.it.Close()
 		delete(r.cursors, s)
 	}
@@ -105,7 +105,7 @@ func (r *Reader) closeCursors() {
 	r.forgetFound()
 }
 
-// Close frees the view's iterators, and its snapshots unless they are another's.
+// Close frees the view's readers and, unless it is a writer's view, its snapshots.
 func (v *View) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -203,7 +203,7 @@ func (v *View) Record(key, buf []byte) (value []byte, ok bool, err error) {
 	return kv.Get(v.graph, key, buf[:0])
 }
 
-// Pending is a value that a read has left null because it is large: property P of row I of the answer.
+// Pending is a large value that a read has left null: property P of row I of the result.
 type Pending struct {
 	P, I int
 	Ref  keys.Ref
@@ -226,10 +226,10 @@ func largeValue(ref keys.Ref, cell []byte) (graph.Value, error) {
 	return val, nil
 }
 
-// walkFrom is how many large values an iterator reads faster than as many look-ups do.
+// walkFrom is the number of large values from which an iterator is faster than look-ups.
 const walkFrom = 8
 
-// LargeValues puts large values, in the order of their refs, where they belong. One iterator reads many.
+// LargeValues reads pending large values, sorted by their refs, into out[P][I]. One iterator reads many.
 func (v *View) LargeValues(pending []Pending, out [][]graph.Value) (err error) {
 	var it kv.Iterator
 	var mem codec.Arena
@@ -270,7 +270,7 @@ func (v *View) largeFault(k []byte, err error) error {
 	return kv.LargeFault(v.set.Values, k, kv.Damaged(fmt.Sprintf("read the record at key %x", k), err))
 }
 
-// walk moves an iterator over large values to a key, which is likely to be the next one, and copies the cell there.
+// walk moves an iterator over large values to a key, which is probably the next one, and copies the cell.
 func (v *View) walk(it kv.Iterator, k []byte, ref keys.Ref, next bool, mem *codec.Arena) ([]byte, error) {
 	if !next || !it.Valid() || !it.Next() || !bytes.Equal(it.Key(), k) {
 		if !it.SeekGE(k) || !bytes.Equal(it.Key(), k) {
@@ -313,7 +313,7 @@ func (v *View) largeCell(ref keys.Ref, buf []byte) ([]byte, error) {
 	return cell, nil
 }
 
-// Vector puts a large value into a block of vectors at place i, if it is a list.
+// Vector puts a large value, if it is a list or vector, into row i of a block of vectors.
 func (v *View) Vector(ref keys.Ref, i int, b *cache.VectorBuilder) error {
 	buf := cellMemory.Get().(*[]byte)
 	defer cellMemory.Put(buf)
@@ -330,19 +330,19 @@ func (v *View) Vector(ref keys.Ref, i int, b *cache.VectorBuilder) error {
 	return nil
 }
 
-// cellMemory has memory for cells that are decoded at once.
+// cellMemory pools memory for cells that are decoded immediately.
 var cellMemory = sync.Pool{New: func() any { return new([]byte) }}
 
-// errNoValue says that a large value is missing to which a record refers.
+// errNoValue says that the large value that a record refers to is missing.
 var errNoValue = errors.New("a large value is missing")
 
-// Graph reads the records of the graph store as the view sees them, without what its writer has changed.
+// Graph reads the graph store in the state of the view, without the overlay.
 func (v *View) Graph() pebble.Reader { return v.graph }
 
-// Values reads the records of the values store as the view sees them.
+// Values reads the values store in the state of the view, without the overlay.
 func (v *View) Values() pebble.Reader { return v.values }
 
-// LargeFault is the fault of reading the large value at a key.
+// LargeFault wraps an error of reading the large value at a key.
 func (v *View) LargeFault(key []byte, err error) error {
 	return kv.LargeFault(v.set.Values, key, err)
 }
