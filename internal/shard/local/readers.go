@@ -34,13 +34,6 @@ func (r *readers) enter() error {
 	return nil
 }
 
-// again counts in a further transaction beside one that is open.
-func (r *readers) again() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.open++
-}
-
 func (r *readers) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func TestCursor(t *testing.T) {
 					l.close(t)
 				}
 				stored := map[string]string{}
-				for _, r := range strings.Fields(d.Input) {
+				for r := range strings.FieldsSeq(d.Input) {
 					k, v, _ := strings.Cut(r, "=")
 					stored[k] = v
 				}
@@ -122,7 +123,7 @@ func TestCursorModel(t *testing.T) {
 			i, _ := slices.BinarySearch(keys, k)
 			switch rnd.IntN(5) {
 			case 0:
-				all[k] = fmt.Sprint(rnd.IntN(100))
+				all[k] = strconv.Itoa(rnd.IntN(100))
 				l.cursor.over.Set([]byte(k), []byte(all[k]))
 			case 1:
 				delete(all, k)
