@@ -56,7 +56,7 @@ func prepare(b testing.TB, g shard.Graph, statement string, disable ...string) f
 	tx, err := g.Begin(ctx, shard.Read)
 	require.NoError(b, err)
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Disable: disable})
+	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features(), Disable: disable})
 	p, err := exec.Compile(q, exec.Options{})
 	require.NoError(b, err)
 	return func(b testing.TB) int64 {

@@ -189,7 +189,7 @@ func TestIndexesAndConstraints(t *testing.T) {
 
 	r := begin(t, g, shard.Read)
 	var f shard.Found
-	require.NoError(t, r.Seek(ctx, ix.ID, []graph.Value{graph.FloatValue(1), {}, graph.IntValue(2)}, &f))
+	require.NoError(t, r.Seek(ctx, &shard.Seek{Index: ix.ID, Keys: []graph.Value{graph.FloatValue(1), {}, graph.IntValue(2)}}, &f))
 	require.Equal(t, []int{0, 1, 1, 2}, f.Offsets)
 	require.Equal(t, []graph.VertexID{ms[0].Vertex, ms[1].Vertex}, f.IDs)
 
@@ -268,7 +268,7 @@ func TestLoadAppliesABatchOnce(t *testing.T) {
 
 	var f shard.Found
 	r := begin(t, g, shard.Read)
-	require.NoError(t, r.Seek(ctx, person, ints(2, 3), &f))
+	require.NoError(t, r.Seek(ctx, &shard.Seek{Index: person, Keys: ints(2, 3)}, &f))
 	rec := make([]shard.Record, 2)
 	require.NoError(t, r.Records(ctx, f.IDs, rec))
 	require.Equal(t, int64(42), property(rec[0].Props, g.internProp("n")).Int())

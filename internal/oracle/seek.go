@@ -22,116 +22,146 @@ func (t *Tx) index(id graph.IndexID, edges bool) (*index, error) {
 }
 
 // Seek looks keys up.
-func (t *Tx) Seek(ctx context.Context, id graph.IndexID, keys []graph.Value, res *shard.Found) error {
-	if err := t.check(ctx); err != nil {
+func (t *Tx) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) error {
+	x, err := t.index(req.Index, false)
+	if err != nil {
 		return err
 	}
+	return shard.LookupVertices(ctx, t, shard.RefOf(&x.Index), req.Keys, res)
+}
+
+// SeekEdges looks keys up.
+func (t *Tx) SeekEdges(ctx context.Context, req *shard.Seek, res *shard.FoundEdges) error {
+	x, err := t.index(req.Index, true)
+	if err != nil {
+		return err
+	}
+	return shard.LookupEdges(ctx, t, shard.RefOf(&x.Index), x.typ, req.Keys, res)
+}
+
+// SeekRange finds vertices of a range.
+func (t *Tx) SeekRange(ctx context.Context, id graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
 	x, err := t.index(id, false)
 	if err != nil {
-		return err
+		return dst, err
 	}
-	width := len(x.props)
-	if len(keys)%width != 0 {
-		return misuse("the keys of a seek are no whole tuples")
-	}
-	res.Offsets = append(res.Offsets[:0], 0)
-	res.IDs = res.IDs[:0]
-	for ; len(keys) > 0; keys = keys[width:] {
-		if key, ok := tupleKey(keys[:width]); ok {
-			ids := slices.Clone(t.state.entries[x.ID][key])
-			slices.Sort(ids)
-			res.IDs = append(res.IDs, ids...)
-		}
-		res.Offsets = append(res.Offsets, len(res.IDs))
-	}
-	return nil
+	return shard.RangeVertices(ctx, t, shard.RefOf(&x.Index), r, cursor, dst)
 }
 
-// SeekEdges looks keys up, by a look at all edges.
-func (t *Tx) SeekEdges(ctx context.Context, id graph.IndexID, keys []graph.Value, res *shard.FoundEdges) error {
-	if err := t.check(ctx); err != nil {
-		return err
-	}
+// SeekEdgeRange finds edges of a range.
+func (t *Tx) SeekEdgeRange(ctx context.Context, id graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
 	x, err := t.index(id, true)
 	if err != nil {
-		return err
+		return dst, err
+	}
+	return shard.RangeEdges(ctx, t, shard.RefOf(&x.Index), x.typ, r, cursor, dst)
+}
+
+// at returns an index by its number.
+func (t *Tx) at(ref shard.IndexRef) (*index, error) {
+	x, err := t.index(ref.ID, false)
+	if err != nil {
+		x, err = t.index(ref.ID, true)
+	}
+	return x, err
+}
+
+// Lookup finds the owners of tuples: edges by a look at all of them.
+func (t *Tx) Lookup(ctx context.Context, ref shard.IndexRef, keys []graph.Value) (offsets []int, owners []graph.IndexOwner, err error) {
+	if err := t.check(ctx); err != nil {
+		return nil, nil, err
+	}
+	x, err := t.at(ref)
+	if err != nil {
+		return nil, nil, err
 	}
 	width := len(x.props)
 	if len(keys)%width != 0 {
-		return misuse("the keys of a seek are no whole tuples")
+		return nil, nil, misuse("the keys of a seek are no whole tuples")
 	}
-	res.Offsets, res.Edges = append(res.Offsets[:0], 0), res.Edges[:0]
+	offsets = []int{0}
 	for ; len(keys) > 0; keys = keys[width:] {
-		if key, ok := tupleKey(keys[:width]); ok {
-			from := len(res.Edges)
+		from := len(owners)
+		key, ok := tupleKey(keys[:width])
+		switch {
+		case !ok:
+		case x.Type == "":
+			for _, id := range t.state.entries[x.ID][key] {
+				owners = append(owners, graph.IndexOwner{Vertex: id})
+			}
+		default:
 			t.state.edges(func(e *edge) {
 				if k, ok := tupleKey(x.values(e.props)); e.Type == x.typ && ok && k == key {
-					res.Edges = append(res.Edges, e.Edge)
+					owners = append(owners, ownerOf(e))
 				}
 			})
-			slices.SortFunc(res.Edges[from:], func(a, b graph.Edge) int { return cmp.Compare(a.ID, b.ID) })
 		}
-		res.Offsets = append(res.Offsets, len(res.Edges))
+		slices.SortFunc(owners[from:], func(a, b graph.IndexOwner) int { return cmp.Compare(a.ID(), b.ID()) })
+		offsets = append(offsets, len(owners))
 	}
-	return nil
+	return offsets, owners, nil
 }
 
-// SeekEdgeRange finds all edges of the range, as SeekRange does vertices.
-func (t *Tx) SeekEdgeRange(
-	ctx context.Context, id graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge,
-) ([]graph.Edge, error) {
-	if err := t.check(ctx); err != nil {
-		return dst, err
-	}
-	x, err := t.index(id, true)
-	if err != nil {
-		return dst, err
-	}
-	var found []rangeEntry
-	t.state.edges(func(e *edge) {
-		if value, ok := x.within(e.props, r); ok && e.Type == x.typ {
-			found = append(found, rangeEntry{value: value, id: uint64(e.ID), edge: e.Edge})
-		}
-	})
-	for _, e := range t.page(found, r.Down, cursor, cap(dst)-len(dst)) {
-		dst = append(dst, e.edge)
-	}
-	return dst, nil
+func ownerOf(e *edge) graph.IndexOwner {
+	return graph.IndexOwner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true}
 }
 
 // rangeEntry is a vertex or an edge in the order of a range.
 type rangeEntry struct {
 	value graph.Value
-	id    uint64
-	edge  graph.Edge
+	owner graph.IndexOwner
 }
 
 func (a rangeEntry) compare(b rangeEntry) int {
-	return cmp.Or(orderValues(a.value, b.value), cmp.Compare(a.id, b.id))
+	return cmp.Or(orderValues(a.value, b.value), cmp.Compare(a.owner.ID(), b.owner.ID()))
 }
 
-// SeekRange finds all vertices of the range, sorts them and appends those after the cursor until cap(dst) is reached, or at least
-// 1,024 if dst has no room.
-func (t *Tx) SeekRange(
-	ctx context.Context, id graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID,
-) ([]graph.VertexID, error) {
+// Range finds all owners of the range, sorts them and returns those after the cursor. The tuple of the last entry is a number in t.cursors.
+func (t *Tx) Range(ctx context.Context, ref shard.IndexRef, r shard.Range, cursor []byte, room int) (entries []shard.Entry, more bool, err error) {
 	if err := t.check(ctx); err != nil {
-		return dst, err
+		return nil, false, err
 	}
-	x, err := t.index(id, false)
+	x, err := t.at(ref)
 	if err != nil {
-		return dst, err
+		return nil, false, err
 	}
 	var found []rangeEntry
-	t.state.vertices(func(id graph.VertexID, v *vertex) {
-		if value, ok := x.within(v.props, r); ok && t.g.hasLabel(v.labels, x.label) {
-			found = append(found, rangeEntry{value: value, id: uint64(id)})
-		}
-	})
-	for _, e := range t.page(found, r.Down, cursor, cap(dst)-len(dst)) {
-		dst = append(dst, graph.VertexID(e.id))
+	if x.Type == "" {
+		t.state.vertices(func(id graph.VertexID, v *vertex) {
+			if value, ok := x.within(v.props, r); ok && t.g.hasLabel(v.labels, x.label) {
+				found = append(found, rangeEntry{value, graph.IndexOwner{Vertex: id}})
+			}
+		})
+	} else {
+		t.state.edges(func(e *edge) {
+			if value, ok := x.within(e.props, r); ok && e.Type == x.typ {
+				found = append(found, rangeEntry{value, ownerOf(e)})
+			}
+		})
 	}
-	return dst, nil
+	order := rangeEntry.compare
+	if r.Down {
+		order = func(a, b rangeEntry) int { return b.compare(a) }
+	}
+	slices.SortFunc(found, order)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if cursor != nil {
+		last := t.cursors[binary.BigEndian.Uint64(cursor)]
+		found = slices.DeleteFunc(found, func(e rangeEntry) bool { return order(e, last) <= 0 })
+	}
+	room = cmp.Or(room, graph.BatchSize)
+	if more = len(found) > room; more {
+		found = found[:room]
+	}
+	for _, e := range found {
+		entries = append(entries, shard.Entry{Owner: e.owner})
+	}
+	if more {
+		entries[room-1].Tuple = binary.BigEndian.AppendUint64(nil, uint64(len(t.cursors)))
+		t.cursors = append(t.cursors, found[room-1])
+	}
+	return entries, more, nil
 }
 
 // within reports whether properties are within a range, and returns the value of the range's last property.
@@ -158,31 +188,6 @@ func (x *index) within(props []graph.Property, r shard.Range) (graph.Value, bool
 		}
 	}
 	return value, false
-}
-
-// page returns up to room entries after the cursor, and moves the cursor to the last of them.
-func (t *Tx) page(found []rangeEntry, down bool, cursor *[]byte, room int) []rangeEntry {
-	order := rangeEntry.compare
-	if down {
-		order = func(a, b rangeEntry) int { return b.compare(a) }
-	}
-	slices.SortFunc(found, order)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if *cursor != nil {
-		last := t.cursors[binary.BigEndian.Uint64(*cursor)]
-		found = slices.DeleteFunc(found, func(e rangeEntry) bool { return order(e, last) <= 0 })
-	}
-	if room == 0 {
-		room = graph.BatchSize
-	}
-	*cursor = nil
-	if len(found) > room {
-		found = found[:room]
-		*cursor = binary.BigEndian.AppendUint64(nil, uint64(len(t.cursors)))
-		t.cursors = append(t.cursors, found[room-1])
-	}
-	return found
 }
 
 // within reports whether a value lies in a range.

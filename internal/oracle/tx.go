@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -250,4 +251,43 @@ func (t *Tx) Prop(name string) (graph.PropID, error) { return t.g.internProp(nam
 // LabelSet returns the number of a set of labels, assigning one if needed.
 func (t *Tx) LabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
 	return t.g.internLabelSet(labels), nil
+}
+
+// Compare compares property values.
+func (t *Tx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (int, error) {
+	return shard.ReadAndCompare(ctx, t, prop, probe, ids, scores)
+}
+
+// CompareEdges compares property values.
+func (t *Tx) CompareEdges(ctx context.Context, req *shard.Nearest, sources []graph.VertexID, best *shard.Top) (shard.NearestFound, error) {
+	return shard.ReadAndCompareEdges(ctx, t, req, sources, best)
+}
+
+// Nearest leaves the comparison of all to the caller.
+func (*Tx) Nearest(context.Context, *shard.Nearest, *shard.Top) (shard.NearestFound, error) {
+	return shard.NearestFound{}, nil
+}
+
+// features are those of a graph: only requests that plain values answer.
+var features = func() (s shard.FeatureSet) {
+	for f := range s {
+		s[f] = "the oracle keeps plain values"
+	}
+	s[shard.FullText] = ""
+	return s
+}()
+
+// Features implements shard.Tx.
+func (t *Tx) Features() shard.Features { return shard.Features{Text: t, Set: &features} }
+
+// Features implements shard.Graph.
+func (*Graph) Features() *shard.FeatureSet { return &features }
+
+// Features implements shard.Store: it has none.
+func (*Store) Features() shard.StoreFeatures { return shard.StoreFeatures{} }
+
+// Size implements shard.Graph.
+func (g *Graph) Size() uint64 {
+	c := (&Tx{g: g, state: g.state.Load()}).Counts()
+	return c.Vertices + c.Edges
 }

@@ -348,13 +348,16 @@ func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
 
 // known returns a graph from the store's cache; the transaction that follows checks whether it is current.
 func (e *Engine) known(name string) (shard.Graph, error) {
-	if k, ok := e.store.(shard.CachedStore); ok {
+	if k := e.store.Features().Cached; k != nil {
 		if g := k.Known(name); g != nil {
 			return g, nil
 		}
 	}
 	return e.store.Graph(name)
 }
+
+// StoreFeatures returns those of the store.
+func (e *Engine) StoreFeatures() shard.StoreFeatures { return e.store.Features() }
 
 // beginOn opens a transaction of a graph. One that reads may be out of date by stale.
 func beginOn(ctx context.Context, g shard.Graph, mode shard.Mode, stale time.Duration) (shard.Tx, error) {
@@ -366,7 +369,7 @@ func beginOn(ctx context.Context, g shard.Graph, mode shard.Mode, stale time.Dur
 
 // checked waits until a transaction is known to read the current snapshot, or returns why it does not.
 func checked(ctx context.Context, tx shard.Tx) error {
-	if c, ok := tx.(shard.Validator); ok {
+	if c := tx.Features().Validator; c != nil {
 		return c.Check(ctx)
 	}
 	return nil
@@ -591,11 +594,7 @@ func (e *Engine) prepareBy(
 		if cached.command != nil {
 			return cached, nil
 		}
-		size, err := sizeOf(ctx, g)
-		if err != nil {
-			return nil, err
-		}
-		if sameSize(size, cached.size) {
+		if sameSize(g.Size(), cached.size) {
 			if len(cached.hops) == 0 {
 				e.metrics.PlanHits.Add(1) // otherwise there may be a plan for the values of its parameters
 			}
@@ -629,20 +628,6 @@ func (e *Engine) prepareBy(
 	return p, nil
 }
 
-// sizeOf is the number of vertices and edges of a graph.
-func sizeOf(ctx context.Context, g shard.Graph) (uint64, error) {
-	if s, ok := g.(shard.Sizer); ok {
-		return s.Size(), nil
-	}
-	tx, err := g.Begin(ctx, shard.Read)
-	if err != nil {
-		return 0, err
-	}
-	defer tx.Rollback()
-	c := tx.Counts()
-	return c.Vertices + c.Edges, nil
-}
-
 // sameSize reports whether a graph of a vertices and edges still has about the size b.
 func sameSize(a, b uint64) bool { return a <= 2*b+1000 && b <= 2*a+1000 }
 
@@ -658,18 +643,14 @@ func (e *Engine) compile(ctx context.Context, count *steps.Counter, g shard.Grap
 	}
 	defer tx.Rollback()
 	c := tx.Statistics()
-	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes(), Steps: count})
+	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes(), Features: g.Features(), Steps: count})
 	x, err := e.compileEstimated(q, count)
 	return x, c.Vertices + c.Edges, err
 }
 
 // compileEstimated compiles an optimized plan and marks it as long-running if the estimates say so.
 func (e *Engine) compileEstimated(q *plan.Query, count *steps.Counter) (*exec.Prepared, error) {
-	opt := exec.Options{Steps: count}
-	if d, ok := e.store.(shard.RemoteStore); ok {
-		opt.BatchSize = d.Rows()
-	}
-	x, err := exec.Compile(q, opt)
+	x, err := exec.Compile(q, exec.Options{Steps: count, BatchSize: e.store.Features().Rows})
 	if err != nil {
 		return nil, err
 	}

@@ -325,7 +325,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 			return err
 		}
 		if n += b.N; n > passAfter && n-b.N <= passAfter {
-			if p, ok := r.tx.(shard.Passer); ok {
+			if p := r.tx.Features().Passer; p != nil {
 				p.Pass()
 			}
 		}
@@ -341,7 +341,7 @@ func (r *fetchRun) prepare(ctx context.Context, q *plan.Query) (*exec.Prepared, 
 		defer steps.Catch(&err)
 		r.e.metrics.PlanMisses.Add(1)
 		count := countFor(ctx)
-		plan.Optimize(q, plan.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes(), Steps: count})
+		plan.Optimize(q, plan.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes(), Features: r.g.Features(), Steps: count})
 		return r.e.compileEstimated(q, count)
 	}, &r.e.metrics.PlanHits, func() { r.e.fetches.drop(r.g, r.programs) })
 }

@@ -264,8 +264,8 @@ func (t *Transaction) takeTurns(ctx context.Context, req Request) error {
 	}
 	t.turns = t.e.hotspots.Keys(t.begins)
 	for range 3 { // others change the same without turns; their conflicts show later
-		h, ok := t.tx.(shard.Heir)
-		if !ok || t.turns == nil {
+		h := t.tx.Features().Turns
+		if h == nil || t.turns == nil {
 			return nil
 		}
 		err := h.TakeTurns(ctx, t.turns)
@@ -286,11 +286,11 @@ func (t *Transaction) renew(ctx context.Context, conflict error) error {
 	if err != nil {
 		return err
 	}
-	h, ok := heir.(shard.Heir)
-	if ok {
+	h := heir.Features().Turns
+	if h != nil {
 		err = h.Inherit(ctx, t.tx)
 	}
-	if !ok || err != nil {
+	if h == nil || err != nil {
 		heir.Rollback()
 		return cmp.Or(err, conflict)
 	}
@@ -357,7 +357,7 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	}
 	own := *p
 	own.asked = source{} // the text is planned unchanged
-	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both, Steps: count})
+	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both, Features: t.g.Features(), Steps: count})
 	own.exec, err = t.e.compileEstimated(q, count)
 	return &own, err
 }
@@ -515,7 +515,7 @@ func (t *Transaction) end(why error) {
 	}
 	t.mu.Unlock()
 	t.stop()
-	if h, ok := t.tx.(shard.Heir); ok && t.begins != 0 {
+	if h := t.tx.Features().Turns; h != nil && t.begins != 0 {
 		t.e.hotspots.Ended(t.begins, t.turns, h.Changes(), graph.AsError(why).Kind == graph.KindConflict)
 	}
 	t.tx.Rollback()

@@ -5,40 +5,37 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
 )
 
-// Comparer is a Tx that compares vectors where they are kept, packed.
-type Comparer interface {
-	// Compare sets scores[i] to the similarity of a probe and property prop of vertex ids[i], or to NaN if that is no vector of the
-	// probe's dimensions or the similarity does not accept it. ids may be in any order and repeat; sorted ids are fastest. It returns
-	// the bytes of the vectors that it compared.
-	Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (bytes int, err error)
-}
-
-// EdgeComparer is a Tx that compares vectors of edges where they are kept, packed.
-type EdgeComparer interface {
-	// CompareEdges adds to best the edges that are most similar to a probe, at most K, among those of the type that leave vertices.
-	// Sorted vertices are fastest.
-	CompareEdges(ctx context.Context, req *Nearest, sources []graph.VertexID, best *Top) (NearestFound, error)
-}
-
-// EdgesAtOnce is how many edges with vectors are read at a time where these are not packed: about a mebibyte of values.
+// EdgesAtOnce is how many vectors are read at a time where they are not packed: about a mebibyte of values.
 func EdgesAtOnce(dimensions int) int {
 	return min(max((1<<20)/int(unsafe.Sizeof(graph.Value{}))/max(dimensions, 1), 16), 4096)
 }
 
-// ReadEdges is CompareEdges for edges whose vectors are not packed: expand reads them, into the memory of edges.
-func (req *Nearest) ReadEdges(sources []graph.VertexID, edges *EdgeMemory, expand func(*Expand, *Neighbours) error, best *Top) (found NearestFound, err error) {
+// edgeMemory is memory for ReadAndCompareEdges.
+type edgeMemory struct {
+	req    Expand
+	res    Neighbours
+	scores []float64
+}
+
+var edgeMemories = sync.Pool{New: func() any { return new(edgeMemory) }}
+
+// ReadAndCompareEdges is Composed.CompareEdges for vectors that are not packed.
+func ReadAndCompareEdges(ctx context.Context, r Reader, req *Nearest, sources []graph.VertexID, best *Top) (found NearestFound, err error) {
+	edges := edgeMemories.Get().(*edgeMemory)
+	defer edgeMemories.Put(edges)
 	found.Done = true
 	x, res := &edges.req, &edges.res
 	*x = Expand{Types: append(x.Types[:0], req.Type), Dir: graph.Out, Edges: true, Props: append(x.Props[:0], req.Prop), MaxEdges: EdgesAtOnce(req.Probe.Dimensions())}
 	for len(sources) > 0 {
 		x.Sources = sources
-		if err := expand(x, res); err != nil {
+		if err := r.Expand(ctx, x, res); err != nil {
 			return found, err
 		}
 		n := len(res.Targets)
@@ -55,17 +52,26 @@ func (req *Nearest) ReadEdges(sources []graph.VertexID, edges *EdgeMemory, expan
 		}
 		sources = sources[res.Done:]
 	}
+	x.Sources = nil
 	return found, nil
 }
 
-// EdgeMemory is memory for ReadEdges, for one goroutine.
-type EdgeMemory struct {
-	req    Expand
-	res    Neighbours
-	scores []float64
+// ReadAndCompare is Composed.Compare for vectors that are not packed.
+func ReadAndCompare(ctx context.Context, r Reader, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (bytes int, err error) {
+	n := min(len(ids), EdgesAtOnce(probe.Dimensions()))
+	values := make([]graph.Value, n)
+	for len(ids) > 0 {
+		n = min(n, len(ids))
+		if err := r.Properties(ctx, ids[:n], []graph.PropID{prop}, [][]graph.Value{values[:n]}); err != nil {
+			return bytes, err
+		}
+		bytes += CompareLists(probe, values[:n], scores)
+		ids, scores = ids[n:], scores[n:]
+	}
+	return bytes, nil
 }
 
-// CompareLists compares a probe with property values already read, as Comparer does, and returns the bytes of their coordinates.
+// CompareLists compares a probe with property values already read, as Compare does, and returns the bytes of their coordinates.
 func CompareLists(probe *vector.Probe, values []graph.Value, scores []float64) (bytes int) {
 	for i := range values {
 		scores[i] = math.NaN()
@@ -78,13 +84,6 @@ func CompareLists(probe *vector.Probe, values []graph.Value, scores []float64) (
 		bytes += 8 * probe.Dimensions()
 	}
 	return bytes
-}
-
-// Searcher is a Tx that finds the most similar vertices or edges where their vectors are kept.
-type Searcher interface {
-	// Nearest adds to best the vertices or edges that are most similar to a probe, at most K of each shard or process. Done is false, and
-	// best as it was, if the caller must compare all.
-	Nearest(ctx context.Context, req *Nearest, best *Top) (NearestFound, error)
 }
 
 // Nearest is a search for the K vertices with a label (0: any), or edges of a type, whose property is most similar to a probe.
@@ -111,7 +110,7 @@ func (f *NearestFound) Add(g NearestFound) {
 	f.Compared, f.Bytes, f.Candidates = f.Compared+g.Compared, f.Bytes+g.Bytes, f.Candidates+g.Candidates
 }
 
-// FindNearest is Searcher's Nearest for a part; it is always done.
+// FindNearest is Nearest for a part; it is always done.
 func FindNearest(ctx context.Context, tx PartTx, req *Nearest, best *Top) (found NearestFound, err error) {
 	if found, err = tx.Nearest(ctx, req, best); found.Done || err != nil {
 		return found, err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"time"
-
-	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // Keeper is a store whose data can be verified, repaired and copied while it is in use.
@@ -45,17 +43,6 @@ type Members interface {
 	AddMember(ctx context.Context, address string) (process int, added bool, err error)
 	// RemoveMember permanently removes a process that keeps no replica.
 	RemoveMember(ctx context.Context, process int) error
-}
-
-// AsMembers returns a store as one whose shards have replicas, or an error.
-func AsMembers(store any) (Members, error) {
-	if m, ok := store.(Members); ok {
-		return m, nil
-	}
-	return nil, &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "NoReplicas",
-		Msg: "this server is a single process: its shards have no replicas",
-	}
 }
 
 // Member is a replica.

@@ -9,37 +9,25 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// PartTx reads the part of a snapshot that one process of a cluster keeps. A method that Tx also has does the same for that part:
-// the caller asks every part, and merges the answers. A PartTx knows no names, so requests list all types.
+// PartTx reads the part of a snapshot that one process of a cluster has. What it shares with Tx does the same for that part: the caller
+// asks every part, and merges the answers. A PartTx knows no names, so requests list all types.
 type PartTx interface {
-	Comparer
-	EdgeComparer
-	Searcher
-	Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error)
-	LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error
-	Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error
-	Expand(ctx context.Context, req *Expand, res *Neighbours) error
-	Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error
-	Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error
-	EdgeProperties(ctx context.Context, edges []graph.Edge, props []graph.PropID, out [][]graph.Value) error
-	EdgeRecords(ctx context.Context, edges []graph.Edge, out []Record) error
+	Reader
+	Indexes
+	Composed
 
 	// Pull is Step backwards: it adds to out every vertex of the part that an edge leads to from a vertex of from, which may hold
 	// vertices of any shard. It returns false if its lists are not cached; the caller then uses Step.
 	Pull(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) (bool, error)
-
-	// Lookup is Seek and SeekEdges: the owners of tuple k of vals are owners[offsets[k]:offsets[k+1]].
-	Lookup(ctx context.Context, index IndexRef, vals []graph.Value) (offsets []int, owners []graph.IndexOwner, err error)
-	// Range is SeekRange and SeekEdgeRange: it returns at most room entries after the cursor. more reports whether others follow.
-	Range(ctx context.Context, index IndexRef, r Range, cursor []byte, room int) (entries []Entry, more bool, err error)
 	// Large reads large values of the part. Other methods return references for values of other parts; see LargeRef.
 	Large(ctx context.Context, refs []LargeRef) ([]graph.Value, error)
 
+	Features() Features
 	// Rollback ends the transaction.
 	Rollback()
 }
 
-// IndexRef is what a PartTx needs to know of an index to read it.
+// IndexRef is what Indexes need to know of an index to read it.
 type IndexRef struct {
 	ID     graph.IndexID
 	Unique bool

@@ -2,9 +2,9 @@ package shard
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// FillRecords builds the records of vertices from their label sets and properties. Vertices of one label set share a few properties,
+// fillRecords builds the records of vertices from their label sets and properties. Vertices of one label set share a few properties,
 // which props returns, and are read together.
-func FillRecords(
+func fillRecords(
 	ids []graph.VertexID, sets []graph.LabelSet, out []Record,
 	props func(graph.LabelSet) []graph.PropID, read func(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error,
 ) error {

@@ -37,28 +37,11 @@ type Graph interface {
 	// LoadState returns the Seq of the last batch applied for a stream and its Mark, followed by the batch's refused rows in the form
 	// of AppendRejected; 0 and nil if there is none.
 	LoadState(ctx context.Context, stream string) (seq uint64, mark []byte, err error)
-}
-
-// Sizer is a Graph that knows its number of vertices and edges without a transaction, for frequent callers.
-type Sizer interface {
+	// Size is about the number of vertices and edges. It asks no other process.
 	Size() uint64
+	// Features says which features the graph's transactions have. It is the same set as long as the graph is open.
+	Features() *FeatureSet
 }
-
-// Validator is a Tx over a snapshot that is likely to be the present one, and that finds out meanwhile whether it is. Neither a
-// result nor an error of it may reach a client before Check returns nil. If Check returns a Retriable error, another transaction
-// is needed.
-type Validator interface {
-	Check(ctx context.Context) error
-}
-
-// CachedStore is a Store that returns a graph without asking other processes whether it is still as it was: the beginning of a
-// transaction finds out. Known returns nil for a graph that it does not know.
-type CachedStore interface {
-	Known(name string) Graph
-}
-
-// RemoteStore is a Store that sends requests to other processes. Rows is the number of rows that makes a request worth a round trip.
-type RemoteStore interface{ Rows() int }
 
 // Store is the set of graphs that a server serves. It is safe for concurrent use.
 type Store interface {
@@ -68,6 +51,8 @@ type Store interface {
 	Graphs() []string
 	CreateGraph(ctx context.Context, name string) error
 	DropGraph(ctx context.Context, name string) error
+	// Features are what the store can do beside its requests.
+	Features() StoreFeatures
 }
 
 // Mode is what a transaction may do.
@@ -85,91 +70,6 @@ const (
 	// edges. If that was changed since its snapshot, Apply fails with graph.KindConflict; see Heir.
 	WriteInTurn
 )
-
-// Passer is a Tx that can scan without filling its caches: after Pass, it still reads cached data, but caches nothing more.
-type Passer interface{ Pass() }
-
-// Metered is a Tx whose process reads the graph itself. Meter makes it count its reads, by source, in r; nil ends that. No request
-// runs meanwhile.
-type Metered interface{ Meter(r *graph.Reads) }
-
-// Wired is a Tx that sends requests to other processes. Wire makes it count them in w; nil ends that. No request runs meanwhile.
-type Wired interface{ Wire(w *graph.Wire) }
-
-// Tx reads one consistent snapshot of a graph and, in Write mode, sees its own writes. Only one goroutine at a time may write; reads
-// may run concurrently. Values and ids that it returns are valid until it ends.
-//
-// All requests are batches: there is no call for one vertex.
-type Tx interface {
-	// Counts returns how many vertices and edges the snapshot has, by label, type and ends; they must not be changed.
-	Counts() *graph.Counts
-	// Statistics returns the counts with all that a planner asks for beside them, which takes longer to add up.
-	Statistics() *graph.Counts
-
-	// Scan appends to dst, in ascending order, vertices at or after from with the label (0: any), until cap(dst) is reached or the
-	// graph ends. next is the position to continue from; done reports that no vertex follows.
-	Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error)
-
-	// LabelSets fills out[i] with the label set of ids[i]; 0 means that there is no such vertex.
-	LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error
-
-	// Properties fills out[p][i] with property props[p] of vertex ids[i], null if it has none. ids may be in any order and repeat;
-	// sorted ids are fastest.
-	Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error
-
-	// Records fills out[i] with the label set and all properties (sorted by PropID) of vertex ids[i].
-	Records(ctx context.Context, ids []graph.VertexID, out []Record) error
-
-	// Expand finds the edges of a frontier; see Expand.
-	Expand(ctx context.Context, req *Expand, res *Neighbours) error
-
-	// Step adds to out every vertex that an edge leads to from a vertex of from.
-	Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error
-
-	// Degrees fills out[i] with the number of edges of ids[i] of the types (none: all) in the direction.
-	Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error
-
-	// EdgeProperties fills out[p][i] with property props[p] of edges[i].
-	EdgeProperties(ctx context.Context, edges []graph.Edge, props []graph.PropID, out [][]graph.Value) error
-
-	// EdgeRecords fills out[i] with all properties of edges[i]; LabelSet is 0 where there is no such edge, else 1.
-	EdgeRecords(ctx context.Context, edges []graph.Edge, out []Record) error
-
-	// Seek looks up, for each key (a tuple of len(index.Props) values laid end to end in keys), the vertices whose
-	// indexed properties equal it. Values equal as openCypher's = has it (1 finds 1.0); a null finds nothing. The vertices of
-	// key k are res.IDs[res.Offsets[k]:res.Offsets[k+1]].
-	Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *Found) error
-
-	// SeekRange appends to dst, in the order of the values, vertices whose first indexed property after those in r.Equal is within r
-	// or, for a point index, whose place is. It continues after *cursor and updates it (nil at the start and at the end).
-	SeekRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error)
-
-	// SeekEdges is Seek for an index over edges.
-	SeekEdges(ctx context.Context, index graph.IndexID, keys []graph.Value, res *FoundEdges) error
-
-	// SeekEdgeRange is SeekRange for an index over edges.
-	SeekEdgeRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error)
-
-	// SearchText finds what a full-text index has for a query in Lucene's syntax, in the transaction's state; see TextSearch.
-	TextSearcher
-
-	// Label, Type, Prop and LabelSet number names that are about to be written, making new ones where needed.
-	Label(name string) (graph.LabelID, error)
-	Type(name string) (graph.TypeID, error)
-	Prop(name string) (graph.PropID, error)
-	LabelSet(labels []graph.LabelID) (graph.LabelSet, error)
-
-	// Apply makes changes in order and sets the ids of new elements. After an error, the transaction can only be rolled back.
-	Apply(ctx context.Context, ms []Mutation) error
-	// CheckUnique fails if the transaction's state, including its own writes, breaks a unique constraint. Commit checks that too,
-	// like all other constraints, and also against concurrent transactions.
-	CheckUnique(ctx context.Context) error
-
-	// Commit makes the changes durable and visible; after an error nothing has changed. It ends the transaction.
-	Commit(ctx context.Context) error
-	// Rollback ends the transaction without its changes; after Commit it does nothing.
-	Rollback()
-}
 
 // Record is a vertex or an edge with all its properties.
 type Record struct {
@@ -225,27 +125,28 @@ func (n *Neighbours) Put(into *graph.VertexSet) {
 	n.Targets = n.Targets[:0]
 }
 
-// Found is the answer to Seek.
+// Seek asks which vertices, or edges, have some values in an index.
+type Seek struct {
+	Index graph.IndexID
+	// Keys are tuples, each of as many values as the index has properties. Values equal as openCypher's = has it (1 finds 1.0); a null
+	// finds nothing.
+	Keys []graph.Value
+	// Then are the hops that the caller is likely to take from the vertex that is found, if it is one: requests without Sources, of which
+	// each starts from the far ends of the one before. One with Into stands for a Step. A Tx that sends requests to other processes may
+	// have them answer all at once; the hops are requested afterwards as usual. None of it is read after Seek returns.
+	Then []*Expand
+}
+
+// Found is the answer to Seek: the vertices of key k are IDs[Offsets[k]:Offsets[k+1]], in ascending order.
 type Found struct {
 	Offsets []int
 	IDs     []graph.VertexID
-	// Next, if not nil, is set by the caller to the following Expand request without its Sources, which will be IDs. A Tx that sends
-	// requests to other processes may have them answer both at once.
-	Next *Expand
-	// Beyond, if not nil, is the same for the Expand, or where Into is not nil the Step, that follows Next, whose Sources will be the far
-	// ends that Next finds.
-	Beyond *Expand
 }
 
-// FoundEdges is the answer to SeekEdges.
+// FoundEdges is the answer to SeekEdges, as Found.
 type FoundEdges struct {
 	Offsets []int
 	Edges   []graph.Edge
-}
-
-// TextSearcher is what can search full-text indexes: a Tx of a graph, not of a part.
-type TextSearcher interface {
-	SearchText(ctx context.Context, req *TextSearch, res *TextHits) error
 }
 
 // TextSearch asks a full-text index.

@@ -57,8 +57,6 @@ type CellSink interface {
 
 // PairCounter is a Tx that counts edges by numbers of their ends in this process.
 type PairCounter interface {
-	// PairsHere reports whether CountPairs can be called.
-	PairsHere() bool
 	// CountPairs adds the edges of n vertices of a shard, from first on, to counts, a matrix of rows of Pairs.Width.
 	CountPairs(ctx context.Context, req *Pairs, first graph.VertexID, n int, counts []int64) error
 }

@@ -129,8 +129,6 @@ type finder struct {
 	best   shard.Top
 	req    *shard.Nearest
 	scores [nearestRows]float64
-	values []graph.Value
-	edges  shard.EdgeMemory
 }
 
 // compare takes in vertices, or the edges that leave them.
@@ -143,7 +141,7 @@ func (f *finder) compare(ctx context.Context, own *runtime.Run, ids []graph.Vert
 			return err
 		}
 		some := ids[:min(len(ids), nearestRows)]
-		if err := own.Compare(ctx, f.n.Prop, &f.probe, some, f.scores[:], &f.values); err != nil {
+		if _, err := own.Tx.Compare(ctx, f.n.Prop, &f.probe, some, f.scores[:]); err != nil {
 			return err
 		}
 		for i, id := range some {
@@ -162,7 +160,7 @@ func (f *finder) compareEdges(ctx context.Context, own *runtime.Run, sources []g
 			return err
 		}
 		some := sources[:min(len(sources), nearestRows)]
-		if err := own.CompareEdges(ctx, f.req, some, &f.best, &f.edges); err != nil {
+		if err := own.CompareEdges(ctx, f.req, some, &f.best); err != nil {
 			return err
 		}
 		sources = sources[len(some):]

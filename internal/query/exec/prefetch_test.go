@@ -33,9 +33,12 @@ func asks(req *shard.Expand) string {
 	return fmt.Sprint(req.Types, req.Dir, req.Edges, req.Props, req.Where, most, into)
 }
 
-func (t *asking) Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *shard.Found) error {
-	t.prefetched, t.asked = []string{asks(res.Next), asks(res.Beyond)}, nil
-	return t.Tx.Seek(ctx, index, keys, res)
+func (t *asking) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) error {
+	t.prefetched, t.asked = nil, nil
+	for _, hop := range append(slices.Clone(req.Then), nil, nil)[:2] {
+		t.prefetched = append(t.prefetched, asks(hop))
+	}
+	return t.Tx.Seek(ctx, req, res)
 }
 
 func (t *asking) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
@@ -74,7 +77,7 @@ func TestSeekPrefetchesTwoHops(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := g.Begin(ctx, shard.Read)
 		require.NoError(t, err)
-		plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes()})
+		plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features()})
 		p, err := exec.Compile(q, exec.Options{})
 		require.NoError(t, err)
 		a := &asking{Tx: tx}

@@ -60,7 +60,7 @@ func TestKeptOperatorsHoldNoValues(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := g.Begin(t.Context(), shard.Read)
 		require.NoError(t, err)
-		plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes()})
+		plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features()})
 		p, err := exec.Compile(q, exec.Options{})
 		require.NoError(t, err)
 		l := &lender{Tx: tx}

@@ -76,7 +76,7 @@ func statement(g shard.Graph, text string, size int) (*exectest.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes()})
+	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features()})
 	tx.Rollback()
 	params := map[string]graph.Value{
 		"list": graph.ListValue([]graph.Value{graph.IntValue(1), graph.IntValue(2), graph.IntValue(3), graph.IntValue(4), graph.IntValue(5)}),

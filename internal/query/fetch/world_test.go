@@ -73,7 +73,7 @@ func (w *world) prepared(q *plan.Query) (*exec.Prepared, error) {
 	if p := w.plans[q]; p != nil {
 		return p, nil
 	}
-	plan.Optimize(q, plan.Env{Counts: w.tx.Statistics(), Indexes: w.g.Indexes()})
+	plan.Optimize(q, plan.Env{Counts: w.tx.Statistics(), Indexes: w.g.Indexes(), Features: w.g.Features()})
 	p, err := exec.Compile(q, exec.Options{BatchSize: w.batch})
 	if err != nil {
 		return nil, err

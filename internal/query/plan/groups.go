@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // distinctGroups is the rule DistinctGroups. Below an operator that waits for all rows, repeats of properties that rows of an
@@ -62,7 +63,7 @@ func (o *optimizer) expands(n Node) bool {
 }
 
 // EdgeGroups returns the rows of Input, which counts the edges of Type by properties of their ends. The properties of all
-// vertices of both ends are numbered first; where the shards are in other processes, or there are too many groups, Input runs.
+// vertices of both ends are numbered first; if there are too many groups, Input runs.
 type EdgeGroups struct {
 	Input Node
 	Type  string
@@ -109,7 +110,7 @@ func (n *EdgeGroups) Key(c Col) *GroupKey {
 // edgeGroups is the rule EdgeGroups.
 func edgeGroups(o *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
-	if !ok || len(a.Keys) == 0 || a.Times != nil || o.q.Writes {
+	if !ok || len(a.Keys) == 0 || a.Times != nil || o.q.Writes || !o.env.Features.Has(shard.PairCounts) {
 		return nil
 	}
 	x, ok := a.Input.(*Expand)

@@ -265,7 +265,7 @@ func (*CountStore) rows(e *estimator, _ float64) float64 {
 }
 
 // BlockAggregate returns the row of Input, which aggregates all edges of Type, or all vertices, that satisfy Where. It comes
-// from decoded blocks of properties and their statistics where the shards hold these; otherwise Input runs. The counters tell
+// from decoded blocks of properties and their statistics if these are in memory when it runs; otherwise Input runs. The counters tell
 // whether the labels hold for all. With Keys, which are properties of the vertices, it returns the rows of Input, one for each group,
 // and tests the labels itself.
 type BlockAggregate struct {

@@ -6,12 +6,15 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/steps"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // Env is the optimizer's view of the graph.
 type Env struct {
 	Counts  *graph.Counts
 	Indexes []graph.Index
+	// Features are those of the graph; nil: none. No plan needs one that the graph does not have.
+	Features *shard.FeatureSet
 	// Disable names rules that must not fire; tests run with each rule off.
 	Disable []string
 	// Fired, if set, is called with the name of each rule that fires.

@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // social is the schema and statistics of a small social network.
@@ -28,6 +29,7 @@ func social() plan.Env {
 	add("Comment", "HAS_TAG", "Tag", 20_000)
 	add("Comment", "REPLY_OF", "Post", 20_000)
 	return plan.Env{
+		Features: new(shard.FeatureSet), // all
 		Counts: &graph.Counts{
 			Vertices: 26_200, Edges: 114_000,
 			ByLabel: map[string]uint64{"Person": 1_000, "City": 100, "Post": 5_000, "Comment": 20_000, "Tag": 100},

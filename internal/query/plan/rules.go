@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // logical are the rules that run before patterns are planned, physical those that run after.
@@ -460,6 +461,9 @@ func countStore(_ *optimizer, n Node) Node {
 func blockAggregate(o *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
 	if !ok || a.Times != nil || o.q.Writes {
+		return nil
+	}
+	if len(a.Keys) == 0 && !o.env.Features.Has(shard.Summaries) || len(a.Keys) > 0 && !o.env.Features.Has(shard.Blocks) {
 		return nil
 	}
 	b := &BlockAggregate{Input: a, Keys: a.Keys, Aggs: a.Aggs}

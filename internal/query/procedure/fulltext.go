@@ -35,7 +35,7 @@ func (r *Registry) addFullText() {
 				if ix.Kind != graph.FullTextIndex || !ix.Online || ix.Failure != "" {
 					continue
 				}
-				if err := c.Tx.SearchText(ctx, &shard.TextSearch{Index: ix.ID, Await: true}, &shard.TextHits{}); err != nil {
+				if err := c.Run.SearchText(ctx, &shard.TextSearch{Index: ix.ID, Await: true}, &shard.TextHits{}); err != nil {
 					return nil, err
 				}
 			}
@@ -66,7 +66,7 @@ func searchText(ctx context.Context, name string, c *exec.Call) (*exec.Table, er
 	skip, err := textOptions(name, c.Args[2], req)
 	var hits shard.TextHits
 	if err == nil && (req.Most != 0 || !hasLimit(c.Args[2])) {
-		err = c.Tx.SearchText(ctx, req, &hits)
+		err = c.Run.SearchText(ctx, req, &hits)
 	}
 	if err != nil {
 		acct.Release()

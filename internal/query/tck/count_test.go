@@ -56,7 +56,7 @@ func (e *engine) planOf(t *testing.T, text string) string {
 	tx, err := e.g.Begin(t.Context(), shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes()})
+	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Features: e.g.Features()})
 	return plan.Format(q)
 }
 

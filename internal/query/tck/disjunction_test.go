@@ -96,6 +96,6 @@ func expands(t *testing.T, e *engine, text string) (fired bool) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Fired: func(rule string) { fired = fired || rule == "OrExpansion" }})
+	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Features: e.g.Features(), Fired: func(rule string) { fired = fired || rule == "OrExpansion" }})
 	return fired
 }

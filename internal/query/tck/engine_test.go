@@ -116,7 +116,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 		return nil, err
 	}
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Disable: e.disable})
+	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Features: e.g.Features(), Disable: e.disable})
 	p, err := exec.Compile(q, exec.Options{BatchSize: e.batch})
 	if err != nil {
 		return nil, err

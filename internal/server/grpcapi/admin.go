@@ -32,8 +32,7 @@ type adminService struct {
 }
 
 func newAdminService(drained context.Context, e *query.Engine, store telemetry.Storage, debug debugFiles, profiles *telemetry.Profiles) *adminService {
-	keeper, _ := store.(shard.Keeper)
-	return &adminService{e: e, store: store, keeper: keeper, drained: drained, debug: debug, profiles: profiles}
+	return &adminService{e: e, store: store, keeper: e.StoreFeatures().Keeper, drained: drained, debug: debug, profiles: profiles}
 }
 
 func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.SchemaResponse, error) {

@@ -12,7 +12,7 @@ import (
 
 // Members implements the call.
 func (s *adminService) Members(ctx context.Context, _ *pb.MembersRequest) (*pb.MembersResponse, error) {
-	m, err := shard.AsMembers(s.store)
+	m, err := s.e.StoreFeatures().Replicas()
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
@@ -25,8 +25,8 @@ func (s *adminService) Members(ctx context.Context, _ *pb.MembersRequest) (*pb.M
 
 // replicas returns the members of a cluster with replicas, and none of another server.
 func (s *adminService) replicas(ctx context.Context) ([]*pb.Member, error) {
-	m, ok := s.store.(shard.Members)
-	if !ok {
+	m := s.e.StoreFeatures().Members
+	if m == nil {
 		return nil, nil
 	}
 	all, err := m.Members(ctx)
@@ -54,7 +54,7 @@ func membersProto(all []shard.Member) []*pb.Member {
 
 // ReplaceMember implements the call.
 func (s *adminService) ReplaceMember(ctx context.Context, req *pb.ReplaceMemberRequest) (*pb.ReplaceMemberResponse, error) {
-	m, err := shard.AsMembers(s.store)
+	m, err := s.e.StoreFeatures().Replicas()
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
@@ -67,7 +67,7 @@ func (s *adminService) ReplaceMember(ctx context.Context, req *pb.ReplaceMemberR
 
 // MoveReplica implements the call.
 func (s *adminService) MoveReplica(ctx context.Context, req *pb.MoveReplicaRequest) (*pb.MoveReplicaResponse, error) {
-	m, err := shard.AsMembers(s.store)
+	m, err := s.e.StoreFeatures().Replicas()
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
@@ -80,7 +80,7 @@ func (s *adminService) MoveReplica(ctx context.Context, req *pb.MoveReplicaReque
 
 // TransferLead implements the call.
 func (s *adminService) TransferLead(ctx context.Context, req *pb.TransferLeadRequest) (*pb.TransferLeadResponse, error) {
-	m, err := shard.AsMembers(s.store)
+	m, err := s.e.StoreFeatures().Replicas()
 	if err == nil {
 		err = m.TransferLead(ctx, int(req.GetShard()), int(req.GetProcess()))
 	}
@@ -92,7 +92,7 @@ func (s *adminService) TransferLead(ctx context.Context, req *pb.TransferLeadReq
 
 // AddMember implements the call.
 func (s *adminService) AddMember(ctx context.Context, req *pb.AddMemberRequest) (*pb.AddMemberResponse, error) {
-	m, err := shard.AsMembers(s.store)
+	m, err := s.e.StoreFeatures().Replicas()
 	if err != nil {
 		return nil, wire.GRPCError(err)
 	}
@@ -105,7 +105,7 @@ func (s *adminService) AddMember(ctx context.Context, req *pb.AddMemberRequest) 
 
 // RemoveMember implements the call.
 func (s *adminService) RemoveMember(ctx context.Context, req *pb.RemoveMemberRequest) (*pb.RemoveMemberResponse, error) {
-	m, err := shard.AsMembers(s.store)
+	m, err := s.e.StoreFeatures().Replicas()
 	if err == nil {
 		err = m.RemoveMember(ctx, int(req.GetProcess()))
 	}

@@ -26,7 +26,7 @@ type memberJSON struct {
 
 // members lists the replicas of all processes.
 func (h *Handler) members(w http.ResponseWriter, r *http.Request) {
-	m, err := shard.AsMembers(h.opt.Store)
+	m, err := h.e.StoreFeatures().Replicas()
 	var all []shard.Member
 	if err == nil {
 		all, err = m.Members(r.Context())
@@ -51,7 +51,7 @@ func (h *Handler) members(w http.ResponseWriter, r *http.Request) {
 
 // addMember adds a process.
 func (h *Handler) addMember(w http.ResponseWriter, r *http.Request) {
-	m, err := shard.AsMembers(h.opt.Store)
+	m, err := h.e.StoreFeatures().Replicas()
 	process, added := 0, false
 	if err == nil {
 		process, added, err = m.AddMember(r.Context(), r.URL.Query().Get("address"))
@@ -65,7 +65,7 @@ func (h *Handler) addMember(w http.ResponseWriter, r *http.Request) {
 
 // removeMember removes a process.
 func (h *Handler) removeMember(w http.ResponseWriter, r *http.Request) {
-	m, err := shard.AsMembers(h.opt.Store)
+	m, err := h.e.StoreFeatures().Replicas()
 	process := 0
 	if err == nil {
 		process, err = ordinal(r, "process")
@@ -82,7 +82,7 @@ func (h *Handler) removeMember(w http.ResponseWriter, r *http.Request) {
 
 // replaceMember gives a process that has lost its data directory new replicas.
 func (h *Handler) replaceMember(w http.ResponseWriter, r *http.Request) {
-	m, err := shard.AsMembers(h.opt.Store)
+	m, err := h.e.StoreFeatures().Replicas()
 	replaced, process := 0, 0
 	if err == nil {
 		process, err = ordinal(r, "process")
@@ -99,7 +99,7 @@ func (h *Handler) replaceMember(w http.ResponseWriter, r *http.Request) {
 
 // moveReplica moves a replica of a shard from one process to another.
 func (h *Handler) moveReplica(w http.ResponseWriter, r *http.Request) {
-	m, err := shard.AsMembers(h.opt.Store)
+	m, err := h.e.StoreFeatures().Replicas()
 	var numbers [3]int
 	for i, name := range []string{"shard", "from", "to"} {
 		if err == nil {
@@ -119,7 +119,7 @@ func (h *Handler) moveReplica(w http.ResponseWriter, r *http.Request) {
 
 // transferLead hands the lead of a shard to a process.
 func (h *Handler) transferLead(w http.ResponseWriter, r *http.Request) {
-	m, err := shard.AsMembers(h.opt.Store)
+	m, err := h.e.StoreFeatures().Replicas()
 	no, process := 0, 0
 	if err == nil {
 		no, err = ordinal(r, "shard")

@@ -252,7 +252,7 @@ func (h *history) look(tx *Tx, c commit) error {
 		keys[i] = graph.IntValue(int64(i))
 	}
 	var found shard.Found
-	if err := tx.Seek(ctx, h.index, keys, &found); err != nil {
+	if err := tx.Seek(ctx, &shard.Seek{Index: h.index, Keys: keys}, &found); err != nil {
 		return err
 	}
 	fmt.Fprintln(&b, found.Offsets, found.IDs)

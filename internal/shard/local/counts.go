@@ -21,7 +21,7 @@ func (tx *Tx) count(c stats.Count) int64 {
 	return n
 }
 
-// Size implements shard.Sizer.
+// Size implements shard.Graph.
 func (g *Graph) Size() uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

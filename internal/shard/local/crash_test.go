@@ -181,7 +181,7 @@ func (l *ledger) check(t *testing.T, acked map[int]bool) {
 			edges[out.Edges[e]] = fmt.Sprint(id, out.Targets[e], n)
 		}
 		var res shard.Found
-		require.NoError(t, tx.Seek(ctx, l.index, []graph.Value{cols[0][i]}, &res))
+		require.NoError(t, tx.Seek(ctx, &shard.Seek{Index: l.index, Keys: []graph.Value{cols[0][i]}}, &res))
 		require.Equal(t, []graph.VertexID{id}, res.IDs)
 	}
 	require.Len(t, in.Targets, len(edges))

@@ -136,7 +136,7 @@ func (l *ledger) readAll(plain bool) (_ string, err error) {
 			showRecords(&out, recs)
 		}
 		var found shard.Found
-		if err := tx.Seek(ctx, l.index, cols[0], &found); err != nil {
+		if err := tx.Seek(ctx, &shard.Seek{Index: l.index, Keys: cols[0]}, &found); err != nil {
 			return "", fmt.Errorf("Seek: %w", err)
 		}
 		fmt.Fprintln(&out, found)

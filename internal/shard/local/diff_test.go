@@ -157,7 +157,7 @@ func (w *twin) begin(mode shard.Mode) (tx, o shard.Tx) {
 	ctx := context.Background()
 	tx, err := w.g.Begin(ctx, mode)
 	require.NoError(w.t, err)
-	for c, ok := tx.(shard.Validator); ok; c, ok = tx.(shard.Validator) {
+	for c := tx.Features().Validator; c != nil; c = tx.Features().Validator {
 		if err = c.Check(ctx); !shard.Retriable(err) {
 			require.NoError(w.t, err)
 			break
@@ -732,8 +732,8 @@ func (w *twin) compareSeek(tx, o shard.Tx, there map[graph.VertexID]graph.Vertex
 				keys = append(keys, w.value(), w.value())
 			}
 			var a, b shard.Found
-			require.NoError(w.t, tx.Seek(ctx, p.here, keys, &a))
-			require.NoError(w.t, o.Seek(ctx, p.there, keys, &b))
+			require.NoError(w.t, tx.Seek(ctx, &shard.Seek{Index: p.here, Keys: keys}, &a))
+			require.NoError(w.t, o.Seek(ctx, &shard.Seek{Index: p.there, Keys: keys}, &b))
 			require.Equal(w.t, b.Offsets, a.Offsets, "index %d keys %v", i, textAll(keys))
 			for k := range len(a.Offsets) - 1 {
 				require.Equal(w.t, sorted(b.IDs[b.Offsets[k]:b.Offsets[k+1]]), w.translate(a.IDs[a.Offsets[k]:a.Offsets[k+1]], there))

@@ -277,3 +277,7 @@ func (g *Graph) expireLoop() {
 		timer.Reset(wait)
 	}
 }
+
+func edgeOf(o graph.IndexOwner, t graph.TypeID) graph.Edge {
+	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
+}

@@ -75,8 +75,8 @@ type Graph struct {
 
 var (
 	_ shard.Graph  = (*Graph)(nil)
+	_ shard.Tx     = (*Tx)(nil)
 	_ shard.PartTx = (*Tx)(nil)
-	_ shard.Sizer  = (*Graph)(nil)
 )
 
 // snapshot is one consistent state of all shards, for any number of readers.

@@ -55,7 +55,7 @@ func TestKeptKeysFollowCommits(t *testing.T) {
 			vals = append(vals, graph.IntValue(k))
 		}
 		var res shard.Found
-		require.NoError(t, tx.Seek(ctx, index, vals, &res))
+		require.NoError(t, tx.Seek(ctx, &shard.Seek{Index: index, Keys: vals}, &res))
 		return res
 	}
 	old := read()

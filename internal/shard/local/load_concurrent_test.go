@@ -57,7 +57,7 @@ func TestLoadsSideBySide(t *testing.T) {
 			require.Equal(t, uint64(edges), tx.Counts().Edges)
 			for i := range int64(countingKeys) {
 				var f shard.Found
-				require.NoError(t, tx.Seek(ctx, c.space, []graph.Value{graph.IntValue(i)}, &f))
+				require.NoError(t, tx.Seek(ctx, &shard.Seek{Index: c.space, Keys: []graph.Value{graph.IntValue(i)}}, &f))
 				if rows[i] == 0 {
 					require.Empty(t, f.IDs)
 					continue

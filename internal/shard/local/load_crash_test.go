@@ -92,7 +92,7 @@ func (c *counting) state() string {
 		keys[i] = graph.IntValue(int64(i))
 	}
 	var f shard.Found
-	require.NoError(c.t, tx.Seek(ctx, c.space, keys, &f))
+	require.NoError(c.t, tx.Seek(ctx, &shard.Seek{Index: c.space, Keys: keys}, &f))
 	out := fmt.Sprintln(tx.Counts().Vertices, tx.Counts().Edges, tx.Counts().Ends, tx.Statistics().Props)
 	for i := range keys {
 		for _, id := range f.IDs[f.Offsets[i]:f.Offsets[i+1]] {

@@ -327,7 +327,7 @@ func (w *loadTwin) transaction() {
 		tx, err := g.Begin(ctx, shard.Write)
 		require.NoError(w.t, err)
 		var f shard.Found
-		require.NoError(w.t, tx.Seek(ctx, w.index(g, space), keys, &f))
+		require.NoError(w.t, tx.Seek(ctx, &shard.Seek{Index: w.index(g, space), Keys: keys}, &f))
 		var ms []shard.Mutation
 		if deletes {
 			slices.Sort(f.IDs)
@@ -378,7 +378,7 @@ func (w *loadTwin) dump(g shard.Graph) []string {
 			all = append(all, graph.StringValue(fmt.Sprint("k", i)), graph.IntValue(1<<53+int64(i)))
 		}
 		var f shard.Found
-		require.NoError(w.t, tx.Seek(ctx, w.index(g, space), all, &f))
+		require.NoError(w.t, tx.Seek(ctx, &shard.Seek{Index: w.index(g, space), Keys: all}, &f))
 		for k := range all {
 			for _, id := range f.IDs[f.Offsets[k]:f.Offsets[k+1]] {
 				keys[id] = append(keys[id], fmt.Sprint(space, "=", dumpValue(all[k])))

@@ -42,7 +42,7 @@ func TestMeter(t *testing.T) {
 		require.False(t, out[0][0].IsNull())
 	}
 	var r graph.Reads
-	tx.(shard.Metered).Meter(&r)
+	tx.Features().Reads.Meter(&r)
 	read(large)
 	require.EqualValues(t, 1, r.Large.Load())
 	for range 20 {
@@ -51,7 +51,7 @@ func TestMeter(t *testing.T) {
 	blocks := r.Hits.Load() + r.Misses.Load()
 	require.GreaterOrEqual(t, blocks, int64(20))
 	require.Positive(t, r.Hits.Load())
-	tx.(shard.Metered).Meter(nil)
+	tx.Features().Reads.Meter(nil)
 	read(small)
 	read(large)
 	require.Equal(t, blocks, r.Hits.Load()+r.Misses.Load())

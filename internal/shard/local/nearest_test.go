@@ -147,12 +147,12 @@ func (w *nearWorld) exact(tx shard.Tx, probe *vector.Probe, k int) []shard.Hit {
 		ids, from, done, err = tx.Scan(ctx, w.search(nil, 0).Label, from, ids)
 		require.NoError(w.t, err)
 		if w.typ != 0 {
-			_, err = tx.(shard.EdgeComparer).CompareEdges(ctx, w.search(probe, k), ids, &best)
+			_, err = tx.CompareEdges(ctx, w.search(probe, k), ids, &best)
 			require.NoError(w.t, err)
 			continue
 		}
 		scores := make([]float64, len(ids))
-		_, err = tx.(shard.Comparer).Compare(ctx, w.prop, probe, ids, scores)
+		_, err = tx.Compare(ctx, w.prop, probe, ids, scores)
 		require.NoError(w.t, err)
 		for i, id := range ids {
 			if !math.IsNaN(scores[i]) {
@@ -181,7 +181,7 @@ func (w *nearWorld) search(probe *vector.Probe, k int) *shard.Nearest {
 
 func (w *nearWorld) nearest(tx shard.Tx, probe *vector.Probe, k int) ([]shard.Hit, shard.NearestFound) {
 	var best shard.Top
-	found, err := tx.(shard.Searcher).Nearest(w.t.Context(), w.search(probe, k), &best)
+	found, err := tx.Nearest(w.t.Context(), w.search(probe, k), &best)
 	require.NoError(w.t, err)
 	best.Sort()
 	return best.Hits, found

@@ -333,8 +333,8 @@ func (w *seekWorld) compare(rng *rand.Rand, tx shard.Tx, all bool) (found int) {
 			// What is older than the index must not be answered from it.
 			var res shard.Found
 			var eres shard.FoundEdges
-			require.Error(t, tx.Seek(ctx, ix.ID, make([]graph.Value, len(ix.Props)), &res))
-			require.Error(t, tx.SeekEdges(ctx, ix.ID, make([]graph.Value, len(ix.Props)), &eres))
+			require.Error(t, tx.Seek(ctx, &shard.Seek{Index: ix.ID, Keys: make([]graph.Value, len(ix.Props))}, &res))
+			require.Error(t, tx.SeekEdges(ctx, &shard.Seek{Index: ix.ID, Keys: make([]graph.Value, len(ix.Props))}, &eres))
 			continue
 		}
 		width := len(ix.Props)
@@ -376,8 +376,8 @@ func (w *seekWorld) compare(rng *rand.Rand, tx shard.Tx, all bool) (found int) {
 		var have, want [][]uint64
 		if ix.Type == "" {
 			var a, b shard.Found
-			require.NoError(t, tx.Seek(ctx, ix.ID, keys, &a))
-			require.NoError(t, im.tx.Seek(ctx, there[ix.Name], keys, &b))
+			require.NoError(t, tx.Seek(ctx, &shard.Seek{Index: ix.ID, Keys: keys}, &a))
+			require.NoError(t, im.tx.Seek(ctx, &shard.Seek{Index: there[ix.Name], Keys: keys}, &b))
 			for k := range 8 {
 				have = append(have, sorted(im.vertexOwners(t, a.IDs[a.Offsets[k]:a.Offsets[k+1]])))
 				var ids []uint64
@@ -388,8 +388,8 @@ func (w *seekWorld) compare(rng *rand.Rand, tx shard.Tx, all bool) (found int) {
 			}
 		} else {
 			var a, b shard.FoundEdges
-			require.NoError(t, tx.SeekEdges(ctx, ix.ID, keys, &a))
-			require.NoError(t, im.tx.SeekEdges(ctx, there[ix.Name], keys, &b))
+			require.NoError(t, tx.SeekEdges(ctx, &shard.Seek{Index: ix.ID, Keys: keys}, &a))
+			require.NoError(t, im.tx.SeekEdges(ctx, &shard.Seek{Index: there[ix.Name], Keys: keys}, &b))
 			for k := range 8 {
 				have = append(have, sorted(im.edgeOwners(t, a.Edges[a.Offsets[k]:a.Offsets[k+1]])))
 				var ids []uint64

@@ -268,7 +268,7 @@ func (w *textWorld) compare(tx shard.Tx, r *rand.Rand, queries int) {
 				want = append(want, binary.BigEndian.Uint64(h.ID))
 			}
 			var res shard.TextHits
-			require.NoError(w.t, tx.SearchText(context.Background(), req, &res))
+			require.NoError(w.t, tx.Features().Text.SearchText(context.Background(), req, &res))
 			for _, v := range res.Vertices {
 				got = append(got, uint64(v))
 			}
@@ -279,7 +279,7 @@ func (w *textWorld) compare(tx shard.Tx, r *rand.Rand, queries int) {
 			if len(got) > 2 {
 				var few shard.TextHits
 				req.Most = 2
-				require.NoError(w.t, tx.SearchText(context.Background(), req, &few))
+				require.NoError(w.t, tx.Features().Text.SearchText(context.Background(), req, &few))
 				require.Len(w.t, few.Scores, 2) // which may have changed with what others have committed
 			}
 			slices.Sort(want)
@@ -373,7 +373,7 @@ func (w *textWorld) check(r *rand.Rand) {
 	tx, err := w.g.Begin(ctx, shard.Read)
 	require.NoError(w.t, err)
 	w.compare(tx, r, 20)
-	require.NoError(w.t, tx.SearchText(ctx, &shard.TextSearch{Index: w.eventually, Await: true}, &shard.TextHits{}))
+	require.NoError(w.t, tx.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.eventually, Await: true}, &shard.TextHits{}))
 	tx.Rollback()
 	rep, err := w.s.Check(ctx, "default", shard.CheckOptions{})
 	require.NoError(w.t, err)
@@ -465,7 +465,7 @@ func TestTextCheck(t *testing.T) {
 	tx, err := w.g.Begin(t.Context(), shard.Read)
 	require.NoError(t, err)
 	var res shard.TextHits
-	require.NoError(t, tx.SearchText(t.Context(), &shard.TextSearch{Index: w.nodes, Query: "*"}, &res))
+	require.NoError(t, tx.Features().Text.SearchText(t.Context(), &shard.TextSearch{Index: w.nodes, Query: "*"}, &res))
 	tx.Rollback()
 	require.Greater(t, len(res.Vertices), 3)
 	id := func(v graph.VertexID) search.ID { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
@@ -503,7 +503,7 @@ func TestTextTrimmed(t *testing.T) {
 	}
 	write(textTrim)
 	var res shard.TextHits
-	require.NoError(t, old.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph"}, &res))
+	require.NoError(t, old.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph"}, &res))
 	require.Empty(t, res.Vertices)
 	old.Rollback()
 	trimmed := func() (n uint64) {
@@ -522,7 +522,7 @@ func TestTextTrimmed(t *testing.T) {
 	}
 	tx, err := w.g.Begin(ctx, shard.Read)
 	require.NoError(t, err)
-	require.NoError(t, tx.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph", Most: 7}, &res))
+	require.NoError(t, tx.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph", Most: 7}, &res))
 	require.Len(t, res.Vertices, 7)
 	tx.Rollback()
 	require.NoError(t, w.s.Close())
@@ -550,7 +550,7 @@ func TestTextExpires(t *testing.T) {
 		require.NoError(t, err)
 		defer tx.Rollback()
 		var res shard.TextHits
-		require.NoError(t, tx.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph"}, &res))
+		require.NoError(t, tx.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph"}, &res))
 		return len(res.Vertices)
 	}
 	require.Equal(t, 1, find())
@@ -569,12 +569,12 @@ func TestTextBounds(t *testing.T) {
 	require.NoError(t, err)
 	var res shard.TextHits
 	full := graph.BudgetError("full")
-	err = tx.SearchText(t.Context(), &shard.TextSearch{Index: w.nodes, Query: "s*", Room: func(int) error { return full }}, &res)
+	err = tx.Features().Text.SearchText(t.Context(), &shard.TextSearch{Index: w.nodes, Query: "s*", Room: func(int) error { return full }}, &res)
 	require.ErrorIs(t, err, full)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, tx.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "s*"}, &res))
-	err = tx.SearchText(t.Context(), &shard.TextSearch{Index: w.nodes, Query: "a ("}, &res)
+	require.Error(t, tx.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "s*"}, &res))
+	err = tx.Features().Text.SearchText(t.Context(), &shard.TextSearch{Index: w.nodes, Query: "a ("}, &res)
 	require.ErrorContains(t, err, "at character 4")
 	tx.Rollback()
 	require.NoError(t, w.s.Close())

@@ -264,14 +264,7 @@ func (tx *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Rec
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	sets := make([]graph.LabelSet, len(ids))
-	if err := tx.LabelSets(ctx, ids, sets); err != nil {
-		return err
-	}
-	props := func(set graph.LabelSet) []graph.PropID { return tx.g.PropsOf(nil, set) }
-	return shard.FillRecords(ids, sets, out, props, func(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
-		return tx.properties(ctx, ids, props, out)
-	})
+	return shard.ReadRecords(ctx, tx, func(set graph.LabelSet) []graph.PropID { return tx.g.PropsOf(nil, set) }, ids, out)
 }
 
 // Label implements shard.Tx.

@@ -19,7 +19,7 @@ import (
 // compareRows is how many lists are read at a time where they are not packed.
 const compareRows = 64
 
-// Compare implements shard.Comparer.
+// Compare implements shard.Composed.
 func (tx *Tx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (bytes int, err error) {
 	if err := tx.check(ctx); err != nil {
 		return 0, err
@@ -72,7 +72,6 @@ type edgeComparison struct {
 	cached cache.EdgeComparison
 	req    *shard.Nearest
 	best   *shard.Top
-	stored shard.EdgeMemory
 }
 
 var edgeComparisons = sync.Pool{New: func() any {
@@ -86,7 +85,7 @@ var edgeComparisons = sync.Pool{New: func() any {
 	return x
 }}
 
-// CompareEdges implements shard.EdgeComparer.
+// CompareEdges implements shard.Composed.
 func (tx *Tx) CompareEdges(ctx context.Context, req *shard.Nearest, sources []graph.VertexID, best *shard.Top) (found shard.NearestFound, err error) {
 	if err := tx.check(ctx); err != nil {
 		return found, err
@@ -103,7 +102,7 @@ func (tx *Tx) CompareEdges(ctx context.Context, req *shard.Nearest, sources []gr
 	}
 	if len(c.Missing) > 0 {
 		slices.Sort(c.Missing)
-		found, err = req.ReadEdges(c.Missing, &x.stored, func(req *shard.Expand, res *shard.Neighbours) error { return tx.Expand(ctx, req, res) }, best)
+		found, err = shard.ReadAndCompareEdges(ctx, tx, req, c.Missing, best)
 	}
 	found.Done, found.Compared, found.Bytes = true, found.Compared+c.Compared, found.Bytes+c.Bytes
 	x.req, x.best, c.Probe = nil, nil, nil
@@ -132,7 +131,7 @@ func (tx *Tx) comparePacked(c *cache.EdgeComparison, sources []graph.VertexID) e
 
 var graphSearches = sync.Pool{New: func() any { return new(cache.GraphSearch) }}
 
-// Nearest implements shard.Searcher: it searches the HNSW graphs of all shards, if they are there. If not, or if a graph has too many changes to
+// Nearest implements shard.Composed: it searches the HNSW graphs of all shards, if they are there. If not, or if a graph has too many changes to
 // take in, a goroutine begins with that.
 func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (found shard.NearestFound, err error) {
 	if err := tx.check(ctx); err != nil {

@@ -36,39 +36,33 @@ func (tx *Tx) index(id graph.IndexID, edges bool) (*index.Def, error) {
 }
 
 // Seek implements shard.Tx.
-func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value, res *shard.Found) (err error) {
-	d, err := tx.index(index, false)
+func (tx *Tx) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) (err error) {
+	d, err := tx.index(req.Index, false)
 	if err != nil {
 		return err
 	}
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	if tx.seekKnown(d, vals, res) {
+	if tx.seekKnown(d, req.Keys, res) {
 		return nil
 	}
 	res.IDs = res.IDs[:0]
-	res.Offsets, err = tx.seek(ctx, d, vals, res.Offsets[:0], func(o graph.IndexOwner) { res.IDs = append(res.IDs, o.Vertex) })
+	res.Offsets, err = tx.seek(ctx, d, req.Keys, res.Offsets[:0], func(o graph.IndexOwner) { res.IDs = append(res.IDs, o.Vertex) })
 	if err == nil {
-		tx.keepKeys(d, vals, res)
+		tx.keepKeys(d, req.Keys, res)
 	}
 	return err
 }
 
 // SeekEdges implements shard.Tx.
-func (tx *Tx) SeekEdges(ctx context.Context, index graph.IndexID, vals []graph.Value, res *shard.FoundEdges) error {
-	d, err := tx.index(index, true)
+func (tx *Tx) SeekEdges(ctx context.Context, req *shard.Seek, res *shard.FoundEdges) error {
+	d, err := tx.index(req.Index, true)
 	if err != nil {
 		return err
 	}
 	t, _ := tx.g.Catalog.Type(d.Type)
-	res.Edges = res.Edges[:0]
-	res.Offsets, err = tx.seek(ctx, d, vals, res.Offsets[:0], func(o graph.IndexOwner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
-	return err
-}
-
-func edgeOf(o graph.IndexOwner, t graph.TypeID) graph.Edge {
-	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
+	return shard.LookupEdges(ctx, tx, shard.RefOf(&d.Index), t, req.Keys, res)
 }
 
 // seek calls f with the owners of each tuple of values, and appends to offsets how many it was before each and at the end.
@@ -145,11 +139,7 @@ func (tx *Tx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range,
 	if err != nil {
 		return dst, err
 	}
-	some, err := tx.seekRange(ctx, d, r, cursor, cap(dst)-len(dst))
-	for _, e := range some {
-		dst = append(dst, e.Owner.Vertex)
-	}
-	return dst, err
+	return shard.RangeVertices(ctx, tx, shard.RefOf(&d.Index), r, cursor, dst)
 }
 
 // SeekEdgeRange implements shard.Tx.
@@ -159,11 +149,7 @@ func (tx *Tx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Ra
 		return dst, err
 	}
 	t, _ := tx.g.Catalog.Type(d.Type)
-	some, err := tx.seekRange(ctx, d, r, cursor, cap(dst)-len(dst))
-	for _, e := range some {
-		dst = append(dst, edgeOf(e.Owner, t))
-	}
-	return dst, err
+	return shard.RangeEdges(ctx, tx, shard.RefOf(&d.Index), t, r, cursor, dst)
 }
 
 // seekRange returns the next room entries of a range. The cursor is the last entry's values, ordered, and its owner's id.

@@ -9,19 +9,6 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// PairsHere implements shard.PairCounter.
-func (tx *Tx) PairsHere() bool {
-	if tx.plain {
-		return false
-	}
-	for _, v := range tx.views {
-		if v == nil {
-			return false
-		}
-	}
-	return true
-}
-
 // CountPairs implements shard.PairCounter. It counts in decoded lists, and reads the others.
 func (tx *Tx) CountPairs(ctx context.Context, req *shard.Pairs, first graph.VertexID, n int, counts []int64) error {
 	if err := tx.check(ctx); err != nil {

@@ -39,9 +39,6 @@ func (tx *Tx) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Si
 	if err := tx.check(ctx); err != nil {
 		return false, err
 	}
-	if tx.plain || slices.Contains(tx.views, nil) {
-		return false, nil
-	}
 	x := &summarizer{tx: tx, req: req, sink: sink, props: slices.Clone(req.Props)}
 	for _, w := range req.Where {
 		at := slices.Index(x.props, w.Prop)
@@ -343,9 +340,6 @@ const labelsPerVertex = 64
 func (tx *Tx) Blocks(ctx context.Context, req *shard.ReadBlocks) (n int, ok bool, err error) {
 	if err := tx.check(ctx); err != nil {
 		return 0, false, err
-	}
-	if tx.plain || slices.Contains(tx.views, nil) {
-		return 0, false, nil
 	}
 	counts := tx.Counts()
 	if req.Label != 0 && counts.ByLabel[tx.g.LabelName(req.Label)] < counts.Vertices/labelsPerVertex {

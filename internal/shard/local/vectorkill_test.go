@@ -156,7 +156,7 @@ func (w *vectorWorld) compare() int {
 	require.True(w.t, probe.Set(graph.Cosine, killedVector(-1, 0)))
 	packed, plain := make([]float64, len(w.ids)), make([]float64, len(w.ids))
 	for range 3 { // the first search asks for the packed form, the next ones use it
-		_, err = tx.(shard.Comparer).Compare(ctx, w.prop, &probe, w.ids, packed)
+		_, err = tx.Compare(ctx, w.prop, &probe, w.ids, packed)
 		require.NoError(w.t, err)
 	}
 	w.search(tx, &probe, packed, 0)
@@ -199,7 +199,7 @@ func (w *vectorWorld) search(tx shard.Tx, probe *vector.Probe, scores []float64,
 	if t == 0 {
 		req.Label = w.doc
 	}
-	found, err := tx.(shard.Searcher).Nearest(context.Background(), req, &best)
+	found, err := tx.Nearest(context.Background(), req, &best)
 	require.NoError(w.t, err)
 	if !found.Done {
 		return // it is being built

@@ -135,8 +135,8 @@ func (w *world) begin(t testing.TB) shard.Tx {
 		tx, err := w.g.Begin(context.Background(), shard.Read)
 		require.NoError(t, err)
 		t.Cleanup(tx.Rollback)
-		c, ok := tx.(shard.Validator)
-		if !ok {
+		c := tx.Features().Validator
+		if c == nil {
 			return tx
 		}
 		if err = c.Check(context.Background()); err == nil {
@@ -340,8 +340,8 @@ func TestWire(t *testing.T) {
 		require.Equal(t, len(w.ids), res.Seen)
 	}
 	var n graph.Wire
-	wired, ok := tx.(shard.Wired)
-	require.True(t, ok)
+	wired := tx.Features().Wire
+	require.NotNil(t, wired)
 	wired.Wire(&n)
 	expand()
 	require.EqualValues(t, 3, n.Requests.Load())
@@ -391,13 +391,13 @@ func TestSeekNext(t *testing.T) {
 					for known := range 2 {
 						tx := w.begin(t)
 						var wire graph.Wire
-						if wired, ok := tx.(shard.Wired); ok {
+						if wired := tx.Features().Wire; wired != nil {
 							wired.Wire(&wire)
 						}
 						next := prefetched(most)
-						res := shard.Found{Next: &next}
+						var res shard.Found
 						indexes := w.g.Indexes()
-						require.NoError(t, tx.Seek(ctx, indexes[len(indexes)-1].ID, []graph.Value{graph.IntValue(int64(i))}, &res))
+						require.NoError(t, tx.Seek(ctx, &shard.Seek{Index: indexes[len(indexes)-1].ID, Keys: []graph.Value{graph.IntValue(int64(i))}, Then: []*shard.Expand{&next}}, &res))
 						require.Equal(t, w.ids[i:i+1], res.IDs)
 						req := prefetched(most)
 						c.change(&req)
@@ -492,7 +492,7 @@ func TestSeekBeyond(t *testing.T) {
 				for known := range 2 {
 					tx := w.begin(t)
 					var wire graph.Wire
-					if wired, ok := tx.(shard.Wired); ok {
+					if wired := tx.Features().Wire; wired != nil {
 						wired.Wire(&wire)
 					}
 					var set graph.VertexSet
@@ -500,9 +500,9 @@ func TestSeekBeyond(t *testing.T) {
 					if !beyond.Edges {
 						beyond.Into = &set
 					}
-					res := shard.Found{Next: &next, Beyond: &beyond}
+					var res shard.Found
 					indexes := w.g.Indexes()
-					require.NoError(t, tx.Seek(ctx, indexes[len(indexes)-1].ID, []graph.Value{graph.IntValue(int64(i))}, &res))
+					require.NoError(t, tx.Seek(ctx, &shard.Seek{Index: indexes[len(indexes)-1].ID, Keys: []graph.Value{graph.IntValue(int64(i))}, Then: []*shard.Expand{&next, &beyond}}, &res))
 					near, _ := w.expand(t, tx, first, []int{i})
 					var from []int
 					asked := map[int]bool{}
@@ -576,12 +576,12 @@ func TestPresent(t *testing.T) {
 	}
 	seek := func(tx shard.Tx, i int, beyond bool) error {
 		next := shard.Expand{Types: []graph.TypeID{w.a}}
-		res := shard.Found{Next: &next}
+		req := shard.Seek{Index: index, Keys: []graph.Value{graph.IntValue(int64(i))}, Then: []*shard.Expand{&next}}
 		if beyond {
 			second := next
-			res.Beyond = &second
+			req.Then = append(req.Then, &second)
 		}
-		return tx.Seek(ctx, index, []graph.Value{graph.IntValue(int64(i))}, &res)
+		return tx.Seek(ctx, &req, new(shard.Found))
 	}
 	reads := map[string]func(tx shard.Tx) error{
 		"nothing":    func(shard.Tx) error { return nil },
@@ -610,7 +610,7 @@ func TestPresent(t *testing.T) {
 					require.NoError(t, other.Commit(ctx))
 				}
 				err = read(tx)
-				checked := tx.(shard.Validator).Check(ctx)
+				checked := tx.Features().Validator.Check(ctx)
 				tx.Rollback()
 				if commit {
 					require.True(t, shard.Retriable(checked), "%s: %v", name, checked)

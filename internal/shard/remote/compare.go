@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Compare implements shard.Comparer.
+// Compare implements shard.Composed.
 func (tx *Tx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (bytes int, err error) {
 	if err := tx.check(ctx); err != nil {
 		return 0, err
@@ -39,7 +39,12 @@ func (tx *Tx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Prob
 	return bytes, err
 }
 
-// Nearest implements shard.Searcher: each shard finds the most similar of its own vertices, or of the edges that leave them.
+// CompareEdges implements shard.Composed: it reads the vectors, which are compared here.
+func (tx *Tx) CompareEdges(ctx context.Context, req *shard.Nearest, sources []graph.VertexID, best *shard.Top) (shard.NearestFound, error) {
+	return shard.ReadAndCompareEdges(ctx, tx, req, sources, best)
+}
+
+// Nearest implements shard.Composed: each shard finds the most similar of its own vertices, or of the edges that leave them.
 func (tx *Tx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (found shard.NearestFound, err error) {
 	if err := tx.check(ctx); err != nil {
 		return found, err

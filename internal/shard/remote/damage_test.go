@@ -90,7 +90,7 @@ func TestDamagedTable(t *testing.T) {
 			if err := tx.Properties(t.Context(), w.ids, []graph.PropID{w.num}, cols); err != nil {
 				return err
 			}
-			return tx.(shard.Validator).Check(t.Context())
+			return tx.Features().Validator.Check(t.Context())
 		})
 		return cols[0]
 	}

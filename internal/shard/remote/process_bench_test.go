@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // processorTime is what this process has used.
@@ -36,7 +35,7 @@ func BenchmarkHop(b *testing.B) {
 				}
 				tx := w.begin(b)
 				var wire graph.Wire
-				tx.(shard.Wired).Wire(&wire)
+				tx.Features().Wire.Wire(&wire)
 				ctx, types := context.Background(), []graph.TypeID{w.a}
 				b.ReportAllocs()
 				before, began := processorTime(b), time.Now()

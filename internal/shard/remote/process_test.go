@@ -217,7 +217,7 @@ func TestReplicas(t *testing.T) {
 			// Each process is called once, however many shards it is asked for.
 			require.Eventually(t, func() bool { // late calls are made twice
 				var wire graph.Wire
-				b.(shard.Wired).Wire(&wire)
+				b.Features().Wire.Wire(&wire)
 				return b.LabelSets(context.Background(), many.ids, make([]graph.LabelSet, n)) == nil && wire.Requests.Load() <= int64(size[0])
 			}, time.Minute, time.Millisecond)
 		})
@@ -338,7 +338,7 @@ func (p *pairs) read() {
 			if err := tx.Step(p.t.Context(), &from, []graph.TypeID{p.typ}, dir, &to); err != nil {
 				return err
 			}
-			if err := tx.(shard.Validator).Check(p.t.Context()); err != nil {
+			if err := tx.Features().Validator.Check(p.t.Context()); err != nil {
 				return err
 			}
 			require.Equal(p.t, len(known), to.Len())

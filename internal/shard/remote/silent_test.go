@@ -55,7 +55,7 @@ func TestSilentLeader(t *testing.T) {
 			tx, err := g.Begin(ctx, shard.Read)
 			require.NoError(t, err)
 			defer tx.Rollback()
-			return tx.(shard.Validator).Check(ctx)
+			return tx.Features().Validator.Check(ctx)
 		}
 		for name, f := range map[string]func(ctx context.Context) error{"begin": begin, "check": check} {
 			began := time.Now()

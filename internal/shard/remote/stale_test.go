@@ -25,7 +25,7 @@ func TestStaleReads(t *testing.T) {
 		defer tx.Rollback()
 		n, err = countEdges(ctx, tx, others)
 		if err == nil {
-			err = tx.(shard.Validator).Check(ctx)
+			err = tx.Features().Validator.Check(ctx)
 		}
 		return n, err
 	}

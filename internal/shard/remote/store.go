@@ -101,8 +101,13 @@ func (s *Store) readers(shards int) (reads []caller) {
 	return reads
 }
 
-// Rows implements shard.RemoteStore: of so many rows each of a few shards is asked for hundreds.
-func (s *Store) Rows() int { return 4 * graph.BatchSize }
+// worthARequest is shard.StoreFeatures.Rows: of so many rows each of a few shards is asked for hundreds.
+const worthARequest = 4 * graph.BatchSize
+
+// Features implements shard.Store.
+func (s *Store) Features() shard.StoreFeatures {
+	return shard.StoreFeatures{Cached: s, Keeper: s, Members: s, Rows: worthARequest}
+}
 
 // Hedged returns how many calls that read took long and were made twice, and how many of them the second one answered.
 func (s *Store) Hedged() (made, won uint64) { return s.hedges.made.Load(), s.hedges.won.Load() }
@@ -255,7 +260,7 @@ type counted struct {
 
 var _ shard.Graph = (*Graph)(nil)
 
-// Size implements shard.Sizer, as of the last snapshot that the gateway has read.
+// Size implements shard.Graph, as of the last snapshot that the gateway has read.
 func (g *Graph) Size() uint64 {
 	c := g.counts.Load()
 	if c == nil {

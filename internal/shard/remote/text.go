@@ -18,7 +18,7 @@ const maxSearchBytes = 256 << 20
 // textHitBytes is what a hit takes in memory.
 const textHitBytes = 48
 
-// SearchText implements shard.Tx. The leader has the full-text indexes of all shards, so it answers for each snapshot that it has pinned.
+// SearchText implements shard.TextSearcher. The leader has the full-text indexes of all shards, so it answers for each snapshot that it has pinned.
 func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
 	res.Vertices, res.Edges, res.Scores = res.Vertices[:0], res.Edges[:0], res.Scores[:0]
 	if err := tx.check(ctx); err != nil {
@@ -59,8 +59,8 @@ func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.
 // SearchText implements the call.
 func (r *reader) SearchText(ctx context.Context, req *pb.SearchTextRequest) (*pb.SearchTextResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(part shard.PartTx) (*pb.SearchTextResponse, error) {
-		tx, ok := part.(shard.TextSearcher)
-		if !ok {
+		tx := part.Features().Text
+		if tx == nil {
 			return nil, misuse("the process is not the leader, which has the full-text indexes")
 		}
 		var res shard.TextHits

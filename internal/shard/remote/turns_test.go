@@ -37,7 +37,7 @@ func TestTurns(t *testing.T) {
 			if err != nil && graph.AsError(err).Kind == graph.KindConflict {
 				var heir shard.Tx
 				if heir, err = begin(); err == nil {
-					err = heir.(shard.Heir).Inherit(ctx, tx)
+					err = heir.Features().Turns.Inherit(ctx, tx)
 					tx.Rollback()
 					tx, err = heir, errors.Join(err, set(heir, n))
 				}
@@ -67,21 +67,21 @@ func TestTakeTurns(t *testing.T) {
 	}
 	first, next, heir := begin(), begin(), shard.Tx(nil)
 	require.NoError(t, set(first, 7))
-	keys := first.(shard.Heir).Changes()
+	keys := first.Features().Turns.Changes()
 	require.Equal(t, []shard.Key{{ID: uint64(w.ids[3])}}, keys)
 
 	left, back := make(chan struct{}), make(chan struct{})
 	waits := shard.WithWait(ctx, func() func() { close(left); return func() { close(back) } })
 	done := make(chan error, 1)
-	go func() { done <- next.(shard.Heir).TakeTurns(waits, append(keys, shard.Key{ID: 1, Edge: true})) }()
+	go func() { done <- next.Features().Turns.TakeTurns(waits, append(keys, shard.Key{ID: 1, Edge: true})) }()
 	<-left
 	require.NoError(t, first.Commit(ctx))
 	require.Equal(t, graph.KindConflict, graph.AsError(<-done).Kind, "it does not see what first has changed")
 	<-back
 	heir = begin()
-	require.NoError(t, heir.(shard.Heir).Inherit(ctx, next))
+	require.NoError(t, heir.Features().Turns.Inherit(ctx, next))
 	next.Rollback()
-	require.NoError(t, heir.(shard.Heir).TakeTurns(ctx, keys))
+	require.NoError(t, heir.Features().Turns.TakeTurns(ctx, keys))
 	out := [][]graph.Value{make([]graph.Value, 1)}
 	require.NoError(t, heir.Properties(ctx, w.ids[3:4], []graph.PropID{w.num}, out))
 	require.Equal(t, int64(7), out[0][0].Int())

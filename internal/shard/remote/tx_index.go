@@ -13,21 +13,40 @@ import (
 
 var _ shard.Tx = (*Tx)(nil)
 
+// features are those of a gateway.
+var features = shard.FeatureSet{
+	shard.Summaries:    notHere,
+	shard.Blocks:       notHere,
+	shard.PairCounts:   notHere,
+	shard.ReadMetering: "the processes of the shards read",
+	shard.Passing:      "the processes of the shards have the caches",
+}
+
+const notHere = "the shards are in other processes, which send no decoded columns or lists"
+
+// Features implements shard.Graph.
+func (g *Graph) Features() *shard.FeatureSet { return &features }
+
+// Features implements shard.Tx.
+func (tx *Tx) Features() shard.Features {
+	return shard.Features{Text: tx, Turns: tx, Validator: tx, Wire: tx, Set: &features}
+}
+
 // index returns an index that may be read, over vertices, or a bare id space, or over edges of a type.
-func (tx *Tx) index(id graph.IndexID, edges bool) (*pb.Index, graph.TypeID, error) {
+func (tx *Tx) index(id graph.IndexID, edges bool) (shard.IndexRef, graph.TypeID, error) {
 	for _, c := range []*catalog{tx.g.state.Load(), tx.l.names} {
 		for _, ix := range c.indexes {
 			if ix.ID != id || edges != (ix.Type != "") || !ix.Indexed {
 				continue
 			}
 			if !slices.Contains(tx.l.online, uint32(id)) {
-				return nil, 0, unavailable("IndexOffline", "the index "+ix.Name+" is being built", nil)
+				return shard.IndexRef{}, 0, unavailable("IndexOffline", "the index "+ix.Name+" is being built", nil)
 			}
 			t, _ := tx.g.Type(ix.Type)
-			return &pb.Index{Id: uint32(id), Unique: ix.Unique, Width: uint32(max(1, len(ix.Props)))}, t, nil
+			return shard.RefOf(&ix), t, nil
 		}
 	}
-	return nil, 0, misuse("there is no such index %d", id)
+	return shard.IndexRef{}, 0, misuse("there is no such index %d", id)
 }
 
 // everywhere returns the places where all of an index is.
@@ -42,15 +61,24 @@ func (tx *Tx) everywhere() []place {
 	return places
 }
 
-// lookup calls f with the owners of each tuple of values, and gives how many there were before each and at the end. next, if not nil,
-// is asked for as well.
-func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next *prefetch, offsets []int, f func(o graph.IndexOwner)) ([]int, error) {
+// encodeRef encodes what a shard needs to know of an index.
+func encodeRef(r shard.IndexRef) *pb.Index {
+	return &pb.Index{Id: uint32(r.ID), Unique: r.Unique, Width: uint32(r.Width)}
+}
+
+// Lookup implements shard.Indexes.
+func (tx *Tx) Lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value) (offsets []int, owners []graph.IndexOwner, err error) {
+	return tx.lookup(ctx, ref, vals, nil)
+}
+
+// lookup is Lookup. next, if not nil, is asked for as well.
+func (tx *Tx) lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value, next *prefetch) (offsets []int, found []graph.IndexOwner, err error) {
 	if err := tx.check(ctx); err != nil {
-		return offsets, err
+		return nil, nil, err
 	}
-	width := int(ix.GetWidth())
+	width := ref.Width
 	if len(vals)%width != 0 {
-		return offsets, misuse("the keys of a seek are no whole tuples")
+		return nil, nil, misuse("the keys of a seek are no whole tuples")
 	}
 	n := len(vals) / width
 	// What cannot be stored is in no entry.
@@ -63,35 +91,28 @@ func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next
 	}
 	b, err := appendValues(nil, keys)
 	if err != nil {
-		return offsets, err
+		return nil, nil, err
 	}
-	answers, err := tx.seek(ctx, ix, b, n, next)
+	answers, err := tx.seek(ctx, encodeRef(ref), b, n, next)
 	if err != nil {
-		return offsets, err
+		return nil, nil, err
 	}
-	offsets = append(offsets, 0)
-	total := 0
-	var some []graph.IndexOwner
+	offsets = append(make([]int, 0, n+1), 0)
 	for k := range n {
-		some = some[:0]
 		for i := range answers {
 			a := &answers[i]
 			m := int(a.counts[k])
 			if m > len(a.owners) {
-				return offsets, errCodec
+				return nil, nil, errCodec
 			}
-			some, a.owners = append(some, a.owners[:m]...), a.owners[m:]
+			found, a.owners = append(found, a.owners[:m]...), a.owners[m:]
 		}
-		slices.SortFunc(some, func(a, b graph.IndexOwner) int {
+		slices.SortFunc(found[offsets[k]:], func(a, b graph.IndexOwner) int {
 			return shard.Entry{Owner: a}.Compare(shard.Entry{Owner: b})
 		})
-		for _, o := range some {
-			f(o)
-		}
-		total += len(some)
-		offsets = append(offsets, total)
+		offsets = append(offsets, len(found))
 	}
-	return offsets, nil
+	return offsets, found, nil
 }
 
 // sought are the owners of tuples that one place has.
@@ -146,44 +167,47 @@ func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples [
 }
 
 // Seek implements shard.Tx.
-func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value, res *shard.Found) error {
-	ix, _, err := tx.index(index, false)
+func (tx *Tx) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) error {
+	ref, _, err := tx.index(req.Index, false)
 	if err != nil {
 		return err
 	}
-	res.IDs = res.IDs[:0]
-	var next *prefetch
-	if len(vals) == int(ix.GetWidth()) {
-		if next, err = tx.prefetch(res.Next, res.Beyond); err != nil {
+	x := seeking{Tx: tx}
+	if len(req.Keys) == ref.Width {
+		if x.next, err = tx.prefetch(req.Then); err != nil {
 			return err
 		}
 	}
-	res.Offsets, err = tx.lookup(ctx, ix, vals, next, res.Offsets[:0], func(o graph.IndexOwner) { res.IDs = append(res.IDs, o.Vertex) })
-	if len(res.IDs) == 1 {
-		tx.next.Store(next)
+	if err = shard.LookupVertices(ctx, &x, ref, req.Keys, res); len(res.IDs) == 1 {
+		tx.next.Store(x.next)
 	}
 	return err
+}
+
+// seeking is a transaction whose look-up is sent with the requests for the next hops.
+type seeking struct {
+	*Tx
+	next *prefetch
+}
+
+// Lookup implements shard.Indexes.
+func (x *seeking) Lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value) ([]int, []graph.IndexOwner, error) {
+	return x.lookup(ctx, ref, vals, x.next)
 }
 
 // SeekEdges implements shard.Tx.
-func (tx *Tx) SeekEdges(ctx context.Context, index graph.IndexID, vals []graph.Value, res *shard.FoundEdges) error {
-	ix, t, err := tx.index(index, true)
+func (tx *Tx) SeekEdges(ctx context.Context, req *shard.Seek, res *shard.FoundEdges) error {
+	ref, t, err := tx.index(req.Index, true)
 	if err != nil {
 		return err
 	}
-	res.Edges = res.Edges[:0]
-	res.Offsets, err = tx.lookup(ctx, ix, vals, nil, res.Offsets[:0], func(o graph.IndexOwner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
-	return err
+	return shard.LookupEdges(ctx, tx, ref, t, req.Keys, res)
 }
 
-func edgeOf(o graph.IndexOwner, t graph.TypeID) graph.Edge {
-	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
-}
-
-// entries returns the next room entries of a range.
-func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *[]byte, room int) ([]shard.Entry, error) {
+// Range implements shard.Indexes.
+func (tx *Tx) Range(ctx context.Context, ref shard.IndexRef, r shard.Range, cursor []byte, room int) (entries []shard.Entry, rest bool, err error) {
 	if err := tx.check(ctx); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if room == 0 {
 		room = graph.BatchSize
@@ -196,15 +220,14 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 	}
 	bounds, berr := appendValues(nil, pairs)
 	if err != nil || berr != nil {
-		*cursor = nil
-		return nil, nil //nolint:nilerr // what cannot be stored is in no entry
+		return nil, false, nil //nolint:nilerr // what cannot be stored is in no entry
 	}
 	places := tx.everywhere()
-	answers := make([][]shard.Entry, len(places))
+	ix, answers := encodeRef(ref), make([][]shard.Entry, len(places))
 	more := make([]bool, len(places))
 	err = ask(ctx, tx, pb.ReadService_SeekRange_FullMethodName, places, func(i int) proto.Message {
 		return &pb.SeekRangeRequest{
-			Snapshot: places[i].snap, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Down: r.Down, Cursor: *cursor,
+			Snapshot: places[i].snap, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Down: r.Down, Cursor: cursor,
 			Room: uint32(room),
 		}
 	}, func(i int, a *pb.SeekRangeResponse) error {
@@ -219,49 +242,36 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	all := slices.Concat(answers...)
+	entries = slices.Concat(answers...)
 	if len(places) > 1 {
 		order := shard.Entry.Compare
 		if r.Down {
 			order = func(a, b shard.Entry) int { return b.Compare(a) }
 		}
-		slices.SortFunc(all, order)
+		slices.SortFunc(entries, order)
 	}
-	rest := slices.Contains(more, true)
-	if len(all) > room {
-		all, rest = all[:room], true
+	if len(entries) > room {
+		return entries[:room], true, nil
 	}
-	*cursor = nil
-	if rest {
-		*cursor = all[len(all)-1].Cursor()
-	}
-	return all, nil
+	return entries, slices.Contains(more, true), nil
 }
 
 // SeekRange implements shard.Tx.
 func (tx *Tx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
-	ix, _, err := tx.index(index, false)
+	ref, _, err := tx.index(index, false)
 	if err != nil {
 		return dst, err
 	}
-	some, err := tx.entries(ctx, ix, r, cursor, cap(dst)-len(dst))
-	for _, e := range some {
-		dst = append(dst, e.Owner.Vertex)
-	}
-	return dst, err
+	return shard.RangeVertices(ctx, tx, ref, r, cursor, dst)
 }
 
 // SeekEdgeRange implements shard.Tx.
 func (tx *Tx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
-	ix, t, err := tx.index(index, true)
+	ref, t, err := tx.index(index, true)
 	if err != nil {
 		return dst, err
 	}
-	some, err := tx.entries(ctx, ix, r, cursor, cap(dst)-len(dst))
-	for _, e := range some {
-		dst = append(dst, edgeOf(e.Owner, t))
-	}
-	return dst, err
+	return shard.RangeEdges(ctx, tx, ref, t, r, cursor, dst)
 }

@@ -202,18 +202,12 @@ func (tx *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Rec
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	sets := make([]graph.LabelSet, len(ids))
-	if err := tx.LabelSets(ctx, ids, sets); err != nil {
-		return err
-	}
 	// What the transaction has made may be in newer names.
 	known := tx.l.names
 	if tx.wrote.Load() || known.state.GetEpoch() == tx.g.state.Load().state.GetEpoch() {
 		known = tx.g.state.Load()
 	}
-	return shard.FillRecords(ids, sets, out, known.propsOf, func(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
-		return tx.Properties(ctx, ids, props, out)
-	})
+	return shard.ReadRecords(ctx, tx, known.propsOf, ids, out)
 }
 
 // EdgeProperties implements shard.Tx.
@@ -521,17 +515,17 @@ type prefetch struct {
 	beyond  *prefetch          // begins with those of the far ends that are in the shard of the sources, or nil
 }
 
-// prefetch returns the Expand that travels with a look-up, and the one that travels with it; nil without any.
-func (tx *Tx) prefetch(next, beyond *shard.Expand) (*prefetch, error) {
-	if next == nil || !tx.clean() {
+// prefetch returns the requests for the next hops that travel with a look-up, at most two; nil without any.
+func (tx *Tx) prefetch(then []*shard.Expand) (*prefetch, error) {
+	if len(then) == 0 || !tx.clean() {
 		return nil, nil
 	}
-	x, err := tx.expanding(next, nil)
+	x, err := tx.expanding(then[0], nil)
 	if x == nil || err != nil {
 		return nil, err
 	}
 	f := &prefetch{r: x.request(x.most())}
-	f.beyond, err = tx.prefetch(beyond, nil)
+	f.beyond, err = tx.prefetch(then[1:min(len(then), 2)])
 	return f, err
 }
 

@@ -28,7 +28,6 @@ type similarity struct {
 	rows     runtime.Sel
 	sorted   runtime.Frontier
 	scores   []float64
-	lists    []graph.Value
 	rest     runtime.Sel
 	function runtime.Evaluator
 	es       *Evaluators // of function
@@ -154,7 +153,7 @@ func (x *similarity) compare(ctx context.Context, b *runtime.Batch, q graph.Valu
 		ids, at = x.sorted.IDs, x.sorted.Pos
 	}
 	x.scores = slices.Grow(x.scores[:0], len(ids))[:len(ids)]
-	if err := x.r.Compare(ctx, x.prop, &x.probe, ids, x.scores, &x.lists); err != nil {
+	if _, err := x.r.Tx.Compare(ctx, x.prop, &x.probe, ids, x.scores); err != nil {
 		return false, err
 	}
 	for j, i := range x.rows {

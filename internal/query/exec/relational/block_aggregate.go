@@ -12,7 +12,9 @@ import (
 )
 
 // blockAggregate aggregates blocks of decoded properties, by their statistics where these suffice, and returns the row once for
-// each row of the frame. It runs its input instead if the shards do not hold the blocks.
+// each row of the frame. The planner uses it only where transactions have shard.Summaries. It runs its input instead if most of the blocks
+// are not decoded yet: to decode all of them for one aggregate takes longer than to read the stored values, which the caches decode when
+// they are read again. It does so too for a parameter that makes a condition no range.
 // BenchmarkRewrites/BlockAggregate in bench/traversal compares the two.
 type blockAggregate struct {
 	runtime.Input

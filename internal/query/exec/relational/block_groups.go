@@ -15,8 +15,9 @@ import (
 )
 
 // blockGroups aggregates vertices by properties from blocks of decoded properties, on workers if cores are free. A key that
-// has codes in a block is hashed once for each of its codes, and Ints are added without values. It runs its input instead if the
-// shards do not hold the blocks, or groups are many.
+// has codes in a block is hashed once for each of its codes, and Ints are added without values. The planner uses
+// it only where transactions have shard.Blocks. It runs its input instead if most of the blocks are not decoded yet, as blockAggregate
+// does, or if groups are so many that they may have to spill.
 // BenchmarkRewrites/BlockAggregate in bench/traversal compares the two.
 type blockGroups struct {
 	runtime.Input

@@ -15,8 +15,8 @@ import (
 )
 
 // edgeGroups counts the edges of a type by the keys of both ends. It numbers the keys of all vertices once, as a dictionary
-// does, and the shards count the pairs of numbers in a matrix, list by list, without rows. It runs its input instead if the
-// matrix is large, or the transaction reads no lists of this process.
+// does, and the shards count the pairs of numbers in a matrix, list by list, without rows. The planner uses it
+// only where transactions have shard.PairCounts. It runs its input instead if the matrix is large, which shows when the keys are numbered.
 // BenchmarkRewrites/EdgeGroups in bench/traversal compares the two.
 type edgeGroups struct {
 	r     *runtime.Run
@@ -153,7 +153,7 @@ func (x *edgeGroups) write(from, to int32, n int64) {
 func (x *edgeGroups) count(ctx context.Context) (bool, error) {
 	r := x.r
 	typ, ok := r.Graph.Type(x.node.Type)
-	if !ok || !x.alone || r.Env.Partial || r.Env.Budget.Edges > 0 || !r.CountsPairs() {
+	if !ok || !x.alone || r.Env.Partial || r.Env.Budget.Edges > 0 {
 		return false, nil
 	}
 	for i, k := range x.ends {

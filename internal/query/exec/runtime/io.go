@@ -14,16 +14,17 @@ type ioCounts struct {
 	charged struct{ reads, wire [3]int64 } // the part that stages have been charged for
 }
 
-// count makes a transaction count, as far as it can.
+// count makes a transaction count what it has features for.
 func (c *ioCounts) count(tx shard.Tx, stats []Stat) {
-	if m, ok := tx.(shard.Metered); ok {
+	f := tx.Features()
+	if m := f.Reads; m != nil {
 		m.Meter(&c.reads)
 		c.metered = append(c.metered, m)
 		for i := range stats {
 			stats[i].Metered = true
 		}
 	}
-	if w, ok := tx.(shard.Wired); ok {
+	if w := f.Wire; w != nil {
 		w.Wire(&c.wire)
 		c.wired = append(c.wired, w)
 		for i := range stats {

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
@@ -133,8 +132,11 @@ func (t *tallyTx) Step(ctx context.Context, from *graph.VertexSet, types []graph
 	if err := t.Tx.Step(ctx, from, types, dir, out); err != nil {
 		return err
 	}
-	w, ok := t.Tx.(shard.Wired)
-	if t.r == nil || !ok {
+	if t.r == nil {
+		return nil
+	}
+	w := t.Tx.Features().Wire
+	if w == nil {
 		return nil
 	}
 	// A step does not report the edges that it read. This request does not belong to the statement, so it is not counted.
@@ -172,9 +174,9 @@ func (t *tallyTx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []sha
 	return err
 }
 
-func (t *tallyTx) Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *shard.Found) error {
+func (t *tallyTx) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) error {
 	t.count(requestSeek)
-	err := t.Tx.Seek(ctx, index, keys, res)
+	err := t.Tx.Seek(ctx, req, res)
 	t.chargeBytes(8 * len(res.IDs))
 	return err
 }
@@ -186,9 +188,9 @@ func (t *tallyTx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Ra
 	return ids, err
 }
 
-func (t *tallyTx) SeekEdges(ctx context.Context, index graph.IndexID, keys []graph.Value, res *shard.FoundEdges) error {
+func (t *tallyTx) SeekEdges(ctx context.Context, req *shard.Seek, res *shard.FoundEdges) error {
 	t.count(requestSeekEdges)
-	err := t.Tx.SeekEdges(ctx, index, keys, res)
+	err := t.Tx.SeekEdges(ctx, req, res)
 	t.chargeBytes(32 * len(res.Edges))
 	return err
 }
@@ -200,132 +202,98 @@ func (t *tallyTx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shar
 	return edges, err
 }
 
-func (t *tallyTx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
-	t.count(requestSearchText)
-	err := t.Tx.SearchText(ctx, req, res)
-	t.chargeBytes(8*len(res.Vertices) + 32*len(res.Edges) + 8*len(res.Scores))
-	return err
-}
-
 func (t *tallyTx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	t.count(requestApply)
 	return t.Tx.Apply(ctx, ms)
 }
 
-// Summarize asks for properties of all edges of a type, or of all vertices. It reports false, having passed nothing to the sink,
-// if the transaction cannot answer block by block.
-func (r *Run) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Sink) (bool, error) {
-	s, ok := r.Tally.Tx.(shard.Summarizer)
-	if !ok {
-		return false, nil
-	}
-	r.Tally.count(requestSummarize)
-	return s.Summarize(ctx, req, sink)
-}
-
-// Blocks returns the number of blocks of vertices, as shard.BlockReader says. It reports false if the transaction has none.
-func (r *Run) Blocks(ctx context.Context, req *shard.ReadBlocks) (n int, ok bool, err error) {
-	b, ok := r.Tally.Tx.(shard.BlockReader)
-	if !ok {
-		return 0, false, nil
-	}
-	return b.Blocks(ctx, req)
-}
-
-// ReadBlocks reads some of these blocks.
-func (r *Run) ReadBlocks(ctx context.Context, req *shard.ReadBlocks, lo, hi int, sink shard.CellSink) error {
-	r.Tally.count(requestReadBlocks)
-	return r.Tally.Tx.(shard.BlockReader).ReadBlocks(ctx, req, lo, hi, sink)
-}
-
-// CountsPairs reports whether the transaction counts edges by numbers of their ends.
-func (r *Run) CountsPairs() bool {
-	c, ok := r.Tally.Tx.(shard.PairCounter)
-	return ok && c.PairsHere()
-}
-
-// CountPairs counts edges, as shard.PairCounter says, if CountsPairs.
-func (r *Run) CountPairs(ctx context.Context, req *shard.Pairs, first graph.VertexID, n int, counts []int64) error {
-	r.Tally.count(requestCountPairs)
-	return r.Tally.Tx.(shard.PairCounter).CountPairs(ctx, req, first, n, counts)
-}
-
-// Compare compares a probe with a property of vertices, as shard.Comparer says. values is memory for reading lists, where the transaction
-// keeps none packed.
-func (r *Run) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64, values *[]graph.Value) error {
-	t := r.Tally
+func (t *tallyTx) Compare(ctx context.Context, prop graph.PropID, probe *vector.Probe, ids []graph.VertexID, scores []float64) (int, error) {
 	t.count(requestCompare)
-	if t.r != nil {
-		t.r.Stats[t.r.Current].Compared += int64(len(ids))
-	}
-	if c, ok := t.Tx.(shard.Comparer); ok {
-		n, err := c.Compare(ctx, prop, probe, ids, scores)
-		t.chargeBytes(n)
-		return err
-	}
-	most := min(max(compareBytes/int(unsafe.Sizeof(graph.Value{}))/probe.Dimensions(), 1), len(ids))
-	for len(*values) < most {
-		*values = append(*values, graph.Value{})
-	}
-	for len(ids) > 0 {
-		n := min(most, len(ids))
-		got := (*values)[:n]
-		if err := t.Tx.Properties(ctx, ids[:n], []graph.PropID{prop}, [][]graph.Value{got}); err != nil {
-			return err
-		}
-		t.chargeBytes(shard.CompareLists(probe, got, scores))
-		clear(got)
-		ids, scores = ids[n:], scores[n:]
-	}
-	return nil
+	n, err := t.Tx.Compare(ctx, prop, probe, ids, scores)
+	t.chargeVectors(&shard.NearestFound{Compared: len(ids), Bytes: n})
+	return n, err
 }
 
-// CompareEdges compares edges, as shard.EdgeComparer says. memory is for edges where the transaction keeps no packed vectors.
-func (r *Run) CompareEdges(ctx context.Context, req *shard.Nearest, sources []graph.VertexID, best *shard.Top, memory *shard.EdgeMemory) error {
-	t := r.Tally
-	if c, ok := t.Tx.(shard.EdgeComparer); ok {
+func (t *tallyTx) CompareEdges(ctx context.Context, req *shard.Nearest, sources []graph.VertexID, best *shard.Top) (shard.NearestFound, error) {
+	t.count(requestCompare)
+	found, err := t.Tx.CompareEdges(ctx, req, sources, best)
+	t.chargeVectors(&found)
+	return found, err
+}
+
+func (t *tallyTx) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (shard.NearestFound, error) {
+	found, err := t.Tx.Nearest(ctx, req, best)
+	if found.Done && err == nil {
 		t.count(requestCompare)
-		found, err := c.CompareEdges(ctx, req, sources, best)
-		return r.compared(req, &found, err)
+		t.chargeVectors(&found)
 	}
-	found, err := req.ReadEdges(sources, memory, func(x *shard.Expand, res *shard.Neighbours) error {
-		if err := r.CheckCancel(ctx); err != nil {
-			return err
-		}
-		return t.Tx.Expand(ctx, x, res)
-	}, best)
-	return r.compared(req, &found, err)
+	return found, err
 }
 
-// compared charges the comparisons of a request. Edges count as visited.
-func (r *Run) compared(req *shard.Nearest, found *shard.NearestFound, err error) error {
-	t := r.Tally
+// chargeVectors charges the comparisons of a request.
+func (t *tallyTx) chargeVectors(found *shard.NearestFound) {
 	t.chargeBytes(found.Bytes)
 	if t.r != nil {
 		st := &t.r.Stats[t.r.Current]
 		st.Compared, st.Candidates = st.Compared+int64(found.Compared), st.Candidates+int64(found.Candidates)
 	}
-	if req.Type != 0 && err == nil {
-		err = r.Visit(found.Compared)
+}
+
+// Features implements shard.Tx: those of the transaction, whose requests the methods of Run count.
+func (t *tallyTx) Features() shard.Features { return t.Tx.Features() }
+
+// SearchText searches a full-text index, as shard.TextSearcher says.
+func (r *Run) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
+	t := &r.Tally
+	f := t.Features()
+	if f.Text == nil {
+		return graph.InternalError("a full-text search without full-text indexes: "+f.Set[shard.FullText], nil)
 	}
+	t.count(requestSearchText)
+	err := f.Text.SearchText(ctx, req, res)
+	t.chargeBytes(8*len(res.Vertices) + 32*len(res.Edges) + 8*len(res.Scores))
 	return err
 }
 
-// Nearest finds the vertices or edges most similar to a probe, as shard.Searcher says. It reports false, having added nothing, if the caller must
-// compare all.
-func (r *Run) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (bool, error) {
-	t := r.Tally
-	s, ok := t.Tx.(shard.Searcher)
-	if !ok {
-		return false, nil
-	}
-	found, err := s.Nearest(ctx, req, best)
-	if !found.Done || err != nil {
-		return false, err
-	}
-	t.count(requestCompare)
-	return true, r.compared(req, &found, nil)
+// Summarize passes properties of all edges of a type, or of all vertices, to sink, as shard.Summarizer says. The plan is one for graphs
+// with shard.Summaries.
+func (r *Run) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Sink) (bool, error) {
+	r.Tally.count(requestSummarize)
+	return r.Tally.Features().Summaries.Summarize(ctx, req, sink)
 }
 
-// compareBytes is about how many bytes of lists Compare reads at a time.
-const compareBytes = 1 << 20
+// Blocks returns the number of blocks of vertices, as shard.BlockReader says. The plan is one for graphs with shard.Blocks.
+func (r *Run) Blocks(ctx context.Context, req *shard.ReadBlocks) (n int, ok bool, err error) {
+	return r.Tally.Features().Blocks.Blocks(ctx, req)
+}
+
+// ReadBlocks reads some of these blocks.
+func (r *Run) ReadBlocks(ctx context.Context, req *shard.ReadBlocks, lo, hi int, sink shard.CellSink) error {
+	r.Tally.count(requestReadBlocks)
+	return r.Tally.Features().Blocks.ReadBlocks(ctx, req, lo, hi, sink)
+}
+
+// CountPairs counts edges, as shard.PairCounter says. The plan is one for graphs with shard.PairCounts.
+func (r *Run) CountPairs(ctx context.Context, req *shard.Pairs, first graph.VertexID, n int, counts []int64) error {
+	r.Tally.count(requestCountPairs)
+	return r.Tally.Features().Pairs.CountPairs(ctx, req, first, n, counts)
+}
+
+// CompareEdges is that of the transaction. Edges count as visited.
+func (r *Run) CompareEdges(ctx context.Context, req *shard.Nearest, sources []graph.VertexID, best *shard.Top) error {
+	found, err := r.Tx.CompareEdges(ctx, req, sources, best)
+	if err != nil {
+		return err
+	}
+	return r.Visit(found.Compared)
+}
+
+// Nearest finds the vertices or edges most similar to a probe, as that of the transaction. It reports false, having added nothing, if the
+// caller must compare all.
+func (r *Run) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (bool, error) {
+	found, err := r.Tx.Nearest(ctx, req, best)
+	if err == nil && found.Done && req.Type != 0 {
+		err = r.Visit(found.Compared)
+	}
+	return found.Done, err
+}

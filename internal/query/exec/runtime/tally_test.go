@@ -17,6 +17,8 @@ type stepping struct {
 	steps int
 }
 
+func (s *stepping) Features() shard.Features { return shard.Features{Wire: s} }
+
 func (s *stepping) Wire(w *graph.Wire) { s.wire = w }
 
 func (s *stepping) Step(context.Context, *graph.VertexSet, []graph.TypeID, graph.Direction, *graph.VertexSet) error {

@@ -47,9 +47,11 @@ type seeker struct {
 	xs    []runtime.Evaluator
 
 	prefetch runtime.Prefetch
+	then     [2]*shard.Expand
 	beyond   shard.Expand // the hop after the prefetched one
 	set      graph.VertexSet
 
+	req     shard.Seek
 	keys    []graph.Value
 	first   []int // with each, by row: its first key
 	found   shard.Found
@@ -116,20 +118,34 @@ func (s *seeker) ask(ctx context.Context) (int, error) {
 	if s.each {
 		s.first = append(s.first, len(s.keys))
 	}
+	s.req.Index, s.req.Keys = s.index, s.keys
 	switch {
 	case s.byID != nil && s.edges:
 		return end, s.byID.find(ctx, s.keys, &s.arcs)
 	case s.byID != nil:
 		return end, s.byID.vertices(ctx, s.keys, &s.found)
 	case s.edges:
-		return end, s.r.Tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
+		return end, s.r.Tx.SeekEdges(ctx, &s.req, &s.arcs)
 	}
-	s.found.Beyond, s.found.Next = nil, nil
-	if p := &s.prefetch; p.Hop != nil {
-		s.found.Beyond = p.Hop.PrefetchBeyond(&s.beyond, &s.set)
-		s.found.Next = p.Hop.PrefetchNext(p.Limit)
+	s.req.Then = s.hops()
+	return end, s.r.Tx.Seek(ctx, &s.req, &s.found)
+}
+
+// hops returns the requests for the next hops, as shard.Seek.Then says.
+func (s *seeker) hops() []*shard.Expand {
+	p := &s.prefetch
+	if p.Hop == nil {
+		return nil
 	}
-	return end, s.r.Tx.Seek(ctx, s.index, s.keys, &s.found)
+	beyond := p.Hop.PrefetchBeyond(&s.beyond, &s.set)
+	next := p.Hop.PrefetchNext(p.Limit)
+	switch s.then = [2]*shard.Expand{next, beyond}; {
+	case next == nil:
+		return nil
+	case beyond == nil:
+		return s.then[:1]
+	}
+	return s.then[:]
 }
 
 func (s *seeker) more(ctx context.Context) (part, bool, error) {

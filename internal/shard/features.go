@@ -1,0 +1,116 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Feature is something that the transactions of some graphs can do, and of others not.
+type Feature uint8
+
+// The features, in the order of the fields of Features.
+const (
+	Summaries Feature = iota
+	Blocks
+	PairCounts
+	FullText
+	Turns
+	Validation
+	ReadMetering
+	WireMetering
+	Passing
+	NumFeatures
+)
+
+var featureNames = [NumFeatures]string{
+	"summaries", "blocks", "pair counts", "full text", "turns", "validation", "read metering", "wire metering", "passing",
+}
+
+// String returns the name of the feature.
+func (f Feature) String() string { return featureNames[f] }
+
+// FeatureSet says of each feature why it is missing, or "" if it is there. A planner plans with it.
+type FeatureSet [NumFeatures]string
+
+// Has reports whether a feature is there. A nil set has none.
+func (s *FeatureSet) Has(f Feature) bool { return s != nil && s[f] == "" }
+
+// Features are what a Tx, or a PartTx, can do beside its requests: a field is nil if its feature is missing. What implements them is
+// assigned to a field, so that a method of another form does not compile, and is found without a type assertion.
+type Features struct {
+	Summaries Summarizer
+	Blocks    BlockReader
+	Pairs     PairCounter
+	Text      TextSearcher
+	Turns     Heir
+	Validator Validator
+	Reads     Metered
+	Wire      Wired
+	Passer    Passer
+	// Set says why features are missing.
+	Set *FeatureSet
+}
+
+// Check returns an error unless the fields are those of Set. Tests call it.
+func (f *Features) Check() error {
+	v := reflect.ValueOf(f).Elem()
+	for x := range NumFeatures {
+		if has := !v.Field(int(x)).IsNil(); has != (f.Set[x] == "") {
+			return fmt.Errorf("feature %q: implemented: %v, reason why not: %q", x, has, f.Set[x])
+		}
+	}
+	return nil
+}
+
+// TextSearcher finds what a full-text index has for a query in Lucene's syntax, in the transaction's state; see TextSearch. A PartTx has
+// none, except that of a leader.
+type TextSearcher interface {
+	SearchText(ctx context.Context, req *TextSearch, res *TextHits) error
+}
+
+// Validator is a Tx over a snapshot that is likely to be the present one, and that finds out meanwhile whether it is. Neither a
+// result nor an error of it may reach a client before Check returns nil. If Check returns a Retriable error, another transaction
+// is needed.
+type Validator interface {
+	Check(ctx context.Context) error
+}
+
+// Passer is a Tx that can scan without filling its caches: after Pass, it still reads cached data, but caches nothing more.
+type Passer interface{ Pass() }
+
+// Metered is a Tx whose process reads the graph itself. Meter makes it count its reads, by source, in r; nil ends that. No request
+// runs meanwhile.
+type Metered interface{ Meter(r *graph.Reads) }
+
+// Wired is a Tx that sends requests to other processes. Wire makes it count them in w; nil ends that. No request runs meanwhile.
+type Wired interface{ Wire(w *graph.Wire) }
+
+// StoreFeatures are what a Store can do beside its requests.
+type StoreFeatures struct {
+	// Cached remembers graphs; nil: Graph asks no other process either.
+	Cached CachedStore
+	// Keeper verifies and copies the data; nil: the store has none of its own.
+	Keeper Keeper
+	// Members administers the replicas; nil: there are none.
+	Members Members
+	// Rows is how many rows make a request worth a round trip; 0: requests go to no other process.
+	Rows int
+}
+
+// CachedStore is a Store that returns a graph without asking other processes whether it is still as it was: the beginning of a
+// transaction finds out. Known returns nil for a graph that it does not know.
+type CachedStore interface{ Known(name string) Graph }
+
+// Replicas returns Members, or an error.
+func (f StoreFeatures) Replicas() (Members, error) {
+	if f.Members != nil {
+		return f.Members, nil
+	}
+	return nil, &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "NoReplicas",
+		Msg: "this server is a single process: its shards have no replicas",
+	}
+}
