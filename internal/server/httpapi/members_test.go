@@ -17,6 +17,7 @@ import (
 
 // replicated is a store with replicas that notes what is asked of it.
 type replicated struct {
+	shard.Store
 	telemetry.Storage
 	asked []int
 	added string
@@ -24,6 +25,8 @@ type replicated struct {
 
 // Shapes implements telemetry.Shaper.
 func (r *replicated) Shapes(context.Context, string) ([]storage.Shape, error) { return nil, nil }
+
+func (r *replicated) Features() shard.StoreFeatures { return shard.StoreFeatures{Members: r} }
 
 func (r *replicated) Members(context.Context) ([]shard.Member, error) {
 	return []shard.Member{
@@ -62,13 +65,12 @@ func (r *replicated) RemoveMember(_ context.Context, process int) error {
 
 // TestMembers lists and changes the replicas of a store, and refuses that where there are none.
 func TestMembers(t *testing.T) {
-	store := &replicated{}
-	call := func(o Options, method, path string) *httptest.ResponseRecorder {
+	with := &replicated{Store: newOracle(t)}
+	call := func(store shard.Store, method, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		newHTTP(newOracle(t), query.Options{}, o).ServeHTTP(w, newRequest(method, path, ""))
+		newHTTP(store, query.Options{}, Options{}).ServeHTTP(w, newRequest(method, path, ""))
 		return w
 	}
-	with := Options{Store: store}
 	w := call(with, http.MethodGet, "/v1/members")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.JSONEq(t, `{"members": [
@@ -83,20 +85,20 @@ func TestMembers(t *testing.T) {
 	w = call(with, http.MethodPost, "/v1/shards/4/replicas/1/move/3")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.JSONEq(t, `{"deleted": true}`, w.Body.String())
-	require.Equal(t, []int{1, 4, 5, 4, 2, 4, 1, 3}, store.asked)
+	require.Equal(t, []int{1, 4, 5, 4, 2, 4, 1, 3}, with.asked)
 	w = call(with, http.MethodPost, "/v1/members?address=d%3A9190")
 	require.JSONEq(t, `{"process": 3, "added": true}`, w.Body.String())
-	require.Equal(t, "d:9190", store.added)
+	require.Equal(t, "d:9190", with.added)
 	require.Equal(t, http.StatusNoContent, call(with, http.MethodDelete, "/v1/members/2").Code)
-	require.Equal(t, -2, store.asked[8])
+	require.Equal(t, -2, with.asked[8])
 	require.Equal(t, http.StatusBadRequest, call(with, http.MethodDelete, "/v1/members/d:9190").Code)
 	for _, path := range []string{"/v1/shards/1/replicas/0/move/x", "/v1/members/x/replace", "/v1/members/-1/replace", "/v1/shards/70000/lead/1", "/v1/shards/1/lead/x"} {
 		require.Equal(t, http.StatusBadRequest, call(with, http.MethodPost, path).Code, path)
 	}
-	require.Len(t, store.asked, 9)
-	require.Equal(t, http.StatusBadRequest, call(Options{}, http.MethodPost, "/v1/members?address=d:1").Code)
+	require.Len(t, with.asked, 9)
+	require.Equal(t, http.StatusBadRequest, call(newOracle(t), http.MethodPost, "/v1/members?address=d:1").Code)
 	for path, method := range map[string]string{"/v1/members": http.MethodGet, "/v1/members/1": http.MethodDelete, "/v1/members/1/replace": http.MethodPost, "/v1/shards/0/lead/1": http.MethodPost, "/v1/shards/0/replicas/1/move/2": http.MethodPost} {
-		w := call(Options{}, method, path)
+		w := call(newOracle(t), method, path)
 		require.Equal(t, http.StatusBadRequest, w.Code, path)
 		require.Contains(t, w.Body.String(), "its shards have no replicas")
 	}

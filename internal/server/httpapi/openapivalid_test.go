@@ -91,7 +91,8 @@ func TestOpenAPIExchanges(t *testing.T) {
 	require.NoError(t, doc.Validate(ctx))
 	router, err := legacy.NewRouter(doc)
 	require.NoError(t, err)
-	h := newHTTP(newOracle(t), query.Options{}, Options{TestProcedures: true, Store: &replicated{}})
+	store := &replicated{Store: newOracle(t)}
+	h := newHTTP(store, query.Options{}, Options{TestProcedures: true, Store: store})
 	opts := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
 	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
 	require.NoError(t, err)
