@@ -94,11 +94,6 @@ func again(ctx context.Context, who string, f func(ctx context.Context) error) e
 	return retry(ctx, limited, who, f)
 }
 
-// untilAnswered is again for calls that may take any time.
-func untilAnswered(ctx context.Context, who string, f func(ctx context.Context) error) error {
-	return retry(ctx, ctx, who, f)
-}
-
 // retry makes a call until it is answered or limited ends, which ctx bounds.
 func retry(ctx, limited context.Context, who string, f func(ctx context.Context) error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
