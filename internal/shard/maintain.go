@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // Keeper is a store whose data can be verified, repaired and copied while it is in use.
@@ -20,7 +22,7 @@ type Checkpoint interface {
 	// Format is the version of the files' layout.
 	Format() int
 	Taken() time.Time
-	Files() []CheckpointFile
+	Files() []graph.CheckpointFile
 	// Open reads the i-th of Files.
 	Open(i int) (io.ReadCloser, error)
 	Close() error
@@ -58,13 +60,6 @@ type Member struct {
 	// SeedBytes is the size of the state that it is being seeded with, SeededBytes what has arrived.
 	SeedBytes, SeededBytes uint64
 	Note                   string // why it is waiting, stopped or unreachable
-}
-
-// CheckpointFile is a file of a checkpoint.
-type CheckpointFile struct {
-	Path   string // relative to the data directory, with slashes
-	Size   int64  // in bytes
-	SHA256 [32]byte
 }
 
 // CheckOptions are the options of a check.

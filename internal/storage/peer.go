@@ -56,17 +56,10 @@ type PeerCopy interface {
 	// Take copies a graph's shard as it is now, with the changes up to a version.
 	Take(g PartOf, version uint64) error
 	// Files lists the files of all shards that were taken.
-	Files() ([]CopiedFile, error)
+	Files() ([]graph.CheckpointFile, error)
 	// Open reads one of Files.
 	Open(path string) (io.ReadCloser, error)
 	Close() error
-}
-
-// CopiedFile is a file of a copy.
-type CopiedFile struct {
-	Path   string // relative to the data directory, with slashes
-	Size   int64  // in bytes
-	SHA256 [32]byte
 }
 
 // PartOf names a graph that parts belong to: a graph that is made again under a name has another id.

@@ -53,7 +53,7 @@ type Checkpoint struct {
 	dir    string
 	graphs []string
 	taken  time.Time
-	files  []shard.CheckpointFile
+	files  []graph.CheckpointFile
 	own    int                // of files: the others are of peers
 	peers  []storage.PeerCopy // by shard, nil for those of this process
 	shards []int              // of the files after own
@@ -94,7 +94,7 @@ func (o *copies) scratch(f func(dir string) error) (err error) {
 func (o *copies) file(id uint64, path string) (io.ReadCloser, error) {
 	o.mu.Lock()
 	c := o.open[id]
-	known := c != nil && slices.ContainsFunc(c.files, func(f shard.CheckpointFile) bool { return f.Path == path })
+	known := c != nil && slices.ContainsFunc(c.files, func(f graph.CheckpointFile) bool { return f.Path == path })
 	o.mu.Unlock()
 	if !known {
 		return nil, notFound("there is no copy with the file %s any more", path)
@@ -142,7 +142,7 @@ func (s *Store) Copy(ctx context.Context, names []string) (_ *Checkpoint, err er
 		}
 	}
 	// Each process reads its own files.
-	theirs := make([][]storage.CopiedFile, len(c.peers))
+	theirs := make([][]graph.CheckpointFile, len(c.peers))
 	errs := make([]error, len(c.peers))
 	var listing sync.WaitGroup
 	for no, p := range c.peers {
@@ -159,7 +159,7 @@ func (s *Store) Copy(ctx context.Context, names []string) (_ *Checkpoint, err er
 	defer c.of.mu.Unlock()
 	for no, files := range theirs {
 		for _, f := range files {
-			c.files, c.shards = append(c.files, shard.CheckpointFile(f)), append(c.shards, no)
+			c.files, c.shards = append(c.files, f), append(c.shards, no)
 		}
 	}
 	return c, nil
@@ -227,7 +227,7 @@ func (c *Checkpoint) graphDir(name string) string {
 
 // list lists the files that were copied, with their checksums.
 func (c *Checkpoint) list(ctx context.Context) error {
-	var files []shard.CheckpointFile
+	var files []graph.CheckpointFile
 	if err := c.sum(ctx, "", &files); err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (c *Checkpoint) list(ctx context.Context) error {
 }
 
 // sum lists the files below rel with their checksums.
-func (c *Checkpoint) sum(ctx context.Context, rel string, files *[]shard.CheckpointFile) error {
+func (c *Checkpoint) sum(ctx context.Context, rel string, files *[]graph.CheckpointFile) error {
 	fs := c.of.opts.FS
 	names, err := fs.List(fs.PathJoin(c.dir, rel))
 	if err != nil {
@@ -265,7 +265,7 @@ func (c *Checkpoint) sum(ctx context.Context, rel string, files *[]shard.Checkpo
 		if err != nil {
 			return err
 		}
-		*files = append(*files, shard.CheckpointFile{Path: at, Size: info.Size(), SHA256: sum})
+		*files = append(*files, graph.CheckpointFile{Path: at, Size: info.Size(), SHA256: sum})
 	}
 	return nil
 }
@@ -356,7 +356,7 @@ func (c *Checkpoint) Format() int { return storage.FormatVersion }
 func (c *Checkpoint) Taken() time.Time { return c.taken }
 
 // Files implements shard.Checkpoint.
-func (c *Checkpoint) Files() []shard.CheckpointFile { return c.files }
+func (c *Checkpoint) Files() []graph.CheckpointFile { return c.files }
 
 // Open implements shard.Checkpoint.
 func (c *Checkpoint) Open(i int) (io.ReadCloser, error) {
@@ -445,7 +445,7 @@ func (s *Parts) Take(ctx context.Context, c *Checkpoint, of storage.PartOf, epoc
 }
 
 // List lists what a copy has taken.
-func (s *Parts) List(ctx context.Context, c *Checkpoint) ([]shard.CheckpointFile, error) {
+func (s *Parts) List(ctx context.Context, c *Checkpoint) ([]graph.CheckpointFile, error) {
 	err := c.list(ctx)
 	return c.files, err
 }

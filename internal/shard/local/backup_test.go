@@ -296,7 +296,7 @@ func checkpointUnderWriters(t *testing.T, spread bool) {
 	third, err := s.Checkpoint(ctx, nil)
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(delta(third, second), immutable))
-	require.True(t, slices.ContainsFunc(third.Files(), func(f shard.CheckpointFile) bool {
+	require.True(t, slices.ContainsFunc(third.Files(), func(f graph.CheckpointFile) bool {
 		return immutable(f.Path) && !slices.Contains(delta(third, second), f.Path)
 	}), "everything travels again")
 	for _, c := range []shard.Checkpoint{first, second, third} {

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -137,13 +138,8 @@ func (c *copied) Take(g storage.PartOf, version uint64) error {
 	return c.parts.Take(context.Background(), c.c, g, c.epoch, version)
 }
 
-func (c *copied) Files() ([]storage.CopiedFile, error) {
-	files, err := c.parts.List(context.Background(), c.c)
-	out := make([]storage.CopiedFile, len(files))
-	for i := range files {
-		out[i] = storage.CopiedFile(files[i])
-	}
-	return out, err
+func (c *copied) Files() ([]graph.CheckpointFile, error) {
+	return c.parts.List(context.Background(), c.c)
 }
 
 func (c *copied) Open(path string) (io.ReadCloser, error) { return c.parts.CopiedFile(c.c.ID(), path) }

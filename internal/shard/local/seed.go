@@ -17,6 +17,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -27,7 +28,7 @@ import (
 type SeedCopy interface {
 	// Snapshot names the state.
 	Snapshot() replica.Snapshot
-	Files() ([]storage.CopiedFile, error)
+	Files() ([]graph.CheckpointFile, error)
 	Open(path string) (io.ReadCloser, error)
 	Close() error
 }
@@ -284,7 +285,7 @@ func eachFile(fs vfs.FS, root, rel string, file, dir func(path string) error) er
 }
 
 // fetchFile reads a file of a copy, unless it is there.
-func fetchFile(ctx context.Context, fs vfs.FS, dir string, c SeedCopy, f *storage.CopiedFile) error {
+func fetchFile(ctx context.Context, fs vfs.FS, dir string, c SeedCopy, f *graph.CheckpointFile) error {
 	name := fs.PathJoin(dir, f.Path)
 	if there, err := fs.Open(name, vfs.SequentialReadsOption); err == nil {
 		err := readSum(ctx, there, io.Discard, f)
@@ -314,7 +315,7 @@ func fetchFile(ctx context.Context, fs vfs.FS, dir string, c SeedCopy, f *storag
 }
 
 // readSum copies what a file is to have, and compares its size and checksum.
-func readSum(ctx context.Context, from io.Reader, to io.Writer, f *storage.CopiedFile) error {
+func readSum(ctx context.Context, from io.Reader, to io.Writer, f *graph.CheckpointFile) error {
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(h, to), &aliveReader{ctx, io.LimitReader(from, f.Size+1)})
 	if err != nil {

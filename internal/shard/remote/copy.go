@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
-	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -59,7 +59,7 @@ func (c *copier) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.CopyRes
 			at, err = parts.Seed(ctx, made, s.Seed.GetIndex())
 			answer.Seed = &pb.Seeded{Index: at.Index, Term: at.Term, Members: at.Members}
 		case *pb.CopyRequest_List:
-			var files []shard.CheckpointFile
+			var files []graph.CheckpointFile
 			if files, err = parts.List(ctx, made); err == nil {
 				for len(files) > listChunk {
 					if err := stream.Send(&pb.CopyResponse{Files: encodeFiles(files[:listChunk]), More: true}); err != nil {
@@ -87,7 +87,7 @@ func (c *copier) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.CopyRes
 	}
 }
 
-func encodeFiles(files []shard.CheckpointFile) []*pb.CopiedFile {
+func encodeFiles(files []graph.CheckpointFile) []*pb.CopiedFile {
 	out := make([]*pb.CopiedFile, len(files))
 	for i := range files {
 		out[i] = &pb.CopiedFile{Path: files[i].Path, Size: uint64(files[i].Size), Sha256: files[i].SHA256[:]}
@@ -95,9 +95,9 @@ func encodeFiles(files []shard.CheckpointFile) []*pb.CopiedFile {
 	return out
 }
 
-func decodeFiles(dst []shard.CheckpointFile, files []*pb.CopiedFile) ([]shard.CheckpointFile, error) {
+func decodeFiles(dst []graph.CheckpointFile, files []*pb.CopiedFile) ([]graph.CheckpointFile, error) {
 	for _, f := range files {
-		file := shard.CheckpointFile{Path: f.GetPath(), Size: int64(f.GetSize())}
+		file := graph.CheckpointFile{Path: f.GetPath(), Size: int64(f.GetSize())}
 		if len(f.GetSha256()) != len(file.SHA256) {
 			return nil, errCodec
 		}
@@ -257,7 +257,7 @@ func beginCopy(ctx context.Context, who string, conn grpc.ClientConnInterface, n
 }
 
 // step has a step made, and gives the files that it lists.
-func (w *peerCopy) step(r *pb.CopyRequest) (files []shard.CheckpointFile, err error) {
+func (w *peerCopy) step(r *pb.CopyRequest) (files []graph.CheckpointFile, err error) {
 	if err := w.stream.Send(r); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -277,7 +277,7 @@ func (w *peerCopy) step(r *pb.CopyRequest) (files []shard.CheckpointFile, err er
 	return files, nil
 }
 
-func (w *peerCopy) receive(r *pb.CopyRequest) ([]shard.CheckpointFile, error) {
+func (w *peerCopy) receive(r *pb.CopyRequest) ([]graph.CheckpointFile, error) {
 	files, err := w.step(r)
 	err, _ = fromStatus(w.ctx, w.who, err)
 	return files, err
@@ -296,13 +296,8 @@ func (w *peerCopy) Take(g storage.PartOf, version uint64) error {
 }
 
 // Files implements storage.PeerCopy.
-func (w *peerCopy) Files() ([]storage.CopiedFile, error) {
-	files, err := w.receive(&pb.CopyRequest{Step: &pb.CopyRequest_List{List: true}})
-	out := make([]storage.CopiedFile, len(files))
-	for i := range files {
-		out[i] = storage.CopiedFile(files[i])
-	}
-	return out, err
+func (w *peerCopy) Files() ([]graph.CheckpointFile, error) {
+	return w.receive(&pb.CopyRequest{Step: &pb.CopyRequest_List{List: true}})
 }
 
 // Open implements storage.PeerCopy.

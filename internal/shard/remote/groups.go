@@ -335,13 +335,8 @@ func (c *ownCopy) Take(of storage.PartOf, version uint64) error {
 }
 
 // Files implements storage.PeerCopy.
-func (c *ownCopy) Files() ([]storage.CopiedFile, error) {
-	files, err := c.parts.List(c.ctx, c.c)
-	out := make([]storage.CopiedFile, len(files))
-	for i := range files {
-		out[i] = storage.CopiedFile(files[i])
-	}
-	return out, err
+func (c *ownCopy) Files() ([]graph.CheckpointFile, error) {
+	return c.parts.List(c.ctx, c.c)
 }
 
 // Open implements storage.PeerCopy.

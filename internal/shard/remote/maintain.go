@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
@@ -134,7 +135,7 @@ type checkpoint struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	last   *pb.CheckpointResponse
-	files  []shard.CheckpointFile
+	files  []graph.CheckpointFile
 	holder []int // processes of the files
 }
 
@@ -169,7 +170,7 @@ func (c *checkpoint) Format() int { return int(c.last.GetFormat()) }
 func (c *checkpoint) Taken() time.Time { return c.last.GetTaken().AsTime() }
 
 // Files implements shard.Checkpoint.
-func (c *checkpoint) Files() []shard.CheckpointFile { return c.files }
+func (c *checkpoint) Files() []graph.CheckpointFile { return c.files }
 
 // Open implements shard.Checkpoint: the file comes from the process that has it.
 func (c *checkpoint) Open(i int) (io.ReadCloser, error) {
