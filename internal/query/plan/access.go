@@ -97,17 +97,6 @@ func (m *matcher) indexAccess(t *partialPlan, col Col, ix *graph.Index) (access,
 	return m.rangeAccess(t, col, ix)
 }
 
-// all estimates the entries of an index by the counters: the entities that have its first property.
-func (o *optimizer) all(ix *graph.Index) float64 {
-	if o.counts.Props != nil && len(ix.Props) > 0 {
-		return float64(o.counts.Props[graph.PropOf{Label: ix.Label, Type: ix.Type, Prop: ix.Props[0]}])
-	}
-	if ix.Type != "" {
-		return float64(o.counts.ByType[ix.Type])
-	}
-	return o.vertices(&LabelExpr{Name: ix.Label})
-}
-
 // known reports whether an expression can be computed before col is bound.
 func (m *matcher) known(t *partialPlan, e Expr, pi int, col Col) bool {
 	reads := Reads(e)
@@ -261,9 +250,6 @@ func elements(list Expr) float64 {
 	return 3
 }
 
-// selArea is the guessed share of points within an area.
-const selArea = 0.02
-
 // areaOf decomposes a predicate on the point of col: the area and its bounds.
 func areaOf(e Expr, col Col, key string) (area Area, lo, hi Expr, hiOpen bool) {
 	switch e := e.(type) {
@@ -329,12 +315,4 @@ func (m *matcher) areaAccess(t *partialPlan, col Col, ix *graph.Index) (best acc
 		}
 	}
 	return best, found
-}
-
-// inArea estimates how many of an index's points lie within an area.
-func (o *optimizer) inArea(a Area, ix *graph.Index) float64 {
-	if a == AreaPoint {
-		return max(1, o.all(ix)/max(1, o.distinct(ix)))
-	}
-	return o.all(ix) * selArea
 }

@@ -51,40 +51,6 @@ func product(a, b Expr) Expr {
 	return &Op{Op: Mul, Args: []Expr{a, b}}
 }
 
-// repeats reports whether all aggregates accept rows with a multiplicity, and at least one depends on it.
-func (n *Aggregate) repeats() bool {
-	counts := false
-	for _, g := range n.Aggs {
-		if slices.ContainsFunc(g.Args, volatile) {
-			return false
-		}
-		switch {
-		case g.Distinct || g.Func == "min" || g.Func == "max":
-		case g.Func == "count" || g.Func == "sum" || g.Func == "avg":
-			counts = true
-		default:
-			return false
-		}
-	}
-	return counts && !slices.ContainsFunc(n.Keys, func(k Item) bool { return volatile(k.Expr) })
-}
-
-// needs returns the columns that keys and aggregates read. Counts of values that are never null count rows and read nothing.
-func (n *Aggregate) needs(never func(Expr) bool) ColSet {
-	s := n.keys()
-	for _, g := range n.Aggs {
-		if !g.countsRows(never) {
-			s.readsAll(g.Args)
-		}
-	}
-	return s
-}
-
-// countsRows reports whether an aggregate is equivalent to count(*).
-func (g *Agg) countsRows(never func(Expr) bool) bool {
-	return g.Func == "count" && !g.Distinct && (len(g.Args) == 0 || never(g.Args[0]))
-}
-
 // countRows replaces aggregates that are equivalent to count(*) by it.
 func countRows(aggs []Agg, never func(Expr) bool) []Agg {
 	aggs = slices.Clone(aggs)

@@ -113,3 +113,18 @@ func (s ColSet) Clone() ColSet {
 	c.AddAll(s)
 	return c
 }
+
+// sorted returns the columns in ascending order.
+func (s ColSet) sorted() []Col {
+	cols := make([]Col, 0, s.Len())
+	for c := range s.All() {
+		cols = append(cols, c)
+	}
+	return cols
+}
+
+func (s ColSet) readsAll(es []Expr) {
+	for _, e := range es {
+		s.reads(e)
+	}
+}

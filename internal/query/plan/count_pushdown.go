@@ -57,23 +57,6 @@ func pushDownCount(o *optimizer, n Node) Node {
 	return f.count(m.Input, a.Aggs[0].Col)
 }
 
-func (p *Pattern) binds(c Col) bool {
-	return slices.ContainsFunc(p.Vertices, func(v PatVertex) bool { return v.Col == c && !v.Bound }) ||
-		slices.ContainsFunc(p.Edges, func(e PatEdge) bool { return e.Col == c && !e.Bound })
-}
-
-// oneBareEdge reports whether the pattern is ()-[:T]->().
-func (p *Pattern) oneBareEdge() bool {
-	return len(p.Edges) == 1 && len(p.Edges[0].Types) <= 1 && p.Edges[0].Dir != graph.Both && p.Edges[0].Length == nil && len(p.Preds) == 0 &&
-		!slices.ContainsFunc(p.Vertices, func(v PatVertex) bool { return v.Bound || v.Labels != nil })
-}
-
-func (p *Pattern) clone() *Pattern {
-	return &Pattern{
-		Vertices: slices.Clone(p.Vertices), Edges: slices.Clone(p.Edges), Paths: slices.Clone(p.Paths), Preds: slices.Clone(p.Preds),
-	}
-}
-
 // countPushdown removes leaves from a pattern and turns them into factors of a count.
 type countPushdown struct {
 	o        *optimizer
@@ -486,26 +469,6 @@ func (f *countPushdown) sum(out Col, terms []term) Node {
 		}
 	}
 	return &Project{Input: n, Items: []Item{{Col: out, Expr: total}}}
-}
-
-// mergeVertices replaces vertex y by vertex x.
-func (p *Pattern) mergeVertices(x, y Col) {
-	at := slices.IndexFunc(p.Vertices, func(v PatVertex) bool { return v.Col == y })
-	labels := p.Vertices[at].Labels
-	p.Vertices = slices.Delete(p.Vertices, at, at+1)
-	for i := range p.Vertices {
-		if v := &p.Vertices[i]; v.Col == x {
-			v.Labels = andLabels(v.Labels, labels)
-		}
-	}
-	for i := range p.Edges {
-		if e := &p.Edges[i]; e.Left == y {
-			e.Left = x
-		}
-		if e := &p.Edges[i]; e.Right == y {
-			e.Right = x
-		}
-	}
 }
 
 // count creates the sum over the remaining pattern.

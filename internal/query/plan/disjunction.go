@@ -2,8 +2,6 @@ package plan
 
 import (
 	"slices"
-
-	"github.com/hopgate/hopgate/internal/graph"
 )
 
 const (
@@ -72,33 +70,6 @@ func (c *choice) cost() float64 {
 	return cost
 }
 
-// branch returns p with a condition instead of its predicate i, for the rows that those before do not satisfy.
-func (p *Pattern) branch(i int, cond Expr, before []Expr) *Pattern {
-	b := *p
-	b.Preds = append(slices.Delete(slices.Clone(p.Preds), i, i+1), conjuncts(cond)...)
-	for _, e := range before {
-		known := &Call{Func: "coalesce", Args: []Expr{e, &Const{Value: graph.BoolValue(false)}}}
-		b.Preds = append(b.Preds, &Op{Op: Not, Args: []Expr{known}})
-	}
-	return &b
-}
-
-// columns returns the columns of a pattern that others may read.
-func (p *Pattern) columns() (cols []Col) {
-	for _, v := range p.Vertices {
-		cols = append(cols, v.Col)
-	}
-	for _, e := range p.Edges {
-		if e.Named {
-			cols = append(cols, e.Col)
-		}
-	}
-	for _, path := range p.Paths {
-		cols = append(cols, path.Col)
-	}
-	return cols
-}
-
 // alternatives returns the consequences of a disjunction whose branches all fix the same property, or an id: (v.k = a AND …) OR
 // (v.k = b AND …) implies v.k IN [a, b].
 func alternatives(e Expr) (ins []Expr) {
@@ -125,16 +96,4 @@ func alternatives(e Expr) (ins []Expr) {
 		}
 	}
 	return ins
-}
-
-func conjuncts(e Expr) []Expr {
-	and, ok := e.(*Op)
-	if !ok || and.Op != And {
-		return []Expr{e}
-	}
-	var all []Expr
-	for _, a := range and.Args {
-		all = append(all, conjuncts(a)...)
-	}
-	return all
 }

@@ -6,14 +6,6 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// UniqueKey says that a column holds a property that is unique among the vertices with a label.
-type UniqueKey struct {
-	Col   Col
-	Label string
-	// From binds the vertices without testing the label: they have it if the counters of its edges say so. nil: all have it.
-	From *Expand
-}
-
 // distinctKey is the rule DistinctKey. If all compared values belong to one vertex and identify it, repeats of the vertex are removed before its properties are read:
 //
 //	Distinct c.id, c.name           Distinct c.id, c.name BY KEY c.id
@@ -139,15 +131,4 @@ func (o *optimizer) labelled(n Node, v Col, label string) (ok bool, from *Expand
 			return false, nil
 		}
 	}
-}
-
-// implies reports whether a vertex that satisfies e has the label.
-func (e *LabelExpr) implies(label string) bool {
-	switch {
-	case e == nil:
-		return false
-	case e.Op == LabelAnd:
-		return slices.ContainsFunc(e.Args, func(a *LabelExpr) bool { return a.implies(label) })
-	}
-	return e.Op == LabelName && e.Name == label
 }

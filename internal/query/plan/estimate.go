@@ -12,17 +12,18 @@ const (
 
 // estimator computes the estimated rows of each node.
 type estimator struct {
-	o      *optimizer
+	o      *statistics
 	labels map[Col]*LabelExpr // of the vertices bound so far
 	rows   map[Node]float64
 	outer  float64 // rows of the Argument of the current subplan
 }
 
-// estimate sets Query.Estimates. The estimate of a subplan is for all outer rows together, as PROFILE counts them.
-func (o *optimizer) estimate() {
+// estimate estimates the rows of a node and of all below it. The estimate of a subplan is for all outer rows together, as PROFILE
+// counts them.
+func (o *statistics) estimate(n Node) *estimator {
 	e := &estimator{o: o, labels: map[Col]*LabelExpr{}, rows: map[Node]float64{}, outer: 1}
-	e.of(o.q.Root)
-	o.q.Estimates = e.rows
+	e.of(n)
+	return e
 }
 
 func (e *estimator) of(n Node) float64 {

@@ -230,3 +230,15 @@ func AllRanges(preds []Expr, of Col) bool {
 		return !ok
 	})
 }
+
+func conjuncts(e Expr) []Expr {
+	and, ok := e.(*Op)
+	if !ok || and.Op != And {
+		return []Expr{e}
+	}
+	var all []Expr
+	for _, a := range and.Args {
+		all = append(all, conjuncts(a)...)
+	}
+	return all
+}

@@ -139,15 +139,6 @@ func (w *Walk) Reads() ColSet {
 	return s
 }
 
-// binds returns the columns that matching an edge of a pattern binds apart from its ends.
-func (e *PatEdge) binds() []Col {
-	cols := []Col{e.Col}
-	if e.Walk != nil {
-		cols = append(cols, e.Walk.Binds()...)
-	}
-	return cols
-}
-
 // walk returns a walk's pattern between its ends, with its conditions.
 func (f *formatter) walk(w *Walk) string {
 	var s strings.Builder

@@ -101,16 +101,6 @@ func OfHop(preds []Expr, edge, to Col) bool {
 	return true
 }
 
-// random reports whether an expression is not deterministic.
-func random(e Expr) bool {
-	if call, ok := e.(*Call); ok && (call.Func == "rand" || call.Func == "randomuuid") {
-		return true
-	}
-	found := false
-	subexprs(e, func(p *Expr) { found = found || random(*p) })
-	return found
-}
-
 // frontierOf creates the node if the hops require relationship uniqueness of all edges that may coincide, or of none.
 func frontierOf(out Col, chain []*Expand, input Node) Node {
 	if len(chain) == 0 {

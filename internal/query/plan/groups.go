@@ -62,51 +62,6 @@ func (o *optimizer) expands(n Node) bool {
 	return false
 }
 
-// EdgeGroups returns the rows of Input, which counts the edges of Type by properties of their ends. The properties of all
-// vertices of both ends are numbered first; if there are too many groups, Input runs.
-type EdgeGroups struct {
-	Input Node
-	Type  string
-	Dir   graph.Direction
-	Ends  [2]GroupEnd // the vertex whose list has the edge, and the far end
-	at    map[Col]GroupKey
-}
-
-// GroupEnd is one end of the edges of an EdgeGroups.
-type GroupEnd struct {
-	Scan Node // nil: as the other end
-	Col  Col
-	Keys []string
-}
-
-// GroupKey is the place of a key in an EdgeGroups: an end and the place among its keys.
-type GroupKey struct{ End, At int }
-
-func (n *EdgeGroups) inputs(f func(*Node)) {
-	f(&n.Input)
-	for i := range n.Ends {
-		if n.Ends[i].Scan != nil {
-			f(&n.Ends[i].Scan)
-		}
-	}
-}
-
-func (*EdgeGroups) exprs(exprVisitor) {}
-
-func (n *EdgeGroups) describe(f *formatter) (name, args string) {
-	return "EdgeGroupAggregation", "[:" + n.Type + "]"
-}
-
-func (*EdgeGroups) rows(_ *estimator, in float64) float64 { return in }
-
-// Key returns the place of an output column, or nil for a count.
-func (n *EdgeGroups) Key(c Col) *GroupKey {
-	if k, ok := n.at[c]; ok {
-		return &k
-	}
-	return nil
-}
-
 // edgeGroups is the rule EdgeGroups.
 func edgeGroups(o *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)

@@ -79,14 +79,6 @@ func (m *matcher) edgeTest(t *partialPlan, i int, to Col) (from Col, dir graph.D
 	return from, dir, !m.preds[i].cols.Has(from) || t.bound.Has(from)
 }
 
-// expansion returns where an edge is expanded from and to, and in which direction.
-func (e *PatEdge) expansion(left bool) (from, to Col, dir graph.Direction) {
-	if left {
-		return e.Left, e.Right, e.Dir
-	}
-	return e.Right, e.Left, e.Dir.Reverse()
-}
-
 // takeIntersect advances a partial plan by an intersection.
 func (m *matcher) takeIntersect(t *partialPlan, s step) {
 	e := &m.p.Edges[s.edge]
@@ -139,19 +131,4 @@ func (b *builder) intersect(s step) {
 	b.m.o.fired(intersection)
 	b.node = x
 	b.bind(to)
-}
-
-// otherEnd returns the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is not an end.
-func (x *HasEdge) otherEnd(to Col) (Col, graph.Direction) {
-	a, okA := x.From.(*ColRef)
-	b, okB := x.To.(*ColRef)
-	switch {
-	case !okA || !okB || a.Col == b.Col:
-		return 0, 0
-	case a.Col == to:
-		return b.Col, x.Dir.Reverse()
-	case b.Col == to:
-		return a.Col, x.Dir
-	}
-	return 0, 0
 }

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -42,15 +41,6 @@ const (
 
 // maxMerged bounds the vertices and edges of a pattern that consecutive clauses are merged into, and of one that is planned as a whole.
 const maxMerged = 200
-
-// starts is how many starting points a search for the pattern tries.
-func (p *Pattern) starts() int {
-	size := max(p.size(), manyElements)
-	return max(maxStarts*manyElements*manyElements/(size*size), 1)
-}
-
-// size is the number of vertices and edges of the pattern.
-func (p *Pattern) size() int { return len(p.Vertices) + len(p.Edges) }
 
 // work is the number of steps that listing the actions on the part counts for.
 func (m *matcher) work() int { return 1 + (len(m.part.vertices)+len(m.part.edges))/4 }
@@ -346,7 +336,7 @@ func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool)
 // size. A part begins with what the input binds, or with the vertex that leaves the fewest rows, and grows along the edges from there.
 func (m *matcher) parts(start *partialPlan) []part {
 	m.part = part{vertices: numbers(len(m.p.Vertices)), edges: numbers(len(m.p.Edges))}
-	if m.p.size() <= maxMerged {
+	if size(m.p) <= maxMerged {
 		return []part{m.part}
 	}
 	place := make(map[Col]int, len(m.p.Vertices))
@@ -458,7 +448,7 @@ func (m *matcher) searchPart(start *partialPlan) (best *partialPlan, elsewhere b
 
 // fewest returns those of starts, up to Pattern.starts, that leave the fewest rows, in their order.
 func (m *matcher) fewest(t *partialPlan, starts []step) []step {
-	most := m.p.starts()
+	most := startsOf(m.p)
 	if len(starts) <= most {
 		return starts
 	}
@@ -652,35 +642,6 @@ func (m *matcher) test(t *partialPlan, c Col) {
 	}
 }
 
-// varFanout estimates the trails of variable length from a vertex with labels from to vertices with labels to. There are as many
-// from one end as from the other, so it is the lesser of what both suggest.
-func (o *optimizer) varFanout(types []string, dir graph.Direction, from, to *LabelExpr, l *Length) float64 {
-	sources, targets := max(1, o.vertices(from)), max(1, o.vertices(to))
-	trails := powers(o.fanout(types, dir, from, to), l, targets)
-	if to == nil {
-		return trails // the average over all vertices says nothing of the ends
-	}
-	return min(trails, powers(o.fanout(types, dir.Reverse(), to, from), l, sources)*targets/sources)
-}
-
-// powers is the sum of the powers of a fan-out over the bounds of a variable length, limited to a few scans of all vertices.
-func powers(fan float64, l *Length, all float64) float64 {
-	lo, hi := bound(l.Min, 1), bound(l.Max, 6)
-	total := 0.0
-	for k := lo; k <= min(hi, lo+8); k++ {
-		total += math.Pow(fan, float64(k))
-	}
-	return min(total, 4*all+fan)
-}
-
-// bound is a constant bound of a length, or a guess.
-func bound(e Expr, guess int64) int64 {
-	if c, ok := e.(*Const); ok && c.Value.Kind() == graph.Int {
-		return c.Value.Int()
-	}
-	return guess
-}
-
 // findExempt finds the edges that relationship uniqueness does not constrain: those whose types no other edge of their clause
 // can have, and those whose far ends are required to differ from those of other edges at the same vertex.
 func (m *matcher) findExempt() {
@@ -809,14 +770,6 @@ func sameTerm(a, b Expr) bool {
 	return x == y && k == l
 }
 
-// ends returns the columns of the source and the target of an edge with a direction.
-func (e *PatEdge) ends() (src, dst Col) {
-	if e.Dir == graph.In {
-		return e.Right, e.Left
-	}
-	return e.Left, e.Right
-}
-
 // unequal recognises a <> b and NOT a = b over columns.
 func unequal(e Expr) (x, y Col, ok bool) {
 	op, isOp := e.(*Op)
@@ -835,3 +788,12 @@ func unequal(e Expr) (x, y Col, ok bool) {
 	}
 	return a.Col, b.Col, true
 }
+
+// startsOf is how many starting points a search for the pattern tries.
+func startsOf(p *Pattern) int {
+	n := max(size(p), manyElements)
+	return max(maxStarts*manyElements*manyElements/(n*n), 1)
+}
+
+// size is the number of vertices and edges of the pattern.
+func size(p *Pattern) int { return len(p.Vertices) + len(p.Edges) }

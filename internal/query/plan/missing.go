@@ -6,12 +6,6 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// MissingIndex is an index over vertices that would replace a scan of a label.
-type MissingIndex struct {
-	Label, Prop string
-	Pos         graph.Pos // of the condition that it would serve
-}
-
 // scanHint is the number of vertices of a label up to which a scan needs no index. A plan is replaced when its graph has gained
 // as many.
 const scanHint = 1000

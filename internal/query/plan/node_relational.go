@@ -448,3 +448,95 @@ func (*Drain) describe(*formatter) (name, args string) {
 func (*Drain) rows(_ *estimator, _ float64) float64 {
 	return 0
 }
+
+// UniqueKey says that a column holds a property that is unique among the vertices with a label.
+type UniqueKey struct {
+	Col   Col
+	Label string
+	// From binds the vertices without testing the label: they have it if the counters of its edges say so. nil: all have it.
+	From *Expand
+}
+
+// below translates an expression over the rows of a projection to one over its input's; nil if it is neither a column nor a
+// property of one.
+func (p *Project) below(e Expr) Expr {
+	switch e := e.(type) {
+	case *ColRef:
+		at := slices.IndexFunc(p.Items, func(i Item) bool { return i.Col == e.Col })
+		if at >= 0 {
+			return p.Items[at].Expr
+		}
+		if p.Keep {
+			return e
+		}
+	case *Prop:
+		if x, ok := p.below(e.X).(*ColRef); ok {
+			return &Prop{X: x, Key: e.Key}
+		}
+	}
+	return nil
+}
+
+// repeats reports whether all aggregates accept rows with a multiplicity, and at least one depends on it.
+func (n *Aggregate) repeats() bool {
+	counts := false
+	for _, g := range n.Aggs {
+		if slices.ContainsFunc(g.Args, volatile) {
+			return false
+		}
+		switch {
+		case g.Distinct || g.Func == "min" || g.Func == "max":
+		case g.Func == "count" || g.Func == "sum" || g.Func == "avg":
+			counts = true
+		default:
+			return false
+		}
+	}
+	return counts && !slices.ContainsFunc(n.Keys, func(k Item) bool { return volatile(k.Expr) })
+}
+
+// needs returns the columns that keys and aggregates read. Counts of values that are never null count rows and read nothing.
+func (n *Aggregate) needs(never func(Expr) bool) ColSet {
+	s := n.keys()
+	for _, g := range n.Aggs {
+		if !g.countsRows(never) {
+			s.readsAll(g.Args)
+		}
+	}
+	return s
+}
+
+// countsRows reports whether an aggregate is equivalent to count(*).
+func (g *Agg) countsRows(never func(Expr) bool) bool {
+	return g.Func == "count" && !g.Distinct && (len(g.Args) == 0 || never(g.Args[0]))
+}
+
+func (n *Aggregate) keys() ColSet {
+	s := NewColSet()
+	for _, k := range n.Keys {
+		s.reads(k.Expr)
+	}
+	return s
+}
+
+// reads returns the columns that keys and aggregates read.
+func (n *Aggregate) reads() ColSet {
+	s := n.keys()
+	for _, g := range n.Aggs {
+		s.readsAll(g.Args)
+	}
+	s.reads(n.Times)
+	return s
+}
+
+// computes reports whether an argument of an aggregate is more than a column.
+func (n *Aggregate) computes() bool {
+	for _, g := range n.Aggs {
+		for _, x := range g.Args {
+			if _, ok := x.(*ColRef); !ok {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -361,3 +361,13 @@ func (n *BlockAggregate) All(c *graph.Counts) bool {
 		return ok && !only(key)
 	})
 }
+
+// Missing is the position of vertices that lack an index's property in the order of the index.
+type Missing uint8
+
+// The positions of vertices without the property.
+const (
+	MissingNowhere Missing = iota
+	MissingFirst
+	MissingLast
+)

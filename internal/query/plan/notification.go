@@ -105,3 +105,9 @@ func Deprecated(what, instead string, pos graph.Pos) Notification {
 		Suggestion: instead, Pos: pos,
 	}
 }
+
+// MissingIndex is an index over vertices that would replace a scan of a label.
+type MissingIndex struct {
+	Label, Prop string
+	Pos         graph.Pos // of the condition that it would serve
+}

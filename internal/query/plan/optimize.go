@@ -24,18 +24,13 @@ type Env struct {
 }
 
 type optimizer struct {
-	writes  bool // the plan changes the graph
-	steps   *steps.Counter
-	q       *Query
-	counts  *graph.Counts
-	indexes []graph.Index
-	env     *Env
-	// labelNames and typeNames are the names that counts knows, sorted, so that one graph has one plan.
-	labelNames, typeNames []string
-	subplans              map[Node]bool         // see inSubplan
-	noIndex               map[MissingIndex]bool // the elements of Query.NoIndex
-	// edgeTypes are the types of the edges of the patterns planned so far, none if they may have any.
-	edgeTypes map[Col][]string
+	*statistics
+	writes bool // the plan changes the graph
+	env    *Env
+	// labelNames are the labels that counts knows, sorted, so that one graph has one plan.
+	labelNames []string
+	subplans   map[Node]bool         // see inSubplan
+	noIndex    map[MissingIndex]bool // the elements of Query.NoIndex
 }
 
 // A rule rewrites one node whose inputs are already rewritten. It returns nil if it does not apply.
@@ -52,18 +47,15 @@ func Optimize(q *Query, env Env) {
 	if len(q.Cols) == 0 {
 		q.Cols = make([]ColInfo, 1)
 	}
-	o := &optimizer{steps: env.Steps, q: q, counts: env.Counts, indexes: env.Indexes, env: &env, edgeTypes: map[Col][]string{}, subplans: map[Node]bool{}, noIndex: map[MissingIndex]bool{}}
-	if o.counts == nil {
-		o.counts = &graph.Counts{}
-	}
-	o.labelNames, o.typeNames = slices.Sorted(maps.Keys(o.counts.ByLabel)), slices.Sorted(maps.Keys(o.counts.ByType))
+	o := &optimizer{statistics: newStatistics(q, env.Counts, env.Indexes, env.Steps), env: &env, subplans: map[Node]bool{}, noIndex: map[MissingIndex]bool{}}
+	o.labelNames = slices.Sorted(maps.Keys(o.counts.ByLabel))
 	o.writes = writes(q.Root)
 	o.barriers(q.Root)
 	o.down(&q.Root, logical)
 	o.plan(&q.Root)
 	o.down(&q.Root, physical)
 	o.distinctEnds(q.Root, false)
-	o.estimate()
+	q.Estimates = o.estimate(q.Root).rows
 }
 
 // down applies rules bottom-up to a plan and to the subplans in its expressions.
@@ -145,13 +137,4 @@ func (o *optimizer) plan(n *Node) {
 		Input: m.Input, Kind: Optional, Cols: cols,
 		Sub: o.match(&Argument{Cols: outer.sorted()}, &m.Pattern),
 	}
-}
-
-// sorted returns the columns in ascending order.
-func (s ColSet) sorted() []Col {
-	cols := make([]Col, 0, s.Len())
-	for c := range s.All() {
-		cols = append(cols, c)
-	}
-	return cols
 }

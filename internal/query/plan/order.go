@@ -2,16 +2,6 @@ package plan
 
 import "slices"
 
-// Missing is the position of vertices that lack an index's property in the order of the index.
-type Missing uint8
-
-// The positions of vertices without the property.
-const (
-	MissingNowhere Missing = iota
-	MissingFirst
-	MissingLast
-)
-
 // selOrdered is the share of rows that must pass their conditions for reading an index in order to beat sorting.
 const selOrdered = 0.05
 
@@ -117,26 +107,6 @@ func (o *optimizer) inOrder(n Node, key Expr, desc bool, missing Missing) Node {
 			c := *n
 			c.Down = desc
 			return &c
-		}
-	}
-	return nil
-}
-
-// below translates an expression over the rows of a projection to one over its input's; nil if it is neither a column nor a
-// property of one.
-func (p *Project) below(e Expr) Expr {
-	switch e := e.(type) {
-	case *ColRef:
-		at := slices.IndexFunc(p.Items, func(i Item) bool { return i.Col == e.Col })
-		if at >= 0 {
-			return p.Items[at].Expr
-		}
-		if p.Keep {
-			return e
-		}
-	case *Prop:
-		if x, ok := p.below(e.X).(*ColRef); ok {
-			return &Prop{X: x, Key: e.Key}
 		}
 	}
 	return nil

@@ -103,42 +103,6 @@ type passed struct {
 	multiplicities ColSet // columns of path multiplicities
 }
 
-func (s ColSet) readsAll(es []Expr) {
-	for _, e := range es {
-		s.reads(e)
-	}
-}
-
-func (n *Aggregate) keys() ColSet {
-	s := NewColSet()
-	for _, k := range n.Keys {
-		s.reads(k.Expr)
-	}
-	return s
-}
-
-// reads returns the columns that keys and aggregates read.
-func (n *Aggregate) reads() ColSet {
-	s := n.keys()
-	for _, g := range n.Aggs {
-		s.readsAll(g.Args)
-	}
-	s.reads(n.Times)
-	return s
-}
-
-// computes reports whether an argument of an aggregate is more than a column.
-func (n *Aggregate) computes() bool {
-	for _, g := range n.Aggs {
-		for _, x := range g.Args {
-			if _, ok := x.(*ColRef); !ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // expanded reports whether an expression is a vertex or an edge bound by one of the expansions directly below n, which is never
 // null.
 func expanded(n Node, e Expr) bool {
@@ -227,8 +191,8 @@ func (o *optimizer) repeats(n Node, cols ColSet) bool {
 	default:
 		return false
 	}
-	e := &estimator{o: o, labels: map[Col]*LabelExpr{}, rows: map[Node]float64{}, outer: 1}
-	rows, most := e.of(n), float64(fewer)
+	e := o.estimate(n)
+	rows, most := e.rows[n], float64(fewer)
 	for c := range cols.All() {
 		if o.q.Cols[c].Kind != graph.VertexKind {
 			return false
@@ -237,6 +201,3 @@ func (o *optimizer) repeats(n Node, cols ColSet) bool {
 	}
 	return rows > most
 }
-
-// volatile reports whether an expression may change from row to row of equal values, or runs a subplan.
-func volatile(e Expr) bool { return HasSubquery(e) || random(e) }

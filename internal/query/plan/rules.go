@@ -121,7 +121,7 @@ func mergeMatches(_ *optimizer, n Node) Node {
 		return nil
 	}
 	below, ok := top.Input.(*Match)
-	if !ok || below.Optional || top.Pattern.size()+below.Pattern.size() > maxMerged {
+	if !ok || below.Optional || size(&top.Pattern)+size(&below.Pattern) > maxMerged {
 		return nil
 	}
 	p := Pattern{
@@ -156,16 +156,6 @@ func mergeMatches(_ *optimizer, n Node) Node {
 		p.Edges = append(p.Edges, e)
 	}
 	return &Match{Input: below.Input, Pattern: p}
-}
-
-func andLabels(a, b *LabelExpr) *LabelExpr {
-	switch {
-	case a == nil:
-		return b
-	case b == nil || a.Op == LabelName && b.Op == LabelName && a.Name == b.Name:
-		return a
-	}
-	return &LabelExpr{Op: LabelAnd, Args: []*LabelExpr{a, b}}
 }
 
 func filterIntoMatch(_ *optimizer, n Node) Node {

@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // outerInput returns the input of a node that runs a subplan for each of its rows; nil for other nodes.
 func outerInput(n Node) Node {
 	switch n := n.(type) {
@@ -181,4 +183,68 @@ func eachPlan(n Node, f func(*Node)) {
 		subexprs(*p, visit)
 	}
 	n.exprs(visit)
+}
+
+// renamed returns an expression with other columns; ok is false for kinds of expressions that it does not copy.
+func renamed(e Expr, as map[Col]Col) (_ Expr, ok bool) {
+	reads := Reads(e)
+	touched := false
+	for from := range as {
+		touched = touched || reads.Has(from)
+	}
+	if !touched {
+		return e, true
+	}
+	switch x := e.(type) {
+	case *ColRef:
+		return &ColRef{Col: as[x.Col]}, true
+	case *Prop:
+		c := *x
+		e = &c
+	case *Op:
+		c := *x
+		c.Args = slices.Clone(x.Args)
+		e = &c
+	case *Call:
+		c := *x
+		c.Args = slices.Clone(x.Args)
+		e = &c
+	case *Case:
+		c := *x
+		c.When, c.Then = slices.Clone(x.When), slices.Clone(x.Then)
+		e = &c
+	case *ListLit:
+		e = &ListLit{Elems: slices.Clone(x.Elems)}
+	case *HasLabels:
+		c := *x
+		e = &c
+	case *HasEdge:
+		c := *x
+		e = &c
+	case *IsType:
+		c := *x
+		e = &c
+	default:
+		return nil, false
+	}
+	ok = true
+	subexprs(e, func(p *Expr) {
+		var one bool
+		*p, one = renamed(*p, as)
+		ok = ok && one
+	})
+	return e, ok
+}
+
+// volatile reports whether an expression may change from row to row of equal values, or runs a subplan.
+func volatile(e Expr) bool { return HasSubquery(e) || random(e) }
+
+// random reports whether an expression is not deterministic.
+func random(e Expr) bool {
+	if call, ok := e.(*Call); ok && (call.Func == "rand" || call.Func == "randomuuid") {
+		return true
+	}
+	found := false
+	subexprs(e, func(p *Expr) { found = found || random(*p) })
+	return found
 }

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
 // Guesses without statistics; they only have to order common plans correctly.
@@ -13,6 +15,7 @@ const (
 	selRange = 0.3
 	selOther = 0.5
 	selNot   = 0.9
+	selArea  = 0.02 // a point lies within an area
 	selSame  = 0.01 // two vertices are the same
 	selRare  = 1e-6 // a condition that no vertex satisfies
 )
@@ -24,8 +27,30 @@ const minNewVertices = 100
 // edgeCost is the cost of reading an edge of a list, relative to that of a row.
 const edgeCost = 0.2
 
+// statistics are the statistics of a graph, for estimates about one query.
+type statistics struct {
+	q       *Query
+	counts  *graph.Counts
+	indexes []graph.Index
+	steps   *steps.Counter
+	// typeNames are the types that counts knows, sorted, so that one graph has one plan.
+	typeNames []string
+	// edgeTypes are the types of the edges of the patterns planned so far, none if they may have any.
+	edgeTypes map[Col][]string
+}
+
+// newStatistics returns the statistics for estimates about q. count counts the steps of the work.
+func newStatistics(q *Query, counts *graph.Counts, indexes []graph.Index, count *steps.Counter) *statistics {
+	if counts == nil {
+		counts = &graph.Counts{}
+	}
+	return &statistics{
+		q: q, counts: counts, indexes: indexes, steps: count, typeNames: slices.Sorted(maps.Keys(counts.ByType)), edgeTypes: map[Col][]string{},
+	}
+}
+
 // vertices estimates how many vertices satisfy a label expression.
-func (o *optimizer) vertices(l *LabelExpr) float64 {
+func (o *statistics) vertices(l *LabelExpr) float64 {
 	all := float64(max(1, o.counts.Vertices))
 	if l == nil {
 		return all
@@ -51,24 +76,8 @@ func (o *optimizer) vertices(l *LabelExpr) float64 {
 	return all
 }
 
-// names returns the labels that every vertex that satisfies l has.
-func (l *LabelExpr) names() []string {
-	switch {
-	case l == nil:
-	case l.Op == LabelName:
-		return []string{l.Name}
-	case l.Op == LabelAnd:
-		var ns []string
-		for _, a := range l.Args {
-			ns = append(ns, a.names()...)
-		}
-		return ns
-	}
-	return nil
-}
-
 // edges estimates how many edges of a type have an end with the labels: their source if out, else their target.
-func (o *optimizer) edges(typ string, out bool, l *LabelExpr) float64 {
+func (o *statistics) edges(typ string, out bool, l *LabelExpr) float64 {
 	n := float64(o.counts.ByType[typ])
 	for _, name := range l.names() {
 		key := graph.TypeEnds{Src: name, Type: typ}
@@ -85,7 +94,7 @@ func (o *optimizer) edges(typ string, out bool, l *LabelExpr) float64 {
 }
 
 // fanout estimates the edges of one step from a vertex with labels from to vertices with labels to.
-func (o *optimizer) fanout(types []string, dir graph.Direction, from, to *LabelExpr) float64 {
+func (o *statistics) fanout(types []string, dir graph.Direction, from, to *LabelExpr) float64 {
 	if len(types) == 0 {
 		types = o.typeNames
 	}
@@ -102,7 +111,7 @@ func (o *optimizer) fanout(types []string, dir graph.Direction, from, to *LabelE
 }
 
 // share is the share of a type's edges whose end (the source if out) has the labels.
-func (o *optimizer) share(typ string, out bool, l *LabelExpr) float64 {
+func (o *statistics) share(typ string, out bool, l *LabelExpr) float64 {
 	all := float64(o.counts.ByType[typ])
 	if l == nil || all == 0 {
 		return 1
@@ -111,7 +120,7 @@ func (o *optimizer) share(typ string, out bool, l *LabelExpr) float64 {
 }
 
 // allEnds reports whether, by the counters, all far ends of edges of the types (none: all) have the labels.
-func (o *optimizer) allEnds(types []string, dir graph.Direction, l *LabelExpr) bool {
+func (o *statistics) allEnds(types []string, dir graph.Direction, l *LabelExpr) bool {
 	if l == nil {
 		return true
 	}
@@ -131,19 +140,8 @@ func (o *optimizer) allEnds(types []string, dir graph.Direction, l *LabelExpr) b
 	return true
 }
 
-// Implied reports whether, by the counters of a snapshot, all far ends of edges of the types (none: all) have the labels.
-func (l *LabelExpr) Implied(c *graph.Counts, types []string, dir graph.Direction) bool {
-	switch {
-	case l == nil:
-		return true
-	case l.Op == LabelAnd:
-		return !slices.ContainsFunc(l.Args, func(a *LabelExpr) bool { return !a.Implied(c, types, dir) })
-	}
-	return l.Op == LabelName && c.FarEnds(types, dir, l.Name)
-}
-
 // selectivity estimates the share of rows that satisfy a predicate. labels are the labels of a pattern's vertices.
-func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
+func (o *statistics) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 	if x, ok := e.(*HasEdge); ok {
 		return o.hasEdge(x, labels)
 	}
@@ -200,7 +198,7 @@ func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 }
 
 // hasEdge estimates the share of pairs of vertices that an edge connects.
-func (o *optimizer) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
+func (o *statistics) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
 	from, ok := e.From.(*ColRef)
 	to, ok2 := e.To.(*ColRef)
 	if !ok || !ok2 {
@@ -211,7 +209,7 @@ func (o *optimizer) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
 
 // present returns the share of the vertices or edges that have a property, at least one of them, so that an estimate does not fall
 // below that of an index. ok is false without statistics.
-func (o *optimizer) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok bool) {
+func (o *statistics) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok bool) {
 	p, c := o.propOfEntity(e)
 	if p == nil || o.counts.Props == nil {
 		return 0, false
@@ -233,7 +231,7 @@ func (o *optimizer) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok
 
 // propOfEntity returns the parts of an expression that is a property of a vertex or an edge, but not of a map in a column;
 // otherwise nil.
-func (o *optimizer) propOfEntity(e Expr) (*Prop, *ColRef) {
+func (o *statistics) propOfEntity(e Expr) (*Prop, *ColRef) {
 	if p, ok := e.(*Prop); ok {
 		if c, ok := p.X.(*ColRef); ok {
 			if kind := o.q.Cols[c.Col].Kind; kind == graph.VertexKind || kind == graph.EdgeKind {
@@ -245,7 +243,7 @@ func (o *optimizer) propOfEntity(e Expr) (*Prop, *ColRef) {
 }
 
 // equality is the share of the vertices that have one value of a property.
-func (o *optimizer) equality(e Expr, labels map[Col]*LabelExpr) float64 {
+func (o *statistics) equality(e Expr, labels map[Col]*LabelExpr) float64 {
 	p, c := o.propOfEntity(e)
 	if p == nil {
 		return selEqual
@@ -266,7 +264,7 @@ func (o *optimizer) equality(e Expr, labels map[Col]*LabelExpr) float64 {
 }
 
 // distinct estimates the number of distinct keys of an index.
-func (o *optimizer) distinct(ix *graph.Index) float64 {
+func (o *statistics) distinct(ix *graph.Index) float64 {
 	n := o.all(ix)
 	if ix.Unique {
 		return n
@@ -275,4 +273,52 @@ func (o *optimizer) distinct(ix *graph.Index) float64 {
 		return d
 	}
 	return math.Sqrt(n)
+}
+
+// varFanout estimates the trails of variable length from a vertex with labels from to vertices with labels to. There are as many
+// from one end as from the other, so it is the lesser of what both suggest.
+func (o *statistics) varFanout(types []string, dir graph.Direction, from, to *LabelExpr, l *Length) float64 {
+	sources, targets := max(1, o.vertices(from)), max(1, o.vertices(to))
+	trails := powers(o.fanout(types, dir, from, to), l, targets)
+	if to == nil {
+		return trails // the average over all vertices says nothing of the ends
+	}
+	return min(trails, powers(o.fanout(types, dir.Reverse(), to, from), l, sources)*targets/sources)
+}
+
+// powers is the sum of the powers of a fan-out over the bounds of a variable length, limited to a few scans of all vertices.
+func powers(fan float64, l *Length, all float64) float64 {
+	lo, hi := bound(l.Min, 1), bound(l.Max, 6)
+	total := 0.0
+	for k := lo; k <= min(hi, lo+8); k++ {
+		total += math.Pow(fan, float64(k))
+	}
+	return min(total, 4*all+fan)
+}
+
+// bound is a constant bound of a length, or a guess.
+func bound(e Expr, guess int64) int64 {
+	if c, ok := e.(*Const); ok && c.Value.Kind() == graph.Int {
+		return c.Value.Int()
+	}
+	return guess
+}
+
+// all estimates the entries of an index by the counters: the entities that have its first property.
+func (o *statistics) all(ix *graph.Index) float64 {
+	if o.counts.Props != nil && len(ix.Props) > 0 {
+		return float64(o.counts.Props[graph.PropOf{Label: ix.Label, Type: ix.Type, Prop: ix.Props[0]}])
+	}
+	if ix.Type != "" {
+		return float64(o.counts.ByType[ix.Type])
+	}
+	return o.vertices(&LabelExpr{Name: ix.Label})
+}
+
+// inArea estimates how many of an index's points lie within an area.
+func (o *statistics) inArea(a Area, ix *graph.Index) float64 {
+	if a == AreaPoint {
+		return max(1, o.all(ix)/max(1, o.distinct(ix)))
+	}
+	return o.all(ix) * selArea
 }

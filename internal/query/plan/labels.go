@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// names returns the labels that every vertex that satisfies l has.
+func (l *LabelExpr) names() []string {
+	switch {
+	case l == nil:
+	case l.Op == LabelName:
+		return []string{l.Name}
+	case l.Op == LabelAnd:
+		var ns []string
+		for _, a := range l.Args {
+			ns = append(ns, a.names()...)
+		}
+		return ns
+	}
+	return nil
+}
+
+// implies reports whether a vertex that satisfies e has the label.
+func (e *LabelExpr) implies(label string) bool {
+	switch {
+	case e == nil:
+		return false
+	case e.Op == LabelAnd:
+		return slices.ContainsFunc(e.Args, func(a *LabelExpr) bool { return a.implies(label) })
+	}
+	return e.Op == LabelName && e.Name == label
+}
+
+// Implied reports whether, by the counters of a snapshot, all far ends of edges of the types (none: all) have the labels.
+func (l *LabelExpr) Implied(c *graph.Counts, types []string, dir graph.Direction) bool {
+	switch {
+	case l == nil:
+		return true
+	case l.Op == LabelAnd:
+		return !slices.ContainsFunc(l.Args, func(a *LabelExpr) bool { return !a.Implied(c, types, dir) })
+	}
+	return l.Op == LabelName && c.FarEnds(types, dir, l.Name)
+}
+
+func andLabels(a, b *LabelExpr) *LabelExpr {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || a.Op == LabelName && b.Op == LabelName && a.Name == b.Name:
+		return a
+	}
+	return &LabelExpr{Op: LabelAnd, Args: []*LabelExpr{a, b}}
+}

@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// ends returns the columns of the source and the target of an edge with a direction.
+func (e *PatEdge) ends() (src, dst Col) {
+	if e.Dir == graph.In {
+		return e.Right, e.Left
+	}
+	return e.Left, e.Right
+}
+
+// expansion returns where an edge is expanded from and to, and in which direction.
+func (e *PatEdge) expansion(left bool) (from, to Col, dir graph.Direction) {
+	if left {
+		return e.Left, e.Right, e.Dir
+	}
+	return e.Right, e.Left, e.Dir.Reverse()
+}
+
+// binds returns the columns that matching an edge of a pattern binds apart from its ends.
+func (e *PatEdge) binds() []Col {
+	cols := []Col{e.Col}
+	if e.Walk != nil {
+		cols = append(cols, e.Walk.Binds()...)
+	}
+	return cols
+}
+
+// otherEnd returns the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is not an end.
+func (x *HasEdge) otherEnd(to Col) (Col, graph.Direction) {
+	a, okA := x.From.(*ColRef)
+	b, okB := x.To.(*ColRef)
+	switch {
+	case !okA || !okB || a.Col == b.Col:
+		return 0, 0
+	case a.Col == to:
+		return b.Col, x.Dir.Reverse()
+	case b.Col == to:
+		return a.Col, x.Dir
+	}
+	return 0, 0
+}
+
+func (p *Pattern) binds(c Col) bool {
+	return slices.ContainsFunc(p.Vertices, func(v PatVertex) bool { return v.Col == c && !v.Bound }) ||
+		slices.ContainsFunc(p.Edges, func(e PatEdge) bool { return e.Col == c && !e.Bound })
+}
+
+// oneBareEdge reports whether the pattern is ()-[:T]->().
+func (p *Pattern) oneBareEdge() bool {
+	return len(p.Edges) == 1 && len(p.Edges[0].Types) <= 1 && p.Edges[0].Dir != graph.Both && p.Edges[0].Length == nil && len(p.Preds) == 0 &&
+		!slices.ContainsFunc(p.Vertices, func(v PatVertex) bool { return v.Bound || v.Labels != nil })
+}
+
+func (p *Pattern) clone() *Pattern {
+	return &Pattern{
+		Vertices: slices.Clone(p.Vertices), Edges: slices.Clone(p.Edges), Paths: slices.Clone(p.Paths), Preds: slices.Clone(p.Preds),
+	}
+}
+
+// mergeVertices replaces vertex y by vertex x.
+func (p *Pattern) mergeVertices(x, y Col) {
+	at := slices.IndexFunc(p.Vertices, func(v PatVertex) bool { return v.Col == y })
+	labels := p.Vertices[at].Labels
+	p.Vertices = slices.Delete(p.Vertices, at, at+1)
+	for i := range p.Vertices {
+		if v := &p.Vertices[i]; v.Col == x {
+			v.Labels = andLabels(v.Labels, labels)
+		}
+	}
+	for i := range p.Edges {
+		if e := &p.Edges[i]; e.Left == y {
+			e.Left = x
+		}
+		if e := &p.Edges[i]; e.Right == y {
+			e.Right = x
+		}
+	}
+}
+
+// branch returns p with a condition instead of its predicate i, for the rows that those before do not satisfy.
+func (p *Pattern) branch(i int, cond Expr, before []Expr) *Pattern {
+	b := *p
+	b.Preds = append(slices.Delete(slices.Clone(p.Preds), i, i+1), conjuncts(cond)...)
+	for _, e := range before {
+		known := &Call{Func: "coalesce", Args: []Expr{e, &Const{Value: graph.BoolValue(false)}}}
+		b.Preds = append(b.Preds, &Op{Op: Not, Args: []Expr{known}})
+	}
+	return &b
+}
+
+// columns returns the columns of a pattern that others may read.
+func (p *Pattern) columns() (cols []Col) {
+	for _, v := range p.Vertices {
+		cols = append(cols, v.Col)
+	}
+	for _, e := range p.Edges {
+		if e.Named {
+			cols = append(cols, e.Col)
+		}
+	}
+	for _, path := range p.Paths {
+		cols = append(cols, path.Col)
+	}
+	return cols
+}
+
+// edge returns the index of an edge.
+func (p *Pattern) edge(c Col) int {
+	return slices.IndexFunc(p.Edges, func(e PatEdge) bool { return e.Col == c })
+}
+
+// mergeEdges makes edge b of the pattern the same edge as a. It fails if the result is not one pattern: two edges without
+// direction that share no vertex coincide in two ways.
+func (p *Pattern) mergeEdges(a, b Col) bool {
+	i, j := p.edge(a), p.edge(b)
+	ea, eb := p.Edges[i], p.Edges[j]
+	var pairs [][2]Col // vertices that coincide
+	if ea.Dir != graph.Both && eb.Dir != graph.Both {
+		as, at := ea.ends()
+		bs, bt := eb.ends()
+		pairs = [][2]Col{{as, bs}, {at, bt}}
+	} else {
+		switch { // a self-loop has one row, so a common end decides the direction of the other edge
+		case ea.Left == eb.Left:
+			pairs = [][2]Col{{ea.Right, eb.Right}}
+		case ea.Left == eb.Right:
+			pairs = [][2]Col{{ea.Right, eb.Left}}
+		case ea.Right == eb.Left:
+			pairs = [][2]Col{{ea.Left, eb.Right}}
+		case ea.Right == eb.Right:
+			pairs = [][2]Col{{ea.Left, eb.Left}}
+		default:
+			return false
+		}
+		if ea.Dir == graph.Both {
+			// The direction is b's, which may be written from the other end.
+			ea.Dir = eb.Dir
+			if ea.Left == eb.Right || ea.Right == eb.Left {
+				ea.Dir = eb.Dir.Reverse()
+			}
+		}
+	}
+	switch {
+	case len(ea.Types) == 0:
+		ea.Types = eb.Types
+	case len(eb.Types) > 0:
+		ea.Types = slices.DeleteFunc(slices.Clone(ea.Types), func(t string) bool { return !slices.Contains(eb.Types, t) })
+	}
+	p.Edges[i] = ea
+	p.Edges = slices.Delete(p.Edges, j, j+1)
+	as := map[Col]Col{b: a}
+	for len(pairs) > 0 {
+		x, y := pairs[0][0], pairs[0][1]
+		if pairs = pairs[1:]; x == y {
+			continue
+		}
+		p.mergeVertices(x, y)
+		for k := range pairs {
+			for l := range pairs[k] {
+				if pairs[k][l] == y {
+					pairs[k][l] = x
+				}
+			}
+		}
+		for from, to := range as {
+			if to == y {
+				as[from] = x
+			}
+		}
+		as[y] = x
+	}
+	p.Preds = slices.Clone(p.Preds)
+	for k, e := range p.Preds {
+		var ok bool
+		if p.Preds[k], ok = renamed(e, as); !ok {
+			return false
+		}
+	}
+	return true
+}
