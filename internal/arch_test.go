@@ -59,6 +59,7 @@ internal/shard/remote
 internal/query/steps
 internal/query/fingerprint
 internal/query/plan
+internal/query/plan/optimize
 internal/query/fn
 internal/query/cypher/symbols
 internal/query/cypher/ast
@@ -155,7 +156,6 @@ var large = map[string]string{
 	"internal/query/fetch":                "reads and writes, with their rules of access, share one tree of the request",
 	"internal/query/fetch.binder":         "one method for each key of a request",
 	"internal/query/fn":                   "a catalogue: each function is a file's entry, known to no other",
-	"internal/query/plan":                 "a catalogue: each rule and each node is a file of its own",
 	"internal/shard/local":                "reads, commits, maintenance and parts share the state of a graph",
 	"internal/shard/local.Graph":          "as internal/shard/local",
 	"internal/shard/local.Tx":             "it reads, writes and commits",

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -56,7 +56,7 @@ func prepare(b testing.TB, g shard.Graph, statement string, disable ...string) f
 	tx, err := g.Begin(ctx, shard.Read)
 	require.NoError(b, err)
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features(), Disable: disable})
+	optimize.Plan(q, optimize.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features(), Disable: disable})
 	p, err := exec.Compile(q, exec.Options{})
 	require.NoError(b, err)
 	return func(b testing.TB) int64 {

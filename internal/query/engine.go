@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -643,7 +644,7 @@ func (e *Engine) compile(ctx context.Context, count *steps.Counter, g shard.Grap
 	}
 	defer tx.Rollback()
 	c := tx.Statistics()
-	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes(), Features: g.Features(), Steps: count})
+	optimize.Plan(q, optimize.Env{Counts: c, Indexes: g.Indexes(), Features: g.Features(), Steps: count})
 	x, err := e.compileEstimated(q, count)
 	return x, c.Vertices + c.Edges, err
 }

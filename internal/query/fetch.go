@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -341,7 +342,7 @@ func (r *fetchRun) prepare(ctx context.Context, q *plan.Query) (*exec.Prepared, 
 		defer steps.Catch(&err)
 		r.e.metrics.PlanMisses.Add(1)
 		count := countFor(ctx)
-		plan.Optimize(q, plan.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes(), Features: r.g.Features(), Steps: count})
+		optimize.Plan(q, optimize.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes(), Features: r.g.Features(), Steps: count})
 		return r.e.compileEstimated(q, count)
 	}, &r.e.metrics.PlanHits, func() { r.e.fetches.drop(r.g, r.programs) })
 }

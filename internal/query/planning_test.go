@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -148,7 +149,7 @@ func prepareCounted(e *Engine, text string, count *steps.Counter) (phase string,
 		return phase, err
 	}
 	phase = "plan"
-	plan.Optimize(q, plan.Env{Counts: &graph.Counts{Vertices: 1000, Edges: 5000}, Steps: count})
+	optimize.Plan(q, optimize.Env{Counts: &graph.Counts{Vertices: 1000, Edges: 5000}, Steps: count})
 	phase = "compile"
 	_, err = exec.Compile(q, exec.Options{Steps: count})
 	return phase, err

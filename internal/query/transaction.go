@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fn"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -357,7 +357,7 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	}
 	own := *p
 	own.asked = source{} // the text is planned unchanged
-	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both, Features: t.g.Features(), Steps: count})
+	optimize.Plan(q, optimize.Env{Counts: t.tx.Statistics(), Indexes: both, Features: t.g.Features(), Steps: count})
 	own.exec, err = t.e.compileEstimated(q, count)
 	return &own, err
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 )
 
 // inner runs f with the current variables as the outer ones of a subplan, and restores the scope.
@@ -93,7 +94,7 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	}
 	together := b.close().batchable(r.returns)
 	if together {
-		plan.OrderWrites(r.node)
+		optimize.OrderWrites(r.node)
 	}
 	b.scope = before
 	if c.InTransactions != nil {
@@ -165,7 +166,7 @@ func (b *binder) foreach(f *flow, c *ast.Foreach) {
 	b.scope = before
 	b.fx.alone = b.fx.touches(list)
 	if n.Sub = sub.node; n.Batched {
-		plan.OrderWrites(n.Sub)
+		optimize.OrderWrites(n.Sub)
 	}
 	b.admit(f)
 	n.Input = f.node

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -33,7 +33,7 @@ func TestEdgePropertiesComeWithTheEdges(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := g.Begin(context.Background(), shard.Read)
 		require.NoError(t, err)
-		plan.Optimize(q, plan.Env{Counts: tx.Statistics()})
+		optimize.Plan(q, optimize.Env{Counts: tx.Statistics()})
 		p, err := exec.Compile(q, exec.Options{})
 		require.NoError(t, err)
 		rows, err := p.Run(context.Background(), g, noEdgeLookups{tx}, exec.Env{})
@@ -69,7 +69,7 @@ func TestFiltersHandOnProperties(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := g.Begin(context.Background(), shard.Read)
 		require.NoError(t, err)
-		plan.Optimize(q, plan.Env{Counts: tx.Statistics()})
+		optimize.Plan(q, optimize.Env{Counts: tx.Statistics()})
 		p, err := exec.Compile(q, exec.Options{BatchSize: 4})
 		require.NoError(t, err)
 		for range 2 {

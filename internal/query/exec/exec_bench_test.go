@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -46,7 +46,7 @@ func benchStatement(b *testing.B, text string) {
 		b.Fatal(err)
 	}
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics()})
+	optimize.Plan(q, optimize.Env{Counts: tx.Statistics()})
 	p, err := exec.Compile(q, exec.Options{})
 	if err != nil {
 		b.Fatal(err)

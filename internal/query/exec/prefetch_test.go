@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -77,7 +77,7 @@ func TestSeekPrefetchesTwoHops(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := g.Begin(ctx, shard.Read)
 		require.NoError(t, err)
-		plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features()})
+		optimize.Plan(q, optimize.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features()})
 		p, err := exec.Compile(q, exec.Options{})
 		require.NoError(t, err)
 		a := &asking{Tx: tx}

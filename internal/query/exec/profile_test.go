@@ -9,7 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -18,7 +18,7 @@ func TestProfile(t *testing.T) {
 	g := build(t, []string{`UNWIND range(1, 10) AS i CREATE (:P {n: i, m: i})`})
 	q, _, err := cypher.Compile(`MATCH (p:P) WHERE p.n > 4 RETURN p.m`, cypher.Options{})
 	require.NoError(t, err)
-	plan.Optimize(q, plan.Env{})
+	optimize.Plan(q, optimize.Env{})
 	p, err := exec.Compile(q, exec.Options{})
 	require.NoError(t, err)
 	tx, err := g.Begin(context.Background(), shard.Read)

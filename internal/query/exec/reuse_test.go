@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -60,7 +60,7 @@ func TestKeptOperatorsHoldNoValues(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := g.Begin(t.Context(), shard.Read)
 		require.NoError(t, err)
-		plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features()})
+		optimize.Plan(q, optimize.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features()})
 		p, err := exec.Compile(q, exec.Options{})
 		require.NoError(t, err)
 		l := &lender{Tx: tx}

@@ -15,7 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/exec/exectest"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -76,7 +76,7 @@ func statement(g shard.Graph, text string, size int) (*exectest.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features()})
+	optimize.Plan(q, optimize.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Features: g.Features()})
 	tx.Rollback()
 	params := map[string]graph.Value{
 		"list": graph.ListValue([]graph.Value{graph.IntValue(1), graph.IntValue(2), graph.IntValue(3), graph.IntValue(4), graph.IntValue(5)}),

@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -73,7 +74,7 @@ func (w *world) prepared(q *plan.Query) (*exec.Prepared, error) {
 	if p := w.plans[q]; p != nil {
 		return p, nil
 	}
-	plan.Optimize(q, plan.Env{Counts: w.tx.Statistics(), Indexes: w.g.Indexes(), Features: w.g.Features()})
+	optimize.Plan(q, optimize.Env{Counts: w.tx.Statistics(), Indexes: w.g.Indexes(), Features: w.g.Features()})
 	p, err := exec.Compile(q, exec.Options{BatchSize: w.batch})
 	if err != nil {
 		return nil, err

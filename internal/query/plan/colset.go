@@ -114,8 +114,8 @@ func (s ColSet) Clone() ColSet {
 	return c
 }
 
-// sorted returns the columns in ascending order.
-func (s ColSet) sorted() []Col {
+// Sorted returns the columns in ascending order.
+func (s ColSet) Sorted() []Col {
 	cols := make([]Col, 0, s.Len())
 	for c := range s.All() {
 		cols = append(cols, c)
@@ -123,8 +123,8 @@ func (s ColSet) sorted() []Col {
 	return cols
 }
 
-func (s ColSet) readsAll(es []Expr) {
+func (s ColSet) ReadsAll(es []Expr) {
 	for _, e := range es {
-		s.reads(e)
+		s.Reads(e)
 	}
 }

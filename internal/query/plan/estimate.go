@@ -10,37 +10,37 @@ const (
 	guessLimit  = 10 // rows
 )
 
-// estimator computes the estimated rows of each node.
-type estimator struct {
-	o      *statistics
-	labels map[Col]*LabelExpr // of the vertices bound so far
-	rows   map[Node]float64
+// Estimator computes the estimated rows of each node.
+type Estimator struct {
+	o      *Statistics
+	Labels map[Col]*LabelExpr // of the vertices bound so far
+	Rows   map[Node]float64
 	outer  float64 // rows of the Argument of the current subplan
 }
 
-// estimate estimates the rows of a node and of all below it. The estimate of a subplan is for all outer rows together, as PROFILE
+// Estimate estimates the rows of a node and of all below it. The estimate of a subplan is for all outer rows together, as PROFILE
 // counts them.
-func (o *statistics) estimate(n Node) *estimator {
-	e := &estimator{o: o, labels: map[Col]*LabelExpr{}, rows: map[Node]float64{}, outer: 1}
+func (o *Statistics) Estimate(n Node) *Estimator {
+	e := &Estimator{o: o, Labels: map[Col]*LabelExpr{}, Rows: map[Node]float64{}, outer: 1}
 	e.of(n)
 	return e
 }
 
-func (e *estimator) of(n Node) float64 {
-	e.o.steps.Add(1)
+func (e *Estimator) of(n Node) float64 {
+	e.o.Steps.Add(1)
 	in, count := 1.0, 0
-	n.inputs(func(*Node) { count++ })
+	n.EachInput(func(*Node) { count++ })
 	if count == 1 {
-		n.inputs(func(c *Node) { in = e.of(*c) })
+		n.EachInput(func(c *Node) { in = e.of(*c) })
 	}
 	rows := n.rows(e, in)
-	e.rows[n] = rows
-	eachPlan(n, func(c *Node) { e.sub(*c, in) })
+	e.Rows[n] = rows
+	EachPlan(n, func(c *Node) { e.sub(*c, in) })
 	return rows
 }
 
 // sub estimates a subplan that runs for that many rows.
-func (e *estimator) sub(n Node, outer float64) float64 {
+func (e *Estimator) sub(n Node, outer float64) float64 {
 	before := e.outer
 	e.outer = outer
 	rows := e.of(n)
@@ -48,19 +48,19 @@ func (e *estimator) sub(n Node, outer float64) float64 {
 	return rows
 }
 
-func (e *estimator) selectivity(preds []Expr) float64 {
+func (e *Estimator) selectivity(preds []Expr) float64 {
 	s := 1.0
 	for _, p := range preds {
-		s *= e.o.selectivity(p, e.labels)
+		s *= e.o.Selectivity(p, e.Labels)
 	}
 	return s
 }
 
 // keys estimates the entries of an index that equal the keys.
-func (e *estimator) keys(ix *graph.Index, keys []Expr, each bool) float64 {
+func (e *Estimator) keys(ix *graph.Index, keys []Expr, each bool) float64 {
 	rows := 1.0
 	if !ix.Unique {
-		rows = max(1, e.o.all(ix)/max(1, e.o.distinct(ix)))
+		rows = max(1, e.o.All(ix)/max(1, e.o.Distinct(ix)))
 	}
 	if each {
 		rows *= e.elements(keys[0])
@@ -69,10 +69,10 @@ func (e *estimator) keys(ix *graph.Index, keys []Expr, each bool) float64 {
 }
 
 // interval estimates the entries of an index within a range.
-func (e *estimator) interval(n *SeekRange) float64 {
-	rows := e.o.all(&n.Index)
+func (e *Estimator) interval(n *SeekRange) float64 {
+	rows := e.o.All(&n.Index)
 	if n.Area != NoArea {
-		return e.o.inArea(n.Area, &n.Index)
+		return e.o.InArea(n.Area, &n.Index)
 	}
 	for range n.Equal {
 		rows *= selEqual
@@ -86,7 +86,7 @@ func (e *estimator) interval(n *SeekRange) float64 {
 }
 
 // elements estimates the length of a list.
-func (e *estimator) elements(list Expr) float64 {
+func (e *Estimator) elements(list Expr) float64 {
 	if l, ok := list.(*ListLit); ok {
 		return float64(len(l.Elems))
 	}
@@ -98,5 +98,5 @@ func limited(rows float64, limit Expr) float64 {
 	if limit == nil {
 		return rows
 	}
-	return min(rows, float64(bound(limit, guessLimit)))
+	return min(rows, float64(Bound(limit, guessLimit)))
 }

@@ -231,14 +231,14 @@ func AllRanges(preds []Expr, of Col) bool {
 	})
 }
 
-func conjuncts(e Expr) []Expr {
+func Conjuncts(e Expr) []Expr {
 	and, ok := e.(*Op)
 	if !ok || and.Op != And {
 		return []Expr{e}
 	}
 	var all []Expr
 	for _, a := range and.Args {
-		all = append(all, conjuncts(a)...)
+		all = append(all, Conjuncts(a)...)
 	}
 	return all
 }

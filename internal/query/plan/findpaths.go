@@ -67,15 +67,15 @@ type FindPaths struct {
 	Reversed        bool
 }
 
-func (n *FindPaths) inputs(f func(*Node)) { f(&n.Input) }
+func (n *FindPaths) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *FindPaths) exprs(f exprVisitor) { n.Walk.exprs(f.one, f.all) }
+func (n *FindPaths) EachExpr(f exprVisitor) { n.Walk.EachExpr(f.one, f.all) }
 
 func (n *FindPaths) describe(f *formatter) (name, args string) {
 	return "FindPaths", f.findPaths(n)
 }
 
-func (*FindPaths) rows(_ *estimator, in float64) float64 {
+func (*FindPaths) rows(_ *Estimator, in float64) float64 {
 	return in * guessElems
 }
 
@@ -100,8 +100,8 @@ func (p *WalkPart) Locals() []Col {
 	return cols
 }
 
-// exprs calls f with each expression of a walk.
-func (w *Walk) exprs(one func(*Expr), all func([]Expr)) {
+// EachExpr calls f with each expression of a walk.
+func (w *Walk) EachExpr(one func(*Expr), all func([]Expr)) {
 	one(&w.Count)
 	all(w.Where)
 	for i := range w.Parts {
@@ -120,10 +120,10 @@ func (w *Walk) Reads() ColSet {
 	s := NewColSet()
 	read := func(e *Expr) {
 		if *e != nil {
-			s.reads(*e)
+			s.Reads(*e)
 		}
 	}
-	w.exprs(read, func(es []Expr) {
+	w.EachExpr(read, func(es []Expr) {
 		for i := range es {
 			read(&es[i])
 		}

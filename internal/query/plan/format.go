@@ -30,8 +30,8 @@ func FormatExpr(q *Query, e Expr) string {
 
 // Children returns the inputs and subplans of an operator, those in its expressions last.
 func Children(n Node) (children []Node) {
-	n.inputs(func(c *Node) { children = append(children, *c) })
-	eachPlan(n, func(c *Node) { children = append(children, *c) })
+	n.EachInput(func(c *Node) { children = append(children, *c) })
+	EachPlan(n, func(c *Node) { children = append(children, *c) })
 	return children
 }
 
@@ -45,14 +45,14 @@ func (f *formatter) tree(b *strings.Builder, n Node, indent string) {
 	}
 	b.WriteByte('\n')
 	outer := outerInput(n)
-	n.inputs(func(c *Node) {
+	n.EachInput(func(c *Node) {
 		if outer != nil && *c != outer {
 			f.tree(b, *c, indent+"  ┊ ")
 		} else {
 			f.tree(b, *c, indent+"  ")
 		}
 	})
-	eachPlan(n, func(c *Node) { f.tree(b, *c, indent+"  ┊ ") })
+	EachPlan(n, func(c *Node) { f.tree(b, *c, indent+"  ┊ ") })
 }
 
 func (f *formatter) col(c Col) string {

@@ -6,8 +6,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// names returns the labels that every vertex that satisfies l has.
-func (l *LabelExpr) names() []string {
+// Names returns the labels that every vertex that satisfies l has.
+func (l *LabelExpr) Names() []string {
 	switch {
 	case l == nil:
 	case l.Op == LabelName:
@@ -15,20 +15,20 @@ func (l *LabelExpr) names() []string {
 	case l.Op == LabelAnd:
 		var ns []string
 		for _, a := range l.Args {
-			ns = append(ns, a.names()...)
+			ns = append(ns, a.Names()...)
 		}
 		return ns
 	}
 	return nil
 }
 
-// implies reports whether a vertex that satisfies e has the label.
-func (e *LabelExpr) implies(label string) bool {
+// Implies reports whether a vertex that satisfies e has the label.
+func (e *LabelExpr) Implies(label string) bool {
 	switch {
 	case e == nil:
 		return false
 	case e.Op == LabelAnd:
-		return slices.ContainsFunc(e.Args, func(a *LabelExpr) bool { return a.implies(label) })
+		return slices.ContainsFunc(e.Args, func(a *LabelExpr) bool { return a.Implies(label) })
 	}
 	return e.Op == LabelName && e.Name == label
 }
@@ -44,7 +44,7 @@ func (l *LabelExpr) Implied(c *graph.Counts, types []string, dir graph.Direction
 	return l.Op == LabelName && c.FarEnds(types, dir, l.Name)
 }
 
-func andLabels(a, b *LabelExpr) *LabelExpr {
+func AndLabels(a, b *LabelExpr) *LabelExpr {
 	switch {
 	case a == nil:
 		return b

@@ -20,9 +20,9 @@ type Expand struct {
 	Where          []Expr
 }
 
-func (n *Expand) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Expand) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Expand) exprs(f exprVisitor) { f.all(n.Where) }
+func (n *Expand) EachExpr(f exprVisitor) { f.all(n.Where) }
 
 func (n *Expand) describe(f *formatter) (name, args string) {
 	name = "ExpandAll"
@@ -32,13 +32,13 @@ func (n *Expand) describe(f *formatter) (name, args string) {
 	return name, "(" + f.col(n.From) + ")" + f.edge(n.Edge, n.Types, "", n.Dir) + f.vertex(n.To, n.Labels) + f.extra(n.Where, n.DistinctFrom)
 }
 
-func (n *Expand) rows(e *estimator, in float64) float64 {
+func (n *Expand) rows(e *Estimator, in float64) float64 {
 	o := e.o
-	rows := in * o.fanout(n.Types, n.Dir, e.labels[n.From], n.Labels) * e.selectivity(n.Where)
+	rows := in * o.Fanout(n.Types, n.Dir, e.Labels[n.From], n.Labels) * e.selectivity(n.Where)
 	if n.Into {
-		return rows / max(1, o.vertices(e.labels[n.To]))
+		return rows / max(1, o.Vertices(e.Labels[n.To]))
 	}
-	e.labels[n.To] = n.Labels
+	e.Labels[n.To] = n.Labels
 	return rows
 }
 
@@ -50,9 +50,9 @@ type Intersect struct {
 	Legs   []Leg
 }
 
-func (n *Intersect) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Intersect) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (*Intersect) exprs(exprVisitor) {}
+func (*Intersect) EachExpr(exprVisitor) {}
 
 func (n *Intersect) describe(f *formatter) (name, args string) {
 	args = f.vertex(n.To, n.Labels)
@@ -65,14 +65,14 @@ func (n *Intersect) describe(f *formatter) (name, args string) {
 	return "ExpandIntersect", args
 }
 
-func (n *Intersect) rows(e *estimator, in float64) float64 {
+func (n *Intersect) rows(e *Estimator, in float64) float64 {
 	o := e.o
 	rows := in
 	for _, l := range n.Legs {
-		rows *= o.fanout(l.Types, l.Dir, e.labels[l.From], n.Labels)
+		rows *= o.Fanout(l.Types, l.Dir, e.Labels[l.From], n.Labels)
 	}
-	e.labels[n.To] = n.Labels
-	return rows / max(1, o.vertices(n.Labels))
+	e.Labels[n.To] = n.Labels
+	return rows / max(1, o.Vertices(n.Labels))
 }
 
 // MultiplicityCount returns one row: the sum over the rows of Input of the product of their path multiplicities and of the columns
@@ -85,9 +85,9 @@ type MultiplicityCount struct {
 	Out            Col
 }
 
-func (n *MultiplicityCount) inputs(f func(*Node)) { f(&n.Input) }
+func (n *MultiplicityCount) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (*MultiplicityCount) exprs(exprVisitor) {}
+func (*MultiplicityCount) EachExpr(exprVisitor) {}
 
 func (n *MultiplicityCount) describe(f *formatter) (name, args string) {
 	parts := make([]string, len(n.Multiplicities))
@@ -101,7 +101,7 @@ func (n *MultiplicityCount) describe(f *formatter) (name, args string) {
 	return "MultiplicityCount", strings.TrimSpace(args + " AS " + f.col(n.Out))
 }
 
-func (*MultiplicityCount) rows(e *estimator, _ float64) float64 {
+func (*MultiplicityCount) rows(e *Estimator, _ float64) float64 {
 	return e.outer
 }
 
@@ -113,15 +113,15 @@ type PathMultiplicity struct {
 	Out Col
 }
 
-func (n *PathMultiplicity) inputs(f func(*Node)) { f(&n.Input) }
+func (n *PathMultiplicity) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (*PathMultiplicity) exprs(exprVisitor) {}
+func (*PathMultiplicity) EachExpr(exprVisitor) {}
 
 func (n *PathMultiplicity) describe(f *formatter) (name, args string) {
 	return "PathMultiplicity", "(" + f.col(n.Col) + ")" + f.branches(n.Branches) + " AS " + f.col(n.Out)
 }
 
-func (*PathMultiplicity) rows(_ *estimator, in float64) float64 { return in }
+func (*PathMultiplicity) rows(_ *Estimator, in float64) float64 { return in }
 
 // PairMultiplicity adds Out to each row: the number of pairs of edges, one along the only branch of each of Ends, that lead to
 // different vertices; if Absent, the number of edges of the first to vertices to which no edge of the second leads. Rows where it
@@ -133,9 +133,9 @@ type PairMultiplicity struct {
 	Out    Col
 }
 
-func (n *PairMultiplicity) inputs(f func(*Node)) { f(&n.Input) }
+func (n *PairMultiplicity) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (*PairMultiplicity) exprs(exprVisitor) {}
+func (*PairMultiplicity) EachExpr(exprVisitor) {}
 
 func (n *PairMultiplicity) describe(f *formatter) (name, args string) {
 	between := " <> "
@@ -146,4 +146,4 @@ func (n *PairMultiplicity) describe(f *formatter) (name, args string) {
 	return "PairMultiplicity", end(&n.Ends[0]) + between + end(&n.Ends[1]) + " AS " + f.col(n.Out)
 }
 
-func (*PairMultiplicity) rows(_ *estimator, in float64) float64 { return in }
+func (*PairMultiplicity) rows(_ *Estimator, in float64) float64 { return in }

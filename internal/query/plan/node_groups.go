@@ -5,11 +5,11 @@ import "github.com/hopgate/hopgate/internal/graph"
 // EdgeGroups returns the rows of Input, which counts the edges of Type by properties of their ends. The properties of all
 // vertices of both ends are numbered first; if there are too many groups, Input runs.
 type EdgeGroups struct {
-	Input Node
-	Type  string
-	Dir   graph.Direction
-	Ends  [2]GroupEnd // the vertex whose list has the edge, and the far end
-	at    map[Col]GroupKey
+	Input  Node
+	Type   string
+	Dir    graph.Direction
+	Ends   [2]GroupEnd // the vertex whose list has the edge, and the far end
+	Places map[Col]GroupKey
 }
 
 // GroupEnd is one end of the edges of an EdgeGroups.
@@ -22,7 +22,7 @@ type GroupEnd struct {
 // GroupKey is the place of a key in an EdgeGroups: an end and the place among its keys.
 type GroupKey struct{ End, At int }
 
-func (n *EdgeGroups) inputs(f func(*Node)) {
+func (n *EdgeGroups) EachInput(f func(*Node)) {
 	f(&n.Input)
 	for i := range n.Ends {
 		if n.Ends[i].Scan != nil {
@@ -31,17 +31,17 @@ func (n *EdgeGroups) inputs(f func(*Node)) {
 	}
 }
 
-func (*EdgeGroups) exprs(exprVisitor) {}
+func (*EdgeGroups) EachExpr(exprVisitor) {}
 
 func (n *EdgeGroups) describe(f *formatter) (name, args string) {
 	return "EdgeGroupAggregation", "[:" + n.Type + "]"
 }
 
-func (*EdgeGroups) rows(_ *estimator, in float64) float64 { return in }
+func (*EdgeGroups) rows(_ *Estimator, in float64) float64 { return in }
 
 // Key returns the place of an output column, or nil for a count.
 func (n *EdgeGroups) Key(c Col) *GroupKey {
-	if k, ok := n.at[c]; ok {
+	if k, ok := n.Places[c]; ok {
 		return &k
 	}
 	return nil

@@ -11,15 +11,15 @@ type Filter struct {
 	Preds []Expr
 }
 
-func (n *Filter) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Filter) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Filter) exprs(f exprVisitor) { f.all(n.Preds) }
+func (n *Filter) EachExpr(f exprVisitor) { f.all(n.Preds) }
 
 func (n *Filter) describe(f *formatter) (name, args string) {
 	return "Filter", f.exprs(n.Preds, " AND ")
 }
 
-func (n *Filter) rows(e *estimator, in float64) float64 {
+func (n *Filter) rows(e *Estimator, in float64) float64 {
 	return in * e.selectivity(n.Preds)
 }
 
@@ -30,9 +30,9 @@ type Project struct {
 	Keep  bool
 }
 
-func (n *Project) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Project) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Project) exprs(f exprVisitor) { f.items(n.Items) }
+func (n *Project) EachExpr(f exprVisitor) { f.items(n.Items) }
 
 func (n *Project) describe(f *formatter) (name, args string) {
 	if n.Keep {
@@ -41,7 +41,7 @@ func (n *Project) describe(f *formatter) (name, args string) {
 	return "Projection", f.items(n.Items)
 }
 
-func (*Project) rows(_ *estimator, in float64) float64 { return in }
+func (*Project) rows(_ *Estimator, in float64) float64 { return in }
 
 // Aggregate returns one row for each distinct combination of Keys, or one row without Keys. Times is how often each input row
 // counts, an integer above 0 (nil: once); Aggs are then count, sum, avg and those that ignore repeats.
@@ -52,9 +52,9 @@ type Aggregate struct {
 	Times Expr
 }
 
-func (n *Aggregate) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Aggregate) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Aggregate) exprs(f exprVisitor) {
+func (n *Aggregate) EachExpr(f exprVisitor) {
 	f.items(n.Keys)
 	for i := range n.Aggs {
 		f.all(n.Aggs[i].Args)
@@ -86,7 +86,7 @@ func (n *Aggregate) describe(f *formatter) (name, args string) {
 	return "Aggregation", strings.Join(aggs, ", ") + " BY " + f.items(n.Keys)
 }
 
-func (n *Aggregate) rows(e *estimator, in float64) float64 {
+func (n *Aggregate) rows(e *Estimator, in float64) float64 {
 	if len(n.Keys) == 0 {
 		return e.outer
 	}
@@ -101,9 +101,9 @@ type Distinct struct {
 	Key   *UniqueKey
 }
 
-func (n *Distinct) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Distinct) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (*Distinct) exprs(exprVisitor) {}
+func (*Distinct) EachExpr(exprVisitor) {}
 
 func (n *Distinct) describe(f *formatter) (name, args string) {
 	if n.Key != nil {
@@ -112,7 +112,7 @@ func (n *Distinct) describe(f *formatter) (name, args string) {
 	return "Distinct", f.cols(n.Cols)
 }
 
-func (*Distinct) rows(_ *estimator, in float64) float64 {
+func (*Distinct) rows(_ *Estimator, in float64) float64 {
 	return max(1, in*selOther)
 }
 
@@ -124,9 +124,9 @@ type Sort struct {
 	Skip, Limit Expr // read no row; nil: none
 }
 
-func (n *Sort) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Sort) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Sort) exprs(f exprVisitor) {
+func (n *Sort) EachExpr(f exprVisitor) {
 	for i := range n.Keys {
 		f.one(&n.Keys[i].Expr)
 	}
@@ -162,7 +162,7 @@ func (n *Sort) ranksVectors() bool {
 	})
 }
 
-func (n *Sort) rows(_ *estimator, in float64) float64 {
+func (n *Sort) rows(_ *Estimator, in float64) float64 {
 	return limited(in, n.Limit)
 }
 
@@ -173,9 +173,9 @@ type Slice struct {
 	Skip, Limit Expr
 }
 
-func (n *Slice) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Slice) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Slice) exprs(f exprVisitor) {
+func (n *Slice) EachExpr(f exprVisitor) {
 	f.one(&n.Skip)
 	f.one(&n.Limit)
 }
@@ -184,7 +184,7 @@ func (n *Slice) describe(f *formatter) (name, args string) {
 	return "Slice", f.slice(n.Skip, n.Limit)
 }
 
-func (n *Slice) rows(_ *estimator, in float64) float64 {
+func (n *Slice) rows(_ *Estimator, in float64) float64 {
 	return limited(in, n.Limit)
 }
 
@@ -195,15 +195,15 @@ type Unwind struct {
 	List  Expr
 }
 
-func (n *Unwind) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Unwind) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Unwind) exprs(f exprVisitor) { f.one(&n.List) }
+func (n *Unwind) EachExpr(f exprVisitor) { f.one(&n.List) }
 
 func (n *Unwind) describe(f *formatter) (name, args string) {
 	return "Unwind", f.expr(n.List) + " AS " + f.col(n.Out)
 }
 
-func (n *Unwind) rows(e *estimator, in float64) float64 {
+func (n *Unwind) rows(e *Estimator, in float64) float64 {
 	return in * e.elements(n.List)
 }
 
@@ -219,12 +219,12 @@ type Apply struct {
 	Batched bool
 }
 
-func (n *Apply) inputs(f func(*Node)) {
+func (n *Apply) EachInput(f func(*Node)) {
 	f(&n.Input)
 	f(&n.Sub)
 }
 
-func (n *Apply) exprs(f exprVisitor) { f.one(&n.Expr) }
+func (n *Apply) EachExpr(f exprVisitor) { f.one(&n.Expr) }
 
 func (n *Apply) describe(f *formatter) (name, args string) {
 	names := [...]string{"Apply", "OptionalApply", "LetExists", "LetCount", "RollUp"}
@@ -240,7 +240,7 @@ func (n *Apply) describe(f *formatter) (name, args string) {
 	return names[n.Kind], args
 }
 
-func (n *Apply) rows(e *estimator, _ float64) float64 {
+func (n *Apply) rows(e *Estimator, _ float64) float64 {
 	in := e.of(n.Input)
 	rows := e.sub(n.Sub, in)
 	switch n.Kind {
@@ -262,12 +262,12 @@ type HashJoin struct {
 	RightCols []Col
 }
 
-func (n *HashJoin) inputs(f func(*Node)) {
+func (n *HashJoin) EachInput(f func(*Node)) {
 	f(&n.Left)
 	f(&n.Right)
 }
 
-func (*HashJoin) exprs(exprVisitor) {}
+func (*HashJoin) EachExpr(exprVisitor) {}
 
 func (n *HashJoin) describe(f *formatter) (name, args string) {
 	name = "HashJoin"
@@ -278,7 +278,7 @@ func (n *HashJoin) describe(f *formatter) (name, args string) {
 	return name, strings.Join(keys, ", ")
 }
 
-func (n *HashJoin) rows(e *estimator, _ float64) float64 {
+func (n *HashJoin) rows(e *Estimator, _ float64) float64 {
 	return max(e.of(n.Left), e.of(n.Right))
 }
 
@@ -289,18 +289,18 @@ type Product struct {
 	RightCols   []Col
 }
 
-func (n *Product) inputs(f func(*Node)) {
+func (n *Product) EachInput(f func(*Node)) {
 	f(&n.Left)
 	f(&n.Right)
 }
 
-func (*Product) exprs(exprVisitor) {}
+func (*Product) EachExpr(exprVisitor) {}
 
 func (*Product) describe(*formatter) (name, args string) {
 	return "Product", ""
 }
 
-func (n *Product) rows(e *estimator, _ float64) float64 {
+func (n *Product) rows(e *Estimator, _ float64) float64 {
 	return e.of(n.Left) * e.of(n.Right)
 }
 
@@ -312,13 +312,13 @@ type Union struct {
 	All    bool
 }
 
-func (n *Union) inputs(f func(*Node)) {
+func (n *Union) EachInput(f func(*Node)) {
 	for i := range n.Inputs {
 		f(&n.Inputs[i])
 	}
 }
 
-func (*Union) exprs(exprVisitor) {}
+func (*Union) EachExpr(exprVisitor) {}
 
 func (n *Union) describe(f *formatter) (name, args string) {
 	if n.All {
@@ -327,7 +327,7 @@ func (n *Union) describe(f *formatter) (name, args string) {
 	return "Union", f.cols(n.Out)
 }
 
-func (n *Union) rows(e *estimator, _ float64) float64 {
+func (n *Union) rows(e *Estimator, _ float64) float64 {
 	rows := 0.0
 	for _, c := range n.Inputs {
 		rows += e.of(c)
@@ -344,12 +344,12 @@ type Foreach struct {
 	Batched bool
 }
 
-func (n *Foreach) inputs(f func(*Node)) {
+func (n *Foreach) EachInput(f func(*Node)) {
 	f(&n.Input)
 	f(&n.Sub)
 }
 
-func (n *Foreach) exprs(f exprVisitor) { f.one(&n.List) }
+func (n *Foreach) EachExpr(f exprVisitor) { f.one(&n.List) }
 
 func (n *Foreach) describe(f *formatter) (name, args string) {
 	args = f.col(n.Var) + " IN " + f.expr(n.List)
@@ -359,7 +359,7 @@ func (n *Foreach) describe(f *formatter) (name, args string) {
 	return "Foreach", args
 }
 
-func (n *Foreach) rows(e *estimator, _ float64) float64 {
+func (n *Foreach) rows(e *Estimator, _ float64) float64 {
 	in := e.of(n.Input)
 	e.sub(n.Sub, in*e.elements(n.List))
 	return in
@@ -376,9 +376,9 @@ type CallProc struct {
 	Writes bool
 }
 
-func (n *CallProc) inputs(f func(*Node)) { f(&n.Input) }
+func (n *CallProc) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *CallProc) exprs(f exprVisitor) { f.all(n.Args) }
+func (n *CallProc) EachExpr(f exprVisitor) { f.all(n.Args) }
 
 func (n *CallProc) describe(f *formatter) (name, args string) {
 	y := make([]string, len(n.Yield))
@@ -392,7 +392,7 @@ func (n *CallProc) describe(f *formatter) (name, args string) {
 	return "ProcedureCall", args
 }
 
-func (*CallProc) rows(_ *estimator, in float64) float64 {
+func (*CallProc) rows(_ *Estimator, in float64) float64 {
 	return in * guessElems
 }
 
@@ -405,15 +405,15 @@ type LoadCSV struct {
 	Out, Line, File Col
 }
 
-func (n *LoadCSV) inputs(f func(*Node)) { f(&n.Input) }
+func (n *LoadCSV) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *LoadCSV) exprs(f exprVisitor) { f.one(&n.URL) }
+func (n *LoadCSV) EachExpr(f exprVisitor) { f.one(&n.URL) }
 
 func (n *LoadCSV) describe(f *formatter) (name, args string) {
 	return "LoadCSV", f.expr(n.URL) + " AS " + f.col(n.Out)
 }
 
-func (*LoadCSV) rows(_ *estimator, in float64) float64 {
+func (*LoadCSV) rows(_ *Estimator, in float64) float64 {
 	return in * guessLines
 }
 
@@ -424,28 +424,28 @@ type Eager struct {
 	Why   string
 }
 
-func (n *Eager) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Eager) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (*Eager) exprs(exprVisitor) {}
+func (*Eager) EachExpr(exprVisitor) {}
 
 func (n *Eager) describe(*formatter) (name, args string) {
 	return "Eager", n.Why
 }
 
-func (*Eager) rows(_ *estimator, in float64) float64 { return in }
+func (*Eager) rows(_ *Estimator, in float64) float64 { return in }
 
 // Drain runs its input to the end and returns no row.
 type Drain struct{ Input Node }
 
-func (n *Drain) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Drain) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (*Drain) exprs(exprVisitor) {}
+func (*Drain) EachExpr(exprVisitor) {}
 
 func (*Drain) describe(*formatter) (name, args string) {
 	return "EmptyResult", ""
 }
 
-func (*Drain) rows(_ *estimator, _ float64) float64 {
+func (*Drain) rows(_ *Estimator, _ float64) float64 {
 	return 0
 }
 
@@ -457,9 +457,9 @@ type UniqueKey struct {
 	From *Expand
 }
 
-// below translates an expression over the rows of a projection to one over its input's; nil if it is neither a column nor a
+// Below translates an expression over the rows of a projection to one over its input's; nil if it is neither a column nor a
 // property of one.
-func (p *Project) below(e Expr) Expr {
+func (p *Project) Below(e Expr) Expr {
 	switch e := e.(type) {
 	case *ColRef:
 		at := slices.IndexFunc(p.Items, func(i Item) bool { return i.Col == e.Col })
@@ -470,18 +470,18 @@ func (p *Project) below(e Expr) Expr {
 			return e
 		}
 	case *Prop:
-		if x, ok := p.below(e.X).(*ColRef); ok {
+		if x, ok := p.Below(e.X).(*ColRef); ok {
 			return &Prop{X: x, Key: e.Key}
 		}
 	}
 	return nil
 }
 
-// repeats reports whether all aggregates accept rows with a multiplicity, and at least one depends on it.
-func (n *Aggregate) repeats() bool {
+// Repeats reports whether all aggregates accept rows with a multiplicity, and at least one depends on it.
+func (n *Aggregate) Repeats() bool {
 	counts := false
 	for _, g := range n.Aggs {
-		if slices.ContainsFunc(g.Args, volatile) {
+		if slices.ContainsFunc(g.Args, Volatile) {
 			return false
 		}
 		switch {
@@ -492,45 +492,45 @@ func (n *Aggregate) repeats() bool {
 			return false
 		}
 	}
-	return counts && !slices.ContainsFunc(n.Keys, func(k Item) bool { return volatile(k.Expr) })
+	return counts && !slices.ContainsFunc(n.Keys, func(k Item) bool { return Volatile(k.Expr) })
 }
 
-// needs returns the columns that keys and aggregates read. Counts of values that are never null count rows and read nothing.
-func (n *Aggregate) needs(never func(Expr) bool) ColSet {
+// Needs returns the columns that keys and aggregates read. Counts of values that are never null count rows and read nothing.
+func (n *Aggregate) Needs(never func(Expr) bool) ColSet {
 	s := n.keys()
 	for _, g := range n.Aggs {
-		if !g.countsRows(never) {
-			s.readsAll(g.Args)
+		if !g.CountsRows(never) {
+			s.ReadsAll(g.Args)
 		}
 	}
 	return s
 }
 
-// countsRows reports whether an aggregate is equivalent to count(*).
-func (g *Agg) countsRows(never func(Expr) bool) bool {
+// CountsRows reports whether an aggregate is equivalent to count(*).
+func (g *Agg) CountsRows(never func(Expr) bool) bool {
 	return g.Func == "count" && !g.Distinct && (len(g.Args) == 0 || never(g.Args[0]))
 }
 
 func (n *Aggregate) keys() ColSet {
 	s := NewColSet()
 	for _, k := range n.Keys {
-		s.reads(k.Expr)
+		s.Reads(k.Expr)
 	}
 	return s
 }
 
-// reads returns the columns that keys and aggregates read.
-func (n *Aggregate) reads() ColSet {
+// Reads returns the columns that keys and aggregates read.
+func (n *Aggregate) Reads() ColSet {
 	s := n.keys()
 	for _, g := range n.Aggs {
-		s.readsAll(g.Args)
+		s.ReadsAll(g.Args)
 	}
-	s.reads(n.Times)
+	s.Reads(n.Times)
 	return s
 }
 
-// computes reports whether an argument of an aggregate is more than a column.
-func (n *Aggregate) computes() bool {
+// Computes reports whether an argument of an aggregate is more than a column.
+func (n *Aggregate) Computes() bool {
 	for _, g := range n.Aggs {
 		for _, x := range g.Args {
 			if _, ok := x.(*ColRef); !ok {

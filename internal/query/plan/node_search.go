@@ -30,9 +30,9 @@ type VarExpand struct {
 	Depth, Last     Col
 }
 
-func (n *VarExpand) inputs(f func(*Node)) { f(&n.Input) }
+func (n *VarExpand) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *VarExpand) exprs(f exprVisitor) {
+func (n *VarExpand) EachExpr(f exprVisitor) {
 	f.one(&n.Min)
 	f.one(&n.Max)
 	f.all(n.Where)
@@ -53,13 +53,13 @@ func (n *VarExpand) describe(f *formatter) (name, args string) {
 		f.vertex(n.To, n.Labels) + f.extra(n.Where, n.DistinctFrom)
 }
 
-func (n *VarExpand) rows(e *estimator, in float64) float64 {
+func (n *VarExpand) rows(e *Estimator, in float64) float64 {
 	o := e.o
-	rows := in * o.varFanout(n.Types, n.Dir, e.labels[n.From], n.Labels, &Length{Min: n.Min, Max: n.Max})
+	rows := in * o.VarFanout(n.Types, n.Dir, e.Labels[n.From], n.Labels, &Length{Min: n.Min, Max: n.Max})
 	if n.Into {
-		return rows / max(1, o.vertices(e.labels[n.To]))
+		return rows / max(1, o.Vertices(e.Labels[n.To]))
 	}
-	e.labels[n.To] = n.Labels
+	e.Labels[n.To] = n.Labels
 	return rows
 }
 
@@ -78,9 +78,9 @@ type ShortestPath struct {
 	PathWhere         []Expr // on the path as a whole; the shortest that satisfies them
 }
 
-func (n *ShortestPath) inputs(f func(*Node)) { f(&n.Input) }
+func (n *ShortestPath) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *ShortestPath) exprs(f exprVisitor) {
+func (n *ShortestPath) EachExpr(f exprVisitor) {
 	f.one(&n.Min)
 	f.one(&n.Max)
 	f.all(n.Where)
@@ -99,7 +99,7 @@ func (n *ShortestPath) describe(f *formatter) (name, args string) {
 		f.vertex(n.To, nil) + f.extra(append(append([]Expr{}, n.Where...), n.PathWhere...), nil)
 }
 
-func (*ShortestPath) rows(_ *estimator, in float64) float64 { return in }
+func (*ShortestPath) rows(_ *Estimator, in float64) float64 { return in }
 
 // FrontierCount returns one row: the number of distinct vertices that the hops reach from the vertices From of all rows. With
 // Trail, walks must not repeat an edge. If Most is not 0, there is one hop, and the result counts the ends of trails of Least
@@ -114,9 +114,9 @@ type FrontierCount struct {
 	Least, Most int
 }
 
-func (n *FrontierCount) inputs(f func(*Node)) { f(&n.Input) }
+func (n *FrontierCount) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *FrontierCount) exprs(f exprVisitor) {
+func (n *FrontierCount) EachExpr(f exprVisitor) {
 	for i := range n.Hops {
 		f.all(n.Hops[i].Where)
 	}
@@ -146,6 +146,6 @@ func (n *FrontierCount) describe(f *formatter) (name, args string) {
 	return "FrontierCount", args + " AS " + f.col(n.Out)
 }
 
-func (*FrontierCount) rows(e *estimator, _ float64) float64 {
+func (*FrontierCount) rows(e *Estimator, _ float64) float64 {
 	return e.outer
 }

@@ -10,30 +10,30 @@ import (
 // Unit returns one row without columns.
 type Unit struct{}
 
-func (*Unit) inputs(func(*Node)) {}
+func (*Unit) EachInput(func(*Node)) {}
 
-func (*Unit) exprs(exprVisitor) {}
+func (*Unit) EachExpr(exprVisitor) {}
 
 func (*Unit) describe(*formatter) (name, args string) {
 	return "Unit", ""
 }
 
-func (*Unit) rows(_ *estimator, _ float64) float64 {
+func (*Unit) rows(_ *Estimator, _ float64) float64 {
 	return 1
 }
 
 // Argument is the leaf of a subplan: it returns the outer row, with the columns Cols.
 type Argument struct{ Cols []Col }
 
-func (*Argument) inputs(func(*Node)) {}
+func (*Argument) EachInput(func(*Node)) {}
 
-func (*Argument) exprs(exprVisitor) {}
+func (*Argument) EachExpr(exprVisitor) {}
 
 func (n *Argument) describe(f *formatter) (name, args string) {
 	return "Argument", f.cols(n.Cols)
 }
 
-func (*Argument) rows(e *estimator, _ float64) float64 {
+func (*Argument) rows(e *Estimator, _ float64) float64 {
 	return e.outer
 }
 
@@ -45,9 +45,9 @@ type Match struct {
 	Optional bool
 }
 
-func (n *Match) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Match) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Match) exprs(f exprVisitor) {
+func (n *Match) EachExpr(f exprVisitor) {
 	f.all(n.Pattern.Preds)
 	for i := range n.Pattern.Edges {
 		e := &n.Pattern.Edges[i]
@@ -57,7 +57,7 @@ func (n *Match) exprs(f exprVisitor) {
 			f.one(&e.Length.Max)
 		}
 		if e.Walk != nil {
-			e.Walk.exprs(f.one, f.all)
+			e.Walk.EachExpr(f.one, f.all)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (n *Match) describe(f *formatter) (name, args string) {
 	return name, f.pattern(&n.Pattern)
 }
 
-func (*Match) rows(_ *estimator, in float64) float64 { return in }
+func (*Match) rows(_ *Estimator, in float64) float64 { return in }
 
 // Scan joins each row with all vertices that satisfy Labels (nil: all).
 type Scan struct {
@@ -79,9 +79,9 @@ type Scan struct {
 	Labels *LabelExpr
 }
 
-func (n *Scan) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Scan) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (*Scan) exprs(exprVisitor) {}
+func (*Scan) EachExpr(exprVisitor) {}
 
 func (n *Scan) describe(f *formatter) (name, args string) {
 	if n.Labels == nil {
@@ -90,10 +90,10 @@ func (n *Scan) describe(f *formatter) (name, args string) {
 	return "LabelScan", f.vertex(n.Out, n.Labels)
 }
 
-func (n *Scan) rows(e *estimator, in float64) float64 {
+func (n *Scan) rows(e *Estimator, in float64) float64 {
 	o := e.o
-	e.labels[n.Out] = n.Labels
-	return in * o.vertices(n.Labels)
+	e.Labels[n.Out] = n.Labels
+	return in * o.Vertices(n.Labels)
 }
 
 // Seek joins each row with the vertices that an index holds for Keys, one expression for each property of the index. With Each,
@@ -106,16 +106,16 @@ type Seek struct {
 	Each  bool
 }
 
-func (n *Seek) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Seek) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Seek) exprs(f exprVisitor) { f.all(n.Keys) }
+func (n *Seek) EachExpr(f exprVisitor) { f.all(n.Keys) }
 
 func (n *Seek) describe(f *formatter) (name, args string) {
 	return indexSeek(&n.Index), "(" + f.col(n.Out) + ":" + n.Index.Label + ") WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
 }
 
-func (n *Seek) rows(e *estimator, in float64) float64 {
-	e.labels[n.Out] = &LabelExpr{Name: n.Index.Label}
+func (n *Seek) rows(e *Estimator, in float64) float64 {
+	e.Labels[n.Out] = &LabelExpr{Name: n.Index.Label}
 	return in * e.keys(&n.Index, n.Keys, n.Each)
 }
 
@@ -146,9 +146,9 @@ type SeekRange struct {
 	Missing Missing
 }
 
-func (n *SeekRange) inputs(f func(*Node)) { f(&n.Input) }
+func (n *SeekRange) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *SeekRange) exprs(f exprVisitor) {
+func (n *SeekRange) EachExpr(f exprVisitor) {
 	f.all(n.Equal)
 	f.one(&n.Lo)
 	f.one(&n.Hi)
@@ -158,8 +158,8 @@ func (n *SeekRange) describe(f *formatter) (name, args string) {
 	return f.seekRange(n)
 }
 
-func (n *SeekRange) rows(e *estimator, in float64) float64 {
-	e.labels[n.Out] = &LabelExpr{Name: n.Index.Label}
+func (n *SeekRange) rows(e *Estimator, in float64) float64 {
+	e.Labels[n.Out] = &LabelExpr{Name: n.Index.Label}
 	return in * e.interval(n)
 }
 
@@ -172,24 +172,24 @@ type SeekEdges struct {
 	Each  bool
 }
 
-func (n *SeekEdges) inputs(f func(*Node)) { f(&n.Input) }
+func (n *SeekEdges) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *SeekEdges) exprs(f exprVisitor) { f.all(n.Keys) }
+func (n *SeekEdges) EachExpr(f exprVisitor) { f.all(n.Keys) }
 
 func (n *SeekEdges) describe(f *formatter) (name, args string) {
 	return "Relationship" + indexSeek(&n.Index), "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
 }
 
-func (n *SeekEdges) rows(e *estimator, in float64) float64 {
+func (n *SeekEdges) rows(e *Estimator, in float64) float64 {
 	return in * e.keys(&n.Index, n.Keys, n.Each)
 }
 
 // SeekEdgeRange is SeekRange for an index over edges.
 type SeekEdgeRange SeekRange
 
-func (n *SeekEdgeRange) inputs(f func(*Node)) { f(&n.Input) }
+func (n *SeekEdgeRange) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *SeekEdgeRange) exprs(f exprVisitor) {
+func (n *SeekEdgeRange) EachExpr(f exprVisitor) {
 	f.all(n.Equal)
 	f.one(&n.Lo)
 	f.one(&n.Hi)
@@ -200,7 +200,7 @@ func (n *SeekEdgeRange) describe(f *formatter) (name, args string) {
 	return "Relationship" + rangeSeek(&r), "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.interval(&r)
 }
 
-func (n *SeekEdgeRange) rows(e *estimator, in float64) float64 {
+func (n *SeekEdgeRange) rows(e *Estimator, in float64) float64 {
 	r := SeekRange(*n)
 	return in * e.interval(&r)
 }
@@ -215,9 +215,9 @@ type SeekID struct {
 	Types               []string
 }
 
-func (n *SeekID) inputs(f func(*Node)) { f(&n.Input) }
+func (n *SeekID) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *SeekID) exprs(f exprVisitor) { f.one(&n.Key) }
+func (n *SeekID) EachExpr(f exprVisitor) { f.one(&n.Key) }
 
 func (n *SeekID) describe(f *formatter) (name, args string) {
 	fn := "id"
@@ -234,7 +234,7 @@ func (n *SeekID) describe(f *formatter) (name, args string) {
 	return "VertexByID", fn + "(" + f.col(n.Out) + ")" + is + f.expr(n.Key)
 }
 
-func (n *SeekID) rows(e *estimator, in float64) float64 {
+func (n *SeekID) rows(e *Estimator, in float64) float64 {
 	if n.Each {
 		return in * e.elements(n.Key)
 	}
@@ -248,9 +248,9 @@ type CountStore struct {
 	Name  string
 }
 
-func (*CountStore) inputs(func(*Node)) {}
+func (*CountStore) EachInput(func(*Node)) {}
 
-func (*CountStore) exprs(exprVisitor) {}
+func (*CountStore) EachExpr(exprVisitor) {}
 
 func (n *CountStore) describe(f *formatter) (name, args string) {
 	switch {
@@ -260,7 +260,7 @@ func (n *CountStore) describe(f *formatter) (name, args string) {
 	return "VertexCountFromStatistics", "(:" + n.Name + ") AS " + f.col(n.Out)
 }
 
-func (*CountStore) rows(e *estimator, _ float64) float64 {
+func (*CountStore) rows(e *Estimator, _ float64) float64 {
 	return e.outer
 }
 
@@ -281,9 +281,9 @@ type BlockAggregate struct {
 	Where      []PropRange
 }
 
-func (n *BlockAggregate) inputs(f func(*Node)) { f(&n.Input) }
+func (n *BlockAggregate) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (*BlockAggregate) exprs(exprVisitor) {}
+func (*BlockAggregate) EachExpr(exprVisitor) {}
 
 func (n *BlockAggregate) describe(f *formatter) (name, args string) {
 	if n.Type != "" {
@@ -296,10 +296,10 @@ func (n *BlockAggregate) describe(f *formatter) (name, args string) {
 	return "VertexBlockAggregation", f.vertex(n.Of, n.Labels) + by
 }
 
-func (*BlockAggregate) rows(_ *estimator, in float64) float64 { return in }
+func (*BlockAggregate) rows(_ *Estimator, in float64) float64 { return in }
 
-// takes reports whether blocks can compute an aggregate: of rows, or of one property.
-func (n *BlockAggregate) takes(g *Agg) bool {
+// Takes reports whether blocks can compute an aggregate: of rows, or of one property.
+func (n *BlockAggregate) Takes(g *Agg) bool {
 	switch g.Func {
 	case "count", "min", "max", "sum", "avg":
 	default:
@@ -313,7 +313,7 @@ func (n *BlockAggregate) takes(g *Agg) bool {
 
 // CountsRows reports whether an aggregate counts rows.
 func (n *BlockAggregate) CountsRows(g *Agg) bool {
-	return g.countsRows(func(e Expr) bool {
+	return g.CountsRows(func(e Expr) bool {
 		ref, ok := e.(*ColRef)
 		return ok && ref.Col == n.Of
 	})
@@ -324,11 +324,11 @@ func (n *BlockAggregate) Prop(g *Agg) (key string, ok bool) {
 	if len(g.Args) != 1 {
 		return "", false
 	}
-	return n.propOf(g.Args[0])
+	return n.PropOf(g.Args[0])
 }
 
-// propOf returns the name of the property that an expression is, if it is one.
-func (n *BlockAggregate) propOf(e Expr) (key string, ok bool) {
+// PropOf returns the name of the property that an expression is, if it is one.
+func (n *BlockAggregate) PropOf(e Expr) (key string, ok bool) {
 	p, ok := e.(*Prop)
 	if !ok {
 		return "", false

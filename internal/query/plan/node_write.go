@@ -7,13 +7,13 @@ type Create struct {
 	Edges    []NewEdge
 }
 
-func (n *Create) inputs(f func(*Node)) {
+func (n *Create) EachInput(f func(*Node)) {
 	if n.Input != nil {
 		f(&n.Input)
 	}
 }
 
-func (n *Create) exprs(f exprVisitor) {
+func (n *Create) EachExpr(f exprVisitor) {
 	for i := range n.Vertices {
 		f.all(n.Vertices[i].LabelsOf)
 		f.one(&n.Vertices[i].Props)
@@ -28,7 +28,7 @@ func (n *Create) describe(f *formatter) (name, args string) {
 	return "Create", f.create(n)
 }
 
-func (*Create) rows(_ *estimator, in float64) float64 { return in }
+func (*Create) rows(_ *Estimator, in float64) float64 { return in }
 
 // Merge returns, for each row, the matches of Match (a subplan over Argument) or, if there are none, the result of Create (whose
 // Input is nil). The Set items apply to either. A row sees the vertices and edges that earlier rows created.
@@ -42,13 +42,13 @@ type Merge struct {
 	Props []Expr
 }
 
-func (n *Merge) inputs(f func(*Node)) {
+func (n *Merge) EachInput(f func(*Node)) {
 	f(&n.Input)
 	f(&n.Match)
 }
 
-func (n *Merge) exprs(f exprVisitor) {
-	n.Create.exprs(f)
+func (n *Merge) EachExpr(f exprVisitor) {
+	n.Create.EachExpr(f)
 	f.sets(n.OnCreate)
 	f.sets(n.OnMatch)
 	f.all(n.Props)
@@ -65,7 +65,7 @@ func (n *Merge) describe(f *formatter) (name, args string) {
 	return "Merge", args
 }
 
-func (n *Merge) rows(e *estimator, _ float64) float64 {
+func (n *Merge) rows(e *Estimator, _ float64) float64 {
 	in := e.of(n.Input)
 	return max(in, e.sub(n.Match, in))
 }
@@ -76,15 +76,15 @@ type Set struct {
 	Items []SetItem
 }
 
-func (n *Set) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Set) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Set) exprs(f exprVisitor) { f.sets(n.Items) }
+func (n *Set) EachExpr(f exprVisitor) { f.sets(n.Items) }
 
 func (n *Set) describe(f *formatter) (name, args string) {
 	return "Set", f.sets(n.Items)
 }
 
-func (*Set) rows(_ *estimator, in float64) float64 { return in }
+func (*Set) rows(_ *Estimator, in float64) float64 { return in }
 
 // Delete removes vertices, edges and paths; with Detach, vertices with their edges.
 type Delete struct {
@@ -93,9 +93,9 @@ type Delete struct {
 	Detach bool
 }
 
-func (n *Delete) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Delete) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Delete) exprs(f exprVisitor) { f.all(n.Exprs) }
+func (n *Delete) EachExpr(f exprVisitor) { f.all(n.Exprs) }
 
 func (n *Delete) describe(f *formatter) (name, args string) {
 	name = "Delete"
@@ -105,4 +105,4 @@ func (n *Delete) describe(f *formatter) (name, args string) {
 	return name, f.exprs(n.Exprs, ", ")
 }
 
-func (*Delete) rows(_ *estimator, in float64) float64 { return in }
+func (*Delete) rows(_ *Estimator, in float64) float64 { return in }

@@ -9,7 +9,7 @@ import (
 
 // Parts calls f with a pointer to each direct part of an expression, which f may read or replace. The subplan of a Subquery is
 // not a part; its collected expression, over the columns of the subplan, is.
-func Parts(e Expr, f func(*Expr)) { subexprs(e, f) }
+func Parts(e Expr, f func(*Expr)) { Subexprs(e, f) }
 
 // HopParams returns the names of the parameters that bound the lengths of patterns in a plan that is not optimized, sorted.
 func HopParams(q *Query) []string {
@@ -42,8 +42,8 @@ func hopBounds(n Node, f func(*Expr)) {
 			}
 		}
 	}
-	n.inputs(func(c *Node) { hopBounds(*c, f) })
-	eachPlan(n, func(c *Node) { hopBounds(*c, f) })
+	n.EachInput(func(c *Node) { hopBounds(*c, f) })
+	EachPlan(n, func(c *Node) { hopBounds(*c, f) })
 }
 
 // Params returns the names of the parameters that a plan reads, sorted.
@@ -58,11 +58,11 @@ func Params(q *Query) []string {
 		case *Subquery:
 			node(e.Sub)
 		}
-		subexprs(*p, expr)
+		Subexprs(*p, expr)
 	}
 	node = func(n Node) {
-		n.exprs(expr)
-		n.inputs(func(c *Node) { node(*c) })
+		n.EachExpr(expr)
+		n.EachInput(func(c *Node) { node(*c) })
 	}
 	node(q.Root)
 	return slices.Sorted(maps.Keys(seen))

@@ -6,24 +6,24 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// ends returns the columns of the source and the target of an edge with a direction.
-func (e *PatEdge) ends() (src, dst Col) {
+// Ends returns the columns of the source and the target of an edge with a direction.
+func (e *PatEdge) Ends() (src, dst Col) {
 	if e.Dir == graph.In {
 		return e.Right, e.Left
 	}
 	return e.Left, e.Right
 }
 
-// expansion returns where an edge is expanded from and to, and in which direction.
-func (e *PatEdge) expansion(left bool) (from, to Col, dir graph.Direction) {
+// Expansion returns where an edge is expanded from and to, and in which direction.
+func (e *PatEdge) Expansion(left bool) (from, to Col, dir graph.Direction) {
 	if left {
 		return e.Left, e.Right, e.Dir
 	}
 	return e.Right, e.Left, e.Dir.Reverse()
 }
 
-// binds returns the columns that matching an edge of a pattern binds apart from its ends.
-func (e *PatEdge) binds() []Col {
+// Binds returns the columns that matching an edge of a pattern binds apart from its ends.
+func (e *PatEdge) Binds() []Col {
 	cols := []Col{e.Col}
 	if e.Walk != nil {
 		cols = append(cols, e.Walk.Binds()...)
@@ -31,8 +31,8 @@ func (e *PatEdge) binds() []Col {
 	return cols
 }
 
-// otherEnd returns the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is not an end.
-func (x *HasEdge) otherEnd(to Col) (Col, graph.Direction) {
+// OtherEnd returns the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is not an end.
+func (x *HasEdge) OtherEnd(to Col) (Col, graph.Direction) {
 	a, okA := x.From.(*ColRef)
 	b, okB := x.To.(*ColRef)
 	switch {
@@ -46,31 +46,31 @@ func (x *HasEdge) otherEnd(to Col) (Col, graph.Direction) {
 	return 0, 0
 }
 
-func (p *Pattern) binds(c Col) bool {
+func (p *Pattern) Binds(c Col) bool {
 	return slices.ContainsFunc(p.Vertices, func(v PatVertex) bool { return v.Col == c && !v.Bound }) ||
 		slices.ContainsFunc(p.Edges, func(e PatEdge) bool { return e.Col == c && !e.Bound })
 }
 
-// oneBareEdge reports whether the pattern is ()-[:T]->().
-func (p *Pattern) oneBareEdge() bool {
+// OneBareEdge reports whether the pattern is ()-[:T]->().
+func (p *Pattern) OneBareEdge() bool {
 	return len(p.Edges) == 1 && len(p.Edges[0].Types) <= 1 && p.Edges[0].Dir != graph.Both && p.Edges[0].Length == nil && len(p.Preds) == 0 &&
 		!slices.ContainsFunc(p.Vertices, func(v PatVertex) bool { return v.Bound || v.Labels != nil })
 }
 
-func (p *Pattern) clone() *Pattern {
+func (p *Pattern) Clone() *Pattern {
 	return &Pattern{
 		Vertices: slices.Clone(p.Vertices), Edges: slices.Clone(p.Edges), Paths: slices.Clone(p.Paths), Preds: slices.Clone(p.Preds),
 	}
 }
 
-// mergeVertices replaces vertex y by vertex x.
-func (p *Pattern) mergeVertices(x, y Col) {
+// MergeVertices replaces vertex y by vertex x.
+func (p *Pattern) MergeVertices(x, y Col) {
 	at := slices.IndexFunc(p.Vertices, func(v PatVertex) bool { return v.Col == y })
 	labels := p.Vertices[at].Labels
 	p.Vertices = slices.Delete(p.Vertices, at, at+1)
 	for i := range p.Vertices {
 		if v := &p.Vertices[i]; v.Col == x {
-			v.Labels = andLabels(v.Labels, labels)
+			v.Labels = AndLabels(v.Labels, labels)
 		}
 	}
 	for i := range p.Edges {
@@ -83,10 +83,10 @@ func (p *Pattern) mergeVertices(x, y Col) {
 	}
 }
 
-// branch returns p with a condition instead of its predicate i, for the rows that those before do not satisfy.
-func (p *Pattern) branch(i int, cond Expr, before []Expr) *Pattern {
+// Branch returns p with a condition instead of its predicate i, for the rows that those before do not satisfy.
+func (p *Pattern) Branch(i int, cond Expr, before []Expr) *Pattern {
 	b := *p
-	b.Preds = append(slices.Delete(slices.Clone(p.Preds), i, i+1), conjuncts(cond)...)
+	b.Preds = append(slices.Delete(slices.Clone(p.Preds), i, i+1), Conjuncts(cond)...)
 	for _, e := range before {
 		known := &Call{Func: "coalesce", Args: []Expr{e, &Const{Value: graph.BoolValue(false)}}}
 		b.Preds = append(b.Preds, &Op{Op: Not, Args: []Expr{known}})
@@ -94,8 +94,8 @@ func (p *Pattern) branch(i int, cond Expr, before []Expr) *Pattern {
 	return &b
 }
 
-// columns returns the columns of a pattern that others may read.
-func (p *Pattern) columns() (cols []Col) {
+// Columns returns the columns of a pattern that others may read.
+func (p *Pattern) Columns() (cols []Col) {
 	for _, v := range p.Vertices {
 		cols = append(cols, v.Col)
 	}
@@ -110,20 +110,20 @@ func (p *Pattern) columns() (cols []Col) {
 	return cols
 }
 
-// edge returns the index of an edge.
-func (p *Pattern) edge(c Col) int {
+// Edge returns the index of an edge.
+func (p *Pattern) Edge(c Col) int {
 	return slices.IndexFunc(p.Edges, func(e PatEdge) bool { return e.Col == c })
 }
 
-// mergeEdges makes edge b of the pattern the same edge as a. It fails if the result is not one pattern: two edges without
+// MergeEdges makes edge b of the pattern the same edge as a. It fails if the result is not one pattern: two edges without
 // direction that share no vertex coincide in two ways.
-func (p *Pattern) mergeEdges(a, b Col) bool {
-	i, j := p.edge(a), p.edge(b)
+func (p *Pattern) MergeEdges(a, b Col) bool {
+	i, j := p.Edge(a), p.Edge(b)
 	ea, eb := p.Edges[i], p.Edges[j]
 	var pairs [][2]Col // vertices that coincide
 	if ea.Dir != graph.Both && eb.Dir != graph.Both {
-		as, at := ea.ends()
-		bs, bt := eb.ends()
+		as, at := ea.Ends()
+		bs, bt := eb.Ends()
 		pairs = [][2]Col{{as, bs}, {at, bt}}
 	} else {
 		switch { // a self-loop has one row, so a common end decides the direction of the other edge
@@ -160,7 +160,7 @@ func (p *Pattern) mergeEdges(a, b Col) bool {
 		if pairs = pairs[1:]; x == y {
 			continue
 		}
-		p.mergeVertices(x, y)
+		p.MergeVertices(x, y)
 		for k := range pairs {
 			for l := range pairs[k] {
 				if pairs[k][l] == y {
@@ -180,6 +180,22 @@ func (p *Pattern) mergeEdges(a, b Col) bool {
 		var ok bool
 		if p.Preds[k], ok = renamed(e, as); !ok {
 			return false
+		}
+	}
+	return true
+}
+
+// OfHop reports whether conditions can belong to a Hop: they read only its edge and the vertex that it leads to, either of
+// which may be 0, run no subplan, and are deterministic.
+func OfHop(preds []Expr, edge, to Col) bool {
+	for _, e := range preds {
+		if HasSubquery(e) || Random(e) {
+			return false
+		}
+		for c := range Reads(e).All() {
+			if c != edge && c != to {
+				return false
+			}
 		}
 	}
 	return true

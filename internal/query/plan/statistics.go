@@ -20,128 +20,128 @@ const (
 	selRare  = 1e-6 // a condition that no vertex satisfies
 )
 
-// minNewVertices is the least estimate for a scan in a statement that writes: the statement may create vertices first and scan
+// MinNewVertices is the least estimate for a scan in a statement that writes: the statement may create vertices first and scan
 // them for each row that it creates.
-const minNewVertices = 100
+const MinNewVertices = 100
 
-// edgeCost is the cost of reading an edge of a list, relative to that of a row.
-const edgeCost = 0.2
+// EdgeCost is the cost of reading an edge of a list, relative to that of a row.
+const EdgeCost = 0.2
 
-// statistics are the statistics of a graph, for estimates about one query.
-type statistics struct {
-	q       *Query
-	counts  *graph.Counts
-	indexes []graph.Index
-	steps   *steps.Counter
-	// typeNames are the types that counts knows, sorted, so that one graph has one plan.
-	typeNames []string
-	// edgeTypes are the types of the edges of the patterns planned so far, none if they may have any.
-	edgeTypes map[Col][]string
+// Statistics are the statistics of a graph, for estimates about one query.
+type Statistics struct {
+	Query   *Query
+	Counts  *graph.Counts
+	Indexes []graph.Index
+	Steps   *steps.Counter
+	// TypeNames are the types that counts knows, sorted, so that one graph has one plan.
+	TypeNames []string
+	// EdgeTypes are the types of the edges of the patterns planned so far, none if they may have any.
+	EdgeTypes map[Col][]string
 }
 
-// newStatistics returns the statistics for estimates about q. count counts the steps of the work.
-func newStatistics(q *Query, counts *graph.Counts, indexes []graph.Index, count *steps.Counter) *statistics {
+// NewStatistics returns the statistics for estimates about q. count counts the steps of the work.
+func NewStatistics(q *Query, counts *graph.Counts, indexes []graph.Index, count *steps.Counter) *Statistics {
 	if counts == nil {
 		counts = &graph.Counts{}
 	}
-	return &statistics{
-		q: q, counts: counts, indexes: indexes, steps: count, typeNames: slices.Sorted(maps.Keys(counts.ByType)), edgeTypes: map[Col][]string{},
+	return &Statistics{
+		Query: q, Counts: counts, Indexes: indexes, Steps: count, TypeNames: slices.Sorted(maps.Keys(counts.ByType)), EdgeTypes: map[Col][]string{},
 	}
 }
 
-// vertices estimates how many vertices satisfy a label expression.
-func (o *statistics) vertices(l *LabelExpr) float64 {
-	all := float64(max(1, o.counts.Vertices))
+// Vertices estimates how many vertices satisfy a label expression.
+func (o *Statistics) Vertices(l *LabelExpr) float64 {
+	all := float64(max(1, o.Counts.Vertices))
 	if l == nil {
 		return all
 	}
 	switch l.Op {
 	case LabelName:
-		return float64(o.counts.ByLabel[l.Name])
+		return float64(o.Counts.ByLabel[l.Name])
 	case LabelAnd:
 		n := all
 		for _, a := range l.Args {
-			n = min(n, o.vertices(a))
+			n = min(n, o.Vertices(a))
 		}
 		return n
 	case LabelOr:
 		n := 0.0
 		for _, a := range l.Args {
-			n += o.vertices(a)
+			n += o.Vertices(a)
 		}
 		return min(n, all)
 	case LabelNot:
-		return max(1, all-o.vertices(l.Args[0]))
+		return max(1, all-o.Vertices(l.Args[0]))
 	}
 	return all
 }
 
 // edges estimates how many edges of a type have an end with the labels: their source if out, else their target.
-func (o *statistics) edges(typ string, out bool, l *LabelExpr) float64 {
-	n := float64(o.counts.ByType[typ])
-	for _, name := range l.names() {
+func (o *Statistics) edges(typ string, out bool, l *LabelExpr) float64 {
+	n := float64(o.Counts.ByType[typ])
+	for _, name := range l.Names() {
 		key := graph.TypeEnds{Src: name, Type: typ}
 		if !out {
 			key = graph.TypeEnds{Type: typ, Dst: name}
 		}
-		if len(o.counts.Ends) > 0 {
-			n = min(n, float64(o.counts.Ends[key]))
+		if len(o.Counts.Ends) > 0 {
+			n = min(n, float64(o.Counts.Ends[key]))
 		} else {
-			n = min(n, n*o.vertices(l)/o.vertices(nil))
+			n = min(n, n*o.Vertices(l)/o.Vertices(nil))
 		}
 	}
 	return n
 }
 
-// fanout estimates the edges of one step from a vertex with labels from to vertices with labels to.
-func (o *statistics) fanout(types []string, dir graph.Direction, from, to *LabelExpr) float64 {
+// Fanout estimates the edges of one step from a vertex with labels from to vertices with labels to.
+func (o *Statistics) Fanout(types []string, dir graph.Direction, from, to *LabelExpr) float64 {
 	if len(types) == 0 {
-		types = o.typeNames
+		types = o.TypeNames
 	}
 	total := 0.0
 	for _, t := range types {
 		if dir != graph.In {
-			total += o.edges(t, true, from) * o.share(t, false, to)
+			total += o.edges(t, true, from) * o.Share(t, false, to)
 		}
 		if dir != graph.Out {
-			total += o.edges(t, false, from) * o.share(t, true, to)
+			total += o.edges(t, false, from) * o.Share(t, true, to)
 		}
 	}
-	return total / max(1, o.vertices(from))
+	return total / max(1, o.Vertices(from))
 }
 
-// share is the share of a type's edges whose end (the source if out) has the labels.
-func (o *statistics) share(typ string, out bool, l *LabelExpr) float64 {
-	all := float64(o.counts.ByType[typ])
+// Share is the share of a type's edges whose end (the source if out) has the labels.
+func (o *Statistics) Share(typ string, out bool, l *LabelExpr) float64 {
+	all := float64(o.Counts.ByType[typ])
 	if l == nil || all == 0 {
 		return 1
 	}
 	return o.edges(typ, out, l) / all
 }
 
-// allEnds reports whether, by the counters, all far ends of edges of the types (none: all) have the labels.
-func (o *statistics) allEnds(types []string, dir graph.Direction, l *LabelExpr) bool {
+// AllEnds reports whether, by the counters, all far ends of edges of the types (none: all) have the labels.
+func (o *Statistics) AllEnds(types []string, dir graph.Direction, l *LabelExpr) bool {
 	if l == nil {
 		return true
 	}
-	if l.Op != LabelName || len(o.counts.Ends) == 0 {
+	if l.Op != LabelName || len(o.Counts.Ends) == 0 {
 		return false
 	}
 	if len(types) == 0 {
-		types = o.typeNames
+		types = o.TypeNames
 	}
 	for _, t := range types {
-		n := o.counts.ByType[t]
-		if dir != graph.In && o.counts.Ends[graph.TypeEnds{Type: t, Dst: l.Name}] != n ||
-			dir != graph.Out && o.counts.Ends[graph.TypeEnds{Src: l.Name, Type: t}] != n {
+		n := o.Counts.ByType[t]
+		if dir != graph.In && o.Counts.Ends[graph.TypeEnds{Type: t, Dst: l.Name}] != n ||
+			dir != graph.Out && o.Counts.Ends[graph.TypeEnds{Src: l.Name, Type: t}] != n {
 			return false
 		}
 	}
 	return true
 }
 
-// selectivity estimates the share of rows that satisfy a predicate. labels are the labels of a pattern's vertices.
-func (o *statistics) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
+// Selectivity estimates the share of rows that satisfy a predicate. labels are the labels of a pattern's vertices.
+func (o *Statistics) Selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 	if x, ok := e.(*HasEdge); ok {
 		return o.hasEdge(x, labels)
 	}
@@ -153,17 +153,17 @@ func (o *statistics) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 	case And:
 		s := 1.0
 		for _, a := range op.Args {
-			s *= o.selectivity(a, labels)
+			s *= o.Selectivity(a, labels)
 		}
 		return s
 	case Or:
 		s := 0.0
 		for _, a := range op.Args {
-			s += o.selectivity(a, labels)
+			s += o.Selectivity(a, labels)
 		}
 		return min(1, s)
 	case Not:
-		return max(selNot, 1-o.selectivity(op.Args[0], labels))
+		return max(selNot, 1-o.Selectivity(op.Args[0], labels))
 	case Eq:
 		s := 1.0
 		for i := range op.Args {
@@ -198,32 +198,32 @@ func (o *statistics) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 }
 
 // hasEdge estimates the share of pairs of vertices that an edge connects.
-func (o *statistics) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
+func (o *Statistics) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
 	from, ok := e.From.(*ColRef)
 	to, ok2 := e.To.(*ColRef)
 	if !ok || !ok2 {
 		return selOther
 	}
-	return min(1, o.fanout(e.Types, e.Dir, labels[from.Col], labels[to.Col])/max(1, o.vertices(labels[to.Col])))
+	return min(1, o.Fanout(e.Types, e.Dir, labels[from.Col], labels[to.Col])/max(1, o.Vertices(labels[to.Col])))
 }
 
 // present returns the share of the vertices or edges that have a property, at least one of them, so that an estimate does not fall
 // below that of an index. ok is false without statistics.
-func (o *statistics) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok bool) {
+func (o *Statistics) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok bool) {
 	p, c := o.propOfEntity(e)
-	if p == nil || o.counts.Props == nil {
+	if p == nil || o.Counts.Props == nil {
 		return 0, false
 	}
 	have, all := 0.0, 0.0
-	if types, isEdge := o.edgeTypes[c.Col]; isEdge {
+	if types, isEdge := o.EdgeTypes[c.Col]; isEdge {
 		for _, t := range types {
-			have += float64(o.counts.Props[graph.PropOf{Type: t, Prop: p.Key}])
-			all += float64(o.counts.ByType[t])
+			have += float64(o.Counts.Props[graph.PropOf{Type: t, Prop: p.Key}])
+			all += float64(o.Counts.ByType[t])
 		}
 	} else {
-		have, all = float64(o.counts.Props[graph.PropOf{Prop: p.Key}]), o.vertices(labels[c.Col])
-		for _, name := range labels[c.Col].names() {
-			have = min(have, float64(o.counts.Props[graph.PropOf{Label: name, Prop: p.Key}]))
+		have, all = float64(o.Counts.Props[graph.PropOf{Prop: p.Key}]), o.Vertices(labels[c.Col])
+		for _, name := range labels[c.Col].Names() {
+			have = min(have, float64(o.Counts.Props[graph.PropOf{Label: name, Prop: p.Key}]))
 		}
 	}
 	return min(1, max(1, have)/max(1, all)), true
@@ -231,10 +231,10 @@ func (o *statistics) present(e Expr, labels map[Col]*LabelExpr) (part float64, o
 
 // propOfEntity returns the parts of an expression that is a property of a vertex or an edge, but not of a map in a column;
 // otherwise nil.
-func (o *statistics) propOfEntity(e Expr) (*Prop, *ColRef) {
+func (o *Statistics) propOfEntity(e Expr) (*Prop, *ColRef) {
 	if p, ok := e.(*Prop); ok {
 		if c, ok := p.X.(*ColRef); ok {
-			if kind := o.q.Cols[c.Col].Kind; kind == graph.VertexKind || kind == graph.EdgeKind {
+			if kind := o.Query.Cols[c.Col].Kind; kind == graph.VertexKind || kind == graph.EdgeKind {
 				return p, c
 			}
 		}
@@ -243,7 +243,7 @@ func (o *statistics) propOfEntity(e Expr) (*Prop, *ColRef) {
 }
 
 // equality is the share of the vertices that have one value of a property.
-func (o *statistics) equality(e Expr, labels map[Col]*LabelExpr) float64 {
+func (o *Statistics) equality(e Expr, labels map[Col]*LabelExpr) float64 {
 	p, c := o.propOfEntity(e)
 	if p == nil {
 		return selEqual
@@ -252,43 +252,43 @@ func (o *statistics) equality(e Expr, labels map[Col]*LabelExpr) float64 {
 	if !known {
 		some = 1
 	}
-	for _, name := range labels[c.Col].names() {
-		for i := range o.indexes {
-			ix := &o.indexes[i]
+	for _, name := range labels[c.Col].Names() {
+		for i := range o.Indexes {
+			ix := &o.Indexes[i]
 			if ix.Label == name && len(ix.Props) > 0 && ix.Props[0] == p.Key && ix.Ordered() {
-				return some / max(1, min(o.distinct(ix), o.all(ix)))
+				return some / max(1, min(o.Distinct(ix), o.All(ix)))
 			}
 		}
 	}
 	return some * selEqual
 }
 
-// distinct estimates the number of distinct keys of an index.
-func (o *statistics) distinct(ix *graph.Index) float64 {
-	n := o.all(ix)
+// Distinct estimates the number of distinct keys of an index.
+func (o *Statistics) Distinct(ix *graph.Index) float64 {
+	n := o.All(ix)
 	if ix.Unique {
 		return n
 	}
-	if d := float64(o.counts.Distinct[ix.Name]); d > 0 {
+	if d := float64(o.Counts.Distinct[ix.Name]); d > 0 {
 		return d
 	}
 	return math.Sqrt(n)
 }
 
-// varFanout estimates the trails of variable length from a vertex with labels from to vertices with labels to. There are as many
+// VarFanout estimates the trails of variable length from a vertex with labels from to vertices with labels to. There are as many
 // from one end as from the other, so it is the lesser of what both suggest.
-func (o *statistics) varFanout(types []string, dir graph.Direction, from, to *LabelExpr, l *Length) float64 {
-	sources, targets := max(1, o.vertices(from)), max(1, o.vertices(to))
-	trails := powers(o.fanout(types, dir, from, to), l, targets)
+func (o *Statistics) VarFanout(types []string, dir graph.Direction, from, to *LabelExpr, l *Length) float64 {
+	sources, targets := max(1, o.Vertices(from)), max(1, o.Vertices(to))
+	trails := powers(o.Fanout(types, dir, from, to), l, targets)
 	if to == nil {
 		return trails // the average over all vertices says nothing of the ends
 	}
-	return min(trails, powers(o.fanout(types, dir.Reverse(), to, from), l, sources)*targets/sources)
+	return min(trails, powers(o.Fanout(types, dir.Reverse(), to, from), l, sources)*targets/sources)
 }
 
 // powers is the sum of the powers of a fan-out over the bounds of a variable length, limited to a few scans of all vertices.
 func powers(fan float64, l *Length, all float64) float64 {
-	lo, hi := bound(l.Min, 1), bound(l.Max, 6)
+	lo, hi := Bound(l.Min, 1), Bound(l.Max, 6)
 	total := 0.0
 	for k := lo; k <= min(hi, lo+8); k++ {
 		total += math.Pow(fan, float64(k))
@@ -296,29 +296,29 @@ func powers(fan float64, l *Length, all float64) float64 {
 	return min(total, 4*all+fan)
 }
 
-// bound is a constant bound of a length, or a guess.
-func bound(e Expr, guess int64) int64 {
+// Bound is a constant bound of a length, or a guess.
+func Bound(e Expr, guess int64) int64 {
 	if c, ok := e.(*Const); ok && c.Value.Kind() == graph.Int {
 		return c.Value.Int()
 	}
 	return guess
 }
 
-// all estimates the entries of an index by the counters: the entities that have its first property.
-func (o *statistics) all(ix *graph.Index) float64 {
-	if o.counts.Props != nil && len(ix.Props) > 0 {
-		return float64(o.counts.Props[graph.PropOf{Label: ix.Label, Type: ix.Type, Prop: ix.Props[0]}])
+// All estimates the entries of an index by the counters: the entities that have its first property.
+func (o *Statistics) All(ix *graph.Index) float64 {
+	if o.Counts.Props != nil && len(ix.Props) > 0 {
+		return float64(o.Counts.Props[graph.PropOf{Label: ix.Label, Type: ix.Type, Prop: ix.Props[0]}])
 	}
 	if ix.Type != "" {
-		return float64(o.counts.ByType[ix.Type])
+		return float64(o.Counts.ByType[ix.Type])
 	}
-	return o.vertices(&LabelExpr{Name: ix.Label})
+	return o.Vertices(&LabelExpr{Name: ix.Label})
 }
 
-// inArea estimates how many of an index's points lie within an area.
-func (o *statistics) inArea(a Area, ix *graph.Index) float64 {
+// InArea estimates how many of an index's points lie within an area.
+func (o *Statistics) InArea(a Area, ix *graph.Index) float64 {
 	if a == AreaPoint {
-		return max(1, o.all(ix)/max(1, o.distinct(ix)))
+		return max(1, o.All(ix)/max(1, o.Distinct(ix)))
 	}
-	return o.all(ix) * selArea
+	return o.All(ix) * selArea
 }

@@ -25,18 +25,18 @@ type Transactions struct {
 	Batched    bool
 }
 
-func (n *Transactions) inputs(f func(*Node)) {
+func (n *Transactions) EachInput(f func(*Node)) {
 	f(&n.Input)
 	f(&n.Sub)
 }
 
-func (n *Transactions) exprs(f exprVisitor) { f.one(&n.Rows) }
+func (n *Transactions) EachExpr(f exprVisitor) { f.one(&n.Rows) }
 
 func (n *Transactions) describe(f *formatter) (name, args string) {
 	return "Transactions", f.transactions(n)
 }
 
-func (n *Transactions) rows(e *estimator, _ float64) float64 {
+func (n *Transactions) rows(e *Estimator, _ float64) float64 {
 	in := e.of(n.Input)
 	return e.sub(n.Sub, in)
 }
@@ -48,7 +48,7 @@ func (q *Query) OwnTransactions() bool {
 	visit = func(n *Node) {
 		_, ok := (*n).(*Transactions)
 		found = found || ok
-		(*n).inputs(visit)
+		(*n).EachInput(visit)
 	}
 	visit(&q.Root)
 	return found

@@ -71,9 +71,9 @@ type CheapestPaths struct {
 	Weight    Expr
 }
 
-func (n *Traverse) inputs(f func(*Node)) { f(&n.Input) }
+func (n *Traverse) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *Traverse) exprs(f exprVisitor) {
+func (n *Traverse) EachExpr(f exprVisitor) {
 	for i := range n.Hops {
 		f.all(n.Hops[i].Where)
 	}
@@ -83,12 +83,12 @@ func (n *Traverse) describe(f *formatter) (name, args string) {
 	return "Traverse", f.traverse(n)
 }
 
-func (*Traverse) rows(_ *estimator, in float64) float64 {
+func (*Traverse) rows(_ *Estimator, in float64) float64 {
 	return in * guessElems
 }
-func (n *CheapestPaths) inputs(f func(*Node)) { f(&n.Input) }
+func (n *CheapestPaths) EachInput(f func(*Node)) { f(&n.Input) }
 
-func (n *CheapestPaths) exprs(f exprVisitor) {
+func (n *CheapestPaths) EachExpr(f exprVisitor) {
 	f.all(n.Where)
 	f.one(&n.Weight)
 }
@@ -97,7 +97,7 @@ func (n *CheapestPaths) describe(f *formatter) (name, args string) {
 	return "CheapestPaths", f.cheapest(n)
 }
 
-func (*CheapestPaths) rows(_ *estimator, in float64) float64 {
+func (*CheapestPaths) rows(_ *Estimator, in float64) float64 {
 	return in * guessElems
 }
 

@@ -47,8 +47,8 @@ func (f exprVisitor) sets(is []SetItem) {
 	}
 }
 
-// subexprs calls f with a pointer to each direct part of an expression; the subplan of a Subquery is not one.
-func subexprs(e Expr, f func(*Expr)) {
+// Subexprs calls f with a pointer to each direct part of an expression; the subplan of a Subquery is not one.
+func Subexprs(e Expr, f func(*Expr)) {
 	one := func(e *Expr) {
 		if *e != nil {
 			f(e)
@@ -101,8 +101,8 @@ func subexprs(e Expr, f func(*Expr)) {
 	}
 }
 
-// reads adds to s the columns that an expression reads from its row, except those that it binds itself.
-func (s ColSet) reads(e Expr) {
+// Reads adds to s the columns that an expression reads from its row, except those that it binds itself.
+func (s ColSet) Reads(e Expr) {
 	if e == nil {
 		return
 	}
@@ -114,23 +114,23 @@ func (s ColSet) reads(e Expr) {
 		s.Add(e.Cols...)
 		return
 	case *Comprehension:
-		s.reads(e.List)
-		s.without(func(t ColSet) { t.reads(e.Where); t.reads(e.Map) }, e.Var)
+		s.Reads(e.List)
+		s.without(func(t ColSet) { t.Reads(e.Where); t.Reads(e.Map) }, e.Var)
 		return
 	case *Quantifier:
-		s.reads(e.List)
-		s.without(func(t ColSet) { t.reads(e.Pred) }, e.Var)
+		s.Reads(e.List)
+		s.without(func(t ColSet) { t.Reads(e.Pred) }, e.Var)
 		return
 	case *Reduce:
-		s.reads(e.List)
-		s.reads(e.Init)
-		s.without(func(t ColSet) { t.reads(e.Body) }, e.Var, e.Acc)
+		s.Reads(e.List)
+		s.Reads(e.Init)
+		s.without(func(t ColSet) { t.Reads(e.Body) }, e.Var, e.Acc)
 		return
 	case *Subquery:
 		s.arguments(e.Sub)
 		return
 	}
-	subexprs(e, func(p *Expr) { s.reads(*p) })
+	Subexprs(e, func(p *Expr) { s.Reads(*p) })
 }
 
 func (s ColSet) without(f func(ColSet), bound ...Col) {
@@ -151,14 +151,14 @@ func (s ColSet) arguments(n Node) {
 		s.arguments(in)
 		return
 	}
-	n.inputs(func(c *Node) { s.arguments(*c) })
+	n.EachInput(func(c *Node) { s.arguments(*c) })
 }
 
 // Reads returns the columns that an expression takes from its row.
 func Reads(es ...Expr) ColSet {
 	s := NewColSet()
 	for _, e := range es {
-		s.reads(e)
+		s.Reads(e)
 	}
 	return s
 }
@@ -169,20 +169,20 @@ func HasSubquery(e Expr) bool {
 		return true
 	}
 	found := false
-	subexprs(e, func(p *Expr) { found = found || HasSubquery(*p) })
+	Subexprs(e, func(p *Expr) { found = found || HasSubquery(*p) })
 	return found
 }
 
-// eachPlan calls f with a pointer to every subplan in the expressions of a node.
-func eachPlan(n Node, f func(*Node)) {
+// EachPlan calls f with a pointer to every subplan in the expressions of a node.
+func EachPlan(n Node, f func(*Node)) {
 	var visit func(*Expr)
 	visit = func(p *Expr) {
 		if s, ok := (*p).(*Subquery); ok {
 			f(&s.Sub)
 		}
-		subexprs(*p, visit)
+		Subexprs(*p, visit)
 	}
-	n.exprs(visit)
+	n.EachExpr(visit)
 }
 
 // renamed returns an expression with other columns; ok is false for kinds of expressions that it does not copy.
@@ -228,7 +228,7 @@ func renamed(e Expr, as map[Col]Col) (_ Expr, ok bool) {
 		return nil, false
 	}
 	ok = true
-	subexprs(e, func(p *Expr) {
+	Subexprs(e, func(p *Expr) {
 		var one bool
 		*p, one = renamed(*p, as)
 		ok = ok && one
@@ -236,15 +236,15 @@ func renamed(e Expr, as map[Col]Col) (_ Expr, ok bool) {
 	return e, ok
 }
 
-// volatile reports whether an expression may change from row to row of equal values, or runs a subplan.
-func volatile(e Expr) bool { return HasSubquery(e) || random(e) }
+// Volatile reports whether an expression may change from row to row of equal values, or runs a subplan.
+func Volatile(e Expr) bool { return HasSubquery(e) || Random(e) }
 
-// random reports whether an expression is not deterministic.
-func random(e Expr) bool {
+// Random reports whether an expression is not deterministic.
+func Random(e Expr) bool {
 	if call, ok := e.(*Call); ok && (call.Func == "rand" || call.Func == "randomuuid") {
 		return true
 	}
 	found := false
-	subexprs(e, func(p *Expr) { found = found || random(*p) })
+	Subexprs(e, func(p *Expr) { found = found || Random(*p) })
 	return found
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
@@ -57,7 +57,7 @@ func (w *blockWorld) value(prop int) string { return w.pick(w.values[prop]...) }
 func (w *blockWorld) run(tx shard.Tx, text string, disable ...string) (out string, direct bool) {
 	q, _, err := cypher.Compile(text, cypher.Options{})
 	require.NoError(w.t, err, text)
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: w.g.Indexes(), Features: w.g.Features(), Disable: disable})
+	optimize.Plan(q, optimize.Env{Counts: tx.Statistics(), Indexes: w.g.Indexes(), Features: w.g.Features(), Disable: disable})
 	p, err := exec.Compile(q, exec.Options{BatchSize: 16})
 	require.NoError(w.t, err, text)
 	env := exec.Env{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -56,7 +57,7 @@ func (e *engine) planOf(t *testing.T, text string) string {
 	tx, err := e.g.Begin(t.Context(), shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Features: e.g.Features()})
+	optimize.Plan(q, optimize.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Features: e.g.Features()})
 	return plan.Format(q)
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -96,6 +96,6 @@ func expands(t *testing.T, e *engine, text string) (fired bool) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Features: e.g.Features(), Fired: func(rule string) { fired = fired || rule == "OrExpansion" }})
+	optimize.Plan(q, optimize.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Features: e.g.Features(), Fired: func(rule string) { fired = fired || rule == "OrExpansion" }})
 	return fired
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -116,7 +116,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 		return nil, err
 	}
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Features: e.g.Features(), Disable: e.disable})
+	optimize.Plan(q, optimize.Env{Counts: tx.Statistics(), Indexes: e.g.Indexes(), Features: e.g.Features(), Disable: e.disable})
 	p, err := exec.Compile(q, exec.Options{BatchSize: e.batch})
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 )
 
 // TestRegress runs testdata/regress: cases found by TestStatements. `graph` has the statement that creates the graph, with
@@ -42,7 +42,7 @@ func TestRegress(t *testing.T) {
 			if !ok {
 				d.Fatalf(t, "no right answer")
 			}
-			for _, off := range [][]string{nil, plan.Rules()} {
+			for _, off := range [][]string{nil, optimize.Rules()} {
 				for _, s := range []fuzzSetting{
 					{setting: setting{shards: 1, batch: 1, disable: off}},
 					{setting: setting{shards: 3, batch: 1024, disable: off}},

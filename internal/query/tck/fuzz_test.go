@@ -25,7 +25,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
@@ -164,7 +164,7 @@ func casesOf(seed uint64) []*fuzzCase {
 		if i < ofGraph || !strings.Contains(c.text, "ORDER BY") { // results of the first run have no ids to order by
 			c.other = r.IntN(4)
 		}
-		batches, off := []int{1, 3, 1024}, append(each(plan.Rules()), plan.Rules(), nil, nil)
+		batches, off := []int{1, 3, 1024}, append(each(optimize.Rules()), optimize.Rules(), nil, nil)
 		stored := seed%8 == 0
 		c.settings = []fuzzSetting{
 			{setting: setting{shards: 1, batch: batches[r.IntN(3)], parallel: seed%2 == 0}, stored: stored},

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 )
 
 // counted are statements that rules change, most of them into counts; labels, types and directions are filled in at random.
@@ -92,7 +92,7 @@ func TestRules(t *testing.T) {
 			for _, form := range counted {
 				text := fill(r, form)
 				var want string
-				for i, off := range append([][]string{plan.Rules(), nil}, each(plan.Rules())...) {
+				for i, off := range append([][]string{optimize.Rules(), nil}, each(optimize.Rules())...) {
 					e.disable = off
 					a, err := e.run(text, nil)
 					if err != nil {

@@ -1,7 +1,9 @@
-package plan
+package optimize
 
 import (
 	"slices"
+
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 const (
@@ -22,19 +24,19 @@ const (
 //
 // It returns nil unless that costs much less than the pattern as a whole. The input must be a single row, and nothing may change the
 // graph between the branches.
-func (o *optimizer) expandOr(input Node, p *Pattern, whole *choice) Node {
-	if _, ok := input.(*Unit); !ok || o.q.Writes || o.off(orExpansion) || slices.ContainsFunc(p.Preds, volatile) {
+func (o *optimizer) expandOr(input plan.Node, p *plan.Pattern, whole *choice) plan.Node {
+	if _, ok := input.(*plan.Unit); !ok || o.Query.Writes || o.off(orExpansion) || slices.ContainsFunc(p.Preds, plan.Volatile) {
 		return nil
 	}
-	if slices.ContainsFunc(p.Edges, func(e PatEdge) bool {
-		return e.Shortest != "" || e.Walk != nil || slices.ContainsFunc(e.Where, volatile)
+	if slices.ContainsFunc(p.Edges, func(e plan.PatEdge) bool {
+		return e.Shortest != "" || e.Walk != nil || slices.ContainsFunc(e.Where, plan.Volatile)
 	}) {
 		return nil // conditions may decide which path is the shortest
 	}
 	tried := 0
 	for i, e := range p.Preds {
-		or, ok := e.(*Op)
-		if !ok || or.Op != Or || len(or.Args) > maxBranches {
+		or, ok := e.(*plan.Op)
+		if !ok || or.Op != plan.Or || len(or.Args) > maxBranches {
 			continue
 		}
 		if tried++; tried > maxDisjunctions {
@@ -43,16 +45,16 @@ func (o *optimizer) expandOr(input Node, p *Pattern, whole *choice) Node {
 		branches := make([]*choice, len(or.Args))
 		cost := 0.0
 		for j := range branches {
-			branches[j] = o.choose(p.branch(i, or.Args[j], or.Args[:j]))
+			branches[j] = o.choose(p.Branch(i, or.Args[j], or.Args[:j]))
 			cost += branches[j].cost()
 		}
 		if cost > whole.cost()*unionCost {
 			continue
 		}
 		o.fired(orExpansion)
-		u := &Union{Out: p.columns(), All: true}
+		u := &plan.Union{Out: p.Columns(), All: true}
 		for _, c := range branches {
-			u.Inputs, u.Cols = append(u.Inputs, c.build(&Unit{})), append(u.Cols, u.Out)
+			u.Inputs, u.Cols = append(u.Inputs, c.build(&plan.Unit{})), append(u.Cols, u.Out)
 		}
 		return u
 	}
@@ -64,7 +66,7 @@ func (c *choice) cost() float64 {
 	cost := c.best.cost
 	for _, s := range c.best.steps {
 		if s.kind == stepScan {
-			cost += c.m.o.vertices(c.m.p.Vertices[s.vertex].Labels) * edgeCost
+			cost += c.m.o.Vertices(c.m.p.Vertices[s.vertex].Labels) * plan.EdgeCost
 		}
 	}
 	return cost
@@ -72,19 +74,19 @@ func (c *choice) cost() float64 {
 
 // alternatives returns the consequences of a disjunction whose branches all fix the same property, or an id: (v.k = a AND …) OR
 // (v.k = b AND …) implies v.k IN [a, b].
-func alternatives(e Expr) (ins []Expr) {
-	or, ok := e.(*Op)
-	if !ok || or.Op != Or {
+func alternatives(e plan.Expr) (ins []plan.Expr) {
+	or, ok := e.(*plan.Op)
+	if !ok || or.Op != plan.Or {
 		return nil
 	}
-	for _, first := range conjuncts(or.Args[0]) {
+	for _, first := range plan.Conjuncts(or.Args[0]) {
 		term, _, ok := equation(first)
 		if !ok {
 			continue
 		}
-		var values []Expr
+		var values []plan.Expr
 		for _, branch := range or.Args {
-			for _, c := range conjuncts(branch) {
+			for _, c := range plan.Conjuncts(branch) {
 				if p, value, ok := equation(c); ok && sameTerm(p, term) {
 					values = append(values, value)
 					break
@@ -92,7 +94,7 @@ func alternatives(e Expr) (ins []Expr) {
 			}
 		}
 		if len(values) == len(or.Args) {
-			ins = append(ins, &Op{Op: In, Args: []Expr{term, &ListLit{Elems: values}}})
+			ins = append(ins, &plan.Op{Op: plan.In, Args: []plan.Expr{term, &plan.ListLit{Elems: values}}})
 		}
 	}
 	return ins

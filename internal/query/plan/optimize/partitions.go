@@ -1,7 +1,9 @@
-package plan
+package optimize
 
 import (
 	"slices"
+
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // maxPartitioned bounds the edges of a pattern that may coincide: three have five partitions.
@@ -15,11 +17,11 @@ const maxPartitioned = 3
 // BenchmarkRewrites/CountPushdown/uniqueness in bench/traversal compares it with enumeration.
 func (f *countPushdown) partitionTerms() []term {
 	if len(f.p.Paths) > 0 ||
-		slices.ContainsFunc(f.p.Edges, func(e PatEdge) bool { return e.Length != nil || e.Bound || e.Shortest != "" }) {
+		slices.ContainsFunc(f.p.Edges, func(e plan.PatEdge) bool { return e.Length != nil || e.Bound || e.Shortest != "" }) {
 		return nil
 	}
 	m := f.matcher()
-	var alike []Col // edges that may coincide with another
+	var alike []plan.Col // edges that may coincide with another
 	for i, e := range f.p.Edges {
 		if !m.exempt[i] {
 			alike = append(alike, e.Col)
@@ -28,19 +30,19 @@ func (f *countPushdown) partitionTerms() []term {
 	if len(alike) > maxPartitioned || len(alike) > 0 && !f.blockedByUniqueness() {
 		return nil
 	}
-	same := func(a, b Col) bool {
-		return m.mayBeSame(f.p.edge(a), f.p.edge(b))
+	same := func(a, b plan.Col) bool {
+		return m.mayBeSame(f.p.Edge(a), f.p.Edge(b))
 	}
 	var terms []term
-	var place func(blocks [][]Col, rest []Col) bool
-	place = func(blocks [][]Col, rest []Col) bool {
-		f.o.steps.Add(1)
+	var place func(blocks [][]plan.Col, rest []plan.Col) bool
+	place = func(blocks [][]plan.Col, rest []plan.Col) bool {
+		f.o.Steps.Add(1)
 		if len(rest) == 0 {
-			p, factor := f.p.clone(), 1
+			p, factor := f.p.Clone(), 1
 			for _, b := range blocks {
 				for n, e := range b[1:] {
 					factor *= -(n + 1)
-					if !p.mergeEdges(b[0], e) {
+					if !p.MergeEdges(b[0], e) {
 						return false
 					}
 				}
@@ -48,12 +50,12 @@ func (f *countPushdown) partitionTerms() []term {
 			for i := range p.Edges {
 				p.Edges[i].Group = i
 			}
-			terms = append(terms, term{&countPushdown{o: f.o, p: p, branches: map[Col][]Branch{}}, factor})
+			terms = append(terms, term{&countPushdown{o: f.o, p: p, branches: map[plan.Col][]plan.Branch{}}, factor})
 			return true
 		}
 		e := rest[0]
 		for i, b := range blocks {
-			if slices.ContainsFunc(b, func(c Col) bool { return !same(c, e) }) {
+			if slices.ContainsFunc(b, func(c plan.Col) bool { return !same(c, e) }) {
 				continue
 			}
 			with := slices.Clone(blocks)
@@ -62,7 +64,7 @@ func (f *countPushdown) partitionTerms() []term {
 				return false
 			}
 		}
-		return place(append(slices.Clone(blocks), []Col{e}), rest[1:])
+		return place(append(slices.Clone(blocks), []plan.Col{e}), rest[1:])
 	}
 	if !place(nil, alike) {
 		return nil
@@ -74,9 +76,9 @@ func (f *countPushdown) partitionTerms() []term {
 
 // blockedByUniqueness reports whether more leaves are removable without relationship uniqueness.
 func (f *countPushdown) blockedByUniqueness() bool {
-	with := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+	with := &countPushdown{o: f.o, p: f.p.Clone(), branches: map[plan.Col][]plan.Branch{}}
 	with.pushLeaves()
-	without := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+	without := &countPushdown{o: f.o, p: f.p.Clone(), branches: map[plan.Col][]plan.Branch{}}
 	for i := range without.p.Edges {
 		without.p.Edges[i].Group = i
 	}

@@ -1,9 +1,10 @@
-package plan
+package optimize
 
 import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -14,32 +15,32 @@ import (
 //	  Distinct x, y                      Aggregation BY a.name AS x, b.name AS y
 //	    Projection a.name AS x, …          ExpandAll (a)-->(b)
 //	      ExpandAll (a)-->(b)
-func distinctGroups(o *optimizer, n Node) Node {
+func distinctGroups(o *optimizer, n plan.Node) plan.Node {
 	switch n.(type) {
-	case *Aggregate, *Sort:
+	case *plan.Aggregate, *plan.Sort:
 	default:
 		return nil
 	}
-	in := Children(n)[0]
-	d, ok := in.(*Distinct)
+	in := plan.Children(n)[0]
+	d, ok := in.(*plan.Distinct)
 	if !ok || d.Key != nil {
 		return nil
 	}
-	p, ok := d.Input.(*Project)
+	p, ok := d.Input.(*plan.Project)
 	if !ok || p.Keep || len(p.Items) != len(d.Cols) || !o.expands(p.Input) {
 		return nil
 	}
 	for _, it := range p.Items {
-		x, ok := it.Expr.(*Prop)
+		x, ok := it.Expr.(*plan.Prop)
 		if !ok || !slices.Contains(d.Cols, it.Col) {
 			return nil
 		}
-		if ref, ok := x.X.(*ColRef); !ok || o.q.Cols[ref.Col].Kind != graph.VertexKind {
+		if ref, ok := x.X.(*plan.ColRef); !ok || o.Query.Cols[ref.Col].Kind != graph.VertexKind {
 			return nil
 		}
 	}
-	n.inputs(func(c *Node) {
-		*c = &Aggregate{Input: p.Input, Keys: p.Items}
+	n.EachInput(func(c *plan.Node) {
+		*c = &plan.Aggregate{Input: p.Input, Keys: p.Items}
 		if o.off("EdgeGroups") {
 			return
 		}
@@ -52,53 +53,53 @@ func distinctGroups(o *optimizer, n Node) Node {
 }
 
 // expands reports whether the rows of a node come from an expansion, so that vertices repeat.
-func (o *optimizer) expands(n Node) bool {
+func (o *optimizer) expands(n plan.Node) bool {
 	switch n := n.(type) {
-	case *Filter:
+	case *plan.Filter:
 		return o.expands(n.Input)
-	case *Expand, *VarExpand, *Intersect:
+	case *plan.Expand, *plan.VarExpand, *plan.Intersect:
 		return true
 	}
 	return false
 }
 
 // edgeGroups is the rule EdgeGroups.
-func edgeGroups(o *optimizer, n Node) Node {
-	a, ok := n.(*Aggregate)
-	if !ok || len(a.Keys) == 0 || a.Times != nil || o.q.Writes || !o.env.Features.Has(shard.PairCounts) {
+func edgeGroups(o *optimizer, n plan.Node) plan.Node {
+	a, ok := n.(*plan.Aggregate)
+	if !ok || len(a.Keys) == 0 || a.Times != nil || o.Query.Writes || !o.env.Features.Has(shard.PairCounts) {
 		return nil
 	}
-	x, ok := a.Input.(*Expand)
+	x, ok := a.Input.(*plan.Expand)
 	if !ok || x.Dir == graph.Both || x.Into || len(x.DistinctFrom) > 0 || len(x.Where) > 0 || len(x.Types) != 1 {
 		return nil
 	}
-	scan, ok := x.Input.(*Scan)
+	scan, ok := x.Input.(*plan.Scan)
 	if !ok || scan.Out != x.From {
 		return nil
 	}
-	if _, ok := scan.Input.(*Unit); !ok {
+	if _, ok := scan.Input.(*plan.Unit); !ok {
 		return nil
 	}
-	if float64(o.counts.ByType[x.Types[0]]) < o.vertices(scan.Labels)+o.vertices(x.Labels) {
+	if float64(o.Counts.ByType[x.Types[0]]) < o.Vertices(scan.Labels)+o.Vertices(x.Labels) {
 		return nil
 	}
 	for i := range a.Aggs {
 		g := &a.Aggs[i]
-		if !g.countsRows(func(e Expr) bool {
-			ref, ok := e.(*ColRef)
+		if !g.CountsRows(func(e plan.Expr) bool {
+			ref, ok := e.(*plan.ColRef)
 			return ok && (ref.Col == x.From || ref.Col == x.To || ref.Col == x.Edge)
 		}) {
 			return nil
 		}
 	}
-	g := &EdgeGroups{Input: a, Type: x.Types[0], Dir: x.Dir, at: map[Col]GroupKey{}}
+	g := &plan.EdgeGroups{Input: a, Type: x.Types[0], Dir: x.Dir, Places: map[plan.Col]plan.GroupKey{}}
 	g.Ends[0].Col, g.Ends[1].Col = x.From, x.To
 	for _, k := range a.Keys {
-		p, ok := k.Expr.(*Prop)
+		p, ok := k.Expr.(*plan.Prop)
 		if !ok {
 			return nil
 		}
-		ref, ok := p.X.(*ColRef)
+		ref, ok := p.X.(*plan.ColRef)
 		if !ok || ref.Col != x.From && ref.Col != x.To {
 			return nil
 		}
@@ -107,21 +108,21 @@ func edgeGroups(o *optimizer, n Node) Node {
 			end = 1
 		}
 		e := &g.Ends[end]
-		g.at[k.Col] = GroupKey{end, len(e.Keys)}
+		g.Places[k.Col] = plan.GroupKey{End: end, At: len(e.Keys)}
 		e.Keys = append(e.Keys, p.Key)
 	}
-	labels := [2]*LabelExpr{scan.Labels, x.Labels}
+	labels := [2]*plan.LabelExpr{scan.Labels, x.Labels}
 	for i := range g.Ends {
 		e := &g.Ends[i]
 		if i > 0 && sameLabels(labels[0], labels[1]) && slices.Equal(g.Ends[0].Keys, e.Keys) {
 			break
 		}
-		e.Scan = &Scan{Input: &Unit{}, Labels: labels[i], Out: e.Col}
+		e.Scan = &plan.Scan{Input: &plan.Unit{}, Labels: labels[i], Out: e.Col}
 	}
 	return g
 }
 
 // sameLabels reports whether two conditions on labels are none, or one label, and the same.
-func sameLabels(a, b *LabelExpr) bool {
-	return a == nil && b == nil || a != nil && b != nil && a.Op == LabelName && b.Op == LabelName && a.Name == b.Name
+func sameLabels(a, b *plan.LabelExpr) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Op == plan.LabelName && b.Op == plan.LabelName && a.Name == b.Name
 }

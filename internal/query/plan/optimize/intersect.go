@@ -1,9 +1,10 @@
-package plan
+package optimize
 
 import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // mostlyOne is the mean length of an edge's list up to which almost all lists are taken to hold one edge.
@@ -41,20 +42,20 @@ func (m *matcher) intersections(t *partialPlan, steps []step) []step {
 type leg struct {
 	edge int
 	left bool
-	to   Col
+	to   plan.Col
 }
 
 // toOne reports whether an edge leads to one vertex: following it and then testing the other edge costs less than marking and
 // looking up lists. A mean of one edge does not show that if some lists are long and other vertices have none.
 func (m *matcher) toOne(i int, left bool) bool {
 	e := &m.p.Edges[i]
-	from, _, dir := e.expansion(left)
-	return m.o.fanout(e.Types, dir, m.guess[from], nil) <= 1 &&
+	from, _, dir := e.Expansion(left)
+	return m.o.Fanout(e.Types, dir, m.guess[from], nil) <= 1 &&
 		!slices.ContainsFunc(e.Types, func(typ string) bool { return m.o.meanListLength(typ, dir) > mostlyOne })
 }
 
 // leg reports whether plain edge i leads from a bound vertex to an unbound one, to.
-func (m *matcher) leg(t *partialPlan, i int) (left bool, to Col, ok bool) {
+func (m *matcher) leg(t *partialPlan, i int) (left bool, to plan.Col, ok bool) {
 	e := &m.p.Edges[i]
 	if t.edges[i] || e.Bound || e.Length != nil || e.Shortest != "" || e.Walk != nil {
 		return false, 0, false
@@ -68,12 +69,12 @@ func (m *matcher) leg(t *partialPlan, i int) (left bool, to Col, ok bool) {
 
 // edgeTest reports whether predicate i tests for an edge between vertex to and a bound one, and returns the latter and the
 // direction from it.
-func (m *matcher) edgeTest(t *partialPlan, i int, to Col) (from Col, dir graph.Direction, ok bool) {
-	x, isTest := m.preds[i].e.(*HasEdge)
+func (m *matcher) edgeTest(t *partialPlan, i int, to plan.Col) (from plan.Col, dir graph.Direction, ok bool) {
+	x, isTest := m.preds[i].e.(*plan.HasEdge)
 	if t.preds[i] || !isTest {
 		return 0, 0, false
 	}
-	if from, dir = x.otherEnd(to); from == 0 {
+	if from, dir = x.OtherEnd(to); from == 0 {
 		return 0, 0, false
 	}
 	return from, dir, !m.preds[i].cols.Has(from) || t.bound.Has(from)
@@ -82,35 +83,35 @@ func (m *matcher) edgeTest(t *partialPlan, i int, to Col) (from Col, dir graph.D
 // takeIntersect advances a partial plan by an intersection.
 func (m *matcher) takeIntersect(t *partialPlan, s step) {
 	e := &m.p.Edges[s.edge]
-	from, to, dir := e.expansion(s.left)
-	fan := m.o.fanout(e.Types, dir, m.guess[from], m.guess[to]) * m.skews(t, s.edge)
-	read := m.o.fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir)
+	from, to, dir := e.Expansion(s.left)
+	fan := m.o.Fanout(e.Types, dir, m.guess[from], m.guess[to]) * m.skews(t, s.edge)
+	read := m.o.Fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir)
 	m.find(t, s.edge)
 	var other, again float64
 	if s.exists {
-		x, _ := m.preds[s.pred].e.(*HasEdge)
+		x, _ := m.preds[s.pred].e.(*plan.HasEdge)
 		from2, dir2, _ := m.edgeTest(t, s.pred, to)
-		other, again = m.o.fanout(x.Types, dir2, m.guess[from2], m.guess[to]), 1
+		other, again = m.o.Fanout(x.Types, dir2, m.guess[from2], m.guess[to]), 1
 		t.pass(s.pred)
 	} else {
 		e2 := &m.p.Edges[s.edge2]
-		from2, _, dir2 := e2.expansion(s.left2)
-		other, again = m.o.fanout(e2.Types, dir2, m.guess[from2], m.guess[to])*m.skew(t, s.edge2, from2, dir2), m.skew(t, s.edge2, to, dir2.Reverse())
+		from2, _, dir2 := e2.Expansion(s.left2)
+		other, again = m.o.Fanout(e2.Types, dir2, m.guess[from2], m.guess[to])*m.skew(t, s.edge2, from2, dir2), m.skew(t, s.edge2, to, dir2.Reverse())
 		m.find(t, s.edge2)
 		m.bind(t, e2.Col)
 	}
 	t.cost += t.card * min(read, other) * 0.05
-	t.card *= fan * min(1, other*again/max(1, m.o.vertices(m.guess[to])))
+	t.card *= fan * min(1, other*again/max(1, m.o.Vertices(m.guess[to])))
 	m.bind(t, to, e.Col)
 }
 
 // intersect creates the node of an intersection.
 func (b *builder) intersect(s step) {
 	e := &b.m.p.Edges[s.edge]
-	from, to, dir := e.expansion(s.left)
-	leg := func(i int, from Col, dir graph.Direction) Leg {
+	from, to, dir := e.Expansion(s.left)
+	leg := func(i int, from plan.Col, dir graph.Direction) plan.Leg {
 		e := &b.m.p.Edges[i]
-		l := Leg{From: from, Types: e.Types, Dir: dir, DistinctFrom: b.distinctFrom(i)}
+		l := plan.Leg{From: from, Types: e.Types, Dir: dir, DistinctFrom: b.distinctFrom(i)}
 		if b.keepsEdge(i) {
 			l.Edge = e.Col
 		}
@@ -118,14 +119,14 @@ func (b *builder) intersect(s step) {
 		b.bind(e.Col)
 		return l
 	}
-	x := &Intersect{Input: b.node, To: to, Labels: b.m.labels[to], Legs: []Leg{leg(s.edge, from, dir)}}
+	x := &plan.Intersect{Input: b.node, To: to, Labels: b.m.labels[to], Legs: []plan.Leg{leg(s.edge, from, dir)}}
 	if s.exists {
-		test, _ := b.m.preds[s.pred].e.(*HasEdge)
-		from, dir := test.otherEnd(to)
-		x.Legs = append(x.Legs, Leg{From: from, Types: test.Types, Dir: dir, Exists: true})
+		test, _ := b.m.preds[s.pred].e.(*plan.HasEdge)
+		from, dir := test.OtherEnd(to)
+		x.Legs = append(x.Legs, plan.Leg{From: from, Types: test.Types, Dir: dir, Exists: true})
 		b.used[s.pred] = true
 	} else {
-		from, _, dir := b.m.p.Edges[s.edge2].expansion(s.left2)
+		from, _, dir := b.m.p.Edges[s.edge2].Expansion(s.left2)
 		x.Legs = append(x.Legs, leg(s.edge2, from, dir))
 	}
 	b.m.o.fired(intersection)

@@ -1,10 +1,11 @@
-package plan
+package optimize
 
 import (
 	"maps"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -24,13 +25,13 @@ type Env struct {
 }
 
 type optimizer struct {
-	*statistics
+	*plan.Statistics
 	writes bool // the plan changes the graph
 	env    *Env
 	// labelNames are the labels that counts knows, sorted, so that one graph has one plan.
 	labelNames []string
-	subplans   map[Node]bool         // see inSubplan
-	noIndex    map[MissingIndex]bool // the elements of Query.NoIndex
+	subplans   map[plan.Node]bool         // see inSubplan
+	noIndex    map[plan.MissingIndex]bool // the elements of Query.NoIndex
 }
 
 // A rule rewrites one node whose inputs are already rewritten. It returns nil if it does not apply.
@@ -38,35 +39,35 @@ type rule struct {
 	name string
 	// why says why the rule is correct, and where it would not be.
 	why   string
-	apply func(o *optimizer, n Node) Node
+	apply func(o *optimizer, n plan.Node) plan.Node
 }
 
-// Optimize replaces every Match of q by scans, seeks and expansions and applies the rewrite rules. It changes q. What ends Env.Steps
+// Plan replaces every Match of q by scans, seeks and expansions and applies the rewrite rules. It changes q. What ends Env.Steps
 // unwinds it and leaves an incomplete plan; its caller catches that.
-func Optimize(q *Query, env Env) {
+func Plan(q *plan.Query, env Env) {
 	if len(q.Cols) == 0 {
-		q.Cols = make([]ColInfo, 1)
+		q.Cols = make([]plan.ColInfo, 1)
 	}
-	o := &optimizer{statistics: newStatistics(q, env.Counts, env.Indexes, env.Steps), env: &env, subplans: map[Node]bool{}, noIndex: map[MissingIndex]bool{}}
-	o.labelNames = slices.Sorted(maps.Keys(o.counts.ByLabel))
+	o := &optimizer{Statistics: plan.NewStatistics(q, env.Counts, env.Indexes, env.Steps), env: &env, subplans: map[plan.Node]bool{}, noIndex: map[plan.MissingIndex]bool{}}
+	o.labelNames = slices.Sorted(maps.Keys(o.Counts.ByLabel))
 	o.writes = writes(q.Root)
 	o.barriers(q.Root)
 	o.down(&q.Root, logical)
 	o.plan(&q.Root)
 	o.down(&q.Root, physical)
 	o.distinctEnds(q.Root, false)
-	q.Estimates = o.estimate(q.Root).rows
+	q.Estimates = o.Estimate(q.Root).Rows
 }
 
 // down applies rules bottom-up to a plan and to the subplans in its expressions.
-func (o *optimizer) down(n *Node, rules []rule) {
-	(*n).inputs(func(c *Node) { o.down(c, rules) })
-	eachPlan(*n, func(c *Node) { o.down(c, rules) })
+func (o *optimizer) down(n *plan.Node, rules []rule) {
+	(*n).EachInput(func(c *plan.Node) { o.down(c, rules) })
+	plan.EachPlan(*n, func(c *plan.Node) { o.down(c, rules) })
 	for again := true; again; {
 		again = false
 		for i := range rules {
 			r := &rules[i]
-			if o.steps.Add(1); o.off(r.name) {
+			if o.Steps.Add(1); o.off(r.name) {
 				continue
 			}
 			if m := r.apply(o, *n); m != nil {
@@ -78,14 +79,14 @@ func (o *optimizer) down(n *Node, rules []rule) {
 }
 
 // plan replaces the Match nodes bottom-up.
-func (o *optimizer) plan(n *Node) {
-	(*n).inputs(func(c *Node) { o.plan(c) })
-	eachPlan(*n, func(c *Node) { o.plan(c) })
-	o.steps.Add(1)
-	if w, ok := (*n).(*PathMultiplicity); ok {
+func (o *optimizer) plan(n *plan.Node) {
+	(*n).EachInput(func(c *plan.Node) { o.plan(c) })
+	plan.EachPlan(*n, func(c *plan.Node) { o.plan(c) })
+	o.Steps.Add(1)
+	if w, ok := (*n).(*plan.PathMultiplicity); ok {
 		pushMultiplicity(n, w)
 	}
-	m, ok := (*n).(*Match)
+	m, ok := (*n).(*plan.Match)
 	if !ok {
 		return
 	}
@@ -93,13 +94,13 @@ func (o *optimizer) plan(n *Node) {
 		*n = o.match(m.Input, &m.Pattern)
 		return
 	}
-	outer := NewColSet()
+	outer := plan.NewColSet()
 	for _, e := range m.Pattern.Preds {
-		outer.reads(e)
+		outer.Reads(e)
 	}
-	mine := NewColSet()
-	var cols []Col
-	see := func(c Col, bound bool) {
+	mine := plan.NewColSet()
+	var cols []plan.Col
+	see := func(c plan.Col, bound bool) {
 		if bound {
 			outer.Add(c)
 		} else if c != 0 && !mine.Has(c) {
@@ -119,12 +120,12 @@ func (o *optimizer) plan(n *Node) {
 			outer.AddAll(e.Walk.Reads())
 		}
 		for _, w := range e.Where {
-			outer.reads(w)
+			outer.Reads(w)
 		}
 		outer.Remove(e.EdgeVar)
 		if e.Length != nil {
-			outer.reads(e.Length.Min)
-			outer.reads(e.Length.Max)
+			outer.Reads(e.Length.Min)
+			outer.Reads(e.Length.Max)
 		}
 	}
 	for _, p := range m.Pattern.Paths {
@@ -133,8 +134,8 @@ func (o *optimizer) plan(n *Node) {
 	for c := range mine.All() {
 		outer.Remove(c)
 	}
-	*n = &Apply{
-		Input: m.Input, Kind: Optional, Cols: cols,
-		Sub: o.match(&Argument{Cols: outer.sorted()}, &m.Pattern),
+	*n = &plan.Apply{
+		Input: m.Input, Kind: plan.Optional, Cols: cols,
+		Sub: o.match(&plan.Argument{Cols: outer.Sorted()}, &m.Pattern),
 	}
 }

@@ -1,9 +1,10 @@
-package plan
+package optimize
 
 import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -115,16 +116,16 @@ var (
 	}
 )
 
-func mergeMatches(_ *optimizer, n Node) Node {
-	top, ok := n.(*Match)
+func mergeMatches(_ *optimizer, n plan.Node) plan.Node {
+	top, ok := n.(*plan.Match)
 	if !ok || top.Optional {
 		return nil
 	}
-	below, ok := top.Input.(*Match)
+	below, ok := top.Input.(*plan.Match)
 	if !ok || below.Optional || size(&top.Pattern)+size(&below.Pattern) > maxMerged {
 		return nil
 	}
-	p := Pattern{
+	p := plan.Pattern{
 		Vertices: slices.Clone(below.Pattern.Vertices),
 		Edges:    slices.Clone(below.Pattern.Edges),
 		Paths:    append(slices.Clone(below.Pattern.Paths), top.Pattern.Paths...),
@@ -138,33 +139,33 @@ func mergeMatches(_ *optimizer, n Node) Node {
 		}
 	}
 	for _, v := range top.Pattern.Vertices {
-		i := slices.IndexFunc(p.Vertices, func(w PatVertex) bool { return w.Col == v.Col })
+		i := slices.IndexFunc(p.Vertices, func(w plan.PatVertex) bool { return w.Col == v.Col })
 		if i < 0 {
 			p.Vertices = append(p.Vertices, v)
 			continue
 		}
-		p.Vertices[i].Labels = andLabels(p.Vertices[i].Labels, v.Labels)
+		p.Vertices[i].Labels = plan.AndLabels(p.Vertices[i].Labels, v.Labels)
 	}
 	for _, e := range top.Pattern.Edges {
 		if e.Shortest != "" {
 			return nil
 		}
-		if e.Bound && slices.ContainsFunc(p.Edges, func(f PatEdge) bool { return f.Col == e.Col }) {
+		if e.Bound && slices.ContainsFunc(p.Edges, func(f plan.PatEdge) bool { return f.Col == e.Col }) {
 			return nil // an edge occurs in both clauses
 		}
 		e.Group += groups
 		p.Edges = append(p.Edges, e)
 	}
-	return &Match{Input: below.Input, Pattern: p}
+	return &plan.Match{Input: below.Input, Pattern: p}
 }
 
-func filterIntoMatch(_ *optimizer, n Node) Node {
-	f, ok := n.(*Filter)
+func filterIntoMatch(_ *optimizer, n plan.Node) plan.Node {
+	f, ok := n.(*plan.Filter)
 	if !ok {
 		return nil
 	}
-	m, ok := f.Input.(*Match)
-	if !ok || m.Optional || slices.ContainsFunc(m.Pattern.Edges, func(e PatEdge) bool { return e.Shortest != "" }) {
+	m, ok := f.Input.(*plan.Match)
+	if !ok || m.Optional || slices.ContainsFunc(m.Pattern.Edges, func(e plan.PatEdge) bool { return e.Shortest != "" }) {
 		return nil
 	}
 	c := *m
@@ -172,82 +173,82 @@ func filterIntoMatch(_ *optimizer, n Node) Node {
 	return &c
 }
 
-func labelsIntoPattern(_ *optimizer, n Node) Node {
-	m, ok := n.(*Match)
-	if !ok || !slices.ContainsFunc(m.Pattern.Preds, func(e Expr) bool { _, ok := e.(*HasLabels); return ok }) {
+func labelsIntoPattern(_ *optimizer, n plan.Node) plan.Node {
+	m, ok := n.(*plan.Match)
+	if !ok || !slices.ContainsFunc(m.Pattern.Preds, func(e plan.Expr) bool { _, ok := e.(*plan.HasLabels); return ok }) {
 		return nil
 	}
 	c := *m
 	c.Pattern.Vertices = slices.Clone(m.Pattern.Vertices)
-	c.Pattern.Preds = slices.DeleteFunc(slices.Clone(m.Pattern.Preds), func(e Expr) bool {
-		has, ok := e.(*HasLabels)
+	c.Pattern.Preds = slices.DeleteFunc(slices.Clone(m.Pattern.Preds), func(e plan.Expr) bool {
+		has, ok := e.(*plan.HasLabels)
 		if !ok {
 			return false
 		}
-		ref, ok := has.X.(*ColRef)
+		ref, ok := has.X.(*plan.ColRef)
 		if !ok {
 			return false
 		}
-		i := slices.IndexFunc(c.Pattern.Vertices, func(v PatVertex) bool { return v.Col == ref.Col && !v.Bound })
+		i := slices.IndexFunc(c.Pattern.Vertices, func(v plan.PatVertex) bool { return v.Col == ref.Col && !v.Bound })
 		if i < 0 {
 			return false
 		}
 		v := &c.Pattern.Vertices[i]
-		v.Labels = andLabels(v.Labels, has.Labels)
+		v.Labels = plan.AndLabels(v.Labels, has.Labels)
 		return true
 	})
-	if len(c.Pattern.Preds) == len(m.Pattern.Preds) || slices.ContainsFunc(m.Pattern.Edges, func(e PatEdge) bool { return e.Shortest != "" || e.Walk != nil }) {
+	if len(c.Pattern.Preds) == len(m.Pattern.Preds) || slices.ContainsFunc(m.Pattern.Edges, func(e plan.PatEdge) bool { return e.Shortest != "" || e.Walk != nil }) {
 		return nil
 	}
 	return &c
 }
 
-func dropProjection(_ *optimizer, n Node) Node {
-	below := func(in Node) Node {
-		p, ok := in.(*Project)
+func dropProjection(_ *optimizer, n plan.Node) plan.Node {
+	below := func(in plan.Node) plan.Node {
+		p, ok := in.(*plan.Project)
 		if !ok {
 			return nil
 		}
-		if m, ok := p.Input.(*Match); !ok || m.Optional {
+		if m, ok := p.Input.(*plan.Match); !ok || m.Optional {
 			return nil
 		}
 		for _, it := range p.Items {
-			if ref, ok := it.Expr.(*ColRef); !ok || ref.Col != it.Col {
+			if ref, ok := it.Expr.(*plan.ColRef); !ok || ref.Col != it.Col {
 				return nil
 			}
 		}
 		return p.Input
 	}
 	switch n := n.(type) {
-	case *Match:
+	case *plan.Match:
 		if in := below(n.Input); in != nil && !n.Optional {
 			c := *n
 			c.Input = in
 			return &c
 		}
-	case *Filter:
+	case *plan.Filter:
 		if in := below(n.Input); in != nil {
-			return &Filter{Input: in, Preds: n.Preds}
+			return &plan.Filter{Input: in, Preds: n.Preds}
 		}
 	}
 	return nil
 }
 
-func topK(_ *optimizer, n Node) Node {
-	s, ok := n.(*Slice)
+func topK(_ *optimizer, n plan.Node) plan.Node {
+	s, ok := n.(*plan.Slice)
 	if !ok || s.Limit == nil {
 		return nil
 	}
-	sort, ok := s.Input.(*Sort)
+	sort, ok := s.Input.(*plan.Sort)
 	if ok && sort.Limit == nil && sort.Skip == nil {
-		return &Sort{Input: sort.Input, Keys: sort.Keys, Skip: s.Skip, Limit: s.Limit}
+		return &plan.Sort{Input: sort.Input, Keys: sort.Keys, Skip: s.Skip, Limit: s.Limit}
 	}
 	// A projection maps rows one to one, so the slice may move below it; the expressions are then computed only for the
 	// remaining rows.
-	if p, ok := s.Input.(*Project); ok {
-		if sort, ok := p.Input.(*Sort); ok && sort.Limit == nil && sort.Skip == nil {
+	if p, ok := s.Input.(*plan.Project); ok {
+		if sort, ok := p.Input.(*plan.Sort); ok && sort.Limit == nil && sort.Skip == nil {
 			c := *p
-			c.Input = &Sort{Input: sort.Input, Keys: sort.Keys, Skip: s.Skip, Limit: s.Limit}
+			c.Input = &plan.Sort{Input: sort.Input, Keys: sort.Keys, Skip: s.Skip, Limit: s.Limit}
 			return &c
 		}
 	}
@@ -256,34 +257,34 @@ func topK(_ *optimizer, n Node) Node {
 
 // lateProjection moves the items of a projection above a Top. Items that the order reads become keys or parts of keys, so keys
 // after the first are computed only for the rows that the first leaves.
-func lateProjection(o *optimizer, n Node) Node {
-	s, ok := n.(*Sort)
+func lateProjection(o *optimizer, n plan.Node) plan.Node {
+	s, ok := n.(*plan.Sort)
 	if !ok || s.Limit == nil {
 		return nil
 	}
-	p, ok := s.Input.(*Project)
+	p, ok := s.Input.(*plan.Project)
 	if !ok {
 		return nil
 	}
 	c := *s
 	c.Keys = slices.Clone(s.Keys)
-	readers, keyCols := map[Col][]int{}, NewColSet()
-	var early, late []Item
+	readers, keyCols := map[plan.Col][]int{}, plan.NewColSet()
+	var early, late []plan.Item
 	for i, k := range s.Keys {
-		o.steps.Add(1)
-		for c := range Reads(k.Expr).All() {
+		o.Steps.Add(1)
+		for c := range plan.Reads(k.Expr).All() {
 			readers[c] = append(readers[c], i)
 		}
 		if keyCols.Add(k.Col); k.Col != 0 && !p.Keep {
-			late = append(late, Item{Col: k.Col, Expr: &ColRef{Col: k.Col}})
+			late = append(late, plan.Item{Col: k.Col, Expr: &plan.ColRef{Col: k.Col}})
 		}
 	}
 	moved := false
 	for _, it := range p.Items {
-		ref, isRef := it.Expr.(*ColRef)
+		ref, isRef := it.Expr.(*plan.ColRef)
 		passing := isRef && ref.Col == it.Col
 		stays, isKey := !passing && len(readers[it.Col]) > 0, false
-		o.steps.Add(1)
+		o.Steps.Add(1)
 		if stays && intoKeys(c.Keys, readers[it.Col], it, keyCols) {
 			stays, moved = false, true
 			isKey = keyCols.Has(it.Col)
@@ -296,37 +297,37 @@ func lateProjection(o *optimizer, n Node) Node {
 			late = append(late, it)
 			moved = moved || !passing
 		case !p.Keep:
-			late = append(late, Item{Col: it.Col, Expr: &ColRef{Col: it.Col}})
+			late = append(late, plan.Item{Col: it.Col, Expr: &plan.ColRef{Col: it.Col}})
 		}
 	}
 	if !moved {
 		return nil
 	}
 	if c.Input = p.Input; len(early) > 0 {
-		c.Input = &Project{Input: p.Input, Items: early, Keep: true}
+		c.Input = &plan.Project{Input: p.Input, Items: early, Keep: true}
 	}
 	if p.Keep && len(late) == 0 {
 		return &c
 	}
-	return &Project{Input: &c, Items: late, Keep: p.Keep}
+	return &plan.Project{Input: &c, Items: late, Keep: p.Keep}
 }
 
 // intoKeys makes the keys that read an item compute it themselves, if possible: a key is just the item, and returns its column, which
 // is added to cols, or the item is a property, which may be read again for the few remaining rows.
-func intoKeys(keys []SortKey, readers []int, it Item, cols ColSet) bool {
-	if volatile(it.Expr) {
+func intoKeys(keys []plan.SortKey, readers []int, it plan.Item, cols plan.ColSet) bool {
+	if plan.Volatile(it.Expr) {
 		return false
 	}
 	whole := slices.IndexFunc(readers, func(i int) bool {
-		ref, ok := keys[i].Expr.(*ColRef)
+		ref, ok := keys[i].Expr.(*plan.ColRef)
 		return ok && ref.Col == it.Col && keys[i].Col == 0
 	})
 	x := it.Expr
-	if p, ok := x.(*Prop); ok {
+	if p, ok := x.(*plan.Prop); ok {
 		x = p.X
 	}
-	_, again := x.(*ColRef)
-	into := make([]SortKey, len(readers))
+	_, again := x.(*plan.ColRef)
+	into := make([]plan.SortKey, len(readers))
 	for n, i := range readers {
 		into[n] = keys[i]
 		if n == whole {
@@ -352,8 +353,8 @@ func intoKeys(keys []SortKey, readers []int, it Item, cols ColSet) bool {
 }
 
 // inline replaces an item's column by its expression; ok is false if the column occurs deeper than in operators and calls.
-func inline(e Expr, it Item) (Expr, bool) {
-	args := func(in []Expr) (out []Expr, ok bool) {
+func inline(e plan.Expr, it plan.Item) (plan.Expr, bool) {
+	args := func(in []plan.Expr) (out []plan.Expr, ok bool) {
 		out = slices.Clone(in)
 		for i := range out {
 			if out[i], ok = inline(out[i], it); !ok {
@@ -363,53 +364,53 @@ func inline(e Expr, it Item) (Expr, bool) {
 		return out, true
 	}
 	switch x := e.(type) {
-	case *ColRef:
+	case *plan.ColRef:
 		if x.Col == it.Col {
 			return it.Expr, true
 		}
-	case *Op:
+	case *plan.Op:
 		as, ok := args(x.Args)
-		return &Op{Op: x.Op, Args: as, Pos: x.Pos}, ok
-	case *Call:
+		return &plan.Op{Op: x.Op, Args: as, Pos: x.Pos}, ok
+	case *plan.Call:
 		as, ok := args(x.Args)
-		return &Call{Func: x.Func, Args: as, Pos: x.Pos}, ok
+		return &plan.Call{Func: x.Func, Args: as, Pos: x.Pos}, ok
 	default:
-		return e, !Reads(e).Has(it.Col)
+		return e, !plan.Reads(e).Has(it.Col)
 	}
 	return e, true
 }
 
 // inOfOne is the rule InOfOne, on the expressions of a node.
-func inOfOne(_ *optimizer, n Node) Node {
+func inOfOne(_ *optimizer, n plan.Node) plan.Node {
 	fired := false
-	var visit func(*Expr)
-	visit = func(p *Expr) {
-		subexprs(*p, visit)
-		in, ok := (*p).(*Op)
-		if !ok || in.Op != In {
+	var visit func(*plan.Expr)
+	visit = func(p *plan.Expr) {
+		plan.Subexprs(*p, visit)
+		in, ok := (*p).(*plan.Op)
+		if !ok || in.Op != plan.In {
 			return
 		}
-		if l, ok := in.Args[1].(*ListLit); ok && len(l.Elems) == 1 {
-			*p, fired = &Op{Op: Eq, Args: []Expr{in.Args[0], l.Elems[0]}, Pos: in.Pos}, true
+		if l, ok := in.Args[1].(*plan.ListLit); ok && len(l.Elems) == 1 {
+			*p, fired = &plan.Op{Op: plan.Eq, Args: []plan.Expr{in.Args[0], l.Elems[0]}, Pos: in.Pos}, true
 		}
 	}
-	n.exprs(visit)
+	n.EachExpr(visit)
 	if !fired {
 		return nil
 	}
 	return n
 }
 
-func countStore(_ *optimizer, n Node) Node {
-	a, ok := n.(*Aggregate)
+func countStore(_ *optimizer, n plan.Node) plan.Node {
+	a, ok := n.(*plan.Aggregate)
 	if !ok || len(a.Keys) > 0 || a.Times != nil || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" || a.Aggs[0].Distinct {
 		return nil
 	}
-	counted := Col(0)
+	counted := plan.Col(0)
 	switch args := a.Aggs[0].Args; len(args) {
 	case 0:
 	case 1:
-		ref, ok := args[0].(*ColRef)
+		ref, ok := args[0].(*plan.ColRef)
 		if !ok {
 			return nil
 		}
@@ -418,27 +419,27 @@ func countStore(_ *optimizer, n Node) Node {
 		return nil
 	}
 	switch in := a.Input.(type) {
-	case *Scan:
-		if _, ok := in.Input.(*Unit); !ok || counted != 0 && counted != in.Out {
+	case *plan.Scan:
+		if _, ok := in.Input.(*plan.Unit); !ok || counted != 0 && counted != in.Out {
 			return nil
 		}
 		if in.Labels == nil {
-			return &CountStore{Out: a.Aggs[0].Col}
+			return &plan.CountStore{Out: a.Aggs[0].Col}
 		}
-		if in.Labels.Op == LabelName {
-			return &CountStore{Out: a.Aggs[0].Col, Name: in.Labels.Name}
+		if in.Labels.Op == plan.LabelName {
+			return &plan.CountStore{Out: a.Aggs[0].Col, Name: in.Labels.Name}
 		}
-	case *Expand:
-		scan, ok := in.Input.(*Scan)
+	case *plan.Expand:
+		scan, ok := in.Input.(*plan.Scan)
 		if !ok || in.Dir == graph.Both || in.Into || in.Labels != nil || len(in.Where) > 0 || len(in.DistinctFrom) > 0 ||
 			len(in.Types) > 1 || scan.Labels != nil || in.To == scan.Out ||
 			counted != 0 && counted != in.Edge && counted != in.To && counted != scan.Out {
 			return nil
 		}
-		if _, ok := scan.Input.(*Unit); !ok {
+		if _, ok := scan.Input.(*plan.Unit); !ok {
 			return nil
 		}
-		c := &CountStore{Out: a.Aggs[0].Col, Edges: true}
+		c := &plan.CountStore{Out: a.Aggs[0].Col, Edges: true}
 		if len(in.Types) == 1 {
 			c.Name = in.Types[0]
 		}
@@ -448,31 +449,31 @@ func countStore(_ *optimizer, n Node) Node {
 }
 
 // blockAggregate is the rule BlockAggregate.
-func blockAggregate(o *optimizer, n Node) Node {
-	a, ok := n.(*Aggregate)
-	if !ok || a.Times != nil || o.q.Writes {
+func blockAggregate(o *optimizer, n plan.Node) plan.Node {
+	a, ok := n.(*plan.Aggregate)
+	if !ok || a.Times != nil || o.Query.Writes {
 		return nil
 	}
 	if len(a.Keys) == 0 && !o.env.Features.Has(shard.Summaries) || len(a.Keys) > 0 && !o.env.Features.Has(shard.Blocks) {
 		return nil
 	}
-	b := &BlockAggregate{Input: a, Keys: a.Keys, Aggs: a.Aggs}
-	var preds []Expr
+	b := &plan.BlockAggregate{Input: a, Keys: a.Keys, Aggs: a.Aggs}
+	var preds []plan.Expr
 	in := a.Input
-	if f, ok := in.(*Filter); ok {
-		if _, ok := f.Input.(*Scan); ok {
+	if f, ok := in.(*plan.Filter); ok {
+		if _, ok := f.Input.(*plan.Scan); ok {
 			preds, in = f.Preds, f.Input
 		}
 	}
-	if x, ok := in.(*Expand); ok && len(a.Keys) == 0 && x.Dir != graph.Both && !x.Into && len(x.DistinctFrom) == 0 && len(x.Types) == 1 {
+	if x, ok := in.(*plan.Expand); ok && len(a.Keys) == 0 && x.Dir != graph.Both && !x.Into && len(x.DistinctFrom) == 0 && len(x.Types) == 1 {
 		b.Of, b.Labels, b.Type, b.Dir = x.Edge, x.Labels, x.Types[0], x.Dir
 		preds, in = x.Where, x.Input
 	}
-	scan, ok := in.(*Scan)
+	scan, ok := in.(*plan.Scan)
 	if !ok {
 		return nil
 	}
-	if _, ok := scan.Input.(*Unit); !ok {
+	if _, ok := scan.Input.(*plan.Unit); !ok {
 		return nil
 	}
 	if b.Type == "" {
@@ -481,22 +482,22 @@ func blockAggregate(o *optimizer, n Node) Node {
 		b.FromLabels = scan.Labels
 	}
 	for _, e := range preds {
-		r, ok := RangeOf(e, b.Of)
+		r, ok := plan.RangeOf(e, b.Of)
 		if !ok {
 			return nil
 		}
 		b.Where = append(b.Where, r)
 	}
 	for _, k := range a.Keys {
-		if _, ok := b.propOf(k.Expr); !ok || b.Labels != nil && b.Labels.Op != LabelName {
+		if _, ok := b.PropOf(k.Expr); !ok || b.Labels != nil && b.Labels.Op != plan.LabelName {
 			return nil
 		}
 	}
-	if len(a.Keys) == 0 && (len(preds) == 0 && !slices.ContainsFunc(a.Aggs, func(g Agg) bool { return len(g.Args) > 0 }) || !b.All(o.counts)) {
+	if len(a.Keys) == 0 && (len(preds) == 0 && !slices.ContainsFunc(a.Aggs, func(g plan.Agg) bool { return len(g.Args) > 0 }) || !b.All(o.Counts)) {
 		return nil
 	}
 	for i := range a.Aggs {
-		if !b.takes(&a.Aggs[i]) {
+		if !b.Takes(&a.Aggs[i]) {
 			return nil
 		}
 	}
@@ -506,38 +507,38 @@ func blockAggregate(o *optimizer, n Node) Node {
 // distinctEnds is the rule DistinctEnds: a variable length expansion whose list of edges is not read returns each end once if
 // repeated rows make no difference above: below DISTINCT, below aggregates that ignore repeats, in EXISTS. set says that the
 // rows of n are used as a set.
-func (o *optimizer) distinctEnds(n Node, set bool) {
-	o.steps.Add(1)
-	eachPlan(n, func(c *Node) { o.distinctEnds(*c, false) })
+func (o *optimizer) distinctEnds(n plan.Node, set bool) {
+	o.Steps.Add(1)
+	plan.EachPlan(n, func(c *plan.Node) { o.distinctEnds(*c, false) })
 	if o.off("DistinctEnds") {
 		return
 	}
 	switch n := n.(type) {
-	case *VarExpand:
+	case *plan.VarExpand:
 		if set && n.Edges == 0 && len(n.DistinctFrom) == 0 {
 			n.Ends = true
 			o.fired("DistinctEnds")
 		}
 		o.distinctEnds(n.Input, set)
-	case *Distinct:
+	case *plan.Distinct:
 		o.distinctEnds(n.Input, true)
-	case *Aggregate:
-		o.distinctEnds(n.Input, !slices.ContainsFunc(n.Aggs, func(a Agg) bool {
+	case *plan.Aggregate:
+		o.distinctEnds(n.Input, !slices.ContainsFunc(n.Aggs, func(a plan.Agg) bool {
 			return !a.Distinct && a.Func != "min" && a.Func != "max"
 		}))
-	case *Filter, *Project, *Expand, *Intersect, *Seek, *SeekRange, *SeekEdges, *SeekEdgeRange, *SeekID, *Scan, *Unwind, *ShortestPath:
-		n.inputs(func(c *Node) { o.distinctEnds(*c, set) })
-	case *Apply:
+	case *plan.Filter, *plan.Project, *plan.Expand, *plan.Intersect, *plan.Seek, *plan.SeekRange, *plan.SeekEdges, *plan.SeekEdgeRange, *plan.SeekID, *plan.Scan, *plan.Unwind, *plan.ShortestPath:
+		n.EachInput(func(c *plan.Node) { o.distinctEnds(*c, set) })
+	case *plan.Apply:
 		o.distinctEnds(n.Input, set)
-		o.distinctEnds(n.Sub, n.Kind == Exists || set && (n.Kind == Inner || n.Kind == Optional))
-	case *Union:
+		o.distinctEnds(n.Sub, n.Kind == plan.Exists || set && (n.Kind == plan.Inner || n.Kind == plan.Optional))
+	case *plan.Union:
 		for _, in := range n.Inputs {
 			o.distinctEnds(in, set || !n.All)
 		}
-	case *Sort:
+	case *plan.Sort:
 		o.distinctEnds(n.Input, set && n.Limit == nil && n.Skip == nil)
 	default:
-		n.inputs(func(c *Node) { o.distinctEnds(*c, false) })
+		n.EachInput(func(c *plan.Node) { o.distinctEnds(*c, false) })
 	}
 }
 
@@ -558,13 +559,13 @@ const (
 const EagerRule = "Eager"
 
 // barriers records that EagerRule has fired.
-func (o *optimizer) barriers(n Node) {
-	o.steps.Add(1)
-	if e, ok := n.(*Eager); ok && e.Why != "" {
+func (o *optimizer) barriers(n plan.Node) {
+	o.Steps.Add(1)
+	if e, ok := n.(*plan.Eager); ok && e.Why != "" {
 		o.fired(EagerRule)
 	}
-	n.inputs(func(c *Node) { o.barriers(*c) })
-	eachPlan(n, func(c *Node) { o.barriers(*c) })
+	n.EachInput(func(c *plan.Node) { o.barriers(*c) })
+	plan.EachPlan(n, func(c *plan.Node) { o.barriers(*c) })
 }
 
 // off reports whether a rule is disabled.

@@ -1,9 +1,10 @@
-package plan
+package optimize
 
 import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // fewer is the estimated number of rows for each distinct one from which on removing repeats pays.
@@ -15,21 +16,21 @@ const fewer = 2
 //	  ExpandAll (b)-->(c)          ExpandAll (b)-->(c)
 //	    ExpandAll (a)-->(b)          Distinct b
 //	                                   ExpandAll (a)-->(b)
-func distinctBelow(o *optimizer, n Node) Node {
-	var in Node
-	need := NewColSet()
+func distinctBelow(o *optimizer, n plan.Node) plan.Node {
+	var in plan.Node
+	need := plan.NewColSet()
 	switch n := n.(type) {
-	case *Distinct:
+	case *plan.Distinct:
 		in = n.Input
 		need.Add(n.Cols...)
-	case *Aggregate:
-		if slices.ContainsFunc(n.Aggs, func(a Agg) bool { return !a.Distinct && a.Func != "min" && a.Func != "max" }) {
+	case *plan.Aggregate:
+		if slices.ContainsFunc(n.Aggs, func(a plan.Agg) bool { return !a.Distinct && a.Func != "min" && a.Func != "max" }) {
 			return nil
 		}
 		in = n.Input
-		need = n.reads()
-		if n.computes() && o.repeats(in, need) {
-			d := &Distinct{Input: in, Cols: need.sorted()}
+		need = n.Reads()
+		if n.Computes() && o.repeats(in, need) {
+			d := &plan.Distinct{Input: in, Cols: need.Sorted()}
 			n.Input = d
 			distinctBelow(o, d)
 			return n
@@ -41,7 +42,7 @@ func distinctBelow(o *optimizer, n Node) Node {
 	if x == nil {
 		return nil
 	}
-	d := &Distinct{Input: x.Input, Cols: cols}
+	d := &plan.Distinct{Input: x.Input, Cols: cols}
 	x.Input = d
 	distinctBelow(o, d)
 	return n
@@ -54,38 +55,38 @@ func distinctBelow(o *optimizer, n Node) Node {
 //	  ExpandAll (b)-->(c)          ExpandAll (b)-->(c)
 //	    ExpandAll (a)-->(b)          Aggregation count(*) AS n BY b
 //	                                   ExpandAll (a)-->(b)
-func aggregateBelow(o *optimizer, n Node) Node {
-	a, ok := n.(*Aggregate)
+func aggregateBelow(o *optimizer, n plan.Node) plan.Node {
+	a, ok := n.(*plan.Aggregate)
 	if !ok {
 		return nil
 	}
-	never := func(e Expr) bool { return expanded(a.Input, e) }
-	if !a.repeats() {
+	never := func(e plan.Expr) bool { return expanded(a.Input, e) }
+	if !a.Repeats() {
 		return nil
 	}
 	way := &passed{}
-	x, cols := o.narrow(a.Input, a.needs(never), way)
+	x, cols := o.narrow(a.Input, a.Needs(never), way)
 	if x == nil {
 		return nil
 	}
 	a.Aggs = countRows(a.Aggs, never)
-	rows := o.q.NewCol("", graph.Null)
-	below := &Aggregate{Input: x.Input, Aggs: []Agg{{Col: rows, Func: "count"}}}
+	rows := o.Query.NewCol("", graph.Null)
+	below := &plan.Aggregate{Input: x.Input, Aggs: []plan.Agg{{Col: rows, Func: "count"}}}
 	for _, c := range cols {
-		below.Keys = append(below.Keys, Item{Col: c, Expr: &ColRef{Col: c}})
+		below.Keys = append(below.Keys, plan.Item{Col: c, Expr: &plan.ColRef{Col: c}})
 	}
 	x.Input = below
 	for _, p := range way.projects {
 		if !p.Keep {
-			p.Items = append(p.Items, Item{Col: rows, Expr: &ColRef{Col: rows}})
+			p.Items = append(p.Items, plan.Item{Col: rows, Expr: &plan.ColRef{Col: rows}})
 		}
 	}
-	above := Expr(&ColRef{Col: rows})
+	above := plan.Expr(&plan.ColRef{Col: rows})
 	for _, c := range factors(a.Times) {
 		if way.multiplicities.Has(c) {
-			above = product(above, &ColRef{Col: c})
+			above = product(above, &plan.ColRef{Col: c})
 		} else {
-			below.Times = product(below.Times, &ColRef{Col: c})
+			below.Times = product(below.Times, &plan.ColRef{Col: c})
 		}
 	}
 	a.Times = above
@@ -93,32 +94,32 @@ func aggregateBelow(o *optimizer, n Node) Node {
 }
 
 // factors returns the columns of a product in Aggregate.Times.
-func factors(e Expr) []Col {
-	return Reads(e).sorted()
+func factors(e plan.Expr) []plan.Col {
+	return plan.Reads(e).Sorted()
 }
 
 // passed records the nodes on the way down a plan.
 type passed struct {
-	projects       []*Project
-	multiplicities ColSet // columns of path multiplicities
+	projects       []*plan.Project
+	multiplicities plan.ColSet // columns of path multiplicities
 }
 
 // expanded reports whether an expression is a vertex or an edge bound by one of the expansions directly below n, which is never
 // null.
-func expanded(n Node, e Expr) bool {
-	ref, ok := e.(*ColRef)
+func expanded(n plan.Node, e plan.Expr) bool {
+	ref, ok := e.(*plan.ColRef)
 	for ok {
 		switch x := n.(type) {
-		case *Filter:
+		case *plan.Filter:
 			n = x.Input
-		case *Project:
+		case *plan.Project:
 			if !passes(x, ref.Col) {
 				return false
 			}
 			n = x.Input
-		case *PathMultiplicity:
+		case *plan.PathMultiplicity:
 			n = x.Input
-		case *Expand:
+		case *plan.Expand:
 			if ref.Col == x.To || ref.Col == x.From || ref.Col == x.Edge {
 				return true
 			}
@@ -133,24 +134,24 @@ func expanded(n Node, e Expr) bool {
 // narrow descends from a node that reads need to the first expansion whose input has several rows for each combination of cols, the
 // columns that are read above it, all of them vertices. Only filters, expansions, path multiplicities and projections stand between,
 // and way records them.
-func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []Col) {
-	way.multiplicities = NewColSet()
+func (o *optimizer) narrow(n plan.Node, need plan.ColSet, way *passed) (x *plan.Expand, cols []plan.Col) {
+	way.multiplicities = plan.NewColSet()
 	for {
 		switch at := n.(type) {
-		case *Filter:
-			if slices.ContainsFunc(at.Preds, volatile) {
+		case *plan.Filter:
+			if slices.ContainsFunc(at.Preds, plan.Volatile) {
 				return nil, nil
 			}
-			need.readsAll(at.Preds)
+			need.ReadsAll(at.Preds)
 			n = at.Input
-		case *Project:
-			below := NewColSet()
+		case *plan.Project:
+			below := plan.NewColSet()
 			for _, it := range at.Items {
-				if volatile(it.Expr) {
+				if plan.Volatile(it.Expr) {
 					return nil, nil
 				}
 				if need.Has(it.Col) {
-					below.reads(it.Expr)
+					below.Reads(it.Expr)
 					need.Remove(it.Col)
 				}
 			}
@@ -159,13 +160,13 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 			}
 			way.projects = append(way.projects, at)
 			need, n = below, at.Input
-		case *PathMultiplicity:
+		case *plan.PathMultiplicity:
 			way.multiplicities.Add(at.Out)
 			need.Add(at.Col)
 			need.Remove(at.Out)
 			n = at.Input
-		case *Expand:
-			need.readsAll(at.Where)
+		case *plan.Expand:
+			need.ReadsAll(at.Where)
 			if !at.Into {
 				need.Remove(at.To)
 			} else {
@@ -175,7 +176,7 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 			need.Add(at.From)
 			need.Add(at.DistinctFrom...)
 			if o.repeats(at.Input, need) {
-				return at, need.sorted()
+				return at, need.Sorted()
 			}
 			n = at.Input
 		default:
@@ -185,19 +186,19 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 }
 
 // repeats reports whether n is estimated to return each combination of cols several times.
-func (o *optimizer) repeats(n Node, cols ColSet) bool {
+func (o *optimizer) repeats(n plan.Node, cols plan.ColSet) bool {
 	switch n.(type) {
-	case *Expand, *VarExpand, *Intersect, *Filter, *PathMultiplicity:
+	case *plan.Expand, *plan.VarExpand, *plan.Intersect, *plan.Filter, *plan.PathMultiplicity:
 	default:
 		return false
 	}
-	e := o.estimate(n)
-	rows, most := e.rows[n], float64(fewer)
+	e := o.Estimate(n)
+	rows, most := e.Rows[n], float64(fewer)
 	for c := range cols.All() {
-		if o.q.Cols[c].Kind != graph.VertexKind {
+		if o.Query.Cols[c].Kind != graph.VertexKind {
 			return false
 		}
-		most *= max(1, o.vertices(e.labels[c]))
+		most *= max(1, o.Vertices(e.Labels[c]))
 	}
 	return rows > most
 }

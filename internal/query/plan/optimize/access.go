@@ -1,15 +1,18 @@
-package plan
+package optimize
 
-import "github.com/hopgate/hopgate/internal/graph"
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
 
 // access is one method of finding vertices or edges of a pattern, through an index or by id.
 type access struct {
 	index          graph.Index
-	keys           []Expr // of a range: the values of the first properties
+	keys           []plan.Expr // of a range: the values of the first properties
 	each           bool
 	byRange        bool
-	area           Area
-	lo, hi         Expr
+	area           plan.Area
+	lo, hi         plan.Expr
 	loOpen, hiOpen bool
 	prefix         bool
 	byID, element  bool
@@ -39,9 +42,9 @@ func (m *matcher) access(t *partialPlan, i int) (access, bool) {
 			take(a)
 		}
 	}
-	for _, name := range v.Labels.names() {
-		for k := range m.o.indexes {
-			ix := &m.o.indexes[k]
+	for _, name := range v.Labels.Names() {
+		for k := range m.o.Indexes {
+			ix := &m.o.Indexes[k]
 			if ix.Label != name || ix.Kind == graph.FullTextIndex || !ix.Indexed || !ix.Online {
 				continue
 			}
@@ -65,13 +68,13 @@ func (m *matcher) edgeAccess(t *partialPlan, i int) (best access, found bool) {
 		}
 		if a, ok := m.idTest(t, e.Col, pi); ok && (!found || a.element) {
 			if !a.element { // a number does not locate the edge: its shard's lists are searched, once for many rows
-				a.cost = m.o.vertices(nil) * m.o.fanout(e.Types, graph.Out, nil, nil) * edgeCost
+				a.cost = m.o.Vertices(nil) * m.o.Fanout(e.Types, graph.Out, nil, nil) * plan.EdgeCost
 			}
 			best, found = a, true
 		}
 	}
-	for k := range m.o.indexes {
-		ix := &m.o.indexes[k]
+	for k := range m.o.Indexes {
+		ix := &m.o.Indexes[k]
 		if len(e.Types) != 1 || ix.Type != e.Types[0] || ix.Kind == graph.FullTextIndex || !ix.Indexed || !ix.Online {
 			continue
 		}
@@ -87,7 +90,7 @@ func (m *matcher) edgeAccess(t *partialPlan, i int) (best access, found bool) {
 
 // indexAccess finds the best way to find col through an index: by all of its properties, by some of the first and an interval
 // of the next, or by an area.
-func (m *matcher) indexAccess(t *partialPlan, col Col, ix *graph.Index) (access, bool) {
+func (m *matcher) indexAccess(t *partialPlan, col plan.Col, ix *graph.Index) (access, bool) {
 	if ix.Kind == graph.PointIndex {
 		return m.areaAccess(t, col, ix)
 	}
@@ -98,8 +101,8 @@ func (m *matcher) indexAccess(t *partialPlan, col Col, ix *graph.Index) (access,
 }
 
 // known reports whether an expression can be computed before col is bound.
-func (m *matcher) known(t *partialPlan, e Expr, pi int, col Col) bool {
-	reads := Reads(e)
+func (m *matcher) known(t *partialPlan, e plan.Expr, pi int, col plan.Col) bool {
+	reads := plan.Reads(e)
 	if reads.Has(col) {
 		return false
 	}
@@ -108,24 +111,24 @@ func (m *matcher) known(t *partialPlan, e Expr, pi int, col Col) bool {
 			return false
 		}
 	}
-	return !HasSubquery(e)
+	return !plan.HasSubquery(e)
 }
 
 // propOf reports whether e is property key of column col.
-func propOf(e Expr, col Col, key string) bool {
-	p, ok := e.(*Prop)
+func propOf(e plan.Expr, col plan.Col, key string) bool {
+	p, ok := e.(*plan.Prop)
 	if !ok || p.Key != key {
 		return false
 	}
-	c, ok := p.X.(*ColRef)
+	c, ok := p.X.(*plan.ColRef)
 	return ok && c.Col == col
 }
 
 // equal finds a predicate that equates a property of col with a value.
-func (m *matcher) equal(t *partialPlan, col Col, key string) (value Expr, pred int, ok bool) {
+func (m *matcher) equal(t *partialPlan, col plan.Col, key string) (value plan.Expr, pred int, ok bool) {
 	for _, pi := range m.about[col] {
-		op, isOp := m.preds[pi].e.(*Op)
-		if t.preds[pi] || !isOp || op.Op != Eq {
+		op, isOp := m.preds[pi].e.(*plan.Op)
+		if t.preds[pi] || !isOp || op.Op != plan.Eq {
 			continue
 		}
 		for side := range 2 {
@@ -137,7 +140,7 @@ func (m *matcher) equal(t *partialPlan, col Col, key string) (value Expr, pred i
 	return nil, 0, false
 }
 
-func (m *matcher) equalAccess(t *partialPlan, col Col, ix *graph.Index) (access, bool) {
+func (m *matcher) equalAccess(t *partialPlan, col plan.Col, ix *graph.Index) (access, bool) {
 	a := access{index: *ix}
 	for pos, key := range ix.Props {
 		value, pi, ok := m.equal(t, col, key)
@@ -152,28 +155,28 @@ func (m *matcher) equalAccess(t *partialPlan, col Col, ix *graph.Index) (access,
 	}
 	a.rows = 1
 	if !ix.Unique {
-		a.rows = max(1, m.o.all(ix)/max(1, m.o.distinct(ix)))
+		a.rows = max(1, m.o.All(ix)/max(1, m.o.Distinct(ix)))
 	}
 	return a, true
 }
 
-func (m *matcher) inAccess(t *partialPlan, col Col, ix *graph.Index) (access, bool) {
+func (m *matcher) inAccess(t *partialPlan, col plan.Col, ix *graph.Index) (access, bool) {
 	for _, pi := range m.about[col] {
-		op, ok := m.preds[pi].e.(*Op)
-		if t.preds[pi] || !ok || op.Op != In || !propOf(op.Args[0], col, ix.Props[0]) || !m.known(t, op.Args[1], pi, col) {
+		op, ok := m.preds[pi].e.(*plan.Op)
+		if t.preds[pi] || !ok || op.Op != plan.In || !propOf(op.Args[0], col, ix.Props[0]) || !m.known(t, op.Args[1], pi, col) {
 			continue
 		}
 		rows := elements(op.Args[1])
 		if !ix.Unique {
-			rows *= max(1, m.o.all(ix)/max(1, m.o.distinct(ix)))
+			rows *= max(1, m.o.All(ix)/max(1, m.o.Distinct(ix)))
 		}
-		return access{index: *ix, keys: []Expr{op.Args[1]}, each: true, preds: []int{pi}, rows: rows}, true
+		return access{index: *ix, keys: []plan.Expr{op.Args[1]}, each: true, preds: []int{pi}, rows: rows}, true
 	}
 	return access{}, false
 }
 
-func (m *matcher) rangeAccess(t *partialPlan, col Col, ix *graph.Index) (access, bool) {
-	a := access{index: *ix, byRange: true, rows: m.o.all(ix)}
+func (m *matcher) rangeAccess(t *partialPlan, col plan.Col, ix *graph.Index) (access, bool) {
+	a := access{index: *ix, byRange: true, rows: m.o.All(ix)}
 	for len(a.keys) < len(ix.Props)-1 {
 		value, pi, ok := m.equal(t, col, ix.Props[len(a.keys)])
 		if !ok {
@@ -184,7 +187,7 @@ func (m *matcher) rangeAccess(t *partialPlan, col Col, ix *graph.Index) (access,
 	}
 	key := ix.Props[len(a.keys)]
 	for _, pi := range m.about[col] {
-		op, ok := m.preds[pi].e.(*Op)
+		op, ok := m.preds[pi].e.(*plan.Op)
 		if t.preds[pi] || !ok || len(op.Args) != 2 {
 			continue
 		}
@@ -193,7 +196,7 @@ func (m *matcher) rangeAccess(t *partialPlan, col Col, ix *graph.Index) (access,
 			if !propOf(op.Args[1], col, key) {
 				continue
 			}
-			flipped, ok := map[OpCode]OpCode{Lt: Gt, Le: Ge, Gt: Lt, Ge: Le}[code]
+			flipped, ok := map[plan.OpCode]plan.OpCode{plan.Lt: plan.Gt, plan.Le: plan.Ge, plan.Gt: plan.Lt, plan.Ge: plan.Le}[code]
 			if !ok {
 				continue
 			}
@@ -203,12 +206,12 @@ func (m *matcher) rangeAccess(t *partialPlan, col Col, ix *graph.Index) (access,
 			continue
 		}
 		switch {
-		case code == StartsWith && a.lo == nil && a.hi == nil:
+		case code == plan.StartsWith && a.lo == nil && a.hi == nil:
 			a.lo, a.prefix = value, true
-		case (code == Gt || code == Ge) && a.lo == nil && !a.prefix:
-			a.lo, a.loOpen = value, code == Gt
-		case (code == Lt || code == Le) && a.hi == nil && !a.prefix:
-			a.hi, a.hiOpen = value, code == Lt
+		case (code == plan.Gt || code == plan.Ge) && a.lo == nil && !a.prefix:
+			a.lo, a.loOpen = value, code == plan.Gt
+		case (code == plan.Lt || code == plan.Le) && a.hi == nil && !a.prefix:
+			a.hi, a.hiOpen = value, code == plan.Lt
 		default:
 			continue
 		}
@@ -219,21 +222,21 @@ func (m *matcher) rangeAccess(t *partialPlan, col Col, ix *graph.Index) (access,
 }
 
 // idTest recognises id(v) = x, elementId(v) = x, and both with IN and a list.
-func (m *matcher) idTest(t *partialPlan, col Col, pi int) (access, bool) {
-	op, isOp := m.preds[pi].e.(*Op)
-	if !isOp || op.Op != Eq && op.Op != In {
+func (m *matcher) idTest(t *partialPlan, col plan.Col, pi int) (access, bool) {
+	op, isOp := m.preds[pi].e.(*plan.Op)
+	if !isOp || op.Op != plan.Eq && op.Op != plan.In {
 		return access{}, false
 	}
 	for i, arg := range op.Args {
 		c, name, ok := termOf(arg)
-		if !ok || c != col || name[0] == '.' || op.Op == In && i > 0 {
+		if !ok || c != col || name[0] == '.' || op.Op == plan.In && i > 0 {
 			continue
 		}
 		other := op.Args[1-i]
 		if !m.known(t, other, pi, col) {
 			continue
 		}
-		a := access{byID: true, element: name == "elementid", keys: []Expr{other}, each: op.Op == In, preds: []int{pi}, rows: 1}
+		a := access{byID: true, element: name == "elementid", keys: []plan.Expr{other}, each: op.Op == plan.In, preds: []int{pi}, rows: 1}
 		if a.each {
 			a.rows = elements(other)
 		}
@@ -243,74 +246,74 @@ func (m *matcher) idTest(t *partialPlan, col Col, pi int) (access, bool) {
 }
 
 // elements guesses the length of a list of keys.
-func elements(list Expr) float64 {
-	if l, ok := list.(*ListLit); ok {
+func elements(list plan.Expr) float64 {
+	if l, ok := list.(*plan.ListLit); ok {
 		return float64(len(l.Elems))
 	}
 	return 3
 }
 
 // areaOf decomposes a predicate on the point of col: the area and its bounds.
-func areaOf(e Expr, col Col, key string) (area Area, lo, hi Expr, hiOpen bool) {
+func areaOf(e plan.Expr, col plan.Col, key string) (area plan.Area, lo, hi plan.Expr, hiOpen bool) {
 	switch e := e.(type) {
-	case *Call:
+	case *plan.Call:
 		if e.Func == "point.withinbbox" && len(e.Args) == 3 && propOf(e.Args[0], col, key) {
-			return AreaBox, e.Args[1], e.Args[2], false
+			return plan.AreaBox, e.Args[1], e.Args[2], false
 		}
-	case *Op:
+	case *plan.Op:
 		if len(e.Args) != 2 {
-			return NoArea, nil, nil, false
+			return plan.NoArea, nil, nil, false
 		}
 		near, far, op := e.Args[0], e.Args[1], e.Op
 		switch op {
-		case Gt, Ge:
+		case plan.Gt, plan.Ge:
 			near, far = far, near
-		case Eq:
+		case plan.Eq:
 			for side, value := range e.Args {
 				if isPoint(value) && propOf(e.Args[1-side], col, key) {
-					return AreaPoint, value, nil, false
+					return plan.AreaPoint, value, nil, false
 				}
 			}
-			return NoArea, nil, nil, false
-		case Lt, Le:
+			return plan.NoArea, nil, nil, false
+		case plan.Lt, plan.Le:
 		default:
-			return NoArea, nil, nil, false
+			return plan.NoArea, nil, nil, false
 		}
-		if d, ok := near.(*Call); ok && d.Func == "point.distance" && len(d.Args) == 2 {
+		if d, ok := near.(*plan.Call); ok && d.Func == "point.distance" && len(d.Args) == 2 {
 			for side, centre := range d.Args {
 				if propOf(d.Args[1-side], col, key) {
-					return AreaNear, centre, far, op == Lt || op == Gt
+					return plan.AreaNear, centre, far, op == plan.Lt || op == plan.Gt
 				}
 			}
 		}
 	}
-	return NoArea, nil, nil, false
+	return plan.NoArea, nil, nil, false
 }
 
 // isPoint reports whether the value of an expression is a point or null whatever its parameters are. Any other value may equal
 // a property that a point index does not hold.
-func isPoint(e Expr) bool {
+func isPoint(e plan.Expr) bool {
 	switch e := e.(type) {
-	case *Call:
+	case *plan.Call:
 		return e.Func == "point"
-	case *Const:
+	case *plan.Const:
 		return e.Value.Kind() == graph.PointKind
 	}
 	return false
 }
 
 // areaAccess finds points through a point index: equal ones, or those within an area.
-func (m *matcher) areaAccess(t *partialPlan, col Col, ix *graph.Index) (best access, found bool) {
+func (m *matcher) areaAccess(t *partialPlan, col plan.Col, ix *graph.Index) (best access, found bool) {
 	for _, pi := range m.about[col] {
 		if t.preds[pi] {
 			continue
 		}
 		a := access{index: *ix, byRange: true, preds: []int{pi}}
 		a.area, a.lo, a.hi, a.hiOpen = areaOf(m.preds[pi].e, col, ix.Props[0])
-		if a.area == NoArea || !m.known(t, a.lo, pi, col) || a.hi != nil && !m.known(t, a.hi, pi, col) {
+		if a.area == plan.NoArea || !m.known(t, a.lo, pi, col) || a.hi != nil && !m.known(t, a.hi, pi, col) {
 			continue
 		}
-		if a.rows = m.o.inArea(a.area, ix); !found || a.rows < best.rows {
+		if a.rows = m.o.InArea(a.area, ix); !found || a.rows < best.rows {
 			best, found = a, true
 		}
 	}

@@ -1,9 +1,10 @@
-package plan
+package optimize
 
 import (
 	"math"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // skew returns the factor by which edge i of the pattern produces more rows than its mean fan-out from one of its ends suggests,
@@ -11,7 +12,7 @@ import (
 // tag. A list is reached in proportion to its length, so the factor is the mean of the squares over the square of the mean: a few
 // long lists make it far more than 1. The last of two such edges carries it, from whichever end the plan reaches it, so that the
 // estimate of a pattern does not depend on the order of its edges.
-func (m *matcher) skew(t *partialPlan, i int, end Col, dir graph.Direction) float64 {
+func (m *matcher) skew(t *partialPlan, i int, end plan.Col, dir graph.Direction) float64 {
 	e := &m.p.Edges[i]
 	factor := 1.0
 	if len(e.Types) != 1 || e.Length != nil {
@@ -56,7 +57,7 @@ func (o *optimizer) eachLists(typ string, dir graph.Direction, f func(lists, edg
 			continue
 		}
 		lists, edges, squares := 0.0, 0.0, 0.0
-		for i, n := range o.counts.Degrees[graph.TypeDir{Type: typ, Dir: d}] {
+		for i, n := range o.Counts.Degrees[graph.TypeDir{Type: typ, Dir: d}] {
 			size := 1.0
 			if i > 0 {
 				size = 1.5 * math.Exp2(float64(i)) // the middle of the bar

@@ -1,4 +1,4 @@
-package plan_test
+package optimize_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
@@ -46,7 +47,7 @@ func asked(t *testing.T, text string, count *steps.Counter) (err error) {
 	env := social()
 	env.Steps = count
 	defer steps.Catch(&err)
-	plan.Optimize(q, env)
+	optimize.Plan(q, env)
 	return nil
 }
 
@@ -109,7 +110,7 @@ func TestPartsOfPatterns(t *testing.T) {
 	text := "MATCH ()" + strings.Repeat("-[:KNOWS]->()", 300) + "-[:KNOWS]->(p:Person {id: 7}) RETURN p.name"
 	q, _, err := cypher.Compile(text, cypher.Options{})
 	require.NoError(t, err)
-	plan.Optimize(q, social())
+	optimize.Plan(q, social())
 	printed := plan.Format(q)
 	require.Equal(t, 301, strings.Count(printed, "Expand"))
 	require.Equal(t, 1, strings.Count(printed, "Seek"))

@@ -1,23 +1,24 @@
-package plan
+package optimize
 
 import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // A builder turns the steps of a partial plan into nodes and places every predicate where it can first be tested.
 type builder struct {
 	m     *matcher
-	node  Node
-	last  *Filter     // made by filter, which adds to it as long as it is node
-	bound ColSet      // bound columns of the pattern
-	used  []bool      // placed predicates
-	paths []bool      // created paths
-	done  []int       // edges in the order of their steps
-	types edgesByType // places in done
-	sub   bool        // within a subplan
-	left  int         // remaining steps
+	node  plan.Node
+	last  *plan.Filter // made by filter, which adds to it as long as it is node
+	bound plan.ColSet  // bound columns of the pattern
+	used  []bool       // placed predicates
+	paths []bool       // created paths
+	done  []int        // edges in the order of their steps
+	types edgesByType  // places in done
+	sub   bool         // within a subplan
+	left  int          // remaining steps
 	// waits is, by predicate, how many of its matchPred.needs are not bound; parts is, by path, how many of its columns are not.
 	waits, parts []int
 	// ready are the predicates that wait for no column and are not yet placed, whole the paths that are complete and not yet created.
@@ -25,7 +26,7 @@ type builder struct {
 }
 
 // newBuilder creates a builder that begins with the columns that a partial plan has bound.
-func newBuilder(m *matcher, input Node, start *partialPlan) *builder {
+func newBuilder(m *matcher, input plan.Node, start *partialPlan) *builder {
 	b := &builder{
 		m: m, node: input, bound: start.bound.Clone(), used: make([]bool, len(m.preds)), waits: slices.Clone(start.waits),
 		paths: make([]bool, len(m.p.Paths)), parts: make([]int, len(m.p.Paths)), types: edgesByType{}, sub: m.o.inSubplan(input),
@@ -47,7 +48,7 @@ func newBuilder(m *matcher, input Node, start *partialPlan) *builder {
 }
 
 // bind adds bound columns.
-func (b *builder) bind(cols ...Col) {
+func (b *builder) bind(cols ...plan.Col) {
 	for _, c := range cols {
 		if c == 0 || b.bound.Has(c) {
 			continue
@@ -63,7 +64,7 @@ func (b *builder) bind(cols ...Col) {
 }
 
 // complete notes that the paths that contain a column have it.
-func (b *builder) complete(c Col) {
+func (b *builder) complete(c plan.Col) {
 	for _, i := range b.m.paths[c] {
 		if b.parts[i]--; b.parts[i] == 0 {
 			b.whole = append(b.whole, i)
@@ -78,25 +79,25 @@ func (b *builder) begin() {
 			continue
 		}
 		if v.Labels != nil {
-			b.filter(&HasLabels{X: &ColRef{Col: v.Col}, Labels: v.Labels})
+			b.filter(&plan.HasLabels{X: &plan.ColRef{Col: v.Col}, Labels: v.Labels})
 		} else if len(b.m.at[v.Col]) == 0 {
-			b.filter(&Op{Op: IsNotNull, Args: []Expr{&ColRef{Col: v.Col}}})
+			b.filter(&plan.Op{Op: plan.IsNotNull, Args: []plan.Expr{&plan.ColRef{Col: v.Col}}})
 		}
 	}
 	b.applyReady()
 }
 
-func (b *builder) filter(e Expr) {
-	b.m.o.steps.Add(1)
-	f, ok := b.node.(*Filter)
+func (b *builder) filter(e plan.Expr) {
+	b.m.o.Steps.Add(1)
+	f, ok := b.node.(*plan.Filter)
 	switch {
 	case ok && f == b.last:
 		f.Preds = append(f.Preds, e)
 		return
 	case ok:
-		b.last = &Filter{Input: f.Input, Preds: append(slices.Clone(f.Preds), e)}
+		b.last = &plan.Filter{Input: f.Input, Preds: append(slices.Clone(f.Preds), e)}
 	default:
-		b.last = &Filter{Input: b.node, Preds: []Expr{e}}
+		b.last = &plan.Filter{Input: b.node, Preds: []plan.Expr{e}}
 	}
 	b.node = b.last
 }
@@ -107,7 +108,7 @@ func (b *builder) step(s step) {
 		v := b.m.p.Vertices[s.vertex]
 		b.missing(v)
 		if !b.join(v) {
-			b.node = &Scan{Input: b.node, Out: v.Col, Labels: v.Labels}
+			b.node = &plan.Scan{Input: b.node, Out: v.Col, Labels: v.Labels}
 		}
 		b.bind(v.Col)
 	case stepSeek:
@@ -134,31 +135,31 @@ func (b *builder) step(s step) {
 
 // join finds the vertices of v by a hash join if predicates compare them with values of the rows: a scan for each row would
 // read them all repeatedly. It does nothing within a subplan, whose rows are few.
-func (b *builder) join(v PatVertex) bool {
+func (b *builder) join(v plan.PatVertex) bool {
 	if b.sub || b.m.o.off(hashJoin) {
 		return false
 	}
-	q := b.m.o.q
-	var left, right []Item
-	j := &HashJoin{RightCols: []Col{v.Col}}
+	q := b.m.o.Query
+	var left, right []plan.Item
+	j := &plan.HashJoin{RightCols: []plan.Col{v.Col}}
 	for _, i := range b.m.about[v.Col] {
 		p := &b.m.preds[i]
-		op, ok := p.e.(*Op)
-		if b.used[i] || p.implied || !ok || op.Op != Eq {
+		op, ok := p.e.(*plan.Op)
+		if b.used[i] || p.implied || !ok || op.Op != plan.Eq {
 			continue
 		}
 		for side := range 2 {
-			prop, isProp := op.Args[side].(*Prop)
+			prop, isProp := op.Args[side].(*plan.Prop)
 			if !isProp || !propOf(prop, v.Col, prop.Key) {
 				continue
 			}
 			value := op.Args[1-side]
-			reads := Reads(value)
-			if reads.Len() == 0 || reads.Has(v.Col) || HasSubquery(value) || !b.known(reads, p.cols) {
+			reads := plan.Reads(value)
+			if reads.Len() == 0 || reads.Has(v.Col) || plan.HasSubquery(value) || !b.known(reads, p.cols) {
 				continue
 			}
 			l, r := q.NewCol("", graph.Null), q.NewCol("", graph.Null)
-			left, right = append(left, Item{Col: l, Expr: value}), append(right, Item{Col: r, Expr: prop})
+			left, right = append(left, plan.Item{Col: l, Expr: value}), append(right, plan.Item{Col: r, Expr: prop})
 			j.LeftKeys, j.RightKeys = append(j.LeftKeys, l), append(j.RightKeys, r)
 			b.used[i] = true
 			break
@@ -167,15 +168,15 @@ func (b *builder) join(v PatVertex) bool {
 	if len(left) == 0 {
 		return false
 	}
-	j.Left = &Project{Input: b.node, Keep: true, Items: left}
-	j.Right = &Project{Input: &Scan{Input: &Unit{}, Out: v.Col, Labels: v.Labels}, Keep: true, Items: right}
+	j.Left = &plan.Project{Input: b.node, Keep: true, Items: left}
+	j.Right = &plan.Project{Input: &plan.Scan{Input: &plan.Unit{}, Out: v.Col, Labels: v.Labels}, Keep: true, Items: right}
 	b.m.o.fired(hashJoin)
 	b.node = j
 	return true
 }
 
 // known reports whether the rows already bind the columns of reads that belong to the pattern.
-func (b *builder) known(reads, mine ColSet) bool {
+func (b *builder) known(reads, mine plan.ColSet) bool {
 	for c := range mine.All() {
 		if reads.Has(c) && !b.bound.Has(c) {
 			return false
@@ -185,22 +186,22 @@ func (b *builder) known(reads, mine ColSet) bool {
 }
 
 // inSubplan reports whether the rows of a node come from an Argument. It notes that, so that it goes along no chain of inputs twice.
-func (o *optimizer) inSubplan(n Node) bool {
+func (o *optimizer) inSubplan(n plan.Node) bool {
 	at := n
 	for {
 		if is, ok := o.subplans[at]; ok {
 			o.subplans[n] = is
 			return is
 		}
-		o.steps.Add(1)
-		var input *Node
-		at.inputs(func(c *Node) {
+		o.Steps.Add(1)
+		var input *plan.Node
+		at.EachInput(func(c *plan.Node) {
 			if input == nil {
 				input = c
 			}
 		})
 		if input == nil {
-			_, is := at.(*Argument)
+			_, is := at.(*plan.Argument)
 			o.subplans[n] = is
 			return is
 		}
@@ -216,18 +217,18 @@ func (b *builder) seek(s step) {
 	}
 	switch {
 	case a.byID:
-		b.node = &SeekID{Input: b.node, Out: v.Col, Key: a.keys[0], Element: a.element, Each: a.each}
+		b.node = &plan.SeekID{Input: b.node, Out: v.Col, Key: a.keys[0], Element: a.element, Each: a.each}
 	case a.byRange:
-		b.node = &SeekRange{
+		b.node = &plan.SeekRange{
 			Input: b.node, Out: v.Col, Index: a.index, Equal: a.keys, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen,
 			Prefix: a.prefix, Area: a.area,
 		}
 	default:
-		b.node = &Seek{Input: b.node, Out: v.Col, Index: a.index, Keys: a.keys, Each: a.each}
+		b.node = &plan.Seek{Input: b.node, Out: v.Col, Index: a.index, Keys: a.keys, Each: a.each}
 	}
 	b.bind(v.Col)
-	if v.Labels != nil && (a.byID || v.Labels.Op != LabelName) {
-		b.filter(&HasLabels{X: &ColRef{Col: v.Col}, Labels: v.Labels})
+	if v.Labels != nil && (a.byID || v.Labels.Op != plan.LabelName) {
+		b.filter(&plan.HasLabels{X: &plan.ColRef{Col: v.Col}, Labels: v.Labels})
 	}
 }
 
@@ -240,14 +241,14 @@ func (b *builder) seekEdge(s step) {
 	}
 	switch {
 	case a.byID:
-		b.node = &SeekID{Input: b.node, Out: e.Col, Key: a.keys[0], Element: a.element, Each: a.each, Edge: true, Types: e.Types}
+		b.node = &plan.SeekID{Input: b.node, Out: e.Col, Key: a.keys[0], Element: a.element, Each: a.each, Edge: true, Types: e.Types}
 	case a.byRange:
-		b.node = &SeekEdgeRange{
+		b.node = &plan.SeekEdgeRange{
 			Input: b.node, Out: e.Col, Index: a.index, Equal: a.keys, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen,
 			Prefix: a.prefix, Area: a.area,
 		}
 	default:
-		b.node = &SeekEdges{Input: b.node, Out: e.Col, Index: a.index, Keys: a.keys, Each: a.each}
+		b.node = &plan.SeekEdges{Input: b.node, Out: e.Col, Index: a.index, Keys: a.keys, Each: a.each}
 	}
 }
 
@@ -258,8 +259,8 @@ func (b *builder) keepsEdge(i int) bool {
 }
 
 // distinctFrom lists the columns of the edges already found that edge i must not repeat.
-func (b *builder) distinctFrom(i int) []Col {
-	var cols []Col
+func (b *builder) distinctFrom(i int) []plan.Col {
+	var cols []plan.Col
 	for _, j := range b.like(i) {
 		cols = append(cols, b.m.p.Edges[j].Col)
 	}
@@ -275,7 +276,7 @@ func (b *builder) like(i int) []int {
 		}
 		return true
 	})
-	b.m.o.steps.Add(1 + len(at)/4)
+	b.m.o.Steps.Add(1 + len(at)/4)
 	slices.Sort(at)
 	at = slices.Compact(at)
 	for n, k := range at {
@@ -297,11 +298,11 @@ func (b *builder) differs(i int) {
 		return
 	}
 	for _, j := range b.like(i) {
-		x, y := &ColRef{Col: e.Col}, &ColRef{Col: b.m.p.Edges[j].Col}
+		x, y := &plan.ColRef{Col: e.Col}, &plan.ColRef{Col: b.m.p.Edges[j].Col}
 		if b.m.p.Edges[j].Length != nil {
-			b.filter(&Op{Op: Not, Args: []Expr{&Op{Op: In, Args: []Expr{x, y}}}})
+			b.filter(&plan.Op{Op: plan.Not, Args: []plan.Expr{&plan.Op{Op: plan.In, Args: []plan.Expr{x, y}}}})
 		} else {
-			b.filter(&Op{Op: Ne, Args: []Expr{x, y}})
+			b.filter(&plan.Op{Op: plan.Ne, Args: []plan.Expr{x, y}})
 		}
 	}
 }
@@ -316,31 +317,31 @@ func (b *builder) expand(s step) {
 	if !b.keepsEdge(s.edge) {
 		col = 0
 	}
-	var labels *LabelExpr
+	var labels *plan.LabelExpr
 	if !s.into {
 		labels = b.m.labels[to]
 	}
 	if e.Walk != nil {
-		b.node = &FindPaths{
+		b.node = &plan.FindPaths{
 			Input: b.node, From: from, Edges: col, To: to, Walk: e.Walk, Into: s.into, DistinctFrom: b.distinctFrom(s.edge), Reversed: !s.left,
 		}
 		if labels != nil {
-			b.filter(&HasLabels{X: &ColRef{Col: to}, Labels: labels})
+			b.filter(&plan.HasLabels{X: &plan.ColRef{Col: to}, Labels: labels})
 		}
 	} else if e.Length != nil {
-		b.node = &VarExpand{
+		b.node = &plan.VarExpand{
 			Input: b.node, From: from, Edges: col, To: to, Types: e.Types, Dir: dir, Min: e.Length.Min, Max: e.Length.Max,
 			Labels: labels, Into: s.into, DistinctFrom: b.distinctFrom(s.edge), EdgeVar: e.EdgeVar, Where: e.Where, Reversed: !s.left,
 		}
 	} else {
-		x := &Expand{
+		x := &plan.Expand{
 			Input: b.node, From: from, Edge: col, To: to, Types: e.Types, Dir: dir, Labels: labels, Into: s.into,
 			DistinctFrom: b.distinctFrom(s.edge),
 		}
 		// The expansion tests conditions on the edge alone.
 		for _, i := range b.m.about[e.Col] {
 			p := &b.m.preds[i]
-			if reads := Reads(p.e); !b.used[i] && !p.implied && reads.Len() == 1 && reads.Has(e.Col) && !HasSubquery(p.e) && !b.m.o.off(pushPredicates) {
+			if reads := plan.Reads(p.e); !b.used[i] && !p.implied && reads.Len() == 1 && reads.Has(e.Col) && !plan.HasSubquery(p.e) && !b.m.o.off(pushPredicates) {
 				x.Where = append(x.Where, p.e)
 				b.used[i] = true
 				b.m.o.fired(pushPredicates)
@@ -350,12 +351,12 @@ func (b *builder) expand(s step) {
 	}
 	b.found(s.edge)
 	b.bind(to)
-	b.bind(e.binds()...)
+	b.bind(e.Binds()...)
 }
 
 // boundEdge binds the ends of an edge that the input or an index provides. An edge without direction matches both ways.
-func (b *builder) boundEdge(e PatEdge) {
-	q, ref := b.m.o.q, &ColRef{Col: e.Col}
+func (b *builder) boundEdge(e plan.PatEdge) {
+	q, ref := b.m.o.Query, &plan.ColRef{Col: e.Col}
 	b.bind(e.Col)
 	if e.Length != nil {
 		b.boundEdges(e)
@@ -365,71 +366,71 @@ func (b *builder) boundEdge(e PatEdge) {
 	if e.Dir == graph.In {
 		left, right = right, left
 	}
-	var l, r Expr = &Call{Func: left, Args: []Expr{ref}}, &Call{Func: right, Args: []Expr{ref}}
+	var l, r plan.Expr = &plan.Call{Func: left, Args: []plan.Expr{ref}}, &plan.Call{Func: right, Args: []plan.Expr{ref}}
 	if e.Bound {
-		b.filter(&Op{Op: IsNotNull, Args: []Expr{ref}})
+		b.filter(&plan.Op{Op: plan.IsNotNull, Args: []plan.Expr{ref}})
 	}
 	if e.Dir == graph.Both {
 		turned := q.NewCol("", graph.Null)
-		loop := &Op{Op: Eq, Args: []Expr{l, r}}
-		no, yes := &Const{Value: graph.BoolValue(false)}, &Const{Value: graph.BoolValue(true)}
-		b.node = &Unwind{Input: b.node, Out: turned, List: &Case{
-			When: []Expr{loop}, Then: []Expr{&ListLit{Elems: []Expr{no}}}, Else: &ListLit{Elems: []Expr{no, yes}},
+		loop := &plan.Op{Op: plan.Eq, Args: []plan.Expr{l, r}}
+		no, yes := &plan.Const{Value: graph.BoolValue(false)}, &plan.Const{Value: graph.BoolValue(true)}
+		b.node = &plan.Unwind{Input: b.node, Out: turned, List: &plan.Case{
+			When: []plan.Expr{loop}, Then: []plan.Expr{&plan.ListLit{Elems: []plan.Expr{no}}}, Else: &plan.ListLit{Elems: []plan.Expr{no, yes}},
 		}}
-		t := &ColRef{Col: turned}
-		l, r = &Case{When: []Expr{t}, Then: []Expr{r}, Else: l}, &Case{When: []Expr{t}, Then: []Expr{l}, Else: r}
+		t := &plan.ColRef{Col: turned}
+		l, r = &plan.Case{When: []plan.Expr{t}, Then: []plan.Expr{r}, Else: l}, &plan.Case{When: []plan.Expr{t}, Then: []plan.Expr{l}, Else: r}
 	}
 	b.end(e.Left, l)
 	b.end(e.Right, r)
 	if e.Bound && len(e.Types) > 0 {
-		elems := make([]Expr, len(e.Types))
+		elems := make([]plan.Expr, len(e.Types))
 		for i, t := range e.Types {
-			elems[i] = &Const{Value: graph.StringValue(t)}
+			elems[i] = &plan.Const{Value: graph.StringValue(t)}
 		}
-		b.filter(&Op{Op: In, Args: []Expr{&Call{Func: "type", Args: []Expr{ref}}, &ListLit{Elems: elems}}})
+		b.filter(&plan.Op{Op: plan.In, Args: []plan.Expr{&plan.Call{Func: "type", Args: []plan.Expr{ref}}, &plan.ListLit{Elems: elems}}})
 	}
 }
 
 // end binds a vertex to the value of x, or compares them.
-func (b *builder) end(col Col, x Expr) {
+func (b *builder) end(col plan.Col, x plan.Expr) {
 	if b.bound.Has(col) {
-		b.filter(&Op{Op: Eq, Args: []Expr{&ColRef{Col: col}, x}})
+		b.filter(&plan.Op{Op: plan.Eq, Args: []plan.Expr{&plan.ColRef{Col: col}, x}})
 		return
 	}
-	b.node = &Project{Input: b.node, Keep: true, Items: []Item{{Col: col, Expr: x}}}
+	b.node = &plan.Project{Input: b.node, Keep: true, Items: []plan.Item{{Col: col, Expr: x}}}
 	b.bind(col)
 	if l := b.m.labels[col]; l != nil {
-		b.filter(&HasLabels{X: &ColRef{Col: col}, Labels: l})
+		b.filter(&plan.HasLabels{X: &plan.ColRef{Col: col}, Labels: l})
 	}
 }
 
 // boundEdges joins the trails between the ends with a list of edges of the input.
-func (b *builder) boundEdges(e PatEdge) {
-	q := b.m.o.q
-	for _, c := range []Col{e.Left, e.Right} {
+func (b *builder) boundEdges(e plan.PatEdge) {
+	q := b.m.o.Query
+	for _, c := range []plan.Col{e.Left, e.Right} {
 		if !b.bound.Has(c) && c == e.Left {
-			b.node = &Scan{Input: b.node, Out: c, Labels: b.m.labels[c]}
+			b.node = &plan.Scan{Input: b.node, Out: c, Labels: b.m.labels[c]}
 			b.bind(c)
 		}
 	}
 	edges := q.NewCol("", graph.List)
 	into := b.bound.Has(e.Right)
-	b.node = &VarExpand{
+	b.node = &plan.VarExpand{
 		Input: b.node, From: e.Left, Edges: edges, To: e.Right, Types: e.Types, Dir: e.Dir, Min: e.Length.Min, Max: e.Length.Max,
 		Into: into, EdgeVar: e.EdgeVar, Where: e.Where,
 	}
 	if l := b.m.labels[e.Right]; !into && l != nil {
-		b.filter(&HasLabels{X: &ColRef{Col: e.Right}, Labels: l})
+		b.filter(&plan.HasLabels{X: &plan.ColRef{Col: e.Right}, Labels: l})
 	}
 	b.bind(e.Right)
-	b.filter(&Op{Op: Eq, Args: []Expr{&ColRef{Col: edges}, &ColRef{Col: e.Col}}})
+	b.filter(&plan.Op{Op: plan.Eq, Args: []plan.Expr{&plan.ColRef{Col: edges}, &plan.ColRef{Col: e.Col}}})
 }
 
-func (b *builder) shortest(e PatEdge) {
-	s := &ShortestPath{
+func (b *builder) shortest(e plan.PatEdge) {
+	s := &plan.ShortestPath{
 		Input: b.node, From: e.Left, To: e.Right, Types: e.Types, Dir: e.Dir, All: e.Shortest == "all", EdgeVar: e.EdgeVar, Where: e.Where,
 	}
-	one := &Const{Value: graph.IntValue(1)}
+	one := &plan.Const{Value: graph.IntValue(1)}
 	s.Min, s.Max = one, one
 	if e.Length != nil {
 		s.Min, s.Max, s.Edges = e.Length.Min, e.Length.Max, e.Col
@@ -439,7 +440,7 @@ func (b *builder) shortest(e PatEdge) {
 	b.bind(e.Col)
 	for _, i := range b.m.paths[e.Col] {
 		p := &b.m.p.Paths[i]
-		if slices.Equal(p.Cols, []Col{e.Left, e.Col, e.Right}) {
+		if slices.Equal(p.Cols, []plan.Col{e.Left, e.Col, e.Right}) {
 			s.Path, b.paths[i] = p.Col, true
 			b.bound.Add(p.Col)
 		}
@@ -455,17 +456,17 @@ func (b *builder) shortest(e PatEdge) {
 }
 
 // predOrder orders predicates that are tested together: plain ones first, then tests for edges, then subplans.
-func predOrder(e Expr) int {
-	if HasSubquery(e) {
+func predOrder(e plan.Expr) int {
+	if plan.HasSubquery(e) {
 		return 2
 	}
 	edges := false
-	var visit func(*Expr)
-	visit = func(p *Expr) {
-		if _, ok := (*p).(*HasEdge); ok {
+	var visit func(*plan.Expr)
+	visit = func(p *plan.Expr) {
+		if _, ok := (*p).(*plan.HasEdge); ok {
 			edges = true
 		}
-		subexprs(*p, visit)
+		plan.Subexprs(*p, visit)
 	}
 	visit(&e)
 	if edges {
@@ -484,7 +485,7 @@ func (b *builder) applyReady() {
 		}
 		b.paths[i] = true
 		p := &b.m.p.Paths[i]
-		b.node = &Project{Input: b.node, Keep: true, Items: []Item{{Col: p.Col, Expr: &MakePath{Cols: p.Cols}}}}
+		b.node = &plan.Project{Input: b.node, Keep: true, Items: []plan.Item{{Col: p.Col, Expr: &plan.MakePath{Cols: p.Cols}}}}
 		b.bound.Add(p.Col)
 	}
 	b.whole = b.whole[:0]
@@ -497,7 +498,7 @@ func (b *builder) applyReady() {
 	for _, i := range b.ready {
 		switch p := &b.m.preds[i]; {
 		case b.used[i] || p.implied:
-		case b.left > 0 && random(p.e):
+		case b.left > 0 && plan.Random(p.e):
 			later = append(later, i)
 		default:
 			weight := predOrder(p.e)

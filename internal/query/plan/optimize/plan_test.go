@@ -1,4 +1,4 @@
-package plan_test
+package optimize_test
 
 import (
 	"slices"
@@ -11,11 +11,12 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // social is the schema and statistics of a small social network.
-func social() plan.Env {
+func social() optimize.Env {
 	ends := map[graph.TypeEnds]uint64{}
 	add := func(src, typ, dst string, n uint64) {
 		ends[graph.TypeEnds{Src: src, Type: typ}] += n
@@ -28,7 +29,7 @@ func social() plan.Env {
 	add("Post", "HAS_TAG", "Tag", 8_000)
 	add("Comment", "HAS_TAG", "Tag", 20_000)
 	add("Comment", "REPLY_OF", "Post", 20_000)
-	return plan.Env{
+	return optimize.Env{
 		Features: new(shard.FeatureSet), // all
 		Counts: &graph.Counts{
 			Vertices: 26_200, Edges: 114_000,
@@ -115,7 +116,7 @@ func TestPlans(t *testing.T) {
 					env.Counts.Props = have(env.Indexes, env.Counts, a.Vals)
 				}
 			}
-			plan.Optimize(q, env)
+			optimize.Plan(q, env)
 			for _, a := range d.CmdArgs {
 				for _, rule := range a.Vals {
 					if a.Key == "rule" && !slices.Contains(fired, rule) {
@@ -153,7 +154,7 @@ func TestEachRuleHasCases(t *testing.T) {
 			return d.Expected
 		})
 	})
-	for _, rule := range append(plan.Rules(), plan.EagerRule) {
+	for _, rule := range append(optimize.Rules(), optimize.EagerRule) {
 		if !fires[rule] || !never[rule] {
 			t.Errorf("%s: fires %t, must not %t", rule, fires[rule], never[rule])
 		}

@@ -1,4 +1,4 @@
-package plan
+package optimize
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // A matcher plans one pattern. It takes every vertex of the pattern as a starting point, completes each partial plan greedily
@@ -15,18 +16,18 @@ import (
 // maxStarts vertices that begin with the fewest rows are tried, and of still larger ones a part is planned after the other.
 type matcher struct {
 	o *optimizer
-	p *Pattern
+	p *plan.Pattern
 	// labels are the labels that the pattern requires; guess adds those that the types of the edges imply.
-	labels, guess map[Col]*LabelExpr
+	labels, guess map[plan.Col]*plan.LabelExpr
 	preds         []matchPred
-	about         map[Col][]int       // the predicates that read a column of the pattern, or a path that contains it; under 0, those that read none
-	links         map[Col][]int       // the predicates HasEdge, by their ends
-	at            map[Col][]int       // the edges at a vertex
-	paths         map[Col][]int       // the paths that contain a column
-	unlike        map[[2]Col]struct{} // pairs of columns that the predicates require to differ, in both orders
-	exempt        []bool              // by edge: no other edge of its group can be the same edge
-	part          part                // what search looks for
-	legs          []leg               // memory of intersections
+	about         map[plan.Col][]int       // the predicates that read a column of the pattern, or a path that contains it; under 0, those that read none
+	links         map[plan.Col][]int       // the predicates HasEdge, by their ends
+	at            map[plan.Col][]int       // the edges at a vertex
+	paths         map[plan.Col][]int       // the paths that contain a column
+	unlike        map[[2]plan.Col]struct{} // pairs of columns that the predicates require to differ, in both orders
+	exempt        []bool                   // by edge: no other edge of its group can be the same edge
+	part          part                     // what search looks for
+	legs          []leg                    // memory of intersections
 }
 
 // part is a part of a pattern: places in Pattern.Vertices and Pattern.Edges, in ascending order.
@@ -46,8 +47,8 @@ const maxMerged = 200
 func (m *matcher) work() int { return 1 + (len(m.part.vertices)+len(m.part.edges))/4 }
 
 type matchPred struct {
-	e    Expr
-	cols ColSet // the pattern's columns that it reads and the input does not have
+	e    plan.Expr
+	cols plan.ColSet // the pattern's columns that it reads and the input does not have
 	// needs is the number of columns that are bound before it can be tested: cols, with the parts of a path instead of the path.
 	needs int
 	sel   float64
@@ -82,7 +83,7 @@ type step struct {
 
 // partialPlan is a plan of a part of the pattern.
 type partialPlan struct {
-	bound ColSet // bound columns of the pattern
+	bound plan.ColSet // bound columns of the pattern
 	edges []bool
 	preds []bool
 	waits []int        // by predicate: how many of its matchPred.needs are not bound
@@ -91,19 +92,19 @@ type partialPlan struct {
 	cost  float64
 	steps []step
 	// What lookAhead takes back: columns that were bound, edges that were found, and predicates that were tested.
-	added         []Col
+	added         []plan.Col
 	found, tested []int
 }
 
 // list is the edges of a type at a vertex, in a direction from there.
 type list struct {
-	at  Col
+	at  plan.Col
 	typ string
 	dir graph.Direction
 }
 
 // bind adds bound columns.
-func (m *matcher) bind(t *partialPlan, cols ...Col) {
+func (m *matcher) bind(t *partialPlan, cols ...plan.Col) {
 	for _, c := range cols {
 		if c != 0 && !t.bound.Has(c) {
 			t.bound.Add(c)
@@ -153,7 +154,7 @@ func (t *partialPlan) clone() *partialPlan {
 }
 
 // match plans a pattern over input, which has the columns that the pattern calls bound.
-func (o *optimizer) match(input Node, p *Pattern) Node {
+func (o *optimizer) match(input plan.Node, p *plan.Pattern) plan.Node {
 	c := o.choose(p)
 	if u := o.expandOr(input, p, c); u != nil {
 		return u
@@ -168,14 +169,14 @@ type choice struct {
 	elsewhere   bool // it does not start at the first vertex although it could
 }
 
-func (o *optimizer) choose(p *Pattern) *choice {
+func (o *optimizer) choose(p *plan.Pattern) *choice {
 	c := &choice{}
 	c.m, c.start = o.matcher(p)
 	c.best, c.elsewhere = c.m.search(c.start)
 	return c
 }
 
-func (c *choice) build(input Node) Node {
+func (c *choice) build(input plan.Node) plan.Node {
 	b := newBuilder(c.m, input, c.start)
 	if c.elsewhere {
 		c.m.o.fired(startPoint)
@@ -184,7 +185,7 @@ func (c *choice) build(input Node) Node {
 	b.begin()
 	for i, s := range c.best.steps {
 		b.left = len(c.best.steps) - i - 1
-		c.m.o.steps.Add(1)
+		c.m.o.Steps.Add(1)
 		b.step(s)
 	}
 	c.m.o.subplans[b.node] = b.sub
@@ -192,20 +193,20 @@ func (c *choice) build(input Node) Node {
 }
 
 // matcher creates a matcher and the partial plan that its search starts with.
-func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
+func (o *optimizer) matcher(p *plan.Pattern) (*matcher, *partialPlan) {
 	m := &matcher{
-		o: o, p: p, labels: map[Col]*LabelExpr{}, guess: map[Col]*LabelExpr{}, about: map[Col][]int{}, links: map[Col][]int{},
-		at: map[Col][]int{}, paths: map[Col][]int{},
+		o: o, p: p, labels: map[plan.Col]*plan.LabelExpr{}, guess: map[plan.Col]*plan.LabelExpr{}, about: map[plan.Col][]int{}, links: map[plan.Col][]int{},
+		at: map[plan.Col][]int{}, paths: map[plan.Col][]int{},
 	}
-	start := &partialPlan{bound: NewColSet(), edges: make([]bool, len(p.Edges)), lists: map[list]int{}, card: 1}
-	mine := NewColSet()
+	start := &partialPlan{bound: plan.NewColSet(), edges: make([]bool, len(p.Edges)), lists: map[list]int{}, card: 1}
+	mine := plan.NewColSet()
 	for i := range p.Edges {
 		e := &p.Edges[i]
 		if m.at[e.Left] = append(m.at[e.Left], i); e.Right != e.Left {
 			m.at[e.Right] = append(m.at[e.Right], i)
 		}
 	}
-	path := map[Col]*PatPath{}
+	path := map[plan.Col]*plan.PatPath{}
 	for i := range p.Paths {
 		path[p.Paths[i].Col] = &p.Paths[i]
 		for _, c := range p.Paths[i].Cols {
@@ -213,7 +214,7 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 				m.paths[c] = append(in, i)
 			}
 		}
-		o.steps.Add(1 + len(p.Paths[i].Cols)/4)
+		o.Steps.Add(1 + len(p.Paths[i].Cols)/4)
 	}
 	for _, v := range p.Vertices {
 		m.labels[v.Col] = v.Labels
@@ -224,32 +225,32 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 		}
 	}
 	for _, v := range p.Vertices {
-		o.steps.Add(1 + len(m.at[v.Col])*len(o.labelNames)/4)
+		o.Steps.Add(1 + len(m.at[v.Col])*len(o.labelNames)/4)
 		m.guess[v.Col] = m.implied(v)
 	}
 	for _, e := range p.Edges {
-		if o.edgeTypes[e.Col] = e.Types; len(e.Types) == 0 {
-			o.edgeTypes[e.Col] = o.typeNames
+		if o.EdgeTypes[e.Col] = e.Types; len(e.Types) == 0 {
+			o.EdgeTypes[e.Col] = o.TypeNames
 		}
 		if !e.Bound {
-			mine.Add(e.binds()...)
+			mine.Add(e.Binds()...)
 		}
 	}
 	for _, path := range p.Paths {
 		mine.Add(path.Col)
 	}
 	add := func(mp matchPred) {
-		o.steps.Add(4)
+		o.Steps.Add(4)
 		i := len(m.preds)
-		mp.cols = NewColSet()
-		needs := NewColSet()
-		for c := range Reads(mp.e).All() {
+		mp.cols = plan.NewColSet()
+		needs := plan.NewColSet()
+		for c := range plan.Reads(mp.e).All() {
 			if !mine.Has(c) {
 				continue
 			}
 			mp.cols.Add(c)
 			if path := path[c]; path != nil {
-				o.steps.Add(len(path.Cols) / 4)
+				o.Steps.Add(len(path.Cols) / 4)
 				needs.Add(path.Cols...)
 			} else {
 				needs.Add(c)
@@ -264,9 +265,9 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 				mp.needs++
 			}
 		}
-		if x, ok := mp.e.(*HasEdge); ok {
-			for _, end := range []Expr{x.From, x.To} {
-				if c, ok := end.(*ColRef); ok {
+		if x, ok := mp.e.(*plan.HasEdge); ok {
+			for _, end := range []plan.Expr{x.From, x.To} {
+				if c, ok := end.(*plan.ColRef); ok {
 					m.links[c.Col] = append(m.links[c.Col], i)
 				}
 			}
@@ -274,7 +275,7 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 		m.preds, start.waits = append(m.preds, mp), append(start.waits, mp.needs)
 	}
 	for _, e := range p.Preds {
-		add(matchPred{e: e, sel: o.selectivity(e, m.guess)})
+		add(matchPred{e: e, sel: o.Selectivity(e, m.guess)})
 	}
 	for _, e := range p.Preds {
 		for _, in := range alternatives(e) {
@@ -288,17 +289,17 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 
 // implied returns the rarest label that a vertex must have by the pattern, or that all ends of one of its edges' types have by the
 // statistics. Only estimates use it.
-func (m *matcher) implied(v PatVertex) *LabelExpr {
+func (m *matcher) implied(v plan.PatVertex) *plan.LabelExpr {
 	best := v.Labels
 	for _, i := range m.at[v.Col] {
 		e := &m.p.Edges[i]
 		if len(e.Types) != 1 {
 			continue
 		}
-		all := m.o.counts.ByType[e.Types[0]]
+		all := m.o.Counts.ByType[e.Types[0]]
 		for _, name := range m.o.labelNames {
-			asSrc := m.o.counts.Ends[graph.TypeEnds{Src: name, Type: e.Types[0]}] == all
-			asDst := m.o.counts.Ends[graph.TypeEnds{Type: e.Types[0], Dst: name}] == all
+			asSrc := m.o.Counts.Ends[graph.TypeEnds{Src: name, Type: e.Types[0]}] == all
+			asDst := m.o.Counts.Ends[graph.TypeEnds{Type: e.Types[0], Dst: name}] == all
 			var sure bool
 			switch {
 			case all == 0:
@@ -309,8 +310,8 @@ func (m *matcher) implied(v PatVertex) *LabelExpr {
 			default:
 				sure = asDst
 			}
-			l := &LabelExpr{Name: name}
-			if sure && (best == nil || m.o.vertices(l) < m.o.vertices(best)) {
+			l := &plan.LabelExpr{Name: name}
+			if sure && (best == nil || m.o.Vertices(l) < m.o.Vertices(best)) {
 				best = l
 			}
 		}
@@ -339,7 +340,7 @@ func (m *matcher) parts(start *partialPlan) []part {
 	if size(m.p) <= maxMerged {
 		return []part{m.part}
 	}
-	place := make(map[Col]int, len(m.p.Vertices))
+	place := make(map[plan.Col]int, len(m.p.Vertices))
 	for i, v := range m.p.Vertices {
 		place[v.Col] = i
 	}
@@ -359,7 +360,7 @@ func (m *matcher) parts(start *partialPlan) []part {
 			vertices[v] = true
 			now.vertices = append(now.vertices, v)
 			for _, i := range m.at[m.p.Vertices[v].Col] {
-				m.o.steps.Add(1)
+				m.o.Steps.Add(1)
 				e := &m.p.Edges[i]
 				l, r := place[e.Left], place[e.Right]
 				if reached = append(reached, l, r); vertices[l] && vertices[r] && !edges[i] {
@@ -423,7 +424,7 @@ func (m *matcher) searchPart(start *partialPlan) (best *partialPlan, elsewhere b
 		t := start.clone()
 		m.take(t, s)
 		for {
-			m.o.steps.Add(m.work())
+			m.o.Steps.Add(m.work())
 			next := m.actions(t)
 			if len(next) == 0 {
 				break
@@ -477,7 +478,7 @@ func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 	before := *t
 	t.added, t.found, t.tested = t.added[:0], t.found[:0], t.tested[:0]
 	m.take(t, s)
-	m.o.steps.Add(1 + (len(t.added)+len(t.tested))/4)
+	m.o.Steps.Add(1 + (len(t.added)+len(t.tested))/4)
 	card, cost = t.card, t.cost
 	for _, c := range t.added {
 		t.bound.Remove(c)
@@ -565,9 +566,9 @@ func (m *matcher) take(t *partialPlan, s step) {
 	case stepScan:
 		v := m.p.Vertices[s.vertex]
 		m.bind(t, v.Col)
-		n := m.o.vertices(v.Labels)
-		if m.o.q.Writes {
-			n = max(n, minNewVertices)
+		n := m.o.Vertices(v.Labels)
+		if m.o.Query.Writes {
+			n = max(n, plan.MinNewVertices)
 		}
 		t.card *= n
 	case stepSeek:
@@ -584,7 +585,7 @@ func (m *matcher) take(t *partialPlan, s step) {
 		// Reading the edges comes before testing the labels and predicates of their ends.
 		t.cost += t.card
 		if len(e.Types) == 1 {
-			t.card *= m.o.share(e.Types[0], e.Dir != graph.In, m.labels[e.Left]) * m.o.share(e.Types[0], e.Dir == graph.In, m.labels[e.Right])
+			t.card *= m.o.Share(e.Types[0], e.Dir != graph.In, m.labels[e.Left]) * m.o.Share(e.Types[0], e.Dir == graph.In, m.labels[e.Right])
 		}
 	case stepBoundEdge:
 		e := m.p.Edges[s.edge]
@@ -603,24 +604,24 @@ func (m *matcher) take(t *partialPlan, s step) {
 		if !s.left {
 			from, to, dir = e.Right, e.Left, e.Dir.Reverse()
 		}
-		fan := m.o.fanout(e.Types, dir, m.guess[from], m.guess[to])
+		fan := m.o.Fanout(e.Types, dir, m.guess[from], m.guess[to])
 		if e.Length != nil {
-			fan = m.o.varFanout(e.Types, dir, m.guess[from], m.guess[to], e.Length)
+			fan = m.o.VarFanout(e.Types, dir, m.guess[from], m.guess[to], e.Length)
 		}
 		if s.into {
 			// Lists are read on one side and searched, so the cost is that of the shorter list.
 			t.cost += before * min(fan, 8)
-			fan /= max(1, m.o.vertices(m.guess[to]))
+			fan /= max(1, m.o.Vertices(m.guess[to]))
 			fan = min(fan*m.skews(t, s.edge), 1)
 		} else {
 			// Reading the list comes before testing the labels and predicates of the far end.
-			t.cost += before * m.o.fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir) * edgeCost
+			t.cost += before * m.o.Fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir) * plan.EdgeCost
 			fan *= m.skews(t, s.edge)
 		}
 		t.card *= fan
 		m.find(t, s.edge)
 		m.bind(t, to)
-		m.bind(t, e.binds()...)
+		m.bind(t, e.Binds()...)
 	}
 	if len(t.steps) == 1 {
 		m.test(t, 0)
@@ -633,7 +634,7 @@ func (m *matcher) take(t *partialPlan, s step) {
 }
 
 // test applies the predicates on a column that can be tested.
-func (m *matcher) test(t *partialPlan, c Col) {
+func (m *matcher) test(t *partialPlan, c plan.Col) {
 	for _, i := range m.about[c] {
 		if !t.preds[i] && t.waits[i] == 0 {
 			t.pass(i)
@@ -645,10 +646,10 @@ func (m *matcher) test(t *partialPlan, c Col) {
 // findExempt finds the edges that relationship uniqueness does not constrain: those whose types no other edge of their clause
 // can have, and those whose far ends are required to differ from those of other edges at the same vertex.
 func (m *matcher) findExempt() {
-	m.exempt, m.unlike = make([]bool, len(m.p.Edges)), map[[2]Col]struct{}{}
+	m.exempt, m.unlike = make([]bool, len(m.p.Edges)), map[[2]plan.Col]struct{}{}
 	for _, p := range m.preds {
 		if x, y, ok := unequal(p.e); ok {
-			m.unlike[[2]Col{x, y}], m.unlike[[2]Col{y, x}] = struct{}{}, struct{}{}
+			m.unlike[[2]plan.Col{x, y}], m.unlike[[2]plan.Col{y, x}] = struct{}{}, struct{}{}
 		}
 	}
 	edges := edgesByType{}
@@ -658,7 +659,7 @@ func (m *matcher) findExempt() {
 	for i := range m.p.Edges {
 		m.exempt[i] = true
 		edges.like(&m.p.Edges[i], func(j int) bool {
-			m.o.steps.Add(1)
+			m.o.Steps.Add(1)
 			m.exempt[i] = i == j || !m.mayBeSame(i, j)
 			return m.exempt[i]
 		})
@@ -675,7 +676,7 @@ type groupType struct {
 
 const untyped, typed = "", "\x00"
 
-func (s edgesByType) add(e *PatEdge, i int) {
+func (s edgesByType) add(e *plan.PatEdge, i int) {
 	class := typed
 	if len(e.Types) == 0 {
 		class = untyped
@@ -687,7 +688,7 @@ func (s edgesByType) add(e *PatEdge, i int) {
 }
 
 // like calls f with the edges that can have a type in common with e until it returns false. Some may come repeatedly.
-func (s edgesByType) like(e *PatEdge, f func(i int) bool) {
+func (s edgesByType) like(e *plan.PatEdge, f func(i int) bool) {
 	types := append([]string{untyped}, e.Types...)
 	if len(e.Types) == 0 {
 		types = append(types, typed)
@@ -713,14 +714,14 @@ func (m *matcher) mayBeSame(i, j int) bool {
 	if a.Length != nil || b.Length != nil || len(m.unlike) == 0 {
 		return true
 	}
-	differ := func(x, y Col) bool {
-		_, ok := m.unlike[[2]Col{x, y}]
+	differ := func(x, y plan.Col) bool {
+		_, ok := m.unlike[[2]plan.Col{x, y}]
 		return ok
 	}
 	// An edge has one source and one target: if those of a and b must differ, a and b differ.
 	if a.Dir != graph.Both && b.Dir != graph.Both {
-		as, at := a.ends()
-		bs, bt := b.ends()
+		as, at := a.Ends()
+		bs, bt := b.Ends()
 		if differ(as, bs) || differ(at, bt) {
 			return false
 		}
@@ -730,9 +731,9 @@ func (m *matcher) mayBeSame(i, j int) bool {
 }
 
 // equation recognises v.k = x, id(v) = x and elementId(v) = x, with either operand first.
-func equation(e Expr) (term, value Expr, ok bool) {
-	eq, isOp := e.(*Op)
-	if !isOp || eq.Op != Eq {
+func equation(e plan.Expr) (term, value plan.Expr, ok bool) {
+	eq, isOp := e.(*plan.Op)
+	if !isOp || eq.Op != plan.Eq {
 		return nil, nil, false
 	}
 	for i, arg := range eq.Args {
@@ -744,12 +745,12 @@ func equation(e Expr) (term, value Expr, ok bool) {
 }
 
 // termOf recognises the keys of indexes and ids: a property of a column, or its id.
-func termOf(e Expr) (col Col, name string, ok bool) {
-	var of Expr
+func termOf(e plan.Expr) (col plan.Col, name string, ok bool) {
+	var of plan.Expr
 	switch e := e.(type) {
-	case *Prop:
+	case *plan.Prop:
 		of, name = e.X, "."+e.Key
-	case *Call:
+	case *plan.Call:
 		if len(e.Args) != 1 || e.Func != "id" && e.Func != "elementid" {
 			return 0, "", false
 		}
@@ -757,32 +758,32 @@ func termOf(e Expr) (col Col, name string, ok bool) {
 	default:
 		return 0, "", false
 	}
-	c, ok := of.(*ColRef)
+	c, ok := of.(*plan.ColRef)
 	if !ok {
 		return 0, "", false
 	}
 	return c.Col, name, true
 }
 
-func sameTerm(a, b Expr) bool {
+func sameTerm(a, b plan.Expr) bool {
 	x, k, _ := termOf(a)
 	y, l, _ := termOf(b)
 	return x == y && k == l
 }
 
 // unequal recognises a <> b and NOT a = b over columns.
-func unequal(e Expr) (x, y Col, ok bool) {
-	op, isOp := e.(*Op)
-	if isOp && op.Op == Not {
-		op, isOp = op.Args[0].(*Op)
-		if !isOp || op.Op != Eq {
+func unequal(e plan.Expr) (x, y plan.Col, ok bool) {
+	op, isOp := e.(*plan.Op)
+	if isOp && op.Op == plan.Not {
+		op, isOp = op.Args[0].(*plan.Op)
+		if !isOp || op.Op != plan.Eq {
 			return 0, 0, false
 		}
-	} else if !isOp || op.Op != Ne {
+	} else if !isOp || op.Op != plan.Ne {
 		return 0, 0, false
 	}
-	a, okA := op.Args[0].(*ColRef)
-	b, okB := op.Args[1].(*ColRef)
+	a, okA := op.Args[0].(*plan.ColRef)
+	b, okB := op.Args[1].(*plan.ColRef)
 	if !okA || !okB {
 		return 0, 0, false
 	}
@@ -790,10 +791,10 @@ func unequal(e Expr) (x, y Col, ok bool) {
 }
 
 // startsOf is how many starting points a search for the pattern tries.
-func startsOf(p *Pattern) int {
+func startsOf(p *plan.Pattern) int {
 	n := max(size(p), manyElements)
 	return max(maxStarts*manyElements*manyElements/(n*n), 1)
 }
 
 // size is the number of vertices and edges of the pattern.
-func size(p *Pattern) int { return len(p.Vertices) + len(p.Edges) }
+func size(p *plan.Pattern) int { return len(p.Vertices) + len(p.Edges) }

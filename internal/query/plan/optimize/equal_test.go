@@ -1,4 +1,4 @@
-package plan_test
+package optimize_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 )
 
 // TestEquivalentForms requires equivalent statements to have one plan, operator by operator and with the same estimates.
@@ -118,7 +119,7 @@ func TestEquivalentForms(t *testing.T) {
 			for i, form := range forms {
 				q, _, err := cypher.Compile(form, cypher.Options{})
 				require.NoError(t, err)
-				plan.Optimize(q, social())
+				optimize.Plan(q, social())
 				got := shape(q, q.Root, "")
 				if i == 0 {
 					want = got
