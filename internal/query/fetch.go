@@ -131,7 +131,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	}
 	if mode == shard.Read {
 		w.gate = func() error { return checked(ctx, tx) }
-		res, err = r.Run(ctx, run, run.programs.cache, w)
+		res, err = fetch.Run(ctx, r, run, run.programs.cache, w)
 		if err != nil && !w.began {
 			if lost := checked(ctx, tx); lost != nil {
 				err = lost
@@ -141,7 +141,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	}
 	// The answer must not be sent before the commit.
 	var answer bytes.Buffer
-	res, err = r.Run(ctx, run, run.programs.cache, &answer)
+	res, err = fetch.Run(ctx, r, run, run.programs.cache, &answer)
 	if err == nil {
 		err = q.grant.Check(q.Graph, need)
 	}
@@ -251,7 +251,7 @@ type fetchRun struct {
 // items runs a request that gives items.
 func (r *fetchRun) items(ctx context.Context, req *fetch.Request, items Items) (fetch.Result, error) {
 	items.Begin()
-	res, err := req.Items(ctx, r, r.programs.cache, func(item []byte) error {
+	res, err := fetch.Items(ctx, req, r, r.programs.cache, func(item []byte) error {
 		if err := items.Add(item); err != nil {
 			return err
 		}

@@ -1,8 +1,6 @@
 package fetch
 
 import (
-	"regexp"
-
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -375,25 +373,6 @@ func contains(col plan.Expr, c *cond, v plan.Expr) plan.Expr {
 		f = "sql.json_contains"
 	}
 	return negated(c, and(op(plan.IsNotNull, col), call(f, col, call("sql.list", v))))
-}
-
-// checkPattern returns the reason why a regular expression is invalid.
-func checkPattern(p string) string {
-	for _, text := range [2]string{p, wholePattern(p, false)} {
-		if _, err := regexp.Compile(text); err != nil {
-			return "is no regular expression: " + err.Error()
-		}
-	}
-	return ""
-}
-
-// wholePattern creates a pattern that matches a whole text where p matches a part of it.
-func wholePattern(p string, fold bool) string {
-	flags := ""
-	if fold {
-		flags = "(?i)"
-	}
-	return flags + "(?s:.*?)(?:" + p + ")(?s:.*)"
 }
 
 // null is the null of a plan.

@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -317,16 +316,6 @@ func (x *names) degree(e *callExpr) (plan.Expr, error) {
 	return &plan.Subquery{Kind: plan.CountRows, Sub: sub}, nil
 }
 
-func (s step) direction() graph.Direction {
-	switch s.dir {
-	case "<":
-		return graph.In
-	case "<>":
-		return graph.Both
-	}
-	return graph.Out
-}
-
 // checkTypes refuses edge types that the graph does not know.
 func (b *binder) checkTypes(at *node, steps []step) error {
 	for _, s := range steps {
@@ -389,32 +378,6 @@ func (a *aggregation) add(f string, distinct bool, text string, args ...plan.Exp
 	e := &plan.ColRef{Col: col}
 	a.done[id] = e
 	return e
-}
-
-func isAggregate(f string) bool {
-	switch f {
-	case "count", "sum", "avg", "max", "min", "std", "stddev", "stddev_pop", "stddev_samp", "group_concat", "json_arrayagg", "any_value":
-		return true
-	}
-	return false
-}
-
-// hasAggregate reports whether an expression has an aggregate in it.
-func hasAggregate(e expr) bool {
-	switch e := e.(type) {
-	case *binaryExpr:
-		return hasAggregate(e.a) || hasAggregate(e.b)
-	case *nullExpr:
-		return hasAggregate(e.a)
-	case *callExpr:
-		if isAggregate(e.fn) {
-			return true
-		}
-		if slices.ContainsFunc(e.args, hasAggregate) {
-			return true
-		}
-	}
-	return false
 }
 
 func (x *names) aggregate(e *callExpr) (plan.Expr, error) {

@@ -288,10 +288,6 @@ func (w *walker) expand(in plan.Node, from, to plan.Col, s step) (*plan.Expand, 
 	return x, err
 }
 
-func (s step) has(typ string) bool {
-	return slices.Contains(s.types, typ)
-}
-
 // oneHop is a hop of one step.
 func (w *walker) oneHop(in plan.Node) (plan.Node, error) {
 	x, err := w.expand(in, w.start, w.to, w.h.steps[0])

@@ -208,7 +208,7 @@ func (b *binder) colsOf(p *part) []plan.Col {
 		return []plan.Col{p.src.vertex}
 	}
 	var cols []plan.Col
-	for _, o := range p.t.from.names(p.src) {
+	for _, o := range outNames(p.src) {
 		eachCol(o.expr, func(c plan.Col) { cols = append(cols, c) })
 	}
 	return cols

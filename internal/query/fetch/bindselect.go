@@ -3,7 +3,6 @@ package fetch
 import (
 	"cmp"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -329,12 +328,6 @@ func aggregated(s *selection, aggs *aggregation) {
 	}
 }
 
-// grouped reports whether the rows of a table are groups.
-func (t *table) grouped() bool {
-	return len(t.group) > 0 || slices.ContainsFunc(t.columns, func(c *column) bool { return c.expr != nil && hasAggregate(c.expr) }) ||
-		slices.ContainsFunc(t.having, func(h *havingTest) bool { return hasAggregate(h.expr) })
-}
-
 // having binds @having of all parts. Where nothing is grouped, it is a condition on the rows.
 func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 	var preds []plan.Expr
@@ -360,7 +353,7 @@ func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 			}
 			x.alias[c.name] = e
 		}
-		pred, err := p.t.havings.bind(func(key string) (plan.Expr, error) {
+		pred, err := bindCombination(p.t.havings, func(key string) (plan.Expr, error) {
 			for _, h := range p.t.having {
 				if h.key == key {
 					return x.test(h.expr)
@@ -380,13 +373,13 @@ func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 }
 
 // bind returns the predicate of a combination.
-func (c *combination) bind(key func(string) (plan.Expr, error)) (plan.Expr, error) {
+func bindCombination(c *combination, key func(string) (plan.Expr, error)) (plan.Expr, error) {
 	if c.op == 'k' {
 		return key(c.key)
 	}
 	var args []plan.Expr
 	for _, a := range c.args {
-		p, err := a.bind(key)
+		p, err := bindCombination(a, key)
 		if err != nil {
 			return nil, err
 		}
@@ -439,7 +432,7 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 	}
 	switch {
 	case p.src.vertex == 0: // the columns of a subquery
-		for _, o := range p.src.t.from.names(p.src) {
+		for _, o := range outNames(p.src) {
 			if bd.none[o.name] {
 				continue
 			}

@@ -248,12 +248,3 @@ func (b *binder) fromSub(lv *level, p *part, in plan.Node, sc *scope) (plan.Node
 	}
 	return &plan.Apply{Input: in, Sub: pr, Kind: plan.Inner, Cols: cols}, nil
 }
-
-// names are the columns of a subquery in their order.
-func (a *array) names(src *source) []outName {
-	var outs []outName
-	for _, name := range src.order {
-		outs = append(outs, outName{name, src.cols[name]})
-	}
-	return outs
-}

@@ -31,7 +31,7 @@ func (c *Cache) program(r *Request, cat graph.Catalog) (*program, error) {
 		return bind(r, cat)
 	}
 	r.steps.Add(len(r.doc.nodes) / 4)
-	key := r.shape()
+	key := shape(r)
 	c.mu.Lock()
 	p := c.programs[key]
 	c.mu.Unlock()
@@ -95,7 +95,7 @@ func keep[V any](m map[string]V, key string, v V, size int) {
 }
 
 // shape is a text that two requests share exactly when they are bound to the same program.
-func (r *Request) shape() string {
+func shape(r *Request) string {
 	b := append([]byte(r.Method+" "), r.rights.key()...)
 	return string(shapeOf(b, r.doc.root, "", 0))
 }
@@ -136,28 +136,4 @@ func shapeOf(dst []byte, n *node, key string, depth int) []byte {
 		return append(dst, '[', ']')
 	}
 	return append(dst, '?', 'l')
-}
-
-// lifted reports whether a member's value becomes a parameter or is copied to the answer, so that binding does not
-// depend on it.
-func lifted(key string, n *node, depth int) bool {
-	if key == "" || key[0] == '@' || key[len(key)-1] == '@' || depth == 1 && key == "format" {
-		return false
-	}
-	switch key {
-	case "join", "query", "hop", "depth", "walk", "find", "must", "from", "range", "compat":
-		return false
-	case "count", "page":
-		return n.kind == kNumber
-	}
-	switch key[len(key)-1] {
-	case '%', '~', '>', '<':
-		// Lists of these are bound element by element; <> too.
-		return n.kind != kList && key[len(key)-1] != '%' && key[len(key)-1] != '~'
-	case '$':
-		return n.kind == kString
-	case '}':
-		return n.kind == kList
-	}
-	return true
 }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -410,4 +411,30 @@ func splitTop(s, separators string) []string {
 		}
 	}
 	return append(parts, s[start:])
+}
+
+// hasAggregate reports whether an expression has an aggregate in it.
+func hasAggregate(e expr) bool {
+	switch e := e.(type) {
+	case *binaryExpr:
+		return hasAggregate(e.a) || hasAggregate(e.b)
+	case *nullExpr:
+		return hasAggregate(e.a)
+	case *callExpr:
+		if isAggregate(e.fn) {
+			return true
+		}
+		if slices.ContainsFunc(e.args, hasAggregate) {
+			return true
+		}
+	}
+	return false
+}
+
+func isAggregate(f string) bool {
+	switch f {
+	case "count", "sum", "avg", "max", "min", "std", "stddev", "stddev_pop", "stddev_samp", "group_concat", "json_arrayagg", "any_value":
+		return true
+	}
+	return false
 }

@@ -7,8 +7,8 @@ import (
 
 // Items runs a request for one array and passes each of its items, as JSON, to take, which must not retain it. It drops the rest of
 // the answer. It returns the errors of Run and of take.
-func (r *Request) Items(ctx context.Context, runner Runner, cache *Cache, take func(item []byte) error) (Result, error) {
-	x := r.start(ctx, runner, cache, io.Discard)
+func Items(ctx context.Context, r *Request, runner Runner, cache *Cache, take func(item []byte) error) (Result, error) {
+	x := start(ctx, r, runner, cache, io.Discard)
 	x.items = take
 	err := x.all()
 	if err != nil {

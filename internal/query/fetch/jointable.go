@@ -45,39 +45,6 @@ func (b *binder) joinedTable(a *array, j *join) (t *table, extra *table, links [
 	return &over, extra, links, nil
 }
 
-// shaped reports whether the rows of a table are groups or distinct rows, not the vertices.
-func (t *table) shaped() bool {
-	return t.distinct || t.havings != nil || t.grouped()
-}
-
-// derived returns a table of the rows of t, without its join conditions, as @from@ does.
-func (t *table) derived(links []*cond) *table {
-	inner := *t
-	inner.conds = slices.DeleteFunc(slices.Clone(t.conds), func(c *cond) bool { return slices.Contains(links, c) })
-	inner.members, inner.custom, inner.drop = nil, nil, false
-	outer := &table{
-		n: t.n, key: t.key, label: t.label, conds: links, casts: t.casts, json: t.json, drop: t.drop, role: t.role,
-		custom: t.custom, members: t.members,
-		from: &array{n: t.n, key: t.key, sub: true, members: []*member{{kind: memberTable, key: t.key, n: t.n, table: &inner}}},
-	}
-	star := slices.ContainsFunc(t.columns, func(c *column) bool { return c.expr == nil })
-	if len(t.columns) == 0 || star {
-		return outer
-	}
-	outer.has = true
-	for _, c := range t.columns {
-		name := c.answerName(t, false)
-		outer.columns = append(outer.columns, &column{expr: &nameExpr{name: name}, name: name})
-	}
-	inner.columns = slices.Clone(t.columns)
-	for _, c := range links { // the subquery returns the join columns, even if the request does not
-		if !slices.ContainsFunc(inner.columns, func(o *column) bool { return o.name == c.name }) {
-			inner.columns = append(inner.columns, &column{expr: &nameExpr{name: c.name}, name: c.name})
-		}
-	}
-	return outer
-}
-
 // rightFirst moves a right join before the left joins that precede it: those depend on main rows, which a right join keeps or drops
 // entirely.
 func rightFirst(joins []*join) []*join {

@@ -55,8 +55,8 @@ type Result struct {
 
 // Run runs the request and writes the answer to w in pieces of about 32 KiB. If it fails before it writes the first piece,
 // Result.Began is false, and Failure builds the answer. cache may be nil. Every error is an *Error.
-func (r *Request) Run(ctx context.Context, runner Runner, cache *Cache, w io.Writer) (Result, error) {
-	x := r.start(ctx, runner, cache, w)
+func Run(ctx context.Context, r *Request, runner Runner, cache *Cache, w io.Writer) (Result, error) {
+	x := start(ctx, r, runner, cache, w)
 	err := x.all()
 	if err == nil {
 		x.envelope()
@@ -72,7 +72,7 @@ func (r *Request) Run(ctx context.Context, runner Runner, cache *Cache, w io.Wri
 	return res, nil
 }
 
-func (r *Request) start(ctx context.Context, runner Runner, cache *Cache, w io.Writer) *run {
+func start(ctx context.Context, r *Request, runner Runner, cache *Cache, w io.Writer) *run {
 	x := &run{ctx: ctx, req: r, runner: runner, cache: cache, start: time.Now(), params: make(map[string]graph.Value)}
 	x.w = writer{w: w, run: x, buf: append(make([]byte, 0, 4<<10), '{')}
 	return x

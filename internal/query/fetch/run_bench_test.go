@@ -55,7 +55,7 @@ func BenchmarkRows(b *testing.B) {
 	w := &counter{}
 	b.ReportAllocs()
 	b.ResetTimer()
-	if _, err := req.Run(context.Background(), f, f.cache, w); err != nil {
+	if _, err := fetch.Run(context.Background(), req, f, f.cache, w); err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(int64(w.n / max(b.N, 1)))
@@ -78,7 +78,7 @@ func BenchmarkParse(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := req.Run(context.Background(), f, w.cache, io.Discard); err != nil {
+		if _, err := fetch.Run(context.Background(), req, f, w.cache, io.Discard); err != nil {
 			b.Fatal(err)
 		}
 	}

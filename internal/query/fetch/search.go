@@ -5,52 +5,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
-	"github.com/hopgate/hopgate/internal/search"
 )
-
-// textSearch is @search: the rows that a full-text index finds, the highest score first.
-type textSearch struct {
-	n        *node
-	index    string
-	query    string
-	analyzer string // or "", the index's
-}
-
-// parseSearch reads {"index": "texts", "query": "quick AND fox"}, with an analyzer if the query is split by another one than the index.
-func (t *table) parseSearch(m *node) error {
-	if m.kind != kObject {
-		return illegal(m, "must be an object with index and query, was %s", m.what())
-	}
-	t.search = &textSearch{n: m}
-	for _, e := range m.members {
-		if e.kind != kString {
-			return illegal(e, "must be a string, was %s", e.what())
-		}
-		switch e.key {
-		case "index":
-			t.search.index = e.str()
-		case "query":
-			t.search.query = e.str()
-			if _, err := search.Parse(e.str()); err != nil {
-				return illegal(e, "%s", graph.AsError(err).Msg)
-			}
-		case "analyzer":
-			if _, err := search.FindAnalyzer(e.str()); err != nil {
-				return illegal(e, "%s", graph.AsError(err).Msg)
-			}
-			t.search.analyzer = e.str()
-		default:
-			return illegal(e, "@search has index, query and analyzer")
-		}
-	}
-	if t.search.index == "" || m.get("query") == nil {
-		return illegal(m, "@search needs an index and a query")
-	}
-	return nil
-}
-
-// ranked reports whether the rows come by a score.
-func (t *table) ranked() bool { return t.near != nil || t.search != nil }
 
 // checkSearch checks @search of the main table against the graph and the access rules.
 func (b *binder) checkSearch(p *part) error {
@@ -81,7 +36,7 @@ func (b *binder) checkSearch(p *part) error {
 }
 
 // hits are the index's hits as rows of a vertex and its score, joined with each row of in.
-func (s *textSearch) hits(in plan.Node, vertex, score plan.Col) plan.Node {
+func hits(s *textSearch, in plan.Node, vertex, score plan.Col) plan.Node {
 	options := &plan.Const{Value: graph.MapValue(nil)}
 	if s.analyzer != "" {
 		options.Value = graph.MapValue([]graph.MapEntry{{Key: "analyzer", Value: graph.StringValue(s.analyzer)}})
@@ -102,7 +57,7 @@ func (b *binder) found(lv *level, p *part, node plan.Node) plan.Node {
 	}
 	if m, ok := node.(*plan.Match); ok && p.t.near == nil {
 		if _, first := m.Input.(*plan.Unit); first { // the rows begin with the hits, not with all of the label
-			m.Input, m.Pattern.Vertices[0].Bound = s.hits(m.Input, p.src.vertex, score), true
+			m.Input, m.Pattern.Vertices[0].Bound = hits(s, m.Input, p.src.vertex, score), true
 			p.src.cols[scoreColumn] = &plan.ColRef{Col: score}
 			return m
 		}
@@ -110,7 +65,7 @@ func (b *binder) found(lv *level, p *part, node plan.Node) plan.Node {
 	// The index is searched once for all rows from above.
 	hit := lv.col("", graph.VertexKind)
 	join := &plan.HashJoin{
-		Left: node, Right: s.hits(&plan.Unit{}, hit, score), LeftKeys: []plan.Col{p.src.vertex}, RightKeys: []plan.Col{hit}, Once: true,
+		Left: node, Right: hits(s, &plan.Unit{}, hit, score), LeftKeys: []plan.Col{p.src.vertex}, RightKeys: []plan.Col{hit}, Once: true,
 		RightCols: []plan.Col{hit, score},
 	}
 	if p.t.near == nil {

@@ -276,3 +276,12 @@ type outName struct {
 	name string
 	expr plan.Expr
 }
+
+// outNames are the columns of a subquery in their order.
+func outNames(src *source) []outName {
+	var outs []outName
+	for _, name := range src.order {
+		outs = append(outs, outName{name, src.cols[name]})
+	}
+	return outs
+}

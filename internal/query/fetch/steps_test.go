@@ -72,7 +72,7 @@ func (w *world) bindCounted(body string, count *steps.Counter) (phase string, er
 	if err != nil {
 		return "parse", err
 	}
-	_, err = req.Run(context.Background(), onlyBinds{w}, nil, io.Discard)
+	_, err = fetch.Run(context.Background(), req, onlyBinds{w}, nil, io.Discard)
 	return "bind", err
 }
 

@@ -3,6 +3,7 @@ package fetch
 import (
 	"slices"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/steps"
 )
 
@@ -199,4 +200,89 @@ type write struct {
 	key  string
 	list bool    // "Label[]": [{…}, …]
 	objs []*node // the objects
+}
+
+func (s step) direction() graph.Direction {
+	switch s.dir {
+	case "<":
+		return graph.In
+	case "<>":
+		return graph.Both
+	}
+	return graph.Out
+}
+
+func (s step) has(typ string) bool {
+	return slices.Contains(s.types, typ)
+}
+
+// grouped reports whether the rows of a table are groups.
+func (t *table) grouped() bool {
+	return len(t.group) > 0 || slices.ContainsFunc(t.columns, func(c *column) bool { return c.expr != nil && hasAggregate(c.expr) }) ||
+		slices.ContainsFunc(t.having, func(h *havingTest) bool { return hasAggregate(h.expr) })
+}
+
+// ranked reports whether the rows come by a score.
+func (t *table) ranked() bool { return t.near != nil || t.search != nil }
+
+// shaped reports whether the rows of a table are groups or distinct rows, not the vertices.
+func (t *table) shaped() bool {
+	return t.distinct || t.havings != nil || t.grouped()
+}
+
+// derived returns a table of the rows of t, without its join conditions, as @from@ does.
+func (t *table) derived(links []*cond) *table {
+	inner := *t
+	inner.conds = slices.DeleteFunc(slices.Clone(t.conds), func(c *cond) bool { return slices.Contains(links, c) })
+	inner.members, inner.custom, inner.drop = nil, nil, false
+	outer := &table{
+		n: t.n, key: t.key, label: t.label, conds: links, casts: t.casts, json: t.json, drop: t.drop, role: t.role,
+		custom: t.custom, members: t.members,
+		from: &array{n: t.n, key: t.key, sub: true, members: []*member{{kind: memberTable, key: t.key, n: t.n, table: &inner}}},
+	}
+	star := slices.ContainsFunc(t.columns, func(c *column) bool { return c.expr == nil })
+	if len(t.columns) == 0 || star {
+		return outer
+	}
+	outer.has = true
+	for _, c := range t.columns {
+		name := c.answerName(t, false)
+		outer.columns = append(outer.columns, &column{expr: &nameExpr{name: name}, name: name})
+	}
+	inner.columns = slices.Clone(t.columns)
+	for _, c := range links { // the subquery returns the join columns, even if the request does not
+		if !slices.ContainsFunc(inner.columns, func(o *column) bool { return o.name == c.name }) {
+			inner.columns = append(inner.columns, &column{expr: &nameExpr{name: c.name}, name: c.name})
+		}
+	}
+	return outer
+}
+
+// keepsKey checks that all conditions on the key hold as they stand: no word gives it another meaning or combines it with others.
+func (t *table) keepsKey(key string) error {
+	on := func(name string) bool {
+		k, reason := parseCondKey(name)
+		return reason == "" && k.name == key
+	}
+	if t.keys[key] != nil {
+		return illegal(t.n.get("@key"), "%q says which to write, so it must be the property", key)
+	}
+	for name := range t.casts {
+		if on(name) {
+			return illegal(t.n.get("@cast"), "%q says which to write, so it takes no cast", name)
+		}
+	}
+	var combined func(c *combination) bool
+	combined = func(c *combination) bool {
+		return c.op == 'k' && on(c.key) || slices.ContainsFunc(c.args, combined)
+	}
+	if t.combine == nil {
+		return nil
+	}
+	for _, c := range t.combine.args { // all of them hold
+		if c.op != 'k' && combined(c) {
+			return illegal(t.n.get("@combine"), "%q says which to write, so it cannot be combined", key)
+		}
+	}
+	return nil
 }

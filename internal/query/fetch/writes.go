@@ -343,35 +343,6 @@ func (x *run) change(b *binder, label string, o *node, r *written, done map[stri
 	return err
 }
 
-// keepsKey checks that all conditions on the key hold as they stand: no word gives it another meaning or combines it with others.
-func (t *table) keepsKey(key string) error {
-	on := func(name string) bool {
-		k, reason := parseCondKey(name)
-		return reason == "" && k.name == key
-	}
-	if t.keys[key] != nil {
-		return illegal(t.n.get("@key"), "%q says which to write, so it must be the property", key)
-	}
-	for name := range t.casts {
-		if on(name) {
-			return illegal(t.n.get("@cast"), "%q says which to write, so it takes no cast", name)
-		}
-	}
-	var combined func(c *combination) bool
-	combined = func(c *combination) bool {
-		return c.op == 'k' && on(c.key) || slices.ContainsFunc(c.args, combined)
-	}
-	if t.combine == nil {
-		return nil
-	}
-	for _, c := range t.combine.args { // all of them hold
-		if c.op != 'k' && combined(c) {
-			return illegal(t.n.get("@combine"), "%q says which to write, so it cannot be combined", key)
-		}
-	}
-	return nil
-}
-
 func isDelta(key string) bool {
 	return len(key) > 1 && (key[len(key)-1] == '+' || key[len(key)-1] == '-') && isName(key[:len(key)-1])
 }

@@ -1,0 +1,46 @@
+package fetch
+
+import "regexp"
+
+// checkPattern returns the reason why a regular expression is invalid.
+func checkPattern(p string) string {
+	for _, text := range [2]string{p, wholePattern(p, false)} {
+		if _, err := regexp.Compile(text); err != nil {
+			return "is no regular expression: " + err.Error()
+		}
+	}
+	return ""
+}
+
+// wholePattern creates a pattern that matches a whole text where p matches a part of it.
+func wholePattern(p string, fold bool) string {
+	flags := ""
+	if fold {
+		flags = "(?i)"
+	}
+	return flags + "(?s:.*?)(?:" + p + ")(?s:.*)"
+}
+
+// lifted reports whether a member's value becomes a parameter or is copied to the answer, so that binding does not
+// depend on it.
+func lifted(key string, n *node, depth int) bool {
+	if key == "" || key[0] == '@' || key[len(key)-1] == '@' || depth == 1 && key == "format" {
+		return false
+	}
+	switch key {
+	case "join", "query", "hop", "depth", "walk", "find", "must", "from", "range", "compat":
+		return false
+	case "count", "page":
+		return n.kind == kNumber
+	}
+	switch key[len(key)-1] {
+	case '%', '~', '>', '<':
+		// Lists of these are bound element by element; <> too.
+		return n.kind != kList && key[len(key)-1] != '%' && key[len(key)-1] != '~'
+	case '$':
+		return n.kind == kString
+	case '}':
+		return n.kind == kList
+	}
+	return true
+}
