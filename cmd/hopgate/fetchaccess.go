@@ -11,14 +11,14 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 )
 
 // tokensIssuer names the tokens file in access rules.
 const tokensIssuer = "tokens"
 
 // fetchRules reads the access rules of fetches; nil without a file. They name the issuer whose names are keys of vertices if there are two.
-func fetchRules(c *config.Config) (*fetch.Rules, error) {
+func fetchRules(c *config.Config) (*syntax.Rules, error) {
 	if c.FetchAccess == "" {
 		return nil, nil
 	}
@@ -26,7 +26,7 @@ func fetchRules(c *config.Config) (*fetch.Rules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetch-access: %w", err)
 	}
-	rules, err := fetch.ParseRules(text)
+	rules, err := syntax.ParseRules(text)
 	if err != nil {
 		return nil, fmt.Errorf("fetch-access: %s: %w", c.FetchAccess, err)
 	}
@@ -48,13 +48,13 @@ func fetchRules(c *config.Config) (*fetch.Rules, error) {
 
 // fetchCaller identifies the callers of fetches: the name of a caller of the rules' issuer is the key of the caller's vertex, converted to a
 // number if it is one. Without tokens, the caller is unknown.
-func fetchCaller(rules *fetch.Rules) func(context.Context, string) fetch.Caller {
-	return func(ctx context.Context, graphName string) fetch.Caller {
+func fetchCaller(rules *syntax.Rules) func(context.Context, string) syntax.Caller {
+	return func(ctx context.Context, graphName string) syntax.Caller {
 		id := access.Caller(ctx)
 		if id == nil || id.Name == "" {
-			return fetch.Caller{}
+			return syntax.Caller{}
 		}
-		c := fetch.Caller{Known: true, Admin: id.In(graphName) >= access.Admin}
+		c := syntax.Caller{Known: true, Admin: id.In(graphName) >= access.Admin}
 		if cmp.Or(id.Issuer, tokensIssuer) != rules.Issuer {
 			return c
 		}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
@@ -77,7 +77,7 @@ type Config struct {
 	PlanCache      int           // number of prepared plans to keep
 	SlowLog        int           // number of slow statements to keep
 	ProfileHistory size.Bytes    // size of the kept continuous profiles; 0 disables them
-	Fetch          fetch.Limits  // of JSON-array fetches
+	Fetch          syntax.Limits // of JSON-array fetches
 	TLSCert        string        // PEM file of the HTTP and gRPC listeners' certificate; "": plain connections
 	TLSKey         string        // PEM file of its key
 	TLSClientCA    string        // PEM file of the authority for client certificates; "": none required

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/size"
 )
 
@@ -112,7 +112,7 @@ func TestSettings(t *testing.T) {
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	Flags(fs)
 	c := Default()
-	require.Len(t, c.settings(), reflect.TypeFor[Config]().NumField()-2+reflect.TypeFor[fetch.Limits]().NumField())
+	require.Len(t, c.settings(), reflect.TypeFor[Config]().NumField()-2+reflect.TypeFor[syntax.Limits]().NumField())
 	for _, s := range c.settings() {
 		require.NotNil(t, fs.Lookup(s.name))
 		require.NotEmpty(t, s.usage)

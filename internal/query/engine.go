@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
@@ -46,9 +46,9 @@ type Options struct {
 	// SlowLogSize is the capacity of the slow log; default 128.
 	SlowLogSize int
 	// FetchRules restrict JSON-array fetches; default nil, no restriction.
-	FetchRules *fetch.Rules
+	FetchRules *syntax.Rules
 	// FetchCaller identifies the caller of a fetch for FetchRules; nil identifies no caller.
-	FetchCaller func(ctx context.Context, graphName string) fetch.Caller
+	FetchCaller func(ctx context.Context, graphName string) syntax.Caller
 	// ImportDir is the directory that LOAD CSV may read; default "", none.
 	ImportDir string
 	// Neo4jVersion is the version reported to clients of Neo4j; default Neo4jVersion.
@@ -62,7 +62,7 @@ type Options struct {
 	// Rates counts the requests that a rate limit refused; default nil.
 	Rates *access.Rates
 	// Fetch bounds JSON-array fetches.
-	Fetch fetch.Limits
+	Fetch syntax.Limits
 }
 
 // EnsureDefaults sets options that are zero to their defaults.

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/steps"
@@ -65,7 +66,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 		}
 		err = e.finish(ctx, q, start, int64(res.Rows), nil, err)
 		if done && err != nil && !res.Began && out.err == nil {
-			failure := fetch.AsError(err)
+			failure := syntax.AsError(err)
 			code = failure.Code
 			_, err = w.Write(fetch.Failure(req.Body, failure, time.Since(start)))
 		}
@@ -80,7 +81,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 		res, err = e.fetch(ctx, q, req, need, out)
 	}
 	done = true
-	return fetch.CodeOK, err
+	return syntax.CodeOK, err
 }
 
 // text returns the request as lists show it.
@@ -95,7 +96,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, need a
 	q.trace.enter("plan")
 	charge, limits := e.Charge(ctx), e.opt.Fetch
 	defer charge.Release()
-	r, err := fetch.Parse(req.Method, req.Body, limits, charge.Add, countFor(ctx))
+	r, err := syntax.Parse(req.Method, req.Body, limits, charge.Add, countFor(ctx))
 	if err != nil {
 		return res, err
 	}
@@ -174,11 +175,11 @@ func (e *Engine) fetchRole(ctx context.Context, q *Running, method string) acces
 }
 
 // restrict applies the access rules, if there are any, to a request.
-func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName string) {
+func (e *Engine) restrict(ctx context.Context, r *syntax.Request, graphName string) {
 	if e.opt.FetchRules == nil {
 		return
 	}
-	var caller fetch.Caller
+	var caller syntax.Caller
 	if e.opt.FetchCaller != nil {
 		caller = e.opt.FetchCaller(ctx, graphName)
 	}
@@ -212,9 +213,9 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 
 // kinds maps error codes to kinds.
 var kinds = map[int]graph.Kind{
-	fetch.CodeNoRight: graph.KindDenied, fetch.CodeNotFound: graph.KindNotFound, fetch.CodeTimeout: graph.KindDeadline,
-	fetch.CodeConflict: graph.KindConflict, fetch.CodeBudget: graph.KindBudget, fetch.CodeBusy: graph.KindBusy,
-	fetch.CodeInternal: graph.KindInternal, fetch.CodeUnavailable: graph.KindUnavailable, fetch.CodeUnknown: graph.KindUnknown,
+	syntax.CodeNoRight: graph.KindDenied, syntax.CodeNotFound: graph.KindNotFound, syntax.CodeTimeout: graph.KindDeadline,
+	syntax.CodeConflict: graph.KindConflict, syntax.CodeBudget: graph.KindBudget, syntax.CodeBusy: graph.KindBusy,
+	syntax.CodeInternal: graph.KindInternal, syntax.CodeUnavailable: graph.KindUnavailable, syntax.CodeUnknown: graph.KindUnknown,
 }
 
 // outcome converts the error of a fetch to the form in which it is counted, wrapping the fetch's own error. sent is the error
@@ -224,7 +225,7 @@ func outcome(err, sent error) *graph.Error {
 		return graph.DeadlineError(sent)
 	}
 	var g *graph.Error
-	var f *fetch.Error
+	var f *syntax.Error
 	if errors.As(err, &g) || !errors.As(err, &f) {
 		return graph.AsError(err)
 	}
@@ -249,7 +250,7 @@ type fetchRun struct {
 }
 
 // items runs a request that gives items.
-func (r *fetchRun) items(ctx context.Context, req *fetch.Request, items Items) (fetch.Result, error) {
+func (r *fetchRun) items(ctx context.Context, req *syntax.Request, items Items) (fetch.Result, error) {
 	items.Begin()
 	res, err := fetch.Items(ctx, req, r, r.programs.cache, func(item []byte) error {
 		if err := items.Add(item); err != nil {

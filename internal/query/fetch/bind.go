@@ -11,12 +11,13 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // binder binds a request to a program.
 type binder struct {
-	req    *Request
+	req    *syntax.Request
 	cat    graph.Catalog
 	head   bool
 	params []param
@@ -24,7 +25,7 @@ type binder struct {
 	slots  int
 	texts  int
 	before []*query // that the member being bound needs to have run
-	edges  map[*table]*part
+	edges  map[*syntax.Table]*part
 	// fixed reports whether the program depends on a value that is not part of the request's shape.
 	fixed bool
 	// explain requests the plans of all tables and arrays of the root.
@@ -32,12 +33,12 @@ type binder struct {
 }
 
 // bind binds a reading request to a program.
-func bind(req *Request, cat graph.Catalog) (*program, error) {
-	b := &binder{req: req, cat: cat, head: strings.HasPrefix(req.Method, "head"), edges: make(map[*table]*part)}
-	if e := req.doc.root.get("@explain"); e != nil && e.kind == kBool {
-		b.explain = e.scalar.Bool()
+func bind(req *syntax.Request, cat graph.Catalog) (*program, error) {
+	b := &binder{req: req, cat: cat, head: strings.HasPrefix(req.Method, "head"), edges: make(map[*syntax.Table]*part)}
+	if e := req.Doc.Root.Get("@explain"); e != nil && e.Kind == syntax.JSONBool {
+		b.explain = e.Scalar.Bool()
 	}
-	members, err := b.object(req.root, newScope(nil, nil))
+	members, err := b.object(req.Root, newScope(nil, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func bind(req *Request, cat graph.Catalog) (*program, error) {
 }
 
 // step counts a step.
-func (b *binder) step() { b.req.steps.Add(1) }
+func (b *binder) step() { b.req.Steps.Add(1) }
 
 // slot creates a parameter for a result.
 func (b *binder) slot() string {
@@ -56,10 +57,10 @@ func (b *binder) slot() string {
 }
 
 // lift turns a value of the request into a parameter.
-func (b *binder) lift(n *node, p param) *plan.Param {
-	p.ord = n.ord
-	if n.ord < 0 { // an element of a list
-		p.ord, p.elem = n.parent.ord, n.elem()
+func (b *binder) lift(n *syntax.Node, p param) *plan.Param {
+	p.ord = n.Ord
+	if n.Ord < 0 { // an element of a list
+		p.ord, p.elem = n.Parent.Ord, n.Elem()
 	}
 	b.step()
 	name, ok := b.lifted[p]
@@ -76,8 +77,8 @@ func (b *binder) lift(n *node, p param) *plan.Param {
 }
 
 // literal writes a key of the answer.
-func (b *binder) literal(key string, k memberKind) []byte {
-	if b.req.format {
+func (b *binder) literal(key string, k syntax.MemberKind) []byte {
+	if b.req.Format {
 		key = formatKey(key, k)
 	}
 	return append(notation.AppendJSONString(nil, key), ':')
@@ -85,9 +86,9 @@ func (b *binder) literal(key string, k memberKind) []byte {
 
 // formatKey converts a key to camel case, for "format": true: Moment becomes moment, [] list, Comment[] commentList, User:owner
 // owner, User-name[] userNamelist.
-func formatKey(key string, k memberKind) string {
+func formatKey(key string, k syntax.MemberKind) string {
 	switch k {
-	case memberArray:
+	case syntax.MemberArray:
 		name := strings.TrimSuffix(key, "[]")
 		if name == "" {
 			return "list"
@@ -100,7 +101,7 @@ func formatKey(key string, k memberKind) string {
 			name = camel(name)
 		}
 		return lowerFirst(name)
-	case memberTable, memberObject:
+	case syntax.MemberTable, syntax.MemberObject:
 		if _, alias, ok := strings.Cut(key, ":"); ok {
 			return alias
 		}
@@ -131,9 +132,9 @@ func lowerFirst(s string) string {
 }
 
 // object binds the members of the root or a plain object.
-func (b *binder) object(o *object, sc *scope) ([]*output, error) {
+func (b *binder) object(o *syntax.Object, sc *scope) ([]*output, error) {
 	var outputs []*output
-	for _, m := range o.members {
+	for _, m := range o.Members {
 		out, err := b.member(m, sc)
 		if err != nil {
 			return nil, err
@@ -151,55 +152,55 @@ func (b *binder) object(o *object, sc *scope) ([]*output, error) {
 }
 
 // member binds a member; nil if it has no effect.
-func (b *binder) member(m *member, sc *scope) (*output, error) {
+func (b *binder) member(m *syntax.Member, sc *scope) (*output, error) {
 	b.step()
-	switch m.kind {
-	case memberPlain:
-		sc.things[m.key] = &thing{plain: m.n}
-		return &output{kind: outText, lit: b.literal(m.key, m.kind), ord: m.n.ord}, nil
-	case memberRef:
+	switch m.Kind {
+	case syntax.MemberPlain:
+		sc.things[m.Key] = &thing{plain: m.N}
+		return &output{kind: outText, lit: b.literal(m.Key, m.Kind), ord: m.N.Ord}, nil
+	case syntax.MemberRef:
 		return b.reference(m, sc)
-	case memberSub:
-		s, err := b.subquery(nil, nil, sc, m.array)
+	case syntax.MemberSub:
+		s, err := b.subquery(nil, nil, sc, m.Array)
 		if err != nil {
-			return nil, outside(m.n, err)
+			return nil, outside(m.N, err)
 		}
-		sc.things[m.key] = &thing{sub: s}
-		return &output{kind: outEmpty, lit: b.literal(m.key, memberObject)}, nil
-	case memberObject:
+		sc.things[m.Key] = &thing{sub: s}
+		return &output{kind: outEmpty, lit: b.literal(m.Key, syntax.MemberObject)}, nil
+	case syntax.MemberObject:
 		inner := newScope(sc, nil)
-		sc.things[m.key] = &thing{inner: inner}
-		members, err := b.object(m.object, inner)
-		return &output{kind: outObject, lit: b.literal(m.key, m.kind), members: members}, err
-	case memberTable:
+		sc.things[m.Key] = &thing{inner: inner}
+		members, err := b.object(m.Object, inner)
+		return &output{kind: outObject, lit: b.literal(m.Key, m.Kind), members: members}, err
+	case syntax.MemberTable:
 		out, err := b.single(m, sc)
-		if err != nil && m.table.try {
+		if err != nil && m.Table.Try {
 			return nil, nil
 		}
-		return out, outside(m.n, err)
+		return out, outside(m.N, err)
 	}
 	out, err := b.whole(m, sc)
-	return out, outside(m.n, err)
+	return out, outside(m.N, err)
 }
 
 // outside words the error of a reference to rows that are not there.
-func outside(n *node, err error) error {
+func outside(n *syntax.Node, err error) error {
 	if errors.Is(err, errOuter) {
-		return illegal(n, "holds a reference to something that is not above it")
+		return syntax.Illegal(n, "holds a reference to something that is not above it")
 	}
 	return err
 }
 
 // reference binds "name@": "path" beside tables.
-func (b *binder) reference(m *member, sc *scope) (*output, error) {
-	t, err := b.resolve(m.path, sc, nil)
+func (b *binder) reference(m *syntax.Member, sc *scope) (*output, error) {
+	t, err := b.resolve(m.Path, sc, nil)
 	if err != nil {
-		return nil, outside(m.n, err)
+		return nil, outside(m.N, err)
 	}
 	if !t.found() {
 		return nil, nil
 	}
-	out := &output{kind: outSlot, lit: b.literal(m.key, m.kind), slot: t.slot}
+	out := &output{kind: outSlot, lit: b.literal(m.Key, m.Kind), slot: t.slot}
 	if t.info {
 		out.page = t.page
 	}
@@ -237,11 +238,11 @@ func (b *binder) project(lv *level) {
 }
 
 // single binds a table in an object: its first row, or the count of its rows.
-func (b *binder) single(m *member, sc *scope) (*output, error) {
+func (b *binder) single(m *syntax.Member, sc *scope) (*output, error) {
 	lv := b.open()
-	t := m.table
+	t := m.Table
 	if b.head {
-		s, err := b.counted(lv, &array{n: m.n}, t, sc)
+		s, err := b.counted(lv, &syntax.Array{N: m.N}, t, sc)
 		if err != nil {
 			return nil, err
 		}
@@ -250,8 +251,8 @@ func (b *binder) single(m *member, sc *scope) (*output, error) {
 		lv.outs.add(s.count, "count")
 		b.project(lv)
 		col := lv.outs.add(s.count, "count")
-		sc.things[m.key] = &thing{table: &bound{t: t, lv: lv, cols: map[string]plan.Expr{"count": s.count}}}
-		return &output{kind: outHead, lit: b.literal(m.key, m.kind), query: q, fields: []field{{col: col}}}, nil
+		sc.things[m.Key] = &thing{table: &bound{t: t, lv: lv, cols: map[string]plan.Expr{"count": s.count}}}
+		return &output{kind: outHead, lit: b.literal(m.Key, m.Kind), query: q, fields: []field{{col: col}}}, nil
 	}
 	s, err := b.selects(lv, nil, t, sc)
 	if err != nil {
@@ -260,18 +261,18 @@ func (b *binder) single(m *member, sc *scope) (*output, error) {
 	bd := s.parts[0].bound
 	inner := newScope(sc, lv)
 	inner.main = bd
-	sc.things[m.key] = &thing{table: bd, inner: inner}
+	sc.things[m.Key] = &thing{table: bd, inner: inner}
 	s.node = firstRow(s.node)
 	fields := b.tableFields(lv, s.parts[0])
-	kids, err := b.children(lv, &s.node, t.members, inner)
+	kids, err := b.children(lv, &s.node, t.Members, inner)
 	if err != nil {
 		return nil, err
 	}
 	bd.open = false
 	b.close(lv, s.node)
 	lv.query.first = true
-	out := &output{kind: outTable, lit: b.literal(m.key, m.kind), query: lv.query, fields: append(fields, kids...), explain: t.explain || b.explain}
-	if t.drop {
+	out := &output{kind: outTable, lit: b.literal(m.Key, m.Kind), query: lv.query, fields: append(fields, kids...), explain: t.Explain || b.explain}
+	if t.Drop {
 		out.kind = outHidden
 	}
 	return out, nil
@@ -284,8 +285,8 @@ func intConst(i int64) plan.Expr { return &plan.Const{Value: graph.IntValue(i)} 
 // tableFields returns the members of a table's object.
 func (b *binder) tableFields(lv *level, p *part) []field {
 	var fields []field
-	for _, c := range p.t.custom {
-		fields = append(fields, field{kind: fieldText, lit: b.literal(c.key, memberPlain), ord: c.ord})
+	for _, c := range p.t.Custom {
+		fields = append(fields, field{kind: fieldText, lit: b.literal(c.Key, syntax.MemberPlain), ord: c.Ord})
 	}
 	if p.bound.star {
 		fields = append(fields, b.starFields(lv, p)...)
@@ -293,8 +294,8 @@ func (b *binder) tableFields(lv *level, p *part) []field {
 	all := newKeyed(fields)
 	for _, o := range p.outs {
 		b.step()
-		f := field{lit: b.literal(o.name, memberPlain), col: lv.outs.add(o.expr, o.name)}
-		if p.t.json[o.name] {
+		f := field{lit: b.literal(o.name, syntax.MemberPlain), col: lv.outs.add(o.expr, o.name)}
+		if p.t.Json[o.name] {
 			f.kind = fieldJSON
 		}
 		all.put(f)
@@ -339,15 +340,15 @@ func (b *binder) starFields(lv *level, p *part) []field {
 		for _, o := range p.outs {
 			but[o.name] = true
 		}
-		return []field{{kind: fieldRecord, col: lv.outs.add(x, p.t.key), except: but, json: p.t.json}}
+		return []field{{kind: fieldRecord, col: lv.outs.add(x, p.t.Key), except: but, json: p.t.Json}}
 	}
 	var fields []field
 	add := func(name string) {
 		if p.bound.none[name] {
 			return
 		}
-		f := field{lit: b.literal(name, memberPlain), col: lv.outs.add(&plan.Prop{X: x, Key: name}, name)}
-		if p.t.json[name] {
+		f := field{lit: b.literal(name, syntax.MemberPlain), col: lv.outs.add(&plan.Prop{X: x, Key: name}, name)}
+		if p.t.Json[name] {
 			f.kind = fieldJSON
 		}
 		fields = append(fields, f)

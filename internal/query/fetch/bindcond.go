@@ -2,15 +2,16 @@ package fetch
 
 import (
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // conditions binds the conditions of a table to one predicate for each part that must hold, except those in skip. never reports
 // whether a reference finds nothing, so that there are no rows.
-func (b *binder) conditions(lv *level, src *source, sc *scope, skip map[*cond]bool) (preds []plan.Expr, never bool, err error) {
+func (b *binder) conditions(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool) (preds []plan.Expr, never bool, err error) {
 	t := src.t
-	if t.combine == nil {
-		for _, c := range t.conds {
+	if t.Combine == nil {
+		for _, c := range t.Conds {
 			if skip[c] {
 				continue
 			}
@@ -24,7 +25,7 @@ func (b *binder) conditions(lv *level, src *source, sc *scope, skip map[*cond]bo
 		return preds, never, nil
 	}
 	mark := len(lv.refs)
-	for _, part := range t.combine.args {
+	for _, part := range t.Combine.Args {
 		p, nothing, err := b.combined(lv, src, sc, skip, part)
 		if err != nil {
 			return nil, false, err
@@ -40,10 +41,10 @@ func (b *binder) conditions(lv *level, src *source, sc *scope, skip map[*cond]bo
 }
 
 // combined binds a part of @combine; nil where it holds no condition.
-func (b *binder) combined(lv *level, src *source, sc *scope, skip map[*cond]bool, c *combination) (p plan.Expr, never bool, err error) {
-	if c.op == 'k' {
-		for _, d := range src.t.conds {
-			if d.key != c.key || skip[d] {
+func (b *binder) combined(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool, c *syntax.Combination) (p plan.Expr, never bool, err error) {
+	if c.Op == 'k' {
+		for _, d := range src.t.Conds {
+			if d.Key != c.Key || skip[d] {
 				continue
 			}
 			preds, never, err := b.cond(lv, src, sc, d)
@@ -55,7 +56,7 @@ func (b *binder) combined(lv *level, src *source, sc *scope, skip map[*cond]bool
 		return nil, false, nil
 	}
 	var args []plan.Expr
-	for _, a := range c.args {
+	for _, a := range c.Args {
 		p, nothing, err := b.combined(lv, src, sc, skip, a)
 		if err != nil {
 			return nil, false, err
@@ -67,39 +68,39 @@ func (b *binder) combined(lv *level, src *source, sc *scope, skip map[*cond]bool
 	switch {
 	case len(args) == 0:
 		return nil, never, nil
-	case c.op == '!':
+	case c.Op == '!':
 		return op(plan.Not, and(args...)), never, nil
-	case c.op == '|':
+	case c.Op == '|':
 		return or(args...), never, nil
 	}
 	return and(args...), never, nil
 }
 
 // cond binds one condition to predicates that must all hold; none if it restricts nothing.
-func (b *binder) cond(lv *level, src *source, sc *scope, c *cond) (preds []plan.Expr, never bool, err error) {
-	b.req.steps.Add(1 + len(src.t.conds)/16) // that others look through
-	if c.op == opExists {
+func (b *binder) cond(lv *level, src *source, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+	b.req.Steps.Add(1 + len(src.t.Conds)/16) // that others look through
+	if c.Op == syntax.OpExists {
 		p, err := b.exists(lv, src, sc, c)
 		return one(p), false, err
 	}
-	x := &names{b: b, lv: lv, src: src, at: c.n}
-	col, err := x.plain(&nameExpr{name: c.name})
+	x := &names{b: b, lv: lv, src: src, at: c.N}
+	col, err := x.plain(&syntax.NameExpr{Name: c.Name})
 	if err != nil {
 		return nil, false, err
 	}
-	switch c.length {
+	switch c.Length {
 	case '[':
 		col = call("sql.length", col)
 	case '{':
 		col = call("sql.json_length", col)
 	}
 	switch {
-	case c.isIt:
+	case c.IsIt:
 		return one(op(plan.IsNull, col)), false, nil
-	case c.sub != nil:
-		p, err := b.compareSub(lv, src, sc, col, c, c.sub)
+	case c.Sub != nil:
+		p, err := b.compareSub(lv, src, sc, col, c, c.Sub)
 		return one(p), false, err
-	case c.path != "":
+	case c.Path != "":
 		return b.referring(lv, src, sc, col, c)
 	}
 	p, err := b.constant(x, col, c)
@@ -114,12 +115,12 @@ func one(p plan.Expr) []plan.Expr {
 }
 
 // referring binds a condition whose value is a reference.
-func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *cond) (preds []plan.Expr, never bool, err error) {
-	if th := sc.root().things[c.path]; th != nil && th.sub != nil {
+func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+	if th := sc.root().things[c.Path]; th != nil && th.sub != nil {
 		p, err := b.compareBound(lv, col, c, th.sub)
 		return one(p), false, err
 	}
-	t, err := b.resolve(c.path, sc, lv)
+	t, err := b.resolve(c.Path, sc, lv)
 	if err != nil {
 		return nil, false, err
 	}
@@ -128,13 +129,13 @@ func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *
 	}
 	if t.plain != nil { // the condition is as good as one with the value itself
 		d := *c
-		d.n, d.path = t.plain, ""
-		if err = checkCond(&d, t.plain); err == nil {
-			b.fixed = b.fixed || !lifted(c.key, t.plain, 0)
-			p, err := b.constant(&names{b: b, lv: lv, src: src, at: c.n}, col, &d)
+		d.N, d.Path = t.plain, ""
+		if err = syntax.CheckCond(&d, t.plain); err == nil {
+			b.fixed = b.fixed || !syntax.Lifted(c.Key, t.plain, 0)
+			p, err := b.constant(&names{b: b, lv: lv, src: src, at: c.N}, col, &d)
 			return one(p), false, err
 		}
-		if c.op != opEqual && c.op != opIn {
+		if c.Op != syntax.OpEqual && c.Op != syntax.OpIn {
 			return nil, false, err
 		}
 	}
@@ -143,7 +144,7 @@ func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *
 		lv.query.needs = append(lv.query.needs, t.slot)
 	} else {
 		lv.refs = append(lv.refs, t)
-		if src.t.combine == nil && (c.op != opEqual || c.marked) {
+		if src.t.Combine == nil && (c.Op != syntax.OpEqual || c.Marked) {
 			preds = append(preds, op(plan.IsNotNull, v))
 		}
 	}
@@ -151,36 +152,36 @@ func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *
 }
 
 // compare binds a condition with a value that is known only when it runs.
-func compare(src *source, col plan.Expr, c *cond, v plan.Expr) plan.Expr {
-	if typ := src.t.casts[c.key]; typ != "" {
+func compare(src *source, col plan.Expr, c *syntax.Cond, v plan.Expr) plan.Expr {
+	if typ := src.t.Casts[c.Key]; typ != "" {
 		col, v = cast(col, v, typ)
 	}
-	switch c.op {
-	case opEqual:
-		if c.logic == logicNot && c.marked {
+	switch c.Op {
+	case syntax.OpEqual:
+		if c.Logic == syntax.LogicNot && c.Marked {
 			return op(plan.Ne, col, v)
 		}
 		return op(plan.Eq, col, v)
-	case opIn:
+	case syntax.OpIn:
 		return negated(c, op(plan.In, col, call("sql.list", v)))
-	case opContains:
+	case syntax.OpContains:
 		return contains(col, c, v)
-	case opLike:
+	case syntax.OpLike:
 		return negated(c, like(col, c, v))
-	case opRegexp:
-		return negated(c, op(plan.Regexp, call("sql.text", col), call("sql.pattern", v, boolConst(c.fold))))
-	case opBetween:
-		return negated(c, call("sql.between", col, v, boolConst(c.marked && c.logic == logicAnd)))
+	case syntax.OpRegexp:
+		return negated(c, op(plan.Regexp, call("sql.text", col), call("sql.pattern", v, boolConst(c.Fold))))
+	case syntax.OpBetween:
+		return negated(c, call("sql.between", col, v, boolConst(c.Marked && c.Logic == syntax.LogicAnd)))
 	}
-	return op(comparisons[c.op], col, v)
+	return op(comparisons[c.Op], col, v)
 }
 
-var comparisons = map[operator]plan.OpCode{
-	opEqual: plan.Eq, opGreater: plan.Gt, opGreaterEqual: plan.Ge, opLess: plan.Lt, opLessEqual: plan.Le,
+var comparisons = map[syntax.Operator]plan.OpCode{
+	syntax.OpEqual: plan.Eq, syntax.OpGreater: plan.Gt, syntax.OpGreaterEqual: plan.Ge, syntax.OpLess: plan.Lt, syntax.OpLessEqual: plan.Le,
 }
 
-func negated(c *cond, p plan.Expr) plan.Expr {
-	if c.marked && c.logic == logicNot {
+func negated(c *syntax.Cond, p plan.Expr) plan.Expr {
+	if c.Marked && c.Logic == syntax.LogicNot {
 		return op(plan.Not, p)
 	}
 	return p
@@ -197,16 +198,16 @@ func cast(col, v plan.Expr, typ string) (a, b plan.Expr) {
 }
 
 // constant binds a condition on a constant of the request.
-func (b *binder) constant(x *names, col plan.Expr, c *cond) (plan.Expr, error) {
-	n := c.n
-	typ := x.src.t.casts[c.key]
-	switch c.op {
-	case opIn:
-		if n.kind == kString {
+func (b *binder) constant(x *names, col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
+	n := c.N
+	typ := x.src.t.Casts[c.Key]
+	switch c.Op {
+	case syntax.OpIn:
+		if n.Kind == syntax.JSONString {
 			return b.ranges(x, c)
 		}
-		if len(n.elems) == 0 {
-			if c.marked && c.logic == logicNot {
+		if len(n.Elems) == 0 {
+			if c.Marked && c.Logic == syntax.LogicNot {
 				return nil, nil
 			}
 			return boolConst(false), nil
@@ -216,28 +217,28 @@ func (b *binder) constant(x *names, col plan.Expr, c *cond) (plan.Expr, error) {
 			k = paramIDList
 		}
 		return negated(c, op(plan.In, col, b.lift(n, param{kind: k, elem: -1}))), nil
-	case opLike:
-		return b.each(c, func(e *node) plan.Expr {
-			if c.quoted && c.left != '_' && c.right != '_' {
+	case syntax.OpLike:
+		return b.each(c, func(e *syntax.Node) plan.Expr {
+			if c.Quoted && c.Left != '_' && c.Right != '_' {
 				v := b.lift(e, param{elem: -1})
 				text := call("sql.text", col)
 				switch {
-				case c.left == '%' && c.right == '%':
+				case c.Left == '%' && c.Right == '%':
 					return op(plan.Contains, text, v)
-				case c.left == '%':
+				case c.Left == '%':
 					return op(plan.EndsWith, text, v)
 				}
 				return op(plan.StartsWith, text, v)
 			}
-			return call("sql.like", col, b.lift(e, param{kind: paramLike, left: c.left, right: c.right, quote: c.quoted, elem: -1}))
+			return call("sql.like", col, b.lift(e, param{kind: paramLike, left: c.Left, right: c.Right, quote: c.Quoted, elem: -1}))
 		}), nil
-	case opRegexp:
-		return b.each(c, func(e *node) plan.Expr {
-			return op(plan.Regexp, call("sql.text", col), textConst(wholePattern(e.str(), c.fold)))
+	case syntax.OpRegexp:
+		return b.each(c, func(e *syntax.Node) plan.Expr {
+			return op(plan.Regexp, call("sql.text", col), textConst(syntax.WholePattern(e.Str(), c.Fold)))
 		}), nil
-	case opBetween:
-		return b.each(c, func(e *node) plan.Expr {
-			parts := splitList(e.str())
+	case syntax.OpBetween:
+		return b.each(c, func(e *syntax.Node) plan.Expr {
+			parts := syntax.SplitList(e.Str())
 			from, to := textConst(parts[0]), textConst(parts[1])
 			if typ != "" {
 				v, lo := cast(col, from, typ)
@@ -245,50 +246,50 @@ func (b *binder) constant(x *names, col plan.Expr, c *cond) (plan.Expr, error) {
 				return and(op(plan.Ge, v, lo), op(plan.Le, v, hi))
 			}
 			texts := and(op(plan.Ge, col, from), op(plan.Le, col, to))
-			a, z := numeric(parts[0]), numeric(parts[1])
+			a, z := syntax.Numeric(parts[0]), syntax.Numeric(parts[1])
 			if a.IsNull() || z.IsNull() {
 				return texts
 			}
 			return call("coalesce", and(op(plan.Ge, col, &plan.Const{Value: a}), op(plan.Le, col, &plan.Const{Value: z})), texts)
 		}), nil
-	case opContains:
-		if n.kind == kList && len(n.elems) == 0 {
+	case syntax.OpContains:
+		if n.Kind == syntax.JSONList && len(n.Elems) == 0 {
 			return negated(c, or(op(plan.IsNull, col), op(plan.Eq, call("sql.json_length", col), intConst(0)))), nil
 		}
 		return b.containing(col, c)
 	}
 	var v plan.Expr = b.lift(n, param{elem: -1})
-	code := comparisons[c.op]
-	if c.op == opEqual && c.marked && c.logic == logicNot {
+	code := comparisons[c.Op]
+	if c.Op == syntax.OpEqual && c.Marked && c.Logic == syntax.LogicNot {
 		code = plan.Ne
 	}
 	switch {
 	case typ != "":
 		l, r := cast(col, v, typ)
 		return op(code, l, r), nil
-	case c.op == opEqual && !c.marked && isKey(c) && n.kind == kNumber:
+	case c.Op == syntax.OpEqual && !c.Marked && isKey(c) && n.Kind == syntax.JSONNumber:
 		v = b.lift(n, param{kind: paramID, elem: -1})
-	case c.op == opEqual && !c.marked && isKey(c) && n.kind == kString:
+	case c.Op == syntax.OpEqual && !c.Marked && isKey(c) && n.Kind == syntax.JSONString:
 		v = b.lift(n, param{kind: paramID, elem: -1})
-		if !numeric(n.str()).IsNull() {
+		if !syntax.Numeric(n.Str()).IsNull() {
 			return coerced(code, col, b.lift(n, param{kind: paramIDNum, elem: -1}), v), nil
 		}
-	case n.kind == kString && !numeric(n.str()).IsNull():
+	case n.Kind == syntax.JSONString && !syntax.Numeric(n.Str()).IsNull():
 		return coerced(code, col, b.lift(n, param{kind: paramNumber, elem: -1}), v), nil
-	case n.kind == kBool:
+	case n.Kind == syntax.JSONBool:
 		return coerced(code, col, b.lift(n, param{kind: paramInt, elem: -1}), v), nil
 	}
 	return op(code, col, v), nil
 }
 
 // isKey reports whether a condition is on a property whose values are never 0, negative or empty.
-func isKey(c *cond) bool { return c.length == 0 && (c.name == "id" || c.name == "userId") }
+func isKey(c *syntax.Cond) bool { return c.Length == 0 && (c.Name == "id" || c.Name == "userId") }
 
 // each binds a condition of one text or a list of them, combined by its logic.
-func (b *binder) each(c *cond, one func(*node) plan.Expr) plan.Expr {
-	elems := []*node{c.n}
-	if c.n.kind == kList {
-		elems = c.n.elems
+func (b *binder) each(c *syntax.Cond, one func(*syntax.Node) plan.Expr) plan.Expr {
+	elems := []*syntax.Node{c.N}
+	if c.N.Kind == syntax.JSONList {
+		elems = c.N.Elems
 	}
 	if len(elems) == 0 {
 		return nil
@@ -301,18 +302,18 @@ func (b *binder) each(c *cond, one func(*node) plan.Expr) plan.Expr {
 	return negated(c, joined(c, parts))
 }
 
-func joined(c *cond, parts []plan.Expr) plan.Expr {
-	if c.marked && c.logic == logicAnd {
+func joined(c *syntax.Cond, parts []plan.Expr) plan.Expr {
+	if c.Marked && c.Logic == syntax.LogicAnd {
 		return and(parts...)
 	}
 	return or(parts...)
 }
 
 // ranges binds a text of a {} condition.
-func (b *binder) ranges(x *names, c *cond) (plan.Expr, error) {
-	tests, err := parseRanges(c.name, c.n.str())
+func (b *binder) ranges(x *names, c *syntax.Cond) (plan.Expr, error) {
+	tests, err := syntax.ParseRanges(c.Name, c.N.Str())
 	if err != nil {
-		return nil, illegal(c.n, "%v", err)
+		return nil, syntax.Illegal(c.N, "%v", err)
 	}
 	if len(tests) == 0 {
 		return nil, nil
@@ -329,8 +330,8 @@ func (b *binder) ranges(x *names, c *cond) (plan.Expr, error) {
 }
 
 // like compares with a pattern that is known only when it runs.
-func like(col plan.Expr, c *cond, v plan.Expr) plan.Expr {
-	if !c.quoted {
+func like(col plan.Expr, c *syntax.Cond, v plan.Expr) plan.Expr {
+	if !c.Quoted {
 		return call("sql.like", col, v)
 	}
 	mark := func(m byte) plan.Expr {
@@ -339,27 +340,27 @@ func like(col plan.Expr, c *cond, v plan.Expr) plan.Expr {
 		}
 		return textConst(string(m))
 	}
-	return call("sql.like", col, call("sql.quote_like", v, mark(c.left), mark(c.right)))
+	return call("sql.like", col, call("sql.quote_like", v, mark(c.Left), mark(c.Right)))
 }
 
 // containing binds <> with the values of the request.
-func (b *binder) containing(col plan.Expr, c *cond) (plan.Expr, error) {
-	elems := []*node{c.n}
-	if c.n.kind == kList {
-		elems = c.n.elems
+func (b *binder) containing(col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
+	elems := []*syntax.Node{c.N}
+	if c.N.Kind == syntax.JSONList {
+		elems = c.N.Elems
 	}
 	var parts []plan.Expr
 	for _, e := range elems {
 		x, v := col, e
-		if e.kind == kObject {
-			v = e.get("value")
-			if path := e.get("path"); path != nil && path.str() != "$" && path.str() != "" {
-				x = call("sql.json_extract", col, textConst(path.str()))
+		if e.Kind == syntax.JSONObject {
+			v = e.Get("value")
+			if path := e.Get("path"); path != nil && path.Str() != "$" && path.Str() != "" {
+				x = call("sql.json_extract", col, textConst(path.Str()))
 			}
 		}
 		var value plan.Expr = b.lift(v, param{elem: -1})
-		if v.ord < 0 && v.parent.ord < 0 {
-			value = &plan.Const{Value: v.scalar}
+		if v.Ord < 0 && v.Parent.Ord < 0 {
+			value = &plan.Const{Value: v.Scalar}
 		}
 		parts = append(parts, call("sql.json_contains", x, value))
 	}
@@ -367,9 +368,9 @@ func (b *binder) containing(col plan.Expr, c *cond) (plan.Expr, error) {
 }
 
 // contains binds <> with a value that is known only when it runs.
-func contains(col plan.Expr, c *cond, v plan.Expr) plan.Expr {
+func contains(col plan.Expr, c *syntax.Cond, v plan.Expr) plan.Expr {
 	f := "sql.json_overlaps"
-	if c.marked && c.logic == logicAnd {
+	if c.Marked && c.Logic == syntax.LogicAnd {
 		f = "sql.json_contains"
 	}
 	return negated(c, and(op(plan.IsNotNull, col), call(f, col, call("sql.list", v))))

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -13,7 +14,7 @@ type names struct {
 	b     *binder
 	lv    *level
 	src   *source
-	at    *node                // to blame
+	at    *syntax.Node         // to blame
 	alias map[string]plan.Expr // columns of the answer that @order and @having may name
 	aggs  *aggregation         // nil where aggregates are not allowed
 	group bool                 // rows are groups: names are keys or any value of the group
@@ -39,73 +40,73 @@ func textConst(s string) plan.Expr { return &plan.Const{Value: graph.StringValue
 func boolConst(v bool) plan.Expr { return &plan.Const{Value: graph.BoolValue(v)} }
 
 // expr binds an expression.
-func (x *names) expr(e expr) (plan.Expr, error) {
+func (x *names) expr(e syntax.Expr) (plan.Expr, error) {
 	x.b.step()
 	switch e := e.(type) {
-	case *nameExpr:
+	case *syntax.NameExpr:
 		return x.name(e)
-	case *constExpr:
-		return &plan.Const{Value: e.v}, nil
-	case *nullExpr:
-		a, err := x.expr(e.a)
+	case *syntax.ConstExpr:
+		return &plan.Const{Value: e.V}, nil
+	case *syntax.NullExpr:
+		a, err := x.expr(e.A)
 		if err != nil {
 			return nil, err
 		}
-		if e.not {
+		if e.Not {
 			return op(plan.IsNotNull, a), nil
 		}
 		return op(plan.IsNull, a), nil
-	case *binaryExpr:
+	case *syntax.BinaryExpr:
 		return x.binary(e)
 	}
-	return x.call(e.(*callExpr))
+	return x.call(e.(*syntax.CallExpr))
 }
 
 // test binds an expression as a condition. One that is no comparison holds if it is neither 0 nor null.
-func (x *names) test(e expr) (plan.Expr, error) {
+func (x *names) test(e syntax.Expr) (plan.Expr, error) {
 	p, err := x.expr(e)
 	if err != nil {
 		return nil, err
 	}
 	switch e := e.(type) {
-	case *nullExpr:
+	case *syntax.NullExpr:
 		return p, nil
-	case *binaryExpr:
-		if isComparison(e.op) {
+	case *syntax.BinaryExpr:
+		if syntax.IsComparison(e.Op) {
 			return p, nil
 		}
 	}
 	return call("sql.truth", p), nil
 }
 
-func (x *names) name(e *nameExpr) (plan.Expr, error) {
-	if p, ok := x.alias[e.name]; ok {
+func (x *names) name(e *syntax.NameExpr) (plan.Expr, error) {
+	if p, ok := x.alias[e.Name]; ok {
 		return p, nil
 	}
 	p, err := x.plain(e)
 	if err != nil || !x.group {
 		return p, err
 	}
-	return x.aggs.of(x.src.t, e.name, p), nil
+	return x.aggs.of(x.src.t, e.Name, p), nil
 }
 
 // plain binds a name to a property or a column of the table itself.
-func (x *names) plain(e *nameExpr) (plan.Expr, error) {
-	if def, ok := x.src.t.keys[e.name]; ok {
+func (x *names) plain(e *syntax.NameExpr) (plan.Expr, error) {
+	if def, ok := x.src.t.Keys[e.Name]; ok {
 		inner := *x
 		inner.group, inner.aggs, inner.alias = false, nil, nil
 		src := *x.src
 		t := *x.src.t
-		t.keys, src.t = nil, &t
+		t.Keys, src.t = nil, &t
 		inner.src = &src
 		return inner.expr(def)
 	}
-	p, ok := x.src.property(x.b.cat, e.name)
-	if !ok && x.src.denied[e.name] {
-		return nil, fail(CodeNoRight, x.at, "there is no right to read %q", e.name)
+	p, ok := x.src.property(x.b.cat, e.Name)
+	if !ok && x.src.denied[e.Name] {
+		return nil, syntax.Fail(syntax.CodeNoRight, x.at, "there is no right to read %q", e.Name)
 	}
 	if !ok {
-		return nil, notFound(x.at, "there is no property %q", e.name)
+		return nil, syntax.NotFound(x.at, "there is no property %q", e.Name)
 	}
 	return p, nil
 }
@@ -116,24 +117,24 @@ var binaryOps = map[string]plan.OpCode{
 
 var arithmetic = map[string]string{"+": "sql.plus", "-": "sql.minus", "*": "sql.multiply", "/": "sql.divide", "%": "sql.modulo"}
 
-func (x *names) binary(e *binaryExpr) (plan.Expr, error) {
-	a, err := x.expr(e.a)
+func (x *names) binary(e *syntax.BinaryExpr) (plan.Expr, error) {
+	a, err := x.expr(e.A)
 	if err != nil {
 		return nil, err
 	}
-	c, err := x.expr(e.b)
+	c, err := x.expr(e.B)
 	if err != nil {
 		return nil, err
 	}
-	if f, ok := arithmetic[e.op]; ok {
+	if f, ok := arithmetic[e.Op]; ok {
 		return call(f, a, c), nil
 	}
 	if lit, ok := c.(*plan.Const); ok && lit.Value.Kind() == graph.String {
-		if n := numeric(lit.Value.Str()); !n.IsNull() {
-			return coerced(binaryOps[e.op], a, &plan.Const{Value: n}, c), nil
+		if n := syntax.Numeric(lit.Value.Str()); !n.IsNull() {
+			return coerced(binaryOps[e.Op], a, &plan.Const{Value: n}, c), nil
 		}
 	}
-	return op(binaryOps[e.op], a, c), nil
+	return op(binaryOps[e.Op], a, c), nil
 }
 
 // coerced compares with a text that means a number: as a number with numbers, else as a text.
@@ -262,28 +263,28 @@ func init() {
 }
 
 // call binds a function or an aggregate.
-func (x *names) call(e *callExpr) (plan.Expr, error) {
-	if e.fn == "degree" {
+func (x *names) call(e *syntax.CallExpr) (plan.Expr, error) {
+	if e.Fn == "degree" {
 		return x.degree(e)
 	}
-	if isAggregate(e.fn) {
+	if syntax.IsAggregate(e.Fn) {
 		if x.aggs == nil {
-			return nil, illegal(x.at, "the aggregate %s cannot stand here", e.src)
+			return nil, syntax.Illegal(x.at, "the aggregate %s cannot stand here", e.Src)
 		}
 		return x.aggregate(e)
 	}
-	f, ok := functions[e.fn]
+	f, ok := functions[e.Fn]
 	if !ok {
-		return nil, illegal(x.at, "there is no function %s", e.fn)
+		return nil, syntax.Illegal(x.at, "there is no function %s", e.Fn)
 	}
-	if len(e.args) < f.min || f.max >= 0 && len(e.args) > f.max {
-		return nil, illegal(x.at, "%s has a wrong number of arguments", e.src)
+	if len(e.Args) < f.min || f.max >= 0 && len(e.Args) > f.max {
+		return nil, syntax.Illegal(x.at, "%s has a wrong number of arguments", e.Src)
 	}
-	if e.distinct {
-		return nil, illegal(x.at, "DISTINCT stands in aggregates alone, not in %s", e.fn)
+	if e.Distinct {
+		return nil, syntax.Illegal(x.at, "DISTINCT stands in aggregates alone, not in %s", e.Fn)
 	}
-	args := make([]plan.Expr, len(e.args))
-	for i, a := range e.args {
+	args := make([]plan.Expr, len(e.Args))
+	for i, a := range e.Args {
 		p, err := x.expr(a)
 		if err != nil {
 			return nil, err
@@ -291,19 +292,19 @@ func (x *names) call(e *callExpr) (plan.Expr, error) {
 		args[i] = p
 	}
 	if _, ok := fn.Lookup(f.fn); !ok {
-		return nil, unsupported(x.at, "function %s is not supported", e.fn)
+		return nil, syntax.Unsupported(x.at, "function %s is not supported", e.Fn)
 	}
 	return call(f.fn, args...), nil
 }
 
 // degree counts edges: degree(>KNOWS).
-func (x *names) degree(e *callExpr) (plan.Expr, error) {
-	steps, reason := parseSteps(e.raw)
+func (x *names) degree(e *syntax.CallExpr) (plan.Expr, error) {
+	steps, reason := syntax.ParseSteps(e.Raw)
 	if reason != "" || len(steps) != 1 {
-		return nil, illegal(x.at, "%s must be like degree(>KNOWS)", e.src)
+		return nil, syntax.Illegal(x.at, "%s must be like degree(>KNOWS)", e.Src)
 	}
 	if x.src.vertex == 0 || x.src.edge {
-		return nil, illegal(x.at, "%s needs rows that are vertices", e.src)
+		return nil, syntax.Illegal(x.at, "%s needs rows that are vertices", e.Src)
 	}
 	if err := x.b.checkTypes(x.at, steps); err != nil {
 		return nil, err
@@ -311,19 +312,19 @@ func (x *names) degree(e *callExpr) (plan.Expr, error) {
 	q := x.lv.query.q
 	sub := &plan.Expand{
 		Input: &plan.Argument{Cols: []plan.Col{x.src.vertex}}, From: x.src.vertex, To: q.NewCol("", graph.VertexKind),
-		Types: steps[0].types, Dir: steps[0].direction(),
+		Types: steps[0].Types, Dir: steps[0].Direction(),
 	}
 	return &plan.Subquery{Kind: plan.CountRows, Sub: sub}, nil
 }
 
 // checkTypes refuses edge types that the graph does not know.
-func (b *binder) checkTypes(at *node, steps []step) error {
+func (b *binder) checkTypes(at *syntax.Node, steps []syntax.Step) error {
 	for _, s := range steps {
-		for _, typ := range s.types {
+		for _, typ := range s.Types {
 			if _, ok := b.cat.Type(typ); !ok {
-				return notFound(at, "there is no edge type %q", typ)
+				return syntax.NotFound(at, "there is no edge type %q", typ)
 			}
-			if _, _, err := b.req.rights.check(at, nil, "edge type", typ); err != nil {
+			if _, _, err := b.req.Rights.Check(at, nil, "edge type", typ); err != nil {
 				return err
 			}
 		}
@@ -345,8 +346,8 @@ func newAggregation(lv *level) *aggregation {
 }
 
 // group adds a key, an expression over a table.
-func (a *aggregation) group(t *table, text string, e plan.Expr) {
-	text = t.key + "." + text
+func (a *aggregation) group(t *syntax.Table, text string, e plan.Expr) {
+	text = t.Key + "." + text
 	if a.base[text] == nil {
 		col := a.lv.col(text, graph.Null)
 		a.keys = append(a.keys, plan.Item{Col: col, Expr: e})
@@ -355,8 +356,8 @@ func (a *aggregation) group(t *table, text string, e plan.Expr) {
 }
 
 // of returns the value of a name of a table for a group: the key, or any value.
-func (a *aggregation) of(t *table, text string, e plan.Expr) plan.Expr {
-	text = t.key + "." + text
+func (a *aggregation) of(t *syntax.Table, text string, e plan.Expr) plan.Expr {
+	text = t.Key + "." + text
 	if k, ok := a.base[text]; ok {
 		return k
 	}
@@ -380,27 +381,27 @@ func (a *aggregation) add(f string, distinct bool, text string, args ...plan.Exp
 	return e
 }
 
-func (x *names) aggregate(e *callExpr) (plan.Expr, error) {
-	if e.star {
+func (x *names) aggregate(e *syntax.CallExpr) (plan.Expr, error) {
+	if e.Star {
 		return x.aggs.add("count", false, "*"), nil
 	}
-	if len(e.args) == 0 || len(e.args) > 1 && !(e.distinct && e.fn == "count") && e.fn != "group_concat" {
-		return nil, illegal(x.at, "%s has a wrong number of arguments", e.src)
+	if len(e.Args) == 0 || len(e.Args) > 1 && !(e.Distinct && e.Fn == "count") && e.Fn != "group_concat" {
+		return nil, syntax.Illegal(x.at, "%s has a wrong number of arguments", e.Src)
 	}
 	inner := *x
 	inner.aggs, inner.group, inner.alias = nil, false, nil
 	var arg plan.Expr
 	text := ""
-	for i, a := range e.args {
+	for i, a := range e.Args {
 		p, err := inner.expr(a)
 		if err != nil {
 			return nil, err
 		}
-		if text += x.src.t.key + "." + a.text(); i == 0 {
+		if text += x.src.t.Key + "." + a.Text(); i == 0 {
 			arg = p
 			continue
 		}
-		if e.fn == "group_concat" {
+		if e.Fn == "group_concat" {
 			arg = call("sql.concat", arg, p)
 			continue
 		}
@@ -408,29 +409,29 @@ func (x *names) aggregate(e *callExpr) (plan.Expr, error) {
 		arg = &plan.Case{When: []plan.Expr{and(op(plan.IsNotNull, arg), op(plan.IsNotNull, p))}, Then: []plan.Expr{&plan.ListLit{Elems: []plan.Expr{arg, p}}}}
 	}
 	number := call("sql.number", arg)
-	switch e.fn {
+	switch e.Fn {
 	case "count", "max", "min":
-		return x.aggs.add(e.fn, e.distinct, text, arg), nil
+		return x.aggs.add(e.Fn, e.Distinct, text, arg), nil
 	case "sum":
-		count := x.aggs.add("count", e.distinct, "number "+text, number)
-		sum := x.aggs.add("sum", e.distinct, text, number)
+		count := x.aggs.add("count", e.Distinct, "number "+text, number)
+		sum := x.aggs.add("sum", e.Distinct, text, number)
 		return &plan.Case{When: []plan.Expr{op(plan.Gt, count, intConst(0))}, Then: []plan.Expr{sum}}, nil
 	case "avg":
-		count := x.aggs.add("count", e.distinct, "number "+text, number)
-		sum := x.aggs.add("sum", e.distinct, text, number)
+		count := x.aggs.add("count", e.Distinct, "number "+text, number)
+		sum := x.aggs.add("sum", e.Distinct, text, number)
 		return call("sql.average", sum, count), nil
 	case "std", "stddev", "stddev_pop":
-		return x.aggs.add("stdevp", e.distinct, text, number), nil
+		return x.aggs.add("stdevp", e.Distinct, text, number), nil
 	case "stddev_samp":
-		return x.aggs.add("stdev", e.distinct, text, number), nil
+		return x.aggs.add("stdev", e.Distinct, text, number), nil
 	case "group_concat":
-		list := x.aggs.add("collect", e.distinct, text, arg)
-		if e.distinct { // as MySQL has them: in their order
+		list := x.aggs.add("collect", e.Distinct, text, arg)
+		if e.Distinct { // as MySQL has them: in their order
 			list = call("coll.sort", list)
 		}
 		return call("sql.join", list), nil
 	case "json_arrayagg":
-		return x.aggs.add("collect", e.distinct, text, arg), nil
+		return x.aggs.add("collect", e.Distinct, text, arg), nil
 	}
 	return op(plan.Index, x.aggs.add("collect", false, text, arg), intConst(0)), nil
 }

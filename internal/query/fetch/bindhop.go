@@ -6,24 +6,25 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // hops binds the rows of a table reached by a hop: each vertex once, at its least distance, and never a start.
-func (b *binder) hops(lv *level, p *part, in plan.Node, a *array, h *hop, sc *scope) (plan.Node, error) {
-	if err := b.checkTypes(h.n, h.steps); err != nil {
+func (b *binder) hops(lv *level, p *part, in plan.Node, a *syntax.Array, h *syntax.Hop, sc *scope) (plan.Node, error) {
+	if err := b.checkTypes(h.N, h.Steps); err != nil {
 		return nil, err
 	}
-	if h.find != "" {
-		return nil, unsupported(h.n, "paths are found in arrays")
+	if h.Find != "" {
+		return nil, syntax.Unsupported(h.N, "paths are found in arrays")
 	}
-	w := &walker{b: b, lv: lv.below(), sc: sc, h: h, to: p.src.vertex, label: p.t.label}
+	w := &walker{b: b, lv: lv.below(), sc: sc, h: h, to: p.src.vertex, label: p.t.Label}
 	if t := b.edgeTable(a, h); t != nil {
-		if t.ranked() {
-			return nil, unsupported(cmp.Or(t.n.get("@near"), t.n.get("@search")), "@near and @search belong to a table of vertices")
+		if t.Ranked() {
+			return nil, syntax.Unsupported(cmp.Or(t.N.Get("@near"), t.N.Get("@search")), "@near and @search belong to a table of vertices")
 		}
-		if p.t.near != nil && p.t.search != nil {
-			return nil, unsupported(t.n, "@near and @search together do not go with a table of the edge")
+		if p.t.Near != nil && p.t.Search != nil {
+			return nil, syntax.Unsupported(t.N, "@near and @search together do not go with a table of the edge")
 		}
 		w.table = t
 	}
@@ -32,11 +33,11 @@ func (b *binder) hops(lv *level, p *part, in plan.Node, a *array, h *hop, sc *sc
 		return nil, err
 	}
 	switch {
-	case h.walk:
+	case h.Walk:
 		node, err = w.walks(node)
-	case len(h.steps) > 1:
+	case len(h.Steps) > 1:
 		node, err = w.chain(node)
-	case h.max > 1:
+	case h.Max > 1:
 		node, err = w.reach(node)
 	default:
 		node, err = w.oneHop(node)
@@ -45,10 +46,10 @@ func (b *binder) hops(lv *level, p *part, in plan.Node, a *array, h *hop, sc *sc
 		return nil, err
 	}
 	apply := &plan.Apply{Input: in, Sub: node, Kind: plan.Inner, Cols: []plan.Col{w.to}}
-	p.src.cols = map[string]plan.Expr{depthColumn: intConst(int64(len(h.steps)))}
+	p.src.cols = map[string]plan.Expr{syntax.DepthColumn: intConst(int64(len(h.Steps)))}
 	if w.depth != 0 {
 		apply.Cols = append(apply.Cols, w.depth)
-		p.src.cols[depthColumn] = &plan.ColRef{Col: w.depth}
+		p.src.cols[syntax.DepthColumn] = &plan.ColRef{Col: w.depth}
 	}
 	if w.edge != 0 {
 		apply.Cols = append(apply.Cols, w.edge)
@@ -68,50 +69,50 @@ func (b *binder) edgePart(lv *level, w *walker, sc *scope) error {
 	if err := b.columns(lv, p, nil, false); err != nil {
 		return err
 	}
-	sc.things[w.table.key] = &thing{table: bd}
+	sc.things[w.table.Key] = &thing{table: bd}
 	b.edges[w.table] = p
 	return nil
 }
 
 // deniedOfEdge are the properties of an edge that the request may not read; checkTypes has let the type itself pass.
-func (b *binder) deniedOfEdge(t *table) map[string]bool {
-	x, rule, _ := b.req.rights.check(t.n, nil, "edge type", t.label)
-	return rule.denied(x, false)
+func (b *binder) deniedOfEdge(t *syntax.Table) map[string]bool {
+	x, rule, _ := b.req.Rights.Check(t.N, nil, "edge type", t.Label)
+	return rule.Denied(x, false)
 }
 
 // edgeTable returns the table of an array that represents the edges of the hop, or nil.
-func (b *binder) edgeTable(a *array, h *hop) *table {
-	if a == nil || a.hop != h {
+func (b *binder) edgeTable(a *syntax.Array, h *syntax.Hop) *syntax.Table {
+	if a == nil || a.Hop != h {
 		return nil
 	}
-	for _, m := range a.members {
-		if m.kind == memberTable && h.isEdge(m.table) {
-			return m.table
+	for _, m := range a.Members {
+		if m.Kind == syntax.MemberTable && h.IsEdge(m.Table) {
+			return m.Table
 		}
 	}
 	return nil
 }
 
 // edgeFields are the columns of a hop's edge in an item.
-func (b *binder) edgeFields(lv *level, m *member) ([]field, error) {
-	p := b.edges[m.table]
+func (b *binder) edgeFields(lv *level, m *syntax.Member) ([]field, error) {
+	p := b.edges[m.Table]
 	if p == nil {
-		return nil, illegal(m.n, "stands for the edges of a hop a second time")
+		return nil, syntax.Illegal(m.N, "stands for the edges of a hop a second time")
 	}
 	p.bound.open = false
 	var fields []field
 	if p.bound.star {
 		for _, name := range b.cat.AllProps() {
 			if e := p.bound.column(b.cat, name); e != nil {
-				fields = append(fields, field{lit: b.literal(name, memberPlain), col: lv.outs.add(e, name)})
+				fields = append(fields, field{lit: b.literal(name, syntax.MemberPlain), col: lv.outs.add(e, name)})
 			}
 		}
 	}
 	all := newKeyed(fields)
 	for _, o := range p.outs {
-		all.put(field{lit: b.literal(o.name, memberPlain), col: lv.outs.add(o.expr, o.name)})
+		all.put(field{lit: b.literal(o.name, syntax.MemberPlain), col: lv.outs.add(o.expr, o.name)})
 	}
-	return []field{{kind: fieldObject, lit: b.literal(m.key, m.kind), col: -1, fields: all.fields}}, nil
+	return []field{{kind: fieldObject, lit: b.literal(m.Key, m.Kind), col: -1, fields: all.fields}}, nil
 }
 
 // walker binds one hop. Its level is a subplan of the rows that hop.
@@ -119,20 +120,20 @@ type walker struct {
 	b     *binder
 	lv    *level
 	sc    *scope
-	h     *hop
+	h     *syntax.Hop
 	label string // of the ends
 	start plan.Col
 	to    plan.Col
 	depth plan.Col
-	table *table   // of the edges, or nil
-	edge  plan.Col // the edge by which an end was reached; 0 unless there is a table
+	table *syntax.Table // of the edges, or nil
+	edge  plan.Col      // the edge by which an end was reached; 0 unless there is a table
 	// not are more tests that an end is no start.
 	not []plan.Expr
 }
 
 // begin binds the starts.
 func (w *walker) begin() (plan.Node, error) {
-	node, err := w.starts(&w.start, w.h.start, w.h.ref)
+	node, err := w.starts(&w.start, w.h.Start, w.h.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func (w *walker) begin() (plan.Node, error) {
 }
 
 // starts binds the vertices that keys or a reference name, or the enclosing item.
-func (w *walker) starts(col *plan.Col, keys *node, ref string) (plan.Node, error) {
+func (w *walker) starts(col *plan.Col, keys *syntax.Node, ref string) (plan.Node, error) {
 	b := w.b
 	var list plan.Expr
 	var labels []string
@@ -161,10 +162,10 @@ func (w *walker) starts(col *plan.Col, keys *node, ref string) (plan.Node, error
 	case keys == nil:
 		t := b.enclosing(w.sc)
 		if t == nil {
-			return nil, illegal(w.h.n, "needs a start: there is no item around it")
+			return nil, syntax.Illegal(w.h.N, "needs a start: there is no item around it")
 		}
 		if t.src.vertex == 0 || t.src.edge || t.cols != nil && !t.plain() {
-			return nil, illegal(w.h.n, "needs a start: the item around it is no vertex")
+			return nil, syntax.Illegal(w.h.N, "needs a start: the item around it is no vertex")
 		}
 		if !w.lv.within(t.lv) {
 			return nil, errOuter
@@ -172,11 +173,11 @@ func (w *walker) starts(col *plan.Col, keys *node, ref string) (plan.Node, error
 		w.lv.use(&plan.ColRef{Col: t.src.vertex}, t.lv)
 		*col = t.src.vertex
 		return w.lv.arg, nil
-	case keys.kind == kObject:
-		keys = keys.members[0]
-		labels = []string{keys.key}
-		if _, ok := b.cat.Label(keys.key); !ok {
-			return nil, notFound(keys, "there is no label %q", keys.key)
+	case keys.Kind == syntax.JSONObject:
+		keys = keys.Members[0]
+		labels = []string{keys.Key}
+		if _, ok := b.cat.Label(keys.Key); !ok {
+			return nil, syntax.NotFound(keys, "there is no label %q", keys.Key)
 		}
 		fallthrough
 	default:
@@ -235,14 +236,14 @@ func (b *binder) findKeys(lv *level, in plan.Node, col plan.Col, labels []string
 func (b *binder) labelOf(ref string) string {
 	var table, column string
 	parts := strings.Split(ref, "/")
-	if last := parts[len(parts)-1]; isArrayKey(last) {
-		if target := arrayTarget(last); len(target) == 2 {
+	if last := parts[len(parts)-1]; syntax.IsArrayKey(last) {
+		if target := syntax.ArrayTarget(last); len(target) == 2 {
 			table, column = target[0], target[1]
 		}
 	} else if len(parts) > 1 {
 		table, column = parts[len(parts)-2], last
 	}
-	label, _ := splitAlias(table)
+	label, _ := syntax.SplitAlias(table)
 	if _, ok := b.cat.Label(label); !ok || column != b.key(label) {
 		return ""
 	}
@@ -274,15 +275,15 @@ func (w *walker) tests(edge plan.Col) ([]plan.Expr, error) {
 }
 
 // expand adds one step; the edge has a column if there is a table for it.
-func (w *walker) expand(in plan.Node, from, to plan.Col, s step) (*plan.Expand, error) {
-	x := &plan.Expand{Input: in, From: from, To: to, Types: s.types, Dir: s.direction()}
+func (w *walker) expand(in plan.Node, from, to plan.Col, s syntax.Step) (*plan.Expand, error) {
+	x := &plan.Expand{Input: in, From: from, To: to, Types: s.Types, Dir: s.Direction()}
 	if to == w.to {
 		x.Labels = &plan.LabelExpr{Op: plan.LabelName, Name: w.label}
 	}
-	if w.table == nil || !s.has(w.table.label) {
+	if w.table == nil || !s.Has(w.table.Label) {
 		return x, nil
 	}
-	x.Edge = w.lv.col(w.table.key, graph.EdgeKind)
+	x.Edge = w.lv.col(w.table.Key, graph.EdgeKind)
 	var err error
 	x.Where, err = w.tests(x.Edge)
 	return x, err
@@ -290,7 +291,7 @@ func (w *walker) expand(in plan.Node, from, to plan.Col, s step) (*plan.Expand, 
 
 // oneHop is a hop of one step.
 func (w *walker) oneHop(in plan.Node) (plan.Node, error) {
-	x, err := w.expand(in, w.start, w.to, w.h.steps[0])
+	x, err := w.expand(in, w.start, w.to, w.h.Steps[0])
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +305,7 @@ func (w *walker) once(node plan.Node, edge plan.Col) plan.Node {
 		return &plan.Distinct{Input: node, Cols: []plan.Col{w.to}}
 	}
 	edges := w.lv.col("edges", graph.List)
-	w.edge = w.lv.col(w.table.key, graph.EdgeKind)
+	w.edge = w.lv.col(w.table.Key, graph.EdgeKind)
 	agg := &plan.Aggregate{
 		Input: node, Keys: []plan.Item{{Col: w.to, Expr: &plan.ColRef{Col: w.to}}},
 		Aggs: []plan.Agg{{Col: edges, Func: "collect", Args: []plan.Expr{&plan.ColRef{Col: edge}}}},
@@ -316,9 +317,9 @@ func (w *walker) once(node plan.Node, edge plan.Col) plan.Node {
 // chain is a hop of several consecutive steps.
 func (w *walker) chain(in plan.Node) (plan.Node, error) {
 	from, node, edge := w.start, in, plan.Col(0)
-	for i, s := range w.h.steps {
+	for i, s := range w.h.Steps {
 		end := w.to
-		if i < len(w.h.steps)-1 {
+		if i < len(w.h.Steps)-1 {
 			end = w.lv.col("", graph.VertexKind)
 		}
 		x, err := w.expand(node, from, end, s)
@@ -330,7 +331,7 @@ func (w *walker) chain(in plan.Node) (plan.Node, error) {
 		}
 		from, node = end, x
 	}
-	if w.h.walk {
+	if w.h.Walk {
 		w.edge = edge
 		return node, nil
 	}
@@ -339,27 +340,27 @@ func (w *walker) chain(in plan.Node) (plan.Node, error) {
 
 // walks counts every walk of min to max steps, including repeated vertices.
 func (w *walker) walks(in plan.Node) (plan.Node, error) {
-	if len(w.h.steps) > 1 {
+	if len(w.h.Steps) > 1 {
 		return w.chain(in)
 	}
-	if w.h.max == 1 {
-		x, err := w.expand(in, w.start, w.to, w.h.steps[0])
+	if w.h.Max == 1 {
+		x, err := w.expand(in, w.start, w.to, w.h.Steps[0])
 		if err == nil {
 			w.edge = x.Edge
 		}
 		return x, err
 	}
-	w.depth = w.lv.col(depthColumn, graph.Int)
+	w.depth = w.lv.col(syntax.DepthColumn, graph.Int)
 	u := &plan.Union{Out: []plan.Col{w.to, w.depth}, All: true}
 	if w.table != nil {
-		w.edge = w.lv.col(w.table.key, graph.EdgeKind)
+		w.edge = w.lv.col(w.table.Key, graph.EdgeKind)
 		u.Out = append(u.Out, w.edge)
 	}
-	for n := w.h.min; n <= w.h.max; n++ {
+	for n := w.h.Min; n <= w.h.Max; n++ {
 		var node plan.Node = &plan.Argument{Cols: []plan.Col{w.start}}
 		from, edge := w.start, plan.Col(0)
 		for range n {
-			x, err := w.expand(node, from, w.lv.col("", graph.VertexKind), w.h.steps[0])
+			x, err := w.expand(node, from, w.lv.col("", graph.VertexKind), w.h.Steps[0])
 			if err != nil {
 				return nil, err
 			}
@@ -382,13 +383,13 @@ func (w *walker) walks(in plan.Node) (plan.Node, error) {
 // reach is a hop of min to max steps: each end at its least distance, found by one breadth-first search for each start.
 func (w *walker) reach(in plan.Node) (plan.Node, error) {
 	x := &plan.VarExpand{
-		Input: in, From: w.start, To: w.to, Types: w.h.steps[0].types, Dir: w.h.steps[0].direction(),
-		Min: intConst(1), Max: intConst(int64(w.h.max)), Ends: true, Depth: w.lv.col(depthColumn, graph.Int),
+		Input: in, From: w.start, To: w.to, Types: w.h.Steps[0].Types, Dir: w.h.Steps[0].Direction(),
+		Min: intConst(1), Max: intConst(int64(w.h.Max)), Ends: true, Depth: w.lv.col(syntax.DepthColumn, graph.Int),
 		Labels: &plan.LabelExpr{Op: plan.LabelName, Name: w.label},
 	}
 	w.depth = x.Depth
 	if w.table != nil {
-		x.EdgeVar, x.Last = w.lv.col("", graph.EdgeKind), w.lv.col(w.table.key, graph.EdgeKind)
+		x.EdgeVar, x.Last = w.lv.col("", graph.EdgeKind), w.lv.col(w.table.Key, graph.EdgeKind)
 		w.edge = x.Last
 		var err error
 		if x.Where, err = w.tests(x.EdgeVar); err != nil {
@@ -403,8 +404,8 @@ func (w *walker) reach(in plan.Node) (plan.Node, error) {
 	if !w.single() { // an end of one start may be another start
 		preds = append(preds, w.not[:len(w.not)-1]...)
 	}
-	if w.h.min > 1 {
-		preds = append(preds, op(plan.Ge, &plan.ColRef{Col: w.depth}, intConst(int64(w.h.min))))
+	if w.h.Min > 1 {
+		preds = append(preds, op(plan.Ge, &plan.ColRef{Col: w.depth}, intConst(int64(w.h.Min))))
 	}
 	if len(preds) > 0 {
 		node = &plan.Filter{Input: node, Preds: preds}
@@ -413,18 +414,18 @@ func (w *walker) reach(in plan.Node) (plan.Node, error) {
 }
 
 // single reports whether there is one start at most: the item around the hop.
-func (w *walker) single() bool { return w.h.start == nil && w.h.ref == "" }
+func (w *walker) single() bool { return w.h.Start == nil && w.h.Ref == "" }
 
 // nearest keeps each end once, at its least distance from any start.
 func (w *walker) nearest(in plan.Node) plan.Node {
-	depth := w.lv.col(depthColumn, graph.Int)
+	depth := w.lv.col(syntax.DepthColumn, graph.Int)
 	agg := &plan.Aggregate{
 		Input: in, Keys: []plan.Item{{Col: w.to, Expr: &plan.ColRef{Col: w.to}}},
 		Aggs: []plan.Agg{{Col: depth, Func: "min", Args: []plan.Expr{&plan.ColRef{Col: w.depth}}}},
 	}
 	var node plan.Node = agg
 	if w.edge != 0 { // of the last edges, that of the shortest path
-		ways, v, last := w.lv.col("", graph.List), w.lv.col("", graph.Null), w.lv.col(w.table.key, graph.EdgeKind)
+		ways, v, last := w.lv.col("", graph.List), w.lv.col("", graph.Null), w.lv.col(w.table.Key, graph.EdgeKind)
 		way := &plan.ListLit{Elems: []plan.Expr{&plan.ColRef{Col: w.depth}, &plan.ColRef{Col: w.edge}}}
 		agg.Aggs = append(agg.Aggs, plan.Agg{Col: ways, Func: "collect", Args: []plan.Expr{way}})
 		near := &plan.Comprehension{
@@ -440,15 +441,15 @@ func (w *walker) nearest(in plan.Node) plan.Node {
 }
 
 // paths binds an array of paths between a start and an end.
-func (b *binder) paths(lv *level, a *array, sc *scope) (*items, error) {
-	h := a.hop
-	if err := b.checkTypes(h.n, h.steps); err != nil {
+func (b *binder) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
+	h := a.Hop
+	if err := b.checkTypes(h.N, h.Steps); err != nil {
 		return nil, err
 	}
 	// Whatever lies on a path is shown.
-	if r := &b.req.rights; r.rules != nil {
-		if x, err := r.as(h.n, nil); err != nil || x != roleAdmin {
-			return nil, fail(CodeNoRight, h.n, "paths are for the role ADMIN while access rules are on")
+	if r := &b.req.Rights; r.Rules != nil {
+		if x, err := r.As(h.N, nil); err != nil || x != syntax.RoleAdmin {
+			return nil, syntax.Fail(syntax.CodeNoRight, h.N, "paths are for the role ADMIN while access rules are on")
 		}
 	}
 	w := &walker{b: b, lv: lv, sc: sc, h: h}
@@ -459,11 +460,11 @@ func (b *binder) paths(lv *level, a *array, sc *scope) (*items, error) {
 		w.table = t
 	}
 	var end plan.Col
-	from, err := w.starts(&w.start, h.start, h.ref)
+	from, err := w.starts(&w.start, h.Start, h.Ref)
 	if err != nil {
 		return nil, err
 	}
-	to, err := w.starts(&end, h.end, h.endRef)
+	to, err := w.starts(&end, h.End, h.EndRef)
 	if err != nil {
 		return nil, err
 	}
@@ -476,15 +477,15 @@ func (b *binder) paths(lv *level, a *array, sc *scope) (*items, error) {
 	apart := &plan.Filter{Input: both, Preds: []plan.Expr{op(plan.Ne, &plan.ColRef{Col: w.start}, &plan.ColRef{Col: end})}}
 	path := lv.col("path", graph.PathKind)
 	var node plan.Node = &plan.ShortestPath{
-		Input: apart, From: w.start, To: end, Path: path, Types: h.steps[0].types, Dir: h.steps[0].direction(),
-		Min: intConst(int64(h.min)), Max: intConst(int64(h.max)), All: h.find == "all", EdgeVar: edgeVar, Where: where,
+		Input: apart, From: w.start, To: end, Path: path, Types: h.Steps[0].Types, Dir: h.Steps[0].Direction(),
+		Min: intConst(int64(h.Min)), Max: intConst(int64(h.Max)), All: h.Find == "all", EdgeVar: edgeVar, Where: where,
 	}
 	if lv.arg == nil {
 		node = &plan.Apply{Input: lv.leaf(), Sub: node, Kind: plan.Inner, Cols: []plan.Col{path}}
 	}
 	l := &items{node: b.cut(a, node, defaultCount)}
-	if a.query != 0 {
-		return nil, unsupported(a.n.get("query"), "paths have no total")
+	if a.Query != 0 {
+		return nil, syntax.Unsupported(a.N.Get("query"), "paths have no total")
 	}
 	walked, err := b.walked(a)
 	if err != nil {
@@ -495,33 +496,33 @@ func (b *binder) paths(lv *level, a *array, sc *scope) (*items, error) {
 }
 
 // walked describes the form of the vertices and edges of a path.
-func (b *binder) walked(a *array) (*walked, error) {
+func (b *binder) walked(a *syntax.Array) (*walked, error) {
 	w := &walked{tables: make(map[string]*pathTable)}
-	for _, m := range a.members {
-		if m.kind != memberTable {
-			return nil, illegal(m.n, "an array of paths holds tables alone")
+	for _, m := range a.Members {
+		if m.Kind != syntax.MemberTable {
+			return nil, syntax.Illegal(m.N, "an array of paths holds tables alone")
 		}
-		t := m.table
-		edge := a.hop.isEdge(t)
-		if _, ok := b.cat.Label(t.label); !ok && !edge {
-			return nil, notFound(t.n, "there is no label %q", t.label)
+		t := m.Table
+		edge := a.Hop.IsEdge(t)
+		if _, ok := b.cat.Label(t.Label); !ok && !edge {
+			return nil, syntax.NotFound(t.N, "there is no label %q", t.Label)
 		}
-		if len(t.conds) > 0 && !edge {
-			return nil, unsupported(t.conds[0].n, "the vertices of a path have no conditions")
+		if len(t.Conds) > 0 && !edge {
+			return nil, syntax.Unsupported(t.Conds[0].N, "the vertices of a path have no conditions")
 		}
-		p := &pathTable{lit: b.literal(m.key, m.kind)}
-		if t.has {
+		p := &pathTable{lit: b.literal(m.Key, m.Kind)}
+		if t.Has {
 			p.names = []string{}
 		}
-		for _, c := range t.columns {
-			n, ok := c.expr.(*nameExpr)
+		for _, c := range t.Columns {
+			n, ok := c.Expr.(*syntax.NameExpr)
 			if !ok {
-				return nil, unsupported(t.n.get("@column"), "a path has plain columns alone")
+				return nil, syntax.Unsupported(t.N.Get("@column"), "a path has plain columns alone")
 			}
-			p.names = append(p.names, n.name)
-			p.lits = append(p.lits, b.literal(c.name, memberPlain))
+			p.names = append(p.names, n.Name)
+			p.lits = append(p.lits, b.literal(c.Name, syntax.MemberPlain))
 		}
-		w.tables[t.label] = p
+		w.tables[t.Label] = p
 	}
 	return w, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -13,7 +14,7 @@ import (
 // which the conditions of the main table, M, and of the joined one, J, hold as the join says: & M and J, | M or J, ! neither,
 // ^ not both, ( M and not J, ) J and not M. A table without conditions has nothing that could hold: & and | then mean the
 // other side's conditions, ( and ! find nothing.
-func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node plan.Node, must []plan.Expr, sc *scope) error {
+func (b *binder) joins(lv *level, s *selection, a *syntax.Array, joins []*syntax.Join, node plan.Node, must []plan.Expr, sc *scope) error {
 	main := s.parts[0]
 	whole := true // the main table's conditions are not rewritten
 	var preds []plan.Expr
@@ -34,7 +35,7 @@ func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node pl
 		}
 		s.never = s.never || never
 		m, w := conj(main.where), conj(p.where)
-		switch j.kind {
+		switch j.Kind {
 		case "<":
 			p.where = nil
 			continue
@@ -42,16 +43,16 @@ func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node pl
 			p.where = nil
 			continue
 		}
-		if early && (j.kind == "&" || j.kind == "(") {
+		if early && (j.Kind == "&" || j.Kind == "(") {
 			m = nil
 		}
-		test, nothing := joinTest(j.kind, m, w)
+		test, nothing := joinTest(j.Kind, m, w)
 		s.never = s.never || nothing
 		if test != nil {
 			preds = append(preds, test)
 			whole = false
 		}
-		if w != nil && j.kind != "&" && j.kind != ")" { // shown only where its own conditions hold
+		if w != nil && j.Kind != "&" && j.Kind != ")" { // shown only where its own conditions hold
 			p.present = w
 		}
 	}
@@ -68,10 +69,10 @@ func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node pl
 
 // mainFirst reports whether the rows of the main table must satisfy its conditions whatever is joined to them, so that they
 // are tested first.
-func mainFirst(joins []*join) bool {
+func mainFirst(joins []*syntax.Join) bool {
 	left := true
 	for _, j := range joins {
-		switch j.kind {
+		switch j.Kind {
 		case "&", "(":
 			return true
 		case "<":
@@ -146,11 +147,11 @@ func joinTest(kind string, m, j plan.Expr) (test plan.Expr, never bool) {
 // joined joins the rows of a part to those of node.
 func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *scope) (never bool, err error) {
 	j := p.join
-	skip := make(map[*cond]bool)
+	skip := make(map[*syntax.Cond]bool)
 	for _, c := range p.links {
 		skip[c] = true
 	}
-	if j.kind == ">" {
+	if j.Kind == ">" {
 		return b.rightJoin(lv, s, p, skip, node, sc)
 	}
 	sub := lv.below()
@@ -158,7 +159,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *s
 	if err != nil {
 		return false, err
 	}
-	sc.things[p.t.key] = &thing{table: p.bound}
+	sc.things[p.t.Key] = &thing{table: p.bound}
 	s.parts = append(s.parts, p)
 	var on []plan.Expr
 	for _, c := range p.links {
@@ -182,7 +183,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *s
 		return false, err
 	}
 	kind := plan.Inner
-	if j.kind == "<" {
+	if j.Kind == "<" {
 		kind = plan.Optional
 		if nothing {
 			p.where = append(p.where, boolConst(false))
@@ -196,7 +197,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *s
 	}
 	apply := &plan.Apply{Input: *node, Sub: b.where(lv, in, on), Kind: kind, Cols: b.colsOf(p)}
 	*node = apply
-	if j.kind == "<" {
+	if j.Kind == "<" {
 		p.present = op(plan.IsNotNull, &plan.ColRef{Col: b.colsOf(p)[0]})
 	}
 	return never, nil
@@ -229,25 +230,25 @@ func (b *binder) hand(sub *level, e plan.Expr, p *part) {
 }
 
 // link binds a condition that joins. It refers to a table of the same item, to any property of it.
-func (b *binder) link(lv *level, s *selection, p *part, sc *scope, c *cond) (preds []plan.Expr, never bool, err error) {
-	x := &names{b: b, lv: lv, src: p.src, at: c.n}
-	col, err := x.plain(&nameExpr{name: c.name})
+func (b *binder) link(lv *level, s *selection, p *part, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+	x := &names{b: b, lv: lv, src: p.src, at: c.N}
+	col, err := x.plain(&syntax.NameExpr{Name: c.Name})
 	if err != nil {
 		return nil, false, err
 	}
-	parts := strings.Split(c.path, "/")
+	parts := strings.Split(c.Path, "/")
 	if len(parts) > 1 {
 		key, name := parts[len(parts)-2], parts[len(parts)-1]
 		for _, o := range s.parts {
-			if o.t.key != key {
+			if o.t.Key != key {
 				continue
 			}
 			v, ok := o.src.property(b.cat, name)
 			if !ok && o.src.denied[name] {
-				return nil, false, fail(CodeNoRight, c.n, "there is no right to read %q", name)
+				return nil, false, syntax.Fail(syntax.CodeNoRight, c.N, "there is no right to read %q", name)
 			}
 			if !ok {
-				return nil, false, notFound(c.n, "there is no property %q", name)
+				return nil, false, syntax.NotFound(c.N, "there is no property %q", name)
 			}
 			return one(compare(p.src, col, c, v)), false, nil
 		}
@@ -263,17 +264,17 @@ func (b *binder) extra(lv *level, p *part, sc *scope) (preds []plan.Expr, never 
 }
 
 // rightJoin keeps the rows of the joined table, with the main rows that fit, or none.
-func (b *binder) rightJoin(lv *level, s *selection, p *part, skip map[*cond]bool, node *plan.Node, sc *scope) (never bool, err error) {
+func (b *binder) rightJoin(lv *level, s *selection, p *part, skip map[*syntax.Cond]bool, node *plan.Node, sc *scope) (never bool, err error) {
 	main := s.parts[0]
 	scanned, ok := (*node).(*plan.Match)
 	if !ok || len(scanned.Pattern.Vertices) != 1 || len(s.parts) > 1 {
-		return false, unsupported(p.t.n, "a right join stands before other joins than left ones, beside a main table that is a label")
+		return false, syntax.Unsupported(p.t.N, "a right join stands before other joins than left ones, beside a main table that is a label")
 	}
 	in, err := b.from(lv, p, lv.leaf(), nil, sc)
 	if err != nil {
 		return false, err
 	}
-	sc.things[p.t.key] = &thing{table: p.bound}
+	sc.things[p.t.Key] = &thing{table: p.bound}
 	s.parts = append(s.parts, p)
 	if never, err = b.wheres(lv, p, sc, skip); err != nil {
 		return false, err

@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // part is one table of a selection: the main one or a joined one.
 type part struct {
-	t       *table
-	join    *join
-	links   []*cond // of a joined table: the conditions that join it
-	extra   *table  // the additions of the join's object, nil for none
+	t       *syntax.Table
+	join    *syntax.Join
+	links   []*syntax.Cond // of a joined table: the conditions that join it
+	extra   *syntax.Table  // the additions of the join's object, nil for none
 	src     *source
 	bound   *bound
 	outs    []outName
@@ -24,7 +25,7 @@ type part struct {
 }
 
 // apart reports whether the rows of a joined table are produced before the join.
-func (p *part) apart() bool { return p.join != nil && (p.join.kind == "<" || p.join.kind == ">") }
+func (p *part) apart() bool { return p.join != nil && (p.join.Kind == "<" || p.join.Kind == ">") }
 
 // selection is the rows of a table with those joined to it, as they are before they are cut and written.
 type selection struct {
@@ -36,7 +37,7 @@ type selection struct {
 }
 
 // selects binds the rows of a table, of an array with its joins if there is one: filtered, grouped and ordered.
-func (b *binder) selects(lv *level, a *array, t *table, sc *scope) (*selection, error) {
+func (b *binder) selects(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
 	s, err := b.rows(lv, a, t, sc)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (b *binder) selects(lv *level, a *array, t *table, sc *scope) (*selection, 
 }
 
 // counted binds the number of a table's rows.
-func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, error) {
+func (b *binder) counted(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
 	s, err := b.rows(lv, a, t, sc)
 	if err != nil {
 		return nil, err
@@ -71,24 +72,24 @@ func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, 
 	if err := b.having(lv, s, aggs); err != nil {
 		return nil, err
 	}
-	single := len(t.columns) == 1 && t.columns[0].expr != nil
+	single := len(t.Columns) == 1 && t.Columns[0].Expr != nil
 	switch {
 	case aggs != nil:
 		aggregated(s, aggs)
-	case t.distinct && (!single || len(s.parts) > 1):
+	case t.Distinct && (!single || len(s.parts) > 1):
 		for _, p := range s.parts {
 			if err := b.columns(lv, p, nil, len(s.parts) > 1); err != nil {
 				return nil, err
 			}
 		}
 		b.distinct(lv, s)
-	case single && !hasAggregate(t.columns[0].expr):
-		x := &names{b: b, lv: lv, src: s.parts[0].src, at: t.n.get("@column")}
-		e, err := x.expr(t.columns[0].expr)
+	case single && !syntax.HasAggregate(t.Columns[0].Expr):
+		x := &names{b: b, lv: lv, src: s.parts[0].src, at: t.N.Get("@column")}
+		e, err := x.expr(t.Columns[0].Expr)
 		if err != nil {
 			return nil, err
 		}
-		arg, distinct = []plan.Expr{e}, t.distinct
+		arg, distinct = []plan.Expr{e}, t.Distinct
 	}
 	col := lv.col("count", graph.Int)
 	s.node = &plan.Aggregate{Input: unordered(s.node), Aggs: []plan.Agg{{Col: col, Func: "count", Args: arg, Distinct: distinct}}}
@@ -103,13 +104,13 @@ func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, 
 }
 
 // rows binds the filtered rows of a table and its joined tables.
-func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, error) {
+func (b *binder) rows(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
 	main := &part{t: t}
 	s := &selection{parts: []*part{main}}
-	var joins []*join
+	var joins []*syntax.Join
 	if a != nil {
-		for _, j := range a.joins {
-			if j.kind != "@" {
+		for _, j := range a.Joins {
+			if j.Kind != "@" {
 				joins = append(joins, j)
 			}
 		}
@@ -125,7 +126,7 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 		return nil, err
 	}
 	main.bound.open = true
-	sc.things[t.key] = &thing{table: main.bound}
+	sc.things[t.Key] = &thing{table: main.bound}
 	if sc.lv == lv && sc.main == nil {
 		sc.main = main.bound
 	}
@@ -137,7 +138,7 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 		return nil, err
 	}
 	if len(joins) == 0 {
-		if t.search == nil {
+		if t.Search == nil {
 			s.node = b.where(lv, node, append(append(main.where, main.near...), must...))
 		} else {
 			s.node = b.found(lv, main, b.where(lv, node, append(main.where, must...)))
@@ -148,18 +149,18 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 		return nil, err
 	}
 	for _, p := range s.parts {
-		if p.t.ranked() {
-			return nil, unsupported(cmp.Or(p.t.n.get("@near"), p.t.n.get("@search")), "@near and @search do not go with joins")
+		if p.t.Ranked() {
+			return nil, syntax.Unsupported(cmp.Or(p.t.N.Get("@near"), p.t.N.Get("@search")), "@near and @search do not go with joins")
 		}
 	}
 	return s, nil
 }
 
 // wheres binds the conditions of a part other than its join conditions.
-func (b *binder) wheres(lv *level, p *part, sc *scope, skip map[*cond]bool) (never bool, err error) {
+func (b *binder) wheres(lv *level, p *part, sc *scope, skip map[*syntax.Cond]bool) (never bool, err error) {
 	p.where, never, err = b.conditions(lv, p.src, sc, skip)
-	if err == nil && p.t.hop != nil && p.t.hop.find != "" {
-		err = unsupported(p.t.hop.n, "paths are found in arrays")
+	if err == nil && p.t.Hop != nil && p.t.Hop.Find != "" {
+		err = syntax.Unsupported(p.t.Hop.N, "paths are found in arrays")
 	}
 	return never, err
 }
@@ -176,40 +177,40 @@ func filter(node plan.Node, preds []plan.Expr) plan.Node {
 }
 
 // from binds the source of a table's rows: a label, a hop or a subquery.
-func (b *binder) from(lv *level, p *part, in plan.Node, a *array, sc *scope) (plan.Node, error) {
+func (b *binder) from(lv *level, p *part, in plan.Node, a *syntax.Array, sc *scope) (plan.Node, error) {
 	t := p.t
-	p.src = &source{t: t, label: t.label}
+	p.src = &source{t: t, label: t.Label}
 	p.bound = &bound{t: t, lv: lv, src: p.src}
 	p.src.bound = p.bound
-	var h *hop
-	if a != nil && t == a.main() {
-		h = a.hop
+	var h *syntax.Hop
+	if a != nil && t == a.Main() {
+		h = a.Hop
 	}
-	if t.hop != nil {
-		h = t.hop
+	if t.Hop != nil {
+		h = t.Hop
 	}
-	if t.from != nil {
+	if t.From != nil {
 		if h != nil {
-			return nil, unsupported(t.n.get("@from@"), "a hop leads to vertices, not to the rows of a subquery")
+			return nil, syntax.Unsupported(t.N.Get("@from@"), "a hop leads to vertices, not to the rows of a subquery")
 		}
 		return b.fromSub(lv, p, in, sc)
 	}
-	if _, ok := b.cat.Label(t.label); !ok {
-		return nil, notFound(t.n, "there is no label %q", t.label)
+	if _, ok := b.cat.Label(t.Label); !ok {
+		return nil, syntax.NotFound(t.N, "there is no label %q", t.Label)
 	}
-	p.src.vertex = lv.col(t.key, graph.VertexKind)
-	x, rule, err := b.req.rights.check(t.n, t.role, "label", t.label)
+	p.src.vertex = lv.col(t.Key, graph.VertexKind)
+	x, rule, err := b.req.Rights.Check(t.N, t.Role, "label", t.Label)
 	if err != nil {
 		return nil, err
 	}
-	p.src.denied = rule.denied(x, false)
+	p.src.denied = rule.Denied(x, false)
 	var node plan.Node
 	if h == nil {
-		node = scan(in, p.src.vertex, t.label)
+		node = scan(in, p.src.vertex, t.Label)
 	} else if node, err = b.hops(lv, p, in, a, h, sc); err != nil {
 		return nil, err
 	}
-	if rule != nil && x.owned() {
+	if rule != nil && x.Owned() {
 		node = filter(node, []plan.Expr{ownedBy(&plan.Prop{X: &plan.ColRef{Col: p.src.vertex}, Key: rule.Owner}, x)})
 	}
 	return node, nil
@@ -222,13 +223,13 @@ const (
 )
 
 // ownedBy tests that a row belongs to the caller, to a contact of the caller, or to either.
-func ownedBy(owner plan.Expr, x role) plan.Expr {
+func ownedBy(owner plan.Expr, x syntax.Role) plan.Expr {
 	mine := op(plan.Eq, owner, &plan.Param{Name: callerParam})
 	theirs := op(plan.In, owner, &plan.Param{Name: contactsParam})
 	switch x {
-	case roleOwner:
+	case syntax.RoleOwner:
 		return mine
-	case roleContact:
+	case syntax.RoleContact:
 		return theirs
 	}
 	return or(mine, theirs)
@@ -244,43 +245,43 @@ func scan(in plan.Node, col plan.Col, label string) *plan.Match {
 func (b *binder) grouping(lv *level, s *selection) (*aggregation, error) {
 	var aggs *aggregation
 	for _, p := range s.parts {
-		if !p.t.grouped() {
+		if !p.t.Grouped() {
 			continue
 		}
 		if aggs == nil {
 			aggs = newAggregation(lv)
 		}
-		x := &names{b: b, lv: lv, src: p.src, at: p.t.n.get("@group"), alias: map[string]plan.Expr{}}
-		for _, c := range p.t.columns { // @group may name an alias
-			if c.expr == nil || hasAggregate(c.expr) {
+		x := &names{b: b, lv: lv, src: p.src, at: p.t.N.Get("@group"), alias: map[string]plan.Expr{}}
+		for _, c := range p.t.Columns { // @group may name an alias
+			if c.Expr == nil || syntax.HasAggregate(c.Expr) {
 				continue
 			}
-			if n, ok := c.expr.(*nameExpr); ok && n.name == c.name {
+			if n, ok := c.Expr.(*syntax.NameExpr); ok && n.Name == c.Name {
 				continue
 			}
-			if e, err := x.expr(c.expr); err == nil {
-				x.alias[c.name] = e
+			if e, err := x.expr(c.Expr); err == nil {
+				x.alias[c.Name] = e
 			}
 		}
-		for _, g := range p.t.group {
+		for _, g := range p.t.Group {
 			e, err := x.expr(g)
 			if err != nil {
 				return nil, err
 			}
-			aggs.group(p.t, g.text(), e)
+			aggs.group(p.t, g.Text(), e)
 		}
 	}
 	return aggs, nil
 }
 
 // shape groups, cuts to groups that @having lets pass, binds the columns and orders.
-func (b *binder) shape(lv *level, s *selection, a *array) error {
+func (b *binder) shape(lv *level, s *selection, a *syntax.Array) error {
 	aggs, err := b.grouping(lv, s)
 	if err != nil {
 		return err
 	}
 	joined := len(s.parts) > 1
-	s.parts[0].bound.grouped = aggs != nil || s.parts[0].t.distinct
+	s.parts[0].bound.grouped = aggs != nil || s.parts[0].t.Distinct
 	for _, p := range s.parts {
 		if err := b.columns(lv, p, aggs, joined); err != nil {
 			return err
@@ -308,7 +309,7 @@ func (b *binder) shape(lv *level, s *selection, a *array) error {
 			}
 		}
 	}
-	if s.parts[0].t.distinct && aggs == nil {
+	if s.parts[0].t.Distinct && aggs == nil {
 		b.distinct(lv, s)
 		if keys, err = b.orders(lv, s, nil, a); err != nil {
 			return err
@@ -332,31 +333,31 @@ func aggregated(s *selection, aggs *aggregation) {
 func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 	var preds []plan.Expr
 	for _, p := range s.parts {
-		if p.t.havings == nil {
+		if p.t.Havings == nil {
 			continue
 		}
-		at := p.t.n.get("@having")
+		at := p.t.N.Get("@having")
 		if at == nil {
-			at = p.t.n.get("@having&")
+			at = p.t.N.Get("@having&")
 		}
 		x := &names{b: b, lv: lv, src: p.src, at: at, aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
-		for _, c := range p.t.columns {
-			if c.expr == nil {
+		for _, c := range p.t.Columns {
+			if c.Expr == nil {
 				continue
 			}
-			if n, ok := c.expr.(*nameExpr); ok && n.name == c.name {
+			if n, ok := c.Expr.(*syntax.NameExpr); ok && n.Name == c.Name {
 				continue
 			}
-			e, err := x.expr(c.expr)
+			e, err := x.expr(c.Expr)
 			if err != nil {
 				return err
 			}
-			x.alias[c.name] = e
+			x.alias[c.Name] = e
 		}
-		pred, err := bindCombination(p.t.havings, func(key string) (plan.Expr, error) {
-			for _, h := range p.t.having {
-				if h.key == key {
-					return x.test(h.expr)
+		pred, err := bindCombination(p.t.Havings, func(key string) (plan.Expr, error) {
+			for _, h := range p.t.Having {
+				if h.Key == key {
+					return x.test(h.Expr)
 				}
 			}
 			return boolConst(true), nil
@@ -373,19 +374,19 @@ func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 }
 
 // bind returns the predicate of a combination.
-func bindCombination(c *combination, key func(string) (plan.Expr, error)) (plan.Expr, error) {
-	if c.op == 'k' {
-		return key(c.key)
+func bindCombination(c *syntax.Combination, key func(string) (plan.Expr, error)) (plan.Expr, error) {
+	if c.Op == 'k' {
+		return key(c.Key)
 	}
 	var args []plan.Expr
-	for _, a := range c.args {
+	for _, a := range c.Args {
 		p, err := bindCombination(a, key)
 		if err != nil {
 			return nil, err
 		}
 		args = append(args, p)
 	}
-	switch c.op {
+	switch c.Op {
 	case '!':
 		return op(plan.Not, args...), nil
 	case '|':
@@ -403,27 +404,27 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 	if bd.none == nil {
 		bd.none = make(map[string]bool)
 	}
-	for _, name := range t.except {
+	for _, name := range t.Except {
 		if _, ok := p.src.property(b.cat, name); !ok {
-			return notFound(t.n.get("@column"), "there is no property %q", name)
+			return syntax.NotFound(t.N.Get("@column"), "there is no property %q", name)
 		}
 		bd.none[name] = true
 	}
-	x := &names{b: b, lv: lv, src: p.src, at: t.n.get("@column"), aggs: aggs, group: aggs != nil}
-	all := !t.has || len(t.columns) == 0 && (!joined || len(t.except) > 0)
-	for _, c := range t.columns {
-		if c.expr == nil {
+	x := &names{b: b, lv: lv, src: p.src, at: t.N.Get("@column"), aggs: aggs, group: aggs != nil}
+	all := !t.Has || len(t.Columns) == 0 && (!joined || len(t.Except) > 0)
+	for _, c := range t.Columns {
+		if c.Expr == nil {
 			all = true
 			continue
 		}
-		e, err := x.expr(c.expr)
+		e, err := x.expr(c.Expr)
 		if err != nil {
 			return err
 		}
-		if isTest(c.expr) {
+		if isTest(c.Expr) {
 			e = call("sql.flag", e)
 		}
-		name := c.answerName(t, joined && !p.apart())
+		name := c.AnswerName(t, joined && !p.apart())
 		p.outs = append(p.outs, outName{name, e})
 		bd.cols[name] = e
 	}
@@ -447,7 +448,7 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 			if bd.none[name] || bd.cols[name] != nil {
 				continue
 			}
-			e, err := x.expr(&nameExpr{name: name})
+			e, err := x.expr(&syntax.NameExpr{Name: name})
 			if err != nil {
 				return err
 			}
@@ -461,49 +462,49 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 }
 
 // isTest reports whether an expression is true or false, which SQL writes as 1 and 0.
-func isTest(e expr) bool {
+func isTest(e syntax.Expr) bool {
 	switch e := e.(type) {
-	case *nullExpr:
+	case *syntax.NullExpr:
 		return true
-	case *binaryExpr:
-		return isComparison(e.op)
-	case *callExpr:
-		return strings.HasPrefix(e.fn, "json_")
+	case *syntax.BinaryExpr:
+		return syntax.IsComparison(e.Op)
+	case *syntax.CallExpr:
+		return strings.HasPrefix(e.Fn, "json_")
 	}
 	return false
 }
 
 // orders binds @order of the main table and its joined tables. A hop defaults to depth, then key.
-func (b *binder) orders(lv *level, s *selection, aggs *aggregation, a *array) ([]plan.SortKey, error) {
+func (b *binder) orders(lv *level, s *selection, aggs *aggregation, a *syntax.Array) ([]plan.SortKey, error) {
 	var keys []plan.SortKey
 	for _, p := range s.parts {
-		x := &names{b: b, lv: lv, src: p.src, at: p.t.n.get("@order"), aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
+		x := &names{b: b, lv: lv, src: p.src, at: p.t.N.Get("@order"), aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
 		for _, o := range p.outs {
 			x.alias[o.name] = o.expr
 		}
-		for _, k := range p.t.order {
-			e, err := x.expr(k.expr)
+		for _, k := range p.t.Order {
+			e, err := x.expr(k.Expr)
 			if err != nil {
 				return nil, err
 			}
-			keys = append(keys, sortKeys(e, k.desc)...)
+			keys = append(keys, sortKeys(e, k.Desc)...)
 		}
 	}
 	main := s.parts[0]
-	if main.t.ranked() && aggs == nil {
-		keys = append(keys, plan.SortKey{Expr: main.src.cols[scoreColumn], Desc: true})
+	if main.t.Ranked() && aggs == nil {
+		keys = append(keys, plan.SortKey{Expr: main.src.cols[syntax.ScoreColumn], Desc: true})
 	}
-	h := main.t.hop
+	h := main.t.Hop
 	if h == nil && a != nil {
-		h = a.hop
+		h = a.Hop
 	}
-	if h == nil || aggs != nil || main.t.distinct || main.src.vertex == 0 || len(main.t.order) > 0 || main.t.ranked() {
+	if h == nil || aggs != nil || main.t.Distinct || main.src.vertex == 0 || len(main.t.Order) > 0 || main.t.Ranked() {
 		return keys, nil
 	}
-	if d, ok := main.src.cols[depthColumn]; ok && h.max > 1 {
+	if d, ok := main.src.cols[syntax.DepthColumn]; ok && h.Max > 1 {
 		keys = append(keys, plan.SortKey{Expr: d})
 	}
-	key := &plan.Prop{X: &plan.ColRef{Col: main.src.vertex}, Key: b.key(main.t.label)}
+	key := &plan.Prop{X: &plan.ColRef{Col: main.src.vertex}, Key: b.key(main.t.Label)}
 	return append(keys, plan.SortKey{Expr: key}), nil
 }
 
@@ -539,7 +540,7 @@ func (b *binder) distinct(lv *level, s *selection) {
 		}
 		part.bound.src = part.src
 		if part.present != nil {
-			col := lv.col(part.t.key+" is there", graph.Null)
+			col := lv.col(part.t.Key+" is there", graph.Null)
 			p.Items = append(p.Items, plan.Item{Col: col, Expr: trueOrNull(part.present)})
 			d.Cols = append(d.Cols, col)
 			part.present = &plan.ColRef{Col: col}

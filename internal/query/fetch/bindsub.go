@@ -4,11 +4,12 @@ import (
 	"errors"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // subquery binds {"from": …}: as a query that runs before, where it is the same for all rows, else for each row of lv.
-func (b *binder) subquery(lv *level, src *source, sc *scope, a *array) (*boundSub, error) {
+func (b *binder) subquery(lv *level, src *source, sc *scope, a *syntax.Array) (*boundSub, error) {
 	if src != nil {
 		sc = newScope(sc, nil)
 		sc.main = src.bound
@@ -40,13 +41,13 @@ func (b *binder) forget(mark int) {
 }
 
 // subRows binds the rows of a subquery at a level of its own.
-func (b *binder) subRows(lv *level, sc *scope, a *array) (*boundSub, error) {
+func (b *binder) subRows(lv *level, sc *scope, a *syntax.Array) (*boundSub, error) {
 	inner := newScope(sc, lv)
-	s, err := b.selects(lv, a, a.main(), inner)
+	s, err := b.selects(lv, a, a.Main(), inner)
 	if err != nil {
 		return nil, err
 	}
-	sub := &boundSub{lv: lv, quant: a.quant, node: b.cut(a, s.node, 0)}
+	sub := &boundSub{lv: lv, quant: a.Quant, node: b.cut(a, s.node, 0)}
 	for _, p := range s.parts { // a requested name precedes those of all properties
 		sub.from = append(sub.from, p.outs...)
 	}
@@ -58,7 +59,7 @@ func (b *binder) subRows(lv *level, sc *scope, a *array) (*boundSub, error) {
 				}
 			}
 			if sub.value == nil {
-				if e := p.bound.column(b.cat, b.key(p.t.label)); e != nil {
+				if e := p.bound.column(b.cat, b.key(p.t.Label)); e != nil {
 					sub.value = e
 				}
 			}
@@ -74,28 +75,28 @@ func (b *binder) subRows(lv *level, sc *scope, a *array) (*boundSub, error) {
 }
 
 // cut binds count and page of an array; fallback is the default count, 0 for no limit.
-func (b *binder) cut(a *array, node plan.Node, fallback int64) plan.Node {
+func (b *binder) cut(a *syntax.Array, node plan.Node, fallback int64) plan.Node {
 	s := &plan.Slice{Input: node}
 	count := fallback
-	if a.count != nil {
-		if n, _ := wholeNumber(a.count); n > 0 {
-			s.Limit = b.lift(a.count, param{kind: paramNumber, elem: -1})
+	if a.Count != nil {
+		if n, _ := syntax.WholeNumber(a.Count); n > 0 {
+			s.Limit = b.lift(a.Count, param{kind: paramNumber, elem: -1})
 		}
 		count = 0
 	} else if fallback > 0 {
 		s.Limit = intConst(fallback)
 	}
-	if a.page != nil && s.Limit != nil {
-		if n, _ := wholeNumber(a.page); n > 0 {
+	if a.Page != nil && s.Limit != nil {
+		if n, _ := syntax.WholeNumber(a.Page); n > 0 {
 			p := param{kind: paramSkip, elem: -1, ord2: -1, count: count}
-			if a.count != nil {
-				p.ord2 = a.count.ord
+			if a.Count != nil {
+				p.ord2 = a.Count.Ord
 			}
-			s.Skip = b.lift(a.page, p)
+			s.Skip = b.lift(a.Page, p)
 		}
 	}
-	if a.page != nil && s.Limit == nil {
-		if n, _ := wholeNumber(a.page); n > 0 { // all rows are on the first page
+	if a.Page != nil && s.Limit == nil {
+		if n, _ := syntax.WholeNumber(a.Page); n > 0 { // all rows are on the first page
 			return &plan.Filter{Input: node, Preds: []plan.Expr{boolConst(false)}}
 		}
 	}
@@ -106,7 +107,7 @@ func (b *binder) cut(a *array, node plan.Node, fallback int64) plan.Node {
 }
 
 // takes creates a parameter from a subquery that runs earlier.
-func (b *binder) takes(s *boundSub, k takeKind, at *node) *plan.Param {
+func (b *binder) takes(s *boundSub, k takeKind, at *syntax.Node) *plan.Param {
 	col := b.column(s.lv, s.value, "")
 	for _, t := range s.query.takes {
 		if t.kind == k && t.col == col {
@@ -114,7 +115,7 @@ func (b *binder) takes(s *boundSub, k takeKind, at *node) *plan.Param {
 		}
 	}
 	slot := b.slot()
-	s.query.takes = append(s.query.takes, take{kind: k, col: col, slot: slot, path: at.path()})
+	s.query.takes = append(s.query.takes, take{kind: k, col: col, slot: slot, path: at.Path()})
 	have := false
 	for _, q := range b.before {
 		have = have || q == s.query
@@ -127,20 +128,20 @@ func (b *binder) takes(s *boundSub, k takeKind, at *node) *plan.Param {
 }
 
 // exists binds k}{@.
-func (b *binder) exists(lv *level, src *source, sc *scope, c *cond) (plan.Expr, error) {
+func (b *binder) exists(lv *level, src *source, sc *scope, c *syntax.Cond) (plan.Expr, error) {
 	var s *boundSub
 	var err error
-	if c.sub == nil {
-		th := sc.root().things[c.path]
+	if c.Sub == nil {
+		th := sc.root().things[c.Path]
 		if th == nil || th.sub == nil {
-			return nil, illegal(c.n, "there is no subquery %q", c.path)
+			return nil, syntax.Illegal(c.N, "there is no subquery %q", c.Path)
 		}
 		s = th.sub
-	} else if s, err = b.subquery(lv, src, sc, c.sub); err != nil {
+	} else if s, err = b.subquery(lv, src, sc, c.Sub); err != nil {
 		return nil, err
 	}
 	if s.query != nil {
-		return negated(c, b.takes(s, takeExists, c.n)), nil
+		return negated(c, b.takes(s, takeExists, c.N)), nil
 	}
 	return negated(c, s.expr(plan.Exists, nil)), nil
 }
@@ -151,7 +152,7 @@ func (s *boundSub) expr(k plan.ApplyKind, e plan.Expr) plan.Expr {
 }
 
 // compareSub binds a comparison with a subquery.
-func (b *binder) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c *cond, a *array) (plan.Expr, error) {
+func (b *binder) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond, a *syntax.Array) (plan.Expr, error) {
 	s, err := b.subquery(lv, src, sc, a)
 	if err != nil {
 		return nil, err
@@ -159,37 +160,37 @@ func (b *binder) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c 
 	return b.compareBound(lv, col, c, s)
 }
 
-func (b *binder) compareBound(lv *level, col plan.Expr, c *cond, s *boundSub) (plan.Expr, error) {
+func (b *binder) compareBound(lv *level, col plan.Expr, c *syntax.Cond, s *boundSub) (plan.Expr, error) {
 	list := func() plan.Expr {
 		if s.query == nil {
 			return s.expr(plan.Collect, s.value)
 		}
-		return b.takes(s, takeList, c.n)
+		return b.takes(s, takeList, c.N)
 	}
-	switch c.op {
-	case opIn:
+	switch c.Op {
+	case syntax.OpIn:
 		return negated(c, op(plan.In, col, list())), nil
-	case opContains:
+	case syntax.OpContains:
 		return contains(col, c, list()), nil
-	case opLike, opRegexp, opBetween:
-		return nil, unsupported(c.n, "no subquery can stand here")
+	case syntax.OpLike, syntax.OpRegexp, syntax.OpBetween:
+		return nil, syntax.Unsupported(c.N, "no subquery can stand here")
 	}
-	code := comparisons[c.op]
-	if c.op == opEqual && c.marked && c.logic == logicNot {
+	code := comparisons[c.Op]
+	if c.Op == syntax.OpEqual && c.Marked && c.Logic == syntax.LogicNot {
 		code = plan.Ne
 	}
 	if s.quant == "" {
 		if s.query == nil {
 			return op(code, col, op(plan.Index, s.expr(plan.Collect, s.value), intConst(0))), nil
 		}
-		return op(code, col, b.takes(s, takeSingle, c.n)), nil
+		return op(code, col, b.takes(s, takeSingle, c.N)), nil
 	}
 	return b.quantified(lv, col, code, c, s, list), nil
 }
 
 // quantified binds a comparison with ALL or ANY rows of a subquery. If the subquery runs earlier, its least or greatest value
 // decides.
-func (b *binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *cond, s *boundSub, list func() plan.Expr) plan.Expr {
+func (b *binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *syntax.Cond, s *boundSub, list func() plan.Expr) plan.Expr {
 	all := s.quant == "ALL"
 	if code == plan.Eq || code == plan.Ne || s.query == nil {
 		kind := "any"
@@ -207,13 +208,13 @@ func (b *binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *cond,
 	if most {
 		k = takeMost
 	}
-	bound := b.takes(s, k, c.n)
+	bound := b.takes(s, k, c.N)
 	for i := range s.query.takes {
 		if t := &s.query.takes[i]; t.slot == bound.Name {
 			t.strict = all
 		}
 	}
-	some := b.takes(s, takeExists, c.n)
+	some := b.takes(s, takeExists, c.N)
 	if all {
 		return or(op(plan.Not, some), op(code, col, bound))
 	}
@@ -223,7 +224,7 @@ func (b *binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *cond,
 // fromSub binds @from@: the rows of a subquery are the table.
 func (b *binder) fromSub(lv *level, p *part, in plan.Node, sc *scope) (plan.Node, error) {
 	inner := lv.below()
-	s, err := b.subRows(inner, sc, p.t.from)
+	s, err := b.subRows(inner, sc, p.t.From)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +242,7 @@ func (b *binder) fromSub(lv *level, p *part, in plan.Node, sc *scope) (plan.Node
 		cols = append(cols, col)
 	}
 	if len(pr.Items) == 0 {
-		return nil, illegal(p.t.from.n, "gives no columns")
+		return nil, syntax.Illegal(p.t.From.N, "gives no columns")
 	}
 	if _, above := in.(*plan.Argument); above && len(inner.arg.Cols) == 0 { // the same for all rows above
 		return &plan.HashJoin{Left: in, Right: pr, RightCols: cols, Once: true}, nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -26,11 +27,11 @@ func NewCache(size int) *Cache {
 }
 
 // program returns the cached program of a request, or binds it. A nil cache keeps nothing.
-func (c *Cache) program(r *Request, cat graph.Catalog) (*program, error) {
+func (c *Cache) program(r *syntax.Request, cat graph.Catalog) (*program, error) {
 	if c == nil {
 		return bind(r, cat)
 	}
-	r.steps.Add(len(r.doc.nodes) / 4)
+	r.Steps.Add(len(r.Doc.Nodes) / 4)
 	key := shape(r)
 	c.mu.Lock()
 	p := c.programs[key]
@@ -95,44 +96,44 @@ func keep[V any](m map[string]V, key string, v V, size int) {
 }
 
 // shape is a text that two requests share exactly when they are bound to the same program.
-func shape(r *Request) string {
-	b := append([]byte(r.Method+" "), r.rights.key()...)
-	return string(shapeOf(b, r.doc.root, "", 0))
+func shape(r *syntax.Request) string {
+	b := append([]byte(r.Method+" "), r.Rights.Key()...)
+	return string(shapeOf(b, r.Doc.Root, "", 0))
 }
 
 // shapeOf appends the shape of a value: its text if binding reads it, else only its kind.
-func shapeOf(dst []byte, n *node, key string, depth int) []byte {
-	if n.kind == kObject {
+func shapeOf(dst []byte, n *syntax.Node, key string, depth int) []byte {
+	if n.Kind == syntax.JSONObject {
 		dst = append(dst, '{')
-		for _, m := range n.members {
-			dst = append(notation.AppendJSONString(dst, m.key), ':')
-			dst = shapeOf(dst, m, m.key, depth+1)
+		for _, m := range n.Members {
+			dst = append(notation.AppendJSONString(dst, m.Key), ':')
+			dst = shapeOf(dst, m, m.Key, depth+1)
 			dst = append(dst, ',')
 		}
 		return append(dst, '}')
 	}
-	if !lifted(key, n, depth) {
-		return append(dst, n.raw...)
+	if !syntax.Lifted(key, n, depth) {
+		return append(dst, n.Raw...)
 	}
-	switch n.kind {
-	case kNull:
+	switch n.Kind {
+	case syntax.JSONNull:
 		return append(dst, '0')
-	case kBool:
+	case syntax.JSONBool:
 		return append(dst, '?', 'b')
-	case kNumber:
+	case syntax.JSONNumber:
 		if key == "count" || key == "page" {
-			if n.scalar.Kind() == graph.Int && n.scalar.Int() == 0 {
+			if n.Scalar.Kind() == graph.Int && n.Scalar.Int() == 0 {
 				return append(dst, '0')
 			}
 		}
 		return append(dst, '?', 'n')
-	case kString:
-		if !numeric(n.str()).IsNull() {
+	case syntax.JSONString:
+		if !syntax.Numeric(n.Str()).IsNull() {
 			return append(dst, '?', 'd')
 		}
 		return append(dst, '?', 's')
 	}
-	if len(n.elems) == 0 {
+	if len(n.Elems) == 0 {
 		return append(dst, '[', ']')
 	}
 	return append(dst, '?', 'l')

@@ -58,7 +58,7 @@ func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 	m.Input = &plan.Unit{}
 	join := &plan.HashJoin{
 		Right:    &plan.Project{Input: filter(m, inside), Items: []plan.Item{{Col: right, Expr: &plan.Prop{X: &plan.ColRef{Col: v}, Key: key}}}, Keep: true},
-		LeftKeys: []plan.Col{left}, RightKeys: []plan.Col{right}, RightCols: []plan.Col{v}, Once: b.req.root != nil,
+		LeftKeys: []plan.Col{left}, RightKeys: []plan.Col{right}, RightCols: []plan.Col{v}, Once: b.req.Root != nil,
 	}
 	if !byList {
 		join.Left = &plan.Project{Input: filter(arg, before), Items: []plan.Item{{Col: left, Expr: other}}, Keep: true}

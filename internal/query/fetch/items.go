@@ -2,17 +2,18 @@ package fetch
 
 import (
 	"context"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"io"
 )
 
 // Items runs a request for one array and passes each of its items, as JSON, to take, which must not retain it. It drops the rest of
 // the answer. It returns the errors of Run and of take.
-func Items(ctx context.Context, r *Request, runner Runner, cache *Cache, take func(item []byte) error) (Result, error) {
+func Items(ctx context.Context, r *syntax.Request, runner Runner, cache *Cache, take func(item []byte) error) (Result, error) {
 	x := start(ctx, r, runner, cache, io.Discard)
 	x.items = take
 	err := x.all()
 	if err != nil {
-		err = AsError(err)
+		err = syntax.AsError(err)
 	}
 	return Result{Rows: x.rows}, err
 }

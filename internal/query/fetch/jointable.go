@@ -1,57 +1,60 @@
 package fetch
 
-import "slices"
+import (
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
+	"slices"
+)
 
 // joinedTable returns the table of a join as the joined rows see it, with the additions of the join's object, nil for none.
 //
 // A left or right join takes the rows of a table after its own @group, @having and DISTINCT, so its grouped rows are a subquery.
 // Every other join pairs rows first and groups the pairs. Over the pairs, the keys of the join's object replace those of the table.
-func (b *binder) joinedTable(a *array, j *join) (t *table, extra *table, links []*cond, err error) {
-	t = a.find(j.key)
-	links = t.links(a)
-	if j.on != "" {
-		links = []*cond{t.link(j.on)}
+func (b *binder) joinedTable(a *syntax.Array, j *syntax.Join) (t *syntax.Table, extra *syntax.Table, links []*syntax.Cond, err error) {
+	t = a.Find(j.Key)
+	links = t.Links(a)
+	if j.On != "" {
+		links = []*syntax.Cond{t.Link(j.On)}
 	}
-	side := j.kind == "<" || j.kind == ">"
+	side := j.Kind == "<" || j.Kind == ">"
 	if side {
-		if t.shaped() {
-			t = t.derived(links)
-		} else if len(t.order) > 0 {
+		if t.Shaped() {
+			t = t.Derived(links)
+		} else if len(t.Order) > 0 {
 			plain := *t
-			plain.order = nil
+			plain.Order = nil
 			t = &plain
 		}
 	}
-	if j.extra == nil {
+	if j.Extra == nil {
 		return t, nil, links, nil
 	}
-	p := treeParser{limits: &b.req.limits}
-	if extra, err = p.table(j.extra, 1); err != nil {
+	p := syntax.TreeParser{Limits: &b.req.Limits}
+	if extra, err = p.Table(j.Extra, 1); err != nil {
 		return nil, nil, nil, err
 	}
 	over := *t
-	if extra.has {
-		over.has, over.columns, over.distinct, over.except = true, extra.columns, extra.distinct, extra.except
+	if extra.Has {
+		over.Has, over.Columns, over.Distinct, over.Except = true, extra.Columns, extra.Distinct, extra.Except
 	}
-	if extra.group != nil {
-		over.group = extra.group
+	if extra.Group != nil {
+		over.Group = extra.Group
 	}
-	if extra.havings != nil {
-		over.having, over.havings = extra.having, extra.havings
+	if extra.Havings != nil {
+		over.Having, over.Havings = extra.Having, extra.Havings
 	}
-	if extra.order != nil {
-		over.order = extra.order
+	if extra.Order != nil {
+		over.Order = extra.Order
 	}
 	return &over, extra, links, nil
 }
 
 // rightFirst moves a right join before the left joins that precede it: those depend on main rows, which a right join keeps or drops
 // entirely.
-func rightFirst(joins []*join) []*join {
-	at := slices.IndexFunc(joins, func(j *join) bool { return j.kind == ">" })
-	if at <= 0 || slices.ContainsFunc(joins[:at], func(j *join) bool { return j.kind != "<" }) {
+func rightFirst(joins []*syntax.Join) []*syntax.Join {
+	at := slices.IndexFunc(joins, func(j *syntax.Join) bool { return j.Kind == ">" })
+	if at <= 0 || slices.ContainsFunc(joins[:at], func(j *syntax.Join) bool { return j.Kind != "<" }) {
 		return joins
 	}
-	moved := []*join{joins[at]}
+	moved := []*syntax.Join{joins[at]}
 	return append(append(moved, joins[:at]...), joins[at+1:]...)
 }

@@ -2,29 +2,30 @@ package fetch
 
 import (
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // nearest binds @near of the main table: its score becomes a column, and rows without one are left out.
 func (b *binder) nearest(lv *level, p *part) error {
-	near := p.t.near
+	near := p.t.Near
 	if near == nil {
 		return nil
 	}
 	if p.src.vertex == 0 || p.src.edge {
-		return unsupported(near.n, "@near belongs to a table of vertices")
+		return syntax.Unsupported(near.N, "@near belongs to a table of vertices")
 	}
-	x := &names{b: b, lv: lv, src: p.src, at: near.n}
-	property, err := x.expr(&nameExpr{name: near.property})
+	x := &names{b: b, lv: lv, src: p.src, at: near.N}
+	property, err := x.expr(&syntax.NameExpr{Name: near.Property})
 	if err != nil {
 		return err
 	}
 	b.fixed = true // the vector is a constant of the program
-	score := call("cypher.near."+near.by.String(), property, &plan.Const{Value: graph.ListValue(near.vector)})
+	score := call("cypher.near."+near.By.String(), property, &plan.Const{Value: graph.ListValue(near.Vector)})
 	if p.src.cols == nil {
 		p.src.cols = map[string]plan.Expr{}
 	}
-	p.src.cols[scoreColumn] = score
+	p.src.cols[syntax.ScoreColumn] = score
 	p.near = []plan.Expr{op(plan.IsNotNull, score)}
 	return nil
 }

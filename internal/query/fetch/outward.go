@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"slices"
 	"strings"
 )
@@ -9,37 +10,37 @@ import (
 type outward struct{ sc *scope }
 
 // member looks through a member of an item; its own references begin at the item.
-func (o outward) member(m *member) bool {
-	switch m.kind {
-	case memberTable:
-		return o.table(m.table, true)
-	case memberArray:
-		return o.array(m.array)
-	case memberRef:
-		return o.path(m.path, true)
-	case memberSub:
-		return o.array(m.array)
+func (o outward) member(m *syntax.Member) bool {
+	switch m.Kind {
+	case syntax.MemberTable:
+		return o.table(m.Table, true)
+	case syntax.MemberArray:
+		return o.array(m.Array)
+	case syntax.MemberRef:
+		return o.path(m.Path, true)
+	case syntax.MemberSub:
+		return o.array(m.Array)
 	}
 	return false
 }
 
 // array looks through an array or a subquery, whose items are a place of their own for references.
-func (o outward) array(a *array) bool {
-	if o.hop(a.hop) {
+func (o outward) array(a *syntax.Array) bool {
+	if o.hop(a.Hop) {
 		return true
 	}
-	for _, m := range a.members {
-		switch m.kind {
-		case memberTable:
-			if o.table(m.table, false) {
+	for _, m := range a.Members {
+		switch m.Kind {
+		case syntax.MemberTable:
+			if o.table(m.Table, false) {
 				return true
 			}
-		case memberArray:
-			if o.array(m.array) {
+		case syntax.MemberArray:
+			if o.array(m.Array) {
 				return true
 			}
-		case memberRef:
-			if o.path(m.path, false) {
+		case syntax.MemberRef:
+			if o.path(m.Path, false) {
 				return true
 			}
 		}
@@ -47,33 +48,33 @@ func (o outward) array(a *array) bool {
 	return false
 }
 
-func (o outward) table(t *table, direct bool) bool {
-	for _, c := range t.conds {
-		if c.path != "" && o.path(c.path, direct) || c.sub != nil && o.array(c.sub) {
+func (o outward) table(t *syntax.Table, direct bool) bool {
+	for _, c := range t.Conds {
+		if c.Path != "" && o.path(c.Path, direct) || c.Sub != nil && o.array(c.Sub) {
 			return true
 		}
 	}
-	if t.from != nil && o.array(t.from) || o.hop(t.hop) {
+	if t.From != nil && o.array(t.From) || o.hop(t.Hop) {
 		return true
 	}
-	return slices.ContainsFunc(t.members, (outward{o.sc}).inner)
+	return slices.ContainsFunc(t.Members, (outward{o.sc}).inner)
 }
 
 // inner looks through a member of a table's object.
-func (o outward) inner(m *member) bool {
-	switch m.kind {
-	case memberTable:
-		return o.table(m.table, false)
-	case memberArray:
-		return o.array(m.array)
-	case memberRef:
-		return o.path(m.path, false)
+func (o outward) inner(m *syntax.Member) bool {
+	switch m.Kind {
+	case syntax.MemberTable:
+		return o.table(m.Table, false)
+	case syntax.MemberArray:
+		return o.array(m.Array)
+	case syntax.MemberRef:
+		return o.path(m.Path, false)
 	}
 	return false
 }
 
-func (o outward) hop(h *hop) bool {
-	return h != nil && (h.ref != "" && o.path(h.ref, true) || h.endRef != "" && o.path(h.endRef, true))
+func (o outward) hop(h *syntax.Hop) bool {
+	return h != nil && (h.Ref != "" && o.path(h.Ref, true) || h.EndRef != "" && o.path(h.EndRef, true))
 }
 
 // path reports whether a path leads to a row that does not exist yet: into an item around the scope, or to a table that

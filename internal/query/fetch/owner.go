@@ -2,25 +2,26 @@ package fetch
 
 import (
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // identify creates the parameters of owners if access rules are on.
 func (x *run) identify() error {
-	r := &x.req.rights
-	if r.rules == nil {
+	r := &x.req.Rights
+	if r.Rules == nil {
 		return nil
 	}
-	x.params[callerParam], x.params[contactsParam] = r.caller.ID, graph.ListValue(nil)
-	c := &r.rules.Contacts
+	x.params[callerParam], x.params[contactsParam] = r.Caller.ID, graph.ListValue(nil)
+	c := &r.Rules.Contacts
 	cat := x.runner.Catalog()
-	if _, ok := cat.Label(c.Label); !ok || r.caller.ID.IsNull() {
+	if _, ok := cat.Label(c.Label); !ok || r.Caller.ID.IsNull() {
 		return nil
 	}
 	b := &binder{req: x.req, cat: cat}
 	q := x.cache.contactsPlan(c.Label, b.key(c.Label), c.Property)
-	params := map[string]graph.Value{"rows": graph.ListValue([]graph.Value{r.caller.ID})}
+	params := map[string]graph.Value{"rows": graph.ListValue([]graph.Value{r.Caller.ID})}
 	return x.runner.Run(x.ctx, q, params, func(batch *graph.Batch) error {
 		for i := range batch.N {
 			if v := batch.Cols[0].Value(i); v.Kind() == graph.List {
@@ -45,30 +46,30 @@ func (c *Cache) contactsPlan(label, key, prop string) *plan.Query {
 
 // own checks the properties that post or put writes to an object. It refuses properties that the role may not write and owners other
 // than the caller, who becomes the owner of a new vertex without one.
-func (x *run) own(o *node, as role, rule *Rule, props []graph.MapEntry) ([]graph.MapEntry, error) {
-	denied := rule.denied(as, true)
+func (x *run) own(o *syntax.Node, as syntax.Role, rule *syntax.Rule, props []graph.MapEntry) ([]graph.MapEntry, error) {
+	denied := rule.Denied(as, true)
 	has := false
 	for _, p := range props {
 		if denied[p.Key] {
-			return nil, fail(CodeNoRight, o, "the role %s has no right to write %q", as, p.Key)
+			return nil, syntax.Fail(syntax.CodeNoRight, o, "the role %s has no right to write %q", as, p.Key)
 		}
-		if rule == nil || !as.owned() || p.Key != rule.Owner {
+		if rule == nil || !as.Owned() || p.Key != rule.Owner {
 			continue
 		}
 		has = true
-		if fn.Equal(p.Value, x.req.rights.caller.ID) != fn.True {
-			return nil, fail(CodeNoRight, o, "%s must be the caller", p.Key)
+		if fn.Equal(p.Value, x.req.Rights.Caller.ID) != fn.True {
+			return nil, syntax.Fail(syntax.CodeNoRight, o, "%s must be the caller", p.Key)
 		}
 	}
-	if rule != nil && as.owned() && !has && x.req.Method == "post" {
-		props = append(props, graph.MapEntry{Key: rule.Owner, Value: x.req.rights.caller.ID})
+	if rule != nil && as.Owned() && !has && x.req.Method == "post" {
+		props = append(props, graph.MapEntry{Key: rule.Owner, Value: x.req.Rights.Caller.ID})
 	}
 	return props, nil
 }
 
 // roleOf is the @role of an object that is written, or nil.
-func roleOf(o *node) *node {
-	if m := o.get("@role"); m != nil && m.kind == kString {
+func roleOf(o *syntax.Node) *syntax.Node {
+	if m := o.Get("@role"); m != nil && m.Kind == syntax.JSONString {
 		return m
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -19,7 +20,7 @@ type target struct {
 	page *paging // with info: the whole of it
 	info bool
 	// plain is the request's value that the slot is built from, or nil.
-	plain *node
+	plain *syntax.Node
 }
 
 func (t target) found() bool { return t.expr != nil || t.slot != "" }
@@ -70,7 +71,7 @@ func (b *binder) walk(parts []string, at, from *scope, lv *level) (target, error
 			}
 			n := th.plain
 			for _, key := range rest {
-				if n = n.get(key); n == nil {
+				if n = n.Get(key); n == nil {
 					return target{}, nil
 				}
 			}
@@ -84,11 +85,11 @@ func (b *binder) walk(parts []string, at, from *scope, lv *level) (target, error
 	return target{}, nil
 }
 
-func (b *binder) ofPlain(n *node) target {
-	switch n.kind {
-	case kNull, kObject:
+func (b *binder) ofPlain(n *syntax.Node) target {
+	switch n.Kind {
+	case syntax.JSONNull, syntax.JSONObject:
 		return target{}
-	case kList:
+	case syntax.JSONList:
 		return target{slot: b.lift(n, param{kind: paramList, elem: -1}).Name, plain: n}
 	}
 	return target{slot: b.lift(n, param{elem: -1}).Name, plain: n}

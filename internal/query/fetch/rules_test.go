@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 )
 
 // TestRules runs requests of several callers under access rules. The argument caller is a caller's key; known makes a caller without one
@@ -18,14 +18,14 @@ func TestRules(t *testing.T) {
 	datadriven.RunTest(t, "testdata/rules", func(t *testing.T, d *datadriven.TestData) string {
 		w.t = t
 		if d.Cmd == "rules" {
-			rules, err := fetch.ParseRules([]byte(d.Input))
+			rules, err := syntax.ParseRules([]byte(d.Input))
 			if err != nil {
 				return err.Error()
 			}
 			w.rules = rules
 			return "ok"
 		}
-		w.caller = fetch.Caller{Known: d.HasArg("known"), Admin: d.HasArg("admin")}
+		w.caller = syntax.Caller{Known: d.HasArg("known"), Admin: d.HasArg("admin")}
 		if d.HasArg("caller") {
 			var key string
 			d.ScanArgs(t, "caller", &key)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/steps"
@@ -25,7 +26,7 @@ type Explainer interface {
 // run is one run of a request.
 type run struct {
 	ctx    context.Context
-	req    *Request
+	req    *syntax.Request
 	runner Runner
 	cache  *Cache
 	params map[string]graph.Value
@@ -55,7 +56,7 @@ type Result struct {
 
 // Run runs the request and writes the answer to w in pieces of about 32 KiB. If it fails before it writes the first piece,
 // Result.Began is false, and Failure builds the answer. cache may be nil. Every error is an *Error.
-func Run(ctx context.Context, r *Request, runner Runner, cache *Cache, w io.Writer) (Result, error) {
+func Run(ctx context.Context, r *syntax.Request, runner Runner, cache *Cache, w io.Writer) (Result, error) {
 	x := start(ctx, r, runner, cache, w)
 	err := x.all()
 	if err == nil {
@@ -67,12 +68,12 @@ func Run(ctx context.Context, r *Request, runner Runner, cache *Cache, w io.Writ
 	}
 	res := Result{Began: x.w.began, Rows: x.rows}
 	if err != nil {
-		return res, AsError(err)
+		return res, syntax.AsError(err)
 	}
 	return res, nil
 }
 
-func start(ctx context.Context, r *Request, runner Runner, cache *Cache, w io.Writer) *run {
+func start(ctx context.Context, r *syntax.Request, runner Runner, cache *Cache, w io.Writer) *run {
 	x := &run{ctx: ctx, req: r, runner: runner, cache: cache, start: time.Now(), params: make(map[string]graph.Value)}
 	x.w = writer{w: w, run: x, buf: append(make([]byte, 0, 4<<10), '{')}
 	return x
@@ -83,7 +84,7 @@ func (x *run) all() (err error) {
 	if err := x.identify(); err != nil {
 		return err
 	}
-	if x.req.root == nil {
+	if x.req.Root == nil {
 		return x.write()
 	}
 	prog, err := x.cache.program(x.req, x.runner.Catalog())
@@ -91,7 +92,7 @@ func (x *run) all() (err error) {
 		return err
 	}
 	if n := arrays(prog.members); x.items != nil && n != 1 {
-		return &Error{Code: CodeArgument, Msg: "an answer as a table holds the items of one array, such as \"User[]\", and the request has " + decimal(n)}
+		return &syntax.Error{Code: syntax.CodeArgument, Msg: "an answer as a table holds the items of one array, such as \"User[]\", and the request has " + decimal(n)}
 	}
 	if err := x.lift(prog.params); err != nil {
 		return err
@@ -114,18 +115,18 @@ func (x *run) envelope() {
 
 // Failure returns the answer of a request that failed: the request with the error added.
 func Failure(body []byte, err error, took time.Duration) []byte {
-	e := AsError(err)
+	e := syntax.AsError(err)
 	b := []byte{'{'}
-	if e.unread {
+	if e.Unread {
 		body = nil
 	}
-	if doc, err := parseJSON(body, nil, nil); err == nil {
-		for _, m := range doc.root.members {
-			switch m.key {
+	if doc, err := syntax.ParseJSON(body, nil, nil); err == nil {
+		for _, m := range doc.Root.Members {
+			switch m.Key {
 			case "ok", "code", "msg", "time":
 				continue
 			}
-			b = append(append(notation.AppendJSONString(b, m.key), ':'), m.raw...)
+			b = append(append(notation.AppendJSONString(b, m.Key), ':'), m.Raw...)
 			b = append(b, ',')
 		}
 	}
@@ -160,7 +161,7 @@ func (x *run) member(m *output) error {
 	switch m.kind {
 	case outText:
 		w.key(m.lit)
-		w.buf = append(w.buf, x.req.doc.nodes[m.ord].raw...)
+		w.buf = append(w.buf, x.req.Doc.Nodes[m.ord].Raw...)
 	case outSlot:
 		if v := x.params[m.slot]; !v.IsNull() {
 			w.key(m.lit)
@@ -356,7 +357,7 @@ func (x *run) query(q *query, write func(row []graph.Value) error) error {
 		takers[i].take = &q.takes[i]
 	}
 	n := 0
-	limit := x.req.limits.Rows
+	limit := x.req.Limits.Rows
 	err := x.runner.Run(x.ctx, q.q, x.params, func(b *graph.Batch) error {
 		if cap(x.row) < len(b.Cols) {
 			x.row = make([]graph.Value, len(b.Cols))
@@ -373,7 +374,7 @@ func (x *run) query(q *query, write func(row []graph.Value) error) error {
 			}
 			n++
 			if x.rows++; x.rows > limit {
-				return &Error{Code: CodeBudget, Msg: "the answer has more rows than the " + decimal(limit) + " of fetch-rows"}
+				return &syntax.Error{Code: syntax.CodeBudget, Msg: "the answer has more rows than the " + decimal(limit) + " of fetch-rows"}
 			}
 			if write != nil {
 				if err := write(row); err != nil {
@@ -423,7 +424,7 @@ func (t *taker) row(n int, row []graph.Value) error {
 		}
 	case takeSingle:
 		if n == 1 {
-			return &Error{Code: CodeArgument, Path: t.take.path, Msg: "the subquery gives more than one row"}
+			return &syntax.Error{Code: syntax.CodeArgument, Path: t.take.path, Msg: "the subquery gives more than one row"}
 		}
 		t.v = v
 	case takeExists:
@@ -464,10 +465,10 @@ func (x *run) appendInfo(dst []byte, pg *paging, v graph.Value) []byte {
 	}
 	total, count, page := v.Int(), pg.count, int64(0)
 	if pg.countOrd >= 0 {
-		count, _ = wholeNumber(x.req.doc.nodes[pg.countOrd])
+		count, _ = syntax.WholeNumber(x.req.Doc.Nodes[pg.countOrd])
 	}
 	if pg.pageOrd >= 0 {
-		page, _ = wholeNumber(x.req.doc.nodes[pg.pageOrd])
+		page, _ = syntax.WholeNumber(x.req.Doc.Nodes[pg.pageOrd])
 	}
 	if count == 0 {
 		count = max(total, 1)
@@ -497,7 +498,7 @@ func (x *run) appendInfo(dst []byte, pg *paging, v graph.Value) []byte {
 // lift builds the parameters of the request's values.
 func (x *run) lift(params []param) error {
 	for _, p := range params {
-		v, err := p.value(x.req.doc.nodes)
+		v, err := p.value(x.req.Doc.Nodes)
 		if err != nil {
 			return err
 		}
@@ -506,41 +507,41 @@ func (x *run) lift(params []param) error {
 	return nil
 }
 
-func (p *param) value(nodes []*node) (graph.Value, error) {
+func (p *param) value(nodes []*syntax.Node) (graph.Value, error) {
 	n := nodes[p.ord]
 	if p.elem >= 0 {
-		n = n.elems[p.elem]
+		n = n.Elems[p.elem]
 	}
 	switch p.kind {
 	case paramNumber:
-		if n.kind == kString {
-			return numeric(n.str()), nil
+		if n.Kind == syntax.JSONString {
+			return syntax.Numeric(n.Str()), nil
 		}
 	case paramInt:
-		if n.scalar.Bool() {
+		if n.Scalar.Bool() {
 			return graph.IntValue(1), nil
 		}
 		return graph.IntValue(0), nil
 	case paramID:
-		return keyValue(n.scalar), nil
+		return keyValue(n.Scalar), nil
 	case paramIDNum:
-		return keyValue(numeric(n.str())), nil
+		return keyValue(syntax.Numeric(n.Str())), nil
 	case paramList, paramIDList:
 		return listValue(n, p.kind == paramIDList), nil
 	case paramLike:
-		return graph.StringValue(likePattern(n.str(), p)), nil
+		return graph.StringValue(likePattern(n.Str(), p)), nil
 	case paramSkip:
-		page, _ := wholeNumber(n)
+		page, _ := syntax.WholeNumber(n)
 		count := p.count
 		if p.ord2 >= 0 {
-			count, _ = wholeNumber(nodes[p.ord2])
+			count, _ = syntax.WholeNumber(nodes[p.ord2])
 		}
 		if page > 0 && count > (1<<62)/page {
-			return graph.Value{}, fail(CodeRange, n, "page times count is out of range")
+			return graph.Value{}, syntax.Fail(syntax.CodeRange, n, "page times count is out of range")
 		}
 		return graph.IntValue(page * count), nil
 	}
-	return n.scalar, nil
+	return n.Scalar, nil
 }
 
 // keyValue returns null for a value that cannot be an id.
@@ -552,17 +553,17 @@ func keyValue(v graph.Value) graph.Value {
 }
 
 // listValue builds a list. For a string that means a number, it contains the number too.
-func listValue(n *node, key bool) graph.Value {
-	elems := n.elems
-	if n.kind != kList {
-		elems = []*node{n}
+func listValue(n *syntax.Node, key bool) graph.Value {
+	elems := n.Elems
+	if n.Kind != syntax.JSONList {
+		elems = []*syntax.Node{n}
 	}
 	list := make([]graph.Value, 0, len(elems))
 	for _, e := range elems {
-		if e.kind == kList || e.kind == kObject {
+		if e.Kind == syntax.JSONList || e.Kind == syntax.JSONObject {
 			continue
 		}
-		v := e.scalar
+		v := e.Scalar
 		if key {
 			if v = keyValue(v); v.IsNull() {
 				continue
@@ -570,7 +571,7 @@ func listValue(n *node, key bool) graph.Value {
 		}
 		list = append(list, v)
 		if v.Kind() == graph.String {
-			if num := numeric(v.Str()); !num.IsNull() && (!key || num.Number() > 0) {
+			if num := syntax.Numeric(v.Str()); !num.IsNull() && (!key || num.Number() > 0) {
 				list = append(list, num)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -47,7 +48,7 @@ func BenchmarkRows(b *testing.B) {
 		}
 		f.batch.Cols = append(f.batch.Cols, col)
 	}
-	req, err := fetch.Parse("get", []byte(`{"User[]": {"count": 0, "User": {"@column": "id,sex,name,tag,date,id:a,name:b,tag:c,date:d"}}}`), fetch.Limits{Rows: 1 << 40}, nil, nil)
+	req, err := syntax.Parse("get", []byte(`{"User[]": {"count": 0, "User": {"@column": "id,sex,name,tag,date,id:a,name:b,tag:c,date:d"}}}`), syntax.Limits{Rows: 1 << 40}, nil, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func BenchmarkParse(b *testing.B) {
 		"User": {"id@": "/Moment/userId", "@column": "id,name"}, "Comment[]": {"count": 3, "Comment": {"momentId@": "[]/Moment/id", "@order": "id-"}}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		req, err := fetch.Parse("get", body, fetch.Limits{}, nil, nil)
+		req, err := syntax.Parse("get", body, syntax.Limits{}, nil, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -141,11 +141,11 @@ var (
 // TestParse pins the errors of requests that fail before they reach a graph.
 func TestParse(t *testing.T) {
 	datadriven.RunTest(t, "testdata/parse", func(t *testing.T, d *datadriven.TestData) string {
-		_, err := fetch.Parse(d.Cmd, []byte(d.Input), fetch.Limits{Depth: 4, Objects: 3, Arrays: 2, Page: 100, Hops: 4, Writes: 2}, nil, nil)
+		_, err := syntax.Parse(d.Cmd, []byte(d.Input), syntax.Limits{Depth: 4, Objects: 3, Arrays: 2, Page: 100, Hops: 4, Writes: 2}, nil, nil)
 		if err == nil {
 			return "ok"
 		}
-		e := fetch.AsError(err)
+		e := syntax.AsError(err)
 		return strings.TrimSpace(string(appendCode(nil, e.Code)) + " " + e.Error())
 	})
 }

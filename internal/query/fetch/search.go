@@ -4,31 +4,32 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // checkSearch checks @search of the main table against the graph and the access rules.
 func (b *binder) checkSearch(p *part) error {
-	s := p.t.search
+	s := p.t.Search
 	if s == nil {
 		return nil
 	}
 	if p.src.vertex == 0 || p.src.edge {
-		return unsupported(s.n, "@search belongs to a table of vertices")
+		return syntax.Unsupported(s.N, "@search belongs to a table of vertices")
 	}
-	at := s.n.get("index")
+	at := s.N.Get("index")
 	indexes := b.cat.Indexes()
-	i := slices.IndexFunc(indexes, func(ix graph.Index) bool { return ix.Name == s.index && ix.Kind == graph.FullTextIndex })
+	i := slices.IndexFunc(indexes, func(ix graph.Index) bool { return ix.Name == s.Index && ix.Kind == graph.FullTextIndex })
 	if i < 0 {
-		return notFound(at, "there is no full-text index %q", s.index)
+		return syntax.NotFound(at, "there is no full-text index %q", s.Index)
 	}
 	ix := &indexes[i]
-	if ix.Type != "" || !slices.Contains(ix.Names(), p.t.label) {
-		return illegal(at, "the full-text index %s is not over the label %s", s.index, p.t.label)
+	if ix.Type != "" || !slices.Contains(ix.Names(), p.t.Label) {
+		return syntax.Illegal(at, "the full-text index %s is not over the label %s", s.Index, p.t.Label)
 	}
 	for _, name := range ix.Props {
 		if p.src.denied[name] {
-			return fail(CodeNoRight, at, "the request may not read %q, which the full-text index %s is over", name, s.index)
+			return syntax.Fail(syntax.CodeNoRight, at, "the request may not read %q, which the full-text index %s is over", name, s.Index)
 		}
 	}
 	b.fixed = true // the query is a constant of the program
@@ -36,29 +37,29 @@ func (b *binder) checkSearch(p *part) error {
 }
 
 // hits are the index's hits as rows of a vertex and its score, joined with each row of in.
-func hits(s *textSearch, in plan.Node, vertex, score plan.Col) plan.Node {
+func hits(s *syntax.TextSearch, in plan.Node, vertex, score plan.Col) plan.Node {
 	options := &plan.Const{Value: graph.MapValue(nil)}
-	if s.analyzer != "" {
-		options.Value = graph.MapValue([]graph.MapEntry{{Key: "analyzer", Value: graph.StringValue(s.analyzer)}})
+	if s.Analyzer != "" {
+		options.Value = graph.MapValue([]graph.MapEntry{{Key: "analyzer", Value: graph.StringValue(s.Analyzer)}})
 	}
 	return &plan.CallProc{
 		Input: in, Proc: "db.index.fulltext.queryNodes",
-		Args:  []plan.Expr{&plan.Const{Value: graph.StringValue(s.index)}, &plan.Const{Value: graph.StringValue(s.query)}, options},
+		Args:  []plan.Expr{&plan.Const{Value: graph.StringValue(s.Index)}, &plan.Const{Value: graph.StringValue(s.Query)}, options},
 		Yield: []plan.Yield{{Name: "node", Col: vertex}, {Name: "score", Col: score}},
 	}
 }
 
 // found keeps the rows of the main table that its @search finds. With @near beside it, the rows that either finds stay.
 func (b *binder) found(lv *level, p *part, node plan.Node) plan.Node {
-	s := p.t.search
+	s := p.t.Search
 	score := lv.col("", graph.Float)
 	if p.src.cols == nil {
 		p.src.cols = map[string]plan.Expr{}
 	}
-	if m, ok := node.(*plan.Match); ok && p.t.near == nil {
+	if m, ok := node.(*plan.Match); ok && p.t.Near == nil {
 		if _, first := m.Input.(*plan.Unit); first { // the rows begin with the hits, not with all of the label
 			m.Input, m.Pattern.Vertices[0].Bound = hits(s, m.Input, p.src.vertex, score), true
-			p.src.cols[scoreColumn] = &plan.ColRef{Col: score}
+			p.src.cols[syntax.ScoreColumn] = &plan.ColRef{Col: score}
 			return m
 		}
 	}
@@ -68,8 +69,8 @@ func (b *binder) found(lv *level, p *part, node plan.Node) plan.Node {
 		Left: node, Right: hits(s, &plan.Unit{}, hit, score), LeftKeys: []plan.Col{p.src.vertex}, RightKeys: []plan.Col{hit}, Once: true,
 		RightCols: []plan.Col{hit, score},
 	}
-	if p.t.near == nil {
-		p.src.cols[scoreColumn] = &plan.ColRef{Col: score}
+	if p.t.Near == nil {
+		p.src.cols[syntax.ScoreColumn] = &plan.ColRef{Col: score}
 		return join
 	}
 	join.Left = &plan.Argument{Cols: []plan.Col{p.src.vertex}}
@@ -78,22 +79,22 @@ func (b *binder) found(lv *level, p *part, node plan.Node) plan.Node {
 
 // fused joins the ranks of rows by @near and by @search, whose scores are null where the row is not ranked, by reciprocal rank fusion.
 func (b *binder) fused(lv *level, p *part, node plan.Node, text plan.Col) plan.Node {
-	near := p.src.cols[scoreColumn]
+	near := p.src.cols[syntax.ScoreColumn]
 	row := []plan.Expr{near, &plan.ColRef{Col: text}, &plan.ColRef{Col: p.src.vertex}}
-	depth := p.src.cols[depthColumn]
+	depth := p.src.cols[syntax.DepthColumn]
 	if depth != nil {
 		row = append(row, depth)
 	}
 	all, item := lv.col("", graph.List), lv.col("", graph.List)
-	vertex, score := lv.col(p.t.key, graph.VertexKind), lv.col(scoreColumn, graph.Float)
+	vertex, score := lv.col(p.t.Key, graph.VertexKind), lv.col(syntax.ScoreColumn, graph.Float)
 	at := func(i int64) plan.Expr { return op(plan.Index, &plan.ColRef{Col: item}, intConst(i)) }
 	items := []plan.Item{{Col: vertex, Expr: at(2)}, {Col: score, Expr: at(0)}}
 	p.src.vertex = vertex
-	p.src.cols[scoreColumn] = &plan.ColRef{Col: score}
+	p.src.cols[syntax.ScoreColumn] = &plan.ColRef{Col: score}
 	if depth != nil {
-		col := lv.col(depthColumn, graph.Int)
+		col := lv.col(syntax.DepthColumn, graph.Int)
 		items = append(items, plan.Item{Col: col, Expr: at(3)})
-		p.src.cols[depthColumn] = &plan.ColRef{Col: col}
+		p.src.cols[syntax.DepthColumn] = &plan.ColRef{Col: col}
 	}
 	node = &plan.Aggregate{Input: node, Aggs: []plan.Agg{{Col: all, Func: "collect", Args: []plan.Expr{&plan.ListLit{Elems: row}}}}}
 	return &plan.Project{

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // source resolves the names of a table: to properties of a vertex or an edge, or to columns of a subquery.
 type source struct {
-	t      *table
+	t      *syntax.Table
 	vertex plan.Col             // or an edge; 0 for a subquery's columns
 	cols   map[string]plan.Expr // columns that are not properties: @depth, or a subquery's
 	order  []string             // the names of a subquery's columns
@@ -180,7 +181,7 @@ func (o *outs) has(e plan.Expr) bool {
 
 // bound is a bound table, as references find it.
 type bound struct {
-	t     *table
+	t     *syntax.Table
 	lv    *level
 	src   *source
 	cols  map[string]plan.Expr // by the name in the answer
@@ -246,8 +247,8 @@ func (s *scope) holds(o *scope) bool {
 type thing struct {
 	table *bound
 	array *boundArray
-	inner *scope // of an object or an array
-	plain *node  // a value of the request
+	inner *scope       // of an object or an array
+	plain *syntax.Node // a value of the request
 	sub   *boundSub
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/steps"
 )
@@ -68,7 +69,7 @@ func (onlyBinds) Run(context.Context, *plan.Query, map[string]graph.Value, func(
 
 // bindCounted parses a request and binds it.
 func (w *world) bindCounted(body string, count *steps.Counter) (phase string, err error) {
-	req, err := fetch.Parse("get", []byte(body), fetch.Limits{Objects: 1000}, nil, count)
+	req, err := syntax.Parse("get", []byte(body), syntax.Limits{Objects: 1000}, nil, count)
 	if err != nil {
 		return "parse", err
 	}
@@ -118,7 +119,7 @@ func TestEndOfRequests(t *testing.T) {
 				return nil
 			}})
 			require.ErrorIs(t, err, gone)
-			require.Equal(t, fetch.CodeTimeout, fetch.AsError(err).Code)
+			require.Equal(t, syntax.CodeTimeout, syntax.AsError(err).Code)
 			require.Equal(t, last, polls)
 			ended[phase] = true
 		}
@@ -136,9 +137,9 @@ func TestTooLarge(t *testing.T) {
 		{"User[]/User/@combine", "more than 65536", long["combination"](1 << 15)},
 		{"User[]/User/id{}/1048572", "is value 1048577 of the request", inUsers(`"id{}": [` + strings.Repeat("1,", 1<<20) + "1]")},
 	} {
-		_, err := fetch.Parse("get", []byte(c.body), fetch.Limits{}, nil, nil)
+		_, err := syntax.Parse("get", []byte(c.body), syntax.Limits{}, nil, nil)
 		require.ErrorContains(t, err, c.message)
-		require.Equal(t, fetch.CodeArgument, fetch.AsError(err).Code)
-		require.Equal(t, c.path, fetch.AsError(err).Path)
+		require.Equal(t, syntax.CodeArgument, syntax.AsError(err).Code)
+		require.Equal(t, c.path, syntax.AsError(err).Path)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/query/procedure"
@@ -35,8 +36,8 @@ type world struct {
 	// batch is the size of batches, 0 for the usual.
 	batch  int
 	dry    bool // writes are rolled back
-	rules  *fetch.Rules
-	caller fetch.Caller
+	rules  *syntax.Rules
+	caller syntax.Caller
 }
 
 func newWorld(t testing.TB, shards int) *world {
@@ -100,10 +101,10 @@ func (w *world) fetch(method, body string) string {
 	}
 	defer w.tx.Rollback()
 	var out bytes.Buffer
-	req, err := fetch.Parse(method, []byte(body), fetch.Limits{}, nil, nil)
+	req, err := syntax.Parse(method, []byte(body), syntax.Limits{}, nil, nil)
 	if err == nil {
 		req.Restrict(w.rules, w.caller)
-		_, err = req.Run(ctx, w, w.cache, &out)
+		_, err = fetch.Run(ctx, req, w, w.cache, &out)
 	}
 	if err == nil && mode == shard.Write && !w.dry {
 		err = w.tx.Commit(ctx)

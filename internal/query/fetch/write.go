@@ -129,7 +129,7 @@ func (w *writer) fieldSlow(dst []byte, f *field, row []graph.Value) []byte {
 	case fieldList:
 		dst = w.list(dst, f.elem, row[f.col])
 	case fieldText:
-		dst = append(dst, w.run.req.doc.nodes[f.ord].raw...)
+		dst = append(dst, w.run.req.Doc.Nodes[f.ord].Raw...)
 	case fieldHidden:
 		made := &w.run.texts[f.col]
 		if made.written {

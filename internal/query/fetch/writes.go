@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -22,12 +23,12 @@ type written struct {
 
 // write runs post, put or delete: the members in order, in the transaction of the Runner.
 func (x *run) write() error {
-	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*table]*part)}
+	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*syntax.Table]*part)}
 	done := make(map[string]*written)
-	for _, m := range x.req.doc.root.members {
-		var w *write
-		for _, o := range x.req.writes {
-			if o.n == m {
+	for _, m := range x.req.Doc.Root.Members {
+		var w *syntax.Write
+		for _, o := range x.req.Writes {
+			if o.N == m {
 				w = o
 			}
 		}
@@ -46,12 +47,12 @@ func (x *run) write() error {
 }
 
 // echo returns a plain member of the root.
-func (x *run) echo(m *node) {
-	if m.kind == kNull || rootWords[m.key] || strings.HasPrefix(m.key, "@") || strings.HasSuffix(m.key, "@") {
+func (x *run) echo(m *syntax.Node) {
+	if m.Kind == syntax.JSONNull || syntax.RootWords[m.Key] || strings.HasPrefix(m.Key, "@") || strings.HasSuffix(m.Key, "@") {
 		return
 	}
-	x.w.key(append(notation.AppendJSONString(nil, m.key), ':'))
-	x.w.buf = append(x.w.buf, m.raw...)
+	x.w.key(append(notation.AppendJSONString(nil, m.Key), ':'))
+	x.w.buf = append(x.w.buf, m.Raw...)
 }
 
 // report writes the outcome of a member.
@@ -72,14 +73,14 @@ func (x *run) report(r *written, key string) {
 }
 
 // writeOne runs one member.
-func (x *run) writeOne(b *binder, w *write, done map[string]*written) (*written, error) {
-	r := &written{key: strings.TrimSuffix(w.key, "[]"), list: w.list}
-	label, _ := splitAlias(r.key)
-	if isEdgeObject(w.objs[0]) {
+func (x *run) writeOne(b *binder, w *syntax.Write, done map[string]*written) (*written, error) {
+	r := &written{key: strings.TrimSuffix(w.Key, "[]"), list: w.List}
+	label, _ := syntax.SplitAlias(r.key)
+	if isEdgeObject(w.Objs[0]) {
 		if _, ok := b.cat.Type(label); !ok && x.req.Method != "post" { // the first edge creates the type
-			return nil, notFound(w.n, "there is no edge type %q", label)
+			return nil, syntax.NotFound(w.N, "there is no edge type %q", label)
 		}
-		for _, o := range w.objs {
+		for _, o := range w.Objs {
 			n, err := x.writeEdge(b, label, o, done)
 			if err != nil {
 				return nil, err
@@ -89,13 +90,13 @@ func (x *run) writeOne(b *binder, w *write, done map[string]*written) (*written,
 		return r, nil
 	}
 	if _, ok := b.cat.Label(label); !ok {
-		return nil, notFound(w.n, "there is no label %q", label)
+		return nil, syntax.NotFound(w.N, "there is no label %q", label)
 	}
 	if x.req.Method == "post" {
 		return r, x.post(b, label, w, r, done)
 	}
-	for _, o := range w.objs {
-		if err := x.change(b, label, o, r, done, w.list); err != nil {
+	for _, o := range w.Objs {
+		if err := x.change(b, label, o, r, done, w.List); err != nil {
 			return nil, err
 		}
 	}
@@ -103,22 +104,22 @@ func (x *run) writeOne(b *binder, w *write, done map[string]*written) (*written,
 }
 
 // isEdgeObject reports whether an object is an edge, which has its ends.
-func isEdgeObject(o *node) bool {
-	from, to := o.get("from"), o.get("to")
-	return from != nil && to != nil && from.kind == kObject && to.kind == kObject
+func isEdgeObject(o *syntax.Node) bool {
+	from, to := o.Get("from"), o.Get("to")
+	return from != nil && to != nil && from.Kind == syntax.JSONObject && to.Kind == syntax.JSONObject
 }
 
 // properties builds a map from an object's members, except those in skip.
-func (x *run) properties(o *node, done map[string]*written, skip func(*node) bool) ([]graph.MapEntry, error) {
+func (x *run) properties(o *syntax.Node, done map[string]*written, skip func(*syntax.Node) bool) ([]graph.MapEntry, error) {
 	var props []graph.MapEntry
-	for _, m := range o.members {
-		if m.kind == kNull || strings.HasPrefix(m.key, "@") || skip(m) {
+	for _, m := range o.Members {
+		if m.Kind == syntax.JSONNull || strings.HasPrefix(m.Key, "@") || skip(m) {
 			continue
 		}
-		key := m.key
+		key := m.Key
 		var v graph.Value
 		var err error
-		if ref, ok := strings.CutSuffix(m.key, "@"); ok {
+		if ref, ok := strings.CutSuffix(m.Key, "@"); ok {
 			key = ref
 			if v, err = reference(m, done); err != nil {
 				return nil, err
@@ -126,8 +127,8 @@ func (x *run) properties(o *node, done map[string]*written, skip func(*node) boo
 		} else if v, err = stored(m); err != nil {
 			return nil, err
 		}
-		if !isName(key) {
-			return nil, illegal(m, "is no name of a property")
+		if !syntax.IsName(key) {
+			return nil, syntax.Illegal(m, "is no name of a property")
 		}
 		props = append(props, graph.MapEntry{Key: key, Value: v})
 	}
@@ -135,46 +136,46 @@ func (x *run) properties(o *node, done map[string]*written, skip func(*node) boo
 }
 
 // reference returns the key that an earlier member wrote: "Moment/id".
-func reference(m *node, done map[string]*written) (graph.Value, error) {
-	if m.kind != kString {
-		return graph.Value{}, illegal(m, "must be the path of a reference, was %s", m.what())
+func reference(m *syntax.Node, done map[string]*written) (graph.Value, error) {
+	if m.Kind != syntax.JSONString {
+		return graph.Value{}, syntax.Illegal(m, "must be the path of a reference, was %s", m.What())
 	}
-	key, _, _ := strings.Cut(strings.TrimPrefix(m.str(), "/"), "/")
+	key, _, _ := strings.Cut(strings.TrimPrefix(m.Str(), "/"), "/")
 	r := done[key]
 	if r == nil || len(r.ids) != 1 {
-		return graph.Value{}, illegal(m, "refers to nothing that was written before")
+		return graph.Value{}, syntax.Illegal(m, "refers to nothing that was written before")
 	}
 	return r.ids[0], nil
 }
 
 // stored converts the value of a property.
-func stored(n *node) (graph.Value, error) {
-	switch n.kind {
-	case kObject:
-		return graph.Value{}, fail(CodeType, n, "a property holds a text, a number, a boolean or a list of them, not an object")
-	case kList:
-		list := make([]graph.Value, len(n.elems))
-		for i, e := range n.elems {
-			if e.kind == kObject || e.kind == kList || e.kind == kNull {
-				return graph.Value{}, fail(CodeType, n, "a list holds texts, numbers or booleans, not %s", kindNames[e.kind])
+func stored(n *syntax.Node) (graph.Value, error) {
+	switch n.Kind {
+	case syntax.JSONObject:
+		return graph.Value{}, syntax.Fail(syntax.CodeType, n, "a property holds a text, a number, a boolean or a list of them, not an object")
+	case syntax.JSONList:
+		list := make([]graph.Value, len(n.Elems))
+		for i, e := range n.Elems {
+			if e.Kind == syntax.JSONObject || e.Kind == syntax.JSONList || e.Kind == syntax.JSONNull {
+				return graph.Value{}, syntax.Fail(syntax.CodeType, n, "a list holds texts, numbers or booleans, not %s", syntax.KindNames[e.Kind])
 			}
-			list[i] = e.scalar
+			list[i] = e.Scalar
 		}
 		return graph.ListValue(list), nil
 	}
-	return n.scalar, nil
+	return n.Scalar, nil
 }
 
 // post creates vertices.
-func (x *run) post(b *binder, label string, w *write, r *written, done map[string]*written) error {
+func (x *run) post(b *binder, label string, w *syntax.Write, r *written, done map[string]*written) error {
 	key := b.key(label)
-	rows := make([]graph.Value, len(w.objs))
-	for i, o := range w.objs {
-		props, err := x.properties(o, done, func(*node) bool { return false })
+	rows := make([]graph.Value, len(w.Objs))
+	for i, o := range w.Objs {
+		props, err := x.properties(o, done, func(*syntax.Node) bool { return false })
 		if err != nil {
 			return err
 		}
-		as, rule, err := x.req.rights.check(o, roleOf(o), "label", label)
+		as, rule, err := x.req.Rights.Check(o, roleOf(o), "label", label)
 		if err != nil {
 			return err
 		}
@@ -193,7 +194,7 @@ func (x *run) post(b *binder, label string, w *write, r *written, done map[strin
 		}
 		for _, other := range r.ids {
 			if fn.Equal(id, other) == fn.True {
-				return fail(CodeConflict, o, "the %s %s stands twice in the list", key, notation.BareJSON.Append(nil, id))
+				return syntax.Fail(syntax.CodeConflict, o, "the %s %s stands twice in the list", key, notation.BareJSON.Append(nil, id))
 			}
 		}
 		r.ids = append(r.ids, id)
@@ -204,7 +205,7 @@ func (x *run) post(b *binder, label string, w *write, r *written, done map[strin
 		return err
 	}
 	if there > 0 {
-		return fail(CodeConflict, w.n, "a %s with this %s already exists", label, key)
+		return syntax.Fail(syntax.CodeConflict, w.N, "a %s with this %s already exists", label, key)
 	}
 	r.n, err = x.count(x.cache.createPlan(label), graph.ListValue(rows))
 	return err
@@ -236,69 +237,69 @@ func (x *run) count(q *plan.Query, rows graph.Value) (int, error) {
 
 // delta is "key+" or "key-".
 type delta struct {
-	n     *node
+	n     *syntax.Node
 	key   string
 	minus bool
 	v     graph.Value
 }
 
 // change updates or deletes the vertices that an object's conditions find.
-func (x *run) change(b *binder, label string, o *node, r *written, done map[string]*written, one bool) error {
+func (x *run) change(b *binder, label string, o *syntax.Node, r *written, done map[string]*written, one bool) error {
 	key := b.key(label)
 	isPut := x.req.Method == "put"
-	t := &table{n: o, key: label, label: label}
-	p := treeParser{limits: &x.req.limits}
+	t := &syntax.Table{N: o, Key: label, Label: label}
+	p := syntax.TreeParser{Limits: &x.req.Limits}
 	var deltas []delta
-	set := func(m *node) bool { return false }
+	set := func(m *syntax.Node) bool { return false }
 	if isPut {
-		set = func(m *node) bool {
-			return m.key != key && isName(m.key)
+		set = func(m *syntax.Node) bool {
+			return m.Key != key && syntax.IsName(m.Key)
 		}
 	}
 	keyed, nulls := false, []string(nil)
-	for _, m := range o.members {
+	for _, m := range o.Members {
 		switch {
-		case m.kind == kNull || set(m):
-		case m.key == "@null" && isPut && m.kind == kString:
-			if nulls = splitList(m.str()); slices.Contains(nulls, key) {
-				return illegal(m, "%q says which to write, so it cannot become null", key)
+		case m.Kind == syntax.JSONNull || set(m):
+		case m.Key == "@null" && isPut && m.Kind == syntax.JSONString:
+			if nulls = syntax.SplitList(m.Str()); slices.Contains(nulls, key) {
+				return syntax.Illegal(m, "%q says which to write, so it cannot become null", key)
 			}
-		case m.key == "@near", m.key == "@search":
-			return unsupported(m, "%s belongs to requests that read", m.key)
-		case m.key == "@from@", m.key == "@group", m.key == "@having", m.key == "@having&":
-			return illegal(m, "%s belongs to requests that read", m.key)
-		case strings.HasPrefix(m.key, "@"):
-			if err := p.word(t, m, 1); err != nil {
+		case m.Key == "@near", m.Key == "@search":
+			return syntax.Unsupported(m, "%s belongs to requests that read", m.Key)
+		case m.Key == "@from@", m.Key == "@group", m.Key == "@having", m.Key == "@having&":
+			return syntax.Illegal(m, "%s belongs to requests that read", m.Key)
+		case strings.HasPrefix(m.Key, "@"):
+			if err := p.Word(t, m, 1); err != nil {
 				return err
 			}
-		case isPut && isDelta(m.key):
+		case isPut && isDelta(m.Key):
 			v, err := stored(m)
 			if err != nil {
 				return err
 			}
-			deltas = append(deltas, delta{n: m, key: m.key[:len(m.key)-1], minus: strings.HasSuffix(m.key, "-"), v: v})
+			deltas = append(deltas, delta{n: m, key: m.Key[:len(m.Key)-1], minus: strings.HasSuffix(m.Key, "-"), v: v})
 		default:
-			c, err := p.cond(m, 1)
+			c, err := p.Cond(m, 1)
 			if err != nil {
 				return err
 			}
-			if c.sub != nil || c.path != "" {
-				return unsupported(m, "references and subqueries find nothing to write")
+			if c.Sub != nil || c.Path != "" {
+				return syntax.Unsupported(m, "references and subqueries find nothing to write")
 			}
-			keyed = keyed || c.name == key && !c.marked && c.length == 0 && (c.op == opEqual || c.op == opIn && m.kind == kList)
-			t.conds = append(t.conds, c)
+			keyed = keyed || c.Name == key && !c.Marked && c.Length == 0 && (c.Op == syntax.OpEqual || c.Op == syntax.OpIn && m.Kind == syntax.JSONList)
+			t.Conds = append(t.Conds, c)
 		}
 	}
 	if !keyed {
-		return illegal(o, "needs %q or a list %q, to say which to write", key, key+"{}")
+		return syntax.Illegal(o, "needs %q or a list %q, to say which to write", key, key+"{}")
 	}
-	if err := t.finish(); err != nil {
+	if err := t.Finish(); err != nil {
 		return err
 	}
-	if err := t.keepsKey(key); err != nil {
+	if err := t.KeepsKey(key); err != nil {
 		return err
 	}
-	props, err := x.properties(o, done, func(m *node) bool { return !set(m) })
+	props, err := x.properties(o, done, func(m *syntax.Node) bool { return !set(m) })
 	if err != nil {
 		return err
 	}
@@ -306,9 +307,9 @@ func (x *run) change(b *binder, label string, o *node, r *written, done map[stri
 		props = append(props, graph.MapEntry{Key: name})
 	}
 	if isPut && len(props) == 0 && len(deltas) == 0 {
-		return illegal(o, "changes nothing")
+		return syntax.Illegal(o, "changes nothing")
 	}
-	as, rule, err := x.req.rights.check(o, t.role, "label", label)
+	as, rule, err := x.req.Rights.Check(o, t.Role, "label", label)
 	if err != nil {
 		return err
 	}
@@ -325,15 +326,15 @@ func (x *run) change(b *binder, label string, o *node, r *written, done map[stri
 		return err
 	}
 	if len(rows) == 0 {
-		return fail(CodeCondition, o, "there is no %s that satisfies the conditions", label)
+		return syntax.Fail(syntax.CodeCondition, o, "there is no %s that satisfies the conditions", label)
 	}
 	if one && len(rows) != 1 {
-		return fail(CodeCondition, o, "an object of a list must be about one %s, was about %s", label, decimal(len(rows)))
+		return syntax.Fail(syntax.CodeCondition, o, "an object of a list must be about one %s, was about %s", label, decimal(len(rows)))
 	}
 	for _, row := range rows {
 		r.ids = append(r.ids, row.List()[0])
 	}
-	r.list = r.list || o.get(key) == nil
+	r.list = r.list || o.Get(key) == nil
 	q := x.cache.removePlan(label, key)
 	if isPut {
 		q = x.cache.updatePlan(label, key)
@@ -344,7 +345,7 @@ func (x *run) change(b *binder, label string, o *node, r *written, done map[stri
 }
 
 func isDelta(key string) bool {
-	return len(key) > 1 && (key[len(key)-1] == '+' || key[len(key)-1] == '-') && isName(key[:len(key)-1])
+	return len(key) > 1 && (key[len(key)-1] == '+' || key[len(key)-1] == '-') && syntax.IsName(key[:len(key)-1])
 }
 
 // find is the query of the vertices that an object of a writing request is about.
@@ -358,15 +359,15 @@ type find struct {
 }
 
 // matched finds the vertices of a table and builds a row [key, {property: new value}] of each.
-func (x *run) matched(b *binder, t *table, key string, props []graph.MapEntry, deltas []delta) ([]graph.Value, error) {
-	base := t.n.members[0].ord
-	shape := string(shapeOf([]byte(x.req.Method+" "+x.req.rights.key()+string(x.req.rights.role)+" "+t.label+" "), t.n, "", 1))
+func (x *run) matched(b *binder, t *syntax.Table, key string, props []graph.MapEntry, deltas []delta) ([]graph.Value, error) {
+	base := t.N.Members[0].Ord
+	shape := string(shapeOf([]byte(x.req.Method+" "+x.req.Rights.Key()+string(x.req.Rights.Role)+" "+t.Label+" "), t.N, "", 1))
 	f, err := x.cache.find(shape, b.cat, func() (*find, error) { return x.find(t, key, deltas, base) })
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range f.params {
-		if x.params[p.name], err = p.value(x.req.doc.nodes[base:]); err != nil {
+		if x.params[p.name], err = p.value(x.req.Doc.Nodes[base:]); err != nil {
 			return nil, err
 		}
 	}
@@ -389,8 +390,8 @@ func (x *run) matched(b *binder, t *table, key string, props []graph.MapEntry, d
 	return rows, err
 }
 
-func (x *run) find(t *table, key string, deltas []delta, base int) (*find, error) {
-	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*table]*part)}
+func (x *run) find(t *syntax.Table, key string, deltas []delta, base int) (*find, error) {
+	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*syntax.Table]*part)}
 	lv := b.open()
 	s, err := b.rows(lv, nil, t, newScope(nil, nil))
 	if err != nil {
@@ -415,7 +416,7 @@ func (d *delta) apply(old graph.Value) (graph.Value, error) {
 	if old.Kind() == graph.List || old.IsNull() && d.v.Kind() == graph.List {
 		return d.list(old)
 	}
-	bad := fail(CodeType, d.n, "cannot add %s to or take it from this property", d.n.what())
+	bad := syntax.Fail(syntax.CodeType, d.n, "cannot add %s to or take it from this property", d.n.What())
 	switch {
 	case d.v.IsNumber() && (old.IsNumber() || old.IsNull()):
 		if old.IsNull() {
@@ -427,7 +428,7 @@ func (d *delta) apply(old graph.Value) (graph.Value, error) {
 		}
 		v, err := f(old, d.v)
 		if err != nil {
-			return v, fail(CodeRange, d.n, "the sum is out of range")
+			return v, syntax.Fail(syntax.CodeRange, d.n, "the sum is out of range")
 		}
 		return v, nil
 	case d.v.Kind() == graph.String && (old.Kind() == graph.String || old.IsNull()):
@@ -462,11 +463,11 @@ func (d *delta) list(old graph.Value) (graph.Value, error) {
 		}
 		switch {
 		case d.minus && at < 0:
-			return graph.Value{}, fail(CodeNull, d.n, "%s is not in the list", notation.BareJSON.Append(nil, e))
+			return graph.Value{}, syntax.Fail(syntax.CodeNull, d.n, "%s is not in the list", notation.BareJSON.Append(nil, e))
 		case d.minus:
 			list = append(list[:at], list[at+1:]...)
 		case at >= 0:
-			return graph.Value{}, fail(CodeConflict, d.n, "%s is in the list already", notation.BareJSON.Append(nil, e))
+			return graph.Value{}, syntax.Fail(syntax.CodeConflict, d.n, "%s is in the list already", notation.BareJSON.Append(nil, e))
 		default:
 			list = append(list, e)
 		}
@@ -475,65 +476,65 @@ func (d *delta) list(old graph.Value) (graph.Value, error) {
 }
 
 // writeEdge creates, updates or deletes edges between two vertices and returns their number.
-func (x *run) writeEdge(b *binder, typ string, o *node, done map[string]*written) (int, error) {
+func (x *run) writeEdge(b *binder, typ string, o *syntax.Node, done map[string]*written) (int, error) {
 	var ends [2]graph.Value
 	var labels [2]string
 	for i, name := range [2]string{"from", "to"} {
-		n := o.get(name)
-		if n == nil || n.kind != kObject || len(n.members) != 1 || !isTableKey(n.members[0].key) {
-			return 0, illegal(o, `needs the ends of the edge: "from": {"Label": key}, "to": {"Label": key}`)
+		n := o.Get(name)
+		if n == nil || n.Kind != syntax.JSONObject || len(n.Members) != 1 || !syntax.IsTableKey(n.Members[0].Key) {
+			return 0, syntax.Illegal(o, `needs the ends of the edge: "from": {"Label": key}, "to": {"Label": key}`)
 		}
-		m := n.members[0]
-		if m.kind != kNumber && m.kind != kString {
-			return 0, illegal(m, "must be a key, was %s", m.what())
+		m := n.Members[0]
+		if m.Kind != syntax.JSONNumber && m.Kind != syntax.JSONString {
+			return 0, syntax.Illegal(m, "must be a key, was %s", m.What())
 		}
-		if _, ok := b.cat.Label(m.key); !ok {
-			return 0, notFound(m, "there is no label %q", m.key)
+		if _, ok := b.cat.Label(m.Key); !ok {
+			return 0, syntax.NotFound(m, "there is no label %q", m.Key)
 		}
-		labels[i], ends[i] = m.key, m.scalar
-		there, err := x.count(x.cache.findPlan(m.key, b.key(m.key)), graph.ListValue([]graph.Value{m.scalar}))
+		labels[i], ends[i] = m.Key, m.Scalar
+		there, err := x.count(x.cache.findPlan(m.Key, b.key(m.Key)), graph.ListValue([]graph.Value{m.Scalar}))
 		if err != nil {
 			return 0, err
 		}
 		if there == 0 {
-			return 0, fail(CodeCondition, m, "there is no %s %s", m.key, m.what())
+			return 0, syntax.Fail(syntax.CodeCondition, m, "there is no %s %s", m.Key, m.What())
 		}
 	}
-	isEnd := func(m *node) bool { return m.key == "from" || m.key == "to" }
+	isEnd := func(m *syntax.Node) bool { return m.Key == "from" || m.Key == "to" }
 	props, err := x.properties(o, done, isEnd)
 	if err != nil {
 		return 0, err
 	}
-	as, rule, err := x.req.rights.check(o, roleOf(o), "edge type", typ)
+	as, rule, err := x.req.Rights.Check(o, roleOf(o), "edge type", typ)
 	if err != nil {
 		return 0, err
 	}
-	denied := rule.denied(as, true)
+	denied := rule.Denied(as, true)
 	for _, p := range props {
 		if denied[p.Key] {
-			return 0, fail(CodeNoRight, o, "the role %s has no right to write %q", as, p.Key)
+			return 0, syntax.Fail(syntax.CodeNoRight, o, "the role %s has no right to write %q", as, p.Key)
 		}
 	}
-	if rule != nil && as == roleOwner {
+	if rule != nil && as == syntax.RoleOwner {
 		end := 0
 		if rule.Owner == "to" {
 			end = 1
 		}
-		if fn.Equal(ends[end], x.req.rights.caller.ID) != fn.True {
-			return 0, fail(CodeNoRight, o, "%s must be the caller", rule.Owner)
+		if fn.Equal(ends[end], x.req.Rights.Caller.ID) != fn.True {
+			return 0, syntax.Fail(syntax.CodeNoRight, o, "%s must be the caller", rule.Owner)
 		}
 	}
 	e := edgeNames{typ: typ, from: labels[0], to: labels[1], fromKey: b.key(labels[0]), toKey: b.key(labels[1])}
 	row := graph.ListValue([]graph.Value{ends[0], ends[1], graph.MapValue(props)})
 	switch {
 	case x.req.Method == "put" && len(props) == 0:
-		return 0, illegal(o, "changes nothing")
+		return 0, syntax.Illegal(o, "changes nothing")
 	case x.req.Method == "delete" && len(props) > 0:
-		return 0, illegal(o, "the ends alone say which edges to delete, not %q", props[0].Key)
+		return 0, syntax.Illegal(o, "the ends alone say which edges to delete, not %q", props[0].Key)
 	}
 	n, err := x.count(e.plan(x.cache, x.req.Method), graph.ListValue([]graph.Value{row}))
 	if err == nil && n == 0 {
-		err = fail(CodeCondition, o, "there is no %s between these ends", typ)
+		err = syntax.Fail(syntax.CodeCondition, o, "there is no %s between these ends", typ)
 	}
 	return n, err
 }

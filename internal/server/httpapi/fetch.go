@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -37,7 +38,7 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	}
 	// A body that is not JSON stays unwrapped, so that parsing reports the error.
 	if wrap := r.PathValue("wrap"); wrap != "" && json.Valid(body) {
-		body = fetch.Wrap(wrap, body)
+		body = syntax.Wrap(wrap, body)
 	}
 	req := query.FetchRequest{Graph: r.URL.Query().Get("graph"), Method: method, Body: body, Timeout: pref.wait, Stale: stale}
 	if media, ok := wantsArrow(r, method); ok {
@@ -55,7 +56,7 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 // failFetch answers a fetch that was refused as a whole or hit an internal error.
 func failFetch(w http.ResponseWriter, err error) {
 	if g := graph.AsError(err); g.Kind == graph.KindDenied { // the transport is refused, not a right of the caller
-		err = &fetch.Error{Code: fetch.CodeUnsupported, Msg: g.Error(), Err: err}
+		err = &syntax.Error{Code: syntax.CodeUnsupported, Msg: g.Error(), Err: err}
 	}
 	out := &fetchWriter{w: w, status: true}
 	out.fail(nil, err, time.Now())
@@ -119,7 +120,7 @@ func (f *fetchWriter) fail(body []byte, err error, start time.Time) {
 		panic(http.ErrAbortHandler)
 	}
 	f.buf = fetch.Failure(body, err, time.Since(start))
-	f.finish(fetch.AsError(err).Code, err)
+	f.finish(syntax.AsError(err).Code, err)
 }
 
 // finish sends the buffered bytes; err is the cause of a failure, if known.

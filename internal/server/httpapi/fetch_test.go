@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 )
 
 // Whatever is fetched, the answer is JSON, and not an internal error.
@@ -51,7 +51,7 @@ func FuzzFetch(f *testing.F) {
 		}
 	}
 	h := newHTTP(newOracle(f), query.Options{
-		Timeout: 50 * time.Millisecond, QueryBytes: 1 << 20, Fetch: fetch.Limits{Rows: 1000, Hops: 4},
+		Timeout: 50 * time.Millisecond, QueryBytes: 1 << 20, Fetch: syntax.Limits{Rows: 1000, Hops: 4},
 	}, Options{})
 	send := func(path, body string) *httptest.ResponseRecorder {
 		r := newRequest(http.MethodPost, path, body)
@@ -79,7 +79,7 @@ func FuzzFetch(f *testing.F) {
 
 // A list that is the same in all items counts as often as it is written.
 func TestFetchRowsOfRepeatedLists(t *testing.T) {
-	h := newHTTP(newOracle(t), query.Options{Fetch: fetch.Limits{Rows: 20}}, Options{})
+	h := newHTTP(newOracle(t), query.Options{Fetch: syntax.Limits{Rows: 20}}, Options{})
 	send := func(path, body string) string {
 		r := newRequest(http.MethodPost, path, body)
 		w := httptest.NewRecorder()

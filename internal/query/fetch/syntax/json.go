@@ -1,4 +1,4 @@
-package fetch
+package syntax
 
 import (
 	"fmt"
@@ -18,51 +18,51 @@ import (
 type kind uint8
 
 const (
-	kNull kind = iota
-	kBool
-	kNumber
-	kString
-	kList
-	kObject
+	JSONNull kind = iota
+	JSONBool
+	JSONNumber
+	JSONString
+	JSONList
+	JSONObject
 )
 
-var kindNames = [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}
+var KindNames = [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}
 
 // maxNesting bounds the recursion of the parser; Limits.Depth bounds the nesting of a request.
 const maxNesting = 256
 
-// node is one value of the request's JSON. Its parents give the path of an error.
-type node struct {
-	kind    kind
-	ord     int         // its number among the values of members; for element i of a list -1-i
-	scalar  graph.Value // of kBool, kNumber and kString
-	elems   []*node     // of kList
-	members []*node     // of kObject, each with its key
-	key     string      // where it is a member
-	parent  *node
-	raw     []byte // its text in the request
+// Node is one value of the request's JSON. Its parents give the path of an error.
+type Node struct {
+	Kind    kind
+	Ord     int         // its number among the values of members; for element i of a list -1-i
+	Scalar  graph.Value // of kBool, kNumber and kString
+	Elems   []*Node     // of kList
+	Members []*Node     // of kObject, each with its key
+	Key     string      // where it is a member
+	Parent  *Node
+	Raw     []byte // its text in the request
 }
 
-// str is a string's text.
-func (n *node) str() string { return n.scalar.Str() }
+// Str is a string's text.
+func (n *Node) Str() string { return n.Scalar.Str() }
 
-// get finds a member by its key; a null counts as none.
-func (n *node) get(key string) *node {
-	for _, m := range n.members {
-		if m.key == key && m.kind != kNull {
+// Get finds a member by its key; a null counts as none.
+func (n *Node) Get(key string) *Node {
+	for _, m := range n.Members {
+		if m.Key == key && m.Kind != JSONNull {
 			return m
 		}
 	}
 	return nil
 }
 
-// path names the node from the root.
-func (n *node) path() string {
-	if n == nil || n.parent == nil {
+// Path names the node from the root.
+func (n *Node) Path() string {
+	if n == nil || n.Parent == nil {
 		return ""
 	}
 	var keys []string
-	for ; n.parent != nil; n = n.parent {
+	for ; n.Parent != nil; n = n.Parent {
 		keys = append(keys, n.name())
 	}
 	var b strings.Builder
@@ -76,19 +76,19 @@ func (n *node) path() string {
 }
 
 // name is the member's key or the element's number.
-func (n *node) name() string {
-	if n.parent.kind != kList {
-		return n.key
+func (n *Node) name() string {
+	if n.Parent.Kind != JSONList {
+		return n.Key
 	}
-	return strconv.Itoa(n.elem())
+	return strconv.Itoa(n.Elem())
 }
 
-// elem is the number of an element of a list.
-func (n *node) elem() int { return -1 - n.ord }
+// Elem is the number of an element of a list.
+func (n *Node) Elem() int { return -1 - n.Ord }
 
-// what returns a short description of the value for a message.
-func (n *node) what() string {
-	s := n.raw
+// What returns a short description of the value for a message.
+func (n *Node) What() string {
+	s := n.Raw
 	if len(s) <= 60 {
 		return string(s)
 	}
@@ -101,13 +101,13 @@ func (n *node) what() string {
 
 // document is a parsed request.
 type document struct {
-	root  *node
-	nodes []*node // the members' values by ord
+	Root  *Node
+	Nodes []*Node // the members' values by ord
 }
 
-// parseJSON parses one JSON object that is valid UTF-8, repeats no key in an object and has no trailing data.
+// ParseJSON parses one JSON object that is valid UTF-8, repeats no key in an object and has no trailing data.
 // charge, unless it is nil, counts the memory of its nodes, and may refuse it; count counts steps.
-func parseJSON(body []byte, charge func(bytes int) error, count *steps.Counter) (*document, error) {
+func ParseJSON(body []byte, charge func(bytes int) error, count *steps.Counter) (*document, error) {
 	if !utf8.Valid(body) {
 		return nil, &Error{Code: CodeMalformed, Msg: "the request is not valid UTF-8"}
 	}
@@ -117,14 +117,14 @@ func parseJSON(body []byte, charge func(bytes int) error, count *steps.Counter) 
 	if err != nil {
 		return nil, err
 	}
-	if n.kind != kObject {
-		return nil, p.fault("the request must be a JSON object, was %s", kindNames[n.kind])
+	if n.Kind != JSONObject {
+		return nil, p.fault("the request must be a JSON object, was %s", KindNames[n.Kind])
 	}
 	p.space()
 	if p.pos < len(p.body) {
 		return nil, p.fault("unexpected text after the request")
 	}
-	p.doc.root = n
+	p.doc.Root = n
 	return p.doc, nil
 }
 
@@ -142,7 +142,7 @@ type parser struct {
 const maxValues = 1 << 20
 
 // nodeBytes is about the memory of a node and of its places in lists.
-const nodeBytes = int(unsafe.Sizeof(node{})) + 2*8
+const nodeBytes = int(unsafe.Sizeof(Node{})) + 2*8
 
 func (p *parser) fault(format string, args ...any) *Error {
 	line, column := 1, 1
@@ -166,7 +166,7 @@ func (p *parser) space() {
 }
 
 // value parses a value; ord is node.ord, -1 for the root.
-func (p *parser) value(parent *node, key string, ord, depth int) (*node, error) {
+func (p *parser) value(parent *Node, key string, ord, depth int) (*Node, error) {
 	if depth > maxNesting {
 		return nil, p.fault("nested deeper than %d", maxNesting)
 	}
@@ -176,12 +176,12 @@ func (p *parser) value(parent *node, key string, ord, depth int) (*node, error) 
 	if p.charge != nil {
 		if err := p.charge(nodeBytes + len(key)); err != nil {
 			e := AsError(err)
-			return nil, &Error{Code: e.Code, Msg: e.Msg, unread: true}
+			return nil, &Error{Code: e.Code, Msg: e.Msg, Unread: true}
 		}
 	}
-	n := &node{parent: parent, key: key, ord: ord}
+	n := &Node{Parent: parent, Key: key, Ord: ord}
 	if p.values++; p.values > maxValues {
-		return nil, fail(CodeArgument, n, "is value %d of the request, which may have %d", p.values, maxValues)
+		return nil, Fail(CodeArgument, n, "is value %d of the request, which may have %d", p.values, maxValues)
 	}
 	start := p.pos
 	var err error
@@ -191,34 +191,34 @@ func (p *parser) value(parent *node, key string, ord, depth int) (*node, error) 
 	case c == '[':
 		err = p.list(n, depth)
 	case c == '"':
-		n.kind = kString
+		n.Kind = JSONString
 		var s string
-		s, err = p.text()
-		n.scalar = graph.StringValue(s)
+		s, err = p.Text()
+		n.Scalar = graph.StringValue(s)
 	case c == '-' || '0' <= c && c <= '9':
-		n.kind = kNumber
-		n.scalar, err = p.number()
+		n.Kind = JSONNumber
+		n.Scalar, err = p.number()
 	default:
 		err = p.word(n)
 	}
 	if err != nil {
 		return nil, err
 	}
-	n.raw = p.body[start:p.pos]
-	if p.steps.Add(1); n.kind != kList && n.kind != kObject {
-		p.steps.Add(len(n.raw) / 64)
+	n.Raw = p.body[start:p.pos]
+	if p.steps.Add(1); n.Kind != JSONList && n.Kind != JSONObject {
+		p.steps.Add(len(n.Raw) / 64)
 	}
 	return n, nil
 }
 
-func (p *parser) word(n *node) error {
+func (p *parser) word(n *Node) error {
 	for _, w := range []struct {
 		text string
 		kind kind
 		v    graph.Value
-	}{{"null", kNull, graph.Value{}}, {"true", kBool, graph.BoolValue(true)}, {"false", kBool, graph.BoolValue(false)}} {
+	}{{"null", JSONNull, graph.Value{}}, {"true", JSONBool, graph.BoolValue(true)}, {"false", JSONBool, graph.BoolValue(false)}} {
 		if strings.HasPrefix(string(p.body[p.pos:min(len(p.body), p.pos+5)]), w.text) {
-			n.kind, n.scalar = w.kind, w.v
+			n.Kind, n.Scalar = w.kind, w.v
 			p.pos += len(w.text)
 			return nil
 		}
@@ -227,8 +227,8 @@ func (p *parser) word(n *node) error {
 	return p.fault("unexpected %q", r)
 }
 
-func (p *parser) object(n *node, depth int) error {
-	n.kind = kObject
+func (p *parser) object(n *Node, depth int) error {
+	n.Kind = JSONObject
 	p.pos++
 	p.space()
 	if p.pos < len(p.body) && p.body[p.pos] == '}' {
@@ -240,19 +240,19 @@ func (p *parser) object(n *node, depth int) error {
 		if p.pos >= len(p.body) || p.body[p.pos] != '"' {
 			return p.fault("expected a key")
 		}
-		key, err := p.text()
+		key, err := p.Text()
 		if err != nil {
 			return err
 		}
-		if len(n.members) == 16 {
+		if len(n.Members) == 16 {
 			seen = make(map[string]bool)
-			for _, m := range n.members {
-				seen[m.key] = true
+			for _, m := range n.Members {
+				seen[m.Key] = true
 			}
 		}
 		if p.repeated(n, seen, key) {
-			m := &node{parent: n, key: key}
-			return fail(CodeMalformed, m, "the key stands twice in one object")
+			m := &Node{Parent: n, Key: key}
+			return Fail(CodeMalformed, m, "the key stands twice in one object")
 		}
 		if seen != nil {
 			seen[key] = true
@@ -263,14 +263,14 @@ func (p *parser) object(n *node, depth int) error {
 		}
 		p.pos++
 		p.space()
-		ord := len(p.doc.nodes)
-		p.doc.nodes = append(p.doc.nodes, nil)
+		ord := len(p.doc.Nodes)
+		p.doc.Nodes = append(p.doc.Nodes, nil)
 		m, err := p.value(n, key, ord, depth+1)
 		if err != nil {
 			return err
 		}
-		p.doc.nodes[ord] = m
-		n.members = append(n.members, m)
+		p.doc.Nodes[ord] = m
+		n.Members = append(n.Members, m)
 		if more, err := p.more('}', "an object", "a brace"); !more {
 			return err
 		}
@@ -295,20 +295,20 @@ func (p *parser) more(end byte, in, name string) (bool, error) {
 	return false, p.fault("expected a comma or %s", name)
 }
 
-func (p *parser) repeated(n *node, seen map[string]bool, key string) bool {
+func (p *parser) repeated(n *Node, seen map[string]bool, key string) bool {
 	if seen != nil {
 		return seen[key]
 	}
-	for _, m := range n.members {
-		if m.key == key {
+	for _, m := range n.Members {
+		if m.Key == key {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *parser) list(n *node, depth int) error {
-	n.kind = kList
+func (p *parser) list(n *Node, depth int) error {
+	n.Kind = JSONList
 	p.pos++
 	p.space()
 	if p.pos < len(p.body) && p.body[p.pos] == ']' {
@@ -316,11 +316,11 @@ func (p *parser) list(n *node, depth int) error {
 		return nil
 	}
 	for {
-		e, err := p.value(n, "", -1-len(n.elems), depth+1)
+		e, err := p.value(n, "", -1-len(n.Elems), depth+1)
 		if err != nil {
 			return err
 		}
-		n.elems = append(n.elems, e)
+		n.Elems = append(n.Elems, e)
 		if more, err := p.more(']', "a list", "a bracket"); !more {
 			return err
 		}
@@ -376,8 +376,8 @@ func (p *parser) number() (graph.Value, error) {
 	return graph.FloatValue(f), nil
 }
 
-// text reads a string.
-func (p *parser) text() (string, error) {
+// Text reads a string.
+func (p *parser) Text() (string, error) {
 	p.pos++
 	start := p.pos
 	for p.pos < len(p.body) {

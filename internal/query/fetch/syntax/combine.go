@@ -1,4 +1,4 @@
-package fetch
+package syntax
 
 import "strings"
 
@@ -7,17 +7,17 @@ const maxCombineNesting = 20
 
 // parseCombine reads @combine: an expression over the keys of the conditions, or the old form, a list. Conditions that
 // it does not name are joined to it by AND.
-func (t *table) parseCombine(m *node) (*combination, error) {
+func (t *Table) parseCombine(m *Node) (*Combination, error) {
 	keys := make(map[string]bool)
-	for _, c := range t.conds {
-		if !c.isIt {
-			keys[c.key] = true
+	for _, c := range t.Conds {
+		if !c.IsIt {
+			keys[c.Key] = true
 		}
 	}
 	used := make(map[string]bool)
-	var c *combination
+	var c *Combination
 	var err error
-	if parts := splitList(m.str()); len(parts) > 1 {
+	if parts := SplitList(m.Str()); len(parts) > 1 {
 		c, err = oldCombination(m, parts, keys, used)
 	} else if len(parts) == 1 {
 		c, err = parseCombination(m, keys, used)
@@ -25,24 +25,24 @@ func (t *table) parseCombine(m *node) (*combination, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &combination{op: '&'}
-	for _, d := range t.conds {
+	all := &Combination{Op: '&'}
+	for _, d := range t.Conds {
 		switch {
-		case !used[d.key] || d.isIt:
-			all.args = append(all.args, &combination{op: 'k', key: d.key})
-		case d.key == "id" || d.key == "id{}" || d.key == "userId" || d.key == "userId{}":
-			return nil, unsupported(m, "%s cannot be combined, it always holds", d.key)
+		case !used[d.Key] || d.IsIt:
+			all.Args = append(all.Args, &Combination{Op: 'k', Key: d.Key})
+		case d.Key == "id" || d.Key == "id{}" || d.Key == "userId" || d.Key == "userId{}":
+			return nil, Unsupported(m, "%s cannot be combined, it always holds", d.Key)
 		}
 	}
 	if c != nil {
-		all.args = append(all.args, c)
+		all.Args = append(all.Args, c)
 	}
 	return all, nil
 }
 
 // oldCombination reads "&a,b,c,!d": a AND (b OR c) AND NOT d.
-func oldCombination(m *node, parts []string, keys, used map[string]bool) (*combination, error) {
-	var and, or, not []*combination
+func oldCombination(m *Node, parts []string, keys, used map[string]bool) (*Combination, error) {
+	var and, or, not []*Combination
 	for _, p := range parts {
 		to := &or
 		switch p[0] {
@@ -54,31 +54,31 @@ func oldCombination(m *node, parts []string, keys, used map[string]bool) (*combi
 			to, p = &not, p[1:]
 		}
 		if !keys[p] {
-			return nil, illegal(m, "there is no condition %q", p)
+			return nil, Illegal(m, "there is no condition %q", p)
 		}
 		used[p] = true
-		*to = append(*to, &combination{op: 'k', key: p})
+		*to = append(*to, &Combination{Op: 'k', Key: p})
 	}
-	all := &combination{op: '&', args: and}
+	all := &Combination{Op: '&', Args: and}
 	if len(or) > 0 {
-		all.args = append(all.args, &combination{op: '|', args: or})
+		all.Args = append(all.Args, &Combination{Op: '|', Args: or})
 	}
 	if len(not) > 0 {
-		all.args = append(all.args, &combination{op: '!', args: []*combination{{op: '|', args: not}}})
+		all.Args = append(all.Args, &Combination{Op: '!', Args: []*Combination{{Op: '|', Args: not}}})
 	}
 	return all, nil
 }
 
 // combineParser reads a | (b & !c). Operators have one blank on either side, parentheses and ! none inside.
 type combineParser struct {
-	m          *node
+	m          *Node
 	s          string
 	pos, depth int
 	keys, used map[string]bool
 }
 
-func parseCombination(m *node, keys, used map[string]bool) (*combination, error) {
-	p := &combineParser{m: m, s: m.str(), keys: keys, used: used}
+func parseCombination(m *Node, keys, used map[string]bool) (*Combination, error) {
+	p := &combineParser{m: m, s: m.Str(), keys: keys, used: used}
 	if p.s == "" {
 		return nil, nil
 	}
@@ -93,7 +93,7 @@ func parseCombination(m *node, keys, used map[string]bool) (*combination, error)
 }
 
 func (p *combineParser) fault(what string) error {
-	return illegal(p.m, "%s at %q: write one blank on either side of & and | and none elsewhere", what, p.s[p.pos:])
+	return Illegal(p.m, "%s at %q: write one blank on either side of & and | and none elsewhere", what, p.s[p.pos:])
 }
 
 func (p *combineParser) take(s string) bool {
@@ -104,16 +104,16 @@ func (p *combineParser) take(s string) bool {
 	return false
 }
 
-func (p *combineParser) or() (*combination, error) { return p.chain('|', p.and) }
+func (p *combineParser) or() (*Combination, error) { return p.chain('|', p.and) }
 
-func (p *combineParser) and() (*combination, error) { return p.chain('&', p.not) }
+func (p *combineParser) and() (*Combination, error) { return p.chain('&', p.not) }
 
-func (p *combineParser) chain(op byte, next func() (*combination, error)) (*combination, error) {
+func (p *combineParser) chain(op byte, next func() (*Combination, error)) (*Combination, error) {
 	c, err := next()
 	if err != nil {
 		return nil, err
 	}
-	args := []*combination{c}
+	args := []*Combination{c}
 	for p.take(" " + string(op) + " ") {
 		if c, err = next(); err != nil {
 			return nil, err
@@ -123,19 +123,19 @@ func (p *combineParser) chain(op byte, next func() (*combination, error)) (*comb
 	if len(args) == 1 {
 		return c, nil
 	}
-	return &combination{op: op, args: args}, nil
+	return &Combination{Op: op, Args: args}, nil
 }
 
-func (p *combineParser) not() (*combination, error) {
+func (p *combineParser) not() (*Combination, error) {
 	not := p.take("!")
 	c, err := p.key()
 	if err == nil && not {
-		c = &combination{op: '!', args: []*combination{c}}
+		c = &Combination{Op: '!', Args: []*Combination{c}}
 	}
 	return c, err
 }
 
-func (p *combineParser) key() (*combination, error) {
+func (p *combineParser) key() (*Combination, error) {
 	if p.take("(") {
 		if p.depth++; p.depth > maxCombineNesting {
 			return nil, p.fault("parentheses nested too deep")
@@ -159,9 +159,9 @@ func (p *combineParser) key() (*combination, error) {
 		return nil, p.fault("expected a key")
 	}
 	if !p.keys[key] {
-		return nil, illegal(p.m, "there is no condition %q", key)
+		return nil, Illegal(p.m, "there is no condition %q", key)
 	}
 	p.pos += end
 	p.used[key] = true
-	return &combination{op: 'k', key: key}, nil
+	return &Combination{Op: 'k', Key: key}, nil
 }

@@ -1,4 +1,4 @@
-package fetch
+package syntax
 
 import (
 	"fmt"
@@ -11,50 +11,50 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// expr is an expression of @column, @having, @key, @order or a {} condition.
-type expr interface{ text() string }
+// Expr is an expression of @column, @having, @key, @order or a {} condition.
+type Expr interface{ Text() string }
 
 type (
-	// nameExpr is a property, an alias, or @depth.
-	nameExpr struct{ name string }
+	// NameExpr is a property, an alias, or @depth.
+	NameExpr struct{ Name string }
 
-	// constExpr is a number or a text in single quotes.
-	constExpr struct{ v graph.Value }
+	// ConstExpr is a number or a text in single quotes.
+	ConstExpr struct{ V graph.Value }
 
-	// callExpr is a function; star is count(*).
-	callExpr struct {
-		fn             string
-		args           []expr
-		distinct, star bool
-		raw            string // of degree: the text in parentheses
-		src            string
+	// CallExpr is a function; star is count(*).
+	CallExpr struct {
+		Fn             string
+		Args           []Expr
+		Distinct, Star bool
+		Raw            string // of degree: the text in parentheses
+		Src            string
 	}
 
-	// binaryExpr is an operator between two expressions: + - * / % = != < <= > >=.
-	binaryExpr struct {
-		op   string
-		a, b expr
+	// BinaryExpr is an operator between two expressions: + - * / % = != < <= > >=.
+	BinaryExpr struct {
+		Op   string
+		A, B Expr
 	}
 
-	// nullExpr is a=null or a!=null.
-	nullExpr struct {
-		a   expr
-		not bool
+	// NullExpr is a=null or a!=null.
+	NullExpr struct {
+		A   Expr
+		Not bool
 	}
 )
 
-func (e *nameExpr) text() string  { return e.name }
-func (e *constExpr) text() string { return constText(e.v) }
-func (e *callExpr) text() string  { return e.src }
-func (e *binaryExpr) text() string {
-	return e.a.text() + e.op + e.b.text()
+func (e *NameExpr) Text() string  { return e.Name }
+func (e *ConstExpr) Text() string { return constText(e.V) }
+func (e *CallExpr) Text() string  { return e.Src }
+func (e *BinaryExpr) Text() string {
+	return e.A.Text() + e.Op + e.B.Text()
 }
 
-func (e *nullExpr) text() string {
-	if e.not {
-		return e.a.text() + "!=null"
+func (e *NullExpr) Text() string {
+	if e.Not {
+		return e.A.Text() + "!=null"
 	}
-	return e.a.text() + "=null"
+	return e.A.Text() + "=null"
 }
 
 func constText(v graph.Value) string {
@@ -84,7 +84,7 @@ type exprParser struct {
 }
 
 // parseExpr reads the whole of s.
-func parseExpr(s string) (expr, error) {
+func parseExpr(s string) (Expr, error) {
 	p := &exprParser{s: s}
 	e, err := p.comparison()
 	if err != nil {
@@ -94,9 +94,9 @@ func parseExpr(s string) (expr, error) {
 }
 
 // parseTail parses the part of a {} condition after its property, such as ">5" or "%2=0".
-func parseTail(name, s string) (expr, error) {
+func parseTail(name, s string) (Expr, error) {
 	p := &exprParser{s: s}
-	var e expr = &nameExpr{name: name}
+	var e Expr = &NameExpr{Name: name}
 	p.blanks()
 	if p.pos == len(s) || !strings.ContainsRune("+-*/%=!<>", rune(s[p.pos])) {
 		return nil, p.fault("expected an operator")
@@ -144,7 +144,7 @@ func (p *exprParser) take(symbols ...string) string {
 	return ""
 }
 
-func (p *exprParser) comparison() (expr, error) {
+func (p *exprParser) comparison() (Expr, error) {
 	e, err := p.sum()
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (p *exprParser) comparison() (expr, error) {
 	return p.compare(e)
 }
 
-func (p *exprParser) compare(e expr) (expr, error) {
+func (p *exprParser) compare(e Expr) (Expr, error) {
 	op := p.take("==", "!=", "<>", "<=", ">=", "=", "<", ">")
 	switch op {
 	case "":
@@ -164,17 +164,17 @@ func (p *exprParser) compare(e expr) (expr, error) {
 	}
 	if op == "=" || op == "!=" {
 		if p.take("null", "NULL") != "" {
-			return &nullExpr{a: e, not: op == "!="}, nil
+			return &NullExpr{A: e, Not: op == "!="}, nil
 		}
 	}
 	b, err := p.sum()
 	if err != nil {
 		return nil, err
 	}
-	return &binaryExpr{op: op, a: e, b: b}, nil
+	return &BinaryExpr{Op: op, A: e, B: b}, nil
 }
 
-func (p *exprParser) sum() (expr, error) {
+func (p *exprParser) sum() (Expr, error) {
 	e, err := p.product()
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (p *exprParser) sum() (expr, error) {
 	return p.sums(e)
 }
 
-func (p *exprParser) sums(e expr) (expr, error) {
+func (p *exprParser) sums(e Expr) (Expr, error) {
 	for {
 		op := p.take("+", "-")
 		if op == "" {
@@ -192,11 +192,11 @@ func (p *exprParser) sums(e expr) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		e = &binaryExpr{op: op, a: e, b: b}
+		e = &BinaryExpr{Op: op, A: e, B: b}
 	}
 }
 
-func (p *exprParser) product() (expr, error) {
+func (p *exprParser) product() (Expr, error) {
 	e, err := p.unary()
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (p *exprParser) product() (expr, error) {
 	return p.products(e)
 }
 
-func (p *exprParser) products(e expr) (expr, error) {
+func (p *exprParser) products(e Expr) (Expr, error) {
 	for {
 		op := p.take("*", "/", "%")
 		if op == "" {
@@ -214,11 +214,11 @@ func (p *exprParser) products(e expr) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		e = &binaryExpr{op: op, a: e, b: b}
+		e = &BinaryExpr{Op: op, A: e, B: b}
 	}
 }
 
-func (p *exprParser) unary() (expr, error) {
+func (p *exprParser) unary() (Expr, error) {
 	if strings.HasPrefix(p.s[p.pos:], "--") {
 		return nil, p.fault("unexpected --")
 	}
@@ -229,16 +229,16 @@ func (p *exprParser) unary() (expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := e.(*constExpr); ok && c.v.IsNumber() {
-		if c.v.Kind() == graph.Int {
-			return &constExpr{graph.IntValue(-c.v.Int())}, nil
+	if c, ok := e.(*ConstExpr); ok && c.V.IsNumber() {
+		if c.V.Kind() == graph.Int {
+			return &ConstExpr{graph.IntValue(-c.V.Int())}, nil
 		}
-		return &constExpr{graph.FloatValue(-c.v.Float())}, nil
+		return &ConstExpr{graph.FloatValue(-c.V.Float())}, nil
 	}
-	return &binaryExpr{op: "-", a: &constExpr{graph.IntValue(0)}, b: e}, nil
+	return &BinaryExpr{Op: "-", A: &ConstExpr{graph.IntValue(0)}, B: e}, nil
 }
 
-func (p *exprParser) primary() (expr, error) {
+func (p *exprParser) primary() (Expr, error) {
 	p.blanks()
 	if p.pos == len(p.s) {
 		return nil, p.fault("unexpected end")
@@ -257,15 +257,15 @@ func (p *exprParser) primary() (expr, error) {
 		}
 		v := p.s[p.pos+1 : p.pos+1+end]
 		p.pos += end + 2
-		return &constExpr{graph.StringValue(v)}, nil
+		return &ConstExpr{graph.StringValue(v)}, nil
 	case c == '`':
 		end := strings.IndexByte(p.s[p.pos+1:], '`')
-		if end < 0 || !isName(p.s[p.pos+1:p.pos+1+end]) {
+		if end < 0 || !IsName(p.s[p.pos+1:p.pos+1+end]) {
 			return nil, p.fault("no name in backquotes")
 		}
 		v := p.s[p.pos+1 : p.pos+1+end]
 		p.pos += end + 2
-		return &nameExpr{name: v}, nil
+		return &NameExpr{Name: v}, nil
 	case c == '(':
 		p.pos++
 		e, err := p.comparison()
@@ -289,10 +289,10 @@ func (p *exprParser) primary() (expr, error) {
 		p.pos += n
 	}
 	name := p.s[start:p.pos]
-	if name == depthColumn || name == scoreColumn {
-		return &nameExpr{name: name}, nil
+	if name == DepthColumn || name == ScoreColumn {
+		return &NameExpr{Name: name}, nil
 	}
-	if !isName(name) {
+	if !IsName(name) {
 		p.pos = start
 		r, _ := utf8.DecodeRuneInString(p.s[p.pos:])
 		return nil, p.fault("unexpected %q", r)
@@ -301,52 +301,52 @@ func (p *exprParser) primary() (expr, error) {
 		p.pos++
 		return p.call(name, start)
 	}
-	return &nameExpr{name: name}, nil
+	return &NameExpr{Name: name}, nil
 }
 
-func (p *exprParser) number() (expr, error) {
+func (p *exprParser) number() (Expr, error) {
 	start := p.pos
 	for p.pos < len(p.s) && strings.IndexByte("0123456789.", p.s[p.pos]) >= 0 {
 		p.pos++
 	}
 	text := p.s[start:p.pos]
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return &constExpr{graph.IntValue(i)}, nil
+		return &ConstExpr{graph.IntValue(i)}, nil
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		p.pos = start
 		return nil, p.fault("%s is no number", text)
 	}
-	return &constExpr{graph.FloatValue(f)}, nil
+	return &ConstExpr{graph.FloatValue(f)}, nil
 }
 
 // call reads the arguments of a function, whose name and parenthesis are read.
-func (p *exprParser) call(name string, start int) (expr, error) {
-	c := &callExpr{fn: strings.ToLower(name)}
-	if c.fn == "degree" {
+func (p *exprParser) call(name string, start int) (Expr, error) {
+	c := &CallExpr{Fn: strings.ToLower(name)}
+	if c.Fn == "degree" {
 		end := strings.IndexByte(p.s[p.pos:], ')')
 		if end < 0 {
 			return nil, p.fault("expected a closing parenthesis")
 		}
-		c.raw = p.s[p.pos : p.pos+end]
+		c.Raw = p.s[p.pos : p.pos+end]
 		p.pos += end + 1
-		c.src = p.s[start:p.pos]
+		c.Src = p.s[start:p.pos]
 		return c, nil
 	}
 	if p.take("DISTINCT ", "distinct ") != "" {
-		c.distinct = true
+		c.Distinct = true
 	}
 	switch {
 	case p.take(")") != "":
-		c.src = p.s[start:p.pos]
+		c.Src = p.s[start:p.pos]
 		return c, nil
-	case c.fn == "count" && p.take("*") != "":
-		c.star = true
+	case c.Fn == "count" && p.take("*") != "":
+		c.Star = true
 		if p.take(")") == "" {
 			return nil, p.fault("expected a closing parenthesis")
 		}
-		c.src = p.s[start:p.pos]
+		c.Src = p.s[start:p.pos]
 		return c, nil
 	}
 	for {
@@ -354,11 +354,11 @@ func (p *exprParser) call(name string, start int) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.args = append(c.args, a)
+		c.Args = append(c.Args, a)
 		switch p.take(",", ")") {
 		case ",":
 		case ")":
-			c.src = p.s[start:p.pos]
+			c.Src = p.s[start:p.pos]
 			return c, nil
 		default:
 			return nil, p.fault("expected a comma or a closing parenthesis")
@@ -367,7 +367,7 @@ func (p *exprParser) call(name string, start int) (expr, error) {
 }
 
 // argument parses an argument of a function. Text that is no expression is a string, as in date_format(date,%Y-%m).
-func (p *exprParser) argument() (expr, error) {
+func (p *exprParser) argument() (Expr, error) {
 	start := p.pos
 	e, err := p.comparison()
 	if err == nil {
@@ -385,7 +385,7 @@ func (p *exprParser) argument() (expr, error) {
 		return nil, err
 	}
 	p.pos = start + end
-	return &constExpr{graph.StringValue(text)}, nil
+	return &ConstExpr{graph.StringValue(text)}, nil
 }
 
 // splitTop splits s at the separators outside parentheses and quotes.
@@ -413,25 +413,25 @@ func splitTop(s, separators string) []string {
 	return append(parts, s[start:])
 }
 
-// hasAggregate reports whether an expression has an aggregate in it.
-func hasAggregate(e expr) bool {
+// HasAggregate reports whether an expression has an aggregate in it.
+func HasAggregate(e Expr) bool {
 	switch e := e.(type) {
-	case *binaryExpr:
-		return hasAggregate(e.a) || hasAggregate(e.b)
-	case *nullExpr:
-		return hasAggregate(e.a)
-	case *callExpr:
-		if isAggregate(e.fn) {
+	case *BinaryExpr:
+		return HasAggregate(e.A) || HasAggregate(e.B)
+	case *NullExpr:
+		return HasAggregate(e.A)
+	case *CallExpr:
+		if IsAggregate(e.Fn) {
 			return true
 		}
-		if slices.ContainsFunc(e.args, hasAggregate) {
+		if slices.ContainsFunc(e.Args, HasAggregate) {
 			return true
 		}
 	}
 	return false
 }
 
-func isAggregate(f string) bool {
+func IsAggregate(f string) bool {
 	switch f {
 	case "count", "sum", "avg", "max", "min", "std", "stddev", "stddev_pop", "stddev_samp", "group_concat", "json_arrayagg", "any_value":
 		return true

@@ -1,10 +1,10 @@
-package fetch
+package syntax
 
 import "regexp"
 
 // checkPattern returns the reason why a regular expression is invalid.
 func checkPattern(p string) string {
-	for _, text := range [2]string{p, wholePattern(p, false)} {
+	for _, text := range [2]string{p, WholePattern(p, false)} {
 		if _, err := regexp.Compile(text); err != nil {
 			return "is no regular expression: " + err.Error()
 		}
@@ -12,8 +12,8 @@ func checkPattern(p string) string {
 	return ""
 }
 
-// wholePattern creates a pattern that matches a whole text where p matches a part of it.
-func wholePattern(p string, fold bool) string {
+// WholePattern creates a pattern that matches a whole text where p matches a part of it.
+func WholePattern(p string, fold bool) string {
 	flags := ""
 	if fold {
 		flags = "(?i)"
@@ -21,9 +21,9 @@ func wholePattern(p string, fold bool) string {
 	return flags + "(?s:.*?)(?:" + p + ")(?s:.*)"
 }
 
-// lifted reports whether a member's value becomes a parameter or is copied to the answer, so that binding does not
+// Lifted reports whether a member's value becomes a parameter or is copied to the answer, so that binding does not
 // depend on it.
-func lifted(key string, n *node, depth int) bool {
+func Lifted(key string, n *Node, depth int) bool {
 	if key == "" || key[0] == '@' || key[len(key)-1] == '@' || depth == 1 && key == "format" {
 		return false
 	}
@@ -31,16 +31,16 @@ func lifted(key string, n *node, depth int) bool {
 	case "join", "query", "hop", "depth", "walk", "find", "must", "from", "range", "compat":
 		return false
 	case "count", "page":
-		return n.kind == kNumber
+		return n.Kind == JSONNumber
 	}
 	switch key[len(key)-1] {
 	case '%', '~', '>', '<':
 		// Lists of these are bound element by element; <> too.
-		return n.kind != kList && key[len(key)-1] != '%' && key[len(key)-1] != '~'
+		return n.Kind != JSONList && key[len(key)-1] != '%' && key[len(key)-1] != '~'
 	case '$':
-		return n.kind == kString
+		return n.Kind == JSONString
 	case '}':
-		return n.kind == kList
+		return n.Kind == JSONList
 	}
 	return true
 }

@@ -1,4 +1,4 @@
-package fetch
+package syntax
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ type Error struct {
 	Msg  string
 	Err  error // the cause, or nil
 
-	unread bool // the request was not parsed, since it takes too much memory
+	Unread bool // the request was not parsed, since it takes too much memory
 }
 
 // Error returns the message with the path in front.
@@ -51,24 +51,24 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// fail creates an error about a node.
-func fail(code int, n *node, format string, args ...any) *Error {
-	return &Error{Code: code, Path: n.path(), Msg: fmt.Sprintf(format, args...)}
+// Fail creates an error about a node.
+func Fail(code int, n *Node, format string, args ...any) *Error {
+	return &Error{Code: code, Path: n.Path(), Msg: fmt.Sprintf(format, args...)}
 }
 
-// illegal is an illegal argument.
-func illegal(n *node, format string, args ...any) *Error {
-	return fail(CodeArgument, n, format, args...)
+// Illegal is an illegal argument.
+func Illegal(n *Node, format string, args ...any) *Error {
+	return Fail(CodeArgument, n, format, args...)
 }
 
-// unsupported is a part of the protocol that does not exist.
-func unsupported(n *node, format string, args ...any) *Error {
-	return fail(CodeUnsupported, n, format, args...)
+// Unsupported is a part of the protocol that does not exist.
+func Unsupported(n *Node, format string, args ...any) *Error {
+	return Fail(CodeUnsupported, n, format, args...)
 }
 
-// notFound is a name that the graph does not know.
-func notFound(n *node, format string, args ...any) *Error {
-	return fail(CodeNotFound, n, format, args...)
+// NotFound is a name that the graph does not know.
+func NotFound(n *Node, format string, args ...any) *Error {
+	return Fail(CodeNotFound, n, format, args...)
 }
 
 // AsError returns the *Error in a chain, or converts any other error of a request.

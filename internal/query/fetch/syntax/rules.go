@@ -1,4 +1,4 @@
-package fetch
+package syntax
 
 import (
 	"bytes"
@@ -14,21 +14,21 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// role is the role in which a request acts.
-type role string
+// Role is the role in which a request acts.
+type Role string
 
 // The roles of the protocol. CONTACT, CIRCLE and OWNER limit the visible rows: to those of the caller's contacts, of contacts and
 // caller, of the caller.
 const (
-	roleUnknown role = "UNKNOWN"
-	roleLogin   role = "LOGIN"
-	roleContact role = "CONTACT"
-	roleCircle  role = "CIRCLE"
-	roleOwner   role = "OWNER"
-	roleAdmin   role = "ADMIN"
+	roleUnknown Role = "UNKNOWN"
+	roleLogin   Role = "LOGIN"
+	RoleContact Role = "CONTACT"
+	roleCircle  Role = "CIRCLE"
+	RoleOwner   Role = "OWNER"
+	RoleAdmin   Role = "ADMIN"
 )
 
-var roles = []role{roleUnknown, roleLogin, roleContact, roleCircle, roleOwner, roleAdmin}
+var roles = []Role{roleUnknown, roleLogin, RoleContact, roleCircle, RoleOwner, RoleAdmin}
 
 // codeNotLoggedIn is the code of a request whose caller is not known, though its role needs one.
 const codeNotLoggedIn = 407
@@ -67,20 +67,20 @@ type Rules struct {
 // Rule lists the roles that may use each method on a label or an edge type.
 type Rule struct {
 	Owner   string                `yaml:"owner"`
-	Get     []role                `yaml:"get"`
-	Head    []role                `yaml:"head"`
-	Gets    []role                `yaml:"gets"`
-	Heads   []role                `yaml:"heads"`
-	Post    []role                `yaml:"post"`
-	Put     []role                `yaml:"put"`
-	Delete  []role                `yaml:"delete"`
+	Get     []Role                `yaml:"get"`
+	Head    []Role                `yaml:"head"`
+	Gets    []Role                `yaml:"gets"`
+	Heads   []Role                `yaml:"heads"`
+	Post    []Role                `yaml:"post"`
+	Put     []Role                `yaml:"put"`
+	Delete  []Role                `yaml:"delete"`
 	Columns map[string]ColumnRule `yaml:"columns"`
 }
 
 // ColumnRule restricts who may read or write a property; a nil list restricts nothing.
 type ColumnRule struct {
-	Read  []role `yaml:"read"`
-	Write []role `yaml:"write"`
+	Read  []Role `yaml:"read"`
+	Write []Role `yaml:"write"`
 }
 
 // ParseRules reads rules. An error names the line or the label.
@@ -103,7 +103,7 @@ func ParseRules(text []byte) (*Rules, error) {
 		if kind == "edges" && rule.Owner != "" && rule.Owner != "from" && rule.Owner != "to" {
 			errs = append(errs, fmt.Errorf("edges.%s.owner: must be from or to, is %q", name, rule.Owner))
 		}
-		lists := [][]role{rule.Get, rule.Head, rule.Gets, rule.Heads, rule.Post, rule.Put, rule.Delete}
+		lists := [][]Role{rule.Get, rule.Head, rule.Gets, rule.Heads, rule.Post, rule.Put, rule.Delete}
 		for _, c := range rule.Columns {
 			lists = append(lists, c.Read, c.Write)
 		}
@@ -111,9 +111,9 @@ func ParseRules(text []byte) (*Rules, error) {
 			switch {
 			case !slices.Contains(roles, x):
 				errs = append(errs, fmt.Errorf("%s.%s: there is no role %q; there are UNKNOWN, LOGIN, CONTACT, CIRCLE, OWNER and ADMIN", kind, name, x))
-			case x.owned() && rule.Owner == "":
+			case x.Owned() && rule.Owner == "":
 				errs = append(errs, fmt.Errorf("%s.%s: %s needs an owner", kind, name, x))
-			case (x == roleContact || x == roleCircle) && (kind == "edges" || r.Contacts.Label == ""):
+			case (x == RoleContact || x == roleCircle) && (kind == "edges" || r.Contacts.Label == ""):
 				errs = append(errs, fmt.Errorf("%s.%s: %s needs contacts, and is for labels", kind, name, x))
 			}
 		}
@@ -127,12 +127,12 @@ func ParseRules(text []byte) (*Rules, error) {
 	return r, errors.Join(errs...)
 }
 
-// owned reports whether a role sees only the rows of some owners.
-func (x role) owned() bool { return x == roleOwner || x == roleContact || x == roleCircle }
+// Owned reports whether a role sees only the rows of some owners.
+func (x Role) Owned() bool { return x == RoleOwner || x == RoleContact || x == roleCircle }
 
 // of returns the roles that may use a method.
-func (r *Rule) of(method string) []role {
-	or := func(lists ...[]role) []role {
+func (r *Rule) of(method string) []Role {
+	or := func(lists ...[]Role) []Role {
 		for _, l := range lists {
 			if l != nil {
 				return l
@@ -157,9 +157,9 @@ func (r *Rule) of(method string) []role {
 	return r.Delete
 }
 
-// denied are the properties that a role may not read, or not write.
-func (r *Rule) denied(x role, write bool) map[string]bool {
-	if r == nil || x == roleAdmin {
+// Denied are the properties that a role may not read, or not write.
+func (r *Rule) Denied(x Role, write bool) map[string]bool {
+	if r == nil || x == RoleAdmin {
 		return nil
 	}
 	var out map[string]bool
@@ -180,57 +180,57 @@ func (r *Rule) denied(x role, write bool) map[string]bool {
 
 // rights is the permissions of one request.
 type rights struct {
-	rules  *Rules
+	Rules  *Rules
 	method string
-	caller Caller
-	role   role // of the request; "" for the caller's own
+	Caller Caller
+	Role   Role // of the request; "" for the caller's own
 }
 
 // in takes part in the key of a program: requests of one shape are bound to one program only if they have the same rights.
-func (r *rights) key() string {
-	if r.rules == nil {
+func (r *rights) Key() string {
+	if r.Rules == nil {
 		return ""
 	}
-	return fmt.Sprintf("%t %t %t ", r.caller.Known, !r.caller.ID.IsNull(), r.caller.Admin)
+	return fmt.Sprintf("%t %t %t ", r.Caller.Known, !r.Caller.ID.IsNull(), r.Caller.Admin)
 }
 
-// as returns the role of an object, whose @role may be nil, and checks that the caller has it.
-func (r *rights) as(at, own *node) (role, error) {
-	x := r.role
+// As returns the role of an object, whose @role may be nil, and checks that the caller has it.
+func (r *rights) As(at, own *Node) (Role, error) {
+	x := r.Role
 	if own != nil {
-		x, at = role(own.str()), own
+		x, at = Role(own.Str()), own
 	}
 	switch {
-	case x == "" && r.caller.Known:
+	case x == "" && r.Caller.Known:
 		return roleLogin, nil
 	case x == "" || x == roleUnknown:
 		return roleUnknown, nil
-	case !r.caller.Known && !r.caller.Admin:
-		return x, fail(codeNotLoggedIn, at, "the role %s needs a caller that is known", x)
-	case x == roleAdmin && !r.caller.Admin:
-		return x, fail(CodeNoRight, at, "the caller is no ADMIN")
-	case x.owned() && r.caller.ID.IsNull():
-		return x, fail(CodeNoRight, at, "the role %s needs a caller of the issuer that the rules name", x)
+	case !r.Caller.Known && !r.Caller.Admin:
+		return x, Fail(codeNotLoggedIn, at, "the role %s needs a caller that is known", x)
+	case x == RoleAdmin && !r.Caller.Admin:
+		return x, Fail(CodeNoRight, at, "the caller is no ADMIN")
+	case x.Owned() && r.Caller.ID.IsNull():
+		return x, Fail(CodeNoRight, at, "the role %s needs a caller of the issuer that the rules name", x)
 	}
 	return x, nil
 }
 
-// check returns the role of an object and the rule that lets it use a label or an edge type; no rule for ADMIN, and while
+// Check returns the role of an object and the rule that lets it use a label or an edge type; no rule for ADMIN, and while
 // rules are off.
-func (r *rights) check(at, own *node, kind, name string) (role, *Rule, error) {
-	if r.rules == nil {
+func (r *rights) Check(at, own *Node, kind, name string) (Role, *Rule, error) {
+	if r.Rules == nil {
 		return "", nil, nil
 	}
-	x, err := r.as(at, own)
-	if err != nil || x == roleAdmin {
+	x, err := r.As(at, own)
+	if err != nil || x == RoleAdmin {
 		return x, nil, err
 	}
-	rule := r.rules.Labels[name]
+	rule := r.Rules.Labels[name]
 	if kind == "edge type" {
-		rule = r.rules.Edges[name]
+		rule = r.Rules.Edges[name]
 	}
 	if rule == nil || !slices.Contains(rule.of(r.method), x) {
-		return x, nil, fail(CodeNoRight, at, "the role %s has no right to %s the %s %s", x, strings.ToUpper(r.method), kind, name)
+		return x, nil, Fail(CodeNoRight, at, "the role %s has no right to %s the %s %s", x, strings.ToUpper(r.method), kind, name)
 	}
 	return x, rule, nil
 }

@@ -1,4 +1,4 @@
-package fetch
+package syntax
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// isName reports whether s can name a property, an alias or a function.
-func isName(s string) bool {
+// IsName reports whether s can name a property, an alias or a function.
+func IsName(s string) bool {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
 			return false
@@ -16,47 +16,47 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// splitAlias splits "name:alias".
-func splitAlias(key string) (name, alias string) {
+// SplitAlias splits "name:alias".
+func SplitAlias(key string) (name, alias string) {
 	name, alias, _ = strings.Cut(key, ":")
 	return name, alias
 }
 
-// isTableKey reports whether a key names a table: a label that begins with an upper-case letter, and maybe an alias.
-func isTableKey(key string) bool {
-	name, alias := splitAlias(key)
+// IsTableKey reports whether a key names a table: a label that begins with an upper-case letter, and maybe an alias.
+func IsTableKey(key string) bool {
+	name, alias := SplitAlias(key)
 	r, _ := utf8.DecodeRuneInString(name)
-	return unicode.IsUpper(r) && isName(name) && (alias == "" && !strings.Contains(key, ":") || isName(alias))
+	return unicode.IsUpper(r) && IsName(name) && (alias == "" && !strings.Contains(key, ":") || IsName(alias))
 }
 
-// isArrayKey reports whether a key names an array.
-func isArrayKey(key string) bool { return strings.HasSuffix(key, "[]") }
+// IsArrayKey reports whether a key names an array.
+func IsArrayKey(key string) bool { return strings.HasSuffix(key, "[]") }
 
-// arrayTarget parses the name of an array into the selection from its items: "User[]" gives User, "User-id[]" User and id. A name
+// ArrayTarget parses the name of an array into the selection from its items: "User[]" gives User, "User-id[]" User and id. A name
 // after a colon is that of the array, not of a table in it. The caller checks that they exist.
-func arrayTarget(key string) []string {
-	name, _ := splitAlias(strings.TrimSuffix(key, "[]"))
+func ArrayTarget(key string) []string {
+	name, _ := SplitAlias(strings.TrimSuffix(key, "[]"))
 	if name == "" {
 		return nil
 	}
 	return strings.Split(name, "-")
 }
 
-// operator is the comparison that a condition's key requests.
-type operator uint8
+// Operator is the comparison that a condition's key requests.
+type Operator uint8
 
 const (
-	opEqual operator = iota
-	opGreater
-	opGreaterEqual
-	opLess
-	opLessEqual
-	opIn       // {}
-	opLike     // $
-	opRegexp   // ~
-	opBetween  // %
-	opContains // <>
-	opExists   // }{
+	OpEqual Operator = iota
+	OpGreater
+	OpGreaterEqual
+	OpLess
+	OpLessEqual
+	OpIn       // {}
+	OpLike     // $
+	OpRegexp   // ~
+	OpBetween  // %
+	OpContains // <>
+	OpExists   // }{
 )
 
 // logic joins the parts of a condition.
@@ -64,21 +64,21 @@ type logic uint8
 
 const (
 	logicOr  logic = iota // the default, and |
-	logicAnd              // &
-	logicNot              // !
+	LogicAnd              // &
+	LogicNot              // !
 )
 
 // condKey is the parsed key of a condition: name, length mark, logic, operator, and @ for a reference.
 type condKey struct {
-	name   string
-	op     operator
-	logic  logic
-	marked bool // the logic is written out
-	fold   bool // *~: without regard to case
-	left   byte // of opLike: the wildcard of LIKE before the text, 0 for none
-	right  byte // and behind it
-	quoted bool // of opLike: the text contains no wildcards
-	length byte // '[' compares the length of a text, '{' that of a list
+	Name   string
+	Op     Operator
+	Logic  logic
+	Marked bool // the logic is written out
+	Fold   bool // *~: without regard to case
+	Left   byte // of opLike: the wildcard of LIKE before the text, 0 for none
+	Right  byte // and behind it
+	Quoted bool // of opLike: the text contains no wildcards
+	Length byte // '[' compares the length of a text, '{' that of a list
 	ref    bool
 }
 
@@ -87,52 +87,52 @@ func parseCondKey(key string) (c condKey, reason string) {
 	if strings.HasSuffix(key, "@") {
 		c.ref, key = true, key[:len(key)-1]
 	}
-	cut := func(suffix string, op operator) bool {
+	cut := func(suffix string, op Operator) bool {
 		rest, ok := strings.CutSuffix(key, suffix)
 		if ok {
-			key, c.op = rest, op
+			key, c.Op = rest, op
 		}
 		return ok
 	}
 	switch {
-	case cut("$", opLike):
+	case cut("$", OpLike):
 		if key, reason = c.wildcards(key); reason != "" {
 			return c, reason
 		}
-	case cut("*~", opRegexp):
-		c.fold = true
-	case cut("~", opRegexp), cut("%", opBetween), cut("{}", opIn), cut("}{", opExists), cut("<>", opContains),
-		cut(">=", opGreaterEqual), cut("<=", opLessEqual), cut(">", opGreater), cut("<", opLess):
+	case cut("*~", OpRegexp):
+		c.Fold = true
+	case cut("~", OpRegexp), cut("%", OpBetween), cut("{}", OpIn), cut("}{", OpExists), cut("<>", OpContains),
+		cut(">=", OpGreaterEqual), cut("<=", OpLessEqual), cut(">", OpGreater), cut("<", OpLess):
 	}
 	if key != "" {
 		switch key[len(key)-1] {
 		case '&':
-			c.logic, c.marked = logicAnd, true
+			c.Logic, c.Marked = LogicAnd, true
 		case '|':
-			c.marked = true
+			c.Marked = true
 		case '!':
-			c.logic, c.marked = logicNot, true
+			c.Logic, c.Marked = LogicNot, true
 		}
-		if c.marked {
+		if c.Marked {
 			key = key[:len(key)-1]
 		}
 	}
 	if key != "" {
 		if last := key[len(key)-1]; last == '[' || last == '{' {
-			c.length, key = last, key[:len(key)-1]
+			c.Length, key = last, key[:len(key)-1]
 		}
 	}
-	c.name = key
-	if !isName(key) {
+	c.Name = key
+	if !IsName(key) {
 		return c, "is no key: it must be a name, maybe with a suffix such as !, >=, {}, $ or @"
 	}
-	switch c.op {
-	case opGreater, opGreaterEqual, opLess, opLessEqual:
-		if c.marked {
+	switch c.Op {
+	case OpGreater, OpGreaterEqual, OpLess, OpLessEqual:
+		if c.Marked {
 			return c, "comparisons take none of & | !"
 		}
-	case opEqual:
-		if c.marked && c.logic != logicNot {
+	case OpEqual:
+		if c.Marked && c.Logic != LogicNot {
 			return c, "equality takes neither & nor |"
 		}
 	}
@@ -165,6 +165,6 @@ func (c *condKey) wildcards(key string) (rest, reason string) {
 	if right == '?' {
 		right = 0
 	}
-	c.left, c.right, c.quoted = left, right, true
+	c.Left, c.Right, c.Quoted = left, right, true
 	return key, ""
 }

@@ -1,4 +1,4 @@
-package fetch
+package syntax
 
 // Limits bounds a request. A message of refusal names the field by its setting.
 type Limits struct {

@@ -1,4 +1,4 @@
-package fetch
+package syntax
 
 import (
 	"strings"
@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// answerName returns the name of a column in the answer: its alias, its property, or the text of its expression as MySQL names it.
+// AnswerName returns the name of a column in the answer: its alias, its property, or the text of its expression as MySQL names it.
 // In that text, properties are in backquotes, qualified by the table if several are joined, and strings are in quotes.
-func (c *column) answerName(t *table, joined bool) string {
+func (c *column) AnswerName(t *Table, joined bool) string {
 	if !c.bare {
-		return c.name
+		return c.Name
 	}
 	qualifier := ""
 	if joined {
-		label, alias := splitAlias(t.key)
+		label, alias := SplitAlias(t.Key)
 		if alias != "" {
 			label += "__" + alias
 		}
 		qualifier = "`" + label + "`."
 	}
-	return quoteNames(c.name, qualifier)
+	return quoteNames(c.Name, qualifier)
 }
 
 // quoteNames puts the properties in the text of an expression in backquotes, after the qualifier.
