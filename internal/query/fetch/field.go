@@ -1,5 +1,7 @@
 package fetch
 
+import "github.com/hopgate/hopgate/internal/graph"
+
 // fieldKind is a kind of member of a row's object.
 type fieldKind uint8
 
@@ -51,4 +53,12 @@ type pathTable struct {
 	lit   []byte
 	names []string // the properties, or nil for all
 	lits  [][]byte
+}
+
+// none reports whether a row yields no element.
+func (e *element) none(row []graph.Value) bool {
+	if e.value {
+		return e.col < 0 || row[e.col].IsNull()
+	}
+	return e.object >= 0 && (row[e.object].IsNull() || e.row && len(row[e.object].List()) == 0)
 }

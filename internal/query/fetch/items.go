@@ -2,8 +2,9 @@ package fetch
 
 import (
 	"context"
-	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"io"
+
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 )
 
 // Items runs a request for one array and passes each of its items, as JSON, to take, which must not retain it. It drops the rest of

@@ -1,8 +1,9 @@
 package fetch
 
 import (
-	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"slices"
+
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 )
 
 // joinedTable returns the table of a join as the joined rows see it, with the additions of the join's object, nil for none.

@@ -1,9 +1,10 @@
 package fetch
 
 import (
-	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"slices"
 	"strings"
+
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 )
 
 // outward reports whether a member of a scope refers to rows around it. A member that does not is fetched once for all of them.

@@ -1,22 +1,8 @@
 package fetch
 
 import (
-	"context"
-
-	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
-
-// Runner runs the plans of one request over one transaction.
-type Runner interface {
-	// Catalog knows the names of the graph.
-	Catalog() graph.Catalog
-	// Run prepares and runs a plan and passes its rows, the columns q.Out, to sink, which must not retain the batch. Vertices, edges
-	// and paths in them have their records. All requests of one shape pass the same q, so its prepared form can be cached by its
-	// address; q does not change after its first run. A sink may end the run early with an error such as errEnough: Run returns the
-	// sink's error unchanged.
-	Run(ctx context.Context, q *plan.Query, params map[string]graph.Value, sink func(*graph.Batch) error) error
-}
 
 // program is the bound form of all requests of one shape: the plans to run, and how to build the answer from their rows.
 type program struct {

@@ -293,14 +293,6 @@ func (x *run) array(m *output) error {
 	return err
 }
 
-// none reports whether a row yields no element.
-func (e *element) none(row []graph.Value) bool {
-	if e.value {
-		return e.col < 0 || row[e.col].IsNull()
-	}
-	return e.object >= 0 && (row[e.object].IsNull() || e.row && len(row[e.object].List()) == 0)
-}
-
 // prepare runs a query whose rows are written elsewhere.
 func (x *run) prepare(q *query) error {
 	h := q.hidden
@@ -498,7 +490,7 @@ func (x *run) appendInfo(dst []byte, pg *paging, v graph.Value) []byte {
 // lift builds the parameters of the request's values.
 func (x *run) lift(params []param) error {
 	for _, p := range params {
-		v, err := p.value(x.req.Doc.Nodes)
+		v, err := valueOf(&p, x.req.Doc.Nodes)
 		if err != nil {
 			return err
 		}
@@ -507,7 +499,7 @@ func (x *run) lift(params []param) error {
 	return nil
 }
 
-func (p *param) value(nodes []*syntax.Node) (graph.Value, error) {
+func valueOf(p *param, nodes []*syntax.Node) (graph.Value, error) {
 	n := nodes[p.ord]
 	if p.elem >= 0 {
 		n = n.Elems[p.elem]
@@ -599,4 +591,15 @@ func likePattern(s string, p *param) string {
 		b.WriteByte(p.right)
 	}
 	return b.String()
+}
+
+// Runner runs the plans of one request over one transaction.
+type Runner interface {
+	// Catalog knows the names of the graph.
+	Catalog() graph.Catalog
+	// Run prepares and runs a plan and passes its rows, the columns q.Out, to sink, which must not retain the batch. Vertices, edges
+	// and paths in them have their records. All requests of one shape pass the same q, so its prepared form can be cached by its
+	// address; q does not change after its first run. A sink may end the run early with an error such as errEnough: Run returns the
+	// sink's error unchanged.
+	Run(ctx context.Context, q *plan.Query, params map[string]graph.Value, sink func(*graph.Batch) error) error
 }

@@ -253,7 +253,7 @@ func (w *writer) element(dst []byte, e *element, row []graph.Value) []byte {
 	}
 	switch {
 	case e.path != nil:
-		return e.path.append(dst, row[e.col])
+		return appendPath(e.path, dst, row[e.col])
 	case e.value && e.json:
 		return appendJSON(dst, row[e.col])
 	case e.value:
@@ -262,22 +262,22 @@ func (w *writer) element(dst []byte, e *element, row []graph.Value) []byte {
 	return append(w.fields(append(dst, '{'), e.fields, row), '}')
 }
 
-// append writes a path: its length, and its vertices and edges each under the key of its table.
-func (p *walked) append(dst []byte, v graph.Value) []byte {
+// appendPath writes a path: its length, and its vertices and edges each under the key of its table.
+func appendPath(p *walked, dst []byte, v graph.Value) []byte {
 	path := v.Path()
 	dst = append(dst, `{"length":`...)
 	dst = appendInt(dst, int64(len(path.Edges)))
 	dst = append(dst, `,"[]":[`...)
 	for i, vertex := range path.Vertices {
 		if i > 0 {
-			dst = append(p.part(append(dst, ','), path.Edges[i-1]), ',')
+			dst = append(appendPart(p, append(dst, ','), path.Edges[i-1]), ',')
 		}
-		dst = p.part(dst, vertex)
+		dst = appendPart(p, dst, vertex)
 	}
 	return append(dst, "]}"...)
 }
 
-func (p *walked) part(dst []byte, v graph.Value) []byte {
+func appendPart(p *walked, dst []byte, v graph.Value) []byte {
 	r := recordOf(v)
 	var t *pathTable
 	name := ""

@@ -367,7 +367,7 @@ func (x *run) matched(b *binder, t *syntax.Table, key string, props []graph.MapE
 		return nil, err
 	}
 	for _, p := range f.params {
-		if x.params[p.name], err = p.value(x.req.Doc.Nodes[base:]); err != nil {
+		if x.params[p.name], err = valueOf(&p, x.req.Doc.Nodes[base:]); err != nil {
 			return nil, err
 		}
 	}
