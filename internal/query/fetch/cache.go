@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/fetch/bind"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -13,7 +14,7 @@ import (
 // It belongs to one graph and is safe for concurrent use.
 type Cache struct {
 	mu       sync.Mutex
-	programs map[string]*program
+	programs map[string]*bind.Program
 	finds    map[string]*find // of writing requests
 	writes   map[string]*plan.Query
 	size     int
@@ -22,25 +23,25 @@ type Cache struct {
 // NewCache returns a cache of up to size shapes.
 func NewCache(size int) *Cache {
 	return &Cache{
-		programs: make(map[string]*program), finds: make(map[string]*find), writes: make(map[string]*plan.Query), size: size,
+		programs: make(map[string]*bind.Program), finds: make(map[string]*find), writes: make(map[string]*plan.Query), size: size,
 	}
 }
 
 // program returns the cached program of a request, or binds it. A nil cache keeps nothing.
-func (c *Cache) program(r *syntax.Request, cat graph.Catalog) (*program, error) {
+func (c *Cache) program(r *syntax.Request, cat graph.Catalog) (*bind.Program, error) {
 	if c == nil {
-		return bind(r, cat)
+		return bind.Request(r, cat)
 	}
 	r.Steps.Add(len(r.Doc.Nodes) / 4)
 	key := shape(r)
 	c.mu.Lock()
 	p := c.programs[key]
 	c.mu.Unlock()
-	if p != nil && p.props == len(cat.AllProps()) && p.indexes == cat.Version() {
+	if p != nil && p.Props == len(cat.AllProps()) && p.Indexes == cat.Version() {
 		return p, nil
 	}
-	p, err := bind(r, cat)
-	if err != nil || p.fixed {
+	p, err := bind.Request(r, cat)
+	if err != nil || p.Fixed {
 		return p, err
 	}
 	c.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/hopgate/hopgate/internal/query/fetch/bind"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 )
 
@@ -20,12 +21,12 @@ func Items(ctx context.Context, r *syntax.Request, runner Runner, cache *Cache, 
 }
 
 // arrays counts the arrays of an answer that do not lie inside of items.
-func arrays(members []*output) (n int) {
+func arrays(members []*bind.Output) (n int) {
 	for _, m := range members {
-		if m.kind == outArray {
+		if m.Kind == bind.OutArray {
 			n++
 		}
-		n += arrays(m.members)
+		n += arrays(m.Members)
 	}
 	return n
 }

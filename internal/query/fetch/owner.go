@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/bind"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -13,19 +14,19 @@ func (x *run) identify() error {
 	if r.Rules == nil {
 		return nil
 	}
-	x.params[callerParam], x.params[contactsParam] = r.Caller.ID, graph.ListValue(nil)
+	x.params[bind.CallerParam], x.params[bind.ContactsParam] = r.Caller.ID, graph.ListValue(nil)
 	c := &r.Rules.Contacts
 	cat := x.runner.Catalog()
 	if _, ok := cat.Label(c.Label); !ok || r.Caller.ID.IsNull() {
 		return nil
 	}
-	b := &binder{req: x.req, cat: cat}
-	q := x.cache.contactsPlan(c.Label, b.key(c.Label), c.Property)
+	b := &bind.Binder{Req: x.req, Cat: cat}
+	q := x.cache.contactsPlan(c.Label, b.Key(c.Label), c.Property)
 	params := map[string]graph.Value{"rows": graph.ListValue([]graph.Value{r.Caller.ID})}
 	return x.runner.Run(x.ctx, q, params, func(batch *graph.Batch) error {
 		for i := range batch.N {
 			if v := batch.Cols[0].Value(i); v.Kind() == graph.List {
-				x.params[contactsParam] = v.Clone()
+				x.params[bind.ContactsParam] = v.Clone()
 			}
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/fetch/bind"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -91,13 +92,13 @@ func (x *run) all() (err error) {
 	if err != nil {
 		return err
 	}
-	if n := arrays(prog.members); x.items != nil && n != 1 {
+	if n := arrays(prog.Members); x.items != nil && n != 1 {
 		return &syntax.Error{Code: syntax.CodeArgument, Msg: "an answer as a table holds the items of one array, such as \"User[]\", and the request has " + decimal(n)}
 	}
-	if err := x.lift(prog.params); err != nil {
+	if err := x.lift(prog.Params); err != nil {
 		return err
 	}
-	return x.members(prog.members)
+	return x.members(prog.Members)
 }
 
 // envelope ends the answer.
@@ -139,9 +140,9 @@ func Failure(body []byte, err error, took time.Duration) []byte {
 }
 
 // members runs and writes the members of an object.
-func (x *run) members(members []*output) error {
+func (x *run) members(members []*bind.Output) error {
 	for _, m := range members {
-		for _, q := range m.before {
+		for _, q := range m.Before {
 			if err := x.prepare(q); err != nil {
 				return err
 			}
@@ -156,59 +157,59 @@ func (x *run) members(members []*output) error {
 	return nil
 }
 
-func (x *run) member(m *output) error {
+func (x *run) member(m *bind.Output) error {
 	w := &x.w
-	switch m.kind {
-	case outText:
-		w.key(m.lit)
-		w.buf = append(w.buf, x.req.Doc.Nodes[m.ord].Raw...)
-	case outSlot:
-		if v := x.params[m.slot]; !v.IsNull() {
-			w.key(m.lit)
-			if m.page != nil {
-				w.buf = x.appendInfo(w.buf, m.page, v)
+	switch m.Kind {
+	case bind.OutText:
+		w.key(m.Lit)
+		w.buf = append(w.buf, x.req.Doc.Nodes[m.Ord].Raw...)
+	case bind.OutSlot:
+		if v := x.params[m.Slot]; !v.IsNull() {
+			w.key(m.Lit)
+			if m.Page != nil {
+				w.buf = x.appendInfo(w.buf, m.Page, v)
 			} else {
 				w.buf = notation.BareJSON.Append(w.buf, v)
 			}
 		}
-	case outEmpty:
-		w.key(m.lit)
+	case bind.OutEmpty:
+		w.key(m.Lit)
 		w.buf = append(w.buf, "{}"...)
-	case outObject:
-		w.begin(m.lit)
-		if err := x.members(m.members); err != nil {
+	case bind.OutObject:
+		w.begin(m.Lit)
+		if err := x.members(m.Members); err != nil {
 			return err
 		}
 		w.end()
-	case outTable:
-		return x.query(m.query, func(row []graph.Value) error {
-			w.key(m.lit)
-			w.buf = append(w.fields(append(w.buf, '{'), m.fields, row), '}')
+	case bind.OutTable:
+		return x.query(m.Query, func(row []graph.Value) error {
+			w.key(m.Lit)
+			w.buf = append(w.fields(append(w.buf, '{'), m.Fields, row), '}')
 			return x.explain(m)
 		})
-	case outHead:
-		return x.query(m.query, func(row []graph.Value) error {
-			w.key(m.lit)
+	case bind.OutHead:
+		return x.query(m.Query, func(row []graph.Value) error {
+			w.key(m.Lit)
 			w.buf = append(w.buf, `{"ok":true,"code":200,"msg":"success","count":`...)
-			w.buf = append(notation.BareJSON.Append(w.buf, row[m.fields[0].col]), '}')
+			w.buf = append(notation.BareJSON.Append(w.buf, row[m.Fields[0].Col]), '}')
 			return nil
 		})
-	case outArray:
+	case bind.OutArray:
 		return x.array(m)
-	case outHidden:
-		if m.query != nil {
-			return x.query(m.query, nil)
+	case bind.OutHidden:
+		if m.Query != nil {
+			return x.query(m.Query, nil)
 		}
 	}
 	return nil
 }
 
 // explain adds the plan of a table to its object, which was written last.
-func (x *run) explain(m *output) error {
-	if !m.explain {
+func (x *run) explain(m *bind.Output) error {
+	if !m.Explain {
 		return nil
 	}
-	lines, err := x.plan(m.query)
+	lines, err := x.plan(m.Query)
 	if lines == nil || err != nil {
 		return err
 	}
@@ -222,12 +223,12 @@ func (x *run) explain(m *output) error {
 }
 
 // plan is the plan of a query as JSON, {"list": [a line, …]}; nil where the Runner cannot show it.
-func (x *run) plan(q *query) ([]byte, error) {
+func (x *run) plan(q *bind.Query) ([]byte, error) {
 	e, ok := x.runner.(Explainer)
 	if !ok {
 		return nil, nil
 	}
-	text, err := e.Explain(x.ctx, q.q)
+	text, err := e.Explain(x.ctx, q.Q)
 	if err != nil {
 		return nil, err
 	}
@@ -242,115 +243,115 @@ func (x *run) plan(q *query) ([]byte, error) {
 }
 
 // array runs and writes an array.
-func (x *run) array(m *output) error {
+func (x *run) array(m *bind.Output) error {
 	w := &x.w
-	if m.page != nil {
-		total := x.params[m.page.slot]
-		if m.page.total != nil && !total.IsNull() {
-			w.key(m.page.total)
+	if m.Page != nil {
+		total := x.params[m.Page.Slot]
+		if m.Page.Total != nil && !total.IsNull() {
+			w.key(m.Page.Total)
 			w.buf = notation.BareJSON.Append(w.buf, total)
-			w.key(m.page.info)
-			w.buf = x.appendInfo(w.buf, m.page, total)
+			w.key(m.Page.Info)
+			w.buf = x.appendInfo(w.buf, m.Page, total)
 		}
 	}
-	if m.query == nil {
+	if m.Query == nil {
 		return nil
 	}
 	if x.items != nil {
-		return x.query(m.query, func(row []graph.Value) error {
-			if x.item = w.element(append(x.item[:0], '['), m.elem, row); len(x.item) == 1 {
+		return x.query(m.Query, func(row []graph.Value) error {
+			if x.item = w.element(append(x.item[:0], '['), m.Elem, row); len(x.item) == 1 {
 				return nil
 			}
 			return x.items(x.item[1:])
 		})
 	}
 	began := false
-	err := x.query(m.query, func(row []graph.Value) error {
+	err := x.query(m.Query, func(row []graph.Value) error {
 		if !began {
-			if m.elem.none(row) {
+			if m.Elem.None(row) {
 				return nil
 			}
 			began = true
-			w.key(m.lit)
+			w.key(m.Lit)
 			w.buf = append(w.buf, '[')
 		}
-		w.buf = w.element(w.buf, m.elem, row)
+		w.buf = w.element(w.buf, m.Elem, row)
 		return w.spill()
 	})
 	if began {
 		w.buf = append(w.buf, ']')
 	}
-	if err != nil || !m.explain {
+	if err != nil || !m.Explain {
 		return err
 	}
-	lines, err := x.plan(m.query)
+	lines, err := x.plan(m.Query)
 	if lines != nil { // the plans of arrays are at the end of the answer
 		if x.plans != nil {
 			x.plans = append(x.plans, ',')
 		}
-		x.plans = append(append(x.plans, m.lit...), lines...)
+		x.plans = append(append(x.plans, m.Lit...), lines...)
 	}
 	return err
 }
 
 // prepare runs a query whose rows are written elsewhere.
-func (x *run) prepare(q *query) error {
-	h := q.hidden
+func (x *run) prepare(q *bind.Query) error {
+	h := q.Hidden
 	if h == nil {
 		return x.query(q, nil)
 	}
-	for len(x.texts) <= h.slot {
+	for len(x.texts) <= h.Slot {
 		x.texts = append(x.texts, madeText{})
 	}
 	var text []byte
 	before := x.rows
 	err := x.query(q, func(row []graph.Value) error {
-		if h.elem == nil {
-			text = append(x.w.fields([]byte{'{'}, h.fields, row), '}')
+		if h.Elem == nil {
+			text = append(x.w.fields([]byte{'{'}, h.Fields, row), '}')
 			return nil
 		}
 		if text == nil {
 			text = []byte{'['}
 		}
-		text = x.w.element(text, h.elem, row)
+		text = x.w.element(text, h.Elem, row)
 		return nil
 	})
-	if h.elem != nil && len(text) == 1 {
+	if h.Elem != nil && len(text) == 1 {
 		text = nil
-	} else if h.elem != nil && text != nil {
+	} else if h.Elem != nil && text != nil {
 		text = append(text, ']')
 	}
-	x.texts[h.slot] = madeText{text: text, rows: x.rows - before}
+	x.texts[h.Slot] = madeText{text: text, rows: x.rows - before}
 	return err
 }
 
 // query runs a query, builds the parameters that depend on it, and passes each row to write, which may be nil.
-func (x *run) query(q *query, write func(row []graph.Value) error) error {
-	for _, t := range q.takes {
-		switch t.kind {
-		case takeExists:
-			x.params[t.slot] = graph.BoolValue(false)
-		case takeList:
-			x.params[t.slot] = graph.ListValue(nil)
+func (x *run) query(q *bind.Query, write func(row []graph.Value) error) error {
+	for _, t := range q.Takes {
+		switch t.Kind {
+		case bind.TakeExists:
+			x.params[t.Slot] = graph.BoolValue(false)
+		case bind.TakeList:
+			x.params[t.Slot] = graph.ListValue(nil)
 		default:
-			x.params[t.slot] = graph.Value{}
+			x.params[t.Slot] = graph.Value{}
 		}
 	}
-	if q.never {
+	if q.Never {
 		return nil
 	}
-	for _, slot := range q.needs {
+	for _, slot := range q.Needs {
 		if v := x.params[slot]; v.IsNull() {
 			return nil
 		}
 	}
-	takers := make([]taker, len(q.takes))
+	takers := make([]taker, len(q.Takes))
 	for i := range takers {
-		takers[i].take = &q.takes[i]
+		takers[i].take = &q.Takes[i]
 	}
 	n := 0
 	limit := x.req.Limits.Rows
-	err := x.runner.Run(x.ctx, q.q, x.params, func(b *graph.Batch) error {
+	err := x.runner.Run(x.ctx, q.Q, x.params, func(b *graph.Batch) error {
 		if cap(x.row) < len(b.Cols) {
 			x.row = make([]graph.Value, len(b.Cols))
 		}
@@ -373,7 +374,7 @@ func (x *run) query(q *query, write func(row []graph.Value) error) error {
 					return err
 				}
 			}
-			if q.first {
+			if q.First {
 				return errLimitReached
 			}
 		}
@@ -392,7 +393,7 @@ func decimal(i int) string { return string(appendInt(nil, int64(i))) }
 
 // taker collects rows into a parameter.
 type taker struct {
-	take   *take
+	take   *bind.Take
 	v      graph.Value
 	list   []graph.Value
 	seen   bool
@@ -400,35 +401,35 @@ type taker struct {
 }
 
 func (t *taker) row(n int, row []graph.Value) error {
-	v := row[t.take.col]
-	switch t.take.kind {
-	case takeFirst:
+	v := row[t.take.Col]
+	switch t.take.Kind {
+	case bind.TakeFirst:
 		if n == 0 {
 			t.v = v
 		}
-	case takeRow:
-		if n == t.take.row {
+	case bind.TakeRow:
+		if n == t.take.Row {
 			t.v = v
 		}
-	case takeList:
+	case bind.TakeList:
 		if !v.IsNull() {
 			t.list = append(t.list, v)
 		}
-	case takeSingle:
+	case bind.TakeSingle:
 		if n == 1 {
-			return &syntax.Error{Code: syntax.CodeArgument, Path: t.take.path, Msg: "the subquery gives more than one row"}
+			return &syntax.Error{Code: syntax.CodeArgument, Path: t.take.Path, Msg: "the subquery gives more than one row"}
 		}
 		t.v = v
-	case takeExists:
+	case bind.TakeExists:
 		t.seen = true
-	case takeLeast, takeMost:
+	case bind.TakeLeast, bind.TakeMost:
 		switch {
 		case v.IsNull():
 			t.isNull = true
 		case !t.seen:
 			t.v, t.seen = v, true
 		default:
-			if c, ok := fn.Compare(v, t.v); ok && (c < 0) == (t.take.kind == takeLeast) {
+			if c, ok := fn.Compare(v, t.v); ok && (c < 0) == (t.take.Kind == bind.TakeLeast) {
 				t.v = v
 			}
 		}
@@ -437,30 +438,30 @@ func (t *taker) row(n int, row []graph.Value) error {
 }
 
 func (t *taker) end(params map[string]graph.Value) {
-	switch t.take.kind {
-	case takeList:
-		params[t.take.slot] = graph.ListValue(t.list)
-	case takeExists:
-		params[t.take.slot] = graph.BoolValue(t.seen)
+	switch t.take.Kind {
+	case bind.TakeList:
+		params[t.take.Slot] = graph.ListValue(t.list)
+	case bind.TakeExists:
+		params[t.take.Slot] = graph.BoolValue(t.seen)
 	default:
-		if t.take.strict && t.isNull {
+		if t.take.Strict && t.isNull {
 			t.v = graph.Value{}
 		}
-		params[t.take.slot] = t.v
+		params[t.take.Slot] = t.v
 	}
 }
 
 // appendInfo writes the "info" object of an array.
-func (x *run) appendInfo(dst []byte, pg *paging, v graph.Value) []byte {
+func (x *run) appendInfo(dst []byte, pg *bind.Paging, v graph.Value) []byte {
 	if v.Kind() != graph.Int {
 		return dst
 	}
-	total, count, page := v.Int(), pg.count, int64(0)
-	if pg.countOrd >= 0 {
-		count, _ = syntax.WholeNumber(x.req.Doc.Nodes[pg.countOrd])
+	total, count, page := v.Int(), pg.Count, int64(0)
+	if pg.CountOrd >= 0 {
+		count, _ = syntax.WholeNumber(x.req.Doc.Nodes[pg.CountOrd])
 	}
-	if pg.pageOrd >= 0 {
-		page, _ = syntax.WholeNumber(x.req.Doc.Nodes[pg.pageOrd])
+	if pg.PageOrd >= 0 {
+		page, _ = syntax.WholeNumber(x.req.Doc.Nodes[pg.PageOrd])
 	}
 	if count == 0 {
 		count = max(total, 1)
@@ -488,45 +489,45 @@ func (x *run) appendInfo(dst []byte, pg *paging, v graph.Value) []byte {
 }
 
 // lift builds the parameters of the request's values.
-func (x *run) lift(params []param) error {
+func (x *run) lift(params []bind.Param) error {
 	for _, p := range params {
 		v, err := valueOf(&p, x.req.Doc.Nodes)
 		if err != nil {
 			return err
 		}
-		x.params[p.name] = v
+		x.params[p.Name] = v
 	}
 	return nil
 }
 
-func valueOf(p *param, nodes []*syntax.Node) (graph.Value, error) {
-	n := nodes[p.ord]
-	if p.elem >= 0 {
-		n = n.Elems[p.elem]
+func valueOf(p *bind.Param, nodes []*syntax.Node) (graph.Value, error) {
+	n := nodes[p.Ord]
+	if p.Elem >= 0 {
+		n = n.Elems[p.Elem]
 	}
-	switch p.kind {
-	case paramNumber:
+	switch p.Kind {
+	case bind.ParamNumber:
 		if n.Kind == syntax.JSONString {
 			return syntax.Numeric(n.Str()), nil
 		}
-	case paramInt:
+	case bind.ParamInt:
 		if n.Scalar.Bool() {
 			return graph.IntValue(1), nil
 		}
 		return graph.IntValue(0), nil
-	case paramID:
+	case bind.ParamID:
 		return keyValue(n.Scalar), nil
-	case paramIDNum:
+	case bind.ParamIDNum:
 		return keyValue(syntax.Numeric(n.Str())), nil
-	case paramList, paramIDList:
-		return listValue(n, p.kind == paramIDList), nil
-	case paramLike:
+	case bind.ParamList, bind.ParamIDList:
+		return listValue(n, p.Kind == bind.ParamIDList), nil
+	case bind.ParamLike:
 		return graph.StringValue(likePattern(n.Str(), p)), nil
-	case paramSkip:
+	case bind.ParamSkip:
 		page, _ := syntax.WholeNumber(n)
-		count := p.count
-		if p.ord2 >= 0 {
-			count, _ = syntax.WholeNumber(nodes[p.ord2])
+		count := p.Count
+		if p.Ord2 >= 0 {
+			count, _ = syntax.WholeNumber(nodes[p.Ord2])
 		}
 		if page > 0 && count > (1<<62)/page {
 			return graph.Value{}, syntax.Fail(syntax.CodeRange, n, "page times count is out of range")
@@ -572,13 +573,13 @@ func listValue(n *syntax.Node, key bool) graph.Value {
 }
 
 // likePattern returns the pattern of a LIKE condition, in which \ quotes.
-func likePattern(s string, p *param) string {
-	if !p.quote {
+func likePattern(s string, p *bind.Param) string {
+	if !p.Quote {
 		return s
 	}
 	var b strings.Builder
-	if p.left != 0 {
-		b.WriteByte(p.left)
+	if p.Left != 0 {
+		b.WriteByte(p.Left)
 	}
 	for i := range len(s) {
 		switch s[i] {
@@ -587,8 +588,8 @@ func likePattern(s string, p *param) string {
 		}
 		b.WriteByte(s[i])
 	}
-	if p.right != 0 {
-		b.WriteByte(p.right)
+	if p.Right != 0 {
+		b.WriteByte(p.Right)
 	}
 	return b.String()
 }

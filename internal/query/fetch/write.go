@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/fetch/bind"
 )
 
 // flushAt is how many bytes are gathered before they are written out.
@@ -74,18 +75,18 @@ func (w *writer) flush() error {
 }
 
 // fields appends the members of a row's object after its opening brace.
-func (w *writer) fields(dst []byte, fields []field, row []graph.Value) []byte {
+func (w *writer) fields(dst []byte, fields []bind.Field, row []graph.Value) []byte {
 	for i := range fields {
 		f := &fields[i]
-		if f.kind == fieldValue {
-			v := row[f.col]
+		if f.Kind == bind.FieldValue {
+			v := row[f.Col]
 			if v.Kind() == graph.Null {
 				continue
 			}
 			if dst[len(dst)-1] != '{' {
 				dst = append(dst, ',')
 			}
-			dst = append(dst, f.lit...)
+			dst = append(dst, f.Lit...)
 			switch v.Kind() {
 			case graph.Int:
 				dst = appendInt(dst, v.Int())
@@ -102,50 +103,50 @@ func (w *writer) fields(dst []byte, fields []field, row []graph.Value) []byte {
 }
 
 // fieldSlow appends one member of a less common kind.
-func (w *writer) fieldSlow(dst []byte, f *field, row []graph.Value) []byte {
+func (w *writer) fieldSlow(dst []byte, f *bind.Field, row []graph.Value) []byte {
 	start := len(dst)
 	if dst[start-1] != '{' {
 		dst = append(dst, ',')
 	}
-	dst = append(dst, f.lit...)
+	dst = append(dst, f.Lit...)
 	body := len(dst)
-	switch f.kind {
-	case fieldJSON:
-		dst = appendJSON(dst, row[f.col])
-	case fieldRecord:
-		dst = w.record(dst[:start], f, row[f.col])
+	switch f.Kind {
+	case bind.FieldJSON:
+		dst = appendJSON(dst, row[f.Col])
+	case bind.FieldRecord:
+		dst = w.record(dst[:start], f, row[f.Col])
 		return dst
-	case fieldObject:
-		if f.col >= 0 && row[f.col].IsNull() {
+	case bind.FieldObject:
+		if f.Col >= 0 && row[f.Col].IsNull() {
 			return dst[:start]
 		}
-		dst = append(w.fields(append(dst, '{'), f.fields, row), '}')
-	case fieldRow:
-		v := row[f.col]
+		dst = append(w.fields(append(dst, '{'), f.Fields, row), '}')
+	case bind.FieldRow:
+		v := row[f.Col]
 		if v.Kind() != graph.List || len(v.List()) == 0 {
 			return dst[:start]
 		}
-		dst = append(w.fields(append(dst, '{'), f.fields, v.List()[0].List()), '}')
-	case fieldList:
-		dst = w.list(dst, f.elem, row[f.col])
-	case fieldText:
-		dst = append(dst, w.run.req.Doc.Nodes[f.ord].Raw...)
-	case fieldHidden:
-		made := &w.run.texts[f.col]
+		dst = append(w.fields(append(dst, '{'), f.Fields, v.List()[0].List()), '}')
+	case bind.FieldList:
+		dst = w.list(dst, f.Elem, row[f.Col])
+	case bind.FieldText:
+		dst = append(dst, w.run.req.Doc.Nodes[f.Ord].Raw...)
+	case bind.FieldHidden:
+		made := &w.run.texts[f.Col]
 		if made.written {
 			w.run.rows += made.rows
 		}
 		made.written = true
 		dst = append(dst, made.text...)
-	case fieldSlot:
-		v := w.run.params[f.slot]
-		if f.page != nil {
-			dst = w.run.appendInfo(dst, f.page, v)
+	case bind.FieldSlot:
+		v := w.run.params[f.Slot]
+		if f.Page != nil {
+			dst = w.run.appendInfo(dst, f.Page, v)
 		} else if !v.IsNull() {
 			dst = notation.BareJSON.Append(dst, v)
 		}
-	case fieldPage:
-		return w.page(dst[:start], f.page, row[f.page.col])
+	case bind.FieldPage:
+		return w.page(dst[:start], f.Page, row[f.Page.Col])
 	}
 	if len(dst) == body {
 		return dst[:start]
@@ -154,7 +155,7 @@ func (w *writer) fieldSlow(dst []byte, f *field, row []graph.Value) []byte {
 }
 
 // page appends the total and the info of an array in an item.
-func (w *writer) page(dst []byte, pg *paging, total graph.Value) []byte {
+func (w *writer) page(dst []byte, pg *bind.Paging, total graph.Value) []byte {
 	if total.IsNull() {
 		return dst
 	}
@@ -164,32 +165,32 @@ func (w *writer) page(dst []byte, pg *paging, total graph.Value) []byte {
 		}
 		dst = append(dst, lit...)
 	}
-	if pg.total != nil {
-		member(pg.total)
+	if pg.Total != nil {
+		member(pg.Total)
 		dst = notation.BareJSON.Append(dst, total)
 	}
-	if pg.info != nil {
-		member(pg.info)
+	if pg.Info != nil {
+		member(pg.Info)
 		dst = w.run.appendInfo(dst, pg, total)
 	}
 	return dst
 }
 
 // record appends all properties of a vertex or an edge as members.
-func (w *writer) record(dst []byte, f *field, v graph.Value) []byte {
+func (w *writer) record(dst []byte, f *bind.Field, v graph.Value) []byte {
 	r := recordOf(v)
 	if r == nil {
 		return dst
 	}
 	for i, k := range r.Keys {
-		if f.except[k] || r.Values[i].IsNull() {
+		if f.Except[k] || r.Values[i].IsNull() {
 			continue
 		}
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
 		dst = append(notation.AppendJSONString(dst, k), ':')
-		if f.json[k] {
+		if f.Json[k] {
 			dst = appendJSON(dst, r.Values[i])
 		} else {
 			dst = notation.BareJSON.Append(dst, r.Values[i])
@@ -199,7 +200,7 @@ func (w *writer) record(dst []byte, f *field, v graph.Value) []byte {
 }
 
 // list appends a list of rows; nothing where it is empty.
-func (w *writer) list(dst []byte, e *element, v graph.Value) []byte {
+func (w *writer) list(dst []byte, e *bind.Element, v graph.Value) []byte {
 	if v.Kind() != graph.List || len(v.List()) == 0 {
 		return dst
 	}
@@ -207,14 +208,14 @@ func (w *writer) list(dst []byte, e *element, v graph.Value) []byte {
 	dst = append(dst, '[')
 	for _, item := range v.List() {
 		w.run.rows++
-		if e.col == -2 { // the element is the value itself
+		if e.Col == -2 { // the element is the value itself
 			if item.IsNull() {
 				continue
 			}
 			if dst[len(dst)-1] != '[' {
 				dst = append(dst, ',')
 			}
-			if e.json {
+			if e.Json {
 				dst = appendJSON(dst, item)
 			} else {
 				dst = notation.BareJSON.Append(dst, item)
@@ -230,18 +231,18 @@ func (w *writer) list(dst []byte, e *element, v graph.Value) []byte {
 }
 
 // element appends an element of a list with the comma before it.
-func (w *writer) element(dst []byte, e *element, row []graph.Value) []byte {
+func (w *writer) element(dst []byte, e *bind.Element, row []graph.Value) []byte {
 	switch {
-	case e.value:
-		if e.col < 0 || row[e.col].IsNull() {
+	case e.Value:
+		if e.Col < 0 || row[e.Col].IsNull() {
 			return dst
 		}
-	case e.object >= 0:
-		if row[e.object].IsNull() {
+	case e.Object >= 0:
+		if row[e.Object].IsNull() {
 			return dst
 		}
-		if e.row {
-			one := row[e.object].List()
+		if e.Row {
+			one := row[e.Object].List()
 			if len(one) == 0 {
 				return dst
 			}
@@ -252,18 +253,18 @@ func (w *writer) element(dst []byte, e *element, row []graph.Value) []byte {
 		dst = append(dst, ',')
 	}
 	switch {
-	case e.path != nil:
-		return appendPath(e.path, dst, row[e.col])
-	case e.value && e.json:
-		return appendJSON(dst, row[e.col])
-	case e.value:
-		return notation.BareJSON.Append(dst, row[e.col])
+	case e.Path != nil:
+		return appendPath(e.Path, dst, row[e.Col])
+	case e.Value && e.Json:
+		return appendJSON(dst, row[e.Col])
+	case e.Value:
+		return notation.BareJSON.Append(dst, row[e.Col])
 	}
-	return append(w.fields(append(dst, '{'), e.fields, row), '}')
+	return append(w.fields(append(dst, '{'), e.Fields, row), '}')
 }
 
 // appendPath writes a path: its length, and its vertices and edges each under the key of its table.
-func appendPath(p *walked, dst []byte, v graph.Value) []byte {
+func appendPath(p *bind.Walked, dst []byte, v graph.Value) []byte {
 	path := v.Path()
 	dst = append(dst, `{"length":`...)
 	dst = appendInt(dst, int64(len(path.Edges)))
@@ -277,14 +278,14 @@ func appendPath(p *walked, dst []byte, v graph.Value) []byte {
 	return append(dst, "]}"...)
 }
 
-func appendPart(p *walked, dst []byte, v graph.Value) []byte {
+func appendPart(p *bind.Walked, dst []byte, v graph.Value) []byte {
 	r := recordOf(v)
-	var t *pathTable
+	var t *bind.PathTable
 	name := ""
 	if r != nil {
 		if name = r.Type; v.Kind() == graph.VertexKind {
 			for _, l := range r.Labels {
-				if t = p.tables[l]; t != nil {
+				if t = p.Tables[l]; t != nil {
 					break
 				}
 			}
@@ -292,7 +293,7 @@ func appendPart(p *walked, dst []byte, v graph.Value) []byte {
 				name = r.Labels[0]
 			}
 		} else {
-			t = p.tables[name]
+			t = p.Tables[name]
 		}
 	}
 	dst = append(dst, '{')
@@ -300,11 +301,11 @@ func appendPart(p *walked, dst []byte, v graph.Value) []byte {
 		dst = append(notation.AppendJSONString(dst, name), ":{"...)
 		return append(notation.BareJSON.AppendMembers(dst, r), "}}"...)
 	}
-	dst = append(append(dst, t.lit...), '{')
-	if t.names == nil {
+	dst = append(append(dst, t.Lit...), '{')
+	if t.Names == nil {
 		return append(notation.BareJSON.AppendMembers(dst, r), "}}"...)
 	}
-	for i, want := range t.names {
+	for i, want := range t.Names {
 		for j, k := range r.Keys {
 			if k != want || r.Values[j].IsNull() {
 				continue
@@ -312,7 +313,7 @@ func appendPart(p *walked, dst []byte, v graph.Value) []byte {
 			if dst[len(dst)-1] != '{' {
 				dst = append(dst, ',')
 			}
-			dst = notation.BareJSON.Append(append(dst, t.lits[i]...), r.Values[j])
+			dst = notation.BareJSON.Append(append(dst, t.Lits[i]...), r.Values[j])
 		}
 	}
 	return append(dst, "}}"...)

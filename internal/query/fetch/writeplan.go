@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch/bind"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -24,13 +25,15 @@ func newRowPlan() *rowPlan {
 	return p
 }
 
-func (p *rowPlan) at(i int64) plan.Expr { return op(plan.Index, &plan.ColRef{Col: p.row}, intConst(i)) }
+func (p *rowPlan) at(i int64) plan.Expr {
+	return bind.Op(plan.Index, &plan.ColRef{Col: p.row}, bind.IntConst(i))
+}
 
 // vertex matches the vertex of a label whose key is k.
 func (p *rowPlan) vertex(name, label, key string, k plan.Expr) plan.Col {
 	col := p.q.NewCol(name, graph.VertexKind)
-	m := scan(p.n, col, label)
-	m.Pattern.Preds = []plan.Expr{op(plan.Eq, &plan.Prop{X: &plan.ColRef{Col: col}, Key: key}, k)}
+	m := bind.Scan(p.n, col, label)
+	m.Pattern.Preds = []plan.Expr{bind.Op(plan.Eq, &plan.Prop{X: &plan.ColRef{Col: col}, Key: key}, k)}
 	p.n = m
 	return col
 }
@@ -38,7 +41,7 @@ func (p *rowPlan) vertex(name, label, key string, k plan.Expr) plan.Col {
 // done ends the plan: a row for each of its rows.
 func (p *rowPlan) done(writes bool) *plan.Query {
 	one := p.q.NewCol("one", graph.Null)
-	p.q.Root = &plan.Project{Input: p.n, Items: []plan.Item{{Col: one, Expr: boolConst(true)}}}
+	p.q.Root = &plan.Project{Input: p.n, Items: []plan.Item{{Col: one, Expr: bind.BoolConst(true)}}}
 	p.q.Out, p.q.Names, p.q.Writes = []plan.Col{one}, []string{"one"}, writes
 	return p.q
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/notation"
+	"github.com/hopgate/hopgate/internal/query/fetch/bind"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -23,7 +24,7 @@ type written struct {
 
 // write runs post, put or delete: the members in order, in the transaction of the Runner.
 func (x *run) write() error {
-	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*syntax.Table]*part)}
+	b := &bind.Binder{Req: x.req, Cat: x.runner.Catalog(), Edges: make(map[*syntax.Table]*bind.Part)}
 	done := make(map[string]*written)
 	for _, m := range x.req.Doc.Root.Members {
 		var w *syntax.Write
@@ -41,7 +42,7 @@ func (x *run) write() error {
 			return err
 		}
 		done[r.key] = r
-		x.report(r, b.key(strings.SplitN(r.key, ":", 2)[0]))
+		x.report(r, b.Key(strings.SplitN(r.key, ":", 2)[0]))
 	}
 	return nil
 }
@@ -73,11 +74,11 @@ func (x *run) report(r *written, key string) {
 }
 
 // writeOne runs one member.
-func (x *run) writeOne(b *binder, w *syntax.Write, done map[string]*written) (*written, error) {
+func (x *run) writeOne(b *bind.Binder, w *syntax.Write, done map[string]*written) (*written, error) {
 	r := &written{key: strings.TrimSuffix(w.Key, "[]"), list: w.List}
 	label, _ := syntax.SplitAlias(r.key)
 	if isEdgeObject(w.Objs[0]) {
-		if _, ok := b.cat.Type(label); !ok && x.req.Method != "post" { // the first edge creates the type
+		if _, ok := b.Cat.Type(label); !ok && x.req.Method != "post" { // the first edge creates the type
 			return nil, syntax.NotFound(w.N, "there is no edge type %q", label)
 		}
 		for _, o := range w.Objs {
@@ -89,7 +90,7 @@ func (x *run) writeOne(b *binder, w *syntax.Write, done map[string]*written) (*w
 		}
 		return r, nil
 	}
-	if _, ok := b.cat.Label(label); !ok {
+	if _, ok := b.Cat.Label(label); !ok {
 		return nil, syntax.NotFound(w.N, "there is no label %q", label)
 	}
 	if x.req.Method == "post" {
@@ -167,8 +168,8 @@ func stored(n *syntax.Node) (graph.Value, error) {
 }
 
 // post creates vertices.
-func (x *run) post(b *binder, label string, w *syntax.Write, r *written, done map[string]*written) error {
-	key := b.key(label)
+func (x *run) post(b *bind.Binder, label string, w *syntax.Write, r *written, done map[string]*written) error {
+	key := b.Key(label)
 	rows := make([]graph.Value, len(w.Objs))
 	for i, o := range w.Objs {
 		props, err := x.properties(o, done, func(*syntax.Node) bool { return false })
@@ -244,8 +245,8 @@ type delta struct {
 }
 
 // change updates or deletes the vertices that an object's conditions find.
-func (x *run) change(b *binder, label string, o *syntax.Node, r *written, done map[string]*written, one bool) error {
-	key := b.key(label)
+func (x *run) change(b *bind.Binder, label string, o *syntax.Node, r *written, done map[string]*written, one bool) error {
+	key := b.Key(label)
 	isPut := x.req.Method == "put"
 	t := &syntax.Table{N: o, Key: label, Label: label}
 	p := syntax.TreeParser{Limits: &x.req.Limits}
@@ -350,24 +351,24 @@ func isDelta(key string) bool {
 
 // find is the query of the vertices that an object of a writing request is about.
 type find struct {
-	query   *query
-	params  []param // of the object's members, counted from its first
-	cols    []int   // of the properties that are added to
+	query   *bind.Query
+	params  []bind.Param // of the object's members, counted from its first
+	cols    []int        // of the properties that are added to
 	never   bool
 	props   int
 	indexes uint64
 }
 
 // matched finds the vertices of a table and builds a row [key, {property: new value}] of each.
-func (x *run) matched(b *binder, t *syntax.Table, key string, props []graph.MapEntry, deltas []delta) ([]graph.Value, error) {
+func (x *run) matched(b *bind.Binder, t *syntax.Table, key string, props []graph.MapEntry, deltas []delta) ([]graph.Value, error) {
 	base := t.N.Members[0].Ord
 	shape := string(shapeOf([]byte(x.req.Method+" "+x.req.Rights.Key()+string(x.req.Rights.Role)+" "+t.Label+" "), t.N, "", 1))
-	f, err := x.cache.find(shape, b.cat, func() (*find, error) { return x.find(t, key, deltas, base) })
+	f, err := x.cache.find(shape, b.Cat, func() (*find, error) { return x.find(t, key, deltas, base) })
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range f.params {
-		if x.params[p.name], err = valueOf(&p, x.req.Doc.Nodes[base:]); err != nil {
+		if x.params[p.Name], err = valueOf(&p, x.req.Doc.Nodes[base:]); err != nil {
 			return nil, err
 		}
 	}
@@ -391,21 +392,21 @@ func (x *run) matched(b *binder, t *syntax.Table, key string, props []graph.MapE
 }
 
 func (x *run) find(t *syntax.Table, key string, deltas []delta, base int) (*find, error) {
-	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*syntax.Table]*part)}
-	lv := b.open()
-	s, err := b.rows(lv, nil, t, newScope(nil, nil))
+	b := &bind.Binder{Req: x.req, Cat: x.runner.Catalog(), Edges: make(map[*syntax.Table]*bind.Part)}
+	lv := b.Open()
+	s, err := b.Rows(lv, nil, t, bind.NewScope(nil, nil))
 	if err != nil {
 		return nil, err
 	}
-	v := &plan.ColRef{Col: s.parts[0].src.vertex}
-	lv.outs.add(&plan.Prop{X: v, Key: key}, key)
-	f := &find{query: lv.query, never: s.never, props: len(b.cat.AllProps()), indexes: b.cat.Version()}
+	v := &plan.ColRef{Col: s.Parts[0].Src.Vertex}
+	lv.Outs.Add(&plan.Prop{X: v, Key: key}, key)
+	f := &find{query: lv.Query, never: s.Never, props: len(b.Cat.AllProps()), indexes: b.Cat.Version()}
 	for _, d := range deltas {
-		f.cols = append(f.cols, lv.outs.add(&plan.Prop{X: v, Key: d.key}, d.key))
+		f.cols = append(f.cols, lv.Outs.Add(&plan.Prop{X: v, Key: d.key}, d.key))
 	}
-	b.close(lv, s.node)
-	for _, p := range b.params {
-		p.ord -= base
+	b.Close(lv, s.Node)
+	for _, p := range b.Params {
+		p.Ord -= base
 		f.params = append(f.params, p)
 	}
 	return f, nil
@@ -476,7 +477,7 @@ func (d *delta) list(old graph.Value) (graph.Value, error) {
 }
 
 // writeEdge creates, updates or deletes edges between two vertices and returns their number.
-func (x *run) writeEdge(b *binder, typ string, o *syntax.Node, done map[string]*written) (int, error) {
+func (x *run) writeEdge(b *bind.Binder, typ string, o *syntax.Node, done map[string]*written) (int, error) {
 	var ends [2]graph.Value
 	var labels [2]string
 	for i, name := range [2]string{"from", "to"} {
@@ -488,11 +489,11 @@ func (x *run) writeEdge(b *binder, typ string, o *syntax.Node, done map[string]*
 		if m.Kind != syntax.JSONNumber && m.Kind != syntax.JSONString {
 			return 0, syntax.Illegal(m, "must be a key, was %s", m.What())
 		}
-		if _, ok := b.cat.Label(m.Key); !ok {
+		if _, ok := b.Cat.Label(m.Key); !ok {
 			return 0, syntax.NotFound(m, "there is no label %q", m.Key)
 		}
 		labels[i], ends[i] = m.Key, m.Scalar
-		there, err := x.count(x.cache.findPlan(m.Key, b.key(m.Key)), graph.ListValue([]graph.Value{m.Scalar}))
+		there, err := x.count(x.cache.findPlan(m.Key, b.Key(m.Key)), graph.ListValue([]graph.Value{m.Scalar}))
 		if err != nil {
 			return 0, err
 		}
@@ -524,7 +525,7 @@ func (x *run) writeEdge(b *binder, typ string, o *syntax.Node, done map[string]*
 			return 0, syntax.Fail(syntax.CodeNoRight, o, "%s must be the caller", rule.Owner)
 		}
 	}
-	e := edgeNames{typ: typ, from: labels[0], to: labels[1], fromKey: b.key(labels[0]), toKey: b.key(labels[1])}
+	e := edgeNames{typ: typ, from: labels[0], to: labels[1], fromKey: b.Key(labels[0]), toKey: b.Key(labels[1])}
 	row := graph.ListValue([]graph.Value{ends[0], ends[1], graph.MapValue(props)})
 	switch {
 	case x.req.Method == "put" && len(props) == 0:

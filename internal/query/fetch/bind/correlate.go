@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // where keeps the rows that satisfy predicates. A label that predicates compare with rows from above, without an index, is read once
 // for a whole level of those rows: by a hash join if a property equals a value from above or is in a list of it, else by a product.
 // The rows keep the order of the label, as a scan for each row would produce them.
-func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
+func (b *Binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 	if j, ok := node.(*plan.HashJoin); ok && len(j.LeftKeys) == 0 {
 		return b.paired(lv, j, preds)
 	}
@@ -58,7 +58,7 @@ func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 	m.Input = &plan.Unit{}
 	join := &plan.HashJoin{
 		Right:    &plan.Project{Input: filter(m, inside), Items: []plan.Item{{Col: right, Expr: &plan.Prop{X: &plan.ColRef{Col: v}, Key: key}}}, Keep: true},
-		LeftKeys: []plan.Col{left}, RightKeys: []plan.Col{right}, RightCols: []plan.Col{v}, Once: b.req.Root != nil,
+		LeftKeys: []plan.Col{left}, RightKeys: []plan.Col{right}, RightCols: []plan.Col{v}, Once: b.Req.Root != nil,
 	}
 	if !byList {
 		join.Left = &plan.Project{Input: filter(arg, before), Items: []plan.Item{{Col: left, Expr: other}}, Keep: true}
@@ -87,7 +87,7 @@ func lookedUp(m *plan.Match, preds []plan.Expr, at int, v plan.Col) plan.Node {
 }
 
 // paired joins the rows from above with equal rows of a subquery, if a predicate compares them.
-func (b *binder) paired(lv *level, j *plan.HashJoin, preds []plan.Expr) plan.Node {
+func (b *Binder) paired(lv *level, j *plan.HashJoin, preds []plan.Expr) plan.Node {
 	for i, p := range preds {
 		e, ok := p.(*plan.Op)
 		if !ok || e.Op != plan.Eq {
@@ -125,7 +125,7 @@ func unordered(node plan.Node) plan.Node {
 
 // product pairs the rows from above with the rows of a label that pass the predicates inside. It first reads the properties of the
 // label's rows that the predicates above use.
-func (b *binder) product(lv *level, m *plan.Match, arg *plan.Argument, before, inside, above []plan.Expr) plan.Node {
+func (b *Binder) product(lv *level, m *plan.Match, arg *plan.Argument, before, inside, above []plan.Expr) plan.Node {
 	v := m.Pattern.Vertices[0].Col
 	read := &plan.Project{Keep: true}
 	cols := []plan.Col{v}
@@ -154,7 +154,7 @@ func (b *binder) product(lv *level, m *plan.Match, arg *plan.Argument, before, i
 }
 
 // sought reports whether an index finds the vertices of a pattern that satisfy predicates about them alone.
-func (b *binder) sought(m *plan.Match, preds []plan.Expr) bool {
+func (b *Binder) sought(m *plan.Match, preds []plan.Expr) bool {
 	v := m.Pattern.Vertices[0]
 	for _, p := range preds {
 		if key, _, _ := comparison(p, v.Col); key != "" && b.indexed(v.Labels.Name, key) {
@@ -165,8 +165,8 @@ func (b *binder) sought(m *plan.Match, preds []plan.Expr) bool {
 }
 
 // indexed reports whether an index finds vertices of a label by a property.
-func (b *binder) indexed(label, key string) bool {
-	for _, ix := range b.cat.Indexes() {
+func (b *Binder) indexed(label, key string) bool {
+	for _, ix := range b.Cat.Indexes() {
 		if ix.Label == label && ix.Ordered() && ix.Online && len(ix.Props) > 0 && ix.Props[0] == key {
 			return true
 		}

@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 //
 // A left or right join takes the rows of a table after its own @group, @having and DISTINCT, so its grouped rows are a subquery.
 // Every other join pairs rows first and groups the pairs. Over the pairs, the keys of the join's object replace those of the table.
-func (b *binder) joinedTable(a *syntax.Array, j *syntax.Join) (t *syntax.Table, extra *syntax.Table, links []*syntax.Cond, err error) {
+func (b *Binder) joinedTable(a *syntax.Array, j *syntax.Join) (t *syntax.Table, extra *syntax.Table, links []*syntax.Cond, err error) {
 	t = a.Find(j.Key)
 	links = t.Links(a)
 	if j.On != "" {
@@ -29,7 +29,7 @@ func (b *binder) joinedTable(a *syntax.Array, j *syntax.Join) (t *syntax.Table, 
 	if j.Extra == nil {
 		return t, nil, links, nil
 	}
-	p := syntax.TreeParser{Limits: &b.req.Limits}
+	p := syntax.TreeParser{Limits: &b.Req.Limits}
 	if extra, err = p.Table(j.Extra, 1); err != nil {
 		return nil, nil, nil, err
 	}

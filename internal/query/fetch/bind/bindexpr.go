@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 
 // names resolves the names in an expression.
 type names struct {
-	b     *binder
+	b     *Binder
 	lv    *level
 	src   *source
 	at    *syntax.Node         // to blame
@@ -20,7 +20,7 @@ type names struct {
 	group bool                 // rows are groups: names are keys or any value of the group
 }
 
-func op(code plan.OpCode, args ...plan.Expr) plan.Expr { return &plan.Op{Op: code, Args: args} }
+func Op(code plan.OpCode, args ...plan.Expr) plan.Expr { return &plan.Op{Op: code, Args: args} }
 
 func call(name string, args ...plan.Expr) plan.Expr { return &plan.Call{Func: name, Args: args} }
 
@@ -32,12 +32,12 @@ func nary(code plan.OpCode, preds []plan.Expr) plan.Expr {
 	if len(preds) == 1 {
 		return preds[0]
 	}
-	return op(code, preds...)
+	return Op(code, preds...)
 }
 
 func textConst(s string) plan.Expr { return &plan.Const{Value: graph.StringValue(s)} }
 
-func boolConst(v bool) plan.Expr { return &plan.Const{Value: graph.BoolValue(v)} }
+func BoolConst(v bool) plan.Expr { return &plan.Const{Value: graph.BoolValue(v)} }
 
 // expr binds an expression.
 func (x *names) expr(e syntax.Expr) (plan.Expr, error) {
@@ -53,9 +53,9 @@ func (x *names) expr(e syntax.Expr) (plan.Expr, error) {
 			return nil, err
 		}
 		if e.Not {
-			return op(plan.IsNotNull, a), nil
+			return Op(plan.IsNotNull, a), nil
 		}
-		return op(plan.IsNull, a), nil
+		return Op(plan.IsNull, a), nil
 	case *syntax.BinaryExpr:
 		return x.binary(e)
 	}
@@ -101,7 +101,7 @@ func (x *names) plain(e *syntax.NameExpr) (plan.Expr, error) {
 		inner.src = &src
 		return inner.expr(def)
 	}
-	p, ok := x.src.property(x.b.cat, e.Name)
+	p, ok := x.src.property(x.b.Cat, e.Name)
 	if !ok && x.src.denied[e.Name] {
 		return nil, syntax.Fail(syntax.CodeNoRight, x.at, "there is no right to read %q", e.Name)
 	}
@@ -134,18 +134,18 @@ func (x *names) binary(e *syntax.BinaryExpr) (plan.Expr, error) {
 			return coerced(binaryOps[e.Op], a, &plan.Const{Value: n}, c), nil
 		}
 	}
-	return op(binaryOps[e.Op], a, c), nil
+	return Op(binaryOps[e.Op], a, c), nil
 }
 
 // coerced compares with a text that means a number: as a number with numbers, else as a text.
 func coerced(code plan.OpCode, a, number, text plan.Expr) plan.Expr {
 	switch code {
 	case plan.Eq:
-		return op(plan.In, a, &plan.ListLit{Elems: []plan.Expr{number, text}})
+		return Op(plan.In, a, &plan.ListLit{Elems: []plan.Expr{number, text}})
 	case plan.Ne:
-		return op(plan.Not, op(plan.In, a, &plan.ListLit{Elems: []plan.Expr{number, text}}))
+		return Op(plan.Not, Op(plan.In, a, &plan.ListLit{Elems: []plan.Expr{number, text}}))
 	}
-	return call("coalesce", op(code, a, number), op(code, a, text))
+	return call("coalesce", Op(code, a, number), Op(code, a, text))
 }
 
 // function maps a function of SQL to its implementation.
@@ -303,28 +303,28 @@ func (x *names) degree(e *syntax.CallExpr) (plan.Expr, error) {
 	if reason != "" || len(steps) != 1 {
 		return nil, syntax.Illegal(x.at, "%s must be like degree(>KNOWS)", e.Src)
 	}
-	if x.src.vertex == 0 || x.src.edge {
+	if x.src.Vertex == 0 || x.src.edge {
 		return nil, syntax.Illegal(x.at, "%s needs rows that are vertices", e.Src)
 	}
 	if err := x.b.checkTypes(x.at, steps); err != nil {
 		return nil, err
 	}
-	q := x.lv.query.q
+	q := x.lv.Query.Q
 	sub := &plan.Expand{
-		Input: &plan.Argument{Cols: []plan.Col{x.src.vertex}}, From: x.src.vertex, To: q.NewCol("", graph.VertexKind),
+		Input: &plan.Argument{Cols: []plan.Col{x.src.Vertex}}, From: x.src.Vertex, To: q.NewCol("", graph.VertexKind),
 		Types: steps[0].Types, Dir: steps[0].Direction(),
 	}
 	return &plan.Subquery{Kind: plan.CountRows, Sub: sub}, nil
 }
 
 // checkTypes refuses edge types that the graph does not know.
-func (b *binder) checkTypes(at *syntax.Node, steps []syntax.Step) error {
+func (b *Binder) checkTypes(at *syntax.Node, steps []syntax.Step) error {
 	for _, s := range steps {
 		for _, typ := range s.Types {
-			if _, ok := b.cat.Type(typ); !ok {
+			if _, ok := b.Cat.Type(typ); !ok {
 				return syntax.NotFound(at, "there is no edge type %q", typ)
 			}
-			if _, _, err := b.req.Rights.Check(at, nil, "edge type", typ); err != nil {
+			if _, _, err := b.Req.Rights.Check(at, nil, "edge type", typ); err != nil {
 				return err
 			}
 		}
@@ -362,7 +362,7 @@ func (a *aggregation) of(t *syntax.Table, text string, e plan.Expr) plan.Expr {
 		return k
 	}
 	all := a.add("collect", false, text+"*", e)
-	return op(plan.Index, all, intConst(0))
+	return Op(plan.Index, all, IntConst(0))
 }
 
 // add creates an aggregate, once for each text.
@@ -406,7 +406,7 @@ func (x *names) aggregate(e *syntax.CallExpr) (plan.Expr, error) {
 			continue
 		}
 		// count(DISTINCT a,b) counts the combinations without a null.
-		arg = &plan.Case{When: []plan.Expr{and(op(plan.IsNotNull, arg), op(plan.IsNotNull, p))}, Then: []plan.Expr{&plan.ListLit{Elems: []plan.Expr{arg, p}}}}
+		arg = &plan.Case{When: []plan.Expr{and(Op(plan.IsNotNull, arg), Op(plan.IsNotNull, p))}, Then: []plan.Expr{&plan.ListLit{Elems: []plan.Expr{arg, p}}}}
 	}
 	number := call("sql.number", arg)
 	switch e.Fn {
@@ -415,7 +415,7 @@ func (x *names) aggregate(e *syntax.CallExpr) (plan.Expr, error) {
 	case "sum":
 		count := x.aggs.add("count", e.Distinct, "number "+text, number)
 		sum := x.aggs.add("sum", e.Distinct, text, number)
-		return &plan.Case{When: []plan.Expr{op(plan.Gt, count, intConst(0))}, Then: []plan.Expr{sum}}, nil
+		return &plan.Case{When: []plan.Expr{Op(plan.Gt, count, IntConst(0))}, Then: []plan.Expr{sum}}, nil
 	case "avg":
 		count := x.aggs.add("count", e.Distinct, "number "+text, number)
 		sum := x.aggs.add("sum", e.Distinct, text, number)
@@ -433,5 +433,5 @@ func (x *names) aggregate(e *syntax.CallExpr) (plan.Expr, error) {
 	case "json_arrayagg":
 		return x.aggs.add("collect", e.Distinct, text, arg), nil
 	}
-	return op(plan.Index, x.aggs.add("collect", false, text, arg), intConst(0)), nil
+	return Op(plan.Index, x.aggs.add("collect", false, text, arg), IntConst(0)), nil
 }

@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"github.com/hopgate/hopgate/internal/graph"
@@ -7,25 +7,25 @@ import (
 )
 
 // nearest binds @near of the main table: its score becomes a column, and rows without one are left out.
-func (b *binder) nearest(lv *level, p *part) error {
+func (b *Binder) nearest(lv *level, p *Part) error {
 	near := p.t.Near
 	if near == nil {
 		return nil
 	}
-	if p.src.vertex == 0 || p.src.edge {
+	if p.Src.Vertex == 0 || p.Src.edge {
 		return syntax.Unsupported(near.N, "@near belongs to a table of vertices")
 	}
-	x := &names{b: b, lv: lv, src: p.src, at: near.N}
+	x := &names{b: b, lv: lv, src: p.Src, at: near.N}
 	property, err := x.expr(&syntax.NameExpr{Name: near.Property})
 	if err != nil {
 		return err
 	}
 	b.fixed = true // the vector is a constant of the program
 	score := call("cypher.near."+near.By.String(), property, &plan.Const{Value: graph.ListValue(near.Vector)})
-	if p.src.cols == nil {
-		p.src.cols = map[string]plan.Expr{}
+	if p.Src.cols == nil {
+		p.Src.cols = map[string]plan.Expr{}
 	}
-	p.src.cols[syntax.ScoreColumn] = score
-	p.near = []plan.Expr{op(plan.IsNotNull, score)}
+	p.Src.cols[syntax.ScoreColumn] = score
+	p.near = []plan.Expr{Op(plan.IsNotNull, score)}
 	return nil
 }

@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"slices"
@@ -14,8 +14,8 @@ import (
 // which the conditions of the main table, M, and of the joined one, J, hold as the join says: & M and J, | M or J, ! neither,
 // ^ not both, ( M and not J, ) J and not M. A table without conditions has nothing that could hold: & and | then mean the
 // other side's conditions, ( and ! find nothing.
-func (b *binder) joins(lv *level, s *selection, a *syntax.Array, joins []*syntax.Join, node plan.Node, must []plan.Expr, sc *scope) error {
-	main := s.parts[0]
+func (b *Binder) joins(lv *level, s *selection, a *syntax.Array, joins []*syntax.Join, node plan.Node, must []plan.Expr, sc *scope) error {
+	main := s.Parts[0]
 	whole := true // the main table's conditions are not rewritten
 	var preds []plan.Expr
 	early := mainFirst(joins)
@@ -28,12 +28,12 @@ func (b *binder) joins(lv *level, s *selection, a *syntax.Array, joins []*syntax
 		if err != nil {
 			return err
 		}
-		p := &part{t: t, join: j, links: links, extra: extra}
+		p := &Part{t: t, join: j, links: links, extra: extra}
 		never, err := b.joined(lv, s, p, &node, sc)
 		if err != nil {
 			return err
 		}
-		s.never = s.never || never
+		s.Never = s.Never || never
 		m, w := conj(main.where), conj(p.where)
 		switch j.Kind {
 		case "<":
@@ -47,7 +47,7 @@ func (b *binder) joins(lv *level, s *selection, a *syntax.Array, joins []*syntax
 			m = nil
 		}
 		test, nothing := joinTest(j.Kind, m, w)
-		s.never = s.never || nothing
+		s.Never = s.Never || nothing
 		if test != nil {
 			preds = append(preds, test)
 			whole = false
@@ -60,9 +60,9 @@ func (b *binder) joins(lv *level, s *selection, a *syntax.Array, joins []*syntax
 		preds = append(preds, main.where...)
 	}
 	preds = append(preds, must...)
-	s.node = node
+	s.Node = node
 	if len(preds) > 0 {
-		s.node = &plan.Filter{Input: node, Preds: preds}
+		s.Node = &plan.Filter{Input: node, Preds: preds}
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func conj(preds []plan.Expr) plan.Expr {
 
 // joinTest returns the condition on a pair of rows; nil if only the main table's conditions apply.
 func joinTest(kind string, m, j plan.Expr) (test plan.Expr, never bool) {
-	not := func(e plan.Expr) plan.Expr { return op(plan.Not, e) }
+	not := func(e plan.Expr) plan.Expr { return Op(plan.Not, e) }
 	switch kind {
 	case "&":
 		if j == nil {
@@ -145,7 +145,7 @@ func joinTest(kind string, m, j plan.Expr) (test plan.Expr, never bool) {
 }
 
 // joined joins the rows of a part to those of node.
-func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *scope) (never bool, err error) {
+func (b *Binder) joined(lv *level, s *selection, p *Part, node *plan.Node, sc *scope) (never bool, err error) {
 	j := p.join
 	skip := make(map[*syntax.Cond]bool)
 	for _, c := range p.links {
@@ -160,7 +160,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *s
 		return false, err
 	}
 	sc.things[p.t.Key] = &thing{table: p.bound}
-	s.parts = append(s.parts, p)
+	s.Parts = append(s.Parts, p)
 	var on []plan.Expr
 	for _, c := range p.links {
 		preds, nothing, err := b.link(lv, s, p, sc, c)
@@ -186,7 +186,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *s
 	if j.Kind == "<" {
 		kind = plan.Optional
 		if nothing {
-			p.where = append(p.where, boolConst(false))
+			p.where = append(p.where, BoolConst(false))
 		}
 		on = append(on, p.where...)
 	} else {
@@ -198,25 +198,25 @@ func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *s
 	apply := &plan.Apply{Input: *node, Sub: b.where(lv, in, on), Kind: kind, Cols: b.colsOf(p)}
 	*node = apply
 	if j.Kind == "<" {
-		p.present = op(plan.IsNotNull, &plan.ColRef{Col: b.colsOf(p)[0]})
+		p.present = Op(plan.IsNotNull, &plan.ColRef{Col: b.colsOf(p)[0]})
 	}
 	return never, nil
 }
 
 // colsOf returns the columns that a part adds.
-func (b *binder) colsOf(p *part) []plan.Col {
-	if p.src.vertex != 0 {
-		return []plan.Col{p.src.vertex}
+func (b *Binder) colsOf(p *Part) []plan.Col {
+	if p.Src.Vertex != 0 {
+		return []plan.Col{p.Src.Vertex}
 	}
 	var cols []plan.Col
-	for _, o := range outNames(p.src) {
+	for _, o := range outNames(p.Src) {
 		eachCol(o.expr, func(c plan.Col) { cols = append(cols, c) })
 	}
 	return cols
 }
 
 // hand returns the subplan of a join the columns of other tables that an expression uses.
-func (b *binder) hand(sub *level, e plan.Expr, p *part) {
+func (b *Binder) hand(sub *level, e plan.Expr, p *Part) {
 	own := b.colsOf(p)
 	eachCol(e, func(c plan.Col) {
 		if slices.Contains(own, c) {
@@ -230,8 +230,8 @@ func (b *binder) hand(sub *level, e plan.Expr, p *part) {
 }
 
 // link binds a condition that joins. It refers to a table of the same item, to any property of it.
-func (b *binder) link(lv *level, s *selection, p *part, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
-	x := &names{b: b, lv: lv, src: p.src, at: c.N}
+func (b *Binder) link(lv *level, s *selection, p *Part, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+	x := &names{b: b, lv: lv, src: p.Src, at: c.N}
 	col, err := x.plain(&syntax.NameExpr{Name: c.Name})
 	if err != nil {
 		return nil, false, err
@@ -239,35 +239,35 @@ func (b *binder) link(lv *level, s *selection, p *part, sc *scope, c *syntax.Con
 	parts := strings.Split(c.Path, "/")
 	if len(parts) > 1 {
 		key, name := parts[len(parts)-2], parts[len(parts)-1]
-		for _, o := range s.parts {
+		for _, o := range s.Parts {
 			if o.t.Key != key {
 				continue
 			}
-			v, ok := o.src.property(b.cat, name)
-			if !ok && o.src.denied[name] {
+			v, ok := o.Src.property(b.Cat, name)
+			if !ok && o.Src.denied[name] {
 				return nil, false, syntax.Fail(syntax.CodeNoRight, c.N, "there is no right to read %q", name)
 			}
 			if !ok {
 				return nil, false, syntax.NotFound(c.N, "there is no property %q", name)
 			}
-			return one(compare(p.src, col, c, v)), false, nil
+			return one(compare(p.Src, col, c, v)), false, nil
 		}
 	}
-	return b.referring(lv, p.src, sc, col, c)
+	return b.referring(lv, p.Src, sc, col, c)
 }
 
 // extra binds the conditions of a join that is written as an object.
-func (b *binder) extra(lv *level, p *part, sc *scope) (preds []plan.Expr, never bool, err error) {
-	src := *p.src
+func (b *Binder) extra(lv *level, p *Part, sc *scope) (preds []plan.Expr, never bool, err error) {
+	src := *p.Src
 	src.t = p.extra
 	return b.conditions(lv, &src, sc, nil)
 }
 
 // rightJoin keeps the rows of the joined table, with the main rows that fit, or none.
-func (b *binder) rightJoin(lv *level, s *selection, p *part, skip map[*syntax.Cond]bool, node *plan.Node, sc *scope) (never bool, err error) {
-	main := s.parts[0]
+func (b *Binder) rightJoin(lv *level, s *selection, p *Part, skip map[*syntax.Cond]bool, node *plan.Node, sc *scope) (never bool, err error) {
+	main := s.Parts[0]
 	scanned, ok := (*node).(*plan.Match)
-	if !ok || len(scanned.Pattern.Vertices) != 1 || len(s.parts) > 1 {
+	if !ok || len(scanned.Pattern.Vertices) != 1 || len(s.Parts) > 1 {
 		return false, syntax.Unsupported(p.t.N, "a right join stands before other joins than left ones, beside a main table that is a label")
 	}
 	in, err := b.from(lv, p, lv.leaf(), nil, sc)
@@ -275,7 +275,7 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, skip map[*syntax.Co
 		return false, err
 	}
 	sc.things[p.t.Key] = &thing{table: p.bound}
-	s.parts = append(s.parts, p)
+	s.Parts = append(s.Parts, p)
 	if never, err = b.wheres(lv, p, sc, skip); err != nil {
 		return false, err
 	}
@@ -312,27 +312,27 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, skip map[*syntax.Co
 	}
 	scanned.Input = sub.arg
 	*node = &plan.Apply{Input: b.where(lv, in, p.where), Sub: b.where(lv, scanned, on), Kind: plan.Optional, Cols: b.colsOf(main)}
-	main.present = op(plan.IsNotNull, &plan.ColRef{Col: main.src.vertex})
+	main.present = Op(plan.IsNotNull, &plan.ColRef{Col: main.Src.Vertex})
 	return never, nil
 }
 
 // refers reports whether a part compares one of its columns with rows above.
-func (b *binder) refers(p *part) bool {
+func (b *Binder) refers(p *Part) bool {
 	return slices.ContainsFunc(p.where, func(e plan.Expr) bool {
-		key, other, _ := comparison(e, p.src.vertex)
-		return key != "" && fromAbove(other, p.src.vertex)
+		key, other, _ := comparison(e, p.Src.Vertex)
+		return key != "" && fromAbove(other, p.Src.Vertex)
 	})
 }
 
 // presence adds columns that say whether a row has a part to the output rows.
-func presence(lv *level, p *part) int {
+func presence(lv *level, p *Part) int {
 	if p.present == nil {
 		return -1
 	}
-	return lv.outs.add(trueOrNull(p.present), "")
+	return lv.Outs.Add(trueOrNull(p.present), "")
 }
 
 // trueOrNull yields null, not false, for a condition that fails.
 func trueOrNull(test plan.Expr) plan.Expr {
-	return &plan.Case{When: []plan.Expr{test}, Then: []plan.Expr{boolConst(true)}}
+	return &plan.Case{When: []plan.Expr{test}, Then: []plan.Expr{BoolConst(true)}}
 }

@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"errors"
@@ -15,70 +15,70 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// binder binds a request to a program.
-type binder struct {
-	req    *syntax.Request
-	cat    graph.Catalog
+// Binder binds a request to a program.
+type Binder struct {
+	Req    *syntax.Request
+	Cat    graph.Catalog
 	head   bool
-	params []param
-	lifted map[param]string // the names of params, by the others of their fields
+	Params []Param
+	lifted map[Param]string // the names of params, by the others of their fields
 	slots  int
 	texts  int
-	before []*query // that the member being bound needs to have run
-	edges  map[*syntax.Table]*part
+	before []*Query // that the member being bound needs to have run
+	Edges  map[*syntax.Table]*Part
 	// fixed reports whether the program depends on a value that is not part of the request's shape.
 	fixed bool
 	// explain requests the plans of all tables and arrays of the root.
 	explain bool
 }
 
-// bind binds a reading request to a program.
-func bind(req *syntax.Request, cat graph.Catalog) (*program, error) {
-	b := &binder{req: req, cat: cat, head: strings.HasPrefix(req.Method, "head"), edges: make(map[*syntax.Table]*part)}
+// Request binds a reading request to a program.
+func Request(req *syntax.Request, cat graph.Catalog) (*Program, error) {
+	b := &Binder{Req: req, Cat: cat, head: strings.HasPrefix(req.Method, "head"), Edges: make(map[*syntax.Table]*Part)}
 	if e := req.Doc.Root.Get("@explain"); e != nil && e.Kind == syntax.JSONBool {
 		b.explain = e.Scalar.Bool()
 	}
-	members, err := b.object(req.Root, newScope(nil, nil))
+	members, err := b.object(req.Root, NewScope(nil, nil))
 	if err != nil {
 		return nil, err
 	}
-	return &program{
-		params: b.params, members: members, fixed: b.fixed, props: len(cat.AllProps()), indexes: cat.Version(),
+	return &Program{
+		Params: b.Params, Members: members, Fixed: b.fixed, Props: len(cat.AllProps()), Indexes: cat.Version(),
 	}, nil
 }
 
 // step counts a step.
-func (b *binder) step() { b.req.Steps.Add(1) }
+func (b *Binder) step() { b.Req.Steps.Add(1) }
 
 // slot creates a parameter for a result.
-func (b *binder) slot() string {
+func (b *Binder) slot() string {
 	b.slots++
 	return "r" + strconv.Itoa(b.slots)
 }
 
 // lift turns a value of the request into a parameter.
-func (b *binder) lift(n *syntax.Node, p param) *plan.Param {
-	p.ord = n.Ord
+func (b *Binder) lift(n *syntax.Node, p Param) *plan.Param {
+	p.Ord = n.Ord
 	if n.Ord < 0 { // an element of a list
-		p.ord, p.elem = n.Parent.Ord, n.Elem()
+		p.Ord, p.Elem = n.Parent.Ord, n.Elem()
 	}
 	b.step()
 	name, ok := b.lifted[p]
 	if !ok {
 		if b.lifted == nil {
-			b.lifted = map[param]string{}
+			b.lifted = map[Param]string{}
 		}
-		name = "p" + strconv.Itoa(len(b.params)+1)
+		name = "p" + strconv.Itoa(len(b.Params)+1)
 		b.lifted[p] = name
-		p.name = name
-		b.params = append(b.params, p)
+		p.Name = name
+		b.Params = append(b.Params, p)
 	}
 	return &plan.Param{Name: name}
 }
 
 // literal writes a key of the answer.
-func (b *binder) literal(key string, k syntax.MemberKind) []byte {
-	if b.req.Format {
+func (b *Binder) literal(key string, k syntax.MemberKind) []byte {
+	if b.Req.Format {
 		key = formatKey(key, k)
 	}
 	return append(notation.AppendJSONString(nil, key), ':')
@@ -132,18 +132,18 @@ func lowerFirst(s string) string {
 }
 
 // object binds the members of the root or a plain object.
-func (b *binder) object(o *syntax.Object, sc *scope) ([]*output, error) {
-	var outputs []*output
+func (b *Binder) object(o *syntax.Object, sc *scope) ([]*Output, error) {
+	var outputs []*Output
 	for _, m := range o.Members {
 		out, err := b.member(m, sc)
 		if err != nil {
 			return nil, err
 		}
 		if out == nil && len(b.before) > 0 {
-			out = &output{kind: outHidden}
+			out = &Output{Kind: OutHidden}
 		}
 		if out != nil {
-			out.before = append(b.before, out.before...)
+			out.Before = append(b.before, out.Before...)
 			b.before = nil
 			outputs = append(outputs, out)
 		}
@@ -152,12 +152,12 @@ func (b *binder) object(o *syntax.Object, sc *scope) ([]*output, error) {
 }
 
 // member binds a member; nil if it has no effect.
-func (b *binder) member(m *syntax.Member, sc *scope) (*output, error) {
+func (b *Binder) member(m *syntax.Member, sc *scope) (*Output, error) {
 	b.step()
 	switch m.Kind {
 	case syntax.MemberPlain:
 		sc.things[m.Key] = &thing{plain: m.N}
-		return &output{kind: outText, lit: b.literal(m.Key, m.Kind), ord: m.N.Ord}, nil
+		return &Output{Kind: OutText, Lit: b.literal(m.Key, m.Kind), Ord: m.N.Ord}, nil
 	case syntax.MemberRef:
 		return b.reference(m, sc)
 	case syntax.MemberSub:
@@ -166,12 +166,12 @@ func (b *binder) member(m *syntax.Member, sc *scope) (*output, error) {
 			return nil, outside(m.N, err)
 		}
 		sc.things[m.Key] = &thing{sub: s}
-		return &output{kind: outEmpty, lit: b.literal(m.Key, syntax.MemberObject)}, nil
+		return &Output{Kind: OutEmpty, Lit: b.literal(m.Key, syntax.MemberObject)}, nil
 	case syntax.MemberObject:
-		inner := newScope(sc, nil)
+		inner := NewScope(sc, nil)
 		sc.things[m.Key] = &thing{inner: inner}
 		members, err := b.object(m.Object, inner)
-		return &output{kind: outObject, lit: b.literal(m.Key, m.Kind), members: members}, err
+		return &Output{Kind: OutObject, Lit: b.literal(m.Key, m.Kind), Members: members}, err
 	case syntax.MemberTable:
 		out, err := b.single(m, sc)
 		if err != nil && m.Table.Try {
@@ -192,7 +192,7 @@ func outside(n *syntax.Node, err error) error {
 }
 
 // reference binds "name@": "path" beside tables.
-func (b *binder) reference(m *syntax.Member, sc *scope) (*output, error) {
+func (b *Binder) reference(m *syntax.Member, sc *scope) (*Output, error) {
 	t, err := b.resolve(m.Path, sc, nil)
 	if err != nil {
 		return nil, outside(m.N, err)
@@ -200,93 +200,93 @@ func (b *binder) reference(m *syntax.Member, sc *scope) (*output, error) {
 	if !t.found() {
 		return nil, nil
 	}
-	out := &output{kind: outSlot, lit: b.literal(m.Key, m.Kind), slot: t.slot}
+	out := &Output{Kind: OutSlot, Lit: b.literal(m.Key, m.Kind), Slot: t.slot}
 	if t.info {
-		out.page = t.page
+		out.Page = t.page
 	}
 	return out, nil
 }
 
-// open begins a query of its own.
-func (b *binder) open() *level {
-	q := &query{q: &plan.Query{}, isOpen: true}
-	return &level{query: q}
+// Open begins a query of its own.
+func (b *Binder) Open() *level {
+	q := &Query{Q: &plan.Query{}, isOpen: true}
+	return &level{Query: q}
 }
 
-// close ends a query: its rows are the columns of the level.
-func (b *binder) close(lv *level, node plan.Node) {
-	q := lv.query
+// Close ends a query: its rows are the columns of the level.
+func (b *Binder) Close(lv *level, node plan.Node) {
+	q := lv.Query
 	q.proj = &plan.Project{Input: node}
-	q.q.Root = q.proj
+	q.Q.Root = q.proj
 	q.isOpen = false
 	b.project(lv)
 }
 
 // project updates the columns of a finished query.
-func (b *binder) project(lv *level) {
-	q := lv.query
-	for i := len(q.q.Out); i < len(lv.outs.exprs); i++ {
-		col := q.q.NewCol(lv.outs.names[i], graph.Null)
-		q.proj.Items = append(q.proj.Items, plan.Item{Col: col, Expr: lv.outs.exprs[i]})
-		q.q.Out = append(q.q.Out, col)
-		q.q.Names = append(q.q.Names, lv.outs.names[i])
+func (b *Binder) project(lv *level) {
+	q := lv.Query
+	for i := len(q.Q.Out); i < len(lv.Outs.exprs); i++ {
+		col := q.Q.NewCol(lv.Outs.names[i], graph.Null)
+		q.proj.Items = append(q.proj.Items, plan.Item{Col: col, Expr: lv.Outs.exprs[i]})
+		q.Q.Out = append(q.Q.Out, col)
+		q.Q.Names = append(q.Q.Names, lv.Outs.names[i])
 	}
-	if len(q.q.Out) == 0 { // rows count, though none of their columns does
-		lv.outs.add(&plan.Const{Value: graph.BoolValue(true)}, "")
+	if len(q.Q.Out) == 0 { // rows count, though none of their columns does
+		lv.Outs.Add(&plan.Const{Value: graph.BoolValue(true)}, "")
 		b.project(lv)
 	}
 }
 
 // single binds a table in an object: its first row, or the count of its rows.
-func (b *binder) single(m *syntax.Member, sc *scope) (*output, error) {
-	lv := b.open()
+func (b *Binder) single(m *syntax.Member, sc *scope) (*Output, error) {
+	lv := b.Open()
 	t := m.Table
 	if b.head {
 		s, err := b.counted(lv, &syntax.Array{N: m.N}, t, sc)
 		if err != nil {
 			return nil, err
 		}
-		q := lv.query
-		b.close(lv, s.node)
-		lv.outs.add(s.count, "count")
+		q := lv.Query
+		b.Close(lv, s.Node)
+		lv.Outs.Add(s.count, "count")
 		b.project(lv)
-		col := lv.outs.add(s.count, "count")
+		col := lv.Outs.Add(s.count, "count")
 		sc.things[m.Key] = &thing{table: &bound{t: t, lv: lv, cols: map[string]plan.Expr{"count": s.count}}}
-		return &output{kind: outHead, lit: b.literal(m.Key, m.Kind), query: q, fields: []field{{col: col}}}, nil
+		return &Output{Kind: OutHead, Lit: b.literal(m.Key, m.Kind), Query: q, Fields: []Field{{Col: col}}}, nil
 	}
 	s, err := b.selects(lv, nil, t, sc)
 	if err != nil {
 		return nil, err
 	}
-	bd := s.parts[0].bound
-	inner := newScope(sc, lv)
+	bd := s.Parts[0].bound
+	inner := NewScope(sc, lv)
 	inner.main = bd
 	sc.things[m.Key] = &thing{table: bd, inner: inner}
-	s.node = firstRow(s.node)
-	fields := b.tableFields(lv, s.parts[0])
-	kids, err := b.children(lv, &s.node, t.Members, inner)
+	s.Node = firstRow(s.Node)
+	fields := b.tableFields(lv, s.Parts[0])
+	kids, err := b.children(lv, &s.Node, t.Members, inner)
 	if err != nil {
 		return nil, err
 	}
 	bd.open = false
-	b.close(lv, s.node)
-	lv.query.first = true
-	out := &output{kind: outTable, lit: b.literal(m.Key, m.Kind), query: lv.query, fields: append(fields, kids...), explain: t.Explain || b.explain}
+	b.Close(lv, s.Node)
+	lv.Query.First = true
+	out := &Output{Kind: OutTable, Lit: b.literal(m.Key, m.Kind), Query: lv.Query, Fields: append(fields, kids...), Explain: t.Explain || b.explain}
 	if t.Drop {
-		out.kind = outHidden
+		out.Kind = OutHidden
 	}
 	return out, nil
 }
 
-func firstRow(node plan.Node) plan.Node { return &plan.Slice{Input: node, Limit: intConst(1)} }
+func firstRow(node plan.Node) plan.Node { return &plan.Slice{Input: node, Limit: IntConst(1)} }
 
-func intConst(i int64) plan.Expr { return &plan.Const{Value: graph.IntValue(i)} }
+func IntConst(i int64) plan.Expr { return &plan.Const{Value: graph.IntValue(i)} }
 
 // tableFields returns the members of a table's object.
-func (b *binder) tableFields(lv *level, p *part) []field {
-	var fields []field
+func (b *Binder) tableFields(lv *level, p *Part) []Field {
+	var fields []Field
 	for _, c := range p.t.Custom {
-		fields = append(fields, field{kind: fieldText, lit: b.literal(c.Key, syntax.MemberPlain), ord: c.Ord})
+		fields = append(fields, Field{Kind: FieldText, Lit: b.literal(c.Key, syntax.MemberPlain), Ord: c.Ord})
 	}
 	if p.bound.star {
 		fields = append(fields, b.starFields(lv, p)...)
@@ -294,9 +294,9 @@ func (b *binder) tableFields(lv *level, p *part) []field {
 	all := newKeyed(fields)
 	for _, o := range p.outs {
 		b.step()
-		f := field{lit: b.literal(o.name, syntax.MemberPlain), col: lv.outs.add(o.expr, o.name)}
+		f := Field{Lit: b.literal(o.name, syntax.MemberPlain), Col: lv.Outs.Add(o.expr, o.name)}
 		if p.t.Json[o.name] {
-			f.kind = fieldJSON
+			f.Kind = FieldJSON
 		}
 		all.put(f)
 	}
@@ -305,25 +305,25 @@ func (b *binder) tableFields(lv *level, p *part) []field {
 
 // keyed are members of an object, of which each replaces an earlier one with its key.
 type keyed struct {
-	fields []field
+	fields []Field
 	at     map[string]int // by lit
 }
 
-func newKeyed(fields []field) *keyed {
+func newKeyed(fields []Field) *keyed {
 	k := &keyed{fields: fields, at: make(map[string]int, len(fields))}
 	for i, f := range slices.Backward(fields) {
-		k.at[string(f.lit)] = i // the first of a key
+		k.at[string(f.Lit)] = i // the first of a key
 	}
 	return k
 }
 
-func (k *keyed) put(f field) {
-	i, ok := k.at[string(f.lit)]
+func (k *keyed) put(f Field) {
+	i, ok := k.at[string(f.Lit)]
 	if ok {
 		k.fields[i] = f
 		return
 	}
-	k.at[string(f.lit)] = len(k.fields)
+	k.at[string(f.Lit)] = len(k.fields)
 	k.fields = append(k.fields, f)
 }
 
@@ -332,28 +332,28 @@ func (k *keyed) put(f field) {
 const maxColumns = 48
 
 // starFields are all properties of a table's rows, the key first.
-func (b *binder) starFields(lv *level, p *part) []field {
-	props := b.cat.AllProps()
-	x := &plan.ColRef{Col: p.src.vertex}
+func (b *Binder) starFields(lv *level, p *Part) []Field {
+	props := b.Cat.AllProps()
+	x := &plan.ColRef{Col: p.Src.Vertex}
 	if len(props) > maxColumns {
 		but := maps.Clone(p.bound.none)
 		for _, o := range p.outs {
 			but[o.name] = true
 		}
-		return []field{{kind: fieldRecord, col: lv.outs.add(x, p.t.Key), except: but, json: p.t.Json}}
+		return []Field{{Kind: FieldRecord, Col: lv.Outs.Add(x, p.t.Key), Except: but, Json: p.t.Json}}
 	}
-	var fields []field
+	var fields []Field
 	add := func(name string) {
 		if p.bound.none[name] {
 			return
 		}
-		f := field{lit: b.literal(name, syntax.MemberPlain), col: lv.outs.add(&plan.Prop{X: x, Key: name}, name)}
+		f := Field{Lit: b.literal(name, syntax.MemberPlain), Col: lv.Outs.Add(&plan.Prop{X: x, Key: name}, name)}
 		if p.t.Json[name] {
-			f.kind = fieldJSON
+			f.Kind = FieldJSON
 		}
 		fields = append(fields, f)
 	}
-	key := b.key(p.src.label)
+	key := b.Key(p.Src.label)
 	for _, name := range props {
 		if name == key {
 			add(name)
@@ -367,10 +367,10 @@ func (b *binder) starFields(lv *level, p *part) []field {
 	return fields
 }
 
-// key is the property that is the unique key of a label: that of its first unique index, and id if there is none.
-func (b *binder) key(label string) string {
+// Key is the property that is the unique key of a label: that of its first unique index, and id if there is none.
+func (b *Binder) Key(label string) string {
 	key := ""
-	for _, ix := range b.cat.Indexes() {
+	for _, ix := range b.Cat.Indexes() {
 		if ix.Label == label && ix.Unique && len(ix.Props) == 1 {
 			if ix.Props[0] == "id" {
 				return "id"

@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"cmp"
@@ -11,14 +11,14 @@ import (
 )
 
 // hops binds the rows of a table reached by a hop: each vertex once, at its least distance, and never a start.
-func (b *binder) hops(lv *level, p *part, in plan.Node, a *syntax.Array, h *syntax.Hop, sc *scope) (plan.Node, error) {
+func (b *Binder) hops(lv *level, p *Part, in plan.Node, a *syntax.Array, h *syntax.Hop, sc *scope) (plan.Node, error) {
 	if err := b.checkTypes(h.N, h.Steps); err != nil {
 		return nil, err
 	}
 	if h.Find != "" {
 		return nil, syntax.Unsupported(h.N, "paths are found in arrays")
 	}
-	w := &walker{b: b, lv: lv.below(), sc: sc, h: h, to: p.src.vertex, label: p.t.Label}
+	w := &walker{b: b, lv: lv.below(), sc: sc, h: h, to: p.Src.Vertex, label: p.t.Label}
 	if t := b.edgeTable(a, h); t != nil {
 		if t.Ranked() {
 			return nil, syntax.Unsupported(cmp.Or(t.N.Get("@near"), t.N.Get("@search")), "@near and @search belong to a table of vertices")
@@ -46,10 +46,10 @@ func (b *binder) hops(lv *level, p *part, in plan.Node, a *syntax.Array, h *synt
 		return nil, err
 	}
 	apply := &plan.Apply{Input: in, Sub: node, Kind: plan.Inner, Cols: []plan.Col{w.to}}
-	p.src.cols = map[string]plan.Expr{syntax.DepthColumn: intConst(int64(len(h.Steps)))}
+	p.Src.cols = map[string]plan.Expr{syntax.DepthColumn: IntConst(int64(len(h.Steps)))}
 	if w.depth != 0 {
 		apply.Cols = append(apply.Cols, w.depth)
-		p.src.cols[syntax.DepthColumn] = &plan.ColRef{Col: w.depth}
+		p.Src.cols[syntax.DepthColumn] = &plan.ColRef{Col: w.depth}
 	}
 	if w.edge != 0 {
 		apply.Cols = append(apply.Cols, w.edge)
@@ -58,30 +58,30 @@ func (b *binder) hops(lv *level, p *part, in plan.Node, a *syntax.Array, h *synt
 }
 
 // edgePart binds the columns of the edge's table.
-func (b *binder) edgePart(lv *level, w *walker, sc *scope) error {
+func (b *Binder) edgePart(lv *level, w *walker, sc *scope) error {
 	if w.table == nil {
 		return nil
 	}
-	src := &source{t: w.table, edge: true, vertex: w.edge, denied: b.deniedOfEdge(w.table)}
+	src := &source{t: w.table, edge: true, Vertex: w.edge, denied: b.deniedOfEdge(w.table)}
 	bd := &bound{t: w.table, lv: lv, src: src, open: true}
 	src.bound = bd
-	p := &part{t: w.table, src: src, bound: bd}
+	p := &Part{t: w.table, Src: src, bound: bd}
 	if err := b.columns(lv, p, nil, false); err != nil {
 		return err
 	}
 	sc.things[w.table.Key] = &thing{table: bd}
-	b.edges[w.table] = p
+	b.Edges[w.table] = p
 	return nil
 }
 
 // deniedOfEdge are the properties of an edge that the request may not read; checkTypes has let the type itself pass.
-func (b *binder) deniedOfEdge(t *syntax.Table) map[string]bool {
-	x, rule, _ := b.req.Rights.Check(t.N, nil, "edge type", t.Label)
+func (b *Binder) deniedOfEdge(t *syntax.Table) map[string]bool {
+	x, rule, _ := b.Req.Rights.Check(t.N, nil, "edge type", t.Label)
 	return rule.Denied(x, false)
 }
 
 // edgeTable returns the table of an array that represents the edges of the hop, or nil.
-func (b *binder) edgeTable(a *syntax.Array, h *syntax.Hop) *syntax.Table {
+func (b *Binder) edgeTable(a *syntax.Array, h *syntax.Hop) *syntax.Table {
 	if a == nil || a.Hop != h {
 		return nil
 	}
@@ -94,30 +94,30 @@ func (b *binder) edgeTable(a *syntax.Array, h *syntax.Hop) *syntax.Table {
 }
 
 // edgeFields are the columns of a hop's edge in an item.
-func (b *binder) edgeFields(lv *level, m *syntax.Member) ([]field, error) {
-	p := b.edges[m.Table]
+func (b *Binder) edgeFields(lv *level, m *syntax.Member) ([]Field, error) {
+	p := b.Edges[m.Table]
 	if p == nil {
 		return nil, syntax.Illegal(m.N, "stands for the edges of a hop a second time")
 	}
 	p.bound.open = false
-	var fields []field
+	var fields []Field
 	if p.bound.star {
-		for _, name := range b.cat.AllProps() {
-			if e := p.bound.column(b.cat, name); e != nil {
-				fields = append(fields, field{lit: b.literal(name, syntax.MemberPlain), col: lv.outs.add(e, name)})
+		for _, name := range b.Cat.AllProps() {
+			if e := p.bound.column(b.Cat, name); e != nil {
+				fields = append(fields, Field{Lit: b.literal(name, syntax.MemberPlain), Col: lv.Outs.Add(e, name)})
 			}
 		}
 	}
 	all := newKeyed(fields)
 	for _, o := range p.outs {
-		all.put(field{lit: b.literal(o.name, syntax.MemberPlain), col: lv.outs.add(o.expr, o.name)})
+		all.put(Field{Lit: b.literal(o.name, syntax.MemberPlain), Col: lv.Outs.Add(o.expr, o.name)})
 	}
-	return []field{{kind: fieldObject, lit: b.literal(m.Key, m.Kind), col: -1, fields: all.fields}}, nil
+	return []Field{{Kind: FieldObject, Lit: b.literal(m.Key, m.Kind), Col: -1, Fields: all.fields}}, nil
 }
 
 // walker binds one hop. Its level is a subplan of the rows that hop.
 type walker struct {
-	b     *binder
+	b     *Binder
 	lv    *level
 	sc    *scope
 	h     *syntax.Hop
@@ -137,7 +137,7 @@ func (w *walker) begin() (plan.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.not = append(w.not, op(plan.Ne, &plan.ColRef{Col: w.to}, &plan.ColRef{Col: w.start}))
+	w.not = append(w.not, Op(plan.Ne, &plan.ColRef{Col: w.to}, &plan.ColRef{Col: w.start}))
 	return node, nil
 }
 
@@ -164,32 +164,32 @@ func (w *walker) starts(col *plan.Col, keys *syntax.Node, ref string) (plan.Node
 		if t == nil {
 			return nil, syntax.Illegal(w.h.N, "needs a start: there is no item around it")
 		}
-		if t.src.vertex == 0 || t.src.edge || t.cols != nil && !t.plain() {
+		if t.src.Vertex == 0 || t.src.edge || t.cols != nil && !t.plain() {
 			return nil, syntax.Illegal(w.h.N, "needs a start: the item around it is no vertex")
 		}
 		if !w.lv.within(t.lv) {
 			return nil, errOuter
 		}
-		w.lv.use(&plan.ColRef{Col: t.src.vertex}, t.lv)
-		*col = t.src.vertex
+		w.lv.use(&plan.ColRef{Col: t.src.Vertex}, t.lv)
+		*col = t.src.Vertex
 		return w.lv.arg, nil
 	case keys.Kind == syntax.JSONObject:
 		keys = keys.Members[0]
 		labels = []string{keys.Key}
-		if _, ok := b.cat.Label(keys.Key); !ok {
+		if _, ok := b.Cat.Label(keys.Key); !ok {
 			return nil, syntax.NotFound(keys, "there is no label %q", keys.Key)
 		}
 		fallthrough
 	default:
-		list = call("sql.list", b.lift(keys, param{kind: paramList, elem: -1}))
+		list = call("sql.list", b.lift(keys, Param{Kind: ParamList, Elem: -1}))
 	}
 	if labels == nil {
 		labels = b.keyed()
 	}
 	*col = w.lv.col("start", graph.VertexKind)
 	if col == &w.start && slices.Contains(labels, w.label) {
-		key := &plan.Prop{X: &plan.ColRef{Col: w.to}, Key: b.key(w.label)}
-		w.not = append(w.not, op(plan.Not, op(plan.In, key, list)))
+		key := &plan.Prop{X: &plan.ColRef{Col: w.to}, Key: b.Key(w.label)}
+		w.not = append(w.not, Op(plan.Not, Op(plan.In, key, list)))
 	}
 	return b.findKeys(w.lv, w.lv.arg, *col, labels, list), nil
 }
@@ -198,25 +198,25 @@ func (w *walker) starts(col *plan.Col, keys *syntax.Node, ref string) (plan.Node
 func (t *bound) plain() bool { return !t.grouped }
 
 // keyed are the labels with a unique key, or all where none has one.
-func (b *binder) keyed() []string {
+func (b *Binder) keyed() []string {
 	var labels []string
 	seen := make(map[string]bool)
-	for _, ix := range b.cat.Indexes() {
+	for _, ix := range b.Cat.Indexes() {
 		if ix.Label != "" && ix.Unique && len(ix.Props) == 1 && !seen[ix.Label] {
 			seen[ix.Label] = true
 			labels = append(labels, ix.Label)
 		}
 	}
 	if labels == nil {
-		return b.cat.AllLabels()
+		return b.Cat.AllLabels()
 	}
 	return labels
 }
 
 // findKeys joins the vertices of the labels whose key is in the list.
-func (b *binder) findKeys(lv *level, in plan.Node, col plan.Col, labels []string, list plan.Expr) plan.Node {
+func (b *Binder) findKeys(lv *level, in plan.Node, col plan.Col, labels []string, list plan.Expr) plan.Node {
 	find := func(in plan.Node, col plan.Col, label string) plan.Node {
-		return b.where(lv, scan(in, col, label), []plan.Expr{op(plan.In, &plan.Prop{X: &plan.ColRef{Col: col}, Key: b.key(label)}, list)})
+		return b.where(lv, Scan(in, col, label), []plan.Expr{Op(plan.In, &plan.Prop{X: &plan.ColRef{Col: col}, Key: b.Key(label)}, list)})
 	}
 	if len(labels) == 1 {
 		return find(in, col, labels[0])
@@ -233,7 +233,7 @@ func (b *binder) findKeys(lv *level, in plan.Node, col plan.Col, labels []string
 }
 
 // labelOf is the label of the table whose key a reference names; "" where it names something else.
-func (b *binder) labelOf(ref string) string {
+func (b *Binder) labelOf(ref string) string {
 	var table, column string
 	parts := strings.Split(ref, "/")
 	if last := parts[len(parts)-1]; syntax.IsArrayKey(last) {
@@ -244,14 +244,14 @@ func (b *binder) labelOf(ref string) string {
 		table, column = parts[len(parts)-2], last
 	}
 	label, _ := syntax.SplitAlias(table)
-	if _, ok := b.cat.Label(label); !ok || column != b.key(label) {
+	if _, ok := b.Cat.Label(label); !ok || column != b.Key(label) {
 		return ""
 	}
 	return label
 }
 
 // enclosing is the main table of the item around a scope.
-func (b *binder) enclosing(sc *scope) *bound {
+func (b *Binder) enclosing(sc *scope) *bound {
 	for ; sc != nil; sc = sc.parent {
 		if sc.main != nil {
 			return sc.main
@@ -265,11 +265,11 @@ func (w *walker) tests(edge plan.Col) ([]plan.Expr, error) {
 	if w.table == nil {
 		return nil, nil
 	}
-	src := &source{t: w.table, edge: true, vertex: edge, denied: w.b.deniedOfEdge(w.table)}
+	src := &source{t: w.table, edge: true, Vertex: edge, denied: w.b.deniedOfEdge(w.table)}
 	src.bound = &bound{t: w.table, lv: w.lv, src: src, open: true}
 	preds, never, err := w.b.conditions(w.lv, src, w.sc, nil)
 	if err == nil && never {
-		preds = []plan.Expr{boolConst(false)}
+		preds = []plan.Expr{BoolConst(false)}
 	}
 	return preds, err
 }
@@ -310,7 +310,7 @@ func (w *walker) once(node plan.Node, edge plan.Col) plan.Node {
 		Input: node, Keys: []plan.Item{{Col: w.to, Expr: &plan.ColRef{Col: w.to}}},
 		Aggs: []plan.Agg{{Col: edges, Func: "collect", Args: []plan.Expr{&plan.ColRef{Col: edge}}}},
 	}
-	first := op(plan.Index, &plan.ColRef{Col: edges}, intConst(0))
+	first := Op(plan.Index, &plan.ColRef{Col: edges}, IntConst(0))
 	return &plan.Project{Input: agg, Items: []plan.Item{{Col: w.edge, Expr: first}}, Keep: true}
 }
 
@@ -369,7 +369,7 @@ func (w *walker) walks(in plan.Node) (plan.Node, error) {
 		d := w.lv.col("", graph.Int)
 		label := &plan.HasLabels{X: &plan.ColRef{Col: from}, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: w.label}}
 		node = &plan.Filter{Input: node, Preds: []plan.Expr{label}}
-		node = &plan.Project{Input: node, Items: []plan.Item{{Col: d, Expr: intConst(int64(n))}}, Keep: true}
+		node = &plan.Project{Input: node, Items: []plan.Item{{Col: d, Expr: IntConst(int64(n))}}, Keep: true}
 		cols := []plan.Col{from, d}
 		if w.table != nil {
 			cols = append(cols, edge)
@@ -384,7 +384,7 @@ func (w *walker) walks(in plan.Node) (plan.Node, error) {
 func (w *walker) reach(in plan.Node) (plan.Node, error) {
 	x := &plan.VarExpand{
 		Input: in, From: w.start, To: w.to, Types: w.h.Steps[0].Types, Dir: w.h.Steps[0].Direction(),
-		Min: intConst(1), Max: intConst(int64(w.h.Max)), Ends: true, Depth: w.lv.col(syntax.DepthColumn, graph.Int),
+		Min: IntConst(1), Max: IntConst(int64(w.h.Max)), Ends: true, Depth: w.lv.col(syntax.DepthColumn, graph.Int),
 		Labels: &plan.LabelExpr{Op: plan.LabelName, Name: w.label},
 	}
 	w.depth = x.Depth
@@ -405,7 +405,7 @@ func (w *walker) reach(in plan.Node) (plan.Node, error) {
 		preds = append(preds, w.not[:len(w.not)-1]...)
 	}
 	if w.h.Min > 1 {
-		preds = append(preds, op(plan.Ge, &plan.ColRef{Col: w.depth}, intConst(int64(w.h.Min))))
+		preds = append(preds, Op(plan.Ge, &plan.ColRef{Col: w.depth}, IntConst(int64(w.h.Min))))
 	}
 	if len(preds) > 0 {
 		node = &plan.Filter{Input: node, Preds: preds}
@@ -430,10 +430,10 @@ func (w *walker) nearest(in plan.Node) plan.Node {
 		agg.Aggs = append(agg.Aggs, plan.Agg{Col: ways, Func: "collect", Args: []plan.Expr{way}})
 		near := &plan.Comprehension{
 			Var: v, List: &plan.ColRef{Col: ways},
-			Where: op(plan.Eq, op(plan.Index, &plan.ColRef{Col: v}, intConst(0)), &plan.ColRef{Col: depth}),
-			Map:   op(plan.Index, &plan.ColRef{Col: v}, intConst(1)),
+			Where: Op(plan.Eq, Op(plan.Index, &plan.ColRef{Col: v}, IntConst(0)), &plan.ColRef{Col: depth}),
+			Map:   Op(plan.Index, &plan.ColRef{Col: v}, IntConst(1)),
 		}
-		node = &plan.Project{Input: agg, Items: []plan.Item{{Col: last, Expr: op(plan.Index, near, intConst(0))}}, Keep: true}
+		node = &plan.Project{Input: agg, Items: []plan.Item{{Col: last, Expr: Op(plan.Index, near, IntConst(0))}}, Keep: true}
 		w.edge = last
 	}
 	w.depth = depth
@@ -441,13 +441,13 @@ func (w *walker) nearest(in plan.Node) plan.Node {
 }
 
 // paths binds an array of paths between a start and an end.
-func (b *binder) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
+func (b *Binder) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
 	h := a.Hop
 	if err := b.checkTypes(h.N, h.Steps); err != nil {
 		return nil, err
 	}
 	// Whatever lies on a path is shown.
-	if r := &b.req.Rights; r.Rules != nil {
+	if r := &b.Req.Rights; r.Rules != nil {
 		if x, err := r.As(h.N, nil); err != nil || x != syntax.RoleAdmin {
 			return nil, syntax.Fail(syntax.CodeNoRight, h.N, "paths are for the role ADMIN while access rules are on")
 		}
@@ -474,11 +474,11 @@ func (b *binder) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
 		return nil, err
 	}
 	both := &plan.Apply{Input: from, Sub: to, Kind: plan.Inner, Cols: []plan.Col{end}}
-	apart := &plan.Filter{Input: both, Preds: []plan.Expr{op(plan.Ne, &plan.ColRef{Col: w.start}, &plan.ColRef{Col: end})}}
+	apart := &plan.Filter{Input: both, Preds: []plan.Expr{Op(plan.Ne, &plan.ColRef{Col: w.start}, &plan.ColRef{Col: end})}}
 	path := lv.col("path", graph.PathKind)
 	var node plan.Node = &plan.ShortestPath{
 		Input: apart, From: w.start, To: end, Path: path, Types: h.Steps[0].Types, Dir: h.Steps[0].Direction(),
-		Min: intConst(int64(h.Min)), Max: intConst(int64(h.Max)), All: h.Find == "all", EdgeVar: edgeVar, Where: where,
+		Min: IntConst(int64(h.Min)), Max: IntConst(int64(h.Max)), All: h.Find == "all", EdgeVar: edgeVar, Where: where,
 	}
 	if lv.arg == nil {
 		node = &plan.Apply{Input: lv.leaf(), Sub: node, Kind: plan.Inner, Cols: []plan.Col{path}}
@@ -491,38 +491,38 @@ func (b *binder) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.elem = &element{path: walked, col: lv.outs.add(&plan.ColRef{Col: path}, "path"), object: -1}
+	l.elem = &Element{Path: walked, Col: lv.Outs.Add(&plan.ColRef{Col: path}, "path"), Object: -1}
 	return l, nil
 }
 
 // walked describes the form of the vertices and edges of a path.
-func (b *binder) walked(a *syntax.Array) (*walked, error) {
-	w := &walked{tables: make(map[string]*pathTable)}
+func (b *Binder) walked(a *syntax.Array) (*Walked, error) {
+	w := &Walked{Tables: make(map[string]*PathTable)}
 	for _, m := range a.Members {
 		if m.Kind != syntax.MemberTable {
 			return nil, syntax.Illegal(m.N, "an array of paths holds tables alone")
 		}
 		t := m.Table
 		edge := a.Hop.IsEdge(t)
-		if _, ok := b.cat.Label(t.Label); !ok && !edge {
+		if _, ok := b.Cat.Label(t.Label); !ok && !edge {
 			return nil, syntax.NotFound(t.N, "there is no label %q", t.Label)
 		}
 		if len(t.Conds) > 0 && !edge {
 			return nil, syntax.Unsupported(t.Conds[0].N, "the vertices of a path have no conditions")
 		}
-		p := &pathTable{lit: b.literal(m.Key, m.Kind)}
+		p := &PathTable{Lit: b.literal(m.Key, m.Kind)}
 		if t.Has {
-			p.names = []string{}
+			p.Names = []string{}
 		}
 		for _, c := range t.Columns {
 			n, ok := c.Expr.(*syntax.NameExpr)
 			if !ok {
 				return nil, syntax.Unsupported(t.N.Get("@column"), "a path has plain columns alone")
 			}
-			p.names = append(p.names, n.Name)
-			p.lits = append(p.lits, b.literal(c.Name, syntax.MemberPlain))
+			p.Names = append(p.Names, n.Name)
+			p.Lits = append(p.Lits, b.literal(c.Name, syntax.MemberPlain))
 		}
-		w.tables[t.Label] = p
+		w.Tables[t.Label] = p
 	}
 	return w, nil
 }

@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"errors"
@@ -9,19 +9,19 @@ import (
 )
 
 // subquery binds {"from": …}: as a query that runs before, where it is the same for all rows, else for each row of lv.
-func (b *binder) subquery(lv *level, src *source, sc *scope, a *syntax.Array) (*boundSub, error) {
+func (b *Binder) subquery(lv *level, src *source, sc *scope, a *syntax.Array) (*boundSub, error) {
 	if src != nil {
-		sc = newScope(sc, nil)
+		sc = NewScope(sc, nil)
 		sc.main = src.bound
 	}
 	err := errOuter
 	if !(outward{sc}).array(a) {
-		top := b.open()
+		top := b.Open()
 		mark := len(b.before)
 		var s *boundSub
 		if s, err = b.subRows(top, sc, a); err == nil {
-			b.close(top, s.node)
-			s.query = top.query
+			b.Close(top, s.node)
+			s.query = top.Query
 			return s, nil
 		}
 		b.forget(mark)
@@ -33,7 +33,7 @@ func (b *binder) subquery(lv *level, src *source, sc *scope, a *syntax.Array) (*
 }
 
 // forget drops the queries that an attempt has added.
-func (b *binder) forget(mark int) {
+func (b *Binder) forget(mark int) {
 	for _, q := range b.before[mark:] {
 		q.ran = false
 	}
@@ -41,25 +41,25 @@ func (b *binder) forget(mark int) {
 }
 
 // subRows binds the rows of a subquery at a level of its own.
-func (b *binder) subRows(lv *level, sc *scope, a *syntax.Array) (*boundSub, error) {
-	inner := newScope(sc, lv)
+func (b *Binder) subRows(lv *level, sc *scope, a *syntax.Array) (*boundSub, error) {
+	inner := NewScope(sc, lv)
 	s, err := b.selects(lv, a, a.Main(), inner)
 	if err != nil {
 		return nil, err
 	}
-	sub := &boundSub{lv: lv, quant: a.Quant, node: b.cut(a, s.node, 0)}
-	for _, p := range s.parts { // a requested name precedes those of all properties
+	sub := &boundSub{lv: lv, quant: a.Quant, node: b.cut(a, s.Node, 0)}
+	for _, p := range s.Parts { // a requested name precedes those of all properties
 		sub.from = append(sub.from, p.outs...)
 	}
-	for _, p := range s.parts {
+	for _, p := range s.Parts {
 		if p.bound.star {
-			for _, name := range b.cat.AllProps() {
-				if e := p.bound.column(b.cat, name); e != nil {
+			for _, name := range b.Cat.AllProps() {
+				if e := p.bound.column(b.Cat, name); e != nil {
 					sub.from = append(sub.from, outName{name, e})
 				}
 			}
 			if sub.value == nil {
-				if e := p.bound.column(b.cat, b.key(p.t.Label)); e != nil {
+				if e := p.bound.column(b.Cat, b.Key(p.t.Label)); e != nil {
 					sub.value = e
 				}
 			}
@@ -69,35 +69,35 @@ func (b *binder) subRows(lv *level, sc *scope, a *syntax.Array) (*boundSub, erro
 		}
 	}
 	if sub.value == nil {
-		sub.value = boolConst(true)
+		sub.value = BoolConst(true)
 	}
 	return sub, nil
 }
 
 // cut binds count and page of an array; fallback is the default count, 0 for no limit.
-func (b *binder) cut(a *syntax.Array, node plan.Node, fallback int64) plan.Node {
+func (b *Binder) cut(a *syntax.Array, node plan.Node, fallback int64) plan.Node {
 	s := &plan.Slice{Input: node}
 	count := fallback
 	if a.Count != nil {
 		if n, _ := syntax.WholeNumber(a.Count); n > 0 {
-			s.Limit = b.lift(a.Count, param{kind: paramNumber, elem: -1})
+			s.Limit = b.lift(a.Count, Param{Kind: ParamNumber, Elem: -1})
 		}
 		count = 0
 	} else if fallback > 0 {
-		s.Limit = intConst(fallback)
+		s.Limit = IntConst(fallback)
 	}
 	if a.Page != nil && s.Limit != nil {
 		if n, _ := syntax.WholeNumber(a.Page); n > 0 {
-			p := param{kind: paramSkip, elem: -1, ord2: -1, count: count}
+			p := Param{Kind: ParamSkip, Elem: -1, Ord2: -1, Count: count}
 			if a.Count != nil {
-				p.ord2 = a.Count.Ord
+				p.Ord2 = a.Count.Ord
 			}
 			s.Skip = b.lift(a.Page, p)
 		}
 	}
 	if a.Page != nil && s.Limit == nil {
 		if n, _ := syntax.WholeNumber(a.Page); n > 0 { // all rows are on the first page
-			return &plan.Filter{Input: node, Preds: []plan.Expr{boolConst(false)}}
+			return &plan.Filter{Input: node, Preds: []plan.Expr{BoolConst(false)}}
 		}
 	}
 	if s.Skip == nil && s.Limit == nil {
@@ -107,15 +107,15 @@ func (b *binder) cut(a *syntax.Array, node plan.Node, fallback int64) plan.Node 
 }
 
 // takes creates a parameter from a subquery that runs earlier.
-func (b *binder) takes(s *boundSub, k takeKind, at *syntax.Node) *plan.Param {
+func (b *Binder) takes(s *boundSub, k takeKind, at *syntax.Node) *plan.Param {
 	col := b.column(s.lv, s.value, "")
-	for _, t := range s.query.takes {
-		if t.kind == k && t.col == col {
-			return &plan.Param{Name: t.slot}
+	for _, t := range s.query.Takes {
+		if t.Kind == k && t.Col == col {
+			return &plan.Param{Name: t.Slot}
 		}
 	}
 	slot := b.slot()
-	s.query.takes = append(s.query.takes, take{kind: k, col: col, slot: slot, path: at.Path()})
+	s.query.Takes = append(s.query.Takes, Take{Kind: k, Col: col, Slot: slot, Path: at.Path()})
 	have := false
 	for _, q := range b.before {
 		have = have || q == s.query
@@ -128,7 +128,7 @@ func (b *binder) takes(s *boundSub, k takeKind, at *syntax.Node) *plan.Param {
 }
 
 // exists binds k}{@.
-func (b *binder) exists(lv *level, src *source, sc *scope, c *syntax.Cond) (plan.Expr, error) {
+func (b *Binder) exists(lv *level, src *source, sc *scope, c *syntax.Cond) (plan.Expr, error) {
 	var s *boundSub
 	var err error
 	if c.Sub == nil {
@@ -141,7 +141,7 @@ func (b *binder) exists(lv *level, src *source, sc *scope, c *syntax.Cond) (plan
 		return nil, err
 	}
 	if s.query != nil {
-		return negated(c, b.takes(s, takeExists, c.N)), nil
+		return negated(c, b.takes(s, TakeExists, c.N)), nil
 	}
 	return negated(c, s.expr(plan.Exists, nil)), nil
 }
@@ -152,7 +152,7 @@ func (s *boundSub) expr(k plan.ApplyKind, e plan.Expr) plan.Expr {
 }
 
 // compareSub binds a comparison with a subquery.
-func (b *binder) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond, a *syntax.Array) (plan.Expr, error) {
+func (b *Binder) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond, a *syntax.Array) (plan.Expr, error) {
 	s, err := b.subquery(lv, src, sc, a)
 	if err != nil {
 		return nil, err
@@ -160,16 +160,16 @@ func (b *binder) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c 
 	return b.compareBound(lv, col, c, s)
 }
 
-func (b *binder) compareBound(lv *level, col plan.Expr, c *syntax.Cond, s *boundSub) (plan.Expr, error) {
+func (b *Binder) compareBound(lv *level, col plan.Expr, c *syntax.Cond, s *boundSub) (plan.Expr, error) {
 	list := func() plan.Expr {
 		if s.query == nil {
 			return s.expr(plan.Collect, s.value)
 		}
-		return b.takes(s, takeList, c.N)
+		return b.takes(s, TakeList, c.N)
 	}
 	switch c.Op {
 	case syntax.OpIn:
-		return negated(c, op(plan.In, col, list())), nil
+		return negated(c, Op(plan.In, col, list())), nil
 	case syntax.OpContains:
 		return contains(col, c, list()), nil
 	case syntax.OpLike, syntax.OpRegexp, syntax.OpBetween:
@@ -181,16 +181,16 @@ func (b *binder) compareBound(lv *level, col plan.Expr, c *syntax.Cond, s *bound
 	}
 	if s.quant == "" {
 		if s.query == nil {
-			return op(code, col, op(plan.Index, s.expr(plan.Collect, s.value), intConst(0))), nil
+			return Op(code, col, Op(plan.Index, s.expr(plan.Collect, s.value), IntConst(0))), nil
 		}
-		return op(code, col, b.takes(s, takeSingle, c.N)), nil
+		return Op(code, col, b.takes(s, TakeSingle, c.N)), nil
 	}
 	return b.quantified(lv, col, code, c, s, list), nil
 }
 
 // quantified binds a comparison with ALL or ANY rows of a subquery. If the subquery runs earlier, its least or greatest value
 // decides.
-func (b *binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *syntax.Cond, s *boundSub, list func() plan.Expr) plan.Expr {
+func (b *Binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *syntax.Cond, s *boundSub, list func() plan.Expr) plan.Expr {
 	all := s.quant == "ALL"
 	if code == plan.Eq || code == plan.Ne || s.query == nil {
 		kind := "any"
@@ -198,47 +198,47 @@ func (b *binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *synta
 			kind = "all"
 		}
 		v := lv.col("", graph.Null)
-		return &plan.Quantifier{Kind: kind, Var: v, List: list(), Pred: op(code, col, &plan.ColRef{Col: v})}
+		return &plan.Quantifier{Kind: kind, Var: v, List: list(), Pred: Op(code, col, &plan.ColRef{Col: v})}
 	}
 	most := code == plan.Gt || code == plan.Ge
 	if !all {
 		most = !most
 	}
-	k := takeLeast
+	k := TakeLeast
 	if most {
-		k = takeMost
+		k = TakeMost
 	}
 	bound := b.takes(s, k, c.N)
-	for i := range s.query.takes {
-		if t := &s.query.takes[i]; t.slot == bound.Name {
-			t.strict = all
+	for i := range s.query.Takes {
+		if t := &s.query.Takes[i]; t.Slot == bound.Name {
+			t.Strict = all
 		}
 	}
-	some := b.takes(s, takeExists, c.N)
+	some := b.takes(s, TakeExists, c.N)
 	if all {
-		return or(op(plan.Not, some), op(code, col, bound))
+		return or(Op(plan.Not, some), Op(code, col, bound))
 	}
-	return and(some, op(code, col, bound))
+	return and(some, Op(code, col, bound))
 }
 
 // fromSub binds @from@: the rows of a subquery are the table.
-func (b *binder) fromSub(lv *level, p *part, in plan.Node, sc *scope) (plan.Node, error) {
+func (b *Binder) fromSub(lv *level, p *Part, in plan.Node, sc *scope) (plan.Node, error) {
 	inner := lv.below()
 	s, err := b.subRows(inner, sc, p.t.From)
 	if err != nil {
 		return nil, err
 	}
 	pr := &plan.Project{Input: s.node}
-	p.src.cols = make(map[string]plan.Expr)
+	p.Src.cols = make(map[string]plan.Expr)
 	var cols []plan.Col
 	for _, o := range s.from {
-		if p.src.cols[o.name] != nil {
+		if p.Src.cols[o.name] != nil {
 			continue
 		}
 		col := lv.col(o.name, graph.Null)
 		pr.Items = append(pr.Items, plan.Item{Col: col, Expr: o.expr})
-		p.src.cols[o.name] = &plan.ColRef{Col: col}
-		p.src.order = append(p.src.order, o.name)
+		p.Src.cols[o.name] = &plan.ColRef{Col: col}
+		p.Src.order = append(p.Src.order, o.name)
 		cols = append(cols, col)
 	}
 	if len(pr.Items) == 0 {

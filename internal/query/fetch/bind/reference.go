@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ type target struct {
 	expr plan.Expr
 	lv   *level
 	slot string
-	page *paging // with info: the whole of it
+	page *Paging // with info: the whole of it
 	info bool
 	// plain is the request's value that the slot is built from, or nil.
 	plain *syntax.Node
@@ -26,7 +26,7 @@ type target struct {
 func (t target) found() bool { return t.expr != nil || t.slot != "" }
 
 // resolve follows the path of a reference in a scope at a level; both may belong to the referring object.
-func (b *binder) resolve(path string, sc *scope, lv *level) (target, error) {
+func (b *Binder) resolve(path string, sc *scope, lv *level) (target, error) {
 	if rest, ok := strings.CutPrefix(path, "/"); ok {
 		parts := strings.Split(rest, "/")
 		t, err := b.walk(parts, sc, sc, lv)
@@ -39,7 +39,7 @@ func (b *binder) resolve(path string, sc *scope, lv *level) (target, error) {
 }
 
 // walk goes down from at.
-func (b *binder) walk(parts []string, at, from *scope, lv *level) (target, error) {
+func (b *Binder) walk(parts []string, at, from *scope, lv *level) (target, error) {
 	for i, part := range parts {
 		rest := parts[i+1:]
 		th := at.things[part]
@@ -85,36 +85,36 @@ func (b *binder) walk(parts []string, at, from *scope, lv *level) (target, error
 	return target{}, nil
 }
 
-func (b *binder) ofPlain(n *syntax.Node) target {
+func (b *Binder) ofPlain(n *syntax.Node) target {
 	switch n.Kind {
 	case syntax.JSONNull, syntax.JSONObject:
 		return target{}
 	case syntax.JSONList:
-		return target{slot: b.lift(n, param{kind: paramList, elem: -1}).Name, plain: n}
+		return target{slot: b.lift(n, Param{Kind: ParamList, Elem: -1}).Name, plain: n}
 	}
-	return target{slot: b.lift(n, param{elem: -1}).Name, plain: n}
+	return target{slot: b.lift(n, Param{Elem: -1}).Name, plain: n}
 }
 
 // ofTable finds a column of a table.
-func (b *binder) ofTable(t *bound, name string, lv *level) (target, error) {
+func (b *Binder) ofTable(t *bound, name string, lv *level) (target, error) {
 	if t.never || t.cols == nil && lv == t.lv {
 		return target{}, nil
 	}
-	e := t.column(b.cat, name)
+	e := t.column(b.Cat, name)
 	if e == nil {
 		return target{}, nil
 	}
 	if lv.within(t.lv) {
 		return target{expr: e, lv: t.lv}, nil
 	}
-	if t.open || t.lv.parent != nil || t.lv.query.isOpen {
+	if t.open || t.lv.parent != nil || t.lv.Query.isOpen {
 		return target{}, errOuter
 	}
-	return target{slot: b.capture(t.lv, takeFirst, e, name, 0)}, nil
+	return target{slot: b.capture(t.lv, TakeFirst, e, name, 0)}, nil
 }
 
 // ofArray resolves a reference from outside to a member of an array.
-func (b *binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
+func (b *Binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
 	a := th.array
 	if len(rest) == 1 && (rest[0] == "total" || rest[0] == "info") {
 		switch {
@@ -126,7 +126,7 @@ func (b *binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
 			}
 			return target{expr: a.total, lv: a.lv.parent, page: a.page, info: rest[0] == "info"}, nil
 		}
-		return target{slot: a.page.slot, page: a.page, info: rest[0] == "info"}, nil
+		return target{slot: a.page.Slot, page: a.page, info: rest[0] == "info"}, nil
 	}
 	if a.query == nil {
 		return target{}, nil
@@ -138,7 +138,7 @@ func (b *binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
 		if a.value < 0 {
 			return target{}, nil
 		}
-		return target{slot: b.capture(a.lv, takeList, a.lv.outs.exprs[a.value], "", 0)}, nil
+		return target{slot: b.capture(a.lv, TakeList, a.lv.Outs.exprs[a.value], "", 0)}, nil
 	}
 	row, err := strconv.Atoi(rest[0])
 	if err != nil || row < 0 {
@@ -146,7 +146,7 @@ func (b *binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
 	}
 	key, rest := a.main, rest[1:]
 	if a.value >= 0 && len(rest) == 0 {
-		return target{slot: b.capture(a.lv, takeRow, a.lv.outs.exprs[a.value], "", row)}, nil
+		return target{slot: b.capture(a.lv, TakeRow, a.lv.Outs.exprs[a.value], "", row)}, nil
 	}
 	if key == "" && len(rest) > 0 {
 		key, rest = rest[0], rest[1:]
@@ -155,31 +155,31 @@ func (b *binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
 	if len(rest) != 1 || inner == nil || inner.table == nil || inner.table.lv != a.lv {
 		return target{}, nil
 	}
-	e := inner.table.column(b.cat, rest[0])
+	e := inner.table.column(b.Cat, rest[0])
 	if e == nil {
 		return target{}, nil
 	}
-	return target{slot: b.capture(a.lv, takeRow, e, rest[0], row)}, nil
+	return target{slot: b.capture(a.lv, TakeRow, e, rest[0], row)}, nil
 }
 
 // capture makes a parameter of a column of a whole query's rows.
-func (b *binder) capture(lv *level, k takeKind, e plan.Expr, name string, row int) string {
-	q := lv.query
+func (b *Binder) capture(lv *level, k takeKind, e plan.Expr, name string, row int) string {
+	q := lv.Query
 	col := b.column(lv, e, name)
-	for _, t := range q.takes {
-		if t.kind == k && t.col == col && t.row == row {
-			return t.slot
+	for _, t := range q.Takes {
+		if t.Kind == k && t.Col == col && t.Row == row {
+			return t.Slot
 		}
 	}
 	slot := b.slot()
-	q.takes = append(q.takes, take{kind: k, col: col, row: row, slot: slot})
+	q.Takes = append(q.Takes, Take{Kind: k, Col: col, Row: row, Slot: slot})
 	return slot
 }
 
 // column adds a column to a whole query's rows, though it be finished already.
-func (b *binder) column(lv *level, e plan.Expr, name string) int {
-	col := lv.outs.add(e, name)
-	if q := lv.query; q.proj != nil {
+func (b *Binder) column(lv *level, e plan.Expr, name string) int {
+	col := lv.Outs.Add(e, name)
+	if q := lv.Query; q.proj != nil {
 		b.project(lv)
 	}
 	return col

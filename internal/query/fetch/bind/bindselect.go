@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"cmp"
@@ -10,13 +10,13 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// part is one table of a selection: the main one or a joined one.
-type part struct {
+// Part is one table of a selection: the main one or a joined one.
+type Part struct {
 	t       *syntax.Table
 	join    *syntax.Join
 	links   []*syntax.Cond // of a joined table: the conditions that join it
 	extra   *syntax.Table  // the additions of the join's object, nil for none
-	src     *source
+	Src     *source
 	bound   *bound
 	outs    []outName
 	present plan.Expr // whether the row has the table: for a joined table, or the main one of a right join; nil: always
@@ -25,40 +25,40 @@ type part struct {
 }
 
 // apart reports whether the rows of a joined table are produced before the join.
-func (p *part) apart() bool { return p.join != nil && (p.join.Kind == "<" || p.join.Kind == ">") }
+func (p *Part) apart() bool { return p.join != nil && (p.join.Kind == "<" || p.join.Kind == ">") }
 
 // selection is the rows of a table with those joined to it, as they are before they are cut and written.
 type selection struct {
-	node   plan.Node
-	parts  []*part
+	Node   plan.Node
+	Parts  []*Part
 	having []plan.Expr // over the groups
 	count  plan.Expr   // of counted
-	never  bool
+	Never  bool
 }
 
 // selects binds the rows of a table, of an array with its joins if there is one: filtered, grouped and ordered.
-func (b *binder) selects(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
-	s, err := b.rows(lv, a, t, sc)
+func (b *Binder) selects(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
+	s, err := b.Rows(lv, a, t, sc)
 	if err != nil {
 		return nil, err
 	}
 	if err := b.shape(lv, s, a); err != nil {
 		return nil, err
 	}
-	if s.never {
-		s.parts[0].bound.never = true
+	if s.Never {
+		s.Parts[0].bound.never = true
 		if lv.parent == nil {
-			lv.query.never = true
+			lv.Query.Never = true
 		} else {
-			s.node = &plan.Filter{Input: s.node, Preds: []plan.Expr{boolConst(false)}}
+			s.Node = &plan.Filter{Input: s.Node, Preds: []plan.Expr{BoolConst(false)}}
 		}
 	}
 	return s, nil
 }
 
 // counted binds the number of a table's rows.
-func (b *binder) counted(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
-	s, err := b.rows(lv, a, t, sc)
+func (b *Binder) counted(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
+	s, err := b.Rows(lv, a, t, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -76,15 +76,15 @@ func (b *binder) counted(lv *level, a *syntax.Array, t *syntax.Table, sc *scope)
 	switch {
 	case aggs != nil:
 		aggregated(s, aggs)
-	case t.Distinct && (!single || len(s.parts) > 1):
-		for _, p := range s.parts {
-			if err := b.columns(lv, p, nil, len(s.parts) > 1); err != nil {
+	case t.Distinct && (!single || len(s.Parts) > 1):
+		for _, p := range s.Parts {
+			if err := b.columns(lv, p, nil, len(s.Parts) > 1); err != nil {
 				return nil, err
 			}
 		}
 		b.distinct(lv, s)
 	case single && !syntax.HasAggregate(t.Columns[0].Expr):
-		x := &names{b: b, lv: lv, src: s.parts[0].src, at: t.N.Get("@column")}
+		x := &names{b: b, lv: lv, src: s.Parts[0].Src, at: t.N.Get("@column")}
 		e, err := x.expr(t.Columns[0].Expr)
 		if err != nil {
 			return nil, err
@@ -92,21 +92,21 @@ func (b *binder) counted(lv *level, a *syntax.Array, t *syntax.Table, sc *scope)
 		arg, distinct = []plan.Expr{e}, t.Distinct
 	}
 	col := lv.col("count", graph.Int)
-	s.node = &plan.Aggregate{Input: unordered(s.node), Aggs: []plan.Agg{{Col: col, Func: "count", Args: arg, Distinct: distinct}}}
+	s.Node = &plan.Aggregate{Input: unordered(s.Node), Aggs: []plan.Agg{{Col: col, Func: "count", Args: arg, Distinct: distinct}}}
 	s.count = &plan.ColRef{Col: col}
-	if s.never && lv.parent == nil {
-		lv.query.never = true
-	} else if s.never {
-		s.count = intConst(0)
-		s.node = lv.leaf()
+	if s.Never && lv.parent == nil {
+		lv.Query.Never = true
+	} else if s.Never {
+		s.count = IntConst(0)
+		s.Node = lv.leaf()
 	}
 	return s, nil
 }
 
-// rows binds the filtered rows of a table and its joined tables.
-func (b *binder) rows(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
-	main := &part{t: t}
-	s := &selection{parts: []*part{main}}
+// Rows binds the filtered rows of a table and its joined tables.
+func (b *Binder) Rows(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
+	main := &Part{t: t}
+	s := &selection{Parts: []*Part{main}}
 	var joins []*syntax.Join
 	if a != nil {
 		for _, j := range a.Joins {
@@ -130,7 +130,7 @@ func (b *binder) rows(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*
 	if sc.lv == lv && sc.main == nil {
 		sc.main = main.bound
 	}
-	if s.never, err = b.wheres(lv, main, sc, nil); err != nil {
+	if s.Never, err = b.wheres(lv, main, sc, nil); err != nil {
 		return nil, err
 	}
 	must, err := b.musts(lv, a, t, sc)
@@ -139,16 +139,16 @@ func (b *binder) rows(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*
 	}
 	if len(joins) == 0 {
 		if t.Search == nil {
-			s.node = b.where(lv, node, append(append(main.where, main.near...), must...))
+			s.Node = b.where(lv, node, append(append(main.where, main.near...), must...))
 		} else {
-			s.node = b.found(lv, main, b.where(lv, node, append(main.where, must...)))
+			s.Node = b.found(lv, main, b.where(lv, node, append(main.where, must...)))
 		}
 		return s, nil
 	}
 	if err := b.joins(lv, s, a, joins, node, must, sc); err != nil {
 		return nil, err
 	}
-	for _, p := range s.parts {
+	for _, p := range s.Parts {
 		if p.t.Ranked() {
 			return nil, syntax.Unsupported(cmp.Or(p.t.N.Get("@near"), p.t.N.Get("@search")), "@near and @search do not go with joins")
 		}
@@ -157,8 +157,8 @@ func (b *binder) rows(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*
 }
 
 // wheres binds the conditions of a part other than its join conditions.
-func (b *binder) wheres(lv *level, p *part, sc *scope, skip map[*syntax.Cond]bool) (never bool, err error) {
-	p.where, never, err = b.conditions(lv, p.src, sc, skip)
+func (b *Binder) wheres(lv *level, p *Part, sc *scope, skip map[*syntax.Cond]bool) (never bool, err error) {
+	p.where, never, err = b.conditions(lv, p.Src, sc, skip)
 	if err == nil && p.t.Hop != nil && p.t.Hop.Find != "" {
 		err = syntax.Unsupported(p.t.Hop.N, "paths are found in arrays")
 	}
@@ -177,11 +177,11 @@ func filter(node plan.Node, preds []plan.Expr) plan.Node {
 }
 
 // from binds the source of a table's rows: a label, a hop or a subquery.
-func (b *binder) from(lv *level, p *part, in plan.Node, a *syntax.Array, sc *scope) (plan.Node, error) {
+func (b *Binder) from(lv *level, p *Part, in plan.Node, a *syntax.Array, sc *scope) (plan.Node, error) {
 	t := p.t
-	p.src = &source{t: t, label: t.Label}
-	p.bound = &bound{t: t, lv: lv, src: p.src}
-	p.src.bound = p.bound
+	p.Src = &source{t: t, label: t.Label}
+	p.bound = &bound{t: t, lv: lv, src: p.Src}
+	p.Src.bound = p.bound
 	var h *syntax.Hop
 	if a != nil && t == a.Main() {
 		h = a.Hop
@@ -195,37 +195,37 @@ func (b *binder) from(lv *level, p *part, in plan.Node, a *syntax.Array, sc *sco
 		}
 		return b.fromSub(lv, p, in, sc)
 	}
-	if _, ok := b.cat.Label(t.Label); !ok {
+	if _, ok := b.Cat.Label(t.Label); !ok {
 		return nil, syntax.NotFound(t.N, "there is no label %q", t.Label)
 	}
-	p.src.vertex = lv.col(t.Key, graph.VertexKind)
-	x, rule, err := b.req.Rights.Check(t.N, t.Role, "label", t.Label)
+	p.Src.Vertex = lv.col(t.Key, graph.VertexKind)
+	x, rule, err := b.Req.Rights.Check(t.N, t.Role, "label", t.Label)
 	if err != nil {
 		return nil, err
 	}
-	p.src.denied = rule.Denied(x, false)
+	p.Src.denied = rule.Denied(x, false)
 	var node plan.Node
 	if h == nil {
-		node = scan(in, p.src.vertex, t.Label)
+		node = Scan(in, p.Src.Vertex, t.Label)
 	} else if node, err = b.hops(lv, p, in, a, h, sc); err != nil {
 		return nil, err
 	}
 	if rule != nil && x.Owned() {
-		node = filter(node, []plan.Expr{ownedBy(&plan.Prop{X: &plan.ColRef{Col: p.src.vertex}, Key: rule.Owner}, x)})
+		node = filter(node, []plan.Expr{ownedBy(&plan.Prop{X: &plan.ColRef{Col: p.Src.Vertex}, Key: rule.Owner}, x)})
 	}
 	return node, nil
 }
 
 // The parameters of owners: the caller's key, and the list of the keys of the caller's contacts.
 const (
-	callerParam   = "caller"
-	contactsParam = "contacts"
+	CallerParam   = "caller"
+	ContactsParam = "contacts"
 )
 
 // ownedBy tests that a row belongs to the caller, to a contact of the caller, or to either.
 func ownedBy(owner plan.Expr, x syntax.Role) plan.Expr {
-	mine := op(plan.Eq, owner, &plan.Param{Name: callerParam})
-	theirs := op(plan.In, owner, &plan.Param{Name: contactsParam})
+	mine := Op(plan.Eq, owner, &plan.Param{Name: CallerParam})
+	theirs := Op(plan.In, owner, &plan.Param{Name: ContactsParam})
 	switch x {
 	case syntax.RoleOwner:
 		return mine
@@ -235,23 +235,23 @@ func ownedBy(owner plan.Expr, x syntax.Role) plan.Expr {
 	return or(mine, theirs)
 }
 
-func scan(in plan.Node, col plan.Col, label string) *plan.Match {
+func Scan(in plan.Node, col plan.Col, label string) *plan.Match {
 	return &plan.Match{Input: in, Pattern: plan.Pattern{Vertices: []plan.PatVertex{{
 		Col: col, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: label},
 	}}}}
 }
 
 // grouping begins the aggregation of a selection; nil where nothing is grouped.
-func (b *binder) grouping(lv *level, s *selection) (*aggregation, error) {
+func (b *Binder) grouping(lv *level, s *selection) (*aggregation, error) {
 	var aggs *aggregation
-	for _, p := range s.parts {
+	for _, p := range s.Parts {
 		if !p.t.Grouped() {
 			continue
 		}
 		if aggs == nil {
 			aggs = newAggregation(lv)
 		}
-		x := &names{b: b, lv: lv, src: p.src, at: p.t.N.Get("@group"), alias: map[string]plan.Expr{}}
+		x := &names{b: b, lv: lv, src: p.Src, at: p.t.N.Get("@group"), alias: map[string]plan.Expr{}}
 		for _, c := range p.t.Columns { // @group may name an alias
 			if c.Expr == nil || syntax.HasAggregate(c.Expr) {
 				continue
@@ -275,14 +275,14 @@ func (b *binder) grouping(lv *level, s *selection) (*aggregation, error) {
 }
 
 // shape groups, cuts to groups that @having lets pass, binds the columns and orders.
-func (b *binder) shape(lv *level, s *selection, a *syntax.Array) error {
+func (b *Binder) shape(lv *level, s *selection, a *syntax.Array) error {
 	aggs, err := b.grouping(lv, s)
 	if err != nil {
 		return err
 	}
-	joined := len(s.parts) > 1
-	s.parts[0].bound.grouped = aggs != nil || s.parts[0].t.Distinct
-	for _, p := range s.parts {
+	joined := len(s.Parts) > 1
+	s.Parts[0].bound.grouped = aggs != nil || s.Parts[0].t.Distinct
+	for _, p := range s.Parts {
 		if err := b.columns(lv, p, aggs, joined); err != nil {
 			return err
 		}
@@ -291,7 +291,7 @@ func (b *binder) shape(lv *level, s *selection, a *syntax.Array) error {
 		return err
 	}
 	if aggs != nil {
-		for _, p := range s.parts {
+		for _, p := range s.Parts {
 			if p.present != nil {
 				p.present = aggs.of(p.t, " is there", trueOrNull(p.present))
 			}
@@ -309,30 +309,30 @@ func (b *binder) shape(lv *level, s *selection, a *syntax.Array) error {
 			}
 		}
 	}
-	if s.parts[0].t.Distinct && aggs == nil {
+	if s.Parts[0].t.Distinct && aggs == nil {
 		b.distinct(lv, s)
 		if keys, err = b.orders(lv, s, nil, a); err != nil {
 			return err
 		}
 	}
 	if len(keys) > 0 {
-		s.node = &plan.Sort{Input: s.node, Keys: keys}
+		s.Node = &plan.Sort{Input: s.Node, Keys: keys}
 	}
 	return nil
 }
 
 // aggregated groups the rows and keeps the groups that @having lets pass.
 func aggregated(s *selection, aggs *aggregation) {
-	s.node = &plan.Aggregate{Input: s.node, Keys: aggs.keys, Aggs: aggs.aggs}
+	s.Node = &plan.Aggregate{Input: s.Node, Keys: aggs.keys, Aggs: aggs.aggs}
 	if len(s.having) > 0 {
-		s.node = &plan.Filter{Input: s.node, Preds: s.having}
+		s.Node = &plan.Filter{Input: s.Node, Preds: s.having}
 	}
 }
 
 // having binds @having of all parts. Where nothing is grouped, it is a condition on the rows.
-func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
+func (b *Binder) having(lv *level, s *selection, aggs *aggregation) error {
 	var preds []plan.Expr
-	for _, p := range s.parts {
+	for _, p := range s.Parts {
 		if p.t.Havings == nil {
 			continue
 		}
@@ -340,7 +340,7 @@ func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 		if at == nil {
 			at = p.t.N.Get("@having&")
 		}
-		x := &names{b: b, lv: lv, src: p.src, at: at, aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
+		x := &names{b: b, lv: lv, src: p.Src, at: at, aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
 		for _, c := range p.t.Columns {
 			if c.Expr == nil {
 				continue
@@ -360,7 +360,7 @@ func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 					return x.test(h.Expr)
 				}
 			}
-			return boolConst(true), nil
+			return BoolConst(true), nil
 		})
 		if err != nil {
 			return err
@@ -368,7 +368,7 @@ func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 		preds = append(preds, pred)
 	}
 	if s.having = preds; aggs == nil && len(preds) > 0 {
-		s.node = &plan.Filter{Input: s.node, Preds: preds}
+		s.Node = &plan.Filter{Input: s.Node, Preds: preds}
 	}
 	return nil
 }
@@ -388,7 +388,7 @@ func bindCombination(c *syntax.Combination, key func(string) (plan.Expr, error))
 	}
 	switch c.Op {
 	case '!':
-		return op(plan.Not, args...), nil
+		return Op(plan.Not, args...), nil
 	case '|':
 		return or(args...), nil
 	}
@@ -396,21 +396,21 @@ func bindCombination(c *syntax.Combination, key func(string) (plan.Expr, error))
 }
 
 // columns binds @column of a part.
-func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) error {
+func (b *Binder) columns(lv *level, p *Part, aggs *aggregation, joined bool) error {
 	t := p.t
 	bd := p.bound
 	bd.cols = make(map[string]plan.Expr)
-	bd.none = maps.Clone(p.src.denied)
+	bd.none = maps.Clone(p.Src.denied)
 	if bd.none == nil {
 		bd.none = make(map[string]bool)
 	}
 	for _, name := range t.Except {
-		if _, ok := p.src.property(b.cat, name); !ok {
+		if _, ok := p.Src.property(b.Cat, name); !ok {
 			return syntax.NotFound(t.N.Get("@column"), "there is no property %q", name)
 		}
 		bd.none[name] = true
 	}
-	x := &names{b: b, lv: lv, src: p.src, at: t.N.Get("@column"), aggs: aggs, group: aggs != nil}
+	x := &names{b: b, lv: lv, src: p.Src, at: t.N.Get("@column"), aggs: aggs, group: aggs != nil}
 	all := !t.Has || len(t.Columns) == 0 && (!joined || len(t.Except) > 0)
 	for _, c := range t.Columns {
 		if c.Expr == nil {
@@ -432,8 +432,8 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 		return nil
 	}
 	switch {
-	case p.src.vertex == 0: // the columns of a subquery
-		for _, o := range outNames(p.src) {
+	case p.Src.Vertex == 0: // the columns of a subquery
+		for _, o := range outNames(p.Src) {
 			if bd.none[o.name] {
 				continue
 			}
@@ -444,7 +444,7 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 			bd.cols[o.name] = o.expr
 		}
 	case aggs != nil:
-		for _, name := range b.cat.AllProps() {
+		for _, name := range b.Cat.AllProps() {
 			if bd.none[name] || bd.cols[name] != nil {
 				continue
 			}
@@ -475,10 +475,10 @@ func isTest(e syntax.Expr) bool {
 }
 
 // orders binds @order of the main table and its joined tables. A hop defaults to depth, then key.
-func (b *binder) orders(lv *level, s *selection, aggs *aggregation, a *syntax.Array) ([]plan.SortKey, error) {
+func (b *Binder) orders(lv *level, s *selection, aggs *aggregation, a *syntax.Array) ([]plan.SortKey, error) {
 	var keys []plan.SortKey
-	for _, p := range s.parts {
-		x := &names{b: b, lv: lv, src: p.src, at: p.t.N.Get("@order"), aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
+	for _, p := range s.Parts {
+		x := &names{b: b, lv: lv, src: p.Src, at: p.t.N.Get("@order"), aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
 		for _, o := range p.outs {
 			x.alias[o.name] = o.expr
 		}
@@ -490,44 +490,44 @@ func (b *binder) orders(lv *level, s *selection, aggs *aggregation, a *syntax.Ar
 			keys = append(keys, sortKeys(e, k.Desc)...)
 		}
 	}
-	main := s.parts[0]
+	main := s.Parts[0]
 	if main.t.Ranked() && aggs == nil {
-		keys = append(keys, plan.SortKey{Expr: main.src.cols[syntax.ScoreColumn], Desc: true})
+		keys = append(keys, plan.SortKey{Expr: main.Src.cols[syntax.ScoreColumn], Desc: true})
 	}
 	h := main.t.Hop
 	if h == nil && a != nil {
 		h = a.Hop
 	}
-	if h == nil || aggs != nil || main.t.Distinct || main.src.vertex == 0 || len(main.t.Order) > 0 || main.t.Ranked() {
+	if h == nil || aggs != nil || main.t.Distinct || main.Src.Vertex == 0 || len(main.t.Order) > 0 || main.t.Ranked() {
 		return keys, nil
 	}
-	if d, ok := main.src.cols[syntax.DepthColumn]; ok && h.Max > 1 {
+	if d, ok := main.Src.cols[syntax.DepthColumn]; ok && h.Max > 1 {
 		keys = append(keys, plan.SortKey{Expr: d})
 	}
-	key := &plan.Prop{X: &plan.ColRef{Col: main.src.vertex}, Key: b.key(main.t.Label)}
+	key := &plan.Prop{X: &plan.ColRef{Col: main.Src.Vertex}, Key: b.Key(main.t.Label)}
 	return append(keys, plan.SortKey{Expr: key}), nil
 }
 
 // sortKeys orders as SQL does: nulls first, or last when it descends.
 func sortKeys(e plan.Expr, desc bool) []plan.SortKey {
-	return []plan.SortKey{{Expr: op(plan.IsNull, e), Desc: !desc}, {Expr: e, Desc: desc}}
+	return []plan.SortKey{{Expr: Op(plan.IsNull, e), Desc: !desc}, {Expr: e, Desc: desc}}
 }
 
 // distinct keeps each row of columns once; only the columns stay.
-func (b *binder) distinct(lv *level, s *selection) {
-	p := &plan.Project{Input: s.node}
+func (b *Binder) distinct(lv *level, s *selection) {
+	p := &plan.Project{Input: s.Node}
 	d := &plan.Distinct{Input: p}
-	for _, part := range s.parts {
+	for _, part := range s.Parts {
 		outs := part.outs
 		if part.bound.star {
-			for _, name := range b.cat.AllProps() {
-				if e := part.bound.column(b.cat, name); e != nil {
+			for _, name := range b.Cat.AllProps() {
+				if e := part.bound.column(b.Cat, name); e != nil {
 					outs = append(outs, outName{name, e})
 				}
 			}
 			part.bound.star = false
 		}
-		part.src = &source{t: part.t, cols: make(map[string]plan.Expr)}
+		part.Src = &source{t: part.t, cols: make(map[string]plan.Expr)}
 		part.outs = nil
 		for _, o := range outs {
 			col := lv.col(o.name, graph.Null)
@@ -536,9 +536,9 @@ func (b *binder) distinct(lv *level, s *selection) {
 			ref := &plan.ColRef{Col: col}
 			part.outs = append(part.outs, outName{o.name, ref})
 			part.bound.cols[o.name] = ref
-			part.src.cols[o.name] = ref
+			part.Src.cols[o.name] = ref
 		}
-		part.bound.src = part.src
+		part.bound.src = part.Src
 		if part.present != nil {
 			col := lv.col(part.t.Key+" is there", graph.Null)
 			p.Items = append(p.Items, plan.Item{Col: col, Expr: trueOrNull(part.present)})
@@ -546,5 +546,5 @@ func (b *binder) distinct(lv *level, s *selection) {
 			part.present = &plan.ColRef{Col: col}
 		}
 	}
-	s.node = d
+	s.Node = d
 }

@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"errors"
@@ -14,56 +14,56 @@ import (
 const defaultCount = 10
 
 // whole binds an array in an object as a query of its own.
-func (b *binder) whole(m *syntax.Member, sc *scope) (*output, error) {
-	lv := b.open()
+func (b *Binder) whole(m *syntax.Member, sc *scope) (*Output, error) {
+	lv := b.Open()
 	l, err := b.list(lv, m, sc)
 	if err != nil {
 		return nil, err
 	}
-	b.close(lv, l.node)
-	q := lv.query
-	out := &output{kind: outArray, lit: b.literal(m.Key, m.Kind), query: q, elem: l.elem, page: l.page, explain: l.explain || b.explain}
+	b.Close(lv, l.node)
+	q := lv.Query
+	out := &Output{Kind: OutArray, Lit: b.literal(m.Key, m.Kind), Query: q, Elem: l.elem, Page: l.page, Explain: l.explain || b.explain}
 	if l.page != nil {
 		total, err := b.totals(m, sc, l.page)
 		if err != nil {
 			return nil, err
 		}
-		out.before = append(out.before, total)
+		out.Before = append(out.Before, total)
 		if !l.page.rows {
-			out.query = nil
+			out.Query = nil
 		}
 	}
 	return out, nil
 }
 
 // totals creates the query that counts the rows of an array.
-func (b *binder) totals(m *syntax.Member, sc *scope, pg *paging) (*query, error) {
-	lv := b.open()
-	inner := newScope(sc, lv)
+func (b *Binder) totals(m *syntax.Member, sc *scope, pg *Paging) (*Query, error) {
+	lv := b.Open()
+	inner := NewScope(sc, lv)
 	s, err := b.counted(lv, m.Array, m.Array.Main(), inner)
 	if err != nil {
 		return nil, err
 	}
-	b.close(lv, s.node)
-	pg.slot = b.capture(lv, takeFirst, s.count, "total", 0)
-	return lv.query, nil
+	b.Close(lv, s.Node)
+	pg.Slot = b.capture(lv, TakeFirst, s.count, "total", 0)
+	return lv.Query, nil
 }
 
 // items is a list that is bound: its rows at a level, and how an item is written.
 type items struct {
 	node    plan.Node
-	elem    *element
-	page    *paging
+	elem    *Element
+	page    *Paging
 	explain bool
 }
 
 // list binds the items of an array at a level.
-func (b *binder) list(lv *level, m *syntax.Member, sc *scope) (*items, error) {
+func (b *Binder) list(lv *level, m *syntax.Member, sc *scope) (*items, error) {
 	a := m.Array
-	inner := newScope(sc, lv)
+	inner := NewScope(sc, lv)
 	arr := &boundArray{lv: lv, value: -1}
 	if lv.parent == nil {
-		arr.query = lv.query
+		arr.query = lv.Query
 	}
 	sc.things[m.Key] = &thing{array: arr, inner: inner}
 	if a.Hop != nil && a.Hop.Find != "" {
@@ -74,13 +74,13 @@ func (b *binder) list(lv *level, m *syntax.Member, sc *scope) (*items, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &items{node: b.cut(a, s.node, defaultCount), page: b.paging(a), explain: main.Explain}
+	l := &items{node: b.cut(a, s.Node, defaultCount), page: b.paging(a), explain: main.Explain}
 	arr.page = l.page
 	fields, err := b.itemFields(lv, l, s, a, inner)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range s.parts {
+	for _, p := range s.Parts {
 		p.bound.open = false
 	}
 	l.elem, err = b.unwrap(lv, a, arr, inner, fields)
@@ -88,16 +88,16 @@ func (b *binder) list(lv *level, m *syntax.Member, sc *scope) (*items, error) {
 }
 
 // paging says which totals an array requests beside its rows; nil for none.
-func (b *binder) paging(a *syntax.Array) *paging {
+func (b *Binder) paging(a *syntax.Array) *Paging {
 	if a.Query == 0 {
 		return nil
 	}
-	pg := &paging{col: -1, count: defaultCount, countOrd: -1, pageOrd: -1, rows: a.Query == 2}
+	pg := &Paging{Col: -1, Count: defaultCount, CountOrd: -1, PageOrd: -1, rows: a.Query == 2}
 	if a.Count != nil {
-		pg.countOrd = a.Count.Ord
+		pg.CountOrd = a.Count.Ord
 	}
 	if a.Page != nil {
-		pg.pageOrd = a.Page.Ord
+		pg.PageOrd = a.Page.Ord
 	}
 	if a.Query == 2 {
 		name := formatKey(a.Key, syntax.MemberArray)
@@ -108,31 +108,31 @@ func (b *binder) paging(a *syntax.Array) *paging {
 				return pg
 			}
 		}
-		pg.total = b.literal(total, syntax.MemberPlain)
-		pg.info = b.literal(info, syntax.MemberPlain)
+		pg.Total = b.literal(total, syntax.MemberPlain)
+		pg.Info = b.literal(info, syntax.MemberPlain)
 	}
 	return pg
 }
 
 // itemFields returns the members of an item, in the order of the request.
-func (b *binder) itemFields(lv *level, l *items, s *selection, a *syntax.Array, inner *scope) ([]field, error) {
-	parts := make(map[string]*part)
-	for _, p := range s.parts {
+func (b *Binder) itemFields(lv *level, l *items, s *selection, a *syntax.Array, inner *scope) ([]Field, error) {
+	parts := make(map[string]*Part)
+	for _, p := range s.Parts {
 		parts[p.t.Key] = p
 	}
-	var fields []field
+	var fields []Field
 	for _, m := range a.Members {
 		if m.Kind == syntax.MemberTable {
 			if p := parts[m.Key]; p != nil {
-				f := field{kind: fieldObject, lit: b.literal(m.Key, m.Kind), col: presence(lv, p), fields: b.tableFields(lv, p)}
-				if p.join != nil && p.t.Has && len(f.fields) == 0 {
+				f := Field{Kind: FieldObject, Lit: b.literal(m.Key, m.Kind), Col: presence(lv, p), Fields: b.tableFields(lv, p)}
+				if p.join != nil && p.t.Has && len(f.Fields) == 0 {
 					continue // a joined table without columns is not there
 				}
 				kids, err := b.inTable(lv, &l.node, m.Table, m.Key, inner, p.bound)
 				if err != nil {
 					return nil, err
 				}
-				if f.fields = append(f.fields, kids...); !m.Table.Drop {
+				if f.Fields = append(f.Fields, kids...); !m.Table.Drop {
 					fields = append(fields, f)
 				}
 				continue
@@ -158,62 +158,62 @@ func (b *binder) itemFields(lv *level, l *items, s *selection, a *syntax.Array, 
 }
 
 // inTable binds an array inside a table's object.
-func (b *binder) inTable(lv *level, node *plan.Node, t *syntax.Table, key string, sc *scope, bd *bound) ([]field, error) {
+func (b *Binder) inTable(lv *level, node *plan.Node, t *syntax.Table, key string, sc *scope, bd *bound) ([]Field, error) {
 	if len(t.Members) == 0 {
 		return nil, nil
 	}
-	inner := newScope(sc, lv)
+	inner := NewScope(sc, lv)
 	inner.main = bd
 	sc.things[key].inner = inner
 	return b.children(lv, node, t.Members, inner)
 }
 
 // unwrap returns the element of a list: the whole item, or the value that the array's key selects.
-func (b *binder) unwrap(lv *level, a *syntax.Array, arr *boundArray, inner *scope, fields []field) (*element, error) {
+func (b *Binder) unwrap(lv *level, a *syntax.Array, arr *boundArray, inner *scope, fields []Field) (*Element, error) {
 	if a.Target == nil {
-		return &element{object: -1, fields: fields}, nil
+		return &Element{Object: -1, Fields: fields}, nil
 	}
-	var f *field
+	var f *Field
 	lit := b.literal(a.Target[0], syntax.MemberTable)
 	for i := range fields {
-		if string(fields[i].lit) == string(lit) {
+		if string(fields[i].Lit) == string(lit) {
 			f = &fields[i]
 		}
 	}
-	if f == nil || f.kind != fieldObject && f.kind != fieldHidden && f.kind != fieldRow {
-		return &element{object: -1}, nil
+	if f == nil || f.Kind != FieldObject && f.Kind != FieldHidden && f.Kind != FieldRow {
+		return &Element{Object: -1}, nil
 	}
 	arr.main = a.Target[0]
-	if f.kind == fieldHidden {
+	if f.Kind == FieldHidden {
 		return nil, syntax.Unsupported(a.N, "%s is the same for all items", a.Target[0])
 	}
 	if len(a.Target) == 1 {
-		return &element{object: f.col, fields: f.fields, row: f.kind == fieldRow}, nil
+		return &Element{Object: f.Col, Fields: f.Fields, Row: f.Kind == FieldRow}, nil
 	}
 	th := inner.things[a.Target[0]]
 	if th == nil || th.table == nil {
-		return &element{object: -1}, nil
+		return &Element{Object: -1}, nil
 	}
-	e := th.table.column(b.cat, a.Target[1])
+	e := th.table.column(b.Cat, a.Target[1])
 	if e == nil || th.table.lv != lv {
-		return &element{value: true, col: -1, object: -1}, nil
+		return &Element{Value: true, Col: -1, Object: -1}, nil
 	}
-	if f.kind == fieldRow { // a column of a child
-		arr.value = lv.outs.add(e, a.Target[1])
-		return &element{value: true, json: th.table.t.Json[a.Target[1]], col: arr.value, object: -1}, nil
+	if f.Kind == FieldRow { // a column of a child
+		arr.value = lv.Outs.Add(e, a.Target[1])
+		return &Element{Value: true, Json: th.table.t.Json[a.Target[1]], Col: arr.value, Object: -1}, nil
 	}
 	// The request needs only the value.
 	json := th.table.t.Json[a.Target[1]]
 	if len(a.Members) == 1 && len(a.Members[0].Table.Members) == 0 {
-		lv.outs = outs{}
+		lv.Outs = outs{}
 	}
-	arr.value = lv.outs.add(e, a.Target[1])
-	return &element{value: true, json: json, col: arr.value, object: -1}, nil
+	arr.value = lv.Outs.Add(e, a.Target[1])
+	return &Element{Value: true, Json: json, Col: arr.value, Object: -1}, nil
 }
 
 // children binds the members of an item or a table's object other than its columns.
-func (b *binder) children(lv *level, node *plan.Node, members []*syntax.Member, sc *scope) ([]field, error) {
-	var fields []field
+func (b *Binder) children(lv *level, node *plan.Node, members []*syntax.Member, sc *scope) ([]Field, error) {
+	var fields []Field
 	for _, m := range members {
 		f, err := b.child(lv, node, m, sc)
 		if err != nil {
@@ -225,11 +225,11 @@ func (b *binder) children(lv *level, node *plan.Node, members []*syntax.Member, 
 }
 
 // child binds one of these members.
-func (b *binder) child(lv *level, node *plan.Node, m *syntax.Member, sc *scope) ([]field, error) {
+func (b *Binder) child(lv *level, node *plan.Node, m *syntax.Member, sc *scope) ([]Field, error) {
 	switch m.Kind {
 	case syntax.MemberPlain:
 		sc.things[m.Key] = &thing{plain: m.N}
-		return []field{{kind: fieldText, lit: b.literal(m.Key, m.Kind), ord: m.N.Ord}}, nil
+		return []Field{{Kind: FieldText, Lit: b.literal(m.Key, m.Kind), Ord: m.N.Ord}}, nil
 	case syntax.MemberRef:
 		return b.itemReference(lv, m, sc)
 	}
@@ -252,40 +252,40 @@ func (b *binder) child(lv *level, node *plan.Node, m *syntax.Member, sc *scope) 
 }
 
 // itemReference binds "name@": "path" in an item.
-func (b *binder) itemReference(lv *level, m *syntax.Member, sc *scope) ([]field, error) {
+func (b *Binder) itemReference(lv *level, m *syntax.Member, sc *scope) ([]Field, error) {
 	t, err := b.resolve(m.Path, sc, lv)
 	if err != nil || !t.found() {
 		return nil, err
 	}
-	f := field{lit: b.literal(m.Key, m.Kind)}
+	f := Field{Lit: b.literal(m.Key, m.Kind)}
 	switch {
 	case t.expr == nil:
-		f.kind, f.slot = fieldSlot, t.slot
+		f.Kind, f.Slot = FieldSlot, t.slot
 		if t.info {
-			f.page = t.page
+			f.Page = t.page
 		}
 	case t.info:
 		pg := *t.page
-		pg.info, pg.total = f.lit, nil
-		pg.col = lv.outs.add(t.value(lv), m.Key)
-		f.kind, f.page = fieldPage, &pg
+		pg.Info, pg.Total = f.Lit, nil
+		pg.Col = lv.Outs.Add(t.value(lv), m.Key)
+		f.Kind, f.Page = FieldPage, &pg
 	default:
-		f.col = lv.outs.add(t.value(lv), m.Key)
+		f.Col = lv.Outs.Add(t.value(lv), m.Key)
 	}
-	return []field{f}, nil
+	return []Field{f}, nil
 }
 
 // once binds a child that refers to nothing of its row: errOuter if it does.
-func (b *binder) once(m *syntax.Member, sc *scope) ([]field, error) {
-	q := func(lv *level, h *hidden) []field {
-		h.slot = b.texts
+func (b *Binder) once(m *syntax.Member, sc *scope) ([]Field, error) {
+	q := func(lv *level, h *hidden) []Field {
+		h.Slot = b.texts
 		b.texts++
-		lv.query.hidden = h
-		lv.query.ran = true
-		b.before = append(b.before, lv.query)
-		return []field{{kind: fieldHidden, lit: b.literal(m.Key, m.Kind), col: h.slot}}
+		lv.Query.Hidden = h
+		lv.Query.ran = true
+		b.before = append(b.before, lv.Query)
+		return []Field{{Kind: FieldHidden, Lit: b.literal(m.Key, m.Kind), Col: h.Slot}}
 	}
-	lv := b.open()
+	lv := b.Open()
 	if m.Kind == syntax.MemberTable {
 		if t := m.Table; t.Drop || t.Must || t.Hop != nil && t.Hop.Start == nil && t.Hop.Ref == "" {
 			return nil, errOuter
@@ -294,17 +294,17 @@ func (b *binder) once(m *syntax.Member, sc *scope) ([]field, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := s.parts[0]
-		s.node = firstRow(s.node)
+		p := s.Parts[0]
+		s.Node = firstRow(s.Node)
 		fields := b.tableFields(lv, p)
-		kids, err := b.inTable(lv, &s.node, m.Table, m.Key, sc, p.bound)
+		kids, err := b.inTable(lv, &s.Node, m.Table, m.Key, sc, p.bound)
 		if err != nil {
 			return nil, err
 		}
 		p.bound.open = false
-		b.close(lv, s.node)
-		lv.query.first = true
-		return q(lv, &hidden{fields: append(fields, kids...)}), nil
+		b.Close(lv, s.Node)
+		lv.Query.First = true
+		return q(lv, &hidden{Fields: append(fields, kids...)}), nil
 	}
 	a := m.Array
 	if a.Hop != nil && a.Hop.Start == nil && a.Hop.Ref == "" || a.Must {
@@ -314,10 +314,10 @@ func (b *binder) once(m *syntax.Member, sc *scope) ([]field, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.close(lv, l.node)
+	b.Close(lv, l.node)
 	pg := l.page
 	if pg == nil {
-		return q(lv, &hidden{elem: l.elem}), nil
+		return q(lv, &hidden{Elem: l.elem}), nil
 	}
 	total, err := b.totals(m, sc, pg)
 	if err != nil {
@@ -325,28 +325,28 @@ func (b *binder) once(m *syntax.Member, sc *scope) ([]field, error) {
 	}
 	total.ran = true
 	b.before = append(b.before, total)
-	var fields []field
-	if pg.total != nil {
-		fields = append(fields, field{kind: fieldSlot, lit: pg.total, slot: pg.slot}, field{kind: fieldSlot, lit: pg.info, slot: pg.slot, page: pg})
+	var fields []Field
+	if pg.Total != nil {
+		fields = append(fields, Field{Kind: FieldSlot, Lit: pg.Total, Slot: pg.Slot}, Field{Kind: FieldSlot, Lit: pg.Info, Slot: pg.Slot, Page: pg})
 	}
 	if pg.rows {
-		fields = append(fields, q(lv, &hidden{elem: l.elem})...)
+		fields = append(fields, q(lv, &hidden{Elem: l.elem})...)
 	}
 	return fields, nil
 }
 
 // childTable binds an object that belongs to a row: the first row of its own.
-func (b *binder) childTable(lv *level, node *plan.Node, m *syntax.Member, sc *scope) ([]field, error) {
+func (b *Binder) childTable(lv *level, node *plan.Node, m *syntax.Member, sc *scope) ([]Field, error) {
 	t := m.Table
 	sub := lv.below()
 	s, err := b.selects(sub, nil, t, sc)
 	if err != nil {
 		return nil, err
 	}
-	p := s.parts[0]
-	s.node = firstRow(s.node)
+	p := s.Parts[0]
+	s.Node = firstRow(s.Node)
 	fields := b.tableFields(sub, p)
-	kids, err := b.inTable(sub, &s.node, t, m.Key, sc, p.bound)
+	kids, err := b.inTable(sub, &s.Node, t, m.Key, sc, p.bound)
 	if err != nil {
 		return nil, err
 	}
@@ -354,51 +354,51 @@ func (b *binder) childTable(lv *level, node *plan.Node, m *syntax.Member, sc *sc
 	fields = append(fields, kids...)
 	// The row is a list of one list of the child's columns, or an empty list.
 	out := lv.col(t.Key, graph.List)
-	first := op(plan.Index, &plan.ColRef{Col: out}, intConst(0))
+	first := Op(plan.Index, &plan.ColRef{Col: out}, IntConst(0))
 	b.keep(p.bound, sub, lv, first)
-	row := &plan.ListLit{Elems: sub.outs.exprs}
+	row := &plan.ListLit{Elems: sub.Outs.exprs}
 	if len(row.Elems) == 0 {
-		row.Elems = []plan.Expr{boolConst(true)}
+		row.Elems = []plan.Expr{BoolConst(true)}
 	}
-	*node = &plan.Apply{Input: *node, Sub: s.node, Kind: plan.Collect, Out: out, Expr: row}
+	*node = &plan.Apply{Input: *node, Sub: s.Node, Kind: plan.Collect, Out: out, Expr: row}
 	if t.Drop {
 		return nil, nil
 	}
-	return []field{{kind: fieldRow, lit: b.literal(m.Key, m.Kind), col: lv.outs.add(&plan.ColRef{Col: out}, m.Key), fields: fields}}, nil
+	return []Field{{Kind: FieldRow, Lit: b.literal(m.Key, m.Kind), Col: lv.Outs.Add(&plan.ColRef{Col: out}, m.Key), Fields: fields}}, nil
 }
 
 // keep exposes the columns of a child to references at the level above, as elements of its row.
-func (b *binder) keep(bd *bound, sub, lv *level, row plan.Expr) {
+func (b *Binder) keep(bd *bound, sub, lv *level, row plan.Expr) {
 	at := func(e plan.Expr, name string) plan.Expr {
-		return op(plan.Index, row, intConst(int64(sub.outs.add(e, name))))
+		return Op(plan.Index, row, IntConst(int64(sub.Outs.Add(e, name))))
 	}
 	cols := make(map[string]plan.Expr)
 	for name, e := range bd.cols {
 		cols[name] = at(e, name)
 	}
 	if bd.star {
-		for _, name := range b.cat.AllProps() {
-			if e, ok := bd.src.property(b.cat, name); ok && !bd.none[name] && cols[name] == nil && sub.outs.has(e) {
+		for _, name := range b.Cat.AllProps() {
+			if e, ok := bd.src.property(b.Cat, name); ok && !bd.none[name] && cols[name] == nil && sub.Outs.has(e) {
 				cols[name] = at(e, name)
 			}
 		}
-		if bd.src.vertex != 0 {
+		if bd.src.Vertex != 0 {
 			src := *bd.src
 			bd.src = &src
-			bd.row = at(&plan.ColRef{Col: src.vertex}, bd.t.Key)
+			bd.row = at(&plan.ColRef{Col: src.Vertex}, bd.t.Key)
 		}
 	}
 	bd.cols, bd.lv = cols, lv
 }
 
 // childArray binds an array that belongs to a row.
-func (b *binder) childArray(lv *level, node *plan.Node, m *syntax.Member, sc *scope) ([]field, error) {
+func (b *Binder) childArray(lv *level, node *plan.Node, m *syntax.Member, sc *scope) ([]Field, error) {
 	sub := lv.below()
 	l, err := b.list(sub, m, sc)
 	if err != nil {
 		return nil, err
 	}
-	var fields []field
+	var fields []Field
 	if l.page != nil {
 		f, err := b.childTotal(lv, node, m, sc, l.page)
 		if err != nil {
@@ -409,53 +409,53 @@ func (b *binder) childArray(lv *level, node *plan.Node, m *syntax.Member, sc *sc
 			return fields, nil
 		}
 	}
-	var item plan.Expr = &plan.ListLit{Elems: sub.outs.exprs}
-	if l.elem.value && l.elem.col >= 0 && len(sub.outs.exprs) == 1 {
-		item = sub.outs.exprs[0]
-		l.elem.col = -2 // the element is the value
-	} else if len(sub.outs.exprs) == 0 {
-		item = &plan.ListLit{Elems: []plan.Expr{boolConst(true)}}
+	var item plan.Expr = &plan.ListLit{Elems: sub.Outs.exprs}
+	if l.elem.Value && l.elem.Col >= 0 && len(sub.Outs.exprs) == 1 {
+		item = sub.Outs.exprs[0]
+		l.elem.Col = -2 // the element is the value
+	} else if len(sub.Outs.exprs) == 0 {
+		item = &plan.ListLit{Elems: []plan.Expr{BoolConst(true)}}
 	}
 	out := lv.col(m.Key, 0)
 	*node = &plan.Apply{Input: *node, Sub: l.node, Kind: plan.Collect, Out: out, Expr: item}
-	f := field{kind: fieldList, lit: b.literal(m.Key, m.Kind), col: lv.outs.add(&plan.ColRef{Col: out}, m.Key), elem: l.elem}
+	f := Field{Kind: FieldList, Lit: b.literal(m.Key, m.Kind), Col: lv.Outs.Add(&plan.ColRef{Col: out}, m.Key), Elem: l.elem}
 	return append(fields, f), nil
 }
 
 // childTotal binds the total of an array in an item.
-func (b *binder) childTotal(lv *level, node *plan.Node, m *syntax.Member, sc *scope, pg *paging) ([]field, error) {
+func (b *Binder) childTotal(lv *level, node *plan.Node, m *syntax.Member, sc *scope, pg *Paging) ([]Field, error) {
 	sub := lv.below()
-	inner := newScope(sc, sub)
+	inner := NewScope(sc, sub)
 	s, err := b.counted(sub, m.Array, m.Array.Main(), inner)
 	if err != nil {
 		return nil, err
 	}
 	arr := sc.things[m.Key].array
-	if s.never { // a reference finds nothing
+	if s.Never { // a reference finds nothing
 		arr.page = nil
 		return nil, nil
 	}
 	out := lv.col("total", 0)
-	list := &plan.Apply{Input: *node, Sub: s.node, Kind: plan.Collect, Out: out, Expr: s.count}
+	list := &plan.Apply{Input: *node, Sub: s.Node, Kind: plan.Collect, Out: out, Expr: s.count}
 	*node = list
-	total := op(plan.Index, &plan.ColRef{Col: out}, intConst(0))
+	total := Op(plan.Index, &plan.ColRef{Col: out}, IntConst(0))
 	var found []plan.Expr
 	for _, t := range sub.refs {
 		if t.lv == sub {
 			continue
 		}
-		found = append(found, op(plan.IsNotNull, t.value(lv)))
+		found = append(found, Op(plan.IsNotNull, t.value(lv)))
 	}
 	if len(found) > 0 { // rows dropped by a reference without a value have no total
 		total = &plan.Case{When: []plan.Expr{and(found...)}, Then: []plan.Expr{total}}
 	}
 	arr.total, arr.lv = total, sub
-	pg.col = lv.outs.add(total, "total")
-	return []field{{kind: fieldPage, page: pg, col: pg.col}}, nil
+	pg.Col = lv.Outs.Add(total, "total")
+	return []Field{{Kind: FieldPage, Page: pg, Col: pg.Col}}, nil
 }
 
 // musts binds the conditions that children with "must" impose on their parent's rows.
-func (b *binder) musts(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) ([]plan.Expr, error) {
+func (b *Binder) musts(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) ([]plan.Expr, error) {
 	var preds []plan.Expr
 	members := t.Members
 	if a != nil {
@@ -467,22 +467,22 @@ func (b *binder) musts(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (
 		sub := lv.below()
 		switch {
 		case m.Kind == syntax.MemberArray && m.Array.Must:
-			inner := newScope(sc, sub)
-			s, err = b.rows(sub, m.Array, m.Array.Main(), inner)
+			inner := NewScope(sc, sub)
+			s, err = b.Rows(sub, m.Array, m.Array.Main(), inner)
 		case m.Kind == syntax.MemberTable && m.Table != t && m.Table.Must:
-			inner := newScope(sc, sub)
-			s, err = b.rows(sub, nil, m.Table, inner)
+			inner := NewScope(sc, sub)
+			s, err = b.Rows(sub, nil, m.Table, inner)
 		default:
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if s.never {
-			preds = append(preds, boolConst(false))
+		if s.Never {
+			preds = append(preds, BoolConst(false))
 			continue
 		}
-		preds = append(preds, &plan.Subquery{Kind: plan.Exists, Sub: unordered(s.node)})
+		preds = append(preds, &plan.Subquery{Kind: plan.Exists, Sub: unordered(s.Node)})
 	}
 	return preds, nil
 }

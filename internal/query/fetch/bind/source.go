@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // source resolves the names of a table: to properties of a vertex or an edge, or to columns of a subquery.
 type source struct {
 	t      *syntax.Table
-	vertex plan.Col             // or an edge; 0 for a subquery's columns
+	Vertex plan.Col             // or an edge; 0 for a subquery's columns
 	cols   map[string]plan.Expr // columns that are not properties: @depth, or a subquery's
 	order  []string             // the names of a subquery's columns
 	label  string               // of a vertex
@@ -25,21 +25,21 @@ func (s *source) property(cat graph.Catalog, name string) (plan.Expr, bool) {
 	if e, ok := s.cols[name]; ok {
 		return e, true
 	}
-	if s.vertex == 0 || s.denied[name] {
+	if s.Vertex == 0 || s.denied[name] {
 		return nil, false
 	}
 	if _, ok := cat.Prop(name); !ok {
 		return nil, false
 	}
-	return &plan.Prop{X: &plan.ColRef{Col: s.vertex}, Key: name}, true
+	return &plan.Prop{X: &plan.ColRef{Col: s.Vertex}, Key: name}, true
 }
 
 // level is one level of a plan: the rows of the whole, or of a subplan that runs for each row of the level above.
 type level struct {
-	query  *query
+	Query  *Query
 	parent *level
 	arg    *plan.Argument // values passed from the rows above; nil at the top
-	outs   outs
+	Outs   outs
 	refs   []target // columns of the rows above that its rows are compared with
 }
 
@@ -53,10 +53,10 @@ func (l *level) leaf() plan.Node {
 
 // below returns the level of a subplan.
 func (l *level) below() *level {
-	return &level{query: l.query, parent: l, arg: &plan.Argument{}}
+	return &level{Query: l.Query, parent: l, arg: &plan.Argument{}}
 }
 
-func (l *level) col(name string, k graph.ValueKind) plan.Col { return l.query.q.NewCol(name, k) }
+func (l *level) col(name string, k graph.ValueKind) plan.Col { return l.Query.Q.NewCol(name, k) }
 
 // within reports whether l is o or below it.
 func (l *level) within(o *level) bool {
@@ -159,8 +159,8 @@ func idOf(e plan.Expr) columnID {
 	}
 }
 
-// add returns the place of an expression among the columns.
-func (o *outs) add(e plan.Expr, name string) int {
+// Add returns the place of an expression among the columns.
+func (o *outs) Add(e plan.Expr, name string) int {
 	id := idOf(e)
 	if i, ok := o.at[id]; ok {
 		return i
@@ -221,7 +221,7 @@ type scope struct {
 	things map[string]*thing
 }
 
-func newScope(parent *scope, lv *level) *scope {
+func NewScope(parent *scope, lv *level) *scope {
 	return &scope{parent: parent, lv: lv, things: make(map[string]*thing)}
 }
 
@@ -254,17 +254,17 @@ type thing struct {
 
 // boundArray is a bound array, as references from outside find it.
 type boundArray struct {
-	query *query // nil for one in an item, or with no rows
+	query *Query // nil for one in an item, or with no rows
 	lv    *level
 	value int // the column of the single value, or -1
-	page  *paging
+	page  *Paging
 	total plan.Expr // of one in an item
 	main  string    // the key of the unwrapped table
 }
 
 // boundSub is a subquery: parameters that a query before fills, or a plan to run for each row.
 type boundSub struct {
-	query *query
+	query *Query
 	lv    *level
 	node  plan.Node // of one that depends on the row
 	value plan.Expr // the first column, of lv

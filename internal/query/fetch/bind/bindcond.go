@@ -1,4 +1,4 @@
-package fetch
+package bind
 
 import (
 	"github.com/hopgate/hopgate/internal/graph"
@@ -8,7 +8,7 @@ import (
 
 // conditions binds the conditions of a table to one predicate for each part that must hold, except those in skip. never reports
 // whether a reference finds nothing, so that there are no rows.
-func (b *binder) conditions(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool) (preds []plan.Expr, never bool, err error) {
+func (b *Binder) conditions(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool) (preds []plan.Expr, never bool, err error) {
 	t := src.t
 	if t.Combine == nil {
 		for _, c := range t.Conds {
@@ -35,13 +35,13 @@ func (b *binder) conditions(lv *level, src *source, sc *scope, skip map[*syntax.
 		}
 	}
 	for _, t := range lv.refs[mark:] { // each must find something, whatever the combination
-		preds = append(preds, op(plan.IsNotNull, t.value(lv)))
+		preds = append(preds, Op(plan.IsNotNull, t.value(lv)))
 	}
 	return preds, never, nil
 }
 
 // combined binds a part of @combine; nil where it holds no condition.
-func (b *binder) combined(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool, c *syntax.Combination) (p plan.Expr, never bool, err error) {
+func (b *Binder) combined(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool, c *syntax.Combination) (p plan.Expr, never bool, err error) {
 	if c.Op == 'k' {
 		for _, d := range src.t.Conds {
 			if d.Key != c.Key || skip[d] {
@@ -69,7 +69,7 @@ func (b *binder) combined(lv *level, src *source, sc *scope, skip map[*syntax.Co
 	case len(args) == 0:
 		return nil, never, nil
 	case c.Op == '!':
-		return op(plan.Not, and(args...)), never, nil
+		return Op(plan.Not, and(args...)), never, nil
 	case c.Op == '|':
 		return or(args...), never, nil
 	}
@@ -77,8 +77,8 @@ func (b *binder) combined(lv *level, src *source, sc *scope, skip map[*syntax.Co
 }
 
 // cond binds one condition to predicates that must all hold; none if it restricts nothing.
-func (b *binder) cond(lv *level, src *source, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
-	b.req.Steps.Add(1 + len(src.t.Conds)/16) // that others look through
+func (b *Binder) cond(lv *level, src *source, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+	b.Req.Steps.Add(1 + len(src.t.Conds)/16) // that others look through
 	if c.Op == syntax.OpExists {
 		p, err := b.exists(lv, src, sc, c)
 		return one(p), false, err
@@ -96,7 +96,7 @@ func (b *binder) cond(lv *level, src *source, sc *scope, c *syntax.Cond) (preds 
 	}
 	switch {
 	case c.IsIt:
-		return one(op(plan.IsNull, col)), false, nil
+		return one(Op(plan.IsNull, col)), false, nil
 	case c.Sub != nil:
 		p, err := b.compareSub(lv, src, sc, col, c, c.Sub)
 		return one(p), false, err
@@ -115,7 +115,7 @@ func one(p plan.Expr) []plan.Expr {
 }
 
 // referring binds a condition whose value is a reference.
-func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+func (b *Binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
 	if th := sc.root().things[c.Path]; th != nil && th.sub != nil {
 		p, err := b.compareBound(lv, col, c, th.sub)
 		return one(p), false, err
@@ -141,11 +141,11 @@ func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *
 	}
 	v := t.value(lv)
 	if t.slot != "" && lv.parent == nil {
-		lv.query.needs = append(lv.query.needs, t.slot)
+		lv.Query.Needs = append(lv.Query.Needs, t.slot)
 	} else {
 		lv.refs = append(lv.refs, t)
 		if src.t.Combine == nil && (c.Op != syntax.OpEqual || c.Marked) {
-			preds = append(preds, op(plan.IsNotNull, v))
+			preds = append(preds, Op(plan.IsNotNull, v))
 		}
 	}
 	return append(preds, compare(src, col, c, v)), false, nil
@@ -159,21 +159,21 @@ func compare(src *source, col plan.Expr, c *syntax.Cond, v plan.Expr) plan.Expr 
 	switch c.Op {
 	case syntax.OpEqual:
 		if c.Logic == syntax.LogicNot && c.Marked {
-			return op(plan.Ne, col, v)
+			return Op(plan.Ne, col, v)
 		}
-		return op(plan.Eq, col, v)
+		return Op(plan.Eq, col, v)
 	case syntax.OpIn:
-		return negated(c, op(plan.In, col, call("sql.list", v)))
+		return negated(c, Op(plan.In, col, call("sql.list", v)))
 	case syntax.OpContains:
 		return contains(col, c, v)
 	case syntax.OpLike:
 		return negated(c, like(col, c, v))
 	case syntax.OpRegexp:
-		return negated(c, op(plan.Regexp, call("sql.text", col), call("sql.pattern", v, boolConst(c.Fold))))
+		return negated(c, Op(plan.Regexp, call("sql.text", col), call("sql.pattern", v, BoolConst(c.Fold))))
 	case syntax.OpBetween:
-		return negated(c, call("sql.between", col, v, boolConst(c.Marked && c.Logic == syntax.LogicAnd)))
+		return negated(c, call("sql.between", col, v, BoolConst(c.Marked && c.Logic == syntax.LogicAnd)))
 	}
-	return op(comparisons[c.Op], col, v)
+	return Op(comparisons[c.Op], col, v)
 }
 
 var comparisons = map[syntax.Operator]plan.OpCode{
@@ -182,7 +182,7 @@ var comparisons = map[syntax.Operator]plan.OpCode{
 
 func negated(c *syntax.Cond, p plan.Expr) plan.Expr {
 	if c.Marked && c.Logic == syntax.LogicNot {
-		return op(plan.Not, p)
+		return Op(plan.Not, p)
 	}
 	return p
 }
@@ -198,7 +198,7 @@ func cast(col, v plan.Expr, typ string) (a, b plan.Expr) {
 }
 
 // constant binds a condition on a constant of the request.
-func (b *binder) constant(x *names, col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
+func (b *Binder) constant(x *names, col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
 	n := c.N
 	typ := x.src.t.Casts[c.Key]
 	switch c.Op {
@@ -210,31 +210,31 @@ func (b *binder) constant(x *names, col plan.Expr, c *syntax.Cond) (plan.Expr, e
 			if c.Marked && c.Logic == syntax.LogicNot {
 				return nil, nil
 			}
-			return boolConst(false), nil
+			return BoolConst(false), nil
 		}
-		k := paramList
+		k := ParamList
 		if isKey(c) {
-			k = paramIDList
+			k = ParamIDList
 		}
-		return negated(c, op(plan.In, col, b.lift(n, param{kind: k, elem: -1}))), nil
+		return negated(c, Op(plan.In, col, b.lift(n, Param{Kind: k, Elem: -1}))), nil
 	case syntax.OpLike:
 		return b.each(c, func(e *syntax.Node) plan.Expr {
 			if c.Quoted && c.Left != '_' && c.Right != '_' {
-				v := b.lift(e, param{elem: -1})
+				v := b.lift(e, Param{Elem: -1})
 				text := call("sql.text", col)
 				switch {
 				case c.Left == '%' && c.Right == '%':
-					return op(plan.Contains, text, v)
+					return Op(plan.Contains, text, v)
 				case c.Left == '%':
-					return op(plan.EndsWith, text, v)
+					return Op(plan.EndsWith, text, v)
 				}
-				return op(plan.StartsWith, text, v)
+				return Op(plan.StartsWith, text, v)
 			}
-			return call("sql.like", col, b.lift(e, param{kind: paramLike, left: c.Left, right: c.Right, quote: c.Quoted, elem: -1}))
+			return call("sql.like", col, b.lift(e, Param{Kind: ParamLike, Left: c.Left, Right: c.Right, Quote: c.Quoted, Elem: -1}))
 		}), nil
 	case syntax.OpRegexp:
 		return b.each(c, func(e *syntax.Node) plan.Expr {
-			return op(plan.Regexp, call("sql.text", col), textConst(syntax.WholePattern(e.Str(), c.Fold)))
+			return Op(plan.Regexp, call("sql.text", col), textConst(syntax.WholePattern(e.Str(), c.Fold)))
 		}), nil
 	case syntax.OpBetween:
 		return b.each(c, func(e *syntax.Node) plan.Expr {
@@ -243,22 +243,22 @@ func (b *binder) constant(x *names, col plan.Expr, c *syntax.Cond) (plan.Expr, e
 			if typ != "" {
 				v, lo := cast(col, from, typ)
 				_, hi := cast(col, to, typ)
-				return and(op(plan.Ge, v, lo), op(plan.Le, v, hi))
+				return and(Op(plan.Ge, v, lo), Op(plan.Le, v, hi))
 			}
-			texts := and(op(plan.Ge, col, from), op(plan.Le, col, to))
+			texts := and(Op(plan.Ge, col, from), Op(plan.Le, col, to))
 			a, z := syntax.Numeric(parts[0]), syntax.Numeric(parts[1])
 			if a.IsNull() || z.IsNull() {
 				return texts
 			}
-			return call("coalesce", and(op(plan.Ge, col, &plan.Const{Value: a}), op(plan.Le, col, &plan.Const{Value: z})), texts)
+			return call("coalesce", and(Op(plan.Ge, col, &plan.Const{Value: a}), Op(plan.Le, col, &plan.Const{Value: z})), texts)
 		}), nil
 	case syntax.OpContains:
 		if n.Kind == syntax.JSONList && len(n.Elems) == 0 {
-			return negated(c, or(op(plan.IsNull, col), op(plan.Eq, call("sql.json_length", col), intConst(0)))), nil
+			return negated(c, or(Op(plan.IsNull, col), Op(plan.Eq, call("sql.json_length", col), IntConst(0)))), nil
 		}
 		return b.containing(col, c)
 	}
-	var v plan.Expr = b.lift(n, param{elem: -1})
+	var v plan.Expr = b.lift(n, Param{Elem: -1})
 	code := comparisons[c.Op]
 	if c.Op == syntax.OpEqual && c.Marked && c.Logic == syntax.LogicNot {
 		code = plan.Ne
@@ -266,27 +266,27 @@ func (b *binder) constant(x *names, col plan.Expr, c *syntax.Cond) (plan.Expr, e
 	switch {
 	case typ != "":
 		l, r := cast(col, v, typ)
-		return op(code, l, r), nil
+		return Op(code, l, r), nil
 	case c.Op == syntax.OpEqual && !c.Marked && isKey(c) && n.Kind == syntax.JSONNumber:
-		v = b.lift(n, param{kind: paramID, elem: -1})
+		v = b.lift(n, Param{Kind: ParamID, Elem: -1})
 	case c.Op == syntax.OpEqual && !c.Marked && isKey(c) && n.Kind == syntax.JSONString:
-		v = b.lift(n, param{kind: paramID, elem: -1})
+		v = b.lift(n, Param{Kind: ParamID, Elem: -1})
 		if !syntax.Numeric(n.Str()).IsNull() {
-			return coerced(code, col, b.lift(n, param{kind: paramIDNum, elem: -1}), v), nil
+			return coerced(code, col, b.lift(n, Param{Kind: ParamIDNum, Elem: -1}), v), nil
 		}
 	case n.Kind == syntax.JSONString && !syntax.Numeric(n.Str()).IsNull():
-		return coerced(code, col, b.lift(n, param{kind: paramNumber, elem: -1}), v), nil
+		return coerced(code, col, b.lift(n, Param{Kind: ParamNumber, Elem: -1}), v), nil
 	case n.Kind == syntax.JSONBool:
-		return coerced(code, col, b.lift(n, param{kind: paramInt, elem: -1}), v), nil
+		return coerced(code, col, b.lift(n, Param{Kind: ParamInt, Elem: -1}), v), nil
 	}
-	return op(code, col, v), nil
+	return Op(code, col, v), nil
 }
 
 // isKey reports whether a condition is on a property whose values are never 0, negative or empty.
 func isKey(c *syntax.Cond) bool { return c.Length == 0 && (c.Name == "id" || c.Name == "userId") }
 
 // each binds a condition of one text or a list of them, combined by its logic.
-func (b *binder) each(c *syntax.Cond, one func(*syntax.Node) plan.Expr) plan.Expr {
+func (b *Binder) each(c *syntax.Cond, one func(*syntax.Node) plan.Expr) plan.Expr {
 	elems := []*syntax.Node{c.N}
 	if c.N.Kind == syntax.JSONList {
 		elems = c.N.Elems
@@ -310,7 +310,7 @@ func joined(c *syntax.Cond, parts []plan.Expr) plan.Expr {
 }
 
 // ranges binds a text of a {} condition.
-func (b *binder) ranges(x *names, c *syntax.Cond) (plan.Expr, error) {
+func (b *Binder) ranges(x *names, c *syntax.Cond) (plan.Expr, error) {
 	tests, err := syntax.ParseRanges(c.Name, c.N.Str())
 	if err != nil {
 		return nil, syntax.Illegal(c.N, "%v", err)
@@ -344,7 +344,7 @@ func like(col plan.Expr, c *syntax.Cond, v plan.Expr) plan.Expr {
 }
 
 // containing binds <> with the values of the request.
-func (b *binder) containing(col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
+func (b *Binder) containing(col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
 	elems := []*syntax.Node{c.N}
 	if c.N.Kind == syntax.JSONList {
 		elems = c.N.Elems
@@ -358,13 +358,13 @@ func (b *binder) containing(col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
 				x = call("sql.json_extract", col, textConst(path.Str()))
 			}
 		}
-		var value plan.Expr = b.lift(v, param{elem: -1})
+		var value plan.Expr = b.lift(v, Param{Elem: -1})
 		if v.Ord < 0 && v.Parent.Ord < 0 {
 			value = &plan.Const{Value: v.Scalar}
 		}
 		parts = append(parts, call("sql.json_contains", x, value))
 	}
-	return negated(c, and(op(plan.IsNotNull, col), joined(c, parts))), nil
+	return negated(c, and(Op(plan.IsNotNull, col), joined(c, parts))), nil
 }
 
 // contains binds <> with a value that is known only when it runs.
@@ -373,7 +373,7 @@ func contains(col plan.Expr, c *syntax.Cond, v plan.Expr) plan.Expr {
 	if c.Marked && c.Logic == syntax.LogicAnd {
 		f = "sql.json_contains"
 	}
-	return negated(c, and(op(plan.IsNotNull, col), call(f, col, call("sql.list", v))))
+	return negated(c, and(Op(plan.IsNotNull, col), call(f, col, call("sql.list", v))))
 }
 
 // null is the null of a plan.
