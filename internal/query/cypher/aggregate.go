@@ -100,7 +100,7 @@ func (a *aggregation) build(f *flow, cols []*column) {
 }
 
 // aggregate binds a call of an aggregating function.
-func (b *binder) aggregate(name string, distinct bool, args []ast.Expr, at ast.Node) plan.Expr {
+func (b *expressions) aggregate(name string, distinct bool, args []ast.Expr, at ast.Node) plan.Expr {
 	aggs := b.aggs
 	if aggs == nil {
 		b.fail(graph.SyntaxError("InvalidAggregation", at.Position(), "%s cannot stand here", name))

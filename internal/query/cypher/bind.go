@@ -8,26 +8,13 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// binder binds one statement to a plan. err keeps the first error; later results are discarded.
+// binder binds the clauses of one statement to a plan.
 type binder struct {
-	opts   Options
-	q      *plan.Query
-	scope  scope
-	frames []*frame
-	refs   map[plan.Col]int // number of reads of a column
-	fx     *effects         // of the current clause
-	aggs   *aggregation     // collects aggregates where they are allowed
-	// operand is the value of *ast.CaseOperand.
-	operand plan.Expr
-	// scalar are the columns that hold no vertices, edges or paths.
-	scalar  map[plan.Col]bool
+	expressions
 	matches []*plan.Match
-	// mentioned are the elements of Query.Mentions.
-	mentioned map[plan.Mention]bool
 	// wrote says that a clause of the statement itself writes, committed that one commits during the statement, and alone that
 	// the statement has one part.
 	wrote, committed, alone bool
-	err                     error
 }
 
 // bind turns a checked query, or a SHOW, into a plan. The other commands have none: see Compile.
@@ -60,26 +47,29 @@ func bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
 }
 
 func newBinder(opts Options) *binder {
-	return &binder{opts: opts, q: &plan.Query{}, refs: map[plan.Col]int{}, scalar: map[plan.Col]bool{}, fx: &effects{}, mentioned: map[plan.Mention]bool{}}
+	b := &binder{}
+	b.variables = variables{opts: opts, q: &plan.Query{}, refs: map[plan.Col]int{}, scalar: map[plan.Col]bool{}, mentioned: map[plan.Mention]bool{}}
+	b.queries, b.fx = b, &effects{}
+	return b
 }
 
 var prefixes = map[ast.Mode]string{ast.ModeRun: "", ast.ModeExplain: "EXPLAIN", ast.ModeProfile: "PROFILE"}
 
 // fail records an error, unless there is one.
-func (b *binder) fail(err error) {
+func (b *variables) fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
 }
 
 // unsupported is the error for a part of the language that is not implemented.
-func (b *binder) unsupported(at ast.Node, what string) {
+func (b *variables) unsupported(at ast.Node, what string) {
 	b.fail(graph.SyntaxError("UnexpectedSyntax", at.Position(), "%s not supported", what))
 }
 
-func (b *binder) newCol(name string, kind graph.ValueKind) plan.Col { return b.q.NewCol(name, kind) }
+func (b *variables) newCol(name string, kind graph.ValueKind) plan.Col { return b.q.NewCol(name, kind) }
 
-func (b *binder) kind(c plan.Col) graph.ValueKind { return b.q.Cols[c].Kind }
+func (b *variables) kind(c plan.Col) graph.ValueKind { return b.q.Cols[c].Kind }
 
 // prune drops the paths that are never read and marks the edges that are.
 func (b *binder) prune() {
@@ -312,7 +302,7 @@ const (
 )
 
 // ofFile binds linenumber() and file(): null without a LOAD CSV in scope.
-func (b *binder) ofFile(name string) plan.Expr {
+func (b *expressions) ofFile(name string) plan.Expr {
 	if bd := b.scope.find("\x00" + name); bd != nil {
 		return b.ref(bd.col)
 	}
@@ -320,13 +310,13 @@ func (b *binder) ofFile(name string) plan.Expr {
 }
 
 // declare adds a variable to the scope.
-func (b *binder) declare(name string, c plan.Col) {
+func (b *variables) declare(name string, c plan.Col) {
 	b.opts.Steps.Add(1)
 	b.scope = b.scope.with(&binding{name: name, col: c})
 }
 
 // variable binds a variable used as an expression.
-func (b *binder) variable(v *ast.Variable) plan.Expr {
+func (b *expressions) variable(v *ast.Variable) plan.Expr {
 	bd := b.scope.find(v.Name)
 	if f, named := ast.NamedFloat(v.Name); named && bd == nil {
 		return &plan.Const{Value: graph.FloatValue(f)}
@@ -335,7 +325,7 @@ func (b *binder) variable(v *ast.Variable) plan.Expr {
 }
 
 // bound binds a variable that bd defines; nil: nothing does.
-func (b *binder) bound(bd *binding, v *ast.Variable) plan.Expr {
+func (b *variables) bound(bd *binding, v *ast.Variable) plan.Expr {
 	if bd != nil && bd.alias != nil {
 		return bd.alias()
 	}
@@ -343,10 +333,10 @@ func (b *binder) bound(bd *binding, v *ast.Variable) plan.Expr {
 }
 
 // resolve finds a variable's column.
-func (b *binder) resolve(v *ast.Variable) plan.Col { return b.column(b.scope.find(v.Name), v) }
+func (b *variables) resolve(v *ast.Variable) plan.Col { return b.column(b.scope.find(v.Name), v) }
 
 // column returns the column of a variable that bd defines; nil: nothing does.
-func (b *binder) column(bd *binding, v *ast.Variable) plan.Col {
+func (b *variables) column(bd *binding, v *ast.Variable) plan.Col {
 	switch {
 	case bd == nil:
 		b.fail(graph.SyntaxError("UndefinedVariable", v.Pos, "variable %s is not defined", ast.QuoteVariable(v.Name)))

@@ -98,8 +98,11 @@ func Operator(c Command) string {
 // Notifications returns likely mistakes in a command.
 func Notifications(c Command) []plan.Notification { return c.head().deprecated }
 
+// commands binds the commands, which have no plans.
+type commands struct{ *binder }
+
 // command binds the command of a statement.
-func (b *binder) command(stmt *ast.Statement) Command {
+func (b *commands) command(stmt *ast.Statement) Command {
 	c := b.commandOf(stmt.Body)
 	if b.err != nil {
 		return nil
@@ -116,7 +119,7 @@ func (b *binder) command(stmt *ast.Statement) Command {
 	return c
 }
 
-func (b *binder) commandOf(body ast.Body) Command {
+func (b *commands) commandOf(body ast.Body) Command {
 	switch c := body.(type) {
 	case *ast.CreateIndex:
 		kind, known := indexKinds[c.Kind]
@@ -199,7 +202,7 @@ func nameOf(p *ast.Parameter) string {
 	return p.Name
 }
 
-func (b *binder) alterTTL(c *ast.AlterName) Command {
+func (b *commands) alterTTL(c *ast.AlterName) Command {
 	a := &AlterTTL{Label: c.Name, Create: c.Create, IfNotExists: c.IfNotExists, Remove: c.Remove}
 	if c.Relationship {
 		a.Label, a.Type = "", c.Name
@@ -217,7 +220,7 @@ func (b *binder) alterTTL(c *ast.AlterName) Command {
 }
 
 // option binds a constant or a parameter; duration('P1D') is the constant 'P1D'.
-func (b *binder) option(e ast.Expr) plan.Expr {
+func (b *commands) option(e ast.Expr) plan.Expr {
 	if c, ok := e.(*ast.Call); ok && strings.EqualFold(c.Name, "duration") && len(c.Args) == 1 {
 		e = c.Args[0]
 		if m, ok := e.(*ast.MapLit); ok {
@@ -234,7 +237,7 @@ func (b *binder) option(e ast.Expr) plan.Expr {
 }
 
 // durationOf returns the duration of a map of literal numbers.
-func (b *binder) durationOf(m *ast.MapLit) plan.Expr {
+func (b *commands) durationOf(m *ast.MapLit) plan.Expr {
 	var d temporal.DurationBuilder
 	for _, e := range m.Entries {
 		var err error
@@ -258,7 +261,7 @@ func (b *binder) durationOf(m *ast.MapLit) plan.Expr {
 }
 
 // index returns the index that a schema describes.
-func (b *binder) index(s *ast.Schema) graph.Index {
+func (b *commands) index(s *ast.Schema) graph.Index {
 	i := graph.Index{Props: s.Properties}
 	if len(s.Labels) != 1 {
 		b.unsupported(s, "an index over other than one label or type is")

@@ -37,7 +37,7 @@ func Compile(text string, opts Options) (q *plan.Query, c Command, err error) {
 		return q, nil, err
 	}
 	b := newBinder(opts)
-	c = b.command(stmt)
+	c = (&commands{b}).command(stmt)
 	if b.err != nil {
 		return nil, nil, b.err
 	}

@@ -27,7 +27,17 @@ var quantifiers = map[ast.QuantifierKind]string{
 	ast.QuantifierAll: "all", ast.QuantifierAny: "any", ast.QuantifierNone: "none", ast.QuantifierSingle: "single",
 }
 
-func (b *binder) exprs(es []ast.Expr) []plan.Expr {
+// expressions binds the expressions of clauses.
+type expressions struct {
+	variables
+	queries *binder      // binds their subqueries and patterns
+	fx      *effects     // of the current clause
+	aggs    *aggregation // collects aggregates where they are allowed
+	// operand is the value of *ast.CaseOperand.
+	operand plan.Expr
+}
+
+func (b *expressions) exprs(es []ast.Expr) []plan.Expr {
 	out := make([]plan.Expr, 0, len(es))
 	for _, e := range es {
 		out = append(out, b.expr(e))
@@ -36,7 +46,7 @@ func (b *binder) exprs(es []ast.Expr) []plan.Expr {
 }
 
 // opt binds an expression that may be absent.
-func (b *binder) opt(e ast.Expr) plan.Expr {
+func (b *expressions) opt(e ast.Expr) plan.Expr {
 	if e == nil {
 		return nil
 	}
@@ -44,7 +54,7 @@ func (b *binder) opt(e ast.Expr) plan.Expr {
 }
 
 // expr binds an expression in the current scope.
-func (b *binder) expr(e ast.Expr) plan.Expr {
+func (b *expressions) expr(e ast.Expr) plan.Expr {
 	b.opts.Steps.Add(1)
 	switch e := e.(type) {
 	case *ast.NullLit:
@@ -84,13 +94,13 @@ func (b *binder) expr(e ast.Expr) plan.Expr {
 	case *ast.ListComprehension:
 		return b.comprehension(e)
 	case *ast.PatternComprehension:
-		return b.patternSubquery(plan.Collect, []*ast.PathPattern{e.Path}, e.Where, e.Projection)
+		return b.queries.patternSubquery(plan.Collect, []*ast.PathPattern{e.Path}, e.Where, e.Projection)
 	case *ast.PatternPredicate:
-		return b.patternSubquery(plan.Exists, []*ast.PathPattern{e.Path}, nil, nil)
+		return b.queries.patternSubquery(plan.Exists, []*ast.PathPattern{e.Path}, nil, nil)
 	case *ast.PathSearch:
-		return b.pathSearch(e)
+		return b.queries.pathSearch(e)
 	case *ast.Subquery:
-		return b.subquery(e)
+		return b.queries.subquery(e)
 	case *ast.Case:
 		return b.caseExpr(e)
 	case *ast.CaseOperand:
@@ -146,7 +156,7 @@ func and(es []plan.Expr) plan.Expr {
 	return &plan.Op{Op: plan.And, Args: es}
 }
 
-func (b *binder) binary(e *ast.Binary) plan.Expr {
+func (b *expressions) binary(e *ast.Binary) plan.Expr {
 	code := binaryOps[e.Op]
 	if code != plan.And && code != plan.Or {
 		left := b.expr(e.Left)
@@ -175,7 +185,7 @@ func (b *binder) binary(e *ast.Binary) plan.Expr {
 }
 
 // comparison binds a chain of comparisons. A middle operand belongs to two of them.
-func (b *binder) comparison(e *ast.Comparison) plan.Expr {
+func (b *expressions) comparison(e *ast.Comparison) plan.Expr {
 	left := b.expr(e.First)
 	var all []plan.Expr
 	var wrap []func(plan.Expr) plan.Expr
@@ -198,14 +208,14 @@ func (b *binder) comparison(e *ast.Comparison) plan.Expr {
 
 // let returns a reference to a value that is computed once, and a function that wraps an expression that uses it in the
 // computation.
-func (b *binder) let(value plan.Expr) (plan.Expr, func(plan.Expr) plan.Expr) {
+func (b *expressions) let(value plan.Expr) (plan.Expr, func(plan.Expr) plan.Expr) {
 	acc, none := b.newCol("", b.kindOf(value)), b.newCol("", graph.Null)
 	return &plan.ColRef{Col: acc}, func(body plan.Expr) plan.Expr {
 		return &plan.Reduce{Acc: acc, Init: value, Var: none, List: &plan.ListLit{Elems: []plan.Expr{&plan.Const{}}}, Body: body}
 	}
 }
 
-func (b *binder) caseExpr(e *ast.Case) plan.Expr {
+func (b *expressions) caseExpr(e *ast.Case) plan.Expr {
 	outer := b.operand
 	out := &plan.Case{}
 	var wrap func(plan.Expr) plan.Expr
@@ -241,7 +251,7 @@ func (b *binder) caseExpr(e *ast.Case) plan.Expr {
 	return out
 }
 
-func (b *binder) mapLit(e *ast.MapLit) plan.Expr {
+func (b *expressions) mapLit(e *ast.MapLit) plan.Expr {
 	out := &plan.MapLit{}
 	at := map[string]int{}
 	for _, m := range e.Entries {
@@ -256,7 +266,7 @@ func (b *binder) mapLit(e *ast.MapLit) plan.Expr {
 	return out
 }
 
-func (b *binder) mapProjection(e *ast.MapProjection) plan.Expr {
+func (b *expressions) mapProjection(e *ast.MapProjection) plan.Expr {
 	out := &plan.MapProject{X: b.expr(e.Subject)}
 	for _, i := range e.Items {
 		var v plan.Expr
@@ -279,7 +289,7 @@ func (b *binder) mapProjection(e *ast.MapProjection) plan.Expr {
 }
 
 // local runs f with a variable of a comprehension in scope.
-func (b *binder) local(name string, kind graph.ValueKind, f func()) plan.Col {
+func (b *expressions) local(name string, kind graph.ValueKind, f func()) plan.Col {
 	outer := b.scope
 	c := b.newCol(name, kind)
 	b.declare(name, c)
@@ -288,7 +298,7 @@ func (b *binder) local(name string, kind graph.ValueKind, f func()) plan.Col {
 	return c
 }
 
-func (b *binder) comprehension(e *ast.ListComprehension) plan.Expr {
+func (b *expressions) comprehension(e *ast.ListComprehension) plan.Expr {
 	out := &plan.Comprehension{List: b.expr(e.List)}
 	out.Var = b.local(e.Variable.Name, b.elementKind(out.List), func() {
 		out.Where, out.Map = b.opt(e.Where), b.opt(e.Projection)
@@ -297,7 +307,7 @@ func (b *binder) comprehension(e *ast.ListComprehension) plan.Expr {
 }
 
 // elementKind is the static kind of the elements of a list.
-func (b *binder) elementKind(list plan.Expr) graph.ValueKind {
+func (b *expressions) elementKind(list plan.Expr) graph.ValueKind {
 	switch l := list.(type) {
 	case *plan.ColRef:
 		if b.kind(l.Col) == graph.List {
@@ -314,7 +324,7 @@ func (b *binder) elementKind(list plan.Expr) graph.ValueKind {
 	return graph.Null
 }
 
-func (b *binder) quantifier(e *ast.Quantifier) plan.Expr {
+func (b *expressions) quantifier(e *ast.Quantifier) plan.Expr {
 	out := &plan.Quantifier{Kind: quantifiers[e.Kind], List: b.expr(e.List)}
 	out.Var = b.local(e.Variable.Name, b.elementKind(out.List), func() {
 		if e.Where == nil {
@@ -326,7 +336,7 @@ func (b *binder) quantifier(e *ast.Quantifier) plan.Expr {
 	return out
 }
 
-func (b *binder) reduce(e *ast.Reduce) plan.Expr {
+func (b *expressions) reduce(e *ast.Reduce) plan.Expr {
 	if e.Where != nil {
 		return b.allReduce(e)
 	}
@@ -338,7 +348,7 @@ func (b *binder) reduce(e *ast.Reduce) plan.Expr {
 }
 
 // allReduce reduces the list to a pair of the accumulator and whether the condition has held, and returns the latter.
-func (b *binder) allReduce(e *ast.Reduce) plan.Expr {
+func (b *expressions) allReduce(e *ast.Reduce) plan.Expr {
 	pair := b.newCol("", graph.Null)
 	half := func(of plan.Expr, i int64) plan.Expr {
 		return op(plan.Index, e.Pos, of, &plan.Const{Value: graph.IntValue(i)})
@@ -364,7 +374,7 @@ func (b *binder) allReduce(e *ast.Reduce) plan.Expr {
 	return half(out, 1)
 }
 
-func (b *binder) call(e *ast.Call) plan.Expr {
+func (b *expressions) call(e *ast.Call) plan.Expr {
 	name := strings.ToLower(e.Name)
 	if aggregates[name] {
 		return b.aggregate(name, e.Distinct, e.Args, e)
@@ -390,7 +400,7 @@ func (b *binder) call(e *ast.Call) plan.Expr {
 }
 
 // hasLabels is the condition that the entity referenced by x has labels, or a type.
-func (b *binder) hasLabels(l ast.LabelExpr, x func() plan.Expr) plan.Expr {
+func (b *expressions) hasLabels(l ast.LabelExpr, x func() plan.Expr) plan.Expr {
 	if !ast.Dynamic(l) {
 		known := labelExpr(l)
 		b.fx.readLabels(known)
@@ -420,7 +430,7 @@ func (b *binder) hasLabels(l ast.LabelExpr, x func() plan.Expr) plan.Expr {
 }
 
 // labels splits a condition on the labels of a pattern's vertex into the static part, which it returns, and conditions for add.
-func (b *binder) labels(l ast.LabelExpr, x func() plan.Expr, add func(plan.Expr)) *plan.LabelExpr {
+func (b *expressions) labels(l ast.LabelExpr, x func() plan.Expr, add func(plan.Expr)) *plan.LabelExpr {
 	if !ast.Dynamic(l) {
 		return labelExpr(l)
 	}

@@ -11,7 +11,7 @@ import (
 
 // indexOptions checks the OPTIONS that Neo4j's statements have for an index. They name its kind and, for points, the extent of
 // Neo4j's space-filling curve. The curve here needs none, so a valid extent changes nothing.
-func (b *binder) indexOptions(kind graph.IndexKind, e ast.Expr) {
+func (b *commands) indexOptions(kind graph.IndexKind, e ast.Expr) {
 	if e == nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (b *binder) indexOptions(kind graph.IndexKind, e ast.Expr) {
 
 // extents checks the settings of a point index: spatial.cartesian.min, for example, is a list of one number for each coordinate
 // of the system, each less than in spatial.cartesian.max.
-func (b *binder) extents(config *ast.MapLit) {
+func (b *commands) extents(config *ast.MapLit) {
 	bounds := map[string][]float64{}
 	for _, o := range config.Entries {
 		system, end, _ := strings.Cut(strings.TrimPrefix(o.Key, "spatial."), ".")
@@ -91,7 +91,7 @@ func literalNumbers(e ast.Expr) ([]float64, bool) {
 }
 
 // settings binds the OPTIONS of a vector or full-text index, which may hold parameters: toInteger($dimensions), for example.
-func (b *binder) settings(kind graph.IndexKind, e ast.Expr) plan.Expr {
+func (b *commands) settings(kind graph.IndexKind, e ast.Expr) plan.Expr {
 	if e == nil {
 		return nil
 	}

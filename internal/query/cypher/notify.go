@@ -11,7 +11,7 @@ import (
 )
 
 // mention notes a name that the statement reads by, once.
-func (b *binder) mention(kind plan.NameKind, name string, pos graph.Pos) {
+func (b *variables) mention(kind plan.NameKind, name string, pos graph.Pos) {
 	m := plan.Mention{Kind: kind, Name: name, Pos: pos}
 	if name == "" || b.mentioned[m] {
 		return
@@ -21,7 +21,7 @@ func (b *binder) mention(kind plan.NameKind, name string, pos graph.Pos) {
 }
 
 // mentionKey records a key of x if x is a vertex or an edge; maps may have any key.
-func (b *binder) mentionKey(x plan.Expr, key string, pos graph.Pos) {
+func (b *variables) mentionKey(x plan.Expr, key string, pos graph.Pos) {
 	if c, ok := x.(*plan.ColRef); ok {
 		if kind := b.kind(c.Col); kind == graph.VertexKind || kind == graph.EdgeKind {
 			b.mention(plan.PropertyKind, key, pos)
@@ -30,7 +30,7 @@ func (b *binder) mentionKey(x plan.Expr, key string, pos graph.Pos) {
 }
 
 // mentionLabels records the names of x:A|B: labels, or types if x is an edge.
-func (b *binder) mentionLabels(e *ast.HasLabels) {
+func (b *variables) mentionLabels(e *ast.HasLabels) {
 	kind := plan.LabelKind
 	if v, ok := e.Subject.(*ast.Variable); ok {
 		if bd := b.scope.find(v.Name); bd != nil && bd.col != 0 && b.kind(bd.col) == graph.EdgeKind {

@@ -219,7 +219,7 @@ func evaluateOnce(e plan.Expr) bool {
 }
 
 // kindOf is what is known of the values of an expression, as in plan.ColInfo.
-func (b *binder) kindOf(e plan.Expr) graph.ValueKind {
+func (b *variables) kindOf(e plan.Expr) graph.ValueKind {
 	switch e := e.(type) {
 	case *plan.ColRef:
 		return b.kind(e.Col)
@@ -235,7 +235,7 @@ func (b *binder) kindOf(e plan.Expr) graph.ValueKind {
 }
 
 // mayHoldEntity reports whether the value of an expression may be or hold a vertex, an edge or a path.
-func (b *binder) mayHoldEntity(e plan.Expr) bool {
+func (b *variables) mayHoldEntity(e plan.Expr) bool {
 	switch e := e.(type) {
 	case *plan.Const, *plan.Param, *plan.Quantifier, *plan.HasLabels, *plan.IsType:
 		return false

@@ -81,8 +81,22 @@ type frame struct {
 	end  ast.Node
 }
 
+// variables binds variables to the columns of a plan, across the subplans under construction.
+type variables struct {
+	opts   Options
+	q      *plan.Query
+	scope  scope
+	frames []*frame
+	refs   map[plan.Col]int // number of reads of a column
+	// scalar are the columns that hold no vertices, edges or paths.
+	scalar map[plan.Col]bool
+	// mentioned are the elements of Query.Mentions.
+	mentioned map[plan.Mention]bool
+	err       error // the first; later results are discarded
+}
+
 // open begins a subplan that sees the variables outer.
-func (b *binder) open(outer scope, lasting bool) {
+func (b *variables) open(outer scope, lasting bool) {
 	b.frames = append(b.frames, &frame{outer: outer, first: b.q.NextCol(), lasting: lasting, uses: map[plan.Col]bool{}})
 }
 
@@ -90,7 +104,7 @@ func (b *binder) open(outer scope, lasting bool) {
 func (f *frame) around(c plan.Col) bool { return c < f.first }
 
 // close ends the innermost subplan and adds the columns that it used to its arguments.
-func (b *binder) close() *frame {
+func (b *variables) close() *frame {
 	f := b.frames[len(b.frames)-1]
 	b.frames = b.frames[:len(b.frames)-1]
 	for _, a := range f.args {
@@ -100,7 +114,7 @@ func (b *binder) close() *frame {
 }
 
 // start returns the node that a chain of clauses begins with.
-func (b *binder) start() plan.Node {
+func (b *variables) start() plan.Node {
 	if len(b.frames) == 0 {
 		return &plan.Unit{}
 	}
@@ -111,7 +125,7 @@ func (b *binder) start() plan.Node {
 }
 
 // use notes that a column is read here, in all subplans that must be given it.
-func (b *binder) use(c plan.Col) {
+func (b *variables) use(c plan.Col) {
 	b.refs[c]++
 	for _, f := range slices.Backward(b.frames) {
 		b.opts.Steps.Add(1)
@@ -126,7 +140,7 @@ func (b *binder) use(c plan.Col) {
 }
 
 // ref is a use of a column in an expression.
-func (b *binder) ref(c plan.Col) *plan.ColRef {
+func (b *variables) ref(c plan.Col) *plan.ColRef {
 	b.use(c)
 	return &plan.ColRef{Col: c}
 }

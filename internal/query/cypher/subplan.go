@@ -8,7 +8,7 @@ import (
 )
 
 // inner runs f with the current variables as the outer ones of a subplan, and restores the scope.
-func (b *binder) inner(lasting bool, f func()) {
+func (b *expressions) inner(lasting bool, f func()) {
 	scope, aggs, operand := b.scope, b.aggs, b.operand
 	b.aggs = nil
 	b.open(scope, lasting)
