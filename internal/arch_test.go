@@ -154,7 +154,6 @@ var large = map[string]string{
 	"internal/query/cypher/ast.printer":   "one method for each node of the tree",
 	"internal/query/cypher/check.checker": "one method for each clause and expression",
 	"internal/query/cypher/parse.parser":  "one method for each production of the grammar",
-	"internal/query/fetch/bind.Binder":    "one method for each key of a request",
 	"internal/query/fn":                   "a catalogue: each function is a file's entry, known to no other",
 	"internal/shard/local":                "reads, commits, maintenance and parts share the state of a graph",
 	"internal/shard/local.Graph":          "as internal/shard/local",

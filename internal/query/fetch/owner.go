@@ -20,7 +20,7 @@ func (x *run) identify() error {
 	if _, ok := cat.Label(c.Label); !ok || r.Caller.ID.IsNull() {
 		return nil
 	}
-	b := &bind.Binder{Req: x.req, Cat: cat}
+	b := bind.New(x.req, cat)
 	q := x.cache.contactsPlan(c.Label, b.Key(c.Label), c.Property)
 	params := map[string]graph.Value{"rows": graph.ListValue([]graph.Value{r.Caller.ID})}
 	return x.runner.Run(x.ctx, q, params, func(batch *graph.Batch) error {

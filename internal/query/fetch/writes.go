@@ -24,7 +24,7 @@ type written struct {
 
 // write runs post, put or delete: the members in order, in the transaction of the Runner.
 func (x *run) write() error {
-	b := &bind.Binder{Req: x.req, Cat: x.runner.Catalog(), Edges: make(map[*syntax.Table]*bind.Part)}
+	b := bind.New(x.req, x.runner.Catalog())
 	done := make(map[string]*written)
 	for _, m := range x.req.Doc.Root.Members {
 		var w *syntax.Write
@@ -392,7 +392,7 @@ func (x *run) matched(b *bind.Binder, t *syntax.Table, key string, props []graph
 }
 
 func (x *run) find(t *syntax.Table, key string, deltas []delta, base int) (*find, error) {
-	b := &bind.Binder{Req: x.req, Cat: x.runner.Catalog(), Edges: make(map[*syntax.Table]*bind.Part)}
+	b := bind.New(x.req, x.runner.Catalog())
 	lv := b.Open()
 	s, err := b.Rows(lv, nil, t, bind.NewScope(nil, nil))
 	if err != nil {

@@ -15,26 +15,42 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Binder binds a request to a program.
-type Binder struct {
+// levels is a program under construction: its parameters, and the plans that are open.
+type levels struct {
 	Req    *syntax.Request
 	Cat    graph.Catalog
-	head   bool
 	Params []Param
-	lifted map[Param]string // the names of params, by the others of their fields
+	lifted map[Param]string // the names of Params, by the others of their fields
 	slots  int
-	texts  int
 	before []*Query // that the member being bound needs to have run
-	Edges  map[*syntax.Table]*Part
 	// fixed reports whether the program depends on a value that is not part of the request's shape.
 	fixed bool
+}
+
+// answers binds the members of an answer.
+type answers struct {
+	Binder
+	head  bool
+	texts int
 	// explain requests the plans of all tables and arrays of the root.
 	explain bool
 }
 
+// New returns a binder of the rows of a request's tables.
+func New(req *syntax.Request, cat graph.Catalog) *Binder {
+	b := &Binder{}
+	b.init(req, cat)
+	return b
+}
+
+func (b *Binder) init(req *syntax.Request, cat graph.Catalog) {
+	b.levels, b.rows, b.edges = levels{Req: req, Cat: cat}, b, make(map[*syntax.Table]*Part)
+}
+
 // Request binds a reading request to a program.
 func Request(req *syntax.Request, cat graph.Catalog) (*Program, error) {
-	b := &Binder{Req: req, Cat: cat, head: strings.HasPrefix(req.Method, "head"), Edges: make(map[*syntax.Table]*Part)}
+	b := &answers{head: strings.HasPrefix(req.Method, "head")}
+	b.init(req, cat)
 	if e := req.Doc.Root.Get("@explain"); e != nil && e.Kind == syntax.JSONBool {
 		b.explain = e.Scalar.Bool()
 	}
@@ -48,16 +64,16 @@ func Request(req *syntax.Request, cat graph.Catalog) (*Program, error) {
 }
 
 // step counts a step.
-func (b *Binder) step() { b.Req.Steps.Add(1) }
+func (b *levels) step() { b.Req.Steps.Add(1) }
 
 // slot creates a parameter for a result.
-func (b *Binder) slot() string {
+func (b *levels) slot() string {
 	b.slots++
 	return "r" + strconv.Itoa(b.slots)
 }
 
 // lift turns a value of the request into a parameter.
-func (b *Binder) lift(n *syntax.Node, p Param) *plan.Param {
+func (b *levels) lift(n *syntax.Node, p Param) *plan.Param {
 	p.Ord = n.Ord
 	if n.Ord < 0 { // an element of a list
 		p.Ord, p.Elem = n.Parent.Ord, n.Elem()
@@ -77,7 +93,7 @@ func (b *Binder) lift(n *syntax.Node, p Param) *plan.Param {
 }
 
 // literal writes a key of the answer.
-func (b *Binder) literal(key string, k syntax.MemberKind) []byte {
+func (b *levels) literal(key string, k syntax.MemberKind) []byte {
 	if b.Req.Format {
 		key = formatKey(key, k)
 	}
@@ -132,7 +148,7 @@ func lowerFirst(s string) string {
 }
 
 // object binds the members of the root or a plain object.
-func (b *Binder) object(o *syntax.Object, sc *scope) ([]*Output, error) {
+func (b *answers) object(o *syntax.Object, sc *scope) ([]*Output, error) {
 	var outputs []*Output
 	for _, m := range o.Members {
 		out, err := b.member(m, sc)
@@ -152,7 +168,7 @@ func (b *Binder) object(o *syntax.Object, sc *scope) ([]*Output, error) {
 }
 
 // member binds a member; nil if it has no effect.
-func (b *Binder) member(m *syntax.Member, sc *scope) (*Output, error) {
+func (b *answers) member(m *syntax.Member, sc *scope) (*Output, error) {
 	b.step()
 	switch m.Kind {
 	case syntax.MemberPlain:
@@ -192,7 +208,7 @@ func outside(n *syntax.Node, err error) error {
 }
 
 // reference binds "name@": "path" beside tables.
-func (b *Binder) reference(m *syntax.Member, sc *scope) (*Output, error) {
+func (b *answers) reference(m *syntax.Member, sc *scope) (*Output, error) {
 	t, err := b.resolve(m.Path, sc, nil)
 	if err != nil {
 		return nil, outside(m.N, err)
@@ -208,13 +224,13 @@ func (b *Binder) reference(m *syntax.Member, sc *scope) (*Output, error) {
 }
 
 // Open begins a query of its own.
-func (b *Binder) Open() *level {
+func (b *levels) Open() *level {
 	q := &Query{Q: &plan.Query{}, isOpen: true}
 	return &level{Query: q}
 }
 
 // Close ends a query: its rows are the columns of the level.
-func (b *Binder) Close(lv *level, node plan.Node) {
+func (b *levels) Close(lv *level, node plan.Node) {
 	q := lv.Query
 	q.proj = &plan.Project{Input: node}
 	q.Q.Root = q.proj
@@ -223,7 +239,7 @@ func (b *Binder) Close(lv *level, node plan.Node) {
 }
 
 // project updates the columns of a finished query.
-func (b *Binder) project(lv *level) {
+func (b *levels) project(lv *level) {
 	q := lv.Query
 	for i := len(q.Q.Out); i < len(lv.Outs.exprs); i++ {
 		col := q.Q.NewCol(lv.Outs.names[i], graph.Null)
@@ -238,7 +254,7 @@ func (b *Binder) project(lv *level) {
 }
 
 // single binds a table in an object: its first row, or the count of its rows.
-func (b *Binder) single(m *syntax.Member, sc *scope) (*Output, error) {
+func (b *answers) single(m *syntax.Member, sc *scope) (*Output, error) {
 	lv := b.Open()
 	t := m.Table
 	if b.head {
@@ -283,7 +299,7 @@ func firstRow(node plan.Node) plan.Node { return &plan.Slice{Input: node, Limit:
 func IntConst(i int64) plan.Expr { return &plan.Const{Value: graph.IntValue(i)} }
 
 // tableFields returns the members of a table's object.
-func (b *Binder) tableFields(lv *level, p *Part) []Field {
+func (b *answers) tableFields(lv *level, p *Part) []Field {
 	var fields []Field
 	for _, c := range p.t.Custom {
 		fields = append(fields, Field{Kind: FieldText, Lit: b.literal(c.Key, syntax.MemberPlain), Ord: c.Ord})
@@ -332,7 +348,7 @@ func (k *keyed) put(f Field) {
 const maxColumns = 48
 
 // starFields are all properties of a table's rows, the key first.
-func (b *Binder) starFields(lv *level, p *Part) []Field {
+func (b *answers) starFields(lv *level, p *Part) []Field {
 	props := b.Cat.AllProps()
 	x := &plan.ColRef{Col: p.Src.Vertex}
 	if len(props) > maxColumns {
@@ -368,7 +384,7 @@ func (b *Binder) starFields(lv *level, p *Part) []Field {
 }
 
 // Key is the property that is the unique key of a label: that of its first unique index, and id if there is none.
-func (b *Binder) Key(label string) string {
+func (b *levels) Key(label string) string {
 	key := ""
 	for _, ix := range b.Cat.Indexes() {
 		if ix.Label == label && ix.Unique && len(ix.Props) == 1 {

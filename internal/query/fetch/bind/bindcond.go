@@ -6,9 +6,15 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
+// predicates binds the conditions on rows, and what they refer to.
+type predicates struct {
+	levels
+	rows *Binder // binds their subqueries
+}
+
 // conditions binds the conditions of a table to one predicate for each part that must hold, except those in skip. never reports
 // whether a reference finds nothing, so that there are no rows.
-func (b *Binder) conditions(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool) (preds []plan.Expr, never bool, err error) {
+func (b *predicates) conditions(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool) (preds []plan.Expr, never bool, err error) {
 	t := src.t
 	if t.Combine == nil {
 		for _, c := range t.Conds {
@@ -41,7 +47,7 @@ func (b *Binder) conditions(lv *level, src *source, sc *scope, skip map[*syntax.
 }
 
 // combined binds a part of @combine; nil where it holds no condition.
-func (b *Binder) combined(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool, c *syntax.Combination) (p plan.Expr, never bool, err error) {
+func (b *predicates) combined(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool, c *syntax.Combination) (p plan.Expr, never bool, err error) {
 	if c.Op == 'k' {
 		for _, d := range src.t.Conds {
 			if d.Key != c.Key || skip[d] {
@@ -77,7 +83,7 @@ func (b *Binder) combined(lv *level, src *source, sc *scope, skip map[*syntax.Co
 }
 
 // cond binds one condition to predicates that must all hold; none if it restricts nothing.
-func (b *Binder) cond(lv *level, src *source, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+func (b *predicates) cond(lv *level, src *source, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
 	b.Req.Steps.Add(1 + len(src.t.Conds)/16) // that others look through
 	if c.Op == syntax.OpExists {
 		p, err := b.exists(lv, src, sc, c)
@@ -115,7 +121,7 @@ func one(p plan.Expr) []plan.Expr {
 }
 
 // referring binds a condition whose value is a reference.
-func (b *Binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+func (b *predicates) referring(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
 	if th := sc.root().things[c.Path]; th != nil && th.sub != nil {
 		p, err := b.compareBound(lv, col, c, th.sub)
 		return one(p), false, err
@@ -198,7 +204,7 @@ func cast(col, v plan.Expr, typ string) (a, b plan.Expr) {
 }
 
 // constant binds a condition on a constant of the request.
-func (b *Binder) constant(x *names, col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
+func (b *predicates) constant(x *names, col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
 	n := c.N
 	typ := x.src.t.Casts[c.Key]
 	switch c.Op {
@@ -286,7 +292,7 @@ func (b *Binder) constant(x *names, col plan.Expr, c *syntax.Cond) (plan.Expr, e
 func isKey(c *syntax.Cond) bool { return c.Length == 0 && (c.Name == "id" || c.Name == "userId") }
 
 // each binds a condition of one text or a list of them, combined by its logic.
-func (b *Binder) each(c *syntax.Cond, one func(*syntax.Node) plan.Expr) plan.Expr {
+func (b *predicates) each(c *syntax.Cond, one func(*syntax.Node) plan.Expr) plan.Expr {
 	elems := []*syntax.Node{c.N}
 	if c.N.Kind == syntax.JSONList {
 		elems = c.N.Elems
@@ -310,7 +316,7 @@ func joined(c *syntax.Cond, parts []plan.Expr) plan.Expr {
 }
 
 // ranges binds a text of a {} condition.
-func (b *Binder) ranges(x *names, c *syntax.Cond) (plan.Expr, error) {
+func (b *predicates) ranges(x *names, c *syntax.Cond) (plan.Expr, error) {
 	tests, err := syntax.ParseRanges(c.Name, c.N.Str())
 	if err != nil {
 		return nil, syntax.Illegal(c.N, "%v", err)
@@ -344,7 +350,7 @@ func like(col plan.Expr, c *syntax.Cond, v plan.Expr) plan.Expr {
 }
 
 // containing binds <> with the values of the request.
-func (b *Binder) containing(col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
+func (b *predicates) containing(col plan.Expr, c *syntax.Cond) (plan.Expr, error) {
 	elems := []*syntax.Node{c.N}
 	if c.N.Kind == syntax.JSONList {
 		elems = c.N.Elems

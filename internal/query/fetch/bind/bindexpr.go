@@ -11,7 +11,7 @@ import (
 
 // names resolves the names in an expression.
 type names struct {
-	b     *Binder
+	b     *predicates
 	lv    *level
 	src   *source
 	at    *syntax.Node         // to blame
@@ -318,7 +318,7 @@ func (x *names) degree(e *syntax.CallExpr) (plan.Expr, error) {
 }
 
 // checkTypes refuses edge types that the graph does not know.
-func (b *Binder) checkTypes(at *syntax.Node, steps []syntax.Step) error {
+func (b *levels) checkTypes(at *syntax.Node, steps []syntax.Step) error {
 	for _, s := range steps {
 		for _, typ := range s.Types {
 			if _, ok := b.Cat.Type(typ); !ok {

@@ -70,7 +70,7 @@ func (b *Binder) edgePart(lv *level, w *walker, sc *scope) error {
 		return err
 	}
 	sc.things[w.table.Key] = &thing{table: bd}
-	b.Edges[w.table] = p
+	b.edges[w.table] = p
 	return nil
 }
 
@@ -94,8 +94,8 @@ func (b *Binder) edgeTable(a *syntax.Array, h *syntax.Hop) *syntax.Table {
 }
 
 // edgeFields are the columns of a hop's edge in an item.
-func (b *Binder) edgeFields(lv *level, m *syntax.Member) ([]Field, error) {
-	p := b.Edges[m.Table]
+func (b *answers) edgeFields(lv *level, m *syntax.Member) ([]Field, error) {
+	p := b.edges[m.Table]
 	if p == nil {
 		return nil, syntax.Illegal(m.N, "stands for the edges of a hop a second time")
 	}
@@ -198,7 +198,7 @@ func (w *walker) starts(col *plan.Col, keys *syntax.Node, ref string) (plan.Node
 func (t *bound) plain() bool { return !t.grouped }
 
 // keyed are the labels with a unique key, or all where none has one.
-func (b *Binder) keyed() []string {
+func (b *levels) keyed() []string {
 	var labels []string
 	seen := make(map[string]bool)
 	for _, ix := range b.Cat.Indexes() {
@@ -233,7 +233,7 @@ func (b *Binder) findKeys(lv *level, in plan.Node, col plan.Col, labels []string
 }
 
 // labelOf is the label of the table whose key a reference names; "" where it names something else.
-func (b *Binder) labelOf(ref string) string {
+func (b *levels) labelOf(ref string) string {
 	var table, column string
 	parts := strings.Split(ref, "/")
 	if last := parts[len(parts)-1]; syntax.IsArrayKey(last) {
@@ -441,7 +441,7 @@ func (w *walker) nearest(in plan.Node) plan.Node {
 }
 
 // paths binds an array of paths between a start and an end.
-func (b *Binder) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
+func (b *answers) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
 	h := a.Hop
 	if err := b.checkTypes(h.N, h.Steps); err != nil {
 		return nil, err
@@ -452,7 +452,7 @@ func (b *Binder) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
 			return nil, syntax.Fail(syntax.CodeNoRight, h.N, "paths are for the role ADMIN while access rules are on")
 		}
 	}
-	w := &walker{b: b, lv: lv, sc: sc, h: h}
+	w := &walker{b: &b.Binder, lv: lv, sc: sc, h: h}
 	if lv.arg == nil {
 		w.lv = lv.below()
 	}
@@ -496,7 +496,7 @@ func (b *Binder) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
 }
 
 // walked describes the form of the vertices and edges of a path.
-func (b *Binder) walked(a *syntax.Array) (*Walked, error) {
+func (b *answers) walked(a *syntax.Array) (*Walked, error) {
 	w := &Walked{Tables: make(map[string]*PathTable)}
 	for _, m := range a.Members {
 		if m.Kind != syntax.MemberTable {

@@ -231,7 +231,7 @@ func (b *Binder) hand(sub *level, e plan.Expr, p *Part) {
 
 // link binds a condition that joins. It refers to a table of the same item, to any property of it.
 func (b *Binder) link(lv *level, s *selection, p *Part, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
-	x := &names{b: b, lv: lv, src: p.Src, at: c.N}
+	x := &names{b: &b.predicates, lv: lv, src: p.Src, at: c.N}
 	col, err := x.plain(&syntax.NameExpr{Name: c.Name})
 	if err != nil {
 		return nil, false, err

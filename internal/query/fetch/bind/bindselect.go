@@ -36,6 +36,12 @@ type selection struct {
 	Never  bool
 }
 
+// Binder binds the rows of tables and arrays.
+type Binder struct {
+	predicates
+	edges map[*syntax.Table]*Part
+}
+
 // selects binds the rows of a table, of an array with its joins if there is one: filtered, grouped and ordered.
 func (b *Binder) selects(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
 	s, err := b.Rows(lv, a, t, sc)
@@ -84,7 +90,7 @@ func (b *Binder) counted(lv *level, a *syntax.Array, t *syntax.Table, sc *scope)
 		}
 		b.distinct(lv, s)
 	case single && !syntax.HasAggregate(t.Columns[0].Expr):
-		x := &names{b: b, lv: lv, src: s.Parts[0].Src, at: t.N.Get("@column")}
+		x := &names{b: &b.predicates, lv: lv, src: s.Parts[0].Src, at: t.N.Get("@column")}
 		e, err := x.expr(t.Columns[0].Expr)
 		if err != nil {
 			return nil, err
@@ -251,7 +257,7 @@ func (b *Binder) grouping(lv *level, s *selection) (*aggregation, error) {
 		if aggs == nil {
 			aggs = newAggregation(lv)
 		}
-		x := &names{b: b, lv: lv, src: p.Src, at: p.t.N.Get("@group"), alias: map[string]plan.Expr{}}
+		x := &names{b: &b.predicates, lv: lv, src: p.Src, at: p.t.N.Get("@group"), alias: map[string]plan.Expr{}}
 		for _, c := range p.t.Columns { // @group may name an alias
 			if c.Expr == nil || syntax.HasAggregate(c.Expr) {
 				continue
@@ -340,7 +346,7 @@ func (b *Binder) having(lv *level, s *selection, aggs *aggregation) error {
 		if at == nil {
 			at = p.t.N.Get("@having&")
 		}
-		x := &names{b: b, lv: lv, src: p.Src, at: at, aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
+		x := &names{b: &b.predicates, lv: lv, src: p.Src, at: at, aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
 		for _, c := range p.t.Columns {
 			if c.Expr == nil {
 				continue
@@ -410,7 +416,7 @@ func (b *Binder) columns(lv *level, p *Part, aggs *aggregation, joined bool) err
 		}
 		bd.none[name] = true
 	}
-	x := &names{b: b, lv: lv, src: p.Src, at: t.N.Get("@column"), aggs: aggs, group: aggs != nil}
+	x := &names{b: &b.predicates, lv: lv, src: p.Src, at: t.N.Get("@column"), aggs: aggs, group: aggs != nil}
 	all := !t.Has || len(t.Columns) == 0 && (!joined || len(t.Except) > 0)
 	for _, c := range t.Columns {
 		if c.Expr == nil {
@@ -478,7 +484,7 @@ func isTest(e syntax.Expr) bool {
 func (b *Binder) orders(lv *level, s *selection, aggs *aggregation, a *syntax.Array) ([]plan.SortKey, error) {
 	var keys []plan.SortKey
 	for _, p := range s.Parts {
-		x := &names{b: b, lv: lv, src: p.Src, at: p.t.N.Get("@order"), aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
+		x := &names{b: &b.predicates, lv: lv, src: p.Src, at: p.t.N.Get("@order"), aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
 		for _, o := range p.outs {
 			x.alias[o.name] = o.expr
 		}

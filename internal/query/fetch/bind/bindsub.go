@@ -75,7 +75,7 @@ func (b *Binder) subRows(lv *level, sc *scope, a *syntax.Array) (*boundSub, erro
 }
 
 // cut binds count and page of an array; fallback is the default count, 0 for no limit.
-func (b *Binder) cut(a *syntax.Array, node plan.Node, fallback int64) plan.Node {
+func (b *levels) cut(a *syntax.Array, node plan.Node, fallback int64) plan.Node {
 	s := &plan.Slice{Input: node}
 	count := fallback
 	if a.Count != nil {
@@ -107,7 +107,7 @@ func (b *Binder) cut(a *syntax.Array, node plan.Node, fallback int64) plan.Node 
 }
 
 // takes creates a parameter from a subquery that runs earlier.
-func (b *Binder) takes(s *boundSub, k takeKind, at *syntax.Node) *plan.Param {
+func (b *levels) takes(s *boundSub, k takeKind, at *syntax.Node) *plan.Param {
 	col := b.column(s.lv, s.value, "")
 	for _, t := range s.query.Takes {
 		if t.Kind == k && t.Col == col {
@@ -128,7 +128,7 @@ func (b *Binder) takes(s *boundSub, k takeKind, at *syntax.Node) *plan.Param {
 }
 
 // exists binds k}{@.
-func (b *Binder) exists(lv *level, src *source, sc *scope, c *syntax.Cond) (plan.Expr, error) {
+func (b *predicates) exists(lv *level, src *source, sc *scope, c *syntax.Cond) (plan.Expr, error) {
 	var s *boundSub
 	var err error
 	if c.Sub == nil {
@@ -137,7 +137,7 @@ func (b *Binder) exists(lv *level, src *source, sc *scope, c *syntax.Cond) (plan
 			return nil, syntax.Illegal(c.N, "there is no subquery %q", c.Path)
 		}
 		s = th.sub
-	} else if s, err = b.subquery(lv, src, sc, c.Sub); err != nil {
+	} else if s, err = b.rows.subquery(lv, src, sc, c.Sub); err != nil {
 		return nil, err
 	}
 	if s.query != nil {
@@ -152,15 +152,15 @@ func (s *boundSub) expr(k plan.ApplyKind, e plan.Expr) plan.Expr {
 }
 
 // compareSub binds a comparison with a subquery.
-func (b *Binder) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond, a *syntax.Array) (plan.Expr, error) {
-	s, err := b.subquery(lv, src, sc, a)
+func (b *predicates) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond, a *syntax.Array) (plan.Expr, error) {
+	s, err := b.rows.subquery(lv, src, sc, a)
 	if err != nil {
 		return nil, err
 	}
 	return b.compareBound(lv, col, c, s)
 }
 
-func (b *Binder) compareBound(lv *level, col plan.Expr, c *syntax.Cond, s *boundSub) (plan.Expr, error) {
+func (b *predicates) compareBound(lv *level, col plan.Expr, c *syntax.Cond, s *boundSub) (plan.Expr, error) {
 	list := func() plan.Expr {
 		if s.query == nil {
 			return s.expr(plan.Collect, s.value)
@@ -190,7 +190,7 @@ func (b *Binder) compareBound(lv *level, col plan.Expr, c *syntax.Cond, s *bound
 
 // quantified binds a comparison with ALL or ANY rows of a subquery. If the subquery runs earlier, its least or greatest value
 // decides.
-func (b *Binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *syntax.Cond, s *boundSub, list func() plan.Expr) plan.Expr {
+func (b *predicates) quantified(lv *level, col plan.Expr, code plan.OpCode, c *syntax.Cond, s *boundSub, list func() plan.Expr) plan.Expr {
 	all := s.quant == "ALL"
 	if code == plan.Eq || code == plan.Ne || s.query == nil {
 		kind := "any"

@@ -165,7 +165,7 @@ func (b *Binder) sought(m *plan.Match, preds []plan.Expr) bool {
 }
 
 // indexed reports whether an index finds vertices of a label by a property.
-func (b *Binder) indexed(label, key string) bool {
+func (b *levels) indexed(label, key string) bool {
 	for _, ix := range b.Cat.Indexes() {
 		if ix.Label == label && ix.Ordered() && ix.Online && len(ix.Props) > 0 && ix.Props[0] == key {
 			return true

@@ -15,7 +15,7 @@ func (b *Binder) nearest(lv *level, p *Part) error {
 	if p.Src.Vertex == 0 || p.Src.edge {
 		return syntax.Unsupported(near.N, "@near belongs to a table of vertices")
 	}
-	x := &names{b: b, lv: lv, src: p.Src, at: near.N}
+	x := &names{b: &b.predicates, lv: lv, src: p.Src, at: near.N}
 	property, err := x.expr(&syntax.NameExpr{Name: near.Property})
 	if err != nil {
 		return err

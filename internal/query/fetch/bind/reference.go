@@ -26,7 +26,7 @@ type target struct {
 func (t target) found() bool { return t.expr != nil || t.slot != "" }
 
 // resolve follows the path of a reference in a scope at a level; both may belong to the referring object.
-func (b *Binder) resolve(path string, sc *scope, lv *level) (target, error) {
+func (b *predicates) resolve(path string, sc *scope, lv *level) (target, error) {
 	if rest, ok := strings.CutPrefix(path, "/"); ok {
 		parts := strings.Split(rest, "/")
 		t, err := b.walk(parts, sc, sc, lv)
@@ -39,7 +39,7 @@ func (b *Binder) resolve(path string, sc *scope, lv *level) (target, error) {
 }
 
 // walk goes down from at.
-func (b *Binder) walk(parts []string, at, from *scope, lv *level) (target, error) {
+func (b *predicates) walk(parts []string, at, from *scope, lv *level) (target, error) {
 	for i, part := range parts {
 		rest := parts[i+1:]
 		th := at.things[part]
@@ -85,7 +85,7 @@ func (b *Binder) walk(parts []string, at, from *scope, lv *level) (target, error
 	return target{}, nil
 }
 
-func (b *Binder) ofPlain(n *syntax.Node) target {
+func (b *predicates) ofPlain(n *syntax.Node) target {
 	switch n.Kind {
 	case syntax.JSONNull, syntax.JSONObject:
 		return target{}
@@ -96,7 +96,7 @@ func (b *Binder) ofPlain(n *syntax.Node) target {
 }
 
 // ofTable finds a column of a table.
-func (b *Binder) ofTable(t *bound, name string, lv *level) (target, error) {
+func (b *predicates) ofTable(t *bound, name string, lv *level) (target, error) {
 	if t.never || t.cols == nil && lv == t.lv {
 		return target{}, nil
 	}
@@ -114,7 +114,7 @@ func (b *Binder) ofTable(t *bound, name string, lv *level) (target, error) {
 }
 
 // ofArray resolves a reference from outside to a member of an array.
-func (b *Binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
+func (b *predicates) ofArray(th *thing, rest []string, lv *level) (target, error) {
 	a := th.array
 	if len(rest) == 1 && (rest[0] == "total" || rest[0] == "info") {
 		switch {
@@ -163,7 +163,7 @@ func (b *Binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
 }
 
 // capture makes a parameter of a column of a whole query's rows.
-func (b *Binder) capture(lv *level, k takeKind, e plan.Expr, name string, row int) string {
+func (b *levels) capture(lv *level, k takeKind, e plan.Expr, name string, row int) string {
 	q := lv.Query
 	col := b.column(lv, e, name)
 	for _, t := range q.Takes {
@@ -177,7 +177,7 @@ func (b *Binder) capture(lv *level, k takeKind, e plan.Expr, name string, row in
 }
 
 // column adds a column to a whole query's rows, though it be finished already.
-func (b *Binder) column(lv *level, e plan.Expr, name string) int {
+func (b *levels) column(lv *level, e plan.Expr, name string) int {
 	col := lv.Outs.Add(e, name)
 	if q := lv.Query; q.proj != nil {
 		b.project(lv)
