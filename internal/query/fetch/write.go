@@ -190,7 +190,7 @@ func (w *writer) record(dst []byte, f *bind.Field, v graph.Value) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(notation.AppendJSONString(dst, k), ':')
-		if f.Json[k] {
+		if f.JSON[k] {
 			dst = appendJSON(dst, r.Values[i])
 		} else {
 			dst = notation.BareJSON.Append(dst, r.Values[i])
@@ -215,7 +215,7 @@ func (w *writer) list(dst []byte, e *bind.Element, v graph.Value) []byte {
 			if dst[len(dst)-1] != '[' {
 				dst = append(dst, ',')
 			}
-			if e.Json {
+			if e.JSON {
 				dst = appendJSON(dst, item)
 			} else {
 				dst = notation.BareJSON.Append(dst, item)
@@ -255,7 +255,7 @@ func (w *writer) element(dst []byte, e *bind.Element, row []graph.Value) []byte 
 	switch {
 	case e.Path != nil:
 		return appendPath(e.Path, dst, row[e.Col])
-	case e.Value && e.Json:
+	case e.Value && e.JSON:
 		return appendJSON(dst, row[e.Col])
 	case e.Value:
 		return notation.BareJSON.Append(dst, row[e.Col])

@@ -123,6 +123,7 @@ func (s ColSet) Sorted() []Col {
 	return cols
 }
 
+// ReadsAll adds the columns that expressions read.
 func (s ColSet) ReadsAll(es []Expr) {
 	for _, e := range es {
 		s.Reads(e)

@@ -25,8 +25,8 @@
 //
 // A node type is one struct with four methods, which is all that this package asks of an operator:
 //
-//	EachInput   its inputs and subplans, which rules read and replace
-//	EachExpr    its expressions
+//	inputs      its inputs and subplans, which rules read and replace
+//	exprs       its expressions
 //	describe    the name and the arguments that EXPLAIN shows
 //	rows        an estimate of its rows, from those of its input and from Statistics
 //

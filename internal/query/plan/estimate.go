@@ -29,9 +29,9 @@ func (o *Statistics) Estimate(n Node) *Estimator {
 func (e *Estimator) of(n Node) float64 {
 	e.o.Steps.Add(1)
 	in, count := 1.0, 0
-	n.EachInput(func(*Node) { count++ })
+	n.inputs(func(*Node) { count++ })
 	if count == 1 {
-		n.EachInput(func(c *Node) { in = e.of(*c) })
+		n.inputs(func(c *Node) { in = e.of(*c) })
 	}
 	rows := n.rows(e, in)
 	e.Rows[n] = rows

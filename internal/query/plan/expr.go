@@ -231,6 +231,7 @@ func AllRanges(preds []Expr, of Col) bool {
 	})
 }
 
+// Conjuncts returns the operands of an AND, else the expression itself.
 func Conjuncts(e Expr) []Expr {
 	and, ok := e.(*Op)
 	if !ok || and.Op != And {

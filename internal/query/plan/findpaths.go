@@ -67,9 +67,9 @@ type FindPaths struct {
 	Reversed        bool
 }
 
-func (n *FindPaths) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *FindPaths) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *FindPaths) EachExpr(f exprVisitor) { n.Walk.EachExpr(f.one, f.all) }
+func (n *FindPaths) exprs(f exprVisitor) { n.Walk.exprs(f.one, f.all) }
 
 func (n *FindPaths) describe(f *formatter) (name, args string) {
 	return "FindPaths", f.findPaths(n)
@@ -100,8 +100,8 @@ func (p *WalkPart) Locals() []Col {
 	return cols
 }
 
-// EachExpr calls f with each expression of a walk.
-func (w *Walk) EachExpr(one func(*Expr), all func([]Expr)) {
+// exprs calls f with each expression of a walk.
+func (w *Walk) exprs(one func(*Expr), all func([]Expr)) {
 	one(&w.Count)
 	all(w.Where)
 	for i := range w.Parts {
@@ -123,7 +123,7 @@ func (w *Walk) Reads() ColSet {
 			s.Reads(*e)
 		}
 	}
-	w.EachExpr(read, func(es []Expr) {
+	w.exprs(read, func(es []Expr) {
 		for i := range es {
 			read(&es[i])
 		}

@@ -30,7 +30,7 @@ func FormatExpr(q *Query, e Expr) string {
 
 // Children returns the inputs and subplans of an operator, those in its expressions last.
 func Children(n Node) (children []Node) {
-	n.EachInput(func(c *Node) { children = append(children, *c) })
+	n.inputs(func(c *Node) { children = append(children, *c) })
 	EachPlan(n, func(c *Node) { children = append(children, *c) })
 	return children
 }
@@ -45,7 +45,7 @@ func (f *formatter) tree(b *strings.Builder, n Node, indent string) {
 	}
 	b.WriteByte('\n')
 	outer := outerInput(n)
-	n.EachInput(func(c *Node) {
+	n.inputs(func(c *Node) {
 		if outer != nil && *c != outer {
 			f.tree(b, *c, indent+"  ┊ ")
 		} else {

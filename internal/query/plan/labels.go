@@ -23,14 +23,14 @@ func (l *LabelExpr) Names() []string {
 }
 
 // Implies reports whether a vertex that satisfies e has the label.
-func (e *LabelExpr) Implies(label string) bool {
+func (l *LabelExpr) Implies(label string) bool {
 	switch {
-	case e == nil:
+	case l == nil:
 		return false
-	case e.Op == LabelAnd:
-		return slices.ContainsFunc(e.Args, func(a *LabelExpr) bool { return a.Implies(label) })
+	case l.Op == LabelAnd:
+		return slices.ContainsFunc(l.Args, func(a *LabelExpr) bool { return a.Implies(label) })
 	}
-	return e.Op == LabelName && e.Name == label
+	return l.Op == LabelName && l.Name == label
 }
 
 // Implied reports whether, by the counters of a snapshot, all far ends of edges of the types (none: all) have the labels.
@@ -44,6 +44,7 @@ func (l *LabelExpr) Implied(c *graph.Counts, types []string, dir graph.Direction
 	return l.Op == LabelName && c.FarEnds(types, dir, l.Name)
 }
 
+// AndLabels returns the condition that both hold; nil is none.
 func AndLabels(a, b *LabelExpr) *LabelExpr {
 	switch {
 	case a == nil:

@@ -54,16 +54,19 @@ func (q *Query) NewCol(name string, kind graph.ValueKind) Col {
 //
 // Input produces the rows of a node; a node adds its columns to those of its input unless its comment says otherwise.
 type Node interface {
-	// EachInput calls f with a pointer to each input and subplan, which f may read or replace.
-	EachInput(f func(*Node))
-	// EachExpr calls f for each expression of the node itself.
-	EachExpr(f exprVisitor)
+	// inputs calls f with a pointer to each input and subplan, which f may read or replace.
+	inputs(f func(*Node))
+	// exprs calls f for each expression of the node itself.
+	exprs(f exprVisitor)
 	// describe returns the name and the arguments that EXPLAIN shows.
 	describe(f *formatter) (name, args string)
 	// rows estimates the rows of the node. in is the estimate of the input, if there is one; a node with several inputs asks e
 	// for each.
 	rows(e *Estimator, in float64) float64
 }
+
+// Nodes that only other packages create.
+var _ = []Node{(*Aggregate)(nil), (*Distinct)(nil)}
 
 // Leg is one side of an Intersect: the edges of the vertex in column From. Edge may be 0. Edges in columns of DistinctFrom are
 // excluded; that of the second leg may name the first's Edge. With Exists, which only the second leg may have, all edges to one

@@ -20,9 +20,9 @@ type Expand struct {
 	Where          []Expr
 }
 
-func (n *Expand) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Expand) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Expand) EachExpr(f exprVisitor) { f.all(n.Where) }
+func (n *Expand) exprs(f exprVisitor) { f.all(n.Where) }
 
 func (n *Expand) describe(f *formatter) (name, args string) {
 	name = "ExpandAll"
@@ -50,9 +50,9 @@ type Intersect struct {
 	Legs   []Leg
 }
 
-func (n *Intersect) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Intersect) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*Intersect) EachExpr(exprVisitor) {}
+func (*Intersect) exprs(exprVisitor) {}
 
 func (n *Intersect) describe(f *formatter) (name, args string) {
 	args = f.vertex(n.To, n.Labels)
@@ -85,9 +85,9 @@ type MultiplicityCount struct {
 	Out            Col
 }
 
-func (n *MultiplicityCount) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *MultiplicityCount) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*MultiplicityCount) EachExpr(exprVisitor) {}
+func (*MultiplicityCount) exprs(exprVisitor) {}
 
 func (n *MultiplicityCount) describe(f *formatter) (name, args string) {
 	parts := make([]string, len(n.Multiplicities))
@@ -113,9 +113,9 @@ type PathMultiplicity struct {
 	Out Col
 }
 
-func (n *PathMultiplicity) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *PathMultiplicity) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*PathMultiplicity) EachExpr(exprVisitor) {}
+func (*PathMultiplicity) exprs(exprVisitor) {}
 
 func (n *PathMultiplicity) describe(f *formatter) (name, args string) {
 	return "PathMultiplicity", "(" + f.col(n.Col) + ")" + f.branches(n.Branches) + " AS " + f.col(n.Out)
@@ -133,9 +133,9 @@ type PairMultiplicity struct {
 	Out    Col
 }
 
-func (n *PairMultiplicity) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *PairMultiplicity) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*PairMultiplicity) EachExpr(exprVisitor) {}
+func (*PairMultiplicity) exprs(exprVisitor) {}
 
 func (n *PairMultiplicity) describe(f *formatter) (name, args string) {
 	between := " <> "

@@ -22,7 +22,7 @@ type GroupEnd struct {
 // GroupKey is the place of a key in an EdgeGroups: an end and the place among its keys.
 type GroupKey struct{ End, At int }
 
-func (n *EdgeGroups) EachInput(f func(*Node)) {
+func (n *EdgeGroups) inputs(f func(*Node)) {
 	f(&n.Input)
 	for i := range n.Ends {
 		if n.Ends[i].Scan != nil {
@@ -31,9 +31,9 @@ func (n *EdgeGroups) EachInput(f func(*Node)) {
 	}
 }
 
-func (*EdgeGroups) EachExpr(exprVisitor) {}
+func (*EdgeGroups) exprs(exprVisitor) {}
 
-func (n *EdgeGroups) describe(f *formatter) (name, args string) {
+func (n *EdgeGroups) describe(_ *formatter) (name, args string) {
 	return "EdgeGroupAggregation", "[:" + n.Type + "]"
 }
 

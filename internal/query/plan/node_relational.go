@@ -11,9 +11,9 @@ type Filter struct {
 	Preds []Expr
 }
 
-func (n *Filter) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Filter) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Filter) EachExpr(f exprVisitor) { f.all(n.Preds) }
+func (n *Filter) exprs(f exprVisitor) { f.all(n.Preds) }
 
 func (n *Filter) describe(f *formatter) (name, args string) {
 	return "Filter", f.exprs(n.Preds, " AND ")
@@ -30,9 +30,9 @@ type Project struct {
 	Keep  bool
 }
 
-func (n *Project) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Project) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Project) EachExpr(f exprVisitor) { f.items(n.Items) }
+func (n *Project) exprs(f exprVisitor) { f.items(n.Items) }
 
 func (n *Project) describe(f *formatter) (name, args string) {
 	if n.Keep {
@@ -52,9 +52,9 @@ type Aggregate struct {
 	Times Expr
 }
 
-func (n *Aggregate) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Aggregate) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Aggregate) EachExpr(f exprVisitor) {
+func (n *Aggregate) exprs(f exprVisitor) {
 	f.items(n.Keys)
 	for i := range n.Aggs {
 		f.all(n.Aggs[i].Args)
@@ -101,9 +101,9 @@ type Distinct struct {
 	Key   *UniqueKey
 }
 
-func (n *Distinct) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Distinct) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*Distinct) EachExpr(exprVisitor) {}
+func (*Distinct) exprs(exprVisitor) {}
 
 func (n *Distinct) describe(f *formatter) (name, args string) {
 	if n.Key != nil {
@@ -124,9 +124,9 @@ type Sort struct {
 	Skip, Limit Expr // read no row; nil: none
 }
 
-func (n *Sort) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Sort) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Sort) EachExpr(f exprVisitor) {
+func (n *Sort) exprs(f exprVisitor) {
 	for i := range n.Keys {
 		f.one(&n.Keys[i].Expr)
 	}
@@ -173,9 +173,9 @@ type Slice struct {
 	Skip, Limit Expr
 }
 
-func (n *Slice) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Slice) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Slice) EachExpr(f exprVisitor) {
+func (n *Slice) exprs(f exprVisitor) {
 	f.one(&n.Skip)
 	f.one(&n.Limit)
 }
@@ -195,9 +195,9 @@ type Unwind struct {
 	List  Expr
 }
 
-func (n *Unwind) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Unwind) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Unwind) EachExpr(f exprVisitor) { f.one(&n.List) }
+func (n *Unwind) exprs(f exprVisitor) { f.one(&n.List) }
 
 func (n *Unwind) describe(f *formatter) (name, args string) {
 	return "Unwind", f.expr(n.List) + " AS " + f.col(n.Out)
@@ -219,12 +219,12 @@ type Apply struct {
 	Batched bool
 }
 
-func (n *Apply) EachInput(f func(*Node)) {
+func (n *Apply) inputs(f func(*Node)) {
 	f(&n.Input)
 	f(&n.Sub)
 }
 
-func (n *Apply) EachExpr(f exprVisitor) { f.one(&n.Expr) }
+func (n *Apply) exprs(f exprVisitor) { f.one(&n.Expr) }
 
 func (n *Apply) describe(f *formatter) (name, args string) {
 	names := [...]string{"Apply", "OptionalApply", "LetExists", "LetCount", "RollUp"}
@@ -262,12 +262,12 @@ type HashJoin struct {
 	RightCols []Col
 }
 
-func (n *HashJoin) EachInput(f func(*Node)) {
+func (n *HashJoin) inputs(f func(*Node)) {
 	f(&n.Left)
 	f(&n.Right)
 }
 
-func (*HashJoin) EachExpr(exprVisitor) {}
+func (*HashJoin) exprs(exprVisitor) {}
 
 func (n *HashJoin) describe(f *formatter) (name, args string) {
 	name = "HashJoin"
@@ -289,12 +289,12 @@ type Product struct {
 	RightCols   []Col
 }
 
-func (n *Product) EachInput(f func(*Node)) {
+func (n *Product) inputs(f func(*Node)) {
 	f(&n.Left)
 	f(&n.Right)
 }
 
-func (*Product) EachExpr(exprVisitor) {}
+func (*Product) exprs(exprVisitor) {}
 
 func (*Product) describe(*formatter) (name, args string) {
 	return "Product", ""
@@ -312,13 +312,13 @@ type Union struct {
 	All    bool
 }
 
-func (n *Union) EachInput(f func(*Node)) {
+func (n *Union) inputs(f func(*Node)) {
 	for i := range n.Inputs {
 		f(&n.Inputs[i])
 	}
 }
 
-func (*Union) EachExpr(exprVisitor) {}
+func (*Union) exprs(exprVisitor) {}
 
 func (n *Union) describe(f *formatter) (name, args string) {
 	if n.All {
@@ -344,12 +344,12 @@ type Foreach struct {
 	Batched bool
 }
 
-func (n *Foreach) EachInput(f func(*Node)) {
+func (n *Foreach) inputs(f func(*Node)) {
 	f(&n.Input)
 	f(&n.Sub)
 }
 
-func (n *Foreach) EachExpr(f exprVisitor) { f.one(&n.List) }
+func (n *Foreach) exprs(f exprVisitor) { f.one(&n.List) }
 
 func (n *Foreach) describe(f *formatter) (name, args string) {
 	args = f.col(n.Var) + " IN " + f.expr(n.List)
@@ -376,9 +376,9 @@ type CallProc struct {
 	Writes bool
 }
 
-func (n *CallProc) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *CallProc) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *CallProc) EachExpr(f exprVisitor) { f.all(n.Args) }
+func (n *CallProc) exprs(f exprVisitor) { f.all(n.Args) }
 
 func (n *CallProc) describe(f *formatter) (name, args string) {
 	y := make([]string, len(n.Yield))
@@ -405,9 +405,9 @@ type LoadCSV struct {
 	Out, Line, File Col
 }
 
-func (n *LoadCSV) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *LoadCSV) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *LoadCSV) EachExpr(f exprVisitor) { f.one(&n.URL) }
+func (n *LoadCSV) exprs(f exprVisitor) { f.one(&n.URL) }
 
 func (n *LoadCSV) describe(f *formatter) (name, args string) {
 	return "LoadCSV", f.expr(n.URL) + " AS " + f.col(n.Out)
@@ -424,9 +424,9 @@ type Eager struct {
 	Why   string
 }
 
-func (n *Eager) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Eager) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*Eager) EachExpr(exprVisitor) {}
+func (*Eager) exprs(exprVisitor) {}
 
 func (n *Eager) describe(*formatter) (name, args string) {
 	return "Eager", n.Why
@@ -437,9 +437,9 @@ func (*Eager) rows(_ *Estimator, in float64) float64 { return in }
 // Drain runs its input to the end and returns no row.
 type Drain struct{ Input Node }
 
-func (n *Drain) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Drain) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*Drain) EachExpr(exprVisitor) {}
+func (*Drain) exprs(exprVisitor) {}
 
 func (*Drain) describe(*formatter) (name, args string) {
 	return "EmptyResult", ""
@@ -459,18 +459,18 @@ type UniqueKey struct {
 
 // Below translates an expression over the rows of a projection to one over its input's; nil if it is neither a column nor a
 // property of one.
-func (p *Project) Below(e Expr) Expr {
+func (n *Project) Below(e Expr) Expr {
 	switch e := e.(type) {
 	case *ColRef:
-		at := slices.IndexFunc(p.Items, func(i Item) bool { return i.Col == e.Col })
+		at := slices.IndexFunc(n.Items, func(i Item) bool { return i.Col == e.Col })
 		if at >= 0 {
-			return p.Items[at].Expr
+			return n.Items[at].Expr
 		}
-		if p.Keep {
+		if n.Keep {
 			return e
 		}
 	case *Prop:
-		if x, ok := p.Below(e.X).(*ColRef); ok {
+		if x, ok := n.Below(e.X).(*ColRef); ok {
 			return &Prop{X: x, Key: e.Key}
 		}
 	}

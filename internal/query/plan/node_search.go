@@ -30,9 +30,9 @@ type VarExpand struct {
 	Depth, Last     Col
 }
 
-func (n *VarExpand) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *VarExpand) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *VarExpand) EachExpr(f exprVisitor) {
+func (n *VarExpand) exprs(f exprVisitor) {
 	f.one(&n.Min)
 	f.one(&n.Max)
 	f.all(n.Where)
@@ -78,9 +78,9 @@ type ShortestPath struct {
 	PathWhere         []Expr // on the path as a whole; the shortest that satisfies them
 }
 
-func (n *ShortestPath) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *ShortestPath) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *ShortestPath) EachExpr(f exprVisitor) {
+func (n *ShortestPath) exprs(f exprVisitor) {
 	f.one(&n.Min)
 	f.one(&n.Max)
 	f.all(n.Where)
@@ -114,9 +114,9 @@ type FrontierCount struct {
 	Least, Most int
 }
 
-func (n *FrontierCount) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *FrontierCount) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *FrontierCount) EachExpr(f exprVisitor) {
+func (n *FrontierCount) exprs(f exprVisitor) {
 	for i := range n.Hops {
 		f.all(n.Hops[i].Where)
 	}

@@ -10,9 +10,9 @@ import (
 // Unit returns one row without columns.
 type Unit struct{}
 
-func (*Unit) EachInput(func(*Node)) {}
+func (*Unit) inputs(func(*Node)) {}
 
-func (*Unit) EachExpr(exprVisitor) {}
+func (*Unit) exprs(exprVisitor) {}
 
 func (*Unit) describe(*formatter) (name, args string) {
 	return "Unit", ""
@@ -25,9 +25,9 @@ func (*Unit) rows(_ *Estimator, _ float64) float64 {
 // Argument is the leaf of a subplan: it returns the outer row, with the columns Cols.
 type Argument struct{ Cols []Col }
 
-func (*Argument) EachInput(func(*Node)) {}
+func (*Argument) inputs(func(*Node)) {}
 
-func (*Argument) EachExpr(exprVisitor) {}
+func (*Argument) exprs(exprVisitor) {}
 
 func (n *Argument) describe(f *formatter) (name, args string) {
 	return "Argument", f.cols(n.Cols)
@@ -45,9 +45,9 @@ type Match struct {
 	Optional bool
 }
 
-func (n *Match) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Match) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Match) EachExpr(f exprVisitor) {
+func (n *Match) exprs(f exprVisitor) {
 	f.all(n.Pattern.Preds)
 	for i := range n.Pattern.Edges {
 		e := &n.Pattern.Edges[i]
@@ -57,7 +57,7 @@ func (n *Match) EachExpr(f exprVisitor) {
 			f.one(&e.Length.Max)
 		}
 		if e.Walk != nil {
-			e.Walk.EachExpr(f.one, f.all)
+			e.Walk.exprs(f.one, f.all)
 		}
 	}
 }
@@ -79,9 +79,9 @@ type Scan struct {
 	Labels *LabelExpr
 }
 
-func (n *Scan) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Scan) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*Scan) EachExpr(exprVisitor) {}
+func (*Scan) exprs(exprVisitor) {}
 
 func (n *Scan) describe(f *formatter) (name, args string) {
 	if n.Labels == nil {
@@ -106,9 +106,9 @@ type Seek struct {
 	Each  bool
 }
 
-func (n *Seek) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Seek) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Seek) EachExpr(f exprVisitor) { f.all(n.Keys) }
+func (n *Seek) exprs(f exprVisitor) { f.all(n.Keys) }
 
 func (n *Seek) describe(f *formatter) (name, args string) {
 	return indexSeek(&n.Index), "(" + f.col(n.Out) + ":" + n.Index.Label + ") WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
@@ -146,9 +146,9 @@ type SeekRange struct {
 	Missing Missing
 }
 
-func (n *SeekRange) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *SeekRange) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *SeekRange) EachExpr(f exprVisitor) {
+func (n *SeekRange) exprs(f exprVisitor) {
 	f.all(n.Equal)
 	f.one(&n.Lo)
 	f.one(&n.Hi)
@@ -172,9 +172,9 @@ type SeekEdges struct {
 	Each  bool
 }
 
-func (n *SeekEdges) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *SeekEdges) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *SeekEdges) EachExpr(f exprVisitor) { f.all(n.Keys) }
+func (n *SeekEdges) exprs(f exprVisitor) { f.all(n.Keys) }
 
 func (n *SeekEdges) describe(f *formatter) (name, args string) {
 	return "Relationship" + indexSeek(&n.Index), "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
@@ -187,9 +187,9 @@ func (n *SeekEdges) rows(e *Estimator, in float64) float64 {
 // SeekEdgeRange is SeekRange for an index over edges.
 type SeekEdgeRange SeekRange
 
-func (n *SeekEdgeRange) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *SeekEdgeRange) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *SeekEdgeRange) EachExpr(f exprVisitor) {
+func (n *SeekEdgeRange) exprs(f exprVisitor) {
 	f.all(n.Equal)
 	f.one(&n.Lo)
 	f.one(&n.Hi)
@@ -215,9 +215,9 @@ type SeekID struct {
 	Types               []string
 }
 
-func (n *SeekID) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *SeekID) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *SeekID) EachExpr(f exprVisitor) { f.one(&n.Key) }
+func (n *SeekID) exprs(f exprVisitor) { f.one(&n.Key) }
 
 func (n *SeekID) describe(f *formatter) (name, args string) {
 	fn := "id"
@@ -248,9 +248,9 @@ type CountStore struct {
 	Name  string
 }
 
-func (*CountStore) EachInput(func(*Node)) {}
+func (*CountStore) inputs(func(*Node)) {}
 
-func (*CountStore) EachExpr(exprVisitor) {}
+func (*CountStore) exprs(exprVisitor) {}
 
 func (n *CountStore) describe(f *formatter) (name, args string) {
 	switch {
@@ -281,9 +281,9 @@ type BlockAggregate struct {
 	Where      []PropRange
 }
 
-func (n *BlockAggregate) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *BlockAggregate) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*BlockAggregate) EachExpr(exprVisitor) {}
+func (*BlockAggregate) exprs(exprVisitor) {}
 
 func (n *BlockAggregate) describe(f *formatter) (name, args string) {
 	if n.Type != "" {

@@ -7,13 +7,13 @@ type Create struct {
 	Edges    []NewEdge
 }
 
-func (n *Create) EachInput(f func(*Node)) {
+func (n *Create) inputs(f func(*Node)) {
 	if n.Input != nil {
 		f(&n.Input)
 	}
 }
 
-func (n *Create) EachExpr(f exprVisitor) {
+func (n *Create) exprs(f exprVisitor) {
 	for i := range n.Vertices {
 		f.all(n.Vertices[i].LabelsOf)
 		f.one(&n.Vertices[i].Props)
@@ -42,13 +42,13 @@ type Merge struct {
 	Props []Expr
 }
 
-func (n *Merge) EachInput(f func(*Node)) {
+func (n *Merge) inputs(f func(*Node)) {
 	f(&n.Input)
 	f(&n.Match)
 }
 
-func (n *Merge) EachExpr(f exprVisitor) {
-	n.Create.EachExpr(f)
+func (n *Merge) exprs(f exprVisitor) {
+	n.Create.exprs(f)
 	f.sets(n.OnCreate)
 	f.sets(n.OnMatch)
 	f.all(n.Props)
@@ -76,9 +76,9 @@ type Set struct {
 	Items []SetItem
 }
 
-func (n *Set) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Set) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Set) EachExpr(f exprVisitor) { f.sets(n.Items) }
+func (n *Set) exprs(f exprVisitor) { f.sets(n.Items) }
 
 func (n *Set) describe(f *formatter) (name, args string) {
 	return "Set", f.sets(n.Items)
@@ -93,9 +93,9 @@ type Delete struct {
 	Detach bool
 }
 
-func (n *Delete) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Delete) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Delete) EachExpr(f exprVisitor) { f.all(n.Exprs) }
+func (n *Delete) exprs(f exprVisitor) { f.all(n.Exprs) }
 
 func (n *Delete) describe(f *formatter) (name, args string) {
 	name = "Delete"

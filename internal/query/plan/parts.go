@@ -42,7 +42,7 @@ func hopBounds(n Node, f func(*Expr)) {
 			}
 		}
 	}
-	n.EachInput(func(c *Node) { hopBounds(*c, f) })
+	n.inputs(func(c *Node) { hopBounds(*c, f) })
 	EachPlan(n, func(c *Node) { hopBounds(*c, f) })
 }
 
@@ -61,8 +61,8 @@ func Params(q *Query) []string {
 		Subexprs(*p, expr)
 	}
 	node = func(n Node) {
-		n.EachExpr(expr)
-		n.EachInput(func(c *Node) { node(*c) })
+		n.exprs(expr)
+		n.inputs(func(c *Node) { node(*c) })
 	}
 	node(q.Root)
 	return slices.Sorted(maps.Keys(seen))

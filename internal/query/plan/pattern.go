@@ -46,6 +46,7 @@ func (x *HasEdge) OtherEnd(to Col) (Col, graph.Direction) {
 	return 0, 0
 }
 
+// Binds reports whether an element of the pattern binds a column.
 func (p *Pattern) Binds(c Col) bool {
 	return slices.ContainsFunc(p.Vertices, func(v PatVertex) bool { return v.Col == c && !v.Bound }) ||
 		slices.ContainsFunc(p.Edges, func(e PatEdge) bool { return e.Col == c && !e.Bound })
@@ -57,6 +58,7 @@ func (p *Pattern) OneBareEdge() bool {
 		!slices.ContainsFunc(p.Vertices, func(v PatVertex) bool { return v.Bound || v.Labels != nil })
 }
 
+// Clone copies a pattern, but not its expressions.
 func (p *Pattern) Clone() *Pattern {
 	return &Pattern{
 		Vertices: slices.Clone(p.Vertices), Edges: slices.Clone(p.Edges), Paths: slices.Clone(p.Paths), Preds: slices.Clone(p.Preds),

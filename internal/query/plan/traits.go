@@ -17,7 +17,7 @@ func (q *Query) Administers() bool {
 		default:
 			other = true
 		}
-		n.EachInput(func(in *Node) { walk(*in) })
+		n.inputs(func(in *Node) { walk(*in) })
 	}
 	walk(q.Root)
 	return calls && !other
@@ -34,7 +34,7 @@ func (q *Query) Merges() bool {
 		case *CallProc:
 			found = found || n.Writes
 		}
-		(*n).EachInput(visit)
+		(*n).inputs(visit)
 	}
 	visit(&q.Root)
 	return found

@@ -25,12 +25,12 @@ type Transactions struct {
 	Batched    bool
 }
 
-func (n *Transactions) EachInput(f func(*Node)) {
+func (n *Transactions) inputs(f func(*Node)) {
 	f(&n.Input)
 	f(&n.Sub)
 }
 
-func (n *Transactions) EachExpr(f exprVisitor) { f.one(&n.Rows) }
+func (n *Transactions) exprs(f exprVisitor) { f.one(&n.Rows) }
 
 func (n *Transactions) describe(f *formatter) (name, args string) {
 	return "Transactions", f.transactions(n)
@@ -48,7 +48,7 @@ func (q *Query) OwnTransactions() bool {
 	visit = func(n *Node) {
 		_, ok := (*n).(*Transactions)
 		found = found || ok
-		(*n).EachInput(visit)
+		(*n).inputs(visit)
 	}
 	visit(&q.Root)
 	return found

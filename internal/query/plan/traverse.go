@@ -71,9 +71,9 @@ type CheapestPaths struct {
 	Weight    Expr
 }
 
-func (n *Traverse) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *Traverse) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *Traverse) EachExpr(f exprVisitor) {
+func (n *Traverse) exprs(f exprVisitor) {
 	for i := range n.Hops {
 		f.all(n.Hops[i].Where)
 	}
@@ -86,9 +86,9 @@ func (n *Traverse) describe(f *formatter) (name, args string) {
 func (*Traverse) rows(_ *Estimator, in float64) float64 {
 	return in * guessElems
 }
-func (n *CheapestPaths) EachInput(f func(*Node)) { f(&n.Input) }
+func (n *CheapestPaths) inputs(f func(*Node)) { f(&n.Input) }
 
-func (n *CheapestPaths) EachExpr(f exprVisitor) {
+func (n *CheapestPaths) exprs(f exprVisitor) {
 	f.all(n.Where)
 	f.one(&n.Weight)
 }

@@ -17,6 +17,12 @@ func outerInput(n Node) Node {
 	return nil
 }
 
+// EachInput calls f with a pointer to each input and subplan of a node, which f may read or replace.
+func EachInput(n Node, f func(*Node)) { n.inputs(f) }
+
+// EachExpr calls f for each expression of a node itself.
+func EachExpr(n Node, f func(*Expr)) { n.exprs(f) }
+
 // exprVisitor is called with a pointer to each expression of a node.
 type exprVisitor func(*Expr)
 
@@ -151,7 +157,7 @@ func (s ColSet) arguments(n Node) {
 		s.arguments(in)
 		return
 	}
-	n.EachInput(func(c *Node) { s.arguments(*c) })
+	n.inputs(func(c *Node) { s.arguments(*c) })
 }
 
 // Reads returns the columns that an expression takes from its row.
@@ -182,7 +188,7 @@ func EachPlan(n Node, f func(*Node)) {
 		}
 		Subexprs(*p, visit)
 	}
-	n.EachExpr(visit)
+	n.exprs(visit)
 }
 
 // renamed returns an expression with other columns; ok is false for kinds of expressions that it does not copy.

@@ -148,7 +148,7 @@ func lowerFirst(s string) string {
 }
 
 // object binds the members of the root or a plain object.
-func (b *answers) object(o *syntax.Object, sc *scope) ([]*Output, error) {
+func (b *answers) object(o *syntax.Object, sc *Scope) ([]*Output, error) {
 	var outputs []*Output
 	for _, m := range o.Members {
 		out, err := b.member(m, sc)
@@ -168,7 +168,7 @@ func (b *answers) object(o *syntax.Object, sc *scope) ([]*Output, error) {
 }
 
 // member binds a member; nil if it has no effect.
-func (b *answers) member(m *syntax.Member, sc *scope) (*Output, error) {
+func (b *answers) member(m *syntax.Member, sc *Scope) (*Output, error) {
 	b.step()
 	switch m.Kind {
 	case syntax.MemberPlain:
@@ -208,7 +208,7 @@ func outside(n *syntax.Node, err error) error {
 }
 
 // reference binds "name@": "path" beside tables.
-func (b *answers) reference(m *syntax.Member, sc *scope) (*Output, error) {
+func (b *answers) reference(m *syntax.Member, sc *Scope) (*Output, error) {
 	t, err := b.resolve(m.Path, sc, nil)
 	if err != nil {
 		return nil, outside(m.N, err)
@@ -254,7 +254,7 @@ func (b *levels) project(lv *level) {
 }
 
 // single binds a table in an object: its first row, or the count of its rows.
-func (b *answers) single(m *syntax.Member, sc *scope) (*Output, error) {
+func (b *answers) single(m *syntax.Member, sc *Scope) (*Output, error) {
 	lv := b.Open()
 	t := m.Table
 	if b.head {
@@ -296,6 +296,7 @@ func (b *answers) single(m *syntax.Member, sc *scope) (*Output, error) {
 
 func firstRow(node plan.Node) plan.Node { return &plan.Slice{Input: node, Limit: IntConst(1)} }
 
+// IntConst returns a constant.
 func IntConst(i int64) plan.Expr { return &plan.Const{Value: graph.IntValue(i)} }
 
 // tableFields returns the members of a table's object.
@@ -311,7 +312,7 @@ func (b *answers) tableFields(lv *level, p *Part) []Field {
 	for _, o := range p.outs {
 		b.step()
 		f := Field{Lit: b.literal(o.name, syntax.MemberPlain), Col: lv.Outs.Add(o.expr, o.name)}
-		if p.t.Json[o.name] {
+		if p.t.JSON[o.name] {
 			f.Kind = FieldJSON
 		}
 		all.put(f)
@@ -356,7 +357,7 @@ func (b *answers) starFields(lv *level, p *Part) []Field {
 		for _, o := range p.outs {
 			but[o.name] = true
 		}
-		return []Field{{Kind: FieldRecord, Col: lv.Outs.Add(x, p.t.Key), Except: but, Json: p.t.Json}}
+		return []Field{{Kind: FieldRecord, Col: lv.Outs.Add(x, p.t.Key), Except: but, JSON: p.t.JSON}}
 	}
 	var fields []Field
 	add := func(name string) {
@@ -364,7 +365,7 @@ func (b *answers) starFields(lv *level, p *Part) []Field {
 			return
 		}
 		f := Field{Lit: b.literal(name, syntax.MemberPlain), Col: lv.Outs.Add(&plan.Prop{X: x, Key: name}, name)}
-		if p.t.Json[name] {
+		if p.t.JSON[name] {
 			f.Kind = FieldJSON
 		}
 		fields = append(fields, f)

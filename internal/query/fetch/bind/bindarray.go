@@ -14,7 +14,7 @@ import (
 const defaultCount = 10
 
 // whole binds an array in an object as a query of its own.
-func (b *answers) whole(m *syntax.Member, sc *scope) (*Output, error) {
+func (b *answers) whole(m *syntax.Member, sc *Scope) (*Output, error) {
 	lv := b.Open()
 	l, err := b.list(lv, m, sc)
 	if err != nil {
@@ -37,7 +37,7 @@ func (b *answers) whole(m *syntax.Member, sc *scope) (*Output, error) {
 }
 
 // totals creates the query that counts the rows of an array.
-func (b *answers) totals(m *syntax.Member, sc *scope, pg *Paging) (*Query, error) {
+func (b *answers) totals(m *syntax.Member, sc *Scope, pg *Paging) (*Query, error) {
 	lv := b.Open()
 	inner := NewScope(sc, lv)
 	s, err := b.counted(lv, m.Array, m.Array.Main(), inner)
@@ -58,7 +58,7 @@ type items struct {
 }
 
 // list binds the items of an array at a level.
-func (b *answers) list(lv *level, m *syntax.Member, sc *scope) (*items, error) {
+func (b *answers) list(lv *level, m *syntax.Member, sc *Scope) (*items, error) {
 	a := m.Array
 	inner := NewScope(sc, lv)
 	arr := &boundArray{lv: lv, value: -1}
@@ -115,7 +115,7 @@ func (b *answers) paging(a *syntax.Array) *Paging {
 }
 
 // itemFields returns the members of an item, in the order of the request.
-func (b *answers) itemFields(lv *level, l *items, s *selection, a *syntax.Array, inner *scope) ([]Field, error) {
+func (b *answers) itemFields(lv *level, l *items, s *Selection, a *syntax.Array, inner *Scope) ([]Field, error) {
 	parts := make(map[string]*Part)
 	for _, p := range s.Parts {
 		parts[p.t.Key] = p
@@ -158,7 +158,7 @@ func (b *answers) itemFields(lv *level, l *items, s *selection, a *syntax.Array,
 }
 
 // inTable binds an array inside a table's object.
-func (b *answers) inTable(lv *level, node *plan.Node, t *syntax.Table, key string, sc *scope, bd *bound) ([]Field, error) {
+func (b *answers) inTable(lv *level, node *plan.Node, t *syntax.Table, key string, sc *Scope, bd *bound) ([]Field, error) {
 	if len(t.Members) == 0 {
 		return nil, nil
 	}
@@ -169,7 +169,7 @@ func (b *answers) inTable(lv *level, node *plan.Node, t *syntax.Table, key strin
 }
 
 // unwrap returns the element of a list: the whole item, or the value that the array's key selects.
-func (b *answers) unwrap(lv *level, a *syntax.Array, arr *boundArray, inner *scope, fields []Field) (*Element, error) {
+func (b *answers) unwrap(lv *level, a *syntax.Array, arr *boundArray, inner *Scope, fields []Field) (*Element, error) {
 	if a.Target == nil {
 		return &Element{Object: -1, Fields: fields}, nil
 	}
@@ -200,19 +200,19 @@ func (b *answers) unwrap(lv *level, a *syntax.Array, arr *boundArray, inner *sco
 	}
 	if f.Kind == FieldRow { // a column of a child
 		arr.value = lv.Outs.Add(e, a.Target[1])
-		return &Element{Value: true, Json: th.table.t.Json[a.Target[1]], Col: arr.value, Object: -1}, nil
+		return &Element{Value: true, JSON: th.table.t.JSON[a.Target[1]], Col: arr.value, Object: -1}, nil
 	}
 	// The request needs only the value.
-	json := th.table.t.Json[a.Target[1]]
+	json := th.table.t.JSON[a.Target[1]]
 	if len(a.Members) == 1 && len(a.Members[0].Table.Members) == 0 {
 		lv.Outs = outs{}
 	}
 	arr.value = lv.Outs.Add(e, a.Target[1])
-	return &Element{Value: true, Json: json, Col: arr.value, Object: -1}, nil
+	return &Element{Value: true, JSON: json, Col: arr.value, Object: -1}, nil
 }
 
 // children binds the members of an item or a table's object other than its columns.
-func (b *answers) children(lv *level, node *plan.Node, members []*syntax.Member, sc *scope) ([]Field, error) {
+func (b *answers) children(lv *level, node *plan.Node, members []*syntax.Member, sc *Scope) ([]Field, error) {
 	var fields []Field
 	for _, m := range members {
 		f, err := b.child(lv, node, m, sc)
@@ -225,7 +225,7 @@ func (b *answers) children(lv *level, node *plan.Node, members []*syntax.Member,
 }
 
 // child binds one of these members.
-func (b *answers) child(lv *level, node *plan.Node, m *syntax.Member, sc *scope) ([]Field, error) {
+func (b *answers) child(lv *level, node *plan.Node, m *syntax.Member, sc *Scope) ([]Field, error) {
 	switch m.Kind {
 	case syntax.MemberPlain:
 		sc.things[m.Key] = &thing{plain: m.N}
@@ -252,7 +252,7 @@ func (b *answers) child(lv *level, node *plan.Node, m *syntax.Member, sc *scope)
 }
 
 // itemReference binds "name@": "path" in an item.
-func (b *answers) itemReference(lv *level, m *syntax.Member, sc *scope) ([]Field, error) {
+func (b *answers) itemReference(lv *level, m *syntax.Member, sc *Scope) ([]Field, error) {
 	t, err := b.resolve(m.Path, sc, lv)
 	if err != nil || !t.found() {
 		return nil, err
@@ -276,7 +276,7 @@ func (b *answers) itemReference(lv *level, m *syntax.Member, sc *scope) ([]Field
 }
 
 // once binds a child that refers to nothing of its row: errOuter if it does.
-func (b *answers) once(m *syntax.Member, sc *scope) ([]Field, error) {
+func (b *answers) once(m *syntax.Member, sc *Scope) ([]Field, error) {
 	q := func(lv *level, h *hidden) []Field {
 		h.Slot = b.texts
 		b.texts++
@@ -336,7 +336,7 @@ func (b *answers) once(m *syntax.Member, sc *scope) ([]Field, error) {
 }
 
 // childTable binds an object that belongs to a row: the first row of its own.
-func (b *answers) childTable(lv *level, node *plan.Node, m *syntax.Member, sc *scope) ([]Field, error) {
+func (b *answers) childTable(lv *level, node *plan.Node, m *syntax.Member, sc *Scope) ([]Field, error) {
 	t := m.Table
 	sub := lv.below()
 	s, err := b.selects(sub, nil, t, sc)
@@ -392,7 +392,7 @@ func (b *answers) keep(bd *bound, sub, lv *level, row plan.Expr) {
 }
 
 // childArray binds an array that belongs to a row.
-func (b *answers) childArray(lv *level, node *plan.Node, m *syntax.Member, sc *scope) ([]Field, error) {
+func (b *answers) childArray(lv *level, node *plan.Node, m *syntax.Member, sc *Scope) ([]Field, error) {
 	sub := lv.below()
 	l, err := b.list(sub, m, sc)
 	if err != nil {
@@ -423,7 +423,7 @@ func (b *answers) childArray(lv *level, node *plan.Node, m *syntax.Member, sc *s
 }
 
 // childTotal binds the total of an array in an item.
-func (b *answers) childTotal(lv *level, node *plan.Node, m *syntax.Member, sc *scope, pg *Paging) ([]Field, error) {
+func (b *answers) childTotal(lv *level, node *plan.Node, m *syntax.Member, sc *Scope, pg *Paging) ([]Field, error) {
 	sub := lv.below()
 	inner := NewScope(sc, sub)
 	s, err := b.counted(sub, m.Array, m.Array.Main(), inner)
@@ -455,14 +455,14 @@ func (b *answers) childTotal(lv *level, node *plan.Node, m *syntax.Member, sc *s
 }
 
 // musts binds the conditions that children with "must" impose on their parent's rows.
-func (b *Binder) musts(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) ([]plan.Expr, error) {
+func (b *Binder) musts(lv *level, a *syntax.Array, t *syntax.Table, sc *Scope) ([]plan.Expr, error) {
 	var preds []plan.Expr
 	members := t.Members
 	if a != nil {
 		members = append(slices.Clip(members), a.Members...)
 	}
 	for _, m := range members {
-		var s *selection
+		var s *Selection
 		var err error
 		sub := lv.below()
 		switch {

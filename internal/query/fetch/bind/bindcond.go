@@ -14,7 +14,7 @@ type predicates struct {
 
 // conditions binds the conditions of a table to one predicate for each part that must hold, except those in skip. never reports
 // whether a reference finds nothing, so that there are no rows.
-func (b *predicates) conditions(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool) (preds []plan.Expr, never bool, err error) {
+func (b *predicates) conditions(lv *level, src *source, sc *Scope, skip map[*syntax.Cond]bool) (preds []plan.Expr, never bool, err error) {
 	t := src.t
 	if t.Combine == nil {
 		for _, c := range t.Conds {
@@ -47,7 +47,7 @@ func (b *predicates) conditions(lv *level, src *source, sc *scope, skip map[*syn
 }
 
 // combined binds a part of @combine; nil where it holds no condition.
-func (b *predicates) combined(lv *level, src *source, sc *scope, skip map[*syntax.Cond]bool, c *syntax.Combination) (p plan.Expr, never bool, err error) {
+func (b *predicates) combined(lv *level, src *source, sc *Scope, skip map[*syntax.Cond]bool, c *syntax.Combination) (p plan.Expr, never bool, err error) {
 	if c.Op == 'k' {
 		for _, d := range src.t.Conds {
 			if d.Key != c.Key || skip[d] {
@@ -83,7 +83,7 @@ func (b *predicates) combined(lv *level, src *source, sc *scope, skip map[*synta
 }
 
 // cond binds one condition to predicates that must all hold; none if it restricts nothing.
-func (b *predicates) cond(lv *level, src *source, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+func (b *predicates) cond(lv *level, src *source, sc *Scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
 	b.Req.Steps.Add(1 + len(src.t.Conds)/16) // that others look through
 	if c.Op == syntax.OpExists {
 		p, err := b.exists(lv, src, sc, c)
@@ -121,7 +121,7 @@ func one(p plan.Expr) []plan.Expr {
 }
 
 // referring binds a condition whose value is a reference.
-func (b *predicates) referring(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+func (b *predicates) referring(lv *level, src *source, sc *Scope, col plan.Expr, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
 	if th := sc.root().things[c.Path]; th != nil && th.sub != nil {
 		p, err := b.compareBound(lv, col, c, th.sub)
 		return one(p), false, err

@@ -20,6 +20,7 @@ type names struct {
 	group bool                 // rows are groups: names are keys or any value of the group
 }
 
+// Op returns an operation.
 func Op(code plan.OpCode, args ...plan.Expr) plan.Expr { return &plan.Op{Op: code, Args: args} }
 
 func call(name string, args ...plan.Expr) plan.Expr { return &plan.Call{Func: name, Args: args} }
@@ -37,6 +38,7 @@ func nary(code plan.OpCode, preds []plan.Expr) plan.Expr {
 
 func textConst(s string) plan.Expr { return &plan.Const{Value: graph.StringValue(s)} }
 
+// BoolConst returns a constant.
 func BoolConst(v bool) plan.Expr { return &plan.Const{Value: graph.BoolValue(v)} }
 
 // expr binds an expression.

@@ -11,7 +11,7 @@ import (
 )
 
 // hops binds the rows of a table reached by a hop: each vertex once, at its least distance, and never a start.
-func (b *Binder) hops(lv *level, p *Part, in plan.Node, a *syntax.Array, h *syntax.Hop, sc *scope) (plan.Node, error) {
+func (b *Binder) hops(lv *level, p *Part, in plan.Node, a *syntax.Array, h *syntax.Hop, sc *Scope) (plan.Node, error) {
 	if err := b.checkTypes(h.N, h.Steps); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (b *Binder) hops(lv *level, p *Part, in plan.Node, a *syntax.Array, h *synt
 }
 
 // edgePart binds the columns of the edge's table.
-func (b *Binder) edgePart(lv *level, w *walker, sc *scope) error {
+func (b *Binder) edgePart(lv *level, w *walker, sc *Scope) error {
 	if w.table == nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (b *answers) edgeFields(lv *level, m *syntax.Member) ([]Field, error) {
 type walker struct {
 	b     *Binder
 	lv    *level
-	sc    *scope
+	sc    *Scope
 	h     *syntax.Hop
 	label string // of the ends
 	start plan.Col
@@ -251,7 +251,7 @@ func (b *levels) labelOf(ref string) string {
 }
 
 // enclosing is the main table of the item around a scope.
-func (b *Binder) enclosing(sc *scope) *bound {
+func (b *Binder) enclosing(sc *Scope) *bound {
 	for ; sc != nil; sc = sc.parent {
 		if sc.main != nil {
 			return sc.main
@@ -441,7 +441,7 @@ func (w *walker) nearest(in plan.Node) plan.Node {
 }
 
 // paths binds an array of paths between a start and an end.
-func (b *answers) paths(lv *level, a *syntax.Array, sc *scope) (*items, error) {
+func (b *answers) paths(lv *level, a *syntax.Array, sc *Scope) (*items, error) {
 	h := a.Hop
 	if err := b.checkTypes(h.N, h.Steps); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 // which the conditions of the main table, M, and of the joined one, J, hold as the join says: & M and J, | M or J, ! neither,
 // ^ not both, ( M and not J, ) J and not M. A table without conditions has nothing that could hold: & and | then mean the
 // other side's conditions, ( and ! find nothing.
-func (b *Binder) joins(lv *level, s *selection, a *syntax.Array, joins []*syntax.Join, node plan.Node, must []plan.Expr, sc *scope) error {
+func (b *Binder) joins(lv *level, s *Selection, a *syntax.Array, joins []*syntax.Join, node plan.Node, must []plan.Expr, sc *Scope) error {
 	main := s.Parts[0]
 	whole := true // the main table's conditions are not rewritten
 	var preds []plan.Expr
@@ -145,7 +145,7 @@ func joinTest(kind string, m, j plan.Expr) (test plan.Expr, never bool) {
 }
 
 // joined joins the rows of a part to those of node.
-func (b *Binder) joined(lv *level, s *selection, p *Part, node *plan.Node, sc *scope) (never bool, err error) {
+func (b *Binder) joined(lv *level, s *Selection, p *Part, node *plan.Node, sc *Scope) (never bool, err error) {
 	j := p.join
 	skip := make(map[*syntax.Cond]bool)
 	for _, c := range p.links {
@@ -230,7 +230,7 @@ func (b *Binder) hand(sub *level, e plan.Expr, p *Part) {
 }
 
 // link binds a condition that joins. It refers to a table of the same item, to any property of it.
-func (b *Binder) link(lv *level, s *selection, p *Part, sc *scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
+func (b *Binder) link(lv *level, s *Selection, p *Part, sc *Scope, c *syntax.Cond) (preds []plan.Expr, never bool, err error) {
 	x := &names{b: &b.predicates, lv: lv, src: p.Src, at: c.N}
 	col, err := x.plain(&syntax.NameExpr{Name: c.Name})
 	if err != nil {
@@ -257,14 +257,14 @@ func (b *Binder) link(lv *level, s *selection, p *Part, sc *scope, c *syntax.Con
 }
 
 // extra binds the conditions of a join that is written as an object.
-func (b *Binder) extra(lv *level, p *Part, sc *scope) (preds []plan.Expr, never bool, err error) {
+func (b *Binder) extra(lv *level, p *Part, sc *Scope) (preds []plan.Expr, never bool, err error) {
 	src := *p.Src
 	src.t = p.extra
 	return b.conditions(lv, &src, sc, nil)
 }
 
 // rightJoin keeps the rows of the joined table, with the main rows that fit, or none.
-func (b *Binder) rightJoin(lv *level, s *selection, p *Part, skip map[*syntax.Cond]bool, node *plan.Node, sc *scope) (never bool, err error) {
+func (b *Binder) rightJoin(lv *level, s *Selection, p *Part, skip map[*syntax.Cond]bool, node *plan.Node, sc *Scope) (never bool, err error) {
 	main := s.Parts[0]
 	scanned, ok := (*node).(*plan.Match)
 	if !ok || len(scanned.Pattern.Vertices) != 1 || len(s.Parts) > 1 {

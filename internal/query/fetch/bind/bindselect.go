@@ -27,8 +27,8 @@ type Part struct {
 // apart reports whether the rows of a joined table are produced before the join.
 func (p *Part) apart() bool { return p.join != nil && (p.join.Kind == "<" || p.join.Kind == ">") }
 
-// selection is the rows of a table with those joined to it, as they are before they are cut and written.
-type selection struct {
+// Selection is the rows of a table with those joined to it, as they are before they are cut and written.
+type Selection struct {
 	Node   plan.Node
 	Parts  []*Part
 	having []plan.Expr // over the groups
@@ -43,7 +43,7 @@ type Binder struct {
 }
 
 // selects binds the rows of a table, of an array with its joins if there is one: filtered, grouped and ordered.
-func (b *Binder) selects(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
+func (b *Binder) selects(lv *level, a *syntax.Array, t *syntax.Table, sc *Scope) (*Selection, error) {
 	s, err := b.Rows(lv, a, t, sc)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (b *Binder) selects(lv *level, a *syntax.Array, t *syntax.Table, sc *scope)
 }
 
 // counted binds the number of a table's rows.
-func (b *Binder) counted(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
+func (b *Binder) counted(lv *level, a *syntax.Array, t *syntax.Table, sc *Scope) (*Selection, error) {
 	s, err := b.Rows(lv, a, t, sc)
 	if err != nil {
 		return nil, err
@@ -110,9 +110,9 @@ func (b *Binder) counted(lv *level, a *syntax.Array, t *syntax.Table, sc *scope)
 }
 
 // Rows binds the filtered rows of a table and its joined tables.
-func (b *Binder) Rows(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*selection, error) {
+func (b *Binder) Rows(lv *level, a *syntax.Array, t *syntax.Table, sc *Scope) (*Selection, error) {
 	main := &Part{t: t}
-	s := &selection{Parts: []*Part{main}}
+	s := &Selection{Parts: []*Part{main}}
 	var joins []*syntax.Join
 	if a != nil {
 		for _, j := range a.Joins {
@@ -163,7 +163,7 @@ func (b *Binder) Rows(lv *level, a *syntax.Array, t *syntax.Table, sc *scope) (*
 }
 
 // wheres binds the conditions of a part other than its join conditions.
-func (b *Binder) wheres(lv *level, p *Part, sc *scope, skip map[*syntax.Cond]bool) (never bool, err error) {
+func (b *Binder) wheres(lv *level, p *Part, sc *Scope, skip map[*syntax.Cond]bool) (never bool, err error) {
 	p.where, never, err = b.conditions(lv, p.Src, sc, skip)
 	if err == nil && p.t.Hop != nil && p.t.Hop.Find != "" {
 		err = syntax.Unsupported(p.t.Hop.N, "paths are found in arrays")
@@ -183,7 +183,7 @@ func filter(node plan.Node, preds []plan.Expr) plan.Node {
 }
 
 // from binds the source of a table's rows: a label, a hop or a subquery.
-func (b *Binder) from(lv *level, p *Part, in plan.Node, a *syntax.Array, sc *scope) (plan.Node, error) {
+func (b *Binder) from(lv *level, p *Part, in plan.Node, a *syntax.Array, sc *Scope) (plan.Node, error) {
 	t := p.t
 	p.Src = &source{t: t, label: t.Label}
 	p.bound = &bound{t: t, lv: lv, src: p.Src}
@@ -241,6 +241,7 @@ func ownedBy(owner plan.Expr, x syntax.Role) plan.Expr {
 	return or(mine, theirs)
 }
 
+// Scan returns a plan of the vertices or edges of a source.
 func Scan(in plan.Node, col plan.Col, label string) *plan.Match {
 	return &plan.Match{Input: in, Pattern: plan.Pattern{Vertices: []plan.PatVertex{{
 		Col: col, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: label},
@@ -248,7 +249,7 @@ func Scan(in plan.Node, col plan.Col, label string) *plan.Match {
 }
 
 // grouping begins the aggregation of a selection; nil where nothing is grouped.
-func (b *Binder) grouping(lv *level, s *selection) (*aggregation, error) {
+func (b *Binder) grouping(lv *level, s *Selection) (*aggregation, error) {
 	var aggs *aggregation
 	for _, p := range s.Parts {
 		if !p.t.Grouped() {
@@ -281,7 +282,7 @@ func (b *Binder) grouping(lv *level, s *selection) (*aggregation, error) {
 }
 
 // shape groups, cuts to groups that @having lets pass, binds the columns and orders.
-func (b *Binder) shape(lv *level, s *selection, a *syntax.Array) error {
+func (b *Binder) shape(lv *level, s *Selection, a *syntax.Array) error {
 	aggs, err := b.grouping(lv, s)
 	if err != nil {
 		return err
@@ -328,7 +329,7 @@ func (b *Binder) shape(lv *level, s *selection, a *syntax.Array) error {
 }
 
 // aggregated groups the rows and keeps the groups that @having lets pass.
-func aggregated(s *selection, aggs *aggregation) {
+func aggregated(s *Selection, aggs *aggregation) {
 	s.Node = &plan.Aggregate{Input: s.Node, Keys: aggs.keys, Aggs: aggs.aggs}
 	if len(s.having) > 0 {
 		s.Node = &plan.Filter{Input: s.Node, Preds: s.having}
@@ -336,7 +337,7 @@ func aggregated(s *selection, aggs *aggregation) {
 }
 
 // having binds @having of all parts. Where nothing is grouped, it is a condition on the rows.
-func (b *Binder) having(lv *level, s *selection, aggs *aggregation) error {
+func (b *Binder) having(lv *level, s *Selection, aggs *aggregation) error {
 	var preds []plan.Expr
 	for _, p := range s.Parts {
 		if p.t.Havings == nil {
@@ -481,7 +482,7 @@ func isTest(e syntax.Expr) bool {
 }
 
 // orders binds @order of the main table and its joined tables. A hop defaults to depth, then key.
-func (b *Binder) orders(lv *level, s *selection, aggs *aggregation, a *syntax.Array) ([]plan.SortKey, error) {
+func (b *Binder) orders(lv *level, s *Selection, aggs *aggregation, a *syntax.Array) ([]plan.SortKey, error) {
 	var keys []plan.SortKey
 	for _, p := range s.Parts {
 		x := &names{b: &b.predicates, lv: lv, src: p.Src, at: p.t.N.Get("@order"), aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
@@ -520,7 +521,7 @@ func sortKeys(e plan.Expr, desc bool) []plan.SortKey {
 }
 
 // distinct keeps each row of columns once; only the columns stay.
-func (b *Binder) distinct(lv *level, s *selection) {
+func (b *Binder) distinct(lv *level, s *Selection) {
 	p := &plan.Project{Input: s.Node}
 	d := &plan.Distinct{Input: p}
 	for _, part := range s.Parts {

@@ -9,7 +9,7 @@ import (
 )
 
 // subquery binds {"from": …}: as a query that runs before, where it is the same for all rows, else for each row of lv.
-func (b *Binder) subquery(lv *level, src *source, sc *scope, a *syntax.Array) (*boundSub, error) {
+func (b *Binder) subquery(lv *level, src *source, sc *Scope, a *syntax.Array) (*boundSub, error) {
 	if src != nil {
 		sc = NewScope(sc, nil)
 		sc.main = src.bound
@@ -41,7 +41,7 @@ func (b *Binder) forget(mark int) {
 }
 
 // subRows binds the rows of a subquery at a level of its own.
-func (b *Binder) subRows(lv *level, sc *scope, a *syntax.Array) (*boundSub, error) {
+func (b *Binder) subRows(lv *level, sc *Scope, a *syntax.Array) (*boundSub, error) {
 	inner := NewScope(sc, lv)
 	s, err := b.selects(lv, a, a.Main(), inner)
 	if err != nil {
@@ -128,7 +128,7 @@ func (b *levels) takes(s *boundSub, k takeKind, at *syntax.Node) *plan.Param {
 }
 
 // exists binds k}{@.
-func (b *predicates) exists(lv *level, src *source, sc *scope, c *syntax.Cond) (plan.Expr, error) {
+func (b *predicates) exists(lv *level, src *source, sc *Scope, c *syntax.Cond) (plan.Expr, error) {
 	var s *boundSub
 	var err error
 	if c.Sub == nil {
@@ -152,7 +152,7 @@ func (s *boundSub) expr(k plan.ApplyKind, e plan.Expr) plan.Expr {
 }
 
 // compareSub binds a comparison with a subquery.
-func (b *predicates) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c *syntax.Cond, a *syntax.Array) (plan.Expr, error) {
+func (b *predicates) compareSub(lv *level, src *source, sc *Scope, col plan.Expr, c *syntax.Cond, a *syntax.Array) (plan.Expr, error) {
 	s, err := b.rows.subquery(lv, src, sc, a)
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (b *predicates) quantified(lv *level, col plan.Expr, code plan.OpCode, c *s
 }
 
 // fromSub binds @from@: the rows of a subquery are the table.
-func (b *Binder) fromSub(lv *level, p *Part, in plan.Node, sc *scope) (plan.Node, error) {
+func (b *Binder) fromSub(lv *level, p *Part, in plan.Node, sc *Scope) (plan.Node, error) {
 	inner := lv.below()
 	s, err := b.subRows(inner, sc, p.t.From)
 	if err != nil {

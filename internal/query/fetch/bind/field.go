@@ -5,6 +5,7 @@ import "github.com/hopgate/hopgate/internal/graph"
 // fieldKind is a kind of member of a row's object.
 type fieldKind uint8
 
+// The kinds of members.
 const (
 	FieldValue  fieldKind = iota // a column; null is left out
 	FieldJSON                    // a column whose text is JSON
@@ -29,13 +30,13 @@ type Field struct {
 	Elem   *Element
 	Page   *Paging
 	Except map[string]bool // of fieldRecord
-	Json   map[string]bool
+	JSON   map[string]bool
 }
 
 // Element describes an element of a list.
 type Element struct {
 	Value  bool    // the value of column col, left out where it is null
-	Json   bool    // the text of it is JSON
+	JSON   bool    // the text of it is JSON
 	Path   *Walked // a path
 	Col    int
 	Fields []Field // of an object

@@ -8,7 +8,7 @@ import (
 )
 
 // outward reports whether a member of a scope refers to rows around it. A member that does not is fetched once for all of them.
-type outward struct{ sc *scope }
+type outward struct{ sc *Scope }
 
 // member looks through a member of an item; its own references begin at the item.
 func (o outward) member(m *syntax.Member) bool {

@@ -16,6 +16,7 @@ type Program struct {
 // outputKind is a kind of member of an answer.
 type outputKind uint8
 
+// The kinds of members.
 const (
 	OutText   outputKind = iota // a value of the request, unchanged
 	OutSlot                     // a value of an earlier result
@@ -65,6 +66,7 @@ type hidden struct {
 // takeKind says how a parameter is built from rows.
 type takeKind uint8
 
+// The ways to build a parameter.
 const (
 	TakeFirst  takeKind = iota // the column of the first row
 	TakeRow                    // the column of row n
@@ -103,6 +105,7 @@ type Paging struct {
 // paramKind identifies the conversion of a request's value to a parameter.
 type paramKind uint8
 
+// The conversions.
 const (
 	paramValue  paramKind = iota // as it is
 	ParamNumber                  // the number that a text means

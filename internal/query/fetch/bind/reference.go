@@ -26,7 +26,7 @@ type target struct {
 func (t target) found() bool { return t.expr != nil || t.slot != "" }
 
 // resolve follows the path of a reference in a scope at a level; both may belong to the referring object.
-func (b *predicates) resolve(path string, sc *scope, lv *level) (target, error) {
+func (b *predicates) resolve(path string, sc *Scope, lv *level) (target, error) {
 	if rest, ok := strings.CutPrefix(path, "/"); ok {
 		parts := strings.Split(rest, "/")
 		t, err := b.walk(parts, sc, sc, lv)
@@ -39,7 +39,7 @@ func (b *predicates) resolve(path string, sc *scope, lv *level) (target, error) 
 }
 
 // walk goes down from at.
-func (b *predicates) walk(parts []string, at, from *scope, lv *level) (target, error) {
+func (b *predicates) walk(parts []string, at, from *Scope, lv *level) (target, error) {
 	for i, part := range parts {
 		rest := parts[i+1:]
 		th := at.things[part]

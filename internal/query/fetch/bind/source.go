@@ -213,20 +213,21 @@ func (b *bound) column(cat graph.Catalog, name string) plan.Expr {
 	return nil
 }
 
-// scope resolves references inside an object or an item of an array.
-type scope struct {
-	parent *scope
+// Scope resolves references inside an object or an item of an array.
+type Scope struct {
+	parent *Scope
 	lv     *level // of an array's items; nil for an object
 	main   *bound // the table that an item, a table's inside or a condition belongs to
 	things map[string]*thing
 }
 
-func NewScope(parent *scope, lv *level) *scope {
-	return &scope{parent: parent, lv: lv, things: make(map[string]*thing)}
+// NewScope returns a scope within another, which may be nil.
+func NewScope(parent *Scope, lv *level) *Scope {
+	return &Scope{parent: parent, lv: lv, things: make(map[string]*thing)}
 }
 
 // root is the outermost scope.
-func (s *scope) root() *scope {
+func (s *Scope) root() *Scope {
 	for s.parent != nil {
 		s = s.parent
 	}
@@ -234,7 +235,7 @@ func (s *scope) root() *scope {
 }
 
 // holds reports whether o is s or lies inside it.
-func (s *scope) holds(o *scope) bool {
+func (s *Scope) holds(o *Scope) bool {
 	for ; o != nil; o = o.parent {
 		if o == s {
 			return true
@@ -247,7 +248,7 @@ func (s *scope) holds(o *scope) bool {
 type thing struct {
 	table *bound
 	array *boundArray
-	inner *scope       // of an object or an array
+	inner *Scope       // of an object or an array
 	plain *syntax.Node // a value of the request
 	sub   *boundSub
 }

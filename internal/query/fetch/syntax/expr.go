@@ -43,13 +43,21 @@ type (
 	}
 )
 
-func (e *NameExpr) Text() string  { return e.Name }
+// Text implements Expr.
+func (e *NameExpr) Text() string { return e.Name }
+
+// Text implements Expr.
 func (e *ConstExpr) Text() string { return constText(e.V) }
-func (e *CallExpr) Text() string  { return e.Src }
+
+// Text implements Expr.
+func (e *CallExpr) Text() string { return e.Src }
+
+// Text implements Expr.
 func (e *BinaryExpr) Text() string {
 	return e.A.Text() + e.Op + e.B.Text()
 }
 
+// Text implements Expr.
 func (e *NullExpr) Text() string {
 	if e.Not {
 		return e.A.Text() + "!=null"
@@ -431,6 +439,7 @@ func HasAggregate(e Expr) bool {
 	return false
 }
 
+// IsAggregate reports whether a function combines the rows of a group.
 func IsAggregate(f string) bool {
 	switch f {
 	case "count", "sum", "avg", "max", "min", "std", "stddev", "stddev_pop", "stddev_samp", "group_concat", "json_arrayagg", "any_value":

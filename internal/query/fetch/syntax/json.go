@@ -17,6 +17,7 @@ import (
 // kind is a type of JSON.
 type kind uint8
 
+// The kinds of JSON.
 const (
 	JSONNull kind = iota
 	JSONBool
@@ -26,6 +27,7 @@ const (
 	JSONObject
 )
 
+// KindNames are the names of kinds in messages.
 var KindNames = [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}
 
 // maxNesting bounds the recursion of the parser; Limits.Depth bounds the nesting of a request.
@@ -99,19 +101,19 @@ func (n *Node) What() string {
 	return string(s[:cut]) + "..."
 }
 
-// document is a parsed request.
-type document struct {
+// Document is a parsed request.
+type Document struct {
 	Root  *Node
 	Nodes []*Node // the members' values by ord
 }
 
 // ParseJSON parses one JSON object that is valid UTF-8, repeats no key in an object and has no trailing data.
 // charge, unless it is nil, counts the memory of its nodes, and may refuse it; count counts steps.
-func ParseJSON(body []byte, charge func(bytes int) error, count *steps.Counter) (*document, error) {
+func ParseJSON(body []byte, charge func(bytes int) error, count *steps.Counter) (*Document, error) {
 	if !utf8.Valid(body) {
 		return nil, &Error{Code: CodeMalformed, Msg: "the request is not valid UTF-8"}
 	}
-	p := parser{body: body, doc: &document{}, charge: charge, steps: count}
+	p := parser{body: body, doc: &Document{}, charge: charge, steps: count}
 	p.space()
 	n, err := p.value(nil, "", -1, 0)
 	if err != nil {
@@ -131,7 +133,7 @@ func ParseJSON(body []byte, charge func(bytes int) error, count *steps.Counter) 
 type parser struct {
 	body []byte
 	pos  int
-	doc  *document
+	doc  *Document
 
 	charge func(bytes int) error
 	steps  *steps.Counter

@@ -45,6 +45,7 @@ func ArrayTarget(key string) []string {
 // Operator is the comparison that a condition's key requests.
 type Operator uint8
 
+// The operators.
 const (
 	OpEqual Operator = iota
 	OpGreater
@@ -62,6 +63,7 @@ const (
 // logic joins the parts of a condition.
 type logic uint8
 
+// The ways to join.
 const (
 	logicOr  logic = iota // the default, and |
 	LogicAnd              // &

@@ -191,9 +191,9 @@ func (p *TreeParser) Word(t *Table, m *Node, depth int) error {
 	case "@cast":
 		return t.parseCast(m, s)
 	case "@json":
-		t.Json = make(map[string]bool)
+		t.JSON = make(map[string]bool)
 		for _, k := range SplitList(s) {
-			t.Json[k] = true
+			t.JSON[k] = true
 		}
 	case "@null":
 		for _, k := range SplitList(s) {
@@ -410,6 +410,7 @@ func ParseRanges(name, s string) ([]Expr, error) {
 	return tests, nil
 }
 
+// IsComparison reports whether an operator compares its operands.
 func IsComparison(op string) bool {
 	switch op {
 	case "=", "!=", "<", "<=", ">", ">=":

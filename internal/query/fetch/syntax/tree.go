@@ -11,7 +11,7 @@ import (
 // immutable, except for its counter of steps, and may run any number of times.
 type Request struct {
 	Method string // get, head, gets, heads, post, put, delete
-	Doc    *document
+	Doc    *Document
 	Root   *Object
 	Writes []*Write // for post, put and delete
 	Format bool
@@ -23,6 +23,7 @@ type Request struct {
 // MemberKind is the kind of a member of an object.
 type MemberKind uint8
 
+// The kinds of members.
 const (
 	MemberPlain  MemberKind = iota // a value that is returned as it is
 	MemberRef                      // "name@": "path"
@@ -105,7 +106,7 @@ type Table struct {
 	Search   *TextSearch       // @search, or nil
 	Casts    map[string]string // type by key
 	Keys     map[string]Expr   // @key
-	Json     map[string]bool
+	JSON     map[string]bool
 	Drop     bool
 	Role     *Node // @role, or nil
 	Explain  bool
@@ -202,6 +203,7 @@ type Write struct {
 	Objs []*Node // the objects
 }
 
+// Direction returns the direction of a step, seen from where it begins.
 func (s Step) Direction() graph.Direction {
 	switch s.dir {
 	case "<":
@@ -212,6 +214,7 @@ func (s Step) Direction() graph.Direction {
 	return graph.Out
 }
 
+// Has reports whether a step names an edge type.
 func (s Step) Has(typ string) bool {
 	return slices.Contains(s.Types, typ)
 }
@@ -236,7 +239,7 @@ func (t *Table) Derived(links []*Cond) *Table {
 	inner.Conds = slices.DeleteFunc(slices.Clone(t.Conds), func(c *Cond) bool { return slices.Contains(links, c) })
 	inner.Members, inner.Custom, inner.Drop = nil, nil, false
 	outer := &Table{
-		N: t.N, Key: t.Key, Label: t.Label, Conds: links, Casts: t.Casts, Json: t.Json, Drop: t.Drop, Role: t.Role,
+		N: t.N, Key: t.Key, Label: t.Label, Conds: links, Casts: t.Casts, JSON: t.JSON, Drop: t.Drop, Role: t.Role,
 		Custom: t.Custom, Members: t.Members,
 		From: &Array{N: t.N, Key: t.Key, sub: true, Members: []*Member{{Kind: MemberTable, Key: t.Key, N: t.N, Table: &inner}}},
 	}

@@ -195,7 +195,7 @@ func (o *optimizer) inSubplan(n plan.Node) bool {
 		}
 		o.Steps.Add(1)
 		var input *plan.Node
-		at.EachInput(func(c *plan.Node) {
+		plan.EachInput(at, func(c *plan.Node) {
 			if input == nil {
 				input = c
 			}

@@ -175,7 +175,7 @@ func (f *countPushdown) pushLeaves() bool {
 func (f *countPushdown) leaves() []bool {
 	f.findExempt()
 	read := plan.NewColSet()
-	(&plan.Match{Pattern: *f.p}).EachExpr(func(e *plan.Expr) { read.Reads(*e) })
+	plan.EachExpr(&plan.Match{Pattern: *f.p}, func(e *plan.Expr) { read.Reads(*e) })
 	for _, p := range f.p.Paths {
 		read.Add(p.Cols...)
 	}

@@ -15,7 +15,7 @@ func edgeExists(_ *optimizer, n plan.Node) plan.Node {
 		}
 		plan.Subexprs(*p, visit)
 	}
-	n.EachExpr(visit)
+	plan.EachExpr(n, visit)
 	if !fired {
 		return nil
 	}

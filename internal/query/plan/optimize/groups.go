@@ -39,7 +39,7 @@ func distinctGroups(o *optimizer, n plan.Node) plan.Node {
 			return nil
 		}
 	}
-	n.EachInput(func(c *plan.Node) {
+	plan.EachInput(n, func(c *plan.Node) {
 		*c = &plan.Aggregate{Input: p.Input, Keys: p.Items}
 		if o.off("EdgeGroups") {
 			return

@@ -61,7 +61,7 @@ func Plan(q *plan.Query, env Env) {
 
 // down applies rules bottom-up to a plan and to the subplans in its expressions.
 func (o *optimizer) down(n *plan.Node, rules []rule) {
-	(*n).EachInput(func(c *plan.Node) { o.down(c, rules) })
+	plan.EachInput(*n, func(c *plan.Node) { o.down(c, rules) })
 	plan.EachPlan(*n, func(c *plan.Node) { o.down(c, rules) })
 	for again := true; again; {
 		again = false
@@ -80,7 +80,7 @@ func (o *optimizer) down(n *plan.Node, rules []rule) {
 
 // plan replaces the Match nodes bottom-up.
 func (o *optimizer) plan(n *plan.Node) {
-	(*n).EachInput(func(c *plan.Node) { o.plan(c) })
+	plan.EachInput(*n, func(c *plan.Node) { o.plan(c) })
 	plan.EachPlan(*n, func(c *plan.Node) { o.plan(c) })
 	o.Steps.Add(1)
 	if w, ok := (*n).(*plan.PathMultiplicity); ok {

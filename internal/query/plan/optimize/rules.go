@@ -394,7 +394,7 @@ func inOfOne(_ *optimizer, n plan.Node) plan.Node {
 			*p, fired = &plan.Op{Op: plan.Eq, Args: []plan.Expr{in.Args[0], l.Elems[0]}, Pos: in.Pos}, true
 		}
 	}
-	n.EachExpr(visit)
+	plan.EachExpr(n, visit)
 	if !fired {
 		return nil
 	}
@@ -527,7 +527,7 @@ func (o *optimizer) distinctEnds(n plan.Node, set bool) {
 			return !a.Distinct && a.Func != "min" && a.Func != "max"
 		}))
 	case *plan.Filter, *plan.Project, *plan.Expand, *plan.Intersect, *plan.Seek, *plan.SeekRange, *plan.SeekEdges, *plan.SeekEdgeRange, *plan.SeekID, *plan.Scan, *plan.Unwind, *plan.ShortestPath:
-		n.EachInput(func(c *plan.Node) { o.distinctEnds(*c, set) })
+		plan.EachInput(n, func(c *plan.Node) { o.distinctEnds(*c, set) })
 	case *plan.Apply:
 		o.distinctEnds(n.Input, set)
 		o.distinctEnds(n.Sub, n.Kind == plan.Exists || set && (n.Kind == plan.Inner || n.Kind == plan.Optional))
@@ -538,7 +538,7 @@ func (o *optimizer) distinctEnds(n plan.Node, set bool) {
 	case *plan.Sort:
 		o.distinctEnds(n.Input, set && n.Limit == nil && n.Skip == nil)
 	default:
-		n.EachInput(func(c *plan.Node) { o.distinctEnds(*c, false) })
+		plan.EachInput(n, func(c *plan.Node) { o.distinctEnds(*c, false) })
 	}
 }
 
@@ -564,7 +564,7 @@ func (o *optimizer) barriers(n plan.Node) {
 	if e, ok := n.(*plan.Eager); ok && e.Why != "" {
 		o.fired(EagerRule)
 	}
-	n.EachInput(func(c *plan.Node) { o.barriers(*c) })
+	plan.EachInput(n, func(c *plan.Node) { o.barriers(*c) })
 	plan.EachPlan(n, func(c *plan.Node) { o.barriers(*c) })
 }
 

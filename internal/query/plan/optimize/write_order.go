@@ -25,7 +25,7 @@ func OrderWrites(n plan.Node) {
 			OrderWrites(n.Input)
 		}
 	default:
-		n.EachInput(func(c *plan.Node) { OrderWrites(*c) })
+		plan.EachInput(n, func(c *plan.Node) { OrderWrites(*c) })
 	}
 }
 
