@@ -150,7 +150,6 @@ var large = map[string]string{
 	"cmd/graphctl":                        "one command a file, known to no other",
 	"internal/loader":                     "offline loads, the session of the server and its client share their batches",
 	"internal/query/exec/relational":      "each operator is a file of its own, known to no other",
-	"internal/query.Engine":               "the engine, its plan cache and its watchers are one type",
 	"internal/query/cypher/ast.printer":   "one method for each node of the tree",
 	"internal/query/cypher/check.checker": "one method for each clause and expression",
 	"internal/query/cypher/parse.parser":  "one method for each production of the grammar",

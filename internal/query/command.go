@@ -12,8 +12,11 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
+// commands runs the statements that have no plan.
+type commands struct{ *Engine }
+
 // command runs a command.
-func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
+func (e commands) command(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
 	res.Columns = []string{}
 	switch c := p.command.(type) {
 	case *cypher.CreateIndex:
@@ -47,7 +50,7 @@ func isKind(err error, kind graph.Kind) bool {
 }
 
 // createIndex creates an index or a constraint.
-func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.CreateIndex, params map[string]graph.Value, res *Result) error {
+func (e commands) createIndex(ctx context.Context, g shard.Graph, c *cypher.CreateIndex, params map[string]graph.Value, res *Result) error {
 	ix, there, err := newIndex(g.Indexes(), c, params)
 	if err != nil || there {
 		return err
@@ -120,7 +123,7 @@ func (s *SchemaCounters) dropped(c *cypher.DropIndex) {
 }
 
 // dropIndex removes an index or a constraint.
-func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropIndex, params map[string]graph.Value, res *Result) error {
+func (e commands) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropIndex, params map[string]graph.Value, res *Result) error {
 	i, err := oldIndex(g.Indexes(), c, params)
 	if err != nil || i < 0 {
 		return err
@@ -155,7 +158,7 @@ func oldIndex(list []graph.Index, c *cypher.DropIndex, params map[string]graph.V
 	return i, graph.SchemaError(graph.KindInvalid, "DatabaseError.Schema."+code, "NotFound", "there is no %s %q", what, name)
 }
 
-func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Result) error {
+func (e commands) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Result) error {
 	err := e.store.CreateGraph(ctx, c.Name)
 	if isKind(err, graph.KindExists) {
 		if c.IfNotExists {
@@ -178,7 +181,7 @@ func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Re
 }
 
 // dropGraph ends all requests on a graph except for the command itself, and drops the graph.
-func (e *Engine) dropGraph(ctx context.Context, name string, res *Result) error {
+func (e commands) dropGraph(ctx context.Context, name string, res *Result) error {
 	g, err := e.store.Graph(name)
 	if err != nil {
 		return err

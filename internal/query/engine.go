@@ -96,12 +96,9 @@ func (o *Options) Validate() error {
 
 // Engine runs requests over the graphs of a store. It is safe for concurrent use.
 type Engine struct {
-	store    shard.Store
+	preparer
 	opt      Options
-	plans    planCache
-	texts    planCache // the lifted literals of texts; separate, so that new texts evict no plan
 	fetches  fetchCache
-	procs    *procedure.Registry
 	running  registry
 	sessions sessions
 	gate     gate
@@ -111,11 +108,10 @@ type Engine struct {
 
 	labelled atomic.Int32 // number of profiles being taken
 
-	slow    slowLog
-	metrics Metrics
-	totals  exec.Totals
-	watch   Watch
-	pool    *memory.Pool // nil: no limit
+	slow   slowLog
+	totals exec.Totals
+	watch  Watch
+	pool   *memory.Pool // nil: no limit
 
 	allPools []*memory.Pool // of requests without other pools
 }
@@ -123,7 +119,8 @@ type Engine struct {
 // New creates an engine.
 func New(store shard.Store, opt Options) *Engine {
 	opt.EnsureDefaults()
-	e := &Engine{store: store, opt: opt, plans: newPlanCache(opt.PlanCacheSize), texts: newPlanCache(opt.PlanCacheSize)}
+	e := &Engine{opt: opt}
+	e.preparer = preparer{store: store, plans: newPlanCache(opt.PlanCacheSize), texts: newPlanCache(opt.PlanCacheSize)}
 	e.fetches.size = opt.PlanCacheSize
 	e.procs = procedure.New(host{e})
 	e.slow.size = opt.SlowLogSize
@@ -291,7 +288,7 @@ func (e *Engine) startOnce(res *Result) error {
 		res.explain(params)
 	case p.command != nil:
 		q.trace.enter("execute")
-		err = e.command(ctx, g, p, params, res)
+		err = commands{e}.command(ctx, g, p, params, res)
 	default:
 		err = e.run(ctx, g, p, params, res)
 	}
@@ -523,7 +520,7 @@ type prepared struct {
 	size    uint64 // vertices and edges of the graph when it was planned
 	from    source // the source that it was planned for
 	asked   source // the source that it runs for, if literals are lifted
-	lifted  string // in Engine.texts: the text without its lifted literals
+	lifted  string // in preparer.texts: the text without its lifted literals
 	notices notices
 }
 
@@ -586,7 +583,7 @@ func (p *prepared) checkParams(params map[string]graph.Value) error {
 
 // prepareBy returns a prepared statement: from the cache, if it has key and the graph has not changed much since, or from
 // compile. A nil key bypasses the cache.
-func (e *Engine) prepareBy(
+func (e *preparer) prepareBy(
 	ctx context.Context, key planKey, cached *prepared, from source, compile func(*steps.Counter) (*plan.Query, cypher.Command, error),
 ) (_ *prepared, err error) {
 	defer steps.Catch(&err)
@@ -633,7 +630,7 @@ func (e *Engine) prepareBy(
 func sameSize(a, b uint64) bool { return a <= 2*b+1000 && b <= 2*a+1000 }
 
 // compile optimizes and compiles a logical plan with the current statistics.
-func (e *Engine) compile(ctx context.Context, count *steps.Counter, g shard.Graph, q *plan.Query) (*exec.Prepared, uint64, error) {
+func (e *preparer) compile(ctx context.Context, count *steps.Counter, g shard.Graph, q *plan.Query) (*exec.Prepared, uint64, error) {
 	stale := time.Duration(0)
 	if q := transactionOf(ctx); q != nil {
 		stale = q.stale
@@ -650,7 +647,7 @@ func (e *Engine) compile(ctx context.Context, count *steps.Counter, g shard.Grap
 }
 
 // compileEstimated compiles an optimized plan and marks it as long-running if the estimates say so.
-func (e *Engine) compileEstimated(q *plan.Query, count *steps.Counter) (*exec.Prepared, error) {
+func (e *preparer) compileEstimated(q *plan.Query, count *steps.Counter) (*exec.Prepared, error) {
 	x, err := exec.Compile(q, exec.Options{Steps: count, BatchSize: e.store.Features().Rows})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -22,12 +23,21 @@ type source struct {
 	literals []parse.Literal
 }
 
-func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
+// preparer turns texts and typed requests into plans that can run, and caches them.
+type preparer struct {
+	store   shard.Store
+	procs   *procedure.Registry
+	plans   planCache
+	texts   planCache // the lifted literals of texts; separate, so that new texts evict no plan
+	metrics Metrics
+}
+
+func (e *preparer) key(g shard.Graph, kind keyKind, text string) planKey {
 	return planKey{g: g, text: text, procs: e.procs.Version(), kind: kind}
 }
 
 // prepare returns the prepared form of a statement, from the cache if the graph still matches the plan.
-func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (_ *prepared, err error) {
+func (e *preparer) prepare(ctx context.Context, g shard.Graph, text string) (_ *prepared, err error) {
 	defer steps.Catch(&err)
 	src := source{text: text}
 	mark := func(literals []parse.Literal, count *steps.Counter) (*plan.Query, cypher.Command, error) {
@@ -89,7 +99,7 @@ func countFor(ctx context.Context) *steps.Counter {
 const shortText = 4 << 10
 
 // prepareLifted returns the prepared form of a statement whose literals become parameters of its plan.
-func (e *Engine) prepareLifted(
+func (e *preparer) prepareLifted(
 	ctx context.Context, key planKey, src source, compile func(*steps.Counter) (*plan.Query, cypher.Command, error),
 ) (*prepared, error) {
 	p, err := e.prepareBy(ctx, key, e.plans.get(key), src, compile)
@@ -106,7 +116,7 @@ const maxPlannedHops = 8
 
 // prepareWith returns the prepared form of a statement that runs with params. Lengths of a few hops are planned as if written
 // in the text, because they decide how a pattern is matched; one plan serves all other lengths.
-func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, params map[string]graph.Value) (*prepared, error) {
+func (e *preparer) prepareWith(ctx context.Context, g shard.Graph, text string, params map[string]graph.Value) (*prepared, error) {
 	p, err := e.prepare(ctx, g, text)
 	if err != nil || len(p.hops) == 0 {
 		return p, err

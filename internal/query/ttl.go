@@ -16,7 +16,7 @@ func schemaError(kind graph.Kind, code, detail, format string, args ...any) erro
 }
 
 // alterTTL runs CREATE LABEL, ALTER LABEL and the same of relationship types.
-func (e *Engine) alterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL, params map[string]graph.Value) error {
+func (e commands) alterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL, params map[string]graph.Value) error {
 	name := c.Label + c.Type
 	if c.Remove {
 		err := g.DropTTL(ctx, c.Label, c.Type)
@@ -57,7 +57,7 @@ func (e *Engine) alterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL
 }
 
 // internName adds a label or a relationship type to the catalog.
-func (e *Engine) internName(ctx context.Context, g shard.Graph, c *cypher.AlterTTL) error {
+func (e commands) internName(ctx context.Context, g shard.Graph, c *cypher.AlterTTL) error {
 	tx, err := g.Begin(ctx, shard.Write)
 	if err != nil {
 		return err

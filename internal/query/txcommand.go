@@ -90,7 +90,7 @@ func (s *schemaChange) hasGraph(e *Engine, name string) bool {
 // run runs the commands in order. After an error, those before it have taken effect, and the error says so.
 func (s *schemaChange) run(ctx context.Context, e *Engine, g shard.Graph, q *Running) error {
 	for i, c := range s.commands {
-		if err := e.command(ctx, g, c.p, c.params, &Result{e: e, q: q}); err != nil {
+		if err := (commands{e}).command(ctx, g, c.p, c.params, &Result{e: e, q: q}); err != nil {
 			if i > 0 {
 				err = graph.StandError(err, fmt.Sprintf("commands: %d", i))
 			}

@@ -67,7 +67,7 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 }
 
 // compileTyped returns the plan of a typed request.
-func (e *Engine) compileTyped(t Typed) func(*steps.Counter) (*plan.Query, cypher.Command, error) {
+func (e *preparer) compileTyped(t Typed) func(*steps.Counter) (*plan.Query, cypher.Command, error) {
 	return func(count *steps.Counter) (*plan.Query, cypher.Command, error) {
 		q, err := t.Bind(cypher.Options{Procedures: e.procs.Signature, Steps: count})
 		if err != nil {
@@ -87,7 +87,7 @@ func (e *Engine) compileTyped(t Typed) func(*steps.Counter) (*plan.Query, cypher
 }
 
 // prepareRequest returns the prepared form of a request.
-func (e *Engine) prepareRequest(ctx context.Context, g shard.Graph, req *Request) (*prepared, error) {
+func (e *preparer) prepareRequest(ctx context.Context, g shard.Graph, req *Request) (*prepared, error) {
 	if req.typed != nil {
 		key := e.key(g, wholeText, req.typed.Key())
 		return e.prepareBy(ctx, key, e.plans.get(key), source{}, e.compileTyped(req.typed))
