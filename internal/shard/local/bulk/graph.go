@@ -1,5 +1,3 @@
-// Package bulk loads many vertices and edges at a time into the shards of a graph: batches through a transaction, and
-// sorted edges of an offline load.
 package bulk
 
 import (
