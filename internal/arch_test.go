@@ -74,6 +74,8 @@ internal/query/traverse
 internal/query/endless
 internal/oracle
 internal/oracle/naive
+internal/shard/shardtest
+internal/shard/arrowgraph
 internal/query/exec/runtime/spill
 internal/query/exec/runtime
 internal/query/exec/expr
@@ -126,14 +128,16 @@ var onlyIn = map[string]string{
 	"github.com/cucumber":                            "internal/conformance/tool",
 	"github.com/golang/geo":                          "internal/graph/spatial",
 	"github.com/chromedp":                            "nothing but tests",
-	"github.com/apache/arrow-go":                     "internal/server internal/loader/record cmd/graphctl",
+	"github.com/apache/arrow-go":                     "internal/server internal/loader/record internal/shard/arrowgraph cmd/graphctl",
 	"gocloud.dev":                                    "internal/bucket internal/backup internal/cli",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/query/exec":                   "internal cmd/hopgate bench",
 	module + "internal/query/fn":                     "internal/query internal/loader",
 	module + "internal/shard/local":                  "internal cmd/hopgate bench",
-	module + "internal/oracle":                       "nothing but tests",
+	module + "internal/oracle":                       "internal/shard/shardtest",
 	module + "internal/faultnet":                     "nothing but tests",
+	module + "internal/shard/shardtest":              "nothing but tests",
+	module + "internal/shard/arrowgraph":             "nothing but tests",
 	module + "internal/conformance":                  "internal/conformance",
 	module + "api/gen":                               "internal/server internal/shard/remote internal/cli cmd",
 }
@@ -240,6 +244,27 @@ func TestLayers(t *testing.T) {
 	for name := range large {
 		if over[name] == "" {
 			t.Errorf("%s is within the limits: take it out of large", name)
+		}
+	}
+}
+
+// TestFeaturesAreDeclared checks that nobody finds out by a type assertion what a store, a graph or a transaction can do.
+func TestFeaturesAreDeclared(t *testing.T) {
+	assertion := regexp.MustCompile(`\.\(\*?shard\.[A-Z]\w*\)`)
+	root := os.DirFS("..")
+	for _, dir := range []string{"cmd", "internal", "bench"} {
+		err := fs.WalkDir(root, dir, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			text, err := fs.ReadFile(root, file)
+			if found := assertion.Find(text); found != nil {
+				t.Errorf("%s has %s: use Features", file, found)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -57,16 +57,7 @@ func (t *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbour
 			return misuse("a frontier must be sorted and without repeats")
 		}
 	}
-	res.Done, res.Seen = 0, 0
-	res.Offsets = append(res.Offsets[:0], 0)
-	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
-	for len(res.Props) < len(req.Props) {
-		res.Props = append(res.Props, nil)
-	}
-	res.Props = res.Props[:len(req.Props)]
-	for p := range res.Props {
-		res.Props[p] = res.Props[p][:0]
-	}
+	res.Reset(len(req.Props))
 	for _, src := range req.Sources {
 		for _, h := range t.halves(src, req.Types, req.Dir) {
 			res.Seen++

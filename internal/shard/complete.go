@@ -439,3 +439,24 @@ func (*readOnlyGraph) Features() *FeatureSet                          { return &
 func (*readOnlyGraph) LoadState(context.Context, string) (uint64, []byte, error) {
 	return 0, nil, nil
 }
+
+// OneGraph is a Store of one graph, which can only be read.
+func OneGraph(name string, g Graph) Store { return oneGraph{name, g} }
+
+type oneGraph struct {
+	name string
+	g    Graph
+}
+
+// Graph implements Store.
+func (s oneGraph) Graph(name string) (Graph, error) {
+	if name != s.name {
+		return nil, graph.NoGraph(name)
+	}
+	return s.g, nil
+}
+
+func (s oneGraph) Graphs() []string                        { return []string{s.name} }
+func (oneGraph) CreateGraph(context.Context, string) error { return errReadOnly() }
+func (oneGraph) DropGraph(context.Context, string) error   { return errReadOnly() }
+func (oneGraph) Features() StoreFeatures                   { return StoreFeatures{} }

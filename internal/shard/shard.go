@@ -114,6 +114,19 @@ type Neighbours struct {
 	Props   [][]graph.Value
 }
 
+// Reset empties the answer for a request with some properties, and keeps its memory.
+func (n *Neighbours) Reset(props int) {
+	n.Done, n.Seen, n.Added, n.Offsets = 0, 0, 0, append(n.Offsets[:0], 0)
+	n.Targets, n.Edges, n.Types, n.Reverse = n.Targets[:0], n.Edges[:0], n.Types[:0], n.Reverse[:0]
+	for len(n.Props) < props {
+		n.Props = append(n.Props, nil)
+	}
+	n.Props = n.Props[:props]
+	for p := range n.Props {
+		n.Props[p] = n.Props[p][:0]
+	}
+}
+
 // Put moves the targets to a set.
 func (n *Neighbours) Put(into *graph.VertexSet) {
 	n.Added = 0

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/shardtest"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -26,29 +26,23 @@ func TestCompactBesideWriters(t *testing.T) {
 			opts := tiny(rng, 1+int(seed)%3)
 			opts.Tuning.CompactRecords = -1
 			opts.FS = vfs.NewMem()
-			w := &twin{t: t, rng: rng, opts: opts}
-			w.open()
-			defer w.close()
-			o := oracle.New(opts.Shards)
-			require.NoError(t, o.CreateGraph(ctx, "default"))
-			var err error
-			w.o, err = o.Graph("default")
-			require.NoError(t, err)
-			w.schema()
-			g, err := w.store.Local("default")
+			b, store := backing(t, alone(t, opts), nil)
+			w := shardtest.NewModel(t, rng, b.Graph, opts.Shards)
+			w.Schema()
+			g, err := store().Local("default")
 			require.NoError(t, err)
 			compare := func() {
-				tx, o := w.begin(shard.Read)
-				w.compare(tx, o)
+				tx, o := w.Begin(shard.Read)
+				w.Compare(tx, o)
 				tx.Rollback()
 				o.Rollback()
 			}
 			some := func() {
 				for range rng.IntN(3) {
 					if rng.IntN(2) == 0 {
-						w.edgesAlike()
+						groupsOfEdges(t, w)
 					}
-					w.transaction()
+					w.Transaction()
 				}
 			}
 			for range 12 {
@@ -87,38 +81,38 @@ func TestCompactBesideWriters(t *testing.T) {
 			}
 			require.NoError(t, g.Settle(ctx))
 			compare()
-			checkClean(t, w.store, "default")
+			checkClean(t, store(), "default")
 		})
 	}
 	require.NotZero(t, useful)
 	require.NotZero(t, vain)
 }
 
-// edgesAlike creates edges of one type one after the other, which come as groups.
-func (w *twin) edgesAlike() {
+// groupsOfEdges creates edges of one type one after the other, which come as groups.
+func groupsOfEdges(t *testing.T, w *shardtest.Model) {
 	ctx := context.Background()
-	tx, o := w.begin(shard.Write)
+	tx, o := w.Begin(shard.Write)
 	defer func() { tx.Rollback(); o.Rollback() }()
-	if len(w.vertices) == 0 {
+	if len(w.Vertices) == 0 {
 		return
 	}
-	typ := w.types[w.rng.IntN(len(w.types))]
+	typ := w.Types[w.Rng.IntN(len(w.Types))]
 	var ms, os []shard.Mutation
-	for range 4 + w.rng.IntN(12) {
-		src, dst := w.vertices[w.rng.IntN(len(w.vertices))], w.vertices[w.rng.IntN(len(w.vertices))]
-		ms = append(ms, shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: src.here, Dst: dst.here, Type: typ}})
-		os = append(os, shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: src.there, Dst: dst.there, Type: typ}})
+	for range 4 + w.Rng.IntN(12) {
+		src, dst := w.Vertices[w.Rng.IntN(len(w.Vertices))], w.Vertices[w.Rng.IntN(len(w.Vertices))]
+		ms = append(ms, shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: src.Here, Dst: dst.Here, Type: typ}})
+		os = append(os, shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: src.There, Dst: dst.There, Type: typ}})
 	}
 	err, oerr := tx.Apply(ctx, ms), o.Apply(ctx, os)
-	w.same(err, oerr)
+	require.Equal(t, oerr == nil, err == nil, "%v against %v", err, oerr)
 	if err != nil { // the end of one is deleted
 		return
 	}
 	err, oerr = tx.Commit(ctx), o.Commit(ctx)
-	require.NoError(w.t, oerr)
-	require.NoError(w.t, err)
+	require.NoError(t, oerr)
+	require.NoError(t, err)
 	for i := range ms {
-		w.edges = append(w.edges, pair[graph.Edge]{ms[i].Edge, os[i].Edge})
+		w.Edges = append(w.Edges, shardtest.Pair[graph.Edge]{Here: ms[i].Edge, There: os[i].Edge})
 	}
 }
 

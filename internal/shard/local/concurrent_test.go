@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/shardtest"
 )
 
 // history is what transactions did that ran side by side: what each has changed, and what it has read. Afterwards the
@@ -235,11 +236,11 @@ func (h *history) look(tx *Tx, c commit) error {
 		if recs[i].Labels != 0 {
 			alive++
 		}
-		fmt.Fprintf(&b, "%x %s\n", uint64(id), recordText(recs[i]))
+		fmt.Fprintf(&b, "%x %s\n", uint64(id), shardtest.RecordText(recs[i]))
 		for k := out.Offsets[i]; k < out.Offsets[i+1]; k++ {
 			fmt.Fprintf(&b, "  %x %x", uint64(out.Targets[k]), uint64(out.Edges[k]))
 			for p := range h.props {
-				fmt.Fprint(&b, " ", text(out.Props[p][k]))
+				fmt.Fprint(&b, " ", shardtest.Text(out.Props[p][k]))
 			}
 			b.WriteString("\n")
 		}
@@ -342,12 +343,12 @@ func (m *model) text(h *history, ids []graph.VertexID) string {
 		for _, p := range slices.Sorted(maps.Keys(v.props)) {
 			rec.Props = append(rec.Props, graph.Property{ID: p, Value: v.props[p]})
 		}
-		fmt.Fprintf(&b, "%x %s\n", uint64(id), recordText(rec))
+		fmt.Fprintf(&b, "%x %s\n", uint64(id), shardtest.RecordText(rec))
 		slices.SortFunc(out[id], func(x, y modelEdge) int { return cmp.Or(cmp.Compare(x.Dst, y.Dst), cmp.Compare(x.ID, y.ID)) })
 		for _, e := range out[id] {
 			fmt.Fprintf(&b, "  %x %x", uint64(e.Dst), uint64(e.ID))
 			for _, p := range h.props {
-				fmt.Fprint(&b, " ", text(e.props[p]))
+				fmt.Fprint(&b, " ", shardtest.Text(e.props[p]))
 			}
 			b.WriteString("\n")
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/shardtest"
 )
 
 // loadTwin is a graph beside the oracle's that loads are applied to.
@@ -143,7 +144,7 @@ func (w *loadTwin) step() {
 		counts[i] = tx.Statistics()
 		tx.Rollback()
 	}
-	(&twin{t: w.t}).compareCounts(counts[0], counts[1])
+	(&shardtest.Model{T: w.t}).CompareCounts(counts[0], counts[1])
 	for stream := range w.seq {
 		var states [2]string
 		for i, g := range w.graphs {

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"sync"
@@ -12,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/shardtest"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -197,14 +196,19 @@ func (p *neighbour) Close() error { return nil }
 
 // TestDifferentialPeers is TestDifferential with all shards in other processes.
 func TestDifferentialPeers(t *testing.T) {
-	differential(t, 8, func(w *twin) (end func()) {
-		n := newNeighbours(t, w.opts)
-		w.lead = func(o Options) (*Store, error) {
-			o.Peers = n.writer()
-			return n.lead(o)
-		}
-		return n.close
-	})
+	shardtest.Run(t, eachSeed(t, seeds(8)), []int{2, 3}, func(t *testing.T, rng *rand.Rand, shards int) shardtest.Backing {
+		opts := tiny(rng, shards)
+		n := newNeighbours(t, opts)
+		t.Cleanup(n.close)
+		opts.FS = vfs.NewMem()
+		b, _ := backing(t, func() (*Store, shard.Store) {
+			opts.Peers = n.writer()
+			s, err := n.lead(opts)
+			require.NoError(t, err)
+			return s, s
+		}, nil)
+		return b
+	}, shard.Validation, shard.WireMetering)
 }
 
 // Cluster is set by the tests of the processes' calls, which stand above this package: it makes the processes of a cluster with options, and
@@ -213,36 +217,11 @@ var Cluster func(t *testing.T, opts Options) (lead func() (*Store, shard.Store),
 
 // TestDifferentialCluster is TestDifferential through a gateway, with all calls between the processes.
 func TestDifferentialCluster(t *testing.T) {
-	differential(t, 8, func(w *twin) (end func()) {
-		lead, stop := Cluster(t, w.opts)
-		w.lead = func(Options) (store *Store, err error) {
-			store, w.front = lead()
-			return store, nil
-		}
-		w.stop = stop
-		return func() {}
-	})
-}
-
-func differential(t *testing.T, n int, setup func(w *twin) (end func())) {
-	for seed := range eachSeed(t, seeds(n)) {
-		for _, shards := range []int{2, 3} {
-			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
-				rng := rand.New(rand.NewPCG(seed, uint64(shards)))
-				w := &twin{t: t, rng: rng, opts: tiny(rng, shards)}
-				w.opts.FS = vfs.NewMem()
-				defer setup(w)()
-				w.open()
-				o, err := oracle.New(shards), error(nil)
-				require.NoError(t, o.CreateGraph(context.Background(), "default"))
-				w.o, err = o.Graph("default")
-				require.NoError(t, err)
-				w.schema()
-				for range 30 {
-					w.step()
-				}
-				w.close()
-			})
-		}
-	}
+	shardtest.Run(t, eachSeed(t, seeds(8)), []int{2, 3}, func(t *testing.T, rng *rand.Rand, shards int) shardtest.Backing {
+		opts := tiny(rng, shards)
+		opts.FS = vfs.NewMem()
+		lead, stop := Cluster(t, opts)
+		b, _ := backing(t, lead, stop)
+		return b
+	}, shard.Summaries, shard.Blocks, shard.PairCounts, shard.ReadMetering, shard.Passing)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/shardtest"
 )
 
 // indexedValues are values of all types that can be indexed, by type, with the corners of each.
@@ -61,7 +62,7 @@ var indexedValues = func() [][]graph.Value {
 			graph.LocalDateTimeValue(temporal.LocalDateTime{Sec: 1, Nano: 1}), graph.LocalDateTimeValue(temporal.LocalDateTime{Sec: 1}),
 		},
 		zoned,
-		somePoints(),
+		shardtest.Points(),
 		{graph.DurationValue(temporal.Duration{Months: 1}), graph.DurationValue(temporal.Duration{Days: 30}), graph.DurationValue(temporal.Duration{Seconds: -1, Nanos: 5})},
 		{graph.ListValue([]graph.Value{graph.IntValue(1)}), graph.ListValue([]graph.Value{graph.FloatValue(1), graph.StringValue("\x00")}), graph.ListValue(nil)},
 	}
@@ -118,39 +119,6 @@ func (n *seekNames) name(t *testing.T, g shard.Graph) {
 		n.props[i], err = tx.Prop(fmt.Sprint("p", i))
 		require.NoError(t, err)
 	}
-}
-
-// somePoints are points of all systems, among them borders, neighbours and such as have one place.
-func somePoints() (all []graph.Value) {
-	for _, crs := range []graph.CRS{graph.WGS84, graph.WGS843D, graph.Cartesian, graph.Cartesian3D} {
-		for _, c := range [][3]float64{{0, 0, 0}, {180, 90, 1}, {-180, -90, -1}, {-180, 0, 0}, {180, 0, 5}, {12.5, 55.7, 1e7}, {12.5, 55.7, 0}, {1e-12, -1e-12, 0}} {
-			p, err := graph.MakePoint(crs, c[:crs.Dimensions()]...)
-			if err != nil {
-				panic(err)
-			}
-			all = append(all, graph.PointValue(p))
-		}
-	}
-	return all
-}
-
-// pointRange makes a range of a point index.
-func pointRange(rng *rand.Rand) (r shard.Range) {
-	points := somePoints()
-	some := func() *graph.Point { return points[rng.IntN(len(points))].Point() }
-	a, b := some(), some()
-	for b.CRS != a.CRS {
-		b = some()
-	}
-	spans := spatial.Near(a, []float64{0, 1, 1e3, 1e7, 1e9}[rng.IntN(5)])
-	if box := spatial.Box(a, b); len(box) > 0 && rng.IntN(2) == 0 {
-		spans = box
-	}
-	r.Lo, r.Hi = graph.IntValue(spans[0].Lo), graph.IntValue(spans[0].Hi)
-	for _, s := range spans[1:] {
-		r.Further = append(r.Further, [2]graph.Value{graph.IntValue(s.Lo), graph.IntValue(s.Hi)})
-	}
-	return r
 }
 
 func someValue(rng *rand.Rand) graph.Value {
@@ -363,7 +331,7 @@ func (w *seekWorld) compare(rng *rand.Rand, tx shard.Tx, all bool) (found int) {
 		}
 		if ix.Kind == graph.PointIndex {
 			for range 12 {
-				r := pointRange(rng)
+				r := shardtest.PointRange(rng)
 				r.Down = rng.IntN(4) == 0
 				found += w.compareRange(rng, tx, im, d, there[ix.Name], &r)
 			}

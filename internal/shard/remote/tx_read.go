@@ -405,15 +405,7 @@ func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbou
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	res.Done, res.Seen, res.Added, res.Offsets = 0, 0, 0, append(res.Offsets[:0], 0)
-	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
-	for len(res.Props) < len(req.Props) {
-		res.Props = append(res.Props, nil)
-	}
-	res.Props = res.Props[:len(req.Props)]
-	for p := range res.Props {
-		res.Props[p] = res.Props[p][:0]
-	}
+	res.Reset(len(req.Props))
 	x, err := tx.expanding(req, res)
 	if err != nil {
 		return err
