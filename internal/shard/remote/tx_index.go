@@ -68,11 +68,11 @@ func encodeRef(r shard.IndexRef) *pb.Index {
 
 // Lookup implements shard.Indexes.
 func (tx *Tx) Lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value) (offsets []int, owners []graph.IndexOwner, err error) {
-	return tx.lookup(ctx, ref, vals, nil)
+	return (&seeking{Tx: tx}).lookup(ctx, ref, vals, nil)
 }
 
 // lookup is Lookup. next, if not nil, is asked for as well.
-func (tx *Tx) lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value, next *prefetch) (offsets []int, found []graph.IndexOwner, err error) {
+func (tx *seeking) lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value, next *prefetch) (offsets []int, found []graph.IndexOwner, err error) {
 	if err := tx.check(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -122,7 +122,7 @@ type sought struct {
 }
 
 // seek looks n tuples up. One of a unique index is asked for where it was found last, and only if it is not there, elsewhere.
-func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int, next *prefetch) ([]sought, error) {
+func (tx *seeking) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int, next *prefetch) ([]sought, error) {
 	places := tx.everywhere()
 	if !ix.GetUnique() || n != 1 || len(places) == 1 {
 		return tx.seekAt(ctx, places, ix, tuples, n, next)
@@ -144,10 +144,10 @@ func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int, next
 }
 
 // seekAt looks n tuples up in places side by side.
-func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples []byte, n int, next *prefetch) ([]sought, error) {
+func (tx *seeking) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples []byte, n int, next *prefetch) ([]sought, error) {
 	answers := make([]sought, len(places))
 	first, second := next.requests()
-	err := askFirst(ctx, tx, pb.ReadService_Seek_FullMethodName, places, second != nil, func(i int) proto.Message {
+	err := askFirst(ctx, tx.Tx, pb.ReadService_Seek_FullMethodName, places, second != nil, func(i int) proto.Message {
 		return &pb.SeekRequest{Snapshot: places[i].snap, Index: ix, Values: tuples, Next: first, Beyond: second}
 	}, func(i int, a *pb.SeekResponse) (err error) {
 		answers[i].counts = a.GetCounts()
