@@ -191,8 +191,8 @@ type seeking struct {
 }
 
 // Lookup implements shard.Indexes.
-func (x *seeking) Lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value) ([]int, []graph.IndexOwner, error) {
-	return x.lookup(ctx, ref, vals, x.next)
+func (tx *seeking) Lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value) ([]int, []graph.IndexOwner, error) {
+	return tx.lookup(ctx, ref, vals, tx.next)
 }
 
 // SeekEdges implements shard.Tx.

@@ -773,7 +773,7 @@ func Points() (all []graph.Value) {
 	return all
 }
 
-// pointRange makes a range of a point index.
+// PointRange makes a range of a point index.
 // PointRange makes a range of a point index: a box, or what is near a point.
 func PointRange(rng *rand.Rand) (r shard.Range) {
 	points := Points()
