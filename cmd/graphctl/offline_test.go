@@ -37,8 +37,8 @@ func TestRunsHopgate(t *testing.T) {
 			[]string{"load", "--offline", "--data-dir", "d", "--nodes", "A=a.csv,b.csv", "--nodes", "B=-b.csv", "--graph", "g", "--token", "secret", "--memory", "1GiB"},
 			"import\n--data-dir=d\n--graph=g\n--memory=1GiB\n--nodes=A=a.csv,b.csv\n--nodes=B=-b.csv\n--\n",
 		},
-		{[]string{"restore", "-x", "--data-dir", "d", "--shard", "0"}, ""},
-		{[]string{"restore", "--data-dir", "d", "--shard", "0", "--timeout", "1m", "s3://b"}, "restore\n--data-dir=d\n--shard=0\n--timeout=1m0s\n--\ns3://b\n"},
+		{[]string{"restore", "-x", "--data-dir", "d", "--replicas", "3"}, ""},
+		{[]string{"restore", "--data-dir", "d", "--replicas", "3", "--processes", "3", "--process", "0", "--timeout", "1m", "s3://b"}, "restore\n--data-dir=d\n--process=0\n--processes=3\n--replicas=3\n--timeout=1m0s\n--\ns3://b\n"},
 		{[]string{"check", "--data-dir", "d", "--repair", "-o", "json"}, "check\n--data-dir=d\n--output=json\n--repair=true\n--\n"},
 	} {
 		out, err := run(c.args...)

@@ -359,7 +359,6 @@ func TestUsage(t *testing.T) {
 		{2, "need join", "hopgate", []string{"serve", "--replicas", "3"}},
 		{2, "3 of the addresses are this machine's", "hopgate", []string{"serve", "--replicas", "3", "--join", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"}},
 		{2, "it names no address of this machine", "hopgate", []string{"serve", "--replicas", "3", "--join", "203.0.113.1:1,203.0.113.2:1,203.0.113.3:1"}},
-		{2, "only clusters with replication", "hopgate", []string{"shard", "--shard-addresses", "a:1,b:1,c:1", "--peer", "d:1"}},
 		{0, "", "graphctl", []string{"completion", "bash"}},
 		{0, "", "graphctl", []string{"version", "--address", "127.0.0.1:1"}},
 		{1, "cannot be reached", "graphctl", []string{"query", "RETURN 1", "--address", "127.0.0.1:1"}},

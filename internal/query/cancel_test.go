@@ -73,7 +73,7 @@ func TestEveryOperator(t *testing.T) {
 	}
 	delete(want, "Match") // the optimizer leaves none
 	require.Greater(t, len(want), 30)
-	e := New(stores["oracle"](t), Options{})
+	e := New(stores["local"](t), Options{})
 	for _, s := range endless.World(100) {
 		must(t, e, s)
 	}
