@@ -147,8 +147,7 @@ func checkpointUnderWriters(t *testing.T, spread bool) {
 	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, Logger: quiet(), ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1}}
 	var s *Store
 	if spread {
-		lead, _ := Cluster(t, opts)
-		s, _ = lead()
+		s = leadSpread(t, opts)
 	} else {
 		var err error
 		s, err = Open(opts)

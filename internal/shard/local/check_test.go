@@ -34,7 +34,7 @@ func checkClean(t *testing.T, s *Store, name string) *shard.CheckReport {
 	return rep
 }
 
-// filled makes a graph of n transactions, if spread is set in a cluster with a process for each shard.
+// filled makes a graph of n transactions, if spread is set with each shard in a process of its own.
 func filled(t *testing.T, seed uint64, n, shards int, spread bool, tune ...func(*Tuning)) *ledger {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	opts := tiny(rng, shards)
@@ -45,9 +45,7 @@ func filled(t *testing.T, seed uint64, n, shards int, spread bool, tune ...func(
 	var l *ledger
 	var err error
 	if spread {
-		lead, _ := Cluster(t, opts)
-		store, _ := lead()
-		l, err = newLedger(store)
+		l, err = newLedger(leadSpread(t, opts))
 	} else if l, err = openLedger(opts); err == nil {
 		t.Cleanup(func() { require.NoError(t, l.store.Close()) })
 	}

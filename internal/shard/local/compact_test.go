@@ -26,7 +26,7 @@ func TestCompactBesideWriters(t *testing.T) {
 			opts := tiny(rng, 1+int(seed)%3)
 			opts.Tuning.CompactRecords = -1
 			opts.FS = vfs.NewMem()
-			b, store := backing(t, alone(t, opts), nil)
+			b, store := backing(t, alone(t, opts))
 			w := shardtest.NewModel(t, rng, b.Graph, opts.Shards)
 			w.Schema()
 			g, err := store().Local("default")

@@ -75,24 +75,16 @@ func eachSeed(t testing.TB, n int) iter.Seq[uint64] {
 	}
 }
 
-// backing is a store's graph as shardtest tests it. open opens the store, and returns what is tested, the graph of the store itself or of
-// what stands before it; stop, if not nil, closes both instead of Close.
-func backing(t *testing.T, open func() (*Store, shard.Store), stop func()) (b shardtest.Backing, now func() *Store) {
+// backing is a store's graph as shardtest tests it; open opens the store.
+func backing(t *testing.T, open func() *Store) (b shardtest.Backing, now func() *Store) {
 	var s *Store
 	begin := func() shard.Graph {
-		var front shard.Store
-		s, front = open()
-		g, err := front.Graph("default")
+		s = open()
+		g, err := s.Graph("default")
 		require.NoError(t, err)
 		return g
 	}
-	end := func() {
-		if stop != nil {
-			stop()
-			return
-		}
-		require.NoError(t, s.Close())
-	}
+	end := func() { require.NoError(t, s.Close()) }
 	b.Graph = begin()
 	t.Cleanup(end)
 	b.Settle = func(ctx context.Context) error {
@@ -108,11 +100,11 @@ func backing(t *testing.T, open func() (*Store, shard.Store), stop func()) (b sh
 }
 
 // alone opens a store with all its shards.
-func alone(t *testing.T, opts Options) func() (*Store, shard.Store) {
-	return func() (*Store, shard.Store) {
+func alone(t *testing.T, opts Options) func() *Store {
+	return func() *Store {
 		s, err := Open(opts)
 		require.NoError(t, err)
-		return s, s
+		return s
 	}
 }
 
@@ -121,7 +113,7 @@ func TestDifferential(t *testing.T) {
 	shardtest.Run(t, eachSeed(t, seeds(12)), []int{1, 2, 3}, func(t *testing.T, rng *rand.Rand, shards int) shardtest.Backing {
 		opts := tiny(rng, shards)
 		opts.FS = vfs.NewMem()
-		b, _ := backing(t, alone(t, opts), nil)
+		b, _ := backing(t, alone(t, opts))
 		return b
 	}, shard.Validation, shard.WireMetering)
 }

@@ -201,27 +201,23 @@ func TestDifferentialPeers(t *testing.T) {
 		n := newNeighbours(t, opts)
 		t.Cleanup(n.close)
 		opts.FS = vfs.NewMem()
-		b, _ := backing(t, func() (*Store, shard.Store) {
+		b, _ := backing(t, func() *Store {
 			opts.Peers = n.writer()
 			s, err := n.lead(opts)
 			require.NoError(t, err)
-			return s, s
-		}, nil)
+			return s
+		})
 		return b
 	}, shard.Validation, shard.WireMetering)
 }
 
-// Cluster is set by the tests of the processes' calls, which stand above this package: it makes the processes of a cluster with options, and
-// lead starts them and returns the store of the leader and a gateway; stop stops them.
-var Cluster func(t *testing.T, opts Options) (lead func() (*Store, shard.Store), stop func())
-
-// TestDifferentialCluster is TestDifferential through a gateway, with all calls between the processes.
-func TestDifferentialCluster(t *testing.T) {
-	shardtest.Run(t, eachSeed(t, seeds(8)), []int{2, 3}, func(t *testing.T, rng *rand.Rand, shards int) shardtest.Backing {
-		opts := tiny(rng, shards)
-		opts.FS = vfs.NewMem()
-		lead, stop := Cluster(t, opts)
-		b, _ := backing(t, lead, stop)
-		return b
-	}, shard.Summaries, shard.Blocks, shard.PairCounts, shard.ReadMetering, shard.Passing)
+// leadSpread opens a store with each shard in a process of its own.
+func leadSpread(t *testing.T, opts Options) *Store {
+	n := newNeighbours(t, opts)
+	t.Cleanup(n.close)
+	opts.FS, opts.Peers = vfs.NewMem(), n.writer()
+	s, err := n.lead(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
 }
