@@ -78,7 +78,18 @@ func have(indexes []graph.Index, c *graph.Counts, cases []string) map[graph.Prop
 	return m
 }
 
-// TestPlans pins the plans of statements and the rules that fire. rule= requires a rule to fire; never= requires it not to.
+// feature returns the feature with a name, in which - stands for a space, or NumFeatures.
+func feature(name string) shard.Feature {
+	for f := range shard.NumFeatures {
+		if f.String() == strings.ReplaceAll(name, "-", " ") {
+			return f
+		}
+	}
+	return shard.NumFeatures
+}
+
+// TestPlans pins the plans of statements and the rules that fire. rule= requires a rule to fire; never= requires it not to; without= names features
+// that the graph does not have.
 func TestPlans(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -110,6 +121,15 @@ func TestPlans(t *testing.T) {
 					env.Counts.Degrees = map[graph.TypeDir][]uint64{
 						{Type: "HAS_CREATOR", Dir: graph.Out}: {25_000},
 						{Type: "HAS_TAG", Dir: graph.Out}:     {2_000, 4_000, 2_000},
+					}
+				}
+				if a.Key == "without" {
+					for _, name := range a.Vals {
+						missing := feature(name)
+						if missing == shard.NumFeatures {
+							d.Fatalf(t, "unknown feature %q", name)
+						}
+						env.Features[missing] = "this backing has none"
 					}
 				}
 				if a.Key == "have" {
