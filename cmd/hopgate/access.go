@@ -1,11 +1,37 @@
 package main
 
 import (
+	"crypto/tls"
 	"log/slog"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/config"
 )
+
+// guards decide whom listeners admit.
+type guards struct {
+	auth          *access.Authenticator // nil: no tokens
+	tls, adminTLS *tls.Config           // nil: plain
+	web, boltWeb  *access.Web
+}
+
+// newGuards reads the files of certificates and tokens.
+func newGuards(c *config.Config, memory config.Budget, log *slog.Logger) (d guards, err error) {
+	if d.auth, err = authenticator(c, memory, log); err != nil {
+		return d, err
+	}
+	if d.tls, err = access.TLS(access.TLSFiles{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA}, log); err != nil {
+		return d, err
+	}
+	if c.AdminTLS {
+		d.adminTLS = d.tls
+	}
+	if d.web, err = access.NewWeb(c.HTTPOrigins, c.HTTPHosts); err != nil {
+		return d, err
+	}
+	d.boltWeb, err = access.NewOrigins("bolt-origins", c.BoltOrigins, c.HTTPHosts)
+	return d, err
+}
 
 // authenticator returns what identifies callers, or nil if the settings name neither tokens nor an issuer.
 func authenticator(c *config.Config, memory config.Budget, log *slog.Logger) (*access.Authenticator, error) {

@@ -39,21 +39,27 @@ func openRemote(_ context.Context, c *config.Config, _ config.Budget, log *slog.
 	if strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix) {
 		secure, err := mutual(c, nil, log)
 		if err != nil {
-			return nil, cli.Error{Code: cli.Usage, Err: err}
+			return backing{}, cli.Error{Code: cli.Usage, Err: err}
 		}
 		store, err := remote.Discover(c.ShardAddresses, log, remote.Secure(secure)...)
 		if err != nil {
-			return nil, cli.Error{Code: cli.Usage, Err: fmt.Errorf("shard-addresses: %w", err)}
+			return backing{}, cli.Error{Code: cli.Usage, Err: fmt.Errorf("shard-addresses: %w", err)}
 		}
-		return store, nil
+		return behindGateway(store), nil
 	}
 	addresses := addressList(c.ShardAddresses)
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
-		return nil, cli.Error{Code: cli.Usage, Err: err}
+		return backing{}, cli.Error{Code: cli.Usage, Err: err}
 	}
-	return remote.Open(addresses, remote.Secure(secure)...)
+	store, err := remote.Open(addresses, remote.Secure(secure)...)
+	if err != nil {
+		return backing{}, err
+	}
+	return behindGateway(store), nil
 }
+
+func behindGateway(s *remote.Store) backing { return backing{store: s, waits: s.Single} }
 
 // mutual returns how the processes of a cluster authenticate each other, or nil for plain connections.
 func mutual(c *config.Config, addresses []string, log *slog.Logger) (*access.Mutual, error) {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -97,17 +98,17 @@ func self(ctx context.Context, addresses []string, peer string) (int, error) {
 }
 
 // openMember opens the replicas of a process of hopgate serve --join and starts to listen for the other processes.
-func openMember(ctx context.Context, c *config.Config, memory config.Budget, log *slog.Logger) (_ backing, err error) {
+func openMember(ctx context.Context, c *config.Config, memory config.Budget, log *slog.Logger) (b backing, err error) {
 	addresses, own, no := addressList(c.Join), c.Peer, 0
 	if !joins(own, addresses) {
 		if no, err = self(ctx, addresses, own); err != nil {
-			return nil, cli.Error{Code: cli.Usage, Err: err}
+			return b, cli.Error{Code: cli.Usage, Err: err}
 		}
 		own = addresses[no]
 	}
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
-		return nil, cli.Error{Code: cli.Usage, Err: err}
+		return b, cli.Error{Code: cli.Usage, Err: err}
 	}
 	opts := storeOptions(ctx, c, memory, log)
 	m := &member{rpc: grpc.NewServer(remote.ServerOptions(secure)...), failed: make(chan error, 1)}
@@ -123,14 +124,14 @@ func openMember(ctx context.Context, c *config.Config, memory config.Budget, log
 		m.p, err = remote.NewProcess(opts, layout, no, addresses, remote.Secure(secure)...)
 	}
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	m.disk = m.p.Local()
 	admit(m.p, secure)
 	m.p.Register(m.rpc)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", own)
 	if err != nil {
-		return nil, fmt.Errorf("listener for the other processes: %w", err)
+		return b, fmt.Errorf("listener for the other processes: %w", err)
 	}
 	log.Info("listening", slog.String("listener", "peer"), slog.String("address", own), slog.String("open_to", reach(listener.Addr().String())), slog.Bool("tls", secure != nil))
 	go func() {
@@ -138,8 +139,10 @@ func openMember(ctx context.Context, c *config.Config, memory config.Budget, log
 			m.failed <- fmt.Errorf("listener for the other processes: %w", err)
 		}
 	}()
-	m.Store, err = m.p.OpenGateway(remote.Secure(secure)...)
-	return m, err
+	if m.Store, err = m.p.OpenGateway(remote.Secure(secure)...); err != nil {
+		return b, err
+	}
+	return backing{store: m, failed: m.failed, ready: m.p.Ready, resize: m.SetTopologyBytes, leave: func(within time.Duration) { awaitSpare(m.p, within) }}, nil
 }
 
 // Close hands over what the process leads and stops it.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -25,13 +25,13 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/server/boltapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -81,11 +81,21 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
-// backing is the store that a server serves.
-type backing interface {
+// store is what a server serves.
+type store interface {
 	shard.Store
 	telemetry.Storage
 	Close() error
+}
+
+// backing is the store of a server, with what depends on where its shards are. What it lacks is nil.
+type backing struct {
+	store
+	failed <-chan error               // brings the fault that ends the process
+	ready  func() error               // says why requests have to wait
+	waits  func() bool                // reports whether requests wait for a shard that has no other replica
+	resize func(bytes int64)          // sets the memory of the topology cache
+	leave  func(within time.Duration) // waits until the other processes do without this one
 }
 
 // keptShards returns how many shards of a graph the process begins with.
@@ -99,7 +109,11 @@ func keptShards(c *config.Config) int {
 
 // openLocal opens the graphs of a data directory.
 func openLocal(ctx context.Context, c *config.Config, memory config.Budget, log *slog.Logger) (backing, error) {
-	return local.Open(storeOptions(ctx, c, memory, log))
+	s, err := local.Open(storeOptions(ctx, c, memory, log))
+	if err != nil {
+		return backing{}, err
+	}
+	return backing{store: s, ready: s.Writable, resize: s.SetTopologyBytes}, nil
 }
 
 // storeOptions returns the options of a store that no longer waits for room on a full disk once ctx ends.
@@ -112,137 +126,89 @@ func storeOptions(ctx context.Context, c *config.Config, memory config.Budget, l
 	}
 }
 
+// serving is a server as it is composed. Each step takes what those before it have made, and adds what closes its own.
+type serving struct {
+	c        *config.Config
+	log      *slog.Logger
+	level    *slog.LevelVar
+	memory   config.Budget
+	mostHeap int64 // GOMEMLIMIT
+	tuning   *admin.Tuning
+	guards   guards
+	backing  backing
+	engine   *query.Engine
+	profiles *telemetry.Profiles
+	dir      string // for evidence; "" without a data directory
+	closers  []func() error
+}
+
+// onClose adds a function that close calls before those that were added earlier.
+func (s *serving) onClose(f func() error) { s.closers = append(s.closers, f) }
+
+func (s *serving) close() (err error) {
+	for _, f := range slices.Backward(s.closers) {
+		err = errors.Join(err, f())
+	}
+	return err
+}
+
+// newServing begins the log and the memory limit of a process.
+func newServing(c *config.Config) *serving {
+	s := &serving{c: c, level: new(slog.LevelVar), memory: c.Split(keptShards(c)), tuning: new(admin.Tuning)}
+	s.log = logger(c, s.level)
+	slog.SetDefault(s.log)
+	stop := ignoreHangups(s.log)
+	s.onClose(func() error { stop(); return nil })
+	// GOMEMLIMIT may only lower the limit: it does not account for memory off the Go heap.
+	s.mostHeap = debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(s.memory.GoHeap, s.mostHeap))
+	s.tuning.Level = s.level
+	s.tuning.Set(mutexRate, blockNanos)
+	return s
+}
+
 // serve runs the server until a signal arrives or it fails.
 func serve(ctx context.Context, c *config.Config, open func(context.Context, *config.Config, config.Budget, *slog.Logger) (backing, error)) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	level := new(slog.LevelVar)
-	log := logger(c, level)
-	slog.SetDefault(log)
-	defer ignoreHangups(log)()
-	memory := c.Split(keptShards(c))
-	// GOMEMLIMIT may only lower the limit: it does not account for memory off the Go heap.
-	mostHeap := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(memory.GoHeap, mostHeap))
-	tuning := &admin.Tuning{Level: level}
-	tuning.Set(mutexRate, blockNanos)
+	s := newServing(c)
+	defer func() { err = errors.Join(err, s.close()) }()
 	rules, err := fetchRules(c)
 	if err != nil {
 		return cli.Error{Code: cli.Usage, Err: err}
 	}
-	store, err := open(ctx, c, memory, log)
-	if err != nil {
+	if s.backing, err = open(ctx, c, s.memory, s.log); err != nil {
 		if ctx.Err() != nil {
-			log.Info("stopped before it was ready", slog.Any("error", err)) // it waited to be added to a cluster, or for room on the disk
+			s.log.Info("stopped before it was ready", slog.Any("error", err)) // it waited to be added to a cluster, or for room on the disk
 			return nil
 		}
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	s.onClose(s.backing.Close)
 	if err := removeStale(c.ReadyFile); err != nil {
 		return err
 	}
-	auth, err := authenticator(c, memory, log)
-	if err != nil {
+	if s.guards, err = newGuards(c, s.memory, s.log); err != nil {
 		return cli.Error{Code: cli.Usage, Err: err}
-	}
-	secure, err := access.TLS(access.TLSFiles{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA}, log)
-	if err != nil {
-		return cli.Error{Code: cli.Usage, Err: err}
-	}
-	web, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts)
-	if err != nil {
-		return cli.Error{Code: cli.Usage, Err: err}
-	}
-	boltWeb, err := access.NewOrigins("bolt-origins", c.BoltOrigins, c.HTTPHosts)
-	if err != nil {
-		return cli.Error{Code: cli.Usage, Err: err}
-	}
-	var adminTLS *tls.Config
-	if c.AdminTLS {
-		adminTLS = secure
 	}
 	audit, auditFile, err := access.OpenAudit(c.AuditLog)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, auditFile.Close()) }()
-	var spill *exec.Spill
-	evidenceDir := ""
-	var profiles *telemetry.Profiles
-	spillDir, spillLimit := "", int64(c.SpillLimit)
-	if spillLimit == 0 {
-		spillLimit = spillShare * memory.Total
-	}
-	if c.ShardAddresses == "" {
-		evidenceDir, spillDir = filepath.Join(c.DataDir, "evidence"), filepath.Join(c.DataDir, "spill")
-	}
-	switch spill, err = exec.NewSpill(spillDir, spillLimit); {
-	case err == nil:
-		defer func() { err = errors.Join(err, spill.Close()) }()
-	case spillDir == "": // a gateway may have no disk
-		log.Warn("sorts and aggregations stay in memory, since there is no place for temporary files", slog.Any("error", err))
-	default:
+	s.onClose(auditFile.Close)
+	rates, err := s.openEngine(ctx, rules, audit)
+	if err != nil {
 		return err
 	}
-	perUser, _ := access.ParseLimits(c.UserLimits, c.Whole(memory)) // Validate has parsed them
-	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(memory))
-	rates := access.NewRates(perUser, perGraph)
-	engine := query.New(store, query.Options{
-		FetchRules: rules, FetchCaller: fetchCaller(rules),
-		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: memory.Query, PoolBytes: memory.Queries, Spill: spill, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
-		Admission: query.Admission{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
-		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: auth != nil,
-	})
-	if evidenceDir != "" {
-		kept := filepath.Join(c.DataDir, "slowlog")
-		if err := engine.LoadSlowLog(kept); err != nil {
-			log.Warn("the slow log starts empty", slog.Any("error", err))
-		}
-		defer keepSlowLog(ctx, engine, kept, log)()
-		var stopProfiles func()
-		if profiles, stopProfiles, err = keepProfiles(ctx, c, engine.LabelProfiles, log); err != nil {
-			return err
-		}
-		defer stopProfiles()
-	}
-	if residentMemory() > 0 {
-		g := &governor{
-			limit: memory.Total, cache: max(memory.Topology, 0), garbage: memory.Total / garbagePart, used: residentMemory,
-			heap: memory.GoHeap, most: mostHeap, onHeap: goMemory, setHeap: func(n int64) { debug.SetMemoryLimit(n) },
-			live: liveHeap, setGarbage: request.SetGarbage, resize: func(int64) {}, relieve: engine.Relieve,
-			keep: func(time.Time) error { return nil }, log: log,
-		}
-		if evidenceDir != "" {
-			g.keep = (&evidence{dir: evidenceDir, running: engine.Running}).keep
-		}
-		if s, ok := store.(interface{ SetTopologyBytes(n int64) }); ok {
-			g.resize = s.SetTopologyBytes
-		} else {
-			g.cache, g.garbage = 0, memory.Total/gatewayGarbagePart // the caches are in the shards
-		}
-		governed := make(chan struct{})
-		governing, end := context.WithCancel(context.WithoutCancel(ctx))
-		go func() {
-			defer close(governed)
-			g.run(governing)
-		}()
-		defer func() { end(); <-governed }() // before the store closes
-	}
-	load := loader.New(store)
-	registry := telemetry.NewRegistry(engine, load, store)
+	s.govern(ctx)
+	load := loader.New(s.backing)
+	registry := telemetry.NewRegistry(s.engine, load, s.backing)
 	if c.OTLPEndpoint != "" {
-		collector, err := telemetry.NewCollector(ctx, engine, registry, c.OTLPEndpoint, log)
+		collector, err := telemetry.NewCollector(ctx, s.engine, registry, c.OTLPEndpoint, s.log)
 		if err != nil {
 			return err
 		}
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectorGrace)
-			defer cancel()
-			if err := collector.Close(ctx); err != nil {
-				log.Warn("the last traces and metrics are lost", slog.Any("error", err))
-			}
-		}()
+		s.onClose(func() error { s.flush(ctx, collector); return nil })
 	}
 	var pages *console.Console
 	if c.Console {
@@ -250,47 +216,117 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 			return err
 		}
 	}
-	var failed <-chan error
-	var caughtUp func() error
-	var waits func() bool
-	switch s := store.(type) {
-	case *member:
-		failed, caughtUp = s.failed, s.p.Ready
-	case *local.Store:
-		caughtUp = s.Writable
-	case *remote.Store:
-		waits = s.Single
-	}
-	srv := server.New(engine, load, store, registry, server.Options{
-		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
-		Profiles: profiles, Tuning: tuning, Auth: auth, Web: web, Rates: rates, Audit: audit, Console: pages, TLS: secure, AdminTLS: adminTLS,
-		Ready: caughtUp, Waits: waits, Warnings: warnings(c, log), BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
+	srv := server.New(s.engine, load, s.backing, registry, server.Options{
+		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: s.memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout,
+		TestProcedures: c.TestProcedures, Logger: s.log, Config: c.YAML(), EvidenceDir: s.dir, Profiles: s.profiles, Tuning: s.tuning,
+		Auth: s.guards.auth, Web: s.guards.web, Rates: rates, Audit: audit, Console: pages, TLS: s.guards.tls, AdminTLS: s.guards.adminTLS,
+		Ready: s.backing.ready, Waits: s.backing.waits, Warnings: warnings(c, s.log), BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
 			Agent: c.BoltAgent, Advertise: c.BoltAdvertise, Gateways: c.BoltGateways, MaxConnections: c.BoltMaxConns, TxIdle: c.BoltTxIdle,
-			PlainToo: c.BoltTLS == "optional", Web: boltWeb,
+			PlainToo: c.BoltTLS == "optional", Web: s.guards.boltWeb,
 		},
 	})
 	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin, Bolt: c.Bolt})
 	if err != nil {
 		return err
 	}
-	err = ready(ctx, log, c, engine, addrs)
-	if err == nil {
+	if err = ready(ctx, s.log, c, s.engine, addrs); err == nil {
 		select {
 		case err = <-srv.Failed():
-		case err = <-failed:
+		case err = <-s.backing.failed:
 		case <-ctx.Done():
-			log.Info("draining", slog.Duration("timeout", c.DrainTimeout))
+			s.log.Info("draining", slog.Duration("timeout", c.DrainTimeout))
 		}
 	}
 	stop() // a second signal ends the process at once
-	if m, ok := store.(*member); ok && err == nil {
-		awaitSpare(m.p, c.StopWait)
+	if s.backing.leave != nil && err == nil {
+		s.backing.leave(c.StopWait)
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.DrainTimeout)
 	defer cancel()
 	srv.Drain(drain)
-	log.Info("stopped")
+	s.log.Info("stopped")
 	return err
+}
+
+// openEngine makes the engine, its place on disk, and the limits of callers. With a data directory, the slow log and profiles last.
+func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *access.Audit) (*access.Rates, error) {
+	c, spillDir, spillLimit := s.c, "", int64(s.c.SpillLimit)
+	if spillLimit == 0 {
+		spillLimit = spillShare * s.memory.Total
+	}
+	if c.ShardAddresses == "" {
+		s.dir, spillDir = filepath.Join(c.DataDir, "evidence"), filepath.Join(c.DataDir, "spill")
+	}
+	spill, err := exec.NewSpill(spillDir, spillLimit)
+	switch {
+	case err == nil:
+		s.onClose(spill.Close)
+	case spillDir == "": // a gateway may have no disk
+		s.log.Warn("sorts and aggregations stay in memory, since there is no place for temporary files", slog.Any("error", err))
+	default:
+		return nil, err
+	}
+	perUser, _ := access.ParseLimits(c.UserLimits, c.Whole(s.memory)) // Validate has parsed them
+	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(s.memory))
+	rates := access.NewRates(perUser, perGraph)
+	s.engine = query.New(s.backing, query.Options{
+		FetchRules: rules, FetchCaller: fetchCaller(rules),
+		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
+		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
+		Admission: query.Admission{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
+		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: s.guards.auth != nil,
+	})
+	if s.dir == "" {
+		return rates, nil
+	}
+	kept := filepath.Join(c.DataDir, "slowlog")
+	if err := s.engine.LoadSlowLog(kept); err != nil {
+		s.log.Warn("the slow log starts empty", slog.Any("error", err))
+	}
+	stopLog := keepSlowLog(ctx, s.engine, kept, s.log)
+	s.onClose(func() error { stopLog(); return nil })
+	p, stopProfiles, err := keepProfiles(ctx, c, s.engine.LabelProfiles, s.log)
+	if err != nil {
+		return nil, err
+	}
+	s.profiles = p
+	s.onClose(func() error { stopProfiles(); return nil })
+	return rates, nil
+}
+
+// govern keeps the memory of the process within its limit, where that can be measured.
+func (s *serving) govern(ctx context.Context) {
+	if residentMemory() == 0 {
+		return
+	}
+	g := &governor{
+		limit: s.memory.Total, cache: max(s.memory.Topology, 0), garbage: s.memory.Total / garbagePart, used: residentMemory,
+		heap: s.memory.GoHeap, most: s.mostHeap, onHeap: goMemory, setHeap: func(n int64) { debug.SetMemoryLimit(n) },
+		live: liveHeap, setGarbage: request.SetGarbage, resize: s.backing.resize, relieve: s.engine.Relieve,
+		keep: func(time.Time) error { return nil }, log: s.log,
+	}
+	if s.dir != "" {
+		g.keep = (&evidence{dir: s.dir, running: s.engine.Running}).keep
+	}
+	if g.resize == nil { // the caches are in the shards
+		g.resize, g.cache, g.garbage = func(int64) {}, 0, s.memory.Total/gatewayGarbagePart
+	}
+	governed := make(chan struct{})
+	governing, end := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(governed)
+		g.run(governing)
+	}()
+	s.onClose(func() error { end(); <-governed; return nil }) // before the store closes
+}
+
+// flush sends the last traces and metrics to the collector.
+func (s *serving) flush(ctx context.Context, collector *telemetry.Collector) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectorGrace)
+	defer cancel()
+	if err := collector.Close(ctx); err != nil {
+		s.log.Warn("the last traces and metrics are lost", slog.Any("error", err))
+	}
 }
 
 // ignoreHangups keeps SIGHUP from ending the process until the caller calls stop.

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -80,32 +79,19 @@ type kept interface {
 func keepShard(ctx context.Context, c *config.Config, addresses []string) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	level := new(slog.LevelVar)
-	log := logger(c, level).With(slog.Int("shard", c.ShardOrdinal))
+	s := newServing(c)
+	defer func() { err = errors.Join(err, s.close()) }()
+	log := s.log.With(slog.Int("shard", c.ShardOrdinal))
 	slog.SetDefault(log)
-	defer ignoreHangups(log)()
-	memory := c.Split(keptShards(c))
-	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
-	tuning := &admin.Tuning{Level: level}
-	tuning.Set(mutexRate, blockNanos)
 	if err := removeStale(c.ReadyFile); err != nil {
 		return err
 	}
-	opts := storeOptions(ctx, c, memory, log)
+	opts := storeOptions(ctx, c, s.memory, log)
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
 		return cli.Error{Code: cli.Usage, Err: err}
 	}
-	adminTLS, err := access.TLS(access.TLSFiles{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA}, log)
-	if err != nil {
-		return cli.Error{Code: cli.Usage, Err: err}
-	}
-	auth, err := authenticator(c, memory, log)
-	if err != nil {
-		return cli.Error{Code: cli.Usage, Err: err}
-	}
-	web, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts)
-	if err != nil {
+	if s.guards, err = newGuards(c, s.memory, log); err != nil {
 		return cli.Error{Code: cli.Usage, Err: err}
 	}
 	var lc net.ListenConfig
@@ -114,8 +100,8 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		return fmt.Errorf("admin listener: %w", err)
 	}
 	adminListener = request.PacedListener{Listener: adminListener}
-	if c.AdminTLS {
-		adminListener = tls.NewListener(adminListener, adminTLS)
+	if s.guards.adminTLS != nil {
+		adminListener = tls.NewListener(adminListener, s.guards.adminTLS)
 	}
 	profiles, stopProfiles, err := keepProfiles(ctx, c, nil, log)
 	if err != nil {
@@ -125,7 +111,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	// Probes answer while the process opens its directory.
 	var store opening
 	health := &admin.Health{Probe: store.probe, Warnings: warnings(c, log)}
-	adminServer := &http.Server{Handler: admin.New(health, telemetry.NewShardRegistry(&store), auth, web, admin.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
+	adminServer := &http.Server{Handler: admin.New(health, telemetry.NewShardRegistry(&store), s.guards.auth, s.guards.web, admin.NewDebug(nil, s.tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
 	go func() {
 		if err := adminServer.Serve(adminListener); !errors.Is(err, http.ErrServerClosed) {
