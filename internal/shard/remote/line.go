@@ -12,6 +12,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -33,29 +36,40 @@ const lineAge = 2 * time.Second
 
 // unary is a call that lines can carry.
 type unary struct {
-	method  string // as gRPC names it, which all versions of the processes agree on
-	service string
-	desc    *grpc.MethodDesc
-	twice   bool // it does no harm to make it twice
+	method     string // as gRPC names it, which all versions of the processes agree on
+	service    string
+	desc       *grpc.MethodDesc
+	idempotent bool // it may be made again, as its idempotency_level says
 }
+
+// carried are the services whose calls lines can carry.
+var carried = []*grpc.ServiceDesc{&pb.ReadService_ServiceDesc, &pb.KeepService_ServiceDesc, &pb.LeadService_ServiceDesc}
 
 // unaries are the calls by the names of their methods.
 var unaries = listUnaries()
 
 func listUnaries() map[string]*unary {
 	all := map[string]*unary{}
-	changes := map[string]bool{
-		"CreateGraph": true, "DropGraph": true, "Mutate": true, "Commit": true, "Load": true, "CreateIndex": true, "DropIndex": true,
-		"SetTTL": true, "DropTTL": true,
-	}
-	for _, s := range []*grpc.ServiceDesc{&pb.ReadService_ServiceDesc, &pb.KeepService_ServiceDesc, &pb.LeadService_ServiceDesc} {
+	for _, s := range carried {
 		for i := range s.Methods {
 			m := &s.Methods[i]
-			u := &unary{"/" + s.ServiceName + "/" + m.MethodName, s.ServiceName, m, !changes[m.MethodName]}
+			u := &unary{"/" + s.ServiceName + "/" + m.MethodName, s.ServiceName, m, false}
+			// UNKNOWN, the default, stands for a call that must not be made again.
+			u.idempotent = methodOptions(u).GetIdempotencyLevel() != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN
 			all[u.method] = u
 		}
 	}
 	return all
+}
+
+// methodOptions returns the options of a call in its .proto file.
+func methodOptions(u *unary) *descriptorpb.MethodOptions {
+	name := protoreflect.FullName(u.service).Append(protoreflect.Name(u.desc.MethodName))
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+	if err != nil {
+		panic(err) // the generated code registers all methods
+	}
+	return d.Options().(*descriptorpb.MethodOptions)
 }
 
 // caller carries the calls to one process.
@@ -133,7 +147,7 @@ func (l *line) start(ctx context.Context, method string, in, out proto.Message, 
 	if finish := fan.join(ctx, l, u, in, out); finish != nil {
 		return finish
 	}
-	c := &underway{l: l, u: u, in: in, out: out, t: l.take(u.twice)}
+	c := &underway{l: l, u: u, in: in, out: out, t: l.take(u.idempotent)}
 	if fan != nil {
 		c.wire = fan.wire
 	}
@@ -175,9 +189,9 @@ func (c *underway) finish(ctx context.Context) error {
 	}
 }
 
-// take returns a stream that was used before, if there is one and the call may be made twice, should it have ended meanwhile.
-func (l *line) take(twice bool) *talk {
-	if !twice {
+// take returns a stream that was used before, if there is one and the call may be made again, should it have ended meanwhile.
+func (l *line) take(idempotent bool) *talk {
+	if !idempotent {
 		return nil
 	}
 	l.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"path"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -192,4 +193,18 @@ func FuzzPiece(f *testing.F) {
 		require.Equal(t, p.timeout, again.timeout)
 		require.True(t, bytes.Equal(p.body, again.body))
 	})
+}
+
+// Each call says whether it may be made again, so that a new one fails here and not by a change that is made twice.
+func TestCallsSayWhetherIdempotent(t *testing.T) {
+	var once []string
+	for method, u := range unaries {
+		require.NotNil(t, methodOptions(u).IdempotencyLevel, "%s has no option idempotency_level", method)
+		if !u.idempotent {
+			once = append(once, path.Base(method))
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"Commit", "CreateGraph", "CreateIndex", "DropGraph", "DropIndex", "DropTTL", "Load", "Mutate", "SetTTL",
+	}, once)
 }

@@ -7186,50 +7186,50 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12\x12\n" +
 	"\x04line\x18\a \x01(\x05R\x04line\x12\x16\n" +
 	"\x06column\x18\b \x01(\x05R\x06column\x12\x16\n" +
-	"\x06offset\x18\t \x01(\x05R\x06offset2\xc3\x03\n" +
-	"\vKeepService\x12K\n" +
-	"\x06Attach\x12\x1f.hopgate.shard.v1.AttachRequest\x1a .hopgate.shard.v1.AttachResponse\x12E\n" +
-	"\x04Drop\x12\x1d.hopgate.shard.v1.DropRequest\x1a\x1e.hopgate.shard.v1.DropResponse\x12H\n" +
-	"\x05Apply\x12\x1e.hopgate.shard.v1.ApplyRequest\x1a\x1f.hopgate.shard.v1.ApplyResponse\x12B\n" +
-	"\x03Get\x12\x1c.hopgate.shard.v1.GetRequest\x1a\x1d.hopgate.shard.v1.GetResponse\x12K\n" +
-	"\x06GetAll\x12\x1f.hopgate.shard.v1.GetAllRequest\x1a .hopgate.shard.v1.GetAllResponse\x12E\n" +
-	"\x04Walk\x12\x1d.hopgate.shard.v1.WalkRequest\x1a\x1e.hopgate.shard.v1.WalkResponse2\x82\t\n" +
-	"\vReadService\x12E\n" +
-	"\x04Scan\x12\x1d.hopgate.shard.v1.ScanRequest\x1a\x1e.hopgate.shard.v1.ScanResponse\x12T\n" +
-	"\tLabelSets\x12\".hopgate.shard.v1.LabelSetsRequest\x1a#.hopgate.shard.v1.LabelSetsResponse\x12W\n" +
+	"\x06offset\x18\t \x01(\x05R\x06offset2\xe1\x03\n" +
+	"\vKeepService\x12P\n" +
+	"\x06Attach\x12\x1f.hopgate.shard.v1.AttachRequest\x1a .hopgate.shard.v1.AttachResponse\"\x03\x90\x02\x02\x12J\n" +
+	"\x04Drop\x12\x1d.hopgate.shard.v1.DropRequest\x1a\x1e.hopgate.shard.v1.DropResponse\"\x03\x90\x02\x02\x12M\n" +
+	"\x05Apply\x12\x1e.hopgate.shard.v1.ApplyRequest\x1a\x1f.hopgate.shard.v1.ApplyResponse\"\x03\x90\x02\x02\x12G\n" +
+	"\x03Get\x12\x1c.hopgate.shard.v1.GetRequest\x1a\x1d.hopgate.shard.v1.GetResponse\"\x03\x90\x02\x01\x12P\n" +
+	"\x06GetAll\x12\x1f.hopgate.shard.v1.GetAllRequest\x1a .hopgate.shard.v1.GetAllResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\x04Walk\x12\x1d.hopgate.shard.v1.WalkRequest\x1a\x1e.hopgate.shard.v1.WalkResponse\"\x03\x90\x02\x012\xc8\t\n" +
+	"\vReadService\x12J\n" +
+	"\x04Scan\x12\x1d.hopgate.shard.v1.ScanRequest\x1a\x1e.hopgate.shard.v1.ScanResponse\"\x03\x90\x02\x01\x12Y\n" +
+	"\tLabelSets\x12\".hopgate.shard.v1.LabelSetsRequest\x1a#.hopgate.shard.v1.LabelSetsResponse\"\x03\x90\x02\x01\x12\\\n" +
 	"\n" +
-	"Properties\x12#.hopgate.shard.v1.PropertiesRequest\x1a$.hopgate.shard.v1.PropertiesResponse\x12K\n" +
-	"\x06Expand\x12\x1f.hopgate.shard.v1.ExpandRequest\x1a .hopgate.shard.v1.ExpandResponse\x12E\n" +
-	"\x04Step\x12\x1d.hopgate.shard.v1.StepRequest\x1a\x1e.hopgate.shard.v1.StepResponse\x12N\n" +
-	"\aDegrees\x12 .hopgate.shard.v1.DegreesRequest\x1a!.hopgate.shard.v1.DegreesResponse\x12c\n" +
-	"\x0eEdgeProperties\x12'.hopgate.shard.v1.EdgePropertiesRequest\x1a(.hopgate.shard.v1.EdgePropertiesResponse\x12Z\n" +
-	"\vEdgeRecords\x12$.hopgate.shard.v1.EdgeRecordsRequest\x1a%.hopgate.shard.v1.EdgeRecordsResponse\x12E\n" +
-	"\x04Seek\x12\x1d.hopgate.shard.v1.SeekRequest\x1a\x1e.hopgate.shard.v1.SeekResponse\x12T\n" +
-	"\tSeekRange\x12\".hopgate.shard.v1.SeekRangeRequest\x1a#.hopgate.shard.v1.SeekRangeResponse\x12H\n" +
-	"\x05Large\x12\x1e.hopgate.shard.v1.LargeRequest\x1a\x1f.hopgate.shard.v1.LargeResponse\x12N\n" +
-	"\aCompare\x12 .hopgate.shard.v1.CompareRequest\x1a!.hopgate.shard.v1.CompareResponse\x12W\n" +
+	"Properties\x12#.hopgate.shard.v1.PropertiesRequest\x1a$.hopgate.shard.v1.PropertiesResponse\"\x03\x90\x02\x01\x12P\n" +
+	"\x06Expand\x12\x1f.hopgate.shard.v1.ExpandRequest\x1a .hopgate.shard.v1.ExpandResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\x04Step\x12\x1d.hopgate.shard.v1.StepRequest\x1a\x1e.hopgate.shard.v1.StepResponse\"\x03\x90\x02\x01\x12S\n" +
+	"\aDegrees\x12 .hopgate.shard.v1.DegreesRequest\x1a!.hopgate.shard.v1.DegreesResponse\"\x03\x90\x02\x01\x12h\n" +
+	"\x0eEdgeProperties\x12'.hopgate.shard.v1.EdgePropertiesRequest\x1a(.hopgate.shard.v1.EdgePropertiesResponse\"\x03\x90\x02\x01\x12_\n" +
+	"\vEdgeRecords\x12$.hopgate.shard.v1.EdgeRecordsRequest\x1a%.hopgate.shard.v1.EdgeRecordsResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\x04Seek\x12\x1d.hopgate.shard.v1.SeekRequest\x1a\x1e.hopgate.shard.v1.SeekResponse\"\x03\x90\x02\x01\x12Y\n" +
+	"\tSeekRange\x12\".hopgate.shard.v1.SeekRangeRequest\x1a#.hopgate.shard.v1.SeekRangeResponse\"\x03\x90\x02\x01\x12M\n" +
+	"\x05Large\x12\x1e.hopgate.shard.v1.LargeRequest\x1a\x1f.hopgate.shard.v1.LargeResponse\"\x03\x90\x02\x01\x12S\n" +
+	"\aCompare\x12 .hopgate.shard.v1.CompareRequest\x1a!.hopgate.shard.v1.CompareResponse\"\x03\x90\x02\x01\x12\\\n" +
 	"\n" +
-	"SearchText\x12#.hopgate.shard.v1.SearchTextRequest\x1a$.hopgate.shard.v1.SearchTextResponse\x12H\n" +
-	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse2\xc4\v\n" +
-	"\vLeadService\x12K\n" +
-	"\x06Graphs\x12\x1f.hopgate.shard.v1.GraphsRequest\x1a .hopgate.shard.v1.GraphsResponse\x12Z\n" +
-	"\vCreateGraph\x12$.hopgate.shard.v1.CreateGraphRequest\x1a%.hopgate.shard.v1.CreateGraphResponse\x12T\n" +
-	"\tDropGraph\x12\".hopgate.shard.v1.DropGraphRequest\x1a#.hopgate.shard.v1.DropGraphResponse\x12Q\n" +
-	"\bDescribe\x12!.hopgate.shard.v1.DescribeRequest\x1a\".hopgate.shard.v1.DescribeResponse\x12J\n" +
-	"\x05Begin\x12\x1e.hopgate.shard.v1.BeginRequest\x1a\x1f.hopgate.shard.v1.BeginResponse0\x01\x12H\n" +
-	"\x05Renew\x12\x1e.hopgate.shard.v1.RenewRequest\x1a\x1f.hopgate.shard.v1.RenewResponse\x12K\n" +
-	"\x06Intern\x12\x1f.hopgate.shard.v1.InternRequest\x1a .hopgate.shard.v1.InternResponse\x12K\n" +
-	"\x06Mutate\x12\x1f.hopgate.shard.v1.MutateRequest\x1a .hopgate.shard.v1.MutateResponse\x12H\n" +
-	"\x05Count\x12\x1e.hopgate.shard.v1.CountRequest\x1a\x1f.hopgate.shard.v1.CountResponse\x12K\n" +
-	"\x06Commit\x12\x1f.hopgate.shard.v1.CommitRequest\x1a .hopgate.shard.v1.CommitResponse\x12N\n" +
-	"\aOutcome\x12 .hopgate.shard.v1.OutcomeRequest\x1a!.hopgate.shard.v1.OutcomeResponse\x12E\n" +
-	"\x04Load\x12\x1d.hopgate.shard.v1.LoadRequest\x1a\x1e.hopgate.shard.v1.LoadResponse\x12T\n" +
-	"\tLoadState\x12\".hopgate.shard.v1.LoadStateRequest\x1a#.hopgate.shard.v1.LoadStateResponse\x12Z\n" +
-	"\vCreateIndex\x12$.hopgate.shard.v1.CreateIndexRequest\x1a%.hopgate.shard.v1.CreateIndexResponse\x12T\n" +
-	"\tDropIndex\x12\".hopgate.shard.v1.DropIndexRequest\x1a#.hopgate.shard.v1.DropIndexResponse\x12`\n" +
-	"\rIndexProgress\x12&.hopgate.shard.v1.IndexProgressRequest\x1a'.hopgate.shard.v1.IndexProgressResponse\x12K\n" +
-	"\x06SetTTL\x12\x1f.hopgate.shard.v1.SetTTLRequest\x1a .hopgate.shard.v1.SetTTLResponse\x12N\n" +
-	"\aDropTTL\x12 .hopgate.shard.v1.DropTTLRequest\x1a!.hopgate.shard.v1.DropTTLResponseB=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
+	"SearchText\x12#.hopgate.shard.v1.SearchTextRequest\x1a$.hopgate.shard.v1.SearchTextResponse\"\x03\x90\x02\x01\x12M\n" +
+	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\x99\f\n" +
+	"\vLeadService\x12P\n" +
+	"\x06Graphs\x12\x1f.hopgate.shard.v1.GraphsRequest\x1a .hopgate.shard.v1.GraphsResponse\"\x03\x90\x02\x01\x12_\n" +
+	"\vCreateGraph\x12$.hopgate.shard.v1.CreateGraphRequest\x1a%.hopgate.shard.v1.CreateGraphResponse\"\x03\x90\x02\x00\x12Y\n" +
+	"\tDropGraph\x12\".hopgate.shard.v1.DropGraphRequest\x1a#.hopgate.shard.v1.DropGraphResponse\"\x03\x90\x02\x00\x12V\n" +
+	"\bDescribe\x12!.hopgate.shard.v1.DescribeRequest\x1a\".hopgate.shard.v1.DescribeResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\x05Begin\x12\x1e.hopgate.shard.v1.BeginRequest\x1a\x1f.hopgate.shard.v1.BeginResponse0\x01\x12M\n" +
+	"\x05Renew\x12\x1e.hopgate.shard.v1.RenewRequest\x1a\x1f.hopgate.shard.v1.RenewResponse\"\x03\x90\x02\x02\x12P\n" +
+	"\x06Intern\x12\x1f.hopgate.shard.v1.InternRequest\x1a .hopgate.shard.v1.InternResponse\"\x03\x90\x02\x02\x12P\n" +
+	"\x06Mutate\x12\x1f.hopgate.shard.v1.MutateRequest\x1a .hopgate.shard.v1.MutateResponse\"\x03\x90\x02\x00\x12M\n" +
+	"\x05Count\x12\x1e.hopgate.shard.v1.CountRequest\x1a\x1f.hopgate.shard.v1.CountResponse\"\x03\x90\x02\x01\x12P\n" +
+	"\x06Commit\x12\x1f.hopgate.shard.v1.CommitRequest\x1a .hopgate.shard.v1.CommitResponse\"\x03\x90\x02\x00\x12S\n" +
+	"\aOutcome\x12 .hopgate.shard.v1.OutcomeRequest\x1a!.hopgate.shard.v1.OutcomeResponse\"\x03\x90\x02\x02\x12J\n" +
+	"\x04Load\x12\x1d.hopgate.shard.v1.LoadRequest\x1a\x1e.hopgate.shard.v1.LoadResponse\"\x03\x90\x02\x00\x12Y\n" +
+	"\tLoadState\x12\".hopgate.shard.v1.LoadStateRequest\x1a#.hopgate.shard.v1.LoadStateResponse\"\x03\x90\x02\x01\x12_\n" +
+	"\vCreateIndex\x12$.hopgate.shard.v1.CreateIndexRequest\x1a%.hopgate.shard.v1.CreateIndexResponse\"\x03\x90\x02\x00\x12Y\n" +
+	"\tDropIndex\x12\".hopgate.shard.v1.DropIndexRequest\x1a#.hopgate.shard.v1.DropIndexResponse\"\x03\x90\x02\x00\x12e\n" +
+	"\rIndexProgress\x12&.hopgate.shard.v1.IndexProgressRequest\x1a'.hopgate.shard.v1.IndexProgressResponse\"\x03\x90\x02\x01\x12P\n" +
+	"\x06SetTTL\x12\x1f.hopgate.shard.v1.SetTTLRequest\x1a .hopgate.shard.v1.SetTTLResponse\"\x03\x90\x02\x00\x12S\n" +
+	"\aDropTTL\x12 .hopgate.shard.v1.DropTTLRequest\x1a!.hopgate.shard.v1.DropTTLResponse\"\x03\x90\x02\x00B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
 	file_hopgate_shard_v1_shard_proto_rawDescOnce sync.Once
