@@ -84,9 +84,6 @@ func once(ctx context.Context, f func(ctx context.Context) error) error {
 	return change(limited, f)
 }
 
-// The pauses between tries.
-const firstPause, longestPause = 5 * time.Millisecond, 250 * time.Millisecond
-
 // again makes a call that does no harm if it is made twice, until it is answered or ctx ends.
 func again(ctx context.Context, who string, f func(ctx context.Context) error) error {
 	limited, cancel := within(ctx)
@@ -96,14 +93,12 @@ func again(ctx context.Context, who string, f func(ctx context.Context) error) e
 
 // retry makes a call until it is answered or limited ends, which ctx bounds.
 func retry(ctx, limited context.Context, who string, f func(ctx context.Context) error) error {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for r := new(retries); ; {
 		err, lost := fromStatus(ctx, who, f(limited))
 		if !lost || limited.Err() != nil {
 			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-limited.Done():
+		if !r.pause(limited) {
 			if ctx.Err() != nil {
 				return graph.DeadlineError(ctx.Err())
 			}

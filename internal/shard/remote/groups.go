@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -47,7 +46,7 @@ func (g *groups) propose(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(g.ctx, cancel)()
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for r := new(retries); ; r.pause(ctx) {
 		to := g.p.leaderOf(no)
 		var err error
 		var again bool
@@ -71,10 +70,6 @@ func (g *groups) propose(
 			return graph.DeadlineError(ctx.Err())
 		case !again:
 			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
 		}
 	}
 }
@@ -194,7 +189,8 @@ func (m *member) read(version, least uint64, here func(p *local.Part) error, the
 			damaged = append(damaged, m.g.p.no)
 		}
 	}
-	for to, pause := m.g.p.leaderOf(m.no), firstPause; ; to, pause = m.g.p.nextKeeper(m.no, to), min(2*pause, longestPause) {
+	r := new(retries)
+	for to := m.g.p.leaderOf(m.no); ; to = m.g.p.nextKeeper(m.no, to) {
 		if to != m.g.p.no {
 			limited, cancel := context.WithTimeout(ctx, patience)
 			err, again := fromStatus(limited, m.who, there(limited, pb.NewKeepServiceClient(m.g.p.roster.at(to))))
@@ -213,9 +209,7 @@ func (m *member) read(version, least uint64, here func(p *local.Part) error, the
 			}
 			m.g.p.placed.renew()
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !r.pause(ctx) {
 			return unavailable(shard.TransactionLost, "the process that began the transaction leads the cluster no more; run it again", ctx.Err())
 		}
 	}

@@ -77,7 +77,7 @@ func (p *Process) join(ctx context.Context, no int, held bool) {
 		return
 	}
 	said := ""
-	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
+	for r := new(retries); ctx.Err() == nil; r.pause(ctx) {
 		id, err := p.admit(ctx, no)
 		if err == nil {
 			p.waiting[no].Store(nil)
@@ -95,10 +95,6 @@ func (p *Process) join(ctx context.Context, no int, held bool) {
 			p.log.Error("a replica takes no part", slog.Int("group", no), slog.Any("error", err))
 		}
 		p.placed.renew()
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
 	}
 }
 

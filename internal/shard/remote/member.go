@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -207,7 +206,7 @@ func invalidMember(format string, args ...any) error {
 // atLeader makes a call to the process that leads the replicas of a shard, until one answers or ctx ends.
 func (s *Store) atLeader(ctx context.Context, no int, f func(c pb.MemberServiceClient) error) error {
 	to := s.placed.keepers(no)[0]
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for r := new(retries); ; {
 		err := f(pb.NewMemberServiceClient(s.roster.at(to).conn))
 		if err == nil {
 			return nil
@@ -223,9 +222,7 @@ func (s *Store) atLeader(ctx context.Context, no int, f func(c pb.MemberServiceC
 		if !again || ctx.Err() != nil {
 			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !r.pause(ctx) {
 			return err
 		}
 	}

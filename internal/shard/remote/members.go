@@ -129,7 +129,8 @@ func (m *members) move(ctx context.Context, group uint32, from, to int) (moved b
 	p, host := m.p, m.p.replicas.Host()
 	var store *replica.StoreID // of the process to
 	var holds *pb.MembersResponse
-	for pause := firstPause; ; moved, pause = true, min(2*pause, longestPause) {
+	var held time.Time
+	for r := new(retries); ; moved = true {
 		s, err := m.leads(group)
 		if err != nil {
 			return moved, err
@@ -161,7 +162,8 @@ func (m *members) move(ctx context.Context, group uint32, from, to int) (moved b
 		case from != to && votes:
 			return moved, invalidMember("process %d keeps a replica of shard %d already", to, group)
 		default:
-			if store == nil || pause == longestPause { // it may have started again
+			if store == nil || time.Since(held) > longestPause { // it may have started again
+				held = time.Now()
 				if store, holds, err = m.hold(ctx, group, to); err != nil {
 					return moved, err
 				}
@@ -174,9 +176,7 @@ func (m *members) move(ctx context.Context, group uint32, from, to int) (moved b
 		if err != nil && !errors.Is(err, replica.ErrChanging) && !errors.Is(err, replica.ErrNoTransfer) {
 			return moved, err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !r.pause(ctx) {
 			return moved, ctx.Err()
 		}
 	}
@@ -304,7 +304,7 @@ func checkAddress(address string) error {
 
 // set sets the address of a process, "" to remove it, by an entry of the log of group 0.
 func (m *members) set(ctx context.Context, process int, address string) error {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for r := new(retries); ; {
 		err := m.p.replicas.Host().Change(ctx, 0, replica.Change{Addresses: map[uint32]string{uint32(process): address}})
 		if err == nil {
 			m.p.learnOwn()
@@ -316,9 +316,7 @@ func (m *members) set(ctx context.Context, process int, address string) error {
 		case !errors.Is(err, replica.ErrChanging):
 			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !r.pause(ctx) {
 			return ctx.Err()
 		}
 	}

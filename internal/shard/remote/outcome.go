@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
@@ -37,7 +36,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	unknown := graph.UnknownError("the leader was lost, or the time was up, before it answered; the changes may have been committed", err)
 	limited, cancel := within(ctx)
 	defer cancel()
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for again := new(retries); ; {
 		r, err := tx.g.s.lead.Outcome(limited, &pb.OutcomeRequest{Graph: tx.g.name, Tx: tx.l.id, Id: id[:]})
 		switch {
 		case limited.Err() != nil || status.Code(err) == codes.Unimplemented:
@@ -52,9 +51,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 		if e, lost := fromStatus(limited, leaderName, err); !lost && graph.AsError(e).Kind != graph.KindUnavailable {
 			return unknown
 		}
-		select {
-		case <-time.After(pause):
-		case <-limited.Done():
+		if !again.pause(limited) {
 			return unknown
 		}
 	}

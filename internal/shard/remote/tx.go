@@ -55,7 +55,7 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	}
 	limit, cancel := within(ctx)
 	defer cancel()
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for r := new(retries); ; {
 		tx, lost, err := g.begin(ctx, limit, mode)
 		if !lost || limit.Err() != nil {
 			if err != nil {
@@ -63,9 +63,7 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 			}
 			return tx, nil
 		}
-		select {
-		case <-time.After(pause):
-		case <-limit.Done():
+		if !r.pause(limit) {
 			if ctx.Err() != nil {
 				return nil, graph.DeadlineError(ctx.Err())
 			}
