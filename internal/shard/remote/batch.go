@@ -39,7 +39,7 @@ func (f *fanout) alone() *fanout {
 
 // batch is calls to one process that travel as one.
 type batch struct {
-	l     *line
+	l     *connection
 	u     *unary
 	calls []batched
 	// done is closed once the calls are answered, with an error of all or an answer to each.
@@ -56,8 +56,8 @@ type batched struct {
 }
 
 // join makes a call wait for send if it can travel with others; finish is nil if it travels alone.
-func (f *fanout) join(ctx context.Context, l *line, u *unary, in, out proto.Message) (finish func() error) {
-	if f == nil || f.sent || l.pulse == nil || proto.Size(in) >= batchedBytes {
+func (f *fanout) join(ctx context.Context, l *connection, u *unary, in, out proto.Message) (finish func() error) {
+	if f == nil || f.sent || l.heartbeat == nil || proto.Size(in) >= batchedBytes {
 		return nil
 	}
 	var b *batch
@@ -134,7 +134,7 @@ func (r *reader) Batch(ctx context.Context, req *pb.BatchRequest) (*pb.BatchResp
 func answerBatch(ctx context.Context, server pb.ReadServiceServer, req *pb.BatchRequest) (*pb.BatchResponse, error) {
 	u := unaries["/"+pb.ReadService_ServiceDesc.ServiceName+"/"+req.GetMethod()]
 	if u == nil || u.method == pb.ReadService_Batch_FullMethodName {
-		return nil, status.Error(codes.Unimplemented, "this process does not take the calls "+req.GetMethod())
+		return nil, status.Error(codes.Unimplemented, "this process does not serve the call "+req.GetMethod())
 	}
 	out := &pb.BatchResponse{Answers: make([]*pb.BatchAnswer, len(req.GetRequests()))}
 	errs := make([]error, len(out.Answers))
@@ -154,22 +154,22 @@ func answerBatch(ctx context.Context, server pb.ReadServiceServer, req *pb.Batch
 	return out, errors.Join(errs...)
 }
 
-// idlers are idle workers, reused so that calls do not regrow a stack.
-var idlers = make(chan func())
+// idleWorkers takes the next function of an idle worker. Workers are reused so that calls do not regrow a stack.
+var idleWorkers = make(chan func())
 
 // spawn runs a function on another goroutine.
 func spawn(f func()) {
 	select {
-	case idlers <- f:
+	case idleWorkers <- f:
 	default:
 		go func() {
-			idle := time.NewTimer(lineAge)
+			idle := time.NewTimer(streamAge)
 			defer idle.Stop()
 			for {
 				f()
-				idle.Reset(lineAge)
+				idle.Reset(streamAge)
 				select {
-				case f = <-idlers:
+				case f = <-idleWorkers:
 				case <-idle.C:
 					return
 				}

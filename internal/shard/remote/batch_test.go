@@ -14,11 +14,11 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// batching makes a line whose calls can travel as one.
-func batching(t *testing.T) (*wired, *line) {
+// batching makes a connection whose calls can travel as one.
+func batching(t *testing.T) (*wired, *connection) {
 	w, l, _ := wire(t)
-	l.pulse = startPulse(l.conn, nil)
-	t.Cleanup(l.pulse.close)
+	l.heartbeat = startHeartbeat(l.conn, nil)
+	t.Cleanup(l.heartbeat.close)
 	return w, l
 }
 

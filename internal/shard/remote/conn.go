@@ -22,7 +22,7 @@ import (
 // for half a minute.
 func init() { dns.SetMinResolutionInterval(findEvery) }
 
-// maxMessage bounds a message between processes, as gRPC does by default. Larger ones travel in pieces.
+// maxMessage bounds a message between processes, as gRPC does by default. Larger calls travel in frames.
 const maxMessage = 4 << 20
 
 // ServerOptions returns the options of a gRPC server for the processes of a cluster, without TLS if m is nil. A process that is
@@ -33,7 +33,7 @@ func ServerOptions(m *access.Mutual) []grpc.ServerOption {
 		creds = credentials.NewTLS(m.Server())
 	}
 	return []grpc.ServerOption{
-		grpc.Creds(creds), grpc.ForceServerCodecV2(pieces{}),
+		grpc.Creds(creds), grpc.ForceServerCodecV2(frameCodec{}),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 5 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 2 * time.Second, PermitWithoutStream: true}),

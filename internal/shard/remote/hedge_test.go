@@ -47,7 +47,7 @@ func newHedged(t testing.TB, hang func(call int64) bool) (*stuck, *hedger) {
 	l := bufconn.Listen(1 << 20)
 	s := grpc.NewServer(ServerOptions(nil)...)
 	served := &stuck{hang: hang}
-	(&lines{map[string]any{pb.ReadService_ServiceDesc.ServiceName: served}}).register(s)
+	(&callServer{map[string]any{pb.ReadService_ServiceDesc.ServiceName: served}}).register(s)
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(s.Stop)
 	var conns [2]*grpc.ClientConn
@@ -57,7 +57,7 @@ func newHedged(t testing.TB, hang func(call int64) bool) (*stuck, *hedger) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conns[i].Close() })
 	}
-	return served, newHedger(newLine(conns[0]), newLine(conns[1]), &hedges{})
+	return served, newHedger(newConnection(conns[0]), newConnection(conns[1]), &hedges{})
 }
 
 // A read that hangs is made again and answered, and then ended; what a shard refuses it refuses once.

@@ -116,7 +116,7 @@ func (p *Process) admit(ctx context.Context, no int) (uint64, error) {
 
 // askAlone returns an error unless all other processes say that they keep no replica of a shard.
 func (p *Process) askAlone(ctx context.Context, no int) error {
-	ctx, cancel := context.WithTimeout(ctx, pulseWithin)
+	ctx, cancel := context.WithTimeout(ctx, heartbeatWithin)
 	defer cancel()
 	answers, errs := p.roster.ask(ctx)
 	for to, a := range answers {
@@ -233,7 +233,7 @@ func replicaOf(l shard.Layout, m *replica.Members, process int) (id uint64) {
 
 // removed reports whether a replica that was a member is none any more, as another member confirms.
 func (p *Process) removed(ctx context.Context, no int, id uint64) bool {
-	ctx, cancel := context.WithTimeout(ctx, pulseWithin)
+	ctx, cancel := context.WithTimeout(ctx, heartbeatWithin)
 	defer cancel()
 	for _, to := range p.others(no) {
 		a, err := pb.NewReplicaServiceClient(p.roster.at(to).conn).Identify(ctx, &pb.IdentifyRequest{Group: uint32(no), Process: uint32(p.no), Former: id})
@@ -367,7 +367,7 @@ func askAddresses(ctx context.Context, log *slog.Logger, own string, any []strin
 	for {
 		var errs []error
 		for _, p := range r.all() {
-			limited, cancel := context.WithTimeout(ctx, pulseWithin)
+			limited, cancel := context.WithTimeout(ctx, heartbeatWithin)
 			a, err := pb.NewMemberServiceClient(p.conn).Members(limited, &pb.MembersRequest{})
 			cancel()
 			switch at := slices.Index(a.GetAddresses(), own); {

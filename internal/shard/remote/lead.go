@@ -210,7 +210,7 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 		return err
 	}
 	for more := true; more; {
-		part := body[:min(len(body), pieceBytes)]
+		part := body[:min(len(body), frameBytes)]
 		body = body[len(part):]
 		more = len(body) > 0
 		if err := stream.Send(&pb.BeginResponse{Part: part, More: more}); err != nil {

@@ -33,7 +33,7 @@ func (p *Process) meet() {
 		case <-p.ctx.Done():
 			return
 		}
-		ctx, cancel := context.WithTimeout(p.ctx, pulseWithin)
+		ctx, cancel := context.WithTimeout(p.ctx, heartbeatWithin)
 		answers, errs := p.roster.ask(ctx)
 		cancel()
 		if p.ctx.Err() != nil {

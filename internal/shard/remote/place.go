@@ -21,11 +21,11 @@ type placed struct {
 	stalled func() time.Duration // for how long the disk has completed no write
 }
 
-// Place implements the call. A process whose disk hangs answers as one that hangs itself, so that pulses turn from it: what it leads
+// Place implements the call. A process whose disk hangs answers as one that hangs itself, so that heartbeats turn from it: what it leads
 // waits for the disk, and other replicas answer.
 func (s *placed) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, error) {
-	if s.stalled() >= pulseWithin {
-		return nil, status.Error(codes.DeadlineExceeded, "the disk of the process has completed no write for "+pulseWithin.String())
+	if s.stalled() >= heartbeatWithin {
+		return nil, status.Error(codes.DeadlineExceeded, "the disk of the process has completed no write for "+heartbeatWithin.String())
 	}
 	return &pb.PlaceResponse{Process: uint32(s.p.no), Changes: s.p.roster.changes()}, nil
 }
@@ -54,7 +54,7 @@ func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error
 		who, try := fmt.Sprintf("shard %d", no), 0
 		var b []byte
 		err := again(ctx, who, func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, pulseWithin) // another process can answer
+			ctx, cancel := context.WithTimeout(ctx, heartbeatWithin) // another process can answer
 			defer cancel()
 			keepers := s.placed.keepers(no)
 			to := keepers[try%len(keepers)]

@@ -137,7 +137,7 @@ func (p *placement) layOut(l shard.Layout) {
 func (p *placement) refresh(ctx context.Context) {
 	p.asking.Lock()
 	defer p.asking.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, pulseWithin)
+	ctx, cancel := context.WithTimeout(ctx, heartbeatWithin)
 	defer cancel()
 	for _, a := range p.ask(ctx) {
 		if l := a.GetLayout(); l.GetProcesses() > 0 {

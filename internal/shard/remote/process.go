@@ -35,7 +35,7 @@ type Process struct {
 	differs   atomic.Pointer[error]    // see meet
 	stores    sync.Map                 // the log store of a process, []byte by its number: this one's, and others' as they last answered
 	waiting   []atomic.Pointer[string] // by shard, why the replica here takes no part, nil if it does
-	servers   map[string]any           // by service, those whose calls also travel over lines
+	servers   map[string]any           // by service, those whose calls also travel over streams
 
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
@@ -98,7 +98,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 func replicaDial(more []grpc.DialOption) []grpc.DialOption {
 	return append([]grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(false)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: pulseWithin, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: heartbeatWithin, PermitWithoutStream: true}),
 	}, more...)
 }
 
@@ -110,7 +110,7 @@ func (p *Process) kept(no int) (*local.Parts, error) {
 	return nil, unavailable(shard.SnapshotGone, fmt.Sprintf("process %d keeps no replica of shard %d", p.no, no), nil)
 }
 
-// serveCalls makes the services whose calls travel over lines.
+// serveCalls makes the services whose calls travel over streams.
 func (p *Process) serveCalls() {
 	r := &reader{open: func(ctx context.Context, snap *pb.Snapshot) (shard.PartTx, func(), error) {
 		if snap.GetVersion() == 0 || snap.GetPresent() != 0 {
@@ -151,7 +151,7 @@ func (p *Process) Register(s grpc.ServiceRegistrar) {
 	pb.RegisterCopyServiceServer(s, &copier{p: p})
 	pb.RegisterReplicaServiceServer(s, &receiver{p: p, host: p.replicas.Host(), log: p.log})
 	pb.RegisterMemberServiceServer(s, &members{p: p})
-	(&lines{p.servers}).register(s)
+	(&callServer{p.servers}).register(s)
 }
 
 // knownLeader returns the process that leads the replicas of a shard, as a replica here knows it, -1 if none does.
@@ -351,7 +351,7 @@ func (p *Process) Ready() error {
 	if err := p.lacks(); err != nil {
 		return err
 	}
-	if s := p.replicas.Host().Stalled(); s >= pulseWithin {
+	if s := p.replicas.Host().Stalled(); s >= heartbeatWithin {
 		return fmt.Errorf("the disk has completed no write for %v", s.Round(time.Second))
 	}
 	for group, s := range p.replicas.Replicas() {

@@ -36,8 +36,8 @@ type roster struct {
 
 // contact is another process, and how it is reached.
 type contact struct {
-	caller                           // lines over conn
-	again   caller                   // lines over another connection; of gateways
+	caller                           // over conn
+	again   caller                   // over another connection; of gateways
 	conn    grpc.ClientConnInterface // of a process without a connection, its calls fail at once
 	address string                   // "" if the process is removed
 	down    atomic.Int64             // until when, in Unix nanoseconds, it is asked last
@@ -157,13 +157,13 @@ func (r *roster) reach(no int, address string) (*contact, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newPulsedLine(conn, func(changes uint32) {
+	l := newMonitored(conn, func(changes uint32) {
 		if changes > r.changes() {
 			r.behind()
 		}
 	})
 	p := &contact{caller: l, conn: conn, address: address, close: func() error {
-		l.pulse.close() // ends calls as those to a process that does not answer
+		l.heartbeat.close() // ends calls as those to a process that does not answer
 		return conn.Close()
 	}}
 	if r.self >= 0 {
@@ -173,8 +173,8 @@ func (r *roster) reach(no int, address string) (*contact, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	p.again, p.close = &line{conn: second, pulse: l.pulse}, func() error {
-		l.pulse.close()
+	p.again, p.close = &connection{conn: second, heartbeat: l.heartbeat}, func() error {
+		l.heartbeat.close()
 		return errors.Join(conn.Close(), second.Close())
 	}
 	return p, nil

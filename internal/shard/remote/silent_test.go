@@ -38,7 +38,7 @@ func TestSilentLeader(t *testing.T) {
 		l := bufconn.Listen(1 << 20)
 		s := grpc.NewServer(ServerOptions(nil)...)
 		pb.RegisterLeadServiceServer(s, mute{})
-		(&lines{map[string]any{pb.LeadService_ServiceDesc.ServiceName: mute{}}}).register(s)
+		(&callServer{map[string]any{pb.LeadService_ServiceDesc.ServiceName: mute{}}}).register(s)
 		go func() { _ = s.Serve(l) }()
 		defer s.Stop()
 		store, err := Open([]string{"passthrough:0"}, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))

@@ -42,7 +42,7 @@ func (p *Process) AwaitSpare(ctx context.Context) {
 
 // spare says which shard would lose its majority without this process, or returns nil. A shard that has none anyway loses nothing.
 func (p *Process) spare(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pulseWithin)
+	ctx, cancel := context.WithTimeout(ctx, heartbeatWithin)
 	defer cancel()
 	answers, _ := p.roster.ask(ctx) // one that is away has no answer
 	for group, s := range p.replicas.Replicas() {

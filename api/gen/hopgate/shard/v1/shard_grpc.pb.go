@@ -11,7 +11,7 @@
 // any of their replicas (ReadService); what follows a transaction's first change they ask of the leader (LeadService).
 //
 // Ids and values travel as columns: see internal/shard/remote/codec.go. The calls themselves, but for Begin, travel over
-// streams that carry many of them: see internal/shard/remote/line.go.
+// streams that carry many of them: see internal/shard/remote/connection.go.
 
 package shardv1
 

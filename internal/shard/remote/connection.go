@@ -20,29 +20,28 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// The calls of the services travel over streams that last: a stream takes one call after the other, in pieces that are
-// far below what a message may have, and so does its answer. A call then costs neither a stream nor its headers, which is
-// more than most of them compute. It names its deadline; a caller who gives a call up ends the stream, which ends the
-// call's context at the other side at once.
+// Calls travel over streams that last. A stream carries one call after the other, each call and each answer in frames far
+// smaller than the largest message. So a call pays neither for a stream nor for its headers, which cost more than most
+// calls compute. A call carries its deadline. Cancelling it closes the stream, which cancels its context at the server at once.
 
-// pieceBytes is how much of a call or an answer one message carries.
-const pieceBytes = 1 << 20
+// frameBytes is the size of the body of a frame, but for the last of a call or an answer.
+const frameBytes = 1 << 20
 
-// talkMethod is the stream of lines.
-const talkMethod = "/hopgate.shard.v1.LineService/Talk"
+// streamMethod is the gRPC method of the streams.
+const streamMethod = "/hopgate.shard.v1.ConnectionService/Stream"
 
-// lineAge bounds how long a stream is used, so that a process that ends need not wait for them, and how long one is kept.
-const lineAge = 2 * time.Second
+// streamAge is how long a stream is used, so that a stopping process need not wait for it, and how long it stays idle.
+const streamAge = 2 * time.Second
 
-// unary is a call that lines can carry.
+// unary is a unary call that a connection carries.
 type unary struct {
-	method     string // as gRPC names it, which all versions of the processes agree on
+	method     string // as gRPC names it
 	service    string
 	desc       *grpc.MethodDesc
 	idempotent bool // it may be made again, as its idempotency_level says
 }
 
-// carried are the services whose calls lines can carry.
+// carried are the services whose calls connections carry.
 var carried = []*grpc.ServiceDesc{&pb.ReadService_ServiceDesc, &pb.KeepService_ServiceDesc, &pb.LeadService_ServiceDesc}
 
 // unaries are the calls by the names of their methods.
@@ -72,45 +71,45 @@ func methodOptions(u *unary) *descriptorpb.MethodOptions {
 	return d.Options().(*descriptorpb.MethodOptions)
 }
 
-// caller carries the calls to one process.
+// caller makes calls to one process.
 type caller interface {
 	grpc.ClientConnInterface
-	// start sends a call, one of those of fan if it is not nil, and gives a function that waits for the answer and fills out. It must be called,
-	// unless ctx is ended instead.
+	// start sends a call, with the others of fan if that is not nil. finish waits for the answer and fills out; it must be called unless ctx
+	// is cancelled.
 	start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error)
 }
 
-// line implements caller by streams that last.
-type line struct {
-	conn  *grpc.ClientConn
-	pulse *pulse // or nil
+// connection implements caller by streams that last.
+type connection struct {
+	conn      *grpc.ClientConn
+	heartbeat *heartbeat // or nil
 
 	mu    sync.Mutex
-	idle  []*talk // the last used last
-	timed bool    // sweep will be called
+	idle  []*callStream // the most recently used last
+	timed bool          // sweep will be called
 }
 
-func newLine(c *grpc.ClientConn) *line { return &line{conn: c} }
+func newConnection(c *grpc.ClientConn) *connection { return &connection{conn: c} }
 
-// newPulsedLine returns a line whose calls end when the process stops answering; see startPulse. The caller closes its pulse.
-func newPulsedLine(c *grpc.ClientConn, heard func(changes uint32)) *line {
-	return &line{conn: c, pulse: startPulse(c, heard)}
+// newMonitored returns a connection whose calls fail when the process stops answering; see startHeartbeat. The caller closes its heartbeat.
+func newMonitored(c *grpc.ClientConn, changed func(changes uint32)) *connection {
+	return &connection{conn: c, heartbeat: startHeartbeat(c, changed)}
 }
 
-// talk is a stream, which one call at a time has.
-type talk struct {
+// callStream is a stream. One call at a time owns it.
+type callStream struct {
 	stream grpc.ClientStream
 	cancel context.CancelFunc
 	life   context.Context // of the process
 	since  time.Time
 	buf    []byte // of the call
-	got    piece
-	whole  []byte // of an answer in several pieces
+	got    frame
+	whole  []byte // of an answer in several frames
 }
 
 // NewStream implements grpc.ClientConnInterface.
-func (l *line) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	ctx, life, cancel := l.pulse.lived(ctx)
+func (l *connection) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	ctx, life, cancel := l.heartbeat.alive(ctx)
 	stream, err := l.conn.NewStream(ctx, desc, method, opts...)
 	if err != nil {
 		cancel()
@@ -119,11 +118,11 @@ func (l *line) NewStream(ctx context.Context, desc *grpc.StreamDesc, method stri
 		}
 		return nil, err
 	}
-	return &livedStream{stream, life}, nil
+	return &aliveStream{stream, life}, nil
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (l *line) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+func (l *connection) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
 	in, isIn := args.(proto.Message)
 	out, isOut := reply.(proto.Message)
 	if !isIn || !isOut {
@@ -133,7 +132,7 @@ func (l *line) Invoke(ctx context.Context, method string, args, reply any, _ ...
 }
 
 // start implements caller.
-func (l *line) start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error) {
+func (l *connection) start(ctx context.Context, method string, in, out proto.Message, fan *fanout) (finish func() error) {
 	u, err := unaries[method], ctx.Err()
 	switch {
 	case u == nil:
@@ -147,7 +146,7 @@ func (l *line) start(ctx context.Context, method string, in, out proto.Message, 
 	if finish := fan.join(ctx, l, u, in, out); finish != nil {
 		return finish
 	}
-	c := &underway{l: l, u: u, in: in, out: out, t: l.take(u.idempotent)}
+	c := &pending{l: l, u: u, in: in, out: out, t: l.take(u.idempotent)}
 	if fan != nil {
 		c.wire = fan.wire
 	}
@@ -156,22 +155,22 @@ func (l *line) start(ctx context.Context, method string, in, out proto.Message, 
 	return func() error { return c.finish(ctx) }
 }
 
-// underway is a call that has been sent.
-type underway struct {
-	l       *line
+// pending is a call that has been sent.
+type pending struct {
+	l       *connection
 	u       *unary
 	in, out proto.Message
 	wire    *graph.Wire // counts the call, if not nil
 
-	t    *talk
+	t    *callStream
 	used bool // the stream has carried calls before
 	sent int
 	err  error       // of sending
-	keep func() bool // keeps the stream from being ended with the call's context
+	keep func() bool // keeps the end of the call's context from closing the stream
 }
 
 // finish waits for the answer.
-func (c *underway) finish(ctx context.Context) error {
+func (c *pending) finish(ctx context.Context) error {
 	for {
 		answered, err := c.receive(ctx)
 		if answered {
@@ -182,15 +181,15 @@ func (c *underway) finish(ctx context.Context) error {
 		if !c.used || status.Code(err) != codes.Unavailable || ctx.Err() != nil {
 			return err
 		}
-		// The process, or the connection, has ended since the stream was used, and the other streams are gone with it.
+		// The process or the connection has failed since the stream was used, and so have the other streams.
 		c.l.drop()
 		c.t, c.used = nil, false
 		c.send(ctx)
 	}
 }
 
-// take returns a stream that was used before, if there is one and the call may be made again, should it have ended meanwhile.
-func (l *line) take(idempotent bool) *talk {
+// take returns an idle stream, or nil. A call that is not idempotent gets none: the stream may have failed since it was used.
+func (l *connection) take(idempotent bool) *callStream {
 	if !idempotent {
 		return nil
 	}
@@ -206,9 +205,9 @@ func (l *line) take(idempotent bool) *talk {
 	return t
 }
 
-// put keeps a stream for further calls.
-func (l *line) put(t *talk) {
-	if time.Since(t.since) > lineAge {
+// put returns a stream for further calls.
+func (l *connection) put(t *callStream) {
+	if time.Since(t.since) > streamAge {
 		t.end()
 		return
 	}
@@ -217,17 +216,17 @@ func (l *line) put(t *talk) {
 	l.idle = append(l.idle, t)
 	if !l.timed {
 		l.timed = true
-		time.AfterFunc(lineAge, l.sweep)
+		time.AfterFunc(streamAge, l.sweep)
 	}
 }
 
-// sweep ends the streams that are too old.
-func (l *line) sweep() {
+// sweep closes the streams that are too old.
+func (l *connection) sweep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kept := l.idle[:0]
 	for _, t := range l.idle {
-		if time.Since(t.since) > lineAge {
+		if time.Since(t.since) > streamAge {
 			t.end()
 			continue
 		}
@@ -236,12 +235,12 @@ func (l *line) sweep() {
 	clear(l.idle[len(kept):])
 	l.idle = kept
 	if l.timed = len(kept) > 0; l.timed {
-		time.AfterFunc(lineAge, l.sweep)
+		time.AfterFunc(streamAge, l.sweep)
 	}
 }
 
-// drop ends all idle streams.
-func (l *line) drop() {
+// drop closes all idle streams.
+func (l *connection) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, t := range l.idle {
@@ -251,23 +250,23 @@ func (l *line) drop() {
 	l.idle = l.idle[:0]
 }
 
-// end ends an idle stream.
-func (t *talk) end() {
+// end closes an idle stream.
+func (t *callStream) end() {
 	_ = t.stream.CloseSend()
 	t.cancel()
 }
 
 // send sends the call, on a new stream if it has none.
-func (c *underway) send(ctx context.Context) {
+func (c *pending) send(ctx context.Context) {
 	var streamCtx context.Context
 	if !c.used {
-		c.t = &talk{since: time.Now()}
-		streamCtx, c.t.life, c.t.cancel = c.l.pulse.lived(context.WithoutCancel(ctx))
+		c.t = &callStream{since: time.Now()}
+		streamCtx, c.t.life, c.t.cancel = c.l.heartbeat.alive(context.WithoutCancel(ctx))
 	}
 	t := c.t
 	c.keep = context.AfterFunc(ctx, t.cancel)
 	if !c.used {
-		t.stream, c.err = c.l.conn.NewStream(streamCtx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, talkMethod, grpc.ForceCodecV2(pieces{}))
+		t.stream, c.err = c.l.conn.NewStream(streamCtx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, streamMethod, grpc.ForceCodecV2(frameCodec{}))
 		if c.err != nil {
 			return
 		}
@@ -276,18 +275,18 @@ func (c *underway) send(ctx context.Context) {
 		c.err = status.Error(codes.Internal, c.err.Error())
 		return
 	}
-	first := piece{method: c.u.method, call: true}
+	first := frame{method: c.u.method, call: true}
 	if by, ok := ctx.Deadline(); ok {
 		first.timeout = max(time.Until(by), 1)
 	}
 	if c.sent, c.err = send(t.stream, &first, t.buf); errors.Is(c.err, io.EOF) {
-		c.err = nil // of an end of the stream the answer tells
+		c.err = nil // receive returns why the stream has ended
 	}
 }
 
-// receive waits for the answer; answered tells that there was one, possibly an error, and that the stream can be used again.
-func (c *underway) receive(ctx context.Context) (answered bool, err error) {
-	defer func() { answered = c.keep() && answered }() // or the stream is ended, however late
+// receive waits for the answer. answered reports that one came, possibly an error, and that the stream can be used again.
+func (c *pending) receive(ctx context.Context) (answered bool, err error) {
+	defer func() { answered = c.keep() && answered }() // else the stream is closed, however late
 	if c.err != nil {
 		return false, c.t.ended(ctx, c.err)
 	}
@@ -296,18 +295,18 @@ func (c *underway) receive(ctx context.Context) (answered bool, err error) {
 	if err != nil {
 		return false, t.ended(ctx, err)
 	}
-	if cap(body) <= pieceBytes {
+	if cap(body) <= frameBytes {
 		t.whole = body
 	}
 	c.wire.Count(c.sent, received)
 	err, ok := parseAnswer(body, t.got.failed, c.out)
-	if ok && cap(t.buf) > pieceBytes {
+	if ok && cap(t.buf) > frameBytes {
 		t.buf = nil
 	}
 	return ok, err
 }
 
-// parseAnswer fills out from the body of an answer, or returns the error that it is; ok is false if the body is damaged.
+// parseAnswer fills out from the body of an answer, or returns the error that it carries; ok is false if the body is damaged.
 func parseAnswer(body []byte, failed bool, out proto.Message) (err error, ok bool) {
 	var st spb.Status
 	if failed {
@@ -319,8 +318,8 @@ func parseAnswer(body []byte, failed bool, out proto.Message) (err error, ok boo
 	return status.ErrorProto(&st), true
 }
 
-// ended returns the error of a stream that has ended, which may be because of the call's own context or the process's life.
-func (t *talk) ended(ctx context.Context, err error) error {
+// ended returns why a stream has ended: its call was cancelled, the process stopped answering, or the stream failed.
+func (t *callStream) ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()
 	}
@@ -328,16 +327,16 @@ func (t *talk) ended(ctx context.Context, err error) error {
 		return errSilent
 	}
 	if errors.Is(err, io.EOF) {
-		return status.Error(codes.Unavailable, "the stream has ended")
+		return status.Error(codes.Unavailable, "the stream was closed")
 	}
 	return err
 }
 
 // send sends a call or an answer and returns the number of bytes.
-func send(s interface{ SendMsg(m any) error }, first *piece, body []byte) (n int, err error) {
+func send(s interface{ SendMsg(m any) error }, first *frame, body []byte) (n int, err error) {
 	p := first
 	for {
-		p.body = body[:min(len(body), pieceBytes)]
+		p.body = body[:min(len(body), frameBytes)]
 		body = body[len(p.body):]
 		p.more = len(body) > 0
 		if err := s.SendMsg(p); err != nil {
@@ -347,13 +346,13 @@ func send(s interface{ SendMsg(m any) error }, first *piece, body []byte) (n int
 		if !p.more {
 			return n, nil
 		}
-		p = &piece{}
+		p = &frame{}
 	}
 }
 
-// receive appends the body of a call or an answer to dst, with the rest of its first piece in first.
-func receive(s interface{ RecvMsg(m any) error }, first *piece, dst []byte) (body []byte, n int, err error) {
-	*first = piece{body: dst}
+// receive appends the body of a call or an answer to dst, and puts the header of its first frame into first.
+func receive(s interface{ RecvMsg(m any) error }, first *frame, dst []byte) (body []byte, n int, err error) {
+	*first = frame{body: dst}
 	if err := s.RecvMsg(first); err != nil {
 		return dst, 0, err
 	}
@@ -361,7 +360,7 @@ func receive(s interface{ RecvMsg(m any) error }, first *piece, dst []byte) (bod
 	next := *first
 	for next.more {
 		before := len(next.body)
-		next = piece{body: next.body}
+		next = frame{body: next.body}
 		if err := s.RecvMsg(&next); err != nil {
 			return dst, n, err
 		}
@@ -370,22 +369,22 @@ func receive(s interface{ RecvMsg(m any) error }, first *piece, dst []byte) (bod
 	return next.body, n, nil
 }
 
-// lines answers at the other end.
-type lines struct {
+// callServer is the server of the streams.
+type callServer struct {
 	servers map[string]any // by service
 }
 
-// register makes a gRPC server take the calls of some services over lines too.
-func (l *lines) register(s grpc.ServiceRegistrar) {
+// register makes a gRPC server take calls over streams too.
+func (l *callServer) register(s grpc.ServiceRegistrar) {
 	s.RegisterService(&grpc.ServiceDesc{
-		ServiceName: "hopgate.shard.v1.LineService", HandlerType: (*any)(nil),
-		Streams: []grpc.StreamDesc{{StreamName: "Talk", Handler: l.talk, ClientStreams: true, ServerStreams: true}},
+		ServiceName: "hopgate.shard.v1.ConnectionService", HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{{StreamName: "Stream", Handler: l.serve, ClientStreams: true, ServerStreams: true}},
 	}, l)
 }
 
-// talk answers the calls of one stream.
-func (l *lines) talk(_ any, stream grpc.ServerStream) error {
-	var first piece
+// serve answers the calls of one stream.
+func (l *callServer) serve(_ any, stream grpc.ServerStream) error {
+	var first frame
 	var call, answer []byte
 	for {
 		var err error
@@ -396,27 +395,27 @@ func (l *lines) talk(_ any, stream grpc.ServerStream) error {
 		if err != nil {
 			return err
 		}
-		out := piece{}
+		out := frame{}
 		if answer, out.failed, err = l.answer(stream.Context(), &first, call, answer[:0]); err != nil {
 			return err
 		}
 		if _, err := send(stream, &out, answer); err != nil {
 			return err
 		}
-		if cap(call) > pieceBytes {
+		if cap(call) > frameBytes {
 			call = nil
 		}
-		if cap(answer) > pieceBytes {
+		if cap(answer) > frameBytes {
 			answer = nil
 		}
 	}
 }
 
 // answer appends the answer to a call to dst, a status if failed is set.
-func (l *lines) answer(ctx context.Context, first *piece, call, dst []byte) (body []byte, failed bool, err error) {
+func (l *callServer) answer(ctx context.Context, first *frame, call, dst []byte) (body []byte, failed bool, err error) {
 	u := unaries[first.method]
 	if u == nil || l.servers[u.service] == nil {
-		return appendStatus(dst, status.Error(codes.Unimplemented, "this process does not take the call"))
+		return appendStatus(dst, status.Error(codes.Unimplemented, "this process does not serve the call"))
 	}
 	if first.timeout > 0 {
 		var cancel context.CancelFunc
@@ -452,7 +451,7 @@ func (u *unary) answer(ctx context.Context, server any, call, dst []byte) (body 
 func appendStatus(dst []byte, failure error) (body []byte, failed bool, err error) {
 	st, ok := status.FromError(failure)
 	if !ok {
-		st = status.FromContextError(failure) // as a call of gRPC has it
+		st = status.FromContextError(failure) // as gRPC does
 	}
 	body, err = (proto.MarshalOptions{}).MarshalAppend(dst, st.Proto())
 	return body, true, err

@@ -7,16 +7,15 @@ import (
 	"time"
 
 	"google.golang.org/grpc/encoding"
-	_ "google.golang.org/grpc/encoding/proto" // which pieces leaves all other messages to
+	_ "google.golang.org/grpc/encoding/proto" // which encodes all other messages
 	"google.golang.org/grpc/mem"
 )
 
-// piece is a message of a line: a part of a call or of an answer. It is a byte of flags, in the first piece of a call the
-// length of the method's name (uvarint), the name and the nanoseconds until the deadline (uvarint, 0: none), and the body to
-// the end.
-type piece struct {
+// frame is a message of a stream: a part of a call or of an answer. It is a byte of flags; in the first frame of a call the
+// length of the method's name (uvarint), the name, and the nanoseconds until the deadline (uvarint, 0: none); then the body.
+type frame struct {
 	call    bool // the first of a call
-	more    bool // further pieces follow
+	more    bool // further frames follow
 	failed  bool // the body is a status
 	method  string
 	timeout time.Duration
@@ -29,10 +28,10 @@ const (
 	flagFailed
 )
 
-// What stands before the body takes about usualHead, and less than longestHead if the method is one that there is.
+// The header takes about usualHead bytes, and less than longestHead if the method exists.
 const usualHead, longestHead = 80, 256
 
-func (p *piece) appendHead(dst []byte) []byte {
+func (p *frame) appendHead(dst []byte) []byte {
 	flags := byte(0)
 	for i, f := range [...]bool{p.call, p.more, p.failed} {
 		if f {
@@ -49,7 +48,7 @@ func (p *piece) appendHead(dst []byte) []byte {
 }
 
 // parse appends the body to that of p.
-func (p *piece) parse(b []byte) error {
+func (p *frame) parse(b []byte) error {
 	if len(b) == 0 {
 		return errCodec
 	}
@@ -78,22 +77,22 @@ func (p *piece) parse(b []byte) error {
 	return nil
 }
 
-// size is about what the message takes, its frame included.
-func (p *piece) size() int {
-	const frame = 5 + 9 // of gRPC and of HTTP/2
+// size is about how many bytes the message takes on the wire.
+func (p *frame) size() int {
+	const overhead = 5 + 9 // of gRPC and of HTTP/2
 	var head [usualHead]byte
-	return frame + len(p.appendHead(head[:0])) + len(p.body)
+	return overhead + len(p.appendHead(head[:0])) + len(p.body)
 }
 
-// pieces is a codec of gRPC that reads and writes pieces, and leaves other messages to protobuf.
-type pieces struct{}
+// frameCodec is a codec of gRPC for frames; it leaves other messages to protobuf.
+type frameCodec struct{}
 
 // Name implements encoding.CodecV2.
-func (pieces) Name() string { return "proto" }
+func (frameCodec) Name() string { return "proto" }
 
-// Marshal implements encoding.CodecV2. The body of a piece is not copied.
-func (pieces) Marshal(v any) (mem.BufferSlice, error) {
-	p, ok := v.(*piece)
+// Marshal implements encoding.CodecV2. It does not copy the body of a frame.
+func (frameCodec) Marshal(v any) (mem.BufferSlice, error) {
+	p, ok := v.(*frame)
 	if !ok {
 		return encoding.GetCodecV2("proto").Marshal(v)
 	}
@@ -101,13 +100,13 @@ func (pieces) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 // Unmarshal implements encoding.CodecV2.
-func (pieces) Unmarshal(data mem.BufferSlice, v any) error {
-	p, ok := v.(*piece)
+func (frameCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	p, ok := v.(*frame)
 	if !ok {
 		return encoding.GetCodecV2("proto").Unmarshal(data, v)
 	}
 	if len(data) == 0 {
-		return fmt.Errorf("an empty piece: %w", errCodec)
+		return fmt.Errorf("an empty frame: %w", errCodec)
 	}
 	if len(data) > 1 && data[0].Len() < longestHead {
 		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())

@@ -22,7 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// wired is a process at the end of a line. It answers a Step with what it leads from, or an error if it pulls, a
+// wired is a process at the end of a connection. It answers a Step with what it leads from, or an error if it pulls, a
 // Large call by waiting for its context, and LabelSets by an error.
 type wired struct {
 	pb.UnimplementedReadServiceServer
@@ -71,8 +71,8 @@ func (w *wired) HandleRPC(_ context.Context, s stats.RPCStats) {
 func (w *wired) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 func (w *wired) HandleConn(context.Context, stats.ConnStats)                       {}
 
-// wire starts a process, and gives a line to it and a function that ends the process and starts it again.
-func wire(t *testing.T) (*wired, *line, func()) {
+// wire starts a process, and gives a connection to it and a function that ends the process and starts it again.
+func wire(t *testing.T) (*wired, *connection, func()) {
 	w := &wired{began: make(chan context.Context, 1), ended: make(chan context.Context, 1)}
 	var listener atomic.Pointer[bufconn.Listener]
 	var s *grpc.Server
@@ -80,7 +80,7 @@ func wire(t *testing.T) (*wired, *line, func()) {
 		l := bufconn.Listen(1 << 20)
 		listener.Store(l)
 		s = grpc.NewServer(append(ServerOptions(nil), grpc.StatsHandler(w))...)
-		(&lines{map[string]any{pb.ReadService_ServiceDesc.ServiceName: w}}).register(s)
+		(&callServer{map[string]any{pb.ReadService_ServiceDesc.ServiceName: w}}).register(s)
 		go func(s *grpc.Server) { _ = s.Serve(l) }(s)
 	}
 	start()
@@ -92,7 +92,7 @@ func wire(t *testing.T) (*wired, *line, func()) {
 		_ = conn.Close()
 		s.Stop()
 	})
-	return w, newLine(conn), func() {
+	return w, newConnection(conn), func() {
 		s.Stop()
 		start()
 	}
@@ -101,7 +101,7 @@ func wire(t *testing.T) (*wired, *line, func()) {
 // Calls of any size share a stream, in messages that are small; their bytes are counted.
 func TestLineSizes(t *testing.T) {
 	w, l, _ := wire(t)
-	for _, size := range []int{0, 1, pieceBytes - 1, pieceBytes, 3*pieceBytes + 17, 9 << 20} {
+	for _, size := range []int{0, 1, frameBytes - 1, frameBytes, 3*frameBytes + 17, 9 << 20} {
 		from := bytes.Repeat([]byte{0xa7}, size)
 		var n graph.Wire
 		var a pb.StepResponse
@@ -114,7 +114,7 @@ func TestLineSizes(t *testing.T) {
 		}
 	}
 	require.EqualValues(t, 1, w.streams.Load())
-	require.Less(t, w.largest.Load(), int64(2*pieceBytes))
+	require.Less(t, w.largest.Load(), int64(2*frameBytes))
 }
 
 // An error comes whole, and the stream serves on.
@@ -179,12 +179,12 @@ func TestLineRestart(t *testing.T) {
 	require.GreaterOrEqual(t, w.calls.Load(), int64(4))
 }
 
-// FuzzPiece decodes pieces: nothing panics, and what is decoded says the same when it is encoded.
-func FuzzPiece(f *testing.F) {
-	f.Add((&piece{call: true, method: "/s/M", timeout: time.Second, more: true}).appendHead(nil))
+// FuzzFrame decodes frames: nothing panics, and what is decoded says the same when it is encoded.
+func FuzzFrame(f *testing.F) {
+	f.Add((&frame{call: true, method: "/s/M", timeout: time.Second, more: true}).appendHead(nil))
 	f.Add([]byte{flagFailed, 1, 2})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var p, again piece
+		var p, again frame
 		if p.parse(b) != nil {
 			return
 		}

@@ -67,23 +67,23 @@ func TestHungLeader(t *testing.T) {
 		defer placed.close()
 		r := newRoster(-1, nil, nil, nil)
 		s := &seeker{placed: placed, roster: r}
-		var all []*line
+		var all []*connection
 		var contacts []*contact
 		for _, p := range processes {
 			l := bufconn.Listen(1 << 20)
 			server := grpc.NewServer(ServerOptions(nil)...)
 			pb.RegisterPlaceServiceServer(server, p)
 			pb.RegisterLeadServiceServer(server, p)
-			(&lines{map[string]any{pb.LeadService_ServiceDesc.ServiceName: p}}).register(server)
+			(&callServer{map[string]any{pb.LeadService_ServiceDesc.ServiceName: p}}).register(server)
 			go func() { _ = server.Serve(l) }()
 			defer server.Stop()
 			conn, err := dial("passthrough:0", replicaDial([]grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) })})...)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, conn.Close()) }()
-			line := newPulsedLine(conn, nil)
-			defer line.pulse.close()
-			all = append(all, line)
-			contacts = append(contacts, &contact{caller: line})
+			connection := newMonitored(conn, nil)
+			defer connection.heartbeat.close()
+			all = append(all, connection)
+			contacts = append(contacts, &contact{caller: connection})
 		}
 		r.known.Store(&contacts)
 		lead := pb.NewLeadServiceClient(s)
@@ -108,7 +108,7 @@ func TestHungLeader(t *testing.T) {
 		resume := processes[0].halt()
 		began := time.Now()
 		require.Equal(t, "second", answers(), "the call was under way")
-		require.LessOrEqual(t, time.Since(began), pulseEvery+pulseWithin+firstPause)
+		require.LessOrEqual(t, time.Since(began), heartbeatEvery+heartbeatWithin+firstPause)
 		_, err = pinned.Recv()
 		require.ErrorIs(t, err, errSilent)
 		s.at.Store(0)
@@ -117,7 +117,7 @@ func TestHungLeader(t *testing.T) {
 		require.LessOrEqual(t, time.Since(began), longestPause)
 
 		resume()
-		time.Sleep(pulseEvery + pulseWithin)
+		time.Sleep(heartbeatEvery + heartbeatWithin)
 		s.at.Store(0)
 		require.Equal(t, "first", answers())
 		cancel()
@@ -130,7 +130,7 @@ func TestHungLeader(t *testing.T) {
 // A process whose disk completes no write answers no pings.
 func TestStalledDisk(t *testing.T) {
 	p := &Process{roster: newRoster(0, nil, nil, nil)}
-	for stalled, want := range map[time.Duration]codes.Code{0: codes.OK, pulseWithin - 1: codes.OK, pulseWithin: codes.DeadlineExceeded} {
+	for stalled, want := range map[time.Duration]codes.Code{0: codes.OK, heartbeatWithin - 1: codes.OK, heartbeatWithin: codes.DeadlineExceeded} {
 		_, err := (&placed{p: p, stalled: func() time.Duration { return stalled }}).Place(t.Context(), nil)
 		require.Equal(t, want, status.Code(err), "%v", stalled)
 	}
