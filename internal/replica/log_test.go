@@ -558,8 +558,8 @@ func TestLogFullDisk(t *testing.T) {
 			}
 			await(1 + seed*10)
 			full.Store(true)
-			require.Eventually(t, func() bool { return s.Writable() != nil }, time.Minute, time.Millisecond)
-			require.ErrorIs(t, s.Writable(), syscall.ENOSPC)
+			// Only files of one kind may find no room, so that the store may take writes again for a moment.
+			require.Eventually(t, func() bool { return errors.Is(s.Writable(), syscall.ENOSPC) }, time.Minute, time.Millisecond)
 			require.NoError(t, s.Err())
 			check()
 			full.Store(false)
