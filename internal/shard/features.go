@@ -92,8 +92,8 @@ type Wired interface{ Wire(w *graph.Wire) }
 type StoreFeatures struct {
 	// Cached remembers graphs; nil: Graph asks no other process either.
 	Cached CachedStore
-	// Keeper verifies and copies the data; nil: the store has none of its own.
-	Keeper Keeper
+	// Maintainer verifies and copies the data; nil: the store has none of its own.
+	Maintainer Maintainer
 	// Members administers the replicas; nil: there are none.
 	Members Members
 	// Rows is how many rows make a request worth a round trip; 0: requests go to no other process.

@@ -8,8 +8,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Keeper is a store whose data can be verified, repaired and copied while it is in use.
-type Keeper interface {
+// Maintainer is a store whose data can be verified, repaired and copied while it is in use.
+type Maintainer interface {
 	// Check verifies one state of a graph; see CheckOptions.
 	Check(ctx context.Context, name string, o CheckOptions) (*CheckReport, error)
 	// Checkpoint takes one state of each of some graphs, none named is all. The caller closes it.

@@ -129,7 +129,7 @@ func (x *run) properties(o *syntax.Node, done map[string]*written, skip func(*sy
 			return nil, err
 		}
 		if !syntax.IsName(key) {
-			return nil, syntax.Illegal(m, "is no name of a property")
+			return nil, syntax.Illegal(m, "is not a property name")
 		}
 		props = append(props, graph.MapEntry{Key: key, Value: v})
 	}

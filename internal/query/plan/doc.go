@@ -30,7 +30,7 @@
 //	describe    the name and the arguments that EXPLAIN shows
 //	rows        an estimate of its rows, from those of its input and from Statistics
 //
-// The nodes stand in node_source.go, node_adjacency.go, node_search.go, node_relational.go, node_groups.go, node_write.go, findpaths.go,
+// The nodes are in node_source.go, node_adjacency.go, node_search.go, node_relational.go, node_groups.go, node_write.go, findpaths.go,
 // transactions.go and traverse.go; the expressions in expr.go; what both print in format.go, formatexpr.go and formatseek.go. Statistics
 // estimates shares of rows, and estimate.go walks a plan with it.
 package plan

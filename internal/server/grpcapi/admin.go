@@ -21,9 +21,9 @@ import (
 // adminService implements AdminService.
 type adminService struct {
 	pb.UnimplementedAdminServiceServer
-	e      *query.Engine
-	store  telemetry.Storage // or nil
-	keeper shard.Keeper      // or nil
+	e          *query.Engine
+	store      telemetry.Storage // or nil
+	maintainer shard.Maintainer  // or nil
 	// drained ends when the server drains; so do calls without an end of their own.
 	drained context.Context
 	debug   debugFiles
@@ -32,7 +32,7 @@ type adminService struct {
 }
 
 func newAdminService(drained context.Context, e *query.Engine, store telemetry.Storage, debug debugFiles, profiles *telemetry.Profiles) *adminService {
-	return &adminService{e: e, store: store, keeper: e.StoreFeatures().Keeper, drained: drained, debug: debug, profiles: profiles}
+	return &adminService{e: e, store: store, maintainer: e.StoreFeatures().Maintainer, drained: drained, debug: debug, profiles: profiles}
 }
 
 func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.SchemaResponse, error) {

@@ -34,10 +34,10 @@ func (s *adminService) Backup(stream grpc.BidiStreamingServer[pb.BackupRequest, 
 	if begin == nil {
 		return wire.GRPCError(wire.RequestError("backup: the first message must begin it"))
 	}
-	if s.keeper == nil {
+	if s.maintainer == nil {
 		return wire.GRPCError(noKeeper())
 	}
-	c, err := s.keeper.Checkpoint(stream.Context(), begin.GetGraphs())
+	c, err := s.maintainer.Checkpoint(stream.Context(), begin.GetGraphs())
 	if err != nil {
 		return wire.GRPCError(err)
 	}

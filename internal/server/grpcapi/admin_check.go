@@ -16,7 +16,7 @@ const checkEvery = 200 * time.Millisecond
 
 // Check verifies a graph.
 func (s *adminService) Check(req *pb.CheckRequest, stream grpc.ServerStreamingServer[pb.CheckResponse]) error {
-	if s.keeper == nil {
+	if s.maintainer == nil {
 		return wire.GRPCError(noKeeper())
 	}
 	name := req.GetGraph()
@@ -26,7 +26,7 @@ func (s *adminService) Check(req *pb.CheckRequest, stream grpc.ServerStreamingSe
 	var last time.Time
 	var failed error
 	stage := ""
-	rep, err := s.keeper.Check(stream.Context(), name, shard.CheckOptions{
+	rep, err := s.maintainer.Check(stream.Context(), name, shard.CheckOptions{
 		Repair: req.GetRepair(),
 		Progress: func(now string, records uint64) {
 			if now != "" {

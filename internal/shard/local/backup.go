@@ -102,9 +102,9 @@ func (o *copies) file(id uint64, path string) (io.ReadCloser, error) {
 	return c.read(path)
 }
 
-var _ shard.Keeper = (*Store)(nil)
+var _ shard.Maintainer = (*Store)(nil)
 
-// Checkpoint implements shard.Keeper. Each graph is held up while its files are linked, and no longer.
+// Checkpoint implements shard.Maintainer. Each graph is held up while its files are linked, and no longer.
 func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoint, error) {
 	c, err := s.Copy(ctx, names)
 	if err != nil {

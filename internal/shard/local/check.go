@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
-// Check implements shard.Keeper. It checks the newest snapshot, so nothing waits for it. What is wrong there is repaired
+// Check implements shard.Maintainer. It checks the newest snapshot, so nothing waits for it. What is wrong there is repaired
 // under the writer's lock, some records at a time and only as far as it has not changed since; then the graph is checked
 // again.
 func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*shard.CheckReport, error) {

@@ -37,4 +37,4 @@ func (tx *Tx) Features() shard.Features {
 }
 
 // Features implements shard.Store.
-func (s *Store) Features() shard.StoreFeatures { return shard.StoreFeatures{Keeper: s} }
+func (s *Store) Features() shard.StoreFeatures { return shard.StoreFeatures{Maintainer: s} }

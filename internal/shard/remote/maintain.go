@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-var _ shard.Keeper = (*Store)(nil)
+var _ shard.Maintainer = (*Store)(nil)
 
 // maintainer answers MaintainService.
 type maintainer struct {
@@ -95,7 +95,7 @@ func (m *maintainer) Check(r *pb.CheckRequest, stream grpc.ServerStreamingServer
 	return stream.Send(&pb.CheckResponse{Report: out})
 }
 
-// Check implements shard.Keeper: the leader checks, and reads the other shards through their processes.
+// Check implements shard.Maintainer: the leader checks, and reads the other shards through their processes.
 func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*shard.CheckReport, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,7 +139,7 @@ type checkpoint struct {
 	holder []int // processes of the files
 }
 
-// Checkpoint implements shard.Keeper. The copy lasts until Close or the end of ctx.
+// Checkpoint implements shard.Maintainer. The copy lasts until Close or the end of ctx.
 func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoint, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &checkpoint{roster: s.roster, ctx: ctx, cancel: cancel}

@@ -106,7 +106,7 @@ const worthARequest = 4 * graph.BatchSize
 
 // Features implements shard.Store.
 func (s *Store) Features() shard.StoreFeatures {
-	return shard.StoreFeatures{Cached: s, Keeper: s, Members: s, Rows: worthARequest}
+	return shard.StoreFeatures{Cached: s, Maintainer: s, Members: s, Rows: worthARequest}
 }
 
 // Hedged returns how many calls that read took long and were made twice, and how many of them the second one answered.

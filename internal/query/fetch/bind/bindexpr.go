@@ -283,7 +283,7 @@ func (x *names) call(e *syntax.CallExpr) (plan.Expr, error) {
 		return nil, syntax.Illegal(x.at, "%s has a wrong number of arguments", e.Src)
 	}
 	if e.Distinct {
-		return nil, syntax.Illegal(x.at, "DISTINCT stands in aggregates alone, not in %s", e.Fn)
+		return nil, syntax.Illegal(x.at, "DISTINCT is only for aggregates, not for %s", e.Fn)
 	}
 	args := make([]plan.Expr, len(e.Args))
 	for i, a := range e.Args {

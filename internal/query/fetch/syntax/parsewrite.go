@@ -26,7 +26,7 @@ func (r *Request) parseWrites() error {
 				return Illegal(m, "must not be empty")
 			}
 		case m.Kind == JSONObject && IsArrayKey(m.Key):
-			return Unsupported(m, "an array that is read stands in get alone; a list of objects is written")
+			return Unsupported(m, "arrays to read belong in get; write a list of objects")
 		case m.Kind == JSONObject || m.Kind == JSONList:
 			return Illegal(m, "must be a table: its key begins with an upper-case letter")
 		default:
