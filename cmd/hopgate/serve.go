@@ -88,9 +88,10 @@ type store interface {
 	Close() error
 }
 
-// backing is the store of a server, with what depends on where its shards are. What it lacks is nil.
+// backing is the store of a server, with what depends on where its shards are. What it lacks is nil. The store is no embedded field: metrics
+// are those of its type.
 type backing struct {
-	store
+	store  store
 	failed <-chan error               // brings the fault that ends the process
 	ready  func() error               // says why requests have to wait
 	waits  func() bool                // reports whether requests wait for a shard that has no other replica
@@ -184,7 +185,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 		}
 		return err
 	}
-	s.onClose(s.backing.Close)
+	s.onClose(s.backing.store.Close)
 	if err := removeStale(c.ReadyFile); err != nil {
 		return err
 	}
@@ -201,8 +202,8 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 		return err
 	}
 	s.govern(ctx)
-	load := loader.New(s.backing)
-	registry := telemetry.NewRegistry(s.engine, load, s.backing)
+	load := loader.New(s.backing.store)
+	registry := telemetry.NewRegistry(s.engine, load, s.backing.store)
 	if c.OTLPEndpoint != "" {
 		collector, err := telemetry.NewCollector(ctx, s.engine, registry, c.OTLPEndpoint, s.log)
 		if err != nil {
@@ -216,7 +217,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 			return err
 		}
 	}
-	srv := server.New(s.engine, load, s.backing, registry, server.Options{
+	srv := server.New(s.engine, load, s.backing.store, registry, server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: s.memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout,
 		TestProcedures: c.TestProcedures, Logger: s.log, Config: c.YAML(), EvidenceDir: s.dir, Profiles: s.profiles, Tuning: s.tuning,
 		Auth: s.guards.auth, Web: s.guards.web, Rates: rates, Audit: audit, Console: pages, TLS: s.guards.tls, AdminTLS: s.guards.adminTLS,
@@ -269,7 +270,7 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 	perUser, _ := access.ParseLimits(c.UserLimits, c.Whole(s.memory)) // Validate has parsed them
 	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(s.memory))
 	rates := access.NewRates(perUser, perGraph)
-	s.engine = query.New(s.backing, query.Options{
+	s.engine = query.New(s.backing.store, query.Options{
 		FetchRules: rules, FetchCaller: fetchCaller(rules),
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
 		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
