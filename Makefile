@@ -33,7 +33,7 @@ demo: build ## Run the main job end to end: generate, load, serve, query, fetch,
 test: ## Run the tests with the race detector, and without it those that count memory; say which conformance suites ran.
 	$(GO) vet ./...
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; export HOPGATE_CONFORMANCE_LOG=$$log; status=0; set -x; \
-	$(GO) test -race -short ./... && \
+	$(GO) test -race -short -timeout 20m ./... && \
 	$(GO) test -short -run 'Alloc|EmptyGraph|OfflineMemory' ./internal/shard/local ./internal/query ./internal/query/exec || status=$$?; \
 	{ set +x; } 2>/dev/null; $(GO) run ./internal/conformance/tool summary "$$log"; exit $$status
 

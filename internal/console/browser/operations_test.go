@@ -31,11 +31,11 @@ func TestOperations(t *testing.T) {
 	p.js(`$t.find("spinbutton", "Seconds to watch").value = 1`)
 	watch := func() { // until a sample has hit the statement
 		for range 20 {
-			p.wait(`!$t.find("button", "Watch the processors").disabled`)
+			p.wait(`!$t.find("button", "Watch the CPU").disabled`)
 			if eval[bool](p, `document.querySelector(".flame") !== null && document.querySelector(".flame").textContent.includes("Unwind")`) {
 				return
 			}
-			p.click("button", "Watch the processors")
+			p.click("button", "Watch the CPU")
 		}
 		require.FailNow(t, "the flame graph never names the statement")
 	}

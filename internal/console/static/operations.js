@@ -31,7 +31,7 @@ export const operationsPage = {
         if (panels.slow.contains(document.activeElement) && panels.slow.childElementCount) return 0;
         const shape = el("div", {});
         fill(panels.slow, table([["time", 1], ["rows", 1], ["graph"], ["statement"], ["when"], [""]], queries.map((q) => [duration(q.elapsedMs), count(q.rows), q.graph, [code(q.statement), q.error ? el("span", { class: "failed" }, " " + q.error) : ""], new Date(q.start).toLocaleString(),
-          [q.plan ? button("Plan", "Show the plan", () => { fill(shape, planView(q.plan)); shape.scrollIntoView(); }, { class: "small" }) : "", q.fingerprint ? button("Flame", "Profile the CPU while this statement runs", () => flame(q.fingerprint, q.statement), { class: "small" }) : "",
+          [q.plan ? button("Plan", "Show the plan", () => { fill(shape, planView(q.plan)); shape.scrollIntoView(); }, { class: "small" }) : "", q.fingerprint ? button("Flame", "Watch the CPU while this statement runs", () => flame(q.fingerprint, q.statement), { class: "small" }) : "",
             button("Query", "Open it on the query page", () => { app.text = q.statement; app.open("query"); }, { class: "small" })]]), "No statement has been slow yet."), shape);
         return 0;
       },
@@ -40,7 +40,7 @@ export const operationsPage = {
         if (!operations.length && panels.top.childElementCount) return 1;
         fill(panels.top, el("p", { class: "quiet" }, `In ${duration(intervalMs)}`), table([["kind"], ["graph"], ["operation"], ["calls/s", 1], ["errors", 1], ["rows", 1], ["mean", 1], ["p99", 1], ["share", 1], [""]], operations.map((o) => [
           o.kind, o.graph ?? "", code(o.text), short(o.rate), count(o.errors), count(o.rows), duration(o.meanMs), duration(o.p99Ms), (100 * o.share).toFixed(0) + "%",
-          o.fingerprint ? button("Flame", "Profile the CPU while this statement runs", () => flame(o.fingerprint, o.text), { class: "small" }) : ""]), "Nothing has ended."));
+          o.fingerprint ? button("Flame", "Watch the CPU while this statement runs", () => flame(o.fingerprint, o.text), { class: "small" }) : ""]), "Nothing has ended."));
         return 1;
       },
       async charts() {
@@ -85,7 +85,7 @@ export const operationsPage = {
     const seconds = el("input", { type: "number", min: "1", max: "120", value: 5, "aria-label": "Seconds to watch" });
     const about = el("span", { class: "quiet" }), picture = el("div", {});
     let wanted = "";
-    const watch = button("Watch", "Profile the CPU", async () => {
+    const watch = button("Watch", "Watch the CPU", async () => {
       watch.disabled = true;
       fill(picture, el("p", { class: "quiet" }, `Watching for ${seconds.value} s …`));
       try {

@@ -17,13 +17,13 @@ import (
 
 // A gateway passes the suite of all backings, with one replica of each shard and with three, also after all processes have been killed.
 func TestBacking(t *testing.T) {
-	seeds := []uint64{1, 2, 3}
+	seeds, shards := []uint64{1, 2, 3}, []int{2, 3}
 	if testing.Short() {
-		seeds = seeds[:1]
+		seeds, shards = seeds[:1], shards[:1]
 	}
 	for _, replicas := range []int{1, 3} {
 		t.Run(fmt.Sprintf("replicas=%d", replicas), func(t *testing.T) {
-			shardtest.Run(t, slices.Values(seeds), []int{2, 3}, func(t *testing.T, rng *rand.Rand, shards int) shardtest.Backing {
+			shardtest.Run(t, slices.Values(seeds), shards, func(t *testing.T, rng *rand.Rand, shards int) shardtest.Backing {
 				c := unstarted(t, max(shards, replicas), shards, local.Tuning{
 					PlaceBlock: 1 + rng.IntN(5), PackVertices: 1 + rng.IntN(6), PackEdges: 1 + rng.IntN(4),
 					SegmentBytes: 30 + rng.IntN(100), ChunkBytes: 20 + rng.IntN(500),
