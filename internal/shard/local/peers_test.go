@@ -79,16 +79,16 @@ func (n *neighbours) close() {
 // lead opens the graphs for a leader with options, of which Peers leads to the neighbours.
 func (n *neighbours) lead(opts Options) (*Store, error) {
 	opts.EnsureDefaults()
-	return openLeading(context.Background(), opts, nil, n.keeper(0).Held())
+	return openLeading(context.Background(), opts, nil, n.parts(0).Held())
 }
 
-func (n *neighbours) keeper(no int) *Parts {
+func (n *neighbours) parts(no int) *Parts {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.processes[no].Parts(no)
 }
 
-func (n *neighbours) part(name string, no int) (*Part, error) { return n.keeper(no).Part(name) }
+func (n *neighbours) part(name string, no int) (*Part, error) { return n.parts(no).Part(name) }
 
 // writer is the way of one process to its neighbours.
 func (n *neighbours) writer() storage.Peers {
@@ -102,25 +102,25 @@ type writer struct {
 }
 
 func (w *writer) Open(_ context.Context, g storage.PartOf, no int, create bool) (storage.Peer, uint64, error) {
-	v, err := w.n.keeper(no).Attach(context.Background(), g, no, w.epoch, create)
+	v, err := w.n.parts(no).Attach(context.Background(), g, no, w.epoch, create)
 	return &neighbour{w, g.Name, no}, v, err
 }
 
 func (w *writer) Drop(_ context.Context, g storage.PartOf, no int) error {
-	return w.n.keeper(no).Drop(context.Background(), g)
+	return w.n.parts(no).Drop(context.Background(), g)
 }
 
 func (w *writer) Discard(_ context.Context, g storage.PartOf) error {
-	return w.n.keeper(0).Discard(context.Background(), g)
+	return w.n.parts(0).Discard(context.Background(), g)
 }
 
 func (w *writer) Copy(_ context.Context, no int, id uint64) (storage.PeerCopy, error) {
-	c, err := w.n.keeper(no).Copy(id)
-	return &copied{w, w.n.keeper(no), c}, err
+	c, err := w.n.parts(no).Copy(id)
+	return &copied{w, w.n.parts(no), c}, err
 }
 
 func (w *writer) CheckFiles(ctx context.Context, g storage.PartOf, no int, bad func(file string, err error)) (files, bytes uint64, err error) {
-	return w.n.keeper(no).CheckFiles(ctx, g, bad)
+	return w.n.parts(no).CheckFiles(ctx, g, bad)
 }
 
 func (*writer) Compare(context.Context, storage.PartOf, int, uint64, func(string)) error { return nil }
@@ -157,12 +157,12 @@ func (p *neighbour) Apply(c *storage.Changed) error {
 			return err
 		}
 	}
-	err := p.n.keeper(p.no).Apply(context.Background(), p.name, p.epoch, c)
+	err := p.n.parts(p.no).Apply(context.Background(), p.name, p.epoch, c)
 	if err == nil && p.n.after != nil {
 		if err := p.n.after(p.no); err != nil {
 			return err
 		}
-		err = p.n.keeper(p.no).Apply(context.Background(), p.name, p.epoch, c) // an answer that is lost is asked for again
+		err = p.n.parts(p.no).Apply(context.Background(), p.name, p.epoch, c) // an answer that is lost is asked for again
 	}
 	return err
 }
