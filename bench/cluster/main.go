@@ -30,13 +30,13 @@ func main() {
 	flag.StringVar(&o.data, "data", "", "directory that keeps the loaded network for further runs; none: a temporary one")
 	flag.StringVar(&o.memory, "memory", "512MiB", "--memory of every process")
 	flag.IntVar(&o.processes, "processes", 4, "processes of the cluster")
-	flag.IntVar(&o.replicas, "replicas", 0, "processes that keep each shard; 0: one, without a log")
-	flag.IntVar(&o.shards, "shards", 0, "shards, with replicas; 0: as many as processes")
+	flag.IntVar(&o.replicas, "replicas", 1, "processes that keep each shard")
+	flag.IntVar(&o.shards, "shards", 0, "shards; 0: as many as processes")
 	flag.IntVar(&o.persons, "persons", 100_000, "people in the network")
 	flag.IntVar(&o.runs, "runs", 200, "runs of each request")
 	flag.StringVar(&o.only, "only", "", "a part of the names of the requests to run")
 	flag.Parse()
-	if o.shards == 0 || o.replicas == 0 {
+	if o.shards == 0 {
 		o.shards = o.processes
 	}
 	if err := run(os.Stdout, o); err != nil {
@@ -266,10 +266,10 @@ func (s *side) startCluster(o *options) error {
 	if err != nil {
 		return err
 	}
-	cluster := []string{"--shard-addresses", strings.Join(addresses, ","), "--replication", strconv.Itoa(o.replicas)}
+	cluster := []string{"--join", strings.Join(addresses, ","), "--replicas", strconv.Itoa(o.replicas)}
 	for no := o.processes - 1; no >= 0; no-- { // the leader waits for the others
 		p, err := start(o, append([]string{
-			"shard", "--shard-ordinal", strconv.Itoa(no), "--grpc", addresses[no], "--shards", strconv.Itoa(o.shards),
+			"shard", "--grpc", addresses[no], "--shards", strconv.Itoa(o.shards),
 			"--data-dir", filepath.Join(o.data, "shard"+strconv.Itoa(no)),
 		}, cluster...)...)
 		if err != nil {

@@ -29,7 +29,6 @@ type setup struct {
 // commits measures commits through a gateway in this process, which no simulated link delays.
 func commits(w io.Writer, o *options, _ string) error {
 	setups := []setup{
-		{"no replicas", 1, 0, 1, 0},
 		{"1 replica", 1, 1, 1, 0},
 		{"3 replicas, loopback", 3, 3, 1, 0},
 		{"3 replicas of 3 shards, loopback", 3, 3, 3, 0},

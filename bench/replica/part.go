@@ -23,7 +23,7 @@ import (
 // partSettings are those of a process that keeps its data in memory and takes a time for each sync.
 type partSettings struct {
 	No        int           `json:"no"`
-	Replicas  int           `json:"replicas"` // 0: one process without replicas
+	Replicas  int           `json:"replicas"`
 	Shards    int           `json:"shards"`
 	Listen    string        `json:"listen"`
 	Addresses []string      `json:"addresses"`

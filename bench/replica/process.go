@@ -127,7 +127,7 @@ func startCluster(o *options, dir string, replicas int) (c *cluster, err error) 
 	}
 	var addresses []string
 	for i := range 3 {
-		p, err := newProcess(o, "shard", "--shard-ordinal", strconv.Itoa(i), "--data-dir", filepath.Join(dir, strconv.Itoa(i)))
+		p, err := newProcess(o, "shard", "--data-dir", filepath.Join(dir, strconv.Itoa(i)))
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +137,7 @@ func startCluster(o *options, dir string, replicas int) (c *cluster, err error) 
 		return nil, err
 	}
 	for _, p := range append(c.shards, c.front) {
-		p.args = append(p.args, "--shard-addresses", strings.Join(addresses, ","), "--replication", strconv.Itoa(replicas))
+		p.args = append(p.args, "--join", strings.Join(addresses, ","), "--replicas", strconv.Itoa(replicas))
 		if err := p.start(); err != nil {
 			return c, err
 		}

@@ -31,7 +31,7 @@ func work(w io.Writer, o *options, dir string) error {
 		name     string
 		replicas int
 		c        *cluster
-	}{{"one process", -1, nil}, {"three shards", 0, nil}, {"three replicas", 3, nil}}
+	}{{"one process", -1, nil}, {"three shards", 1, nil}, {"three replicas", 3, nil}}
 	files := filepath.Join(dir, "files")
 	graphctl := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(context.Background(), filepath.Join(o.bin, "graphctl"), args...).CombinedOutput()

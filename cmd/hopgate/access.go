@@ -47,7 +47,7 @@ const openProcesses = "callers need tokens, but the processes of the cluster do 
 // warnings returns what is wrong with settings that work nevertheless, and logs it.
 func warnings(c *config.Config, log *slog.Logger) (out []string) {
 	asks := c.TokensFile != "" || c.OIDCIssuer != ""
-	if cluster := c.ShardAddresses != "" || c.Join != ""; asks && cluster && c.ShardCA == "" {
+	if asks && c.Join != "" && c.ShardCA == "" {
 		out = append(out, openProcesses)
 	}
 	for _, w := range out {

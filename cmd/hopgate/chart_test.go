@@ -24,8 +24,7 @@ const chart = "../../deploy/helm/hopgate"
 
 // chartKeys are settings that the chart sets itself.
 var chartKeys = []string{
-	"dataDir", "http", "grpc", "bolt", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile", "shardAddresses", "shardOrdinal", "shardCa",
-	"replicas", "join", "peer",
+	"dataDir", "http", "grpc", "bolt", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile", "shardCa", "join", "peer",
 }
 
 // settingKeys are the keys of all settings, as hopgate config prints them.

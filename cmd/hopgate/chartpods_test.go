@@ -109,6 +109,7 @@ type node struct {
 // pod is a pod of the server.
 type pod struct {
 	of        *manifest
+	name      string
 	labels    map[string]string
 	addresses []string // pairs of its own
 	ports     map[string]string
@@ -125,7 +126,7 @@ func (n *node) pods() (all []*pod) {
 			}
 			for ordinal := range max(1, o.Spec.Replicas) {
 				p := &pod{of: o, labels: maps.Clone(o.Spec.Template.Metadata.Labels), ports: map[string]string{}}
-				p.labels["apps.kubernetes.io/pod-index"] = strconv.Itoa(ordinal)
+				p.name = fmt.Sprintf("%s-%d", o.Metadata.Name, ordinal)
 				for _, port := range o.Spec.Template.Spec.Containers[0].Ports {
 					at := freeAddress(n.t)
 					p.ports[port.Name] = at
@@ -161,7 +162,7 @@ func (n *node) pods() (all []*pod) {
 }
 
 // lay returns the arguments and the environment of the first container of a pod, whose volumes are laid out below a new directory.
-func (n *node) lay(template podTemplate, labels map[string]string, addresses []string) (args, env []string) {
+func (n *node) lay(template podTemplate, pod string, addresses []string) (args, env []string) {
 	root := n.t.TempDir()
 	c := template.Spec.Containers[0]
 	pairs := append(slices.Clone(addresses), n.addresses...)
@@ -194,19 +195,20 @@ func (n *node) lay(template podTemplate, labels map[string]string, addresses []s
 			require.NoError(n.t, os.WriteFile(filepath.Join(root, v.Name, name), []byte(local(text)), 0o600))
 		}
 	}
+	var expand []string // $(NAME) of the variables before
 	for _, e := range c.Env {
-		value := local(e.Value)
+		value := local(strings.NewReplacer(expand...).Replace(e.Value))
 		switch from := e.ValueFrom; {
 		case from.ResourceFieldRef.Resource != "":
 			value = quantity(n.t, c.Resources.Limits[strings.TrimPrefix(from.ResourceFieldRef.Resource, "limits.")])
 		case from.FieldRef.FieldPath != "":
-			label := strings.TrimSuffix(strings.TrimPrefix(from.FieldRef.FieldPath, "metadata.labels['"), "']")
-			require.Contains(n.t, labels, label)
-			value = labels[label]
+			require.Equal(n.t, "metadata.name", from.FieldRef.FieldPath)
+			value = pod
 		case from.SecretKeyRef.Key != "":
 			value = n.files[from.SecretKeyRef.Name][from.SecretKeyRef.Key]
 			require.NotEmpty(n.t, value, e.Name)
 		}
+		expand = append(expand, "$("+e.Name+")", value)
 		env = append(env, e.Name+"="+value)
 	}
 	for _, a := range c.Args {
@@ -237,7 +239,7 @@ func (n *node) job(prefix string) string {
 	if n.objects[at].Kind == "CronJob" {
 		template = n.objects[at].Spec.JobTemplate.Spec.Template
 	}
-	args, env := n.lay(template, nil, nil)
+	args, env := n.lay(template, "", nil)
 	o := run(n.t, env, filepath.Base(template.Spec.Containers[0].Command[0]), args...)
 	require.Zero(n.t, o.code, "%q: %s%s", args, o.out, o.err)
 	return o.out
@@ -289,7 +291,7 @@ func TestChartPods(t *testing.T) {
 			require.Len(t, all, c.pods)
 			for _, p := range all {
 				p.process = &process{t: t}
-				p.args, p.env = n.lay(p.of.Spec.Template, p.labels, p.addresses)
+				p.args, p.env = n.lay(p.of.Spec.Template, p.name, p.addresses)
 				p.start()
 			}
 			for _, p := range all {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,14 +38,14 @@ func startNamed(t *testing.T, dirs, addresses []string, gateways int, names func
 	for i, a := range addresses {
 		admin := freeAddress(t)
 		ss = append(ss, &process{t: t, grpc: a, admin: admin, args: append([]string{
-			"shard", "--data-dir", dirs[i], "--shard-ordinal", strconv.Itoa(i), "--shard-addresses", strings.Join(names(i), ","), "--grpc", a,
+			"shard", "--data-dir", dirs[i], "--join", strings.Join(names(i), ","), "--peer", names(i)[i], "--grpc", a,
 			"--admin", admin, "--memory", "256MiB",
 		}, more...)})
 	}
 	for i := range gateways {
 		p := &process{t: t, http: freeAddress(t), grpc: freeAddress(t)}
 		p.args = append([]string{
-			"gateway", "--shard-addresses", strings.Join(names(len(dirs)+i), ","), "--http", p.http, "--grpc", p.grpc, "--admin", "127.0.0.1:0",
+			"gateway", "--join", strings.Join(names(len(dirs)+i), ","), "--http", p.http, "--grpc", p.grpc, "--admin", "127.0.0.1:0",
 			"--memory", "256MiB", "--query-timeout", "5m", "--tx-idle-timeout", "5m", // a machine may stand still for some time
 		}, more...)
 		if slices.Contains(more, "--tls-cert") {

@@ -20,11 +20,11 @@ func TestClusterReplicate(t *testing.T) {
 	for _, p := range ss {
 		p.kill(syscall.SIGTERM)
 	}
-	wrong := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replication", "3", "--shards", "4")...)
+	wrong := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replicas", "3", "--shards", "4")...)
 	require.NotZero(t, wrong.code)
 	require.Contains(t, wrong.err, "belongs to process 1 of 3, with 3 shards of 1 replicas")
 	for _, p := range ss {
-		p.args = append(p.args, "--replication", "3")
+		p.args = append(p.args, "--replicas", "3")
 		p.start()
 	}
 	read := func() bool {
@@ -42,7 +42,7 @@ func TestClusterReplicate(t *testing.T) {
 	ss[0].awaitReady()
 	end()
 	ss[1].kill(syscall.SIGTERM)
-	back := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replication", "1")...)
+	back := run(t, nil, "hopgate", append(slices.Clone(ss[1].args), "--replicas", "1")...)
 	require.NotZero(t, back.code)
 	require.Contains(t, back.err, "with 3 shards of 3 replicas")
 }

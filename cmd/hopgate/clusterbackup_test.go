@@ -30,7 +30,7 @@ func TestClusterBackup(t *testing.T) {
 
 func clusterBackup(t *testing.T, replication string) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	_, gs := startClusterIn(t, dirs, 2, "--replication", replication)
+	_, gs := startClusterIn(t, dirs, 2, "--replicas", replication)
 	g, dest := gs[0], filepath.Join(t.TempDir(), "backups")
 	g.graphctl("query", "CREATE CONSTRAINT n FOR (n:N) REQUIRE n.i IS UNIQUE")
 	g.graphctl("query", "CREATE CONSTRAINT s FOR (s:Seed) REQUIRE s.i IS UNIQUE")
@@ -128,7 +128,7 @@ func restoreReplicas(t *testing.T, dest string) *process {
 		require.Zero(t, o.code, o.err)
 	}
 	require.Contains(t, restore(0).err, "is not empty")
-	ss, gs := startClusterIn(t, dirs, 1, "--replication", "3")
+	ss, gs := startClusterIn(t, dirs, 1, "--replicas", "3")
 	g := gs[0]
 	eventually(t, func() bool { return strings.Count(g.graphctl("member", "list"), "waiting") == 3 }, 20*time.Millisecond)
 	g.graphctl("query", "CREATE (:Restored {text: 'a word'})")

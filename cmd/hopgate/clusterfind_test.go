@@ -96,7 +96,7 @@ func TestClusterFound(t *testing.T) {
 	}
 	listen := freeAddress(t)
 	g := &process{t: t, http: "https://" + listen, args: append([]string{
-		"gateway", "--shard-addresses", "srv://" + names.conn.LocalAddr().String() + "/" + service, "--http", listen, "--grpc", "127.0.0.1:0",
+		"gateway", "--join", "srv://" + names.conn.LocalAddr().String() + "/" + service, "--http", listen, "--grpc", "127.0.0.1:0",
 		"--admin", "127.0.0.1:0", "--memory", "256MiB", "--query-timeout", "5m",
 	}, secure...)}
 	g.start()
@@ -118,9 +118,9 @@ func TestClusterFound(t *testing.T) {
 		for no, s := range ss {
 			for i, flag := range s.args[:len(s.args)-1] {
 				switch flag {
-				case "--grpc":
+				case "--grpc", "--peer":
 					s.args[i+1] = to[no]
-				case "--shard-addresses":
+				case "--join":
 					s.args[i+1] = strings.Join(to, ",")
 				}
 			}
@@ -140,9 +140,9 @@ func TestClusterFound(t *testing.T) {
 	}
 
 	for _, args := range [][]string{
-		{"shard", "--shard-addresses", "srv:_grpc._tcp.shards.test"},
-		{"gateway", "--shard-addresses", "srv://nowhere/_grpc._tcp.shards.test"},
-		{"gateway", "--shard-addresses", "srv:"},
+		{"shard", "--join", "srv:_grpc._tcp.shards.test"},
+		{"gateway", "--join", "srv://nowhere/_grpc._tcp.shards.test"},
+		{"gateway", "--join", "srv:"},
 	} {
 		o := run(t, nil, "hopgate", args...)
 		require.NotZero(t, o.code, "%q", args)

@@ -12,8 +12,8 @@ import (
 
 // TestClusterGrow adds a process to three while clients write, moves replicas to it, removes one of the first three, and kills another one.
 func TestClusterGrow(t *testing.T) {
-	ss, gs := startCluster(t, 3, 1, "--replication", "3")
-	g, first := gs[0], strings.Split(ss[0].args[slices.Index(ss[0].args, "--shard-addresses")+1], ",")
+	ss, gs := startCluster(t, 3, 1, "--replicas", "3")
+	g, first := gs[0], strings.Split(ss[0].args[slices.Index(ss[0].args, "--join")+1], ",")
 	progress, end := writers(t, g)
 	progress(5)
 	refused := func(why string, args ...string) {
@@ -27,7 +27,7 @@ func TestClusterGrow(t *testing.T) {
 
 	at := freeAddress(t)
 	added := &process{t: t, admin: freeAddress(t), args: []string{
-		"shard", "--replication", "3", "--data-dir", t.TempDir(), "--shard-addresses", first[1], "--peer", at, "--grpc", at, "--memory", "256MiB",
+		"shard", "--replicas", "3", "--data-dir", t.TempDir(), "--join", first[1], "--peer", at, "--grpc", at, "--memory", "256MiB",
 	}}
 	added.args = append(added.args, "--admin", added.admin)
 	added.start()

@@ -76,7 +76,7 @@ func TestClusterKilled(t *testing.T) {
 }
 
 func clusterKilled(t *testing.T, replication string) {
-	ss, gs := startCluster(t, 3, 2, "--replication", replication)
+	ss, gs := startCluster(t, 3, 2, "--replicas", replication)
 	one := start(t, filepath.Join(t.TempDir(), "one"))
 	for _, s := range []string{
 		"CREATE CONSTRAINT keys FOR (n:N) REQUIRE n.id IS UNIQUE", "CREATE CONSTRAINT statics FOR (n:Static) REQUIRE n.id IS UNIQUE",

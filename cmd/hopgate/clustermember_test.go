@@ -17,7 +17,7 @@ import (
 // gives it new replicas; it is killed while these catch up, and in the end makes the majority with one of the others.
 func TestClusterLostDisk(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	ss, gs := startClusterIn(t, dirs, 1, "--replication", "3")
+	ss, gs := startClusterIn(t, dirs, 1, "--replicas", "3")
 	member := func(args ...string) outcome {
 		return run(t, []string{"GRAPHCTL_ADDRESS=" + gs[0].grpc}, "graphctl", append([]string{"member"}, args...)...)
 	}
@@ -87,7 +87,7 @@ func TestClusterLostDisk(t *testing.T) {
 // get new replicas, and then the third one may end.
 func TestClusterRecover(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	ss, gs := startClusterIn(t, dirs, 1, "--replication", "3")
+	ss, gs := startClusterIn(t, dirs, 1, "--replicas", "3")
 	g := gs[0]
 	for range 20 {
 		g.graphctl("query", "CREATE (:A)-[:R]->(:B)")

@@ -41,7 +41,7 @@ func writers(t *testing.T, g *process) (progress func(n int64), end func()) {
 
 // TestClusterRebalance empties a process of four while clients write, ends it, and spreads the replicas again once it is back.
 func TestClusterRebalance(t *testing.T) {
-	ss, gs := startCluster(t, 4, 1, "--replication", "3")
+	ss, gs := startCluster(t, 4, 1, "--replicas", "3")
 	g, last := gs[0], ss[3]
 	progress, end := writers(t, g)
 	progress(5)

@@ -26,7 +26,7 @@ func ends(t *testing.T, p *process) {
 // TestClusterStopWait sends SIGTERM to a process of three while another one is away: it serves on until that one is back. When all get the
 // signal, none waits for the others.
 func TestClusterStopWait(t *testing.T) {
-	ss, gs := startCluster(t, 3, 1, "--replication", "3", "--stop-wait", "1h")
+	ss, gs := startCluster(t, 3, 1, "--replicas", "3", "--stop-wait", "1h")
 	testStopWait(t, ss, gs[0])
 }
 

@@ -373,7 +373,7 @@ func TestClusterSuitesKilled(t *testing.T) {
 			if replication == "3" && testing.Short() {
 				t.Skip("the suites run through replicas without -short")
 			}
-			suitesKilled(t, newBoth(t, "--replication", replication))
+			suitesKilled(t, newBoth(t, "--replicas", replication))
 		})
 	}
 }

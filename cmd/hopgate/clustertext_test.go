@@ -17,7 +17,7 @@ import (
 // acknowledged, and nothing of a graph of the same name that was dropped while another process led.
 func TestClusterText(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
-	ss, gs := startClusterIn(t, dirs, 1, "--replication", "3")
+	ss, gs := startClusterIn(t, dirs, 1, "--replicas", "3")
 	must := func(statement string) string {
 		t.Helper()
 		var out string

@@ -24,8 +24,8 @@ func newGateway() *cobra.Command {
 			if err != nil {
 				return cli.Error{Code: cli.Usage, Err: err}
 			}
-			if c.ShardAddresses == "" {
-				return cli.Error{Code: cli.Usage, Err: errNoAddresses}
+			if c.Join == "" {
+				return cli.Error{Code: cli.Usage, Err: errNoJoin}
 			}
 			return serve(cmd.Context(), &c, openRemote)
 		},
@@ -36,18 +36,18 @@ func newGateway() *cobra.Command {
 
 // openRemote opens graphs whose shards are in other processes.
 func openRemote(_ context.Context, c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
-	if strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix) {
+	if strings.HasPrefix(c.Join, remote.ServicePrefix) {
 		secure, err := mutual(c, nil, log)
 		if err != nil {
 			return backing{}, cli.Error{Code: cli.Usage, Err: err}
 		}
-		store, err := remote.Discover(c.ShardAddresses, log, remote.Secure(secure)...)
+		store, err := remote.Discover(c.Join, log, remote.Secure(secure)...)
 		if err != nil {
-			return backing{}, cli.Error{Code: cli.Usage, Err: fmt.Errorf("shard-addresses: %w", err)}
+			return backing{}, cli.Error{Code: cli.Usage, Err: fmt.Errorf("join: %w", err)}
 		}
 		return behindGateway(store), nil
 	}
-	addresses := addressList(c.ShardAddresses)
+	addresses := addressList(c.Join)
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
 		return backing{}, cli.Error{Code: cli.Usage, Err: err}

@@ -12,9 +12,11 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/remote"
 )
 
@@ -30,22 +32,23 @@ type member struct {
 // front is the gateway of a member.
 type front struct{ *remote.Store }
 
-// checkMember returns what is wrong with the settings of hopgate serve with and without replicas.
+// errNoJoin says that a process of a cluster does not know the others.
+var errNoJoin = errors.New("join: name the addresses of all processes, in the same order for each")
+
+// checkMember returns what is wrong with the settings of a process that keeps replicas for a cluster.
 func checkMember(c *config.Config) error {
-	if c.Join == "" {
-		if c.Replicas != 0 || c.Peer != "" || c.ShardCA != "" {
-			return errors.New("replicas, peer and shard-ca: need join, the addresses of all processes")
-		}
-		return nil
-	}
-	n := len(addressList(c.Join))
-	switch {
+	addresses := addressList(c.Join)
+	switch n := len(addresses); {
+	case c.Join == "":
+		return errNoJoin
+	case strings.HasPrefix(c.Join, remote.ServicePrefix):
+		return errors.New("join: a process that keeps shards needs the addresses of all; only gateways support SRV records")
 	case c.TLSCert != "" && c.ShardCA == "":
 		return errors.New("tls-cert: with join, shard-ca must name the authority that signs the certificates of all processes")
-	case joins(c.Peer, addressList(c.Join)): // the cluster has its layout
+	case joins(c.Peer, addresses): // the cluster has its layout
 		return nil
-	case c.Replicas != 3 && c.Replicas != 5 && c.Replicas != 7:
-		return fmt.Errorf("replicas: must be 3, 5 or 7 with join, is %d: with two, none may fail", c.Replicas)
+	case c.Replicas == 0:
+		return errors.New("replicas: must be 1, 3, 5 or 7 with join")
 	case n < c.Replicas:
 		return fmt.Errorf("join: %d replicas need as many processes, and it names %d", c.Replicas, n)
 	case n > c.Replicas+c.Shards-1:
@@ -59,14 +62,14 @@ func joins(peer string, addresses []string) bool {
 	return peer != "" && !slices.Contains(addresses, peer)
 }
 
-// self returns which of addresses is this process's: peer, or if it is empty the only one that is an address of this machine.
-func self(ctx context.Context, addresses []string, peer string) (int, error) {
-	if no := slices.Index(addresses, peer); no >= 0 {
-		return no, nil
+// self returns the address of this process: peer, or if it is empty the only one of addresses that is an address of this machine.
+func self(ctx context.Context, addresses []string, peer string) (string, error) {
+	if peer != "" {
+		return peer, nil
 	}
 	own, err := net.InterfaceAddrs()
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	isLocal := func(ip net.IPAddr) bool {
 		return ip.IP.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
@@ -74,16 +77,16 @@ func self(ctx context.Context, addresses []string, peer string) (int, error) {
 			return ok && n.IP.Equal(ip.IP)
 		})
 	}
-	var found []int
+	var found []string
 	var errs []error
-	for no, a := range addresses {
+	for _, a := range addresses {
 		host, _, err := net.SplitHostPort(a)
 		if err != nil {
-			return 0, fmt.Errorf("join: %w", err)
+			return "", fmt.Errorf("join: %w", err)
 		}
 		ips, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 		if slices.ContainsFunc(ips, isLocal) {
-			found = append(found, no)
+			found = append(found, a)
 		}
 		errs = append(errs, err) // another machine's name need not be known while that machine is down
 	}
@@ -91,20 +94,18 @@ func self(ctx context.Context, addresses []string, peer string) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return 0, errors.Join(append([]error{errors.New("join: it names no address of this machine; give this process's by peer")}, errs...)...)
+		return "", errors.Join(append([]error{errors.New("join: it names no address of this machine; give this process's by peer")}, errs...)...)
 	default:
-		return 0, fmt.Errorf("join: %d of the addresses are this machine's; give this process's by peer", len(found))
+		return "", fmt.Errorf("join: %d of the addresses are this machine's; give this process's by peer", len(found))
 	}
 }
 
 // openMember opens the replicas of a process of hopgate serve --join and starts to listen for the other processes.
 func openMember(ctx context.Context, c *config.Config, memory config.Budget, log *slog.Logger) (b backing, err error) {
-	addresses, own, no := addressList(c.Join), c.Peer, 0
-	if !joins(own, addresses) {
-		if no, err = self(ctx, addresses, own); err != nil {
-			return b, cli.Error{Code: cli.Usage, Err: err}
-		}
-		own = addresses[no]
+	addresses := addressList(c.Join)
+	own, err := self(ctx, addresses, c.Peer)
+	if err != nil {
+		return b, cli.Error{Code: cli.Usage, Err: err}
 	}
 	secure, err := mutual(c, addresses, log)
 	if err != nil {
@@ -117,13 +118,7 @@ func openMember(ctx context.Context, c *config.Config, memory config.Budget, log
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	if joins(own, addresses) {
-		m.p, err = remote.JoinProcess(ctx, opts, own, addresses, remote.Secure(secure)...)
-	} else {
-		layout := shard.Layout{Processes: len(addresses), Shards: c.Shards, Replicas: c.Replicas}
-		m.p, err = remote.NewProcess(opts, layout, no, addresses, remote.Secure(secure)...)
-	}
-	if err != nil {
+	if m.p, err = openProcess(ctx, opts, c, own, secure); err != nil {
 		return b, err
 	}
 	m.disk = m.p.Local()
@@ -142,7 +137,17 @@ func openMember(ctx context.Context, c *config.Config, memory config.Budget, log
 	if m.Store, err = m.p.OpenGateway(remote.Secure(secure)...); err != nil {
 		return b, err
 	}
-	return backing{store: m, failed: m.failed, ready: m.p.Ready, resize: m.SetTopologyBytes, leave: func(within time.Duration) { awaitSpare(m.p, within) }}, nil
+	return backing{store: m, dir: c.DataDir, failed: m.failed, ready: m.p.Ready, resize: m.SetTopologyBytes, leave: func(within time.Duration) { awaitSpare(m.p, within) }}, nil
+}
+
+// openProcess opens the replicas of the process of a cluster that the others reach at an address.
+func openProcess(ctx context.Context, opts local.Options, c *config.Config, own string, secure *access.Mutual) (*remote.Process, error) {
+	addresses := addressList(c.Join)
+	if joins(own, addresses) {
+		return remote.JoinProcess(ctx, opts, own, addresses, remote.Secure(secure)...)
+	}
+	layout := shard.Layout{Processes: len(addresses), Shards: c.Shards, Replicas: c.Replicas}
+	return remote.NewProcess(opts, layout, slices.Index(addresses, own), addresses, remote.Secure(secure)...)
 }
 
 // Close hands over what the process leads and stops it.

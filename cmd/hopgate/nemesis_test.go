@@ -226,7 +226,7 @@ func runNemesis(t *testing.T, seed uint64, happen []int) {
 	net, err := faultnet.New(targets, 0)
 	require.NoError(t, err)
 	t.Cleanup(net.Close)
-	ss, gs := startNamed(t, dirs, targets[:nemesisProcesses], nemesisGateways, func(no int) []string { return net.Addresses(no, nemesisProcesses) }, "--replication", "3")
+	ss, gs := startNamed(t, dirs, targets[:nemesisProcesses], nemesisGateways, func(no int) []string { return net.Addresses(no, nemesisProcesses) }, "--replicas", "3")
 	n := &nemesis{t: t, rng: rand.New(rand.NewPCG(seed, 0)), net: net, dirs: dirs, ss: ss, gs: gs, h: newHistory(t, []string{gs[0].http, gs[1].http})}
 	end := n.h.run()
 	t.Cleanup(end)

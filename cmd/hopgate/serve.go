@@ -61,14 +61,14 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return cli.Error{Code: cli.Usage, Err: err}
 			}
-			if c.ShardAddresses != "" {
-				return cli.Error{Code: cli.Usage, Err: errors.New("shard-addresses: is for hopgate gateway and hopgate shard")}
-			}
-			if c.Replication != 0 {
-				return cli.Error{Code: cli.Usage, Err: errors.New("replication: is for hopgate gateway and hopgate shard; hopgate serve has replicas and join")}
-			}
 			c.Shards = max(c.Shards, 1)
-			if err := checkMember(&c); err != nil {
+			switch {
+			case c.Join != "":
+				err = checkMember(&c)
+			case c.Replicas != 0 || c.Peer != "" || c.ShardCA != "":
+				err = errors.New("replicas, peer and shard-ca: need join, the addresses of all processes")
+			}
+			if err != nil {
 				return cli.Error{Code: cli.Usage, Err: err}
 			}
 			if c.Join != "" {
@@ -92,6 +92,7 @@ type store interface {
 // are those of its type.
 type backing struct {
 	store  store
+	dir    string                     // the data directory
 	failed <-chan error               // brings the fault that ends the process
 	ready  func() error               // says why requests have to wait
 	waits  func() bool                // reports whether requests wait for a shard that has no other replica
@@ -101,11 +102,8 @@ type backing struct {
 
 // keptShards returns how many shards of a graph the process begins with.
 func keptShards(c *config.Config) int {
-	processes, replicas := addressList(c.ShardAddresses), c.Replication
-	if c.Join != "" {
-		processes, replicas = addressList(c.Join), c.Replicas
-	}
-	return max((c.Shards*max(replicas, 1)+len(processes)-1)/len(processes), 1)
+	processes := len(addressList(c.Join))
+	return max((c.Shards*max(c.Replicas, 1)+processes-1)/processes, 1)
 }
 
 // openLocal opens the graphs of a data directory.
@@ -114,7 +112,7 @@ func openLocal(ctx context.Context, c *config.Config, memory config.Budget, log 
 	if err != nil {
 		return backing{}, err
 	}
-	return backing{store: s, ready: s.Writable, resize: s.SetTopologyBytes}, nil
+	return backing{store: s, dir: c.DataDir, ready: s.Writable, resize: s.SetTopologyBytes}, nil
 }
 
 // storeOptions returns the options of a store that no longer waits for room on a full disk once ctx ends.
@@ -255,8 +253,8 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 	if spillLimit == 0 {
 		spillLimit = spillShare * s.memory.Total
 	}
-	if c.ShardAddresses == "" {
-		s.dir, spillDir = filepath.Join(c.DataDir, "evidence"), filepath.Join(c.DataDir, "spill")
+	if dir := s.backing.dir; dir != "" {
+		s.dir, spillDir = filepath.Join(dir, "evidence"), filepath.Join(dir, "spill")
 	}
 	spill, err := exec.NewSpill(spillDir, spillLimit)
 	switch {
@@ -397,7 +395,7 @@ func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *quer
 	err := engine.Probe(ctx)
 	pause := backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: time.Second}
 	// A process that waits for others is live but not ready.
-	for ; err != nil && (c.ShardAddresses != "" || c.Join != "") && ctx.Err() == nil; err = engine.Probe(ctx) {
+	for ; err != nil && c.Join != "" && ctx.Err() == nil; err = engine.Probe(ctx) {
 		log.Warn("waiting for the shards", slog.Any("error", err))
 		select {
 		case <-ctx.Done():

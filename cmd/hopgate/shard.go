@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strings"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -19,19 +19,15 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 
-	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/server/request"
-	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/remote"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
-
-var errNoAddresses = errors.New("shard-addresses: the processes of all shards must be named, in the order of the shards")
 
 func newShard() *cobra.Command {
 	cmd := &cobra.Command{
@@ -41,28 +37,18 @@ func newShard() *cobra.Command {
 			if err != nil {
 				return cli.Error{Code: cli.Usage, Err: err}
 			}
-			addresses := addressList(c.ShardAddresses)
-			switch {
-			case c.ShardAddresses == "":
-				return cli.Error{Code: cli.Usage, Err: errNoAddresses}
-			case strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix):
-				return cli.Error{Code: cli.Usage, Err: errors.New("shard-addresses: a shard needs the list of all shards in order; only gateways support SRV records")}
-			case c.TLSCert != "" && c.ShardCA == "":
-				return cli.Error{Code: cli.Usage, Err: errors.New("tls-cert: a shard shows it to callers whose own certificates shard-ca has signed")}
-			case joins(c.Peer, addresses):
-			case c.ShardOrdinal < 0 || c.ShardOrdinal >= len(addresses):
-				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("shard-ordinal: must be from 0 to %d, by the number of shard-addresses, is %d", len(addresses)-1, c.ShardOrdinal)}
-			case c.Replication > len(addresses):
-				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("replication: %d processes keep each shard, and shard-addresses names %d", c.Replication, len(addresses))}
-			}
-			c.Replication = max(c.Replication, 1)
+			addresses := addressList(c.Join)
+			c.Replicas = max(c.Replicas, 1)
 			if c.Shards == 0 {
 				c.Shards = len(addresses)
 			}
-			if n := c.Replication + c.Shards - 1; n < len(addresses) {
-				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("shards: %d with %d replicas occupy only %d of the %d processes in shard-addresses", c.Shards, c.Replication, n, len(addresses))}
+			if c.Peer == "" && slices.Contains(addresses, c.GRPC) {
+				c.Peer = c.GRPC
 			}
-			return keepShard(cmd.Context(), &c, addresses)
+			if err := checkMember(&c); err != nil {
+				return cli.Error{Code: cli.Usage, Err: err}
+			}
+			return keepShard(cmd.Context(), &c)
 		},
 	}
 	config.Flags(cmd.Flags())
@@ -76,12 +62,17 @@ type kept interface {
 }
 
 // keepShard serves a shard until a signal arrives or it fails.
-func keepShard(ctx context.Context, c *config.Config, addresses []string) (err error) {
+func keepShard(ctx context.Context, c *config.Config) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	s := newServing(c)
 	defer func() { err = errors.Join(err, s.close()) }()
-	log := s.log.With(slog.Int("shard", c.ShardOrdinal))
+	addresses := addressList(c.Join)
+	own, err := self(ctx, addresses, c.Peer)
+	if err != nil {
+		return cli.Error{Code: cli.Usage, Err: err}
+	}
+	log := s.log.With(slog.String("process", own))
 	slog.SetDefault(log)
 	if err := removeStale(c.ReadyFile); err != nil {
 		return err
@@ -121,7 +112,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	defer func() { err = errors.Join(err, adminServer.Close()) }()
 
 	rpc := grpc.NewServer(remote.ServerOptions(secure)...)
-	p, err := openProcess(ctx, opts, c, addresses, secure)
+	p, err := openProcess(ctx, opts, c, own, secure)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -161,15 +152,6 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	rpc.Stop() // transactions end with their streams; a client that retries finds the next leader
 	log.Info("stopped")
 	return err
-}
-
-// openProcess opens the replicas of a process of a cluster.
-func openProcess(ctx context.Context, opts local.Options, c *config.Config, addresses []string, secure *access.Mutual) (*remote.Process, error) {
-	if joins(c.Peer, addresses) {
-		return remote.JoinProcess(ctx, opts, c.Peer, addresses, remote.Secure(secure)...)
-	}
-	layout := shard.Layout{Processes: len(addresses), Shards: c.Shards, Replicas: c.Replication}
-	return remote.NewProcess(opts, layout, c.ShardOrdinal, addresses, remote.Secure(secure)...)
 }
 
 // process is what a process of a cluster has open.

@@ -16,9 +16,9 @@ func TestKeptShards(t *testing.T) {
 	}{
 		{config.Config{}, 1},
 		{config.Config{Shards: 4}, 4},
-		{config.Config{Shards: 3, ShardAddresses: "a:1,b:1,c:1"}, 1},
+		{config.Config{Shards: 3, Join: "a:1,b:1,c:1"}, 1},
 		{config.Config{Shards: 16, Replicas: 3, Join: "a:1,b:1,c:1"}, 16},
-		{config.Config{Shards: 16, Replication: 3, ShardAddresses: "a:1,b:1,c:1,d:1,e:1"}, 10},
+		{config.Config{Shards: 16, Replicas: 3, Join: "a:1,b:1,c:1,d:1,e:1"}, 10},
 	} {
 		require.Equal(t, c.want, keptShards(&c.Config))
 	}

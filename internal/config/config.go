@@ -49,12 +49,9 @@ type Config struct {
 	BlockCache     size.Bytes    // size of the block cache; 0: three tenths of Memory
 	TopologyCache  string        // size of the topology cache; "": three tenths of Memory
 	ValueThreshold size.Bytes    // values of at least this size are stored separately
-	Shards         int           // number of shards of new graphs; 0: 1, or with replication as many as processes
-	ShardOrdinal   int           // the shard that a process of a cluster serves
-	Replication    int           // processes that keep each shard, through a Raft log; 0: one, without a log
-	ShardAddresses string        // comma-separated processes of a cluster's shards, in order, or SRV records
-	Replicas       int           // processes of serve that keep each shard; 0: one process keeps all
-	Join           string        // comma-separated addresses of all processes of serve, in order; "": one process
+	Shards         int           // number of shards of new graphs; 0: 1, or for hopgate shard as many as processes
+	Replicas       int           // processes of a cluster that keep each shard; 0: one
+	Join           string        // comma-separated processes that a cluster begins with, in order, or for a gateway SRV records; "": no cluster
 	Peer           string        // the address of this process, among them unless it is added later; "": the only one of this machine
 	ShardCA        string        // PEM file of the authority for the certificates of a cluster's processes; "": plain connections
 	DrainTimeout   time.Duration // time for running queries on shutdown
@@ -141,13 +138,10 @@ func (c *Config) settings() []setting {
 		{"topology-cache", "size of the topology cache of decoded lists and columns; 0 disables it, empty takes three tenths of the budget", (*text)(&c.TopologyCache)},
 		{"value-threshold", "size from which a value is stored apart", &c.ValueThreshold},
 		{"shards", "number of shards of new graphs; 0 takes 1, or for hopgate shard as many as processes, and cannot be changed in a cluster", (*whole)(&c.Shards)},
-		{"shard-ordinal", "for hopgate shard: number of the process in shard-addresses, from 0", (*whole)(&c.ShardOrdinal)},
-		{"replication", "for hopgate shard: number of processes that keep each shard: 1, or 3, 5 or 7, of which fewer than half may fail; 0 takes 1; all processes can restart with 3 in place of 1", (*whole)(&c.Replication)},
-		{"shard-addresses", "for hopgate shard and gateway: comma-separated gRPC addresses of the processes in order; for a gateway also srv:NAME or srv://DNS-SERVER/NAME for SRV records", (*text)(&c.ShardAddresses)},
-		{"replicas", "for hopgate serve with join: number of processes that keep each shard: 3, 5 or 7, of which fewer than half may fail", (*whole)(&c.Replicas)},
-		{"join", "for hopgate serve: comma-separated addresses at which the processes that a cluster begins with reach each other, the same list for each; empty runs one process without replicas", (*text)(&c.Join)},
-		{"peer", "the address by which other processes reach this one; for hopgate serve with join, which listens at it: empty finds the only one in join that is an address of this machine; one that is not in join, or in shard-addresses, joins a cluster that graphctl member add adds it to", (*text)(&c.Peer)},
-		{"shard-ca", "for processes of several (shard-addresses, join): PEM file of the authority that signs their certificates (tls-cert); empty uses plain connections", (*text)(&c.ShardCA)},
+		{"join", "comma-separated addresses at which the processes that a cluster begins with reach each other, the same list for each; for a gateway also srv:NAME or srv://DNS-SERVER/NAME for SRV records; for hopgate serve, empty runs one process by itself", (*text)(&c.Join)},
+		{"peer", "with join: the address by which the other processes reach this one, where hopgate serve listens for them; empty takes the one in join that grpc of hopgate shard names, or that is the only one of this machine; one that is not in join joins a cluster that graphctl member add adds it to", (*text)(&c.Peer)},
+		{"replicas", "with join: number of processes that keep each shard: 1, or 3, 5 or 7, of which fewer than half may fail; for hopgate shard, 0 takes 1; all processes can restart with 3 in place of 1", (*whole)(&c.Replicas)},
+		{"shard-ca", "with join: PEM file of the authority that signs their certificates (tls-cert); empty uses plain connections", (*text)(&c.ShardCA)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
 		{"stop-wait", "for processes with replicas: time that one waits after SIGTERM, before it drains, while a shard would lose its majority without it; 0 does not wait", (*duration)(&c.StopWait)},
 		{"ready-file", "file that receives the addresses as JSON once all listeners accept", (*text)(&c.ReadyFile)},
@@ -390,8 +384,8 @@ func (c *Config) Validate() error {
 	if c.TLSCert == "" && c.ShardCA != "" {
 		bad("shard-ca: needs tls-cert and tls-key")
 	}
-	if c.Replication != 0 && (c.Replication%2 == 0 || c.Replication < 0 || c.Replication > 7) {
-		bad("replication: must be 0, 1, 3, 5 or 7, is %d", c.Replication)
+	if c.Replicas != 0 && (c.Replicas%2 == 0 || c.Replicas < 0 || c.Replicas > 7) {
+		bad("replicas: must be 1, 3, 5 or 7, is %d; an even number survives no more failures than one less", c.Replicas)
 	}
 	if c.OIDCIssuer != "" && (c.OIDCAudience == "" || c.OIDCRoles == "") {
 		bad("oidc-issuer: needs oidc-audience and oidc-roles")

@@ -55,25 +55,25 @@ func TestProtect(t *testing.T) {
 		{"other access", `{}`, `{standalone: {persistence: {accessModes: [ReadWriteOncePod]}}}`, "accessModes", "--cascade=orphan"},
 		{"no volume", `{}`, `{standalone: {persistence: {enabled: false}}}`, "standalone.persistence.enabled: was true", "restore"},
 		{"a volume", `{mode: cluster, shard: {persistence: {enabled: false}}}`, `{mode: cluster}`, "shard.persistence.enabled: was false", "restore"},
-		{"replicas", `{mode: cluster}`, `{mode: cluster, config: {replication: 3}}`, "config.replication: was 0", "kubectl -n apps scale statefulset graphs-hopgate-shard --replicas=0"},
-		{"no replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster}`, "config.replication: was 3", "graphctl export"},
-		{"the same replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}}`, "", ""},
-		{"replicas and other pods", `{mode: cluster}`, `{mode: cluster, config: {replication: 3}, shard: {replicas: 4}}`, "shard.replicas: was 3", "Leave shard.replicas: 3"},
-		{"replicas and fewer pods", `{mode: cluster, shard: {replicas: 4}}`, `{mode: cluster, config: {replication: 3}}`, "shard.replicas: 3 is fewer than the 4", "second release"},
-		{"replicas and other shards", `{mode: cluster}`, `{mode: cluster, config: {replication: 3, shards: 16}}`, "config.shards: is 16", "Leave config.shards out"},
-		{"other shards with replicas", `{mode: cluster, config: {replication: 3, shards: 16}}`, `{mode: cluster, config: {replication: 3, shards: 32}}`, "config.shards: was 16", "second release"},
-		{"shards as many as pods", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3, shards: 3}}`, "", ""},
-		{"TLS with replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}, tls: {enabled: true}}`, "tls.enabled: was false", "scale statefulset graphs-hopgate-shard --replicas=0"},
-		{"no TLS with replicas", `{mode: cluster, config: {replication: 3}, tls: {enabled: true}}`, `{mode: cluster, config: {replication: 3}}`, "tls.enabled: was true", "scale statefulset graphs-hopgate-shard --replicas=0"},
+		{"replicas", `{mode: cluster}`, `{mode: cluster, config: {replicas: 3}}`, "config.replicas: was 1", "kubectl -n apps scale statefulset graphs-hopgate-shard --replicas=0"},
+		{"no replicas", `{mode: cluster, config: {replicas: 3}}`, `{mode: cluster}`, "config.replicas: was 3", "graphctl export"},
+		{"the same replicas", `{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3}}`, "", ""},
+		{"replicas and other pods", `{mode: cluster}`, `{mode: cluster, config: {replicas: 3}, shard: {replicas: 4}}`, "shard.replicas: was 3", "Leave shard.replicas: 3"},
+		{"replicas and fewer pods", `{mode: cluster, shard: {replicas: 4}}`, `{mode: cluster, config: {replicas: 3}}`, "shard.replicas: 3 is fewer than the 4", "second release"},
+		{"replicas and other shards", `{mode: cluster}`, `{mode: cluster, config: {replicas: 3, shards: 16}}`, "config.shards: was 3", "second release"},
+		{"other shards with replicas", `{mode: cluster, config: {replicas: 3, shards: 16}}`, `{mode: cluster, config: {replicas: 3, shards: 32}}`, "config.shards: was 16", "second release"},
+		{"shards as many as pods", `{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3, shards: 3}}`, "", ""},
+		{"TLS with replicas", `{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3}, tls: {enabled: true}}`, "tls.enabled: was false", "scale statefulset graphs-hopgate-shard --replicas=0"},
+		{"no TLS with replicas", `{mode: cluster, config: {replicas: 3}, tls: {enabled: true}}`, `{mode: cluster, config: {replicas: 3}}`, "tls.enabled: was true", "scale statefulset graphs-hopgate-shard --replicas=0"},
 		{"TLS without replicas", `{mode: cluster}`, `{mode: cluster, tls: {enabled: true}}`, "", ""},
-		{"maintenance with replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}, shard: {maintenance: true}}`, "shard.maintenance: was false", "scale statefulset"},
-		{"the end of maintenance", `{mode: cluster, config: {replication: 3}, shard: {maintenance: true}}`, `{mode: cluster, config: {replication: 3}}`, "shard.maintenance: was true", "scale statefulset"},
+		{"maintenance with replicas", `{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3}, shard: {maintenance: true}}`, "shard.maintenance: was false", "scale statefulset"},
+		{"the end of maintenance", `{mode: cluster, config: {replicas: 3}, shard: {maintenance: true}}`, `{mode: cluster, config: {replicas: 3}}`, "shard.maintenance: was true", "scale statefulset"},
 		{"maintenance of one server", `{}`, `{standalone: {maintenance: true}}`, "", ""},
 		{"an existing claim", `{standalone: {persistence: {existingClaim: mine}}}`, `{standalone: {persistence: {existingClaim: mine}}}`, "", ""},
 		{"another existing claim", `{standalone: {persistence: {existingClaim: mine}}}`, `{standalone: {persistence: {existingClaim: yours}}}`, "standalone.persistence.existingClaim: was \"mine\"", "restore"},
 		{"an existing claim instead", `{}`, `{standalone: {persistence: {existingClaim: mine}}}`, "standalone.persistence.existingClaim: was \"\"", "restore"},
 		{"no existing claim any more", `{standalone: {persistence: {existingClaim: mine}}}`, `{}`, "standalone.persistence.existingClaim: was \"mine\"", "restore"},
-		{"more pods with replicas", `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}, shard: {replicas: 5}}`, "shard.replicas: was 3", "second release"},
+		{"more pods with replicas", `{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3}, shard: {replicas: 5}}`, "shard.replicas: was 3", "second release"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := render(t, parse(t, c.after), running(t, c.before))
@@ -102,17 +102,17 @@ func (c cluster) set(t *testing.T, name string, to any, path ...string) {
 // again. What would lose graphs is still refused.
 func TestProtectStopped(t *testing.T) {
 	for _, c := range []struct{ before, after, refused string }{
-		{`{mode: cluster}`, `{mode: cluster, config: {replication: 3}}`, ""},
-		{`{mode: cluster}`, `{mode: cluster, config: {replication: 3}, shard: {replicas: 4}}`, "shard.replicas: was 3"},
-		{`{mode: cluster, shard: {replicas: 4}}`, `{mode: cluster, config: {replication: 3}}`, "shard.replicas: 3 is fewer than the 4"},
-		{`{mode: cluster}`, `{mode: cluster, config: {replication: 3, shards: 8}}`, "config.shards: is 8"},
+		{`{mode: cluster}`, `{mode: cluster, config: {replicas: 3}}`, ""},
+		{`{mode: cluster}`, `{mode: cluster, config: {replicas: 3}, shard: {replicas: 4}}`, "shard.replicas: was 3"},
+		{`{mode: cluster, shard: {replicas: 4}}`, `{mode: cluster, config: {replicas: 3}}`, "shard.replicas: 3 is fewer than the 4"},
+		{`{mode: cluster}`, `{mode: cluster, config: {replicas: 3, shards: 8}}`, "config.shards: was 3"},
 		{`{mode: cluster}`, `{mode: cluster, shard: {replicas: 2}}`, "shard.replicas: 2 is fewer than the 3"},
 		{`{mode: cluster}`, `{mode: cluster}`, ""},
-		{`{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}}`, ""},
-		{`{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}, shard: {replicas: 5}}`, "shard.replicas: was 3"},
-		{`{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}, tls: {enabled: true}}`, ""},
-		{`{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}, shard: {maintenance: true}}`, ""},
-		{`{mode: cluster, config: {replication: 3}, shard: {maintenance: true}}`, `{mode: cluster, config: {replication: 3}}`, ""},
+		{`{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3}}`, ""},
+		{`{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3}, shard: {replicas: 5}}`, "shard.replicas: was 3"},
+		{`{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3}, tls: {enabled: true}}`, ""},
+		{`{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3}, shard: {maintenance: true}}`, ""},
+		{`{mode: cluster, config: {replicas: 3}, shard: {maintenance: true}}`, `{mode: cluster, config: {replicas: 3}}`, ""},
 	} {
 		live := running(t, c.before)
 		live.set(t, "graphs-hopgate-shard", int64(0), "spec", "replicas")
@@ -134,7 +134,7 @@ func TestProtectStopped(t *testing.T) {
 // TestProtectMajority upgrades a release with copies while pods are away: Kubernetes replaces pods from the last one on, without a look at the
 // others.
 func TestProtectMajority(t *testing.T) {
-	const before, after = `{mode: cluster, config: {replication: 3}}`, `{mode: cluster, config: {replication: 3}, image: {tag: 9.9.9}}`
+	const before, after = `{mode: cluster, config: {replicas: 3}}`, `{mode: cluster, config: {replicas: 3}, image: {tag: 9.9.9}}`
 	for _, c := range []struct {
 		name, after string
 		ready       []bool
@@ -146,8 +146,8 @@ func TestProtectMajority(t *testing.T) {
 		{"the last one is away, and replaced first", after, []bool{true, true, false}, ""},
 		{"there is no majority to lose", after, []bool{false, false, true}, ""},
 		{"no pod changes", before, []bool{false, true, true}, ""},
-		{"no pod changes but a service", `{mode: cluster, config: {replication: 3}, service: {unready: true}}`, []bool{false, true, true}, ""},
-		{"whatever happens", `{mode: cluster, config: {replication: 3}, image: {tag: 9.9.9}, shard: {upgradeWhileAway: true}}`, []bool{false, true, true}, ""},
+		{"no pod changes but a service", `{mode: cluster, config: {replicas: 3}, service: {unready: true}}`, []bool{false, true, true}, ""},
+		{"whatever happens", `{mode: cluster, config: {replicas: 3}, image: {tag: 9.9.9}, shard: {upgradeWhileAway: true}}`, []bool{false, true, true}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			live := running(t, before)

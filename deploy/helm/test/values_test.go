@@ -39,9 +39,9 @@ func TestValuesRefused(t *testing.T) {
 		{`{backup: {enabled: true}}`, "backup.destination"},
 		{`{gatewayAPI: {http: {enabled: true}}}`, "gatewayAPI.http.parentRefs"},
 		{`{tls: {enabled: true, certManager: {enabled: true}}}`, "tls.certManager.issuerRef.name"},
-		{`{config: {replication: 3}}`, "config.replication: 3 copies of each shard need mode: cluster"},
-		{`{mode: cluster, config: {replication: 5}}`, "shard.replicas: 3 pods cannot keep config.replication: 5"},
-		{`{mode: cluster, config: {replication: 2}}`, "replication"},
+		{`{config: {replicas: 3}}`, "config.replicas: 3 copies of each shard need mode: cluster"},
+		{`{mode: cluster, config: {replicas: 5}}`, "shard.replicas: 3 pods cannot keep config.replicas: 5"},
+		{`{mode: cluster, config: {replicas: 2}}`, "replicas"},
 		{`{config: {logLevel: warning}}`, "logLevel"},
 		{`{standalone: {config: {logLevel: TRACE}}}`, "logLevel"},
 		{`{config: {logFormat: logfmt}}`, "logFormat"},
@@ -66,15 +66,15 @@ func TestValuesRefused(t *testing.T) {
 		{`{config: {adminTls: true}}`, "config.adminTls: needs tls.enabled"},
 		{`{config: {adminTls: true}, tls: {enabled: true, clientAuth: true}}`, "config.adminTls: with tls.clientAuth"},
 		{`{mode: cluster, tls: {enabled: true}, shard: {config: {adminTls: true}}}`, "shard.config.adminTls"},
-		{`{mode: cluster, shard: {config: {replication: 3}}}`, "shard.config.replication"},
-		{`{mode: cluster, gateway: {config: {replication: 3}}}`, "gateway.config.replication"},
-		{`{mode: cluster, config: {shards: 5}}`, "config.shards: is 5"},
-		{`{mode: cluster, config: {replication: 3, shards: 1}, shard: {replicas: 5}}`, "config.shards: 1 shards with 3 copies occupy only 3 of the 5 pods"},
-		{`{mode: cluster, config: {replication: 3}, shard: {persistence: {enabled: false}}}`, "shard.persistence.enabled: 3 copies need volumes"},
-		{`{mode: cluster, config: {replication: 3}, shard: {podDisruptionBudget: {maxUnavailable: 2}}}`, "shard.podDisruptionBudget.maxUnavailable: 2 lets 2 of 3 pods go"},
-		{`{mode: cluster, config: {replication: 3}, shard: {podDisruptionBudget: {maxUnavailable: 50%}}}`, "shard.podDisruptionBudget.maxUnavailable: 50% lets 2 of 3 pods go"},
-		{`{mode: cluster, config: {replication: 5}, shard: {replicas: 5, podDisruptionBudget: {maxUnavailable: 3}}}`, "of 5 copies of a shard only 2 may be away"},
-		{`{mode: cluster, config: {replication: 3, stopWait: 5m}}`, "config.stopWait (300s)"},
+		{`{mode: cluster, shard: {config: {replicas: 3}}}`, "shard.config.replicas"},
+		{`{mode: cluster, gateway: {config: {replicas: 3}}}`, "gateway.config.replicas"},
+		{`{mode: cluster, config: {shards: 2}}`, "config.shards: 2 shards with 1 copies occupy only 2 of the 3 pods"},
+		{`{mode: cluster, config: {replicas: 3, shards: 1}, shard: {replicas: 5}}`, "config.shards: 1 shards with 3 copies occupy only 3 of the 5 pods"},
+		{`{mode: cluster, config: {replicas: 3}, shard: {persistence: {enabled: false}}}`, "shard.persistence.enabled: 3 copies need volumes"},
+		{`{mode: cluster, config: {replicas: 3}, shard: {podDisruptionBudget: {maxUnavailable: 2}}}`, "shard.podDisruptionBudget.maxUnavailable: 2 lets 2 of 3 pods go"},
+		{`{mode: cluster, config: {replicas: 3}, shard: {podDisruptionBudget: {maxUnavailable: 50%}}}`, "shard.podDisruptionBudget.maxUnavailable: 50% lets 2 of 3 pods go"},
+		{`{mode: cluster, config: {replicas: 5}, shard: {replicas: 5, podDisruptionBudget: {maxUnavailable: 3}}}`, "of 5 copies of a shard only 2 may be away"},
+		{`{mode: cluster, config: {replicas: 3, stopWait: 5m}}`, "config.stopWait (300s)"},
 		{`{mode: cluster, auth: {enabled: true}}`, "auth.enabled: the shards ask for no tokens"},
 		{`{mode: cluster, config: {oidcIssuer: "https://id.example.com", oidcAudience: a}}`, "config.oidcIssuer: the shards ask for no tokens"},
 		{`{mode: cluster, gateway: {config: {oidcIssuer: "https://id.example.com", oidcAudience: a}}}`, "auth.plainShards"},
@@ -243,7 +243,7 @@ func TestRestoreJobs(t *testing.T) {
 	args, claims = jobs(`{mode: cluster, restore: {enabled: true, source: "s3://b", backup: x}, shard: {replicas: 2, maintenance: true}}`)
 	require.Equal(t, []string{"restore", "s3://b", "--data-dir=/data/graphs", "--backup=x", "--replicas=1", "--processes=2", "--process=1"}, args[1])
 	require.Equal(t, []string{"data-graphs-hopgate-shard-0", "data-graphs-hopgate-shard-1"}, claims)
-	args, _ = jobs(`{mode: cluster, config: {replication: 3, shards: 8}, restore: {enabled: true, source: "s3://b", backup: x}, shard: {maintenance: true}}`)
+	args, _ = jobs(`{mode: cluster, config: {replicas: 3, shards: 8}, restore: {enabled: true, source: "s3://b", backup: x}, shard: {maintenance: true}}`)
 	require.Len(t, args, 3)
 	require.Equal(t, []string{"restore", "s3://b", "--data-dir=/data/graphs", "--backup=x", "--replicas=3", "--processes=3", "--process=2", "--shards=8"}, args[2])
 }
@@ -279,7 +279,7 @@ func TestConfig(t *testing.T) {
 	require.Equal(t, "40s", gateway["drainTimeout"])
 	require.Equal(t, "graphs-hopgate-shard-0.graphs-hopgate-shard.apps.svc.cluster.local:9190,"+
 		"graphs-hopgate-shard-1.graphs-hopgate-shard.apps.svc.cluster.local:9190,"+
-		"graphs-hopgate-shard-2.graphs-hopgate-shard.apps.svc.cluster.local:9190", gateway["shardAddresses"])
+		"graphs-hopgate-shard-2.graphs-hopgate-shard.apps.svc.cluster.local:9190", gateway["join"])
 	require.NotContains(t, gateway, "dataDir")
 	shard := settings("graphs-hopgate-shard")
 	require.EqualValues(t, 10, shard["maxRows"])

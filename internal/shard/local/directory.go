@@ -135,7 +135,7 @@ func checkRestored(opts *Options) error {
 // checkSingle refuses a directory of Replicas.
 func checkSingle(opts *Options) error {
 	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, replicasDir, layoutName)); err == nil {
-		return fmt.Errorf("%s belongs to a process of a cluster: start it with the --join, --replication and --shards that it was made with", opts.Dir)
+		return fmt.Errorf("%s belongs to a process of a cluster: start it with the --join, --replicas and --shards that it was made with", opts.Dir)
 	}
 	return nil
 }

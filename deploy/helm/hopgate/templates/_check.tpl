@@ -27,7 +27,7 @@
 {{- fail "config.oidcIssuer: needs config.oidcAudience" }}
 {{- end }}
 {{- if eq $v.mode "cluster" }}
-{{- range $setting := list "replication" "shards" }}
+{{- range $setting := list "replicas" "shards" }}
 {{- if hasKey (get $v $key).config $setting }}
 {{- fail (printf "%s.config.%s: set it in config, for all processes" $key $setting) }}
 {{- end }}
@@ -91,25 +91,23 @@
 {{/* The same for clusters. */}}
 {{- define "hopgate.checkCluster" -}}
 {{- $v := .Values }}
-{{- $copies := int (include "hopgate.replication" .) }}
+{{- $copies := int (include "hopgate.copies" .) }}
 {{- $pods := int $v.shard.replicas }}
 {{- $shards := int (get $v.config "shards") }}
 {{- if ne $v.mode "cluster" }}
 {{- if $copies }}
-{{- fail (printf "config.replication: %d copies of each shard need mode: cluster" $copies) }}
+{{- fail (printf "config.replicas: %d copies of each shard need mode: cluster" $copies) }}
 {{- end }}
 {{- else }}
 {{- if gt $copies $pods }}
-{{- fail (printf "shard.replicas: %d pods cannot keep config.replication: %d copies of each shard" $pods $copies) }}
+{{- fail (printf "shard.replicas: %d pods cannot keep config.replicas: %d copies of each shard" $pods $copies) }}
 {{- end }}
-{{- if and (le $copies 1) $shards (ne $shards $pods) }}
-{{- fail (printf "config.shards: is %d, and without copies of each shard (config.replication) each of the %d pods of shard.replicas is a shard" $shards $pods) }}
+{{- $shards = default $pods $shards }}
+{{- $occupied := add (max $copies 1) $shards -1 }}
+{{- if lt $occupied $pods }}
+{{- fail (printf "config.shards: %d shards with %d copies occupy only %d of the %d pods of shard.replicas" $shards (max $copies 1) $occupied $pods) }}
 {{- end }}
 {{- if gt $copies 1 }}
-{{- $shards = default $pods $shards }}
-{{- if lt (add $copies $shards -1) $pods }}
-{{- fail (printf "config.shards: %d shards with %d copies occupy only %d of the %d pods of shard.replicas" $shards $copies (add $copies $shards -1) $pods) }}
-{{- end }}
 {{- if not $v.shard.persistence.enabled }}
 {{- fail (printf "shard.persistence.enabled: %d copies need volumes: a pod that loses its copies takes no part until graphctl member replace, and with most pods the graphs are lost" $copies) }}
 {{- end }}

@@ -90,28 +90,29 @@ would restart the pods.
 {{- toYaml $names }}
 {{- end }}
 
-{{/* The addresses of all shards in their order, for the gateways: stable names, so that a shard that is away is missed. */}}
-{{- define "hopgate.shardAddresses" -}}
+{{/* The addresses of all pods with shards, in their order: stable names, so that one that is away is missed. */}}
+{{- define "hopgate.join" -}}
 {{- $full := include "hopgate.fullname" . }}
 {{- $addresses := list }}
 {{- range $i := until (int .Values.shard.replicas) }}
-{{- $addresses = append $addresses (printf "%s-shard-%d.%s-shard.%s.svc.%s:9190" $full $i $full $.Release.Namespace $.Values.clusterDomain) }}
+{{- $addresses = append $addresses (include "hopgate.peer" (dict "root" $ "pod" (printf "%s-shard-%d" $full $i))) }}
 {{- end }}
 {{- join "," $addresses }}
 {{- end }}
 
-{{/* The number of processes that keep each shard; empty is one without a log. */}}
-{{- define "hopgate.replication" -}}
-{{- with int (get .Values.config "replication") }}{{ . }}{{ end }}
+{{/* The address at which other processes reach a pod with shards: (dict "root" $ "pod" NAME). */}}
+{{- define "hopgate.peer" -}}
+{{- printf "%s.%s-shard.%s.svc.%s:9190" .pod (include "hopgate.fullname" .root) .root.Release.Namespace .root.Values.clusterDomain }}
+{{- end }}
+
+{{/* The number of processes that keep each shard; empty is one. */}}
+{{- define "hopgate.copies" -}}
+{{- with int (get .Values.config "replicas") }}{{ . }}{{ end }}
 {{- end }}
 
 {{/* The number of shards of a cluster. */}}
 {{- define "hopgate.shards" -}}
-{{- $n := int (get .Values.config "shards") }}
-{{- if le (int (include "hopgate.replication" .)) 1 }}
-{{- $n = 0 }}
-{{- end }}
-{{- default (int .Values.shard.replicas) $n }}
+{{- default (int .Values.shard.replicas) (int (get .Values.config "shards")) }}
 {{- end }}
 
 {{/* The values of a component. */}}
@@ -154,7 +155,7 @@ would restart the pods.
 {{- $_ := set $own "dataDir" "/data/graphs" }}
 {{- end }}
 {{- if ne .component "server" }}
-{{- $_ := set $own "shardAddresses" (include "hopgate.shardAddresses" .root) }}
+{{- $_ := set $own "join" (include "hopgate.join" .root) }}
 {{- end }}
 {{- if $v.tls.enabled }}
 {{- $_ := set $own "tlsCert" "/etc/hopgate/tls/tls.crt" }}
@@ -173,7 +174,7 @@ would restart the pods.
 {{- if eq .component "gateway" }}
 {{- $_ := set $all "spillLimit" (printf "%sB" .values.scratch) }}
 {{- end }}
-{{- if and (eq .component "shard") (gt (int (include "hopgate.replication" .root)) 1) }}
+{{- if and (eq .component "shard") (gt (int (include "hopgate.copies" .root)) 1) }}
 {{- $_ := set $all "stopWait" "180s" }}
 {{- end }}
 {{- range $settings := list $v.config .values.config $own }}

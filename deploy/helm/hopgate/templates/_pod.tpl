@@ -10,7 +10,7 @@ relieves, even where every node has one. A shard comes after the one that it rel
 {{- $v := .root.Values }}
 {{- $c := .values }}
 {{- $key := include "hopgate.valuesKey" . }}
-{{- $copies := and (eq .component "shard") (gt (int (include "hopgate.replication" $root)) 1) }}
+{{- $copies := and (eq .component "shard") (gt (int (include "hopgate.copies" $root)) 1) }}
 {{- $stopWait := get (include "hopgate.config" . | fromYaml) "stopWait" }}
 {{- $wait := ternary (float64 (include "hopgate.seconds" $stopWait)) 0.0 $copies | ceil | int }}
 {{- if ge (add $c.preStopSleepSeconds $wait $c.drainSeconds) (int64 $c.terminationGracePeriodSeconds) }}
@@ -96,9 +96,10 @@ spec:
             resourceFieldRef: {containerName: hopgate, resource: limits.cpu, divisor: "1"}
         {{- end }}
         {{- if eq .component "shard" }}
-        - name: HOPGATE_SHARD_ORDINAL
+        - name: POD_NAME
           valueFrom:
-            fieldRef: {fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}
+            fieldRef: {fieldPath: metadata.name}
+        - {name: HOPGATE_PEER, value: {{ include "hopgate.peer" (dict "root" $root "pod" "$(POD_NAME)") | quote }}}
         {{- end }}
         {{- with $v.extraEnv }}
         {{- toYaml . | nindent 8 }}
@@ -186,7 +187,7 @@ spec:
 {{- define "hopgate.statefulSet" -}}
 {{- $template := include "hopgate.podTemplate" . }}
 {{- include "hopgate.protect" (merge (dict "template" ($template | sha256sum)) .) -}}
-{{- $replication := include "hopgate.replication" .root -}}
+{{- $wants := include "hopgate.copies" .root -}}
 apiVersion: apps/v1
 kind: StatefulSet
 metadata:
@@ -200,8 +201,8 @@ metadata:
     {{- if eq .component "shard" }}
     hopgate/pods: {{ .replicas | quote }}
     hopgate/shards: {{ include "hopgate.shards" .root | quote }}
-    {{- with $replication }}
-    hopgate/replication: {{ . | quote }}
+    {{- with $wants }}
+    hopgate/replicas: {{ . | quote }}
     {{- end }}
     {{- end }}
 spec:

@@ -31,24 +31,24 @@
 {{- $was = max $run $was }}
 {{- fail (printf "\nshard.replicas: %d is fewer than the %d that run; the graphs of the others would be lost.\nInstall a second release with fewer shards, export the graphs here (graphctl export) and load them there, then uninstall this release." (int .replicas) $was) }}
 {{- end }}
-{{- $copies := int (dig "metadata" "annotations" "hopgate/replication" "0" $live) }}
-{{- $replication := int (include "hopgate.replication" .root) }}
-{{- if and (le $copies 1) (ge $replication 3) }}
+{{- if eq .component "shard" }}
 {{- if and $was (ne (int .replicas) $was) }}
-{{- fail (printf "\nshard.replicas: was %d; a release that gets config.replication: %d keeps its number of pods.\nLeave shard.replicas: %d. For another number install a second release, export the graphs here (graphctl export) and load them there." $was $replication $was) }}
+{{- fail (printf "\nshard.replicas: was %d; the pods of a cluster cannot become more or fewer.\nLeave shard.replicas: %d. For another number install a second release, export the graphs here (graphctl export) and load them there, then uninstall this release." $was $was) }}
 {{- end }}
-{{- $shards := int (include "hopgate.shards" .root) }}
-{{- if and $was (ne $shards $was) }}
-{{- fail (printf "\nconfig.shards: is %d; a release that gets config.replication: %d has as many shards as pods, %d.\nLeave config.shards out." $shards $replication $was) }}
+{{- $shards := include "hopgate.shards" .root }}
+{{- $had := dig "metadata" "annotations" "hopgate/shards" $shards $live }}
+{{- if ne $had $shards }}
+{{- fail (printf "\nconfig.shards: was %s and cannot be changed in place: shards do not split.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $had) }}
 {{- end }}
+{{- end }}
+{{- $copies := max 1 (int (dig "metadata" "annotations" "hopgate/replicas" "1" $live)) | int }}
+{{- $wants := max 1 (int (include "hopgate.copies" .root)) | int }}
+{{- if and (le $copies 1) (ge $wants 3) }}
 {{- if $running }}
-{{- fail (printf "\nconfig.replication: was %d, and pods with and without copies do not run together.\n%s; shard.replicas must stay %d." $copies $stop $was) }}
+{{- fail (printf "\nconfig.replicas: was %d, and pods with and without copies do not run together.\n%s; shard.replicas must stay %d." $copies $stop $was) }}
 {{- end }}
-{{- else if ne $copies $replication }}
-{{- fail (printf "\nconfig.replication: was %d and cannot be changed in place.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $copies) }}
-{{- end }}
-{{- if and (eq .component "shard") $was (ne (int .replicas) $was) }}
-{{- fail (printf "\nshard.replicas: was %d; the pods of a cluster cannot become more or fewer.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $was) }}
+{{- else if ne $copies $wants }}
+{{- fail (printf "\nconfig.replicas: was %d and cannot be changed in place.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $copies) }}
 {{- end }}
 {{- if gt $copies 1 }}
 {{- include "hopgate.protectCopies" (merge (dict "live" $live "running" $running "stop" $stop) .) }}
@@ -87,11 +87,6 @@
 {{/* Refuses what would take the majority of a shard with copies: the same dict, and "live", "running", "stop", "template". */}}
 {{- define "hopgate.protectCopies" -}}
 {{- $live := .live }}
-{{- $shards := include "hopgate.shards" .root }}
-{{- $had := dig "metadata" "annotations" "hopgate/shards" $shards $live }}
-{{- if ne $had $shards }}
-{{- fail (printf "\nconfig.shards: was %s and cannot be changed in place: shards do not split.\nInstall a second release with the new number, export the graphs here (graphctl export) and load them there, then uninstall this release." $had) }}
-{{- end }}
 {{- if .running }}
 {{- $spec := dig "spec" "template" "spec" dict $live }}
 {{- $tls := false }}
@@ -127,7 +122,7 @@ ready for a majority, there is none to lose.
 {{- $ns := .root.Release.Namespace }}
 {{- $pods := int (dig "spec" "replicas" 0 .live) }}
 {{- $ready := int (dig "status" "readyReplicas" 0 .live) }}
-{{- $majority := add (div (int (include "hopgate.replication" .root)) 2) 1 }}
+{{- $majority := add (div (int (include "hopgate.copies" .root)) 2) 1 }}
 {{- if and (lt $ready $pods) (ge $ready (int $majority)) }}
 {{- $away := list }}
 {{- range $i := until $pods }}

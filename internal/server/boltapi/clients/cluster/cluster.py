@@ -98,8 +98,8 @@ class Writers:
 shards = free(2)
 bolts = free(2)
 for i, address in enumerate(shards):
-    Process(f"shard{i}", "shard", "--data-dir", work / f"s{i}", "--shard-ordinal", str(i), "--shard-addresses", ",".join(shards), "--grpc", address)
-gateways = [Process(f"gateway{i}", "gateway", "--shard-addresses", ",".join(shards), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--bolt", bolt,
+    Process(f"shard{i}", "shard", "--data-dir", work / f"s{i}", "--join", ",".join(shards), "--grpc", address)
+gateways = [Process(f"gateway{i}", "gateway", "--join", ",".join(shards), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--bolt", bolt,
                     "--bolt-gateways", ",".join(bolts)) for i, bolt in enumerate(bolts)]
 for g in gateways:
     g.wait_ready()
