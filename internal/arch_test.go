@@ -97,6 +97,8 @@ internal/bucket
 internal/shell
 internal/loader/record
 internal/loader/mapping
+internal/loader/text
+internal/loader/propose
 internal/loader/social
 internal/loader
 internal/telemetry
@@ -152,7 +154,6 @@ const (
 // large names the packages and types over the limits.
 var large = map[string]string{
 	"cmd/graphctl":                        "one command a file, known to no other",
-	"internal/loader":                     "offline loads, the session of the server and its client share their batches",
 	"internal/query/exec/relational":      "each operator is a file of its own, known to no other",
 	"internal/query/cypher/ast.printer":   "one method for each node of the tree",
 	"internal/query/cypher/check.checker": "one method for each clause and expression",

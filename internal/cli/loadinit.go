@@ -14,6 +14,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/loader/propose"
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 // Propose prints a mapping for files. Its paths are those of the arguments, or relative to --dir.
@@ -41,8 +43,8 @@ func (l *Load) Propose(cmd *cobra.Command, args []string) error {
 
 // proposed returns a mapping for files.
 func (l *Load) proposed(ctx context.Context, args []string) ([]byte, error) {
-	return loader.Propose(ctx, args, func(name string) string {
-		if l.dir == "" || loader.IsURL(name) {
+	return propose.Propose(ctx, args, func(name string) string {
+		if l.dir == "" || text.IsURL(name) {
 			return filepath.ToSlash(name)
 		}
 		base, err := filepath.Abs(l.dir)

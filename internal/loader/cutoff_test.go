@@ -13,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 const cutMapping = `
@@ -20,9 +22,9 @@ version: 1
 inputs: [{path: "%s", vertices: [{label: A, id: id, properties: {id: {type: int}, v: {type: int}}}]}]
 `
 
-// compressed returns text in two members of a format, and the length of the first.
-func compressed(t *testing.T, ext, text string) (out []byte, first int) {
-	for _, part := range []string{text[:len(text)/2], text[len(text)/2:]} {
+// compressed returns body in two members of a format, and the length of the first.
+func compressed(t *testing.T, ext, body string) (out []byte, first int) {
+	for _, part := range []string{body[:len(body)/2], body[len(body)/2:]} {
 		first = len(out)
 		var b bytes.Buffer
 		var w io.WriteCloser = gzip.NewWriter(&b)
@@ -42,13 +44,13 @@ func compressed(t *testing.T, ext, text string) (out []byte, first int) {
 // A compressed file that is cut off anywhere, but between two members, ends a load, a dry run and an offline load. Rows of the part that is
 // there are whole.
 func TestCutOff(t *testing.T) {
-	text, whole := "id,v\n", map[string]bool{}
+	body, whole := "id,v\n", map[string]bool{}
 	for i := range 30 {
-		text += fmt.Sprintf("%d,%d\n", i, i*1000)
+		body += fmt.Sprintf("%d,%d\n", i, i*1000)
 		whole[fmt.Sprintf(":A {id: %d, v: %d}", i, i*1000)] = true
 	}
 	for _, ext := range []string{"gz", "zst"} {
-		all, first := compressed(t, ext, text)
+		all, first := compressed(t, ext, body)
 		for n := range len(all) {
 			w := newWorld(t)
 			w.file("a.csv."+ext, string(all[:n]))
@@ -59,7 +61,7 @@ func TestCutOff(t *testing.T) {
 				require.Less(t, rep.Rows, int64(30))
 				continue
 			}
-			require.ErrorIs(t, err, errCutOff, "%s cut off at %d of %d", ext, n, len(all))
+			require.ErrorIs(t, err, text.ErrCutOff, "%s cut off at %d of %d", ext, n, len(all))
 			for line := range strings.FieldsFuncSeq(w.state(), func(r rune) bool { return r == '\n' }) {
 				require.True(t, whole[line], line)
 			}
@@ -67,31 +69,31 @@ func TestCutOff(t *testing.T) {
 		w := newWorld(t)
 		w.file("a.csv."+ext, string(all[:len(all)-3]))
 		_, err := w.plan(fmt.Sprintf(cutMapping, "a.csv."+ext))
-		require.ErrorIs(t, err, errCutOff)
+		require.ErrorIs(t, err, text.ErrCutOff)
 		require.ErrorContains(t, err, "a.csv")
 	}
 }
 
 // A cut beyond what planning reads ends the runs.
 func TestCutOffLate(t *testing.T) {
-	text := strings.Builder{}
-	text.WriteString("id,v\n")
+	body := strings.Builder{}
+	body.WriteString("id,v\n")
 	for i := range 130_000 {
-		fmt.Fprintf(&text, "%d,%d\n", i, i)
+		fmt.Fprintf(&body, "%d,%d\n", i, i)
 	}
 	for _, ext := range []string{"gz", "zst"} {
-		all, _ := compressed(t, ext, text.String())
+		all, _ := compressed(t, ext, body.String())
 		w := newWorld(t)
 		m := fmt.Sprintf(cutMapping, "a.csv."+ext)
 		w.file("a.csv."+ext, string(all[:len(all)-3]))
 		p, err := w.plan(m)
 		require.NoError(t, err)
 		_, err = p.DryRun(t.Context(), Options{}, nil)
-		require.ErrorIs(t, err, errCutOff)
+		require.ErrorIs(t, err, text.ErrCutOff)
 		_, err = w.load(m, Options{})
-		require.ErrorIs(t, err, errCutOff)
+		require.ErrorIs(t, err, text.ErrCutOff)
 		_, err = runOffline(t, t.Context(), t.TempDir(), 1, 64<<20, m, w.dir, Options{})
-		require.ErrorIs(t, err, errCutOff)
+		require.ErrorIs(t, err, text.ErrCutOff)
 	}
 }
 
@@ -125,7 +127,7 @@ func TestShortBody(t *testing.T) {
 	p, err := w.plan(m)
 	require.NoError(t, err)
 	_, err = p.DryRun(t.Context(), Options{}, nil)
-	require.ErrorIs(t, err, errShort)
+	require.ErrorIs(t, err, text.ErrShort)
 	run := func() (*Report, error) {
 		p, err := w.plan(m)
 		require.NoError(t, err)
@@ -133,7 +135,7 @@ func TestShortBody(t *testing.T) {
 		return p.Run(t.Context(), NewLocal(w.l), Options{Workers: 1})
 	}
 	_, err = run()
-	require.ErrorIs(t, err, errShort)
+	require.ErrorIs(t, err, text.ErrShort)
 	require.NotContains(t, w.state(), "id: 129999,")
 	cuts = len(body)
 	rep, err := run()

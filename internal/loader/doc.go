@@ -1,6 +1,6 @@
 // Package loader turns record files into batches and applies them to shards, each batch exactly once.
 //
-//	files ─ record (CSV, JSON lines, Parquet)
+//	files ─ text ─ record (CSV, JSON lines, Parquet)
 //	          │ records, in chunks
 //	        rows.go ◄── mapping: labels, types, keys, conversions
 //	          │ columns, several chunks at a time (pipe.go)
@@ -21,6 +21,6 @@
 //
 // An offline load (offline.go) needs no server: vertices take the path above, and edges are resolved, sorted and written as whole lists.
 //
-// The rest prepares a load: guess.go, sample.go and propose*.go suggest a mapping from the files, headers.go reads one from the headers
-// of neo4j-admin, plan.go puts the inputs in order, and dryrun.go tells what would be refused.
+// The rest prepares a load: headers.go reads a mapping from the headers of neo4j-admin, plan.go puts the inputs in order, and dryrun.go
+// tells what would be refused. Package text opens the inputs, and propose suggests a mapping for them.
 package loader

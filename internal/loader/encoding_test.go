@@ -7,31 +7,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/text/encoding/unicode"
+
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 // Texts in other encodings get a mapping that names the encoding, and without one are refused by its name.
 func TestGuessEncoding(t *testing.T) {
-	const text = "id,name\n1,café\n2,naïve\n3,Zoë\n"
+	const plain = "id,name\n1,café\n2,naïve\n3,Zoë\n"
 	utf16 := func(e unicode.Endianness, mark unicode.BOMPolicy, text string) string {
 		out, err := unicode.UTF16(e, mark).NewEncoder().String(text)
 		require.NoError(t, err)
 		return out
 	}
-	latin := strings.NewReplacer("é", "\xe9", "ï", "\xef", "ë", "\xeb").Replace(text)
+	latin := strings.NewReplacer("é", "\xe9", "ï", "\xef", "ë", "\xeb").Replace(plain)
 	for name, c := range map[string]struct{ text, want string }{
-		"utf8":             {text, ""},
-		"utf8, mark":       {byteOrderMark + text, ""},
-		"utf8, bad row":    {text + "4,\xe9\n", ""},
-		"utf8, cut":        {text + "4,\xc3", ""},
-		"utf16le, mark":    {utf16(unicode.LittleEndian, unicode.UseBOM, text), "utf-16le"},
-		"utf16be, mark":    {utf16(unicode.BigEndian, unicode.UseBOM, text), "utf-16be"},
-		"utf16le":          {utf16(unicode.LittleEndian, unicode.IgnoreBOM, text), "utf-16le"},
-		"utf16be":          {utf16(unicode.BigEndian, unicode.IgnoreBOM, text), "utf-16be"},
+		"utf8":             {plain, ""},
+		"utf8, mark":       {"\ufeff" + plain, ""},
+		"utf8, bad row":    {plain + "4,\xe9\n", ""},
+		"utf8, cut":        {plain + "4,\xc3", ""},
+		"utf16le, mark":    {utf16(unicode.LittleEndian, unicode.UseBOM, plain), "utf-16le"},
+		"utf16be, mark":    {utf16(unicode.BigEndian, unicode.UseBOM, plain), "utf-16be"},
+		"utf16le":          {utf16(unicode.LittleEndian, unicode.IgnoreBOM, plain), "utf-16le"},
+		"utf16be":          {utf16(unicode.BigEndian, unicode.IgnoreBOM, plain), "utf-16be"},
 		"utf16le, Chinese": {utf16(unicode.LittleEndian, unicode.IgnoreBOM, "编号,姓名\n1,王小明\n2,李华\n"), "utf-16le"},
 		"latin1":           {latin, "latin1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, guessEncoding([]byte(c.text)))
+			require.Equal(t, c.want, text.GuessEncoding([]byte(c.text)))
 			if strings.Contains(name, "Chinese") || strings.Contains(name, "cut") || strings.Contains(name, "bad") {
 				return
 			}
@@ -51,7 +53,7 @@ func TestGuessEncoding(t *testing.T) {
 			require.ErrorContains(t, err, "encoding: "+c.want)
 		})
 	}
-	require.Equal(t, "utf-32", guessEncoding([]byte("\xff\xfe\x00\x00i\x00\x00\x00")))
+	require.Equal(t, "utf-32", text.GuessEncoding([]byte("\xff\xfe\x00\x00i\x00\x00\x00")))
 }
 
 // Refused rows of UTF-16 stay in UTF-16, and an interrupted load of many batches resumes between its characters.

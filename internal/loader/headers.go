@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 // HeaderOptions describe a load by neo4j-admin headers, without a mapping.
@@ -42,7 +43,7 @@ func NewHeaderPlan(ctx context.Context, o HeaderOptions) (*Plan, error) {
 			}
 			f := mapping.File{IsNodes: flag.name == "--nodes", IsEdges: flag.name != "--nodes"}
 			for path := range strings.SplitSeq(list, ",") {
-				found, err := files(ctx, "", path)
+				found, err := text.Files(ctx, "", path)
 				if err != nil {
 					errs = append(errs, fmt.Errorf("%s %s: %w", flag.name, spec, err))
 				}
@@ -65,7 +66,7 @@ func NewHeaderPlan(ctx context.Context, o HeaderOptions) (*Plan, error) {
 		if directory && len(o.Paths) == 1 {
 			base = path
 		}
-		found, err := files(ctx, "", path)
+		found, err := text.Files(ctx, "", path)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -89,14 +90,14 @@ func addHeader(ctx context.Context, h *mapping.Headers, f mapping.File) error {
 	if len(f.Paths) == 0 {
 		return nil
 	}
-	if slices.ContainsFunc(f.Paths, func(p string) bool { return p == stdin || isPipe(p) }) {
+	if slices.ContainsFunc(f.Paths, func(p string) bool { return p == text.Stdin || text.IsPipe(p) }) {
 		return errors.New("a pipe needs a mapping")
 	}
-	if format := formatOfFile(f.Paths[0]); format == mapping.JSONL || format == mapping.Parquet {
+	if format := text.FormatOf(f.Paths[0]); format == mapping.JSONL || format == mapping.Parquet {
 		return fmt.Errorf("%s: JSON lines and Parquet have no header; write a mapping", f.Paths[0])
 	}
-	in := &input{paths: f.Paths[:1], name: shown(f.Paths[0])}
-	data, err := in.peek(ctx)
+	in := &text.Source{Paths: f.Paths[:1], Name: text.Shown(f.Paths[0])}
+	data, err := in.Peek(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,21 +105,21 @@ func addHeader(ctx context.Context, h *mapping.Headers, f mapping.File) error {
 		return fmt.Errorf("%s: the file is empty; it should begin with a header", f.Paths[0])
 	}
 	d := record.Dialect{Quote: '"'}
-	d.CR = endsInCR(data, d)
+	d.CR = text.EndsInCR(data, d)
 	header, _, _ := bytes.Cut(data, []byte{d.End()})
-	if err := refuseEncoding(data, header); err != nil {
+	if err := text.RefuseEncoding(data, header); err != nil {
 		return fmt.Errorf("%s: %w", f.Paths[0], err)
 	}
-	if formatOf(f.Paths[0]) == mapping.TSV {
+	if text.FormatOf(f.Paths[0]) == mapping.TSV {
 		d.Delimiter = '\t'
 	}
-	head, err := readHead(data, &d, 0, true)
+	head, err := text.ReadHead(data, &d, 0, true)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Paths[0], err)
 	}
-	f.Delimiter, f.Cells = d.Delimiter, head.cells
+	f.Delimiter, f.Cells = d.Delimiter, head.Cells
 	for i, path := range f.Paths {
-		if IsURL(path) {
+		if text.IsURL(path) {
 			continue
 		}
 		if f.Paths[i], err = filepath.Abs(path); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/loader/text"
 	disk "github.com/hopgate/hopgate/internal/shard/local"
 )
 
@@ -194,7 +195,7 @@ func (h *hostile) check(t *testing.T, rep *Report, rejects string) {
 		wanted[name] = slices.Clone(want)
 	}
 	faults := map[string][]fault{"v.csv": hostileCSV, "w.jsonl": hostileJSON, "e.csv": hostileEdges}
-	f, err := os.Open(filepath.Join(rejects, rejectsName))
+	f, err := os.Open(filepath.Join(rejects, text.RejectsName))
 	require.NoError(t, err)
 	defer f.Close()
 	for d := json.NewDecoder(f); ; {

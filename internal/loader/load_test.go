@@ -166,9 +166,9 @@ func TestStandardInputHeader(t *testing.T) {
 	p, err := w.planFrom(`
 version: 1
 inputs: [{path: "-", vertices: [{label: A, id: a, properties: {a: {type: int}}}]}]
-`, byteOrderMark+"a,b\n1,2\n3,4\n")
+`, "\ufeff"+"a,b\n1,2\n3,4\n")
 	require.NoError(t, err)
-	require.NotNil(t, p.inputs[0].pipe)
+	require.NotNil(t, p.inputs[0].Pipe)
 	rep, err := p.Run(t.Context(), NewLocal(w.l), Options{})
 	require.NoError(t, err)
 	require.Equal(t, Totals{Rows: 2, Vertices: 2}, rep.Totals)
@@ -182,7 +182,7 @@ version: 1
 inputs: [{path: "-", encoding: latin1, vertices: [{label: A, id: a, properties: {a: {}, b: {}}}]}]
 `, "a,b\ncaf\xe9,1\nna\xefve\n")
 	require.NoError(t, err)
-	require.NotNil(t, p.inputs[0].pipe)
+	require.NotNil(t, p.inputs[0].Pipe)
 	rejects := t.TempDir()
 	rep, err := p.Run(t.Context(), NewLocal(w.l), Options{RejectsDir: rejects, MaxRejects: Budget{Rows: 1}})
 	require.NoError(t, err)

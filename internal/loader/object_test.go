@@ -14,6 +14,7 @@ import (
 	"gocloud.dev/blob/memblob"
 
 	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/loader/propose"
 )
 
 // dirStore opens a directory as a bucket.
@@ -71,7 +72,7 @@ inputs:
 		p, err := w.plan(fmt.Sprintf(text, path))
 		require.NoError(t, err, path)
 		require.Len(t, p.inputs, 1, path)
-		require.NotContains(t, p.inputs[0].name, "secret")
+		require.NotContains(t, p.inputs[0].Name, "secret")
 		require.EqualValues(t, len(body), p.Bytes())
 		stream := p.Stream
 		require.NotEmpty(t, stream)
@@ -89,7 +90,7 @@ inputs:
 		}
 		require.Equal(t, want, w.state(), path)
 		for _, offset := range []int{0, 500, len(body)} {
-			from, err := p.inputs[0].open(t.Context(), int64(offset))
+			from, err := p.inputs[0].Open(t.Context(), int64(offset))
 			require.NoError(t, err)
 			rest, err := io.ReadAll(from)
 			require.NoError(t, err)
@@ -102,7 +103,7 @@ inputs:
 		require.Error(t, err, path)
 		require.NotContains(t, err.Error(), "secret")
 	}
-	proposed, err := Propose(t.Context(), []string{"dirtest://b/in/"}, func(name string) string { return name })
+	proposed, err := propose.Propose(t.Context(), []string{"dirtest://b/in/"}, func(name string) string { return name })
 	require.NoError(t, err)
 	_, err = mapping.Parse("m.yaml", proposed)
 	require.NoError(t, err, string(proposed))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/loader/propose"
 )
 
 const oddMapping = `
@@ -63,7 +64,7 @@ func TestOddTexts(t *testing.T) {
 			if c.file == "a.csv" {
 				return
 			}
-			_, err = Propose(t.Context(), []string{path}, func(s string) string { return s })
+			_, err = propose.Propose(t.Context(), []string{path}, func(s string) string { return s })
 			require.Error(t, err)
 		})
 	}
@@ -105,7 +106,7 @@ func (w *world) fifo(name string, parts ...string) string {
 // A FIFO is read once, as standard input is, also where its rows are read for vertices and again for edges.
 func TestFIFO(t *testing.T) {
 	w := newWorld(t)
-	w.fifo("a.csv", byteOrderMark+"id,v\n1,", "a\n2", ",b\n")
+	w.fifo("a.csv", "\ufeff"+"id,v\n1,", "a\n2", ",b\n")
 	p, err := w.plan(fmt.Sprintf(oddMapping, "a.csv", ""))
 	require.NoError(t, err)
 	require.Empty(t, p.Stream)
@@ -133,7 +134,7 @@ inputs:
 	for _, path := range []string{w.fifo("one.csv"), "-"} {
 		_, err = NewHeaderPlan(t.Context(), HeaderOptions{Paths: []string{path}})
 		require.ErrorContains(t, err, "a pipe needs a mapping")
-		_, err = Propose(t.Context(), []string{path}, func(s string) string { return s })
+		_, err = propose.Propose(t.Context(), []string{path}, func(s string) string { return s })
 		require.ErrorContains(t, err, "a pipe cannot be sampled")
 	}
 	_, err = w.planFrom("version: 1\ninputs: [{path: '-', header: false, vertices: [{label: A, id: 0}]}, {path: '-', header: false, vertices: [{label: B, id: 0}]}]\n", "1\n")

@@ -76,9 +76,9 @@ inputs:
 	require.Equal(t, other.state(), got)
 
 	in := p.inputs[0]
-	all, err := in.peek(t.Context())
+	all, err := in.Peek(t.Context())
 	require.NoError(t, err)
-	from, err := in.open(t.Context(), 1234)
+	from, err := in.Open(t.Context(), 1234)
 	require.NoError(t, err)
 	rest := make([]byte, len(all)-1234)
 	_, err = from.Read(rest)

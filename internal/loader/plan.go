@@ -19,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 // Plan is a load that is ready to run: its inputs in reading order, and their id spaces.
@@ -97,7 +98,7 @@ func (p *Plan) add(ctx context.Context, rules *mapping.Input, base string, stand
 	var inputs []*input
 	var joined []string
 	for _, path := range rules.Paths {
-		names, err := files(ctx, base, path)
+		names, err := text.Files(ctx, base, path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", rules.At(), err)
 		}
@@ -106,25 +107,25 @@ func (p *Plan) add(ctx context.Context, rules *mapping.Input, base string, stand
 			continue
 		}
 		for _, name := range names {
-			inputs = append(inputs, &input{paths: []string{name}})
+			inputs = append(inputs, &input{Source: text.Source{Paths: []string{name}}})
 		}
 	}
 	if joined != nil {
-		inputs = append(inputs, &input{paths: joined})
+		inputs = append(inputs, &input{Source: text.Source{Paths: joined}})
 	}
 	for _, in := range inputs {
 		in.rules = rules
-		in.name = in.paths[0]
-		if IsURL(in.name) {
-			in.name = shown(in.name)
-		} else if rel, err := filepath.Rel(base, in.name); err == nil && filepath.IsLocal(rel) {
-			in.name = filepath.ToSlash(rel)
+		in.Name = in.Paths[0]
+		if text.IsURL(in.Name) {
+			in.Name = text.Shown(in.Name)
+		} else if rel, err := filepath.Rel(base, in.Name); err == nil && filepath.IsLocal(rel) {
+			in.Name = filepath.ToSlash(rel)
 		}
 		if in.format = rules.Format; in.format == mapping.Auto {
-			in.format = formatOfFile(in.paths[0])
+			in.format = text.FormatOf(in.Paths[0])
 		}
-		if in.paths[0] == stdin {
-			in.name = stdin
+		if in.Paths[0] == text.Stdin {
+			in.Name = text.Stdin
 		}
 		if err := p.pipes(ctx, in, standard); err != nil {
 			return err
@@ -137,14 +138,45 @@ func (p *Plan) add(ctx context.Context, rules *mapping.Input, base string, stand
 	return nil
 }
 
+// input is one text of a load.
+type input struct {
+	text.Source
+	rules *mapping.Input
+	bound *mapping.Bound
+
+	format mapping.Format
+	header []byte // everything before the records, verbatim
+	offset int64  // of the first record
+	line   int64
+	size   int64 // of the files as stored; 0 if unknown
+	empty  bool  // the input has no content
+	once   bool  // a part of it can be read only once
+}
+
+// columns reports whether the rules use a column of a Parquet file, and whether as bytes.
+func (in *input) columns(name string) (used, binary bool) {
+	slot := in.bound.Keys.Slot(name)
+	if slot < 0 {
+		return false, false
+	}
+	takes := func(q mapping.PropRule) bool { return q.Slot == slot && q.Conv.Type.Kind == graph.Bytes }
+	for i := range in.bound.Vertices {
+		binary = binary || slices.ContainsFunc(in.bound.Vertices[i].Props, takes)
+	}
+	for i := range in.bound.Edges {
+		binary = binary || slices.ContainsFunc(in.bound.Edges[i].Props, takes)
+	}
+	return true, binary
+}
+
 // begin reads the header of an input and binds its rules.
 func (in *input) begin(ctx context.Context) error {
-	for _, path := range in.paths {
-		if in.pipe != nil {
+	for _, path := range in.Paths {
+		if in.Pipe != nil {
 			continue
 		}
-		if IsURL(path) {
-			n, err := sizeURL(ctx, path)
+		if text.IsURL(path) {
+			n, err := text.SizeURL(ctx, path)
 			if err != nil {
 				return fmt.Errorf("%s: %w", in.rules.At(), err)
 			}
@@ -158,66 +190,67 @@ func (in *input) begin(ctx context.Context) error {
 		in.size += info.Size()
 	}
 	o := &in.rules.Options
-	in.parquet = in.format == mapping.Parquet
-	in.dialect = record.Dialect{JSON: in.format == mapping.JSONL || in.parquet, Delimiter: o.Delimiter, Quote: o.Quote}
+	in.Parquet = in.format == mapping.Parquet
+	in.Dialect = record.Dialect{JSON: in.format == mapping.JSONL || in.Parquet, Delimiter: o.Delimiter, Quote: o.Quote}
 	if in.format == mapping.TSV && o.Delimiter == 0 {
-		in.dialect.Delimiter = '\t'
+		in.Dialect.Delimiter = '\t'
 	}
 	var err error
-	if in.encoding, err = encodingOf(o.Encoding); err != nil {
+	if in.Encoding, err = text.EncodingOf(o.Encoding); err != nil {
 		return in.rules.Errorf("%v", err)
 	}
-	if in.pipe != nil {
-		if err := in.pipe.begin(ctx, in); err != nil {
+	if in.Pipe != nil {
+		if err := in.Pipe.Begin(ctx, &in.Source); err != nil {
 			return err
 		}
 	}
-	if in.parquet {
+	if in.Parquet {
 		// The rows have the columns that the rules use.
+		in.Columns = in.columns
 		if in.bound, err = in.rules.Bind(nil, 0, true); err != nil {
 			return err
 		}
 	}
-	data, err := in.peek(ctx)
+	data, err := in.Peek(ctx)
 	if err != nil {
 		return err
 	}
-	in.dialect.CR = endsInCR(data, in.dialect)
-	if o.Encoding == "" && !in.parquet {
-		header, _, _ := bytes.Cut(data, []byte{in.dialect.End()})
-		if err := refuseEncoding(data, header); err != nil {
-			return in.rules.Errorf("%s: %v", in.name, err)
+	in.Dialect.CR = text.EndsInCR(data, in.Dialect)
+	if o.Encoding == "" && !in.Parquet {
+		header, _, _ := bytes.Cut(data, []byte{in.Dialect.End()})
+		if err := text.RefuseEncoding(data, header); err != nil {
+			return in.rules.Errorf("%s: %v", in.Name, err)
 		}
 	}
-	if in.dialect.JSON {
-		if err := refuseArray(data); err != nil {
-			return in.rules.Errorf("%s: %v", in.name, err)
+	if in.Dialect.JSON {
+		if err := text.RefuseArray(data); err != nil {
+			return in.rules.Errorf("%s: %v", in.Name, err)
 		}
 	}
 	own := in.rules.Header == nil && !in.rules.NoHeader
-	h, err := readHead(data, &in.dialect, o.SkipLines, own)
+	h, err := text.ReadHead(data, &in.Dialect, o.SkipLines, own)
 	if err != nil {
-		return fmt.Errorf("%s: %w", in.name, err)
+		return fmt.Errorf("%s: %w", in.Name, err)
 	}
-	if in.dialect.Quote != 0 && in.dialect.Quote == in.dialect.Delimiter && !in.dialect.JSON {
-		return in.rules.Errorf("quote and delimiter of %s are the same character", in.name)
+	if in.Dialect.Quote != 0 && in.Dialect.Quote == in.Dialect.Delimiter && !in.Dialect.JSON {
+		return in.rules.Errorf("quote and delimiter of %s are the same character", in.Name)
 	}
-	in.header, in.offset, in.line = slices.Clone(h.preamble), int64(len(h.preamble)), h.line
-	if h.empty {
-		if in.dialect.JSON || !own {
+	in.header, in.offset, in.line = slices.Clone(h.Preamble), int64(len(h.Preamble)), h.Line
+	if h.Empty {
+		if in.Dialect.JSON || !own {
 			in.empty, in.bound = true, nil
 			return nil
 		}
-		return fmt.Errorf("%s: the file is empty; it should begin with a header", in.name)
+		return fmt.Errorf("%s: the file is empty; it should begin with a header", in.Name)
 	}
-	header, cells := h.cells, len(h.cells)
+	header, cells := h.Cells, len(h.Cells)
 	switch {
 	case in.rules.Header != nil:
 		header, cells = in.rules.Header, len(in.rules.Header)
 	case in.rules.NoHeader:
 		header = nil
 	}
-	if in.bound, err = in.rules.Bind(header, cells, in.dialect.JSON); err == nil && in.rules.Joined {
+	if in.bound, err = in.rules.Bind(header, cells, in.Dialect.JSON); err == nil && in.rules.Joined {
 		in.bound.Columns = mapping.HeaderNames(header)
 	}
 	return err
@@ -258,9 +291,6 @@ func groupSteps(steps []step, first func(step) string) {
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(order[first(a)], order[first(b)]) })
 }
 
-// sampleBytes is how much of each end of a file goes into its identity.
-const sampleBytes = 1 << 16
-
 // identify computes the identity of the load from its inputs and its mapping.
 func (p *Plan) identify(ctx context.Context, m *mapping.Mapping) error {
 	h := sha256.New()
@@ -273,13 +303,13 @@ func (p *Plan) identify(ctx context.Context, m *mapping.Mapping) error {
 	part([]byte("load 1"))
 	part(m.Text)
 	for _, in := range p.inputs {
-		for _, path := range in.paths {
+		for _, path := range in.Paths {
 			if in.once {
 				return nil
 			}
-			if IsURL(path) {
-				part([]byte(shown(path)))
-				if err := sampleURL(ctx, h, path); err != nil {
+			if text.IsURL(path) {
+				part([]byte(text.Shown(path)))
+				if err := text.SampleURL(ctx, h, path); err != nil {
 					return err
 				}
 				continue
@@ -293,11 +323,11 @@ func (p *Plan) identify(ctx context.Context, m *mapping.Mapping) error {
 				return err
 			}
 		}
-		if in.parquet {
+		if in.Parquet {
 			part([]byte("mapped columns")) // offsets of all columns, of earlier versions, mean other rows
 		}
 		part(in.header)
-		part([]byte{in.dialect.Delimiter, in.dialect.Quote})
+		part([]byte{in.Dialect.Delimiter, in.Dialect.Quote})
 	}
 	p.Stream = hex.EncodeToString(h.Sum(nil)[:16])
 	return nil
@@ -315,11 +345,11 @@ func sample(h hash.Hash, path string) (err error) {
 		return err
 	}
 	fmt.Fprintf(h, "%d ", info.Size())
-	if _, err := io.CopyN(h, f, sampleBytes); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := io.CopyN(h, f, text.SampleBytes); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if info.Size() > 2*sampleBytes {
-		if _, err := f.Seek(-sampleBytes, io.SeekEnd); err != nil {
+	if info.Size() > 2*text.SampleBytes {
+		if _, err := f.Seek(-text.SampleBytes, io.SeekEnd); err != nil {
 			return err
 		}
 		_, err = io.Copy(h, f)
@@ -382,7 +412,7 @@ func (p *Plan) labelsOf(ctx context.Context, s *mapping.Space) (labels []string,
 			if err != nil {
 				return nil, false, err
 			}
-			if sets == nil && in.pipe != nil {
+			if sets == nil && in.Pipe != nil {
 				same = false
 			}
 			for _, set := range sets {
@@ -402,7 +432,7 @@ func (in *input) labelSets(ctx context.Context, r *mapping.VertexRule) ([][]stri
 	if len(lookup.slots) == 0 {
 		return [][]string{lookup.set(lookup.find(nil))}, nil
 	}
-	if in.pipe != nil {
+	if in.Pipe != nil {
 		return nil, nil
 	}
 	var sets [][]string
@@ -418,12 +448,12 @@ func (in *input) labelSets(ctx context.Context, r *mapping.VertexRule) ([][]stri
 
 // each calls f for the records of the input until f returns false.
 func (in *input) each(ctx context.Context, f func(cells []record.Cell) bool) (err error) {
-	t, err := in.open(ctx, in.offset)
+	t, err := in.Open(ctx, in.offset)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	sp := record.NewSplitter(t, in.dialect, chunkBytes, maxRecord, in.line, in.offset)
+	sp := record.NewSplitter(t, in.Dialect, chunkBytes, maxRecord, in.line, in.offset)
 	scan := in.scanner()
 	for {
 		c, err := sp.Next()
@@ -431,7 +461,7 @@ func (in *input) each(ctx context.Context, f func(cells []record.Cell) bool) (er
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", in.name, err)
+			return fmt.Errorf("%s: %w", in.Name, err)
 		}
 		if c.Long {
 			continue
@@ -459,10 +489,10 @@ type scanner interface {
 }
 
 func (in *input) scanner() scanner {
-	if in.dialect.JSON {
-		return record.NewLines(in.bound.Keys, in.dialect)
+	if in.Dialect.JSON {
+		return record.NewLines(in.bound.Keys, in.Dialect)
 	}
-	return record.NewScanner(in.dialect)
+	return record.NewScanner(in.Dialect)
 }
 
 // FindSpaces resolves id spaces of earlier loads that neither the mapping nor a header describes. If a space is named like a label that has

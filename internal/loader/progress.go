@@ -70,7 +70,7 @@ func (r *run) progress() Progress {
 	var all stageTimes
 	for i, in := range r.plan.inputs {
 		n, x := c.inputs[in], parts[in]
-		q := InputProgress{Path: in.name, Totals: n.Totals, Done: x.done, Bytes: x.bytes, Left: -1}
+		q := InputProgress{Path: in.Name, Totals: n.Totals, Done: x.done, Bytes: x.bytes, Left: -1}
 		if !n.first.IsZero() {
 			q.Elapsed = n.last.Sub(n.first)
 			if in == current {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/conformance"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/loader/propose"
 	"github.com/hopgate/hopgate/internal/loader/social"
 )
 
@@ -19,12 +20,12 @@ func (w *world) propose(paths ...string) (string, error) {
 	for i := range paths {
 		paths[i] = filepath.Join(w.dir, paths[i])
 	}
-	text, err := Propose(w.t.Context(), paths, func(name string) string {
+	out, err := propose.Propose(w.t.Context(), paths, func(name string) string {
 		rel, err := filepath.Rel(w.dir, name)
 		require.NoError(w.t, err)
 		return filepath.ToSlash(rel)
 	})
-	return string(text), err
+	return string(out), err
 }
 
 // TestPropose pins the mappings proposed for small files, and the graphs that they load.

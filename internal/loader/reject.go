@@ -19,7 +19,7 @@ type Reject struct {
 func (r *run) reject(j *job, x *refused) error {
 	in := r.plan.steps[j.step].in
 	rej := Reject{
-		File: in.name, Line: j.lineOf(x.start), Value: x.value, Code: x.code, Message: x.reason,
+		File: in.Name, Line: j.lineOf(x.start), Value: x.value, Code: x.code, Message: x.reason,
 	}
 	if x.slot >= 0 && x.slot < len(in.bound.Columns) {
 		rej.Column = in.bound.Columns[x.slot]

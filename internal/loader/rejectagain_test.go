@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 // A load that refused rows without a directory for them writes them when it is run again with one, whether it ended early or
 // came to its end, and whether the parser or the server refused them. A further run finds nothing to do.
 func TestRejectsOfEarlierRun(t *testing.T) {
-	const text = `
+	const m = `
 version: 1
 inputs:
   - {path: v.csv, vertices: [{label: V, id: id, properties: {id: {type: int}}}]}
@@ -37,7 +39,7 @@ inputs:
 			w.file("v.csv", c.v)
 			w.file("e.csv", c.e)
 			run := func(o Options) (*Report, error) {
-				p, err := w.plan(text)
+				p, err := w.plan(m)
 				require.NoError(t, err)
 				p.chunk = c.chunk
 				return p.Run(t.Context(), NewLocal(w.l), o)
@@ -65,7 +67,7 @@ inputs:
 			require.NoError(t, err)
 			require.Equal(t, w.state(), got)
 			require.Equal(t, readAll(t, whole), readAll(t, dir))
-			_, err = os.Stat(filepath.Join(dir, rejectsName))
+			_, err = os.Stat(filepath.Join(dir, text.RejectsName))
 			require.NoError(t, err)
 		})
 	}

@@ -14,17 +14,17 @@ import (
 	"sync"
 
 	"golang.org/x/text/encoding"
+
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 const (
-	// rejectsName is the file of a rejects directory that describes each row.
-	rejectsName = "rejects.jsonl"
 	// batchesName is a file beside it with a line for each of its lines: the batch of the row, and the length and file of its raw form. A
 	// load that resumes uses it to drop what it is about to write again.
 	batchesName = ".batches"
 	// rewoundName lists files whose truncated copies are about to replace them.
 	rewoundName = ".rewound"
-	// rowOf is the format of its lines. partOf is that of further parts of an overlong row, which have no line in rejectsName.
+	// rowOf is the format of its lines. partOf is that of further parts of an overlong row, which have no line in text.RejectsName.
 	rowOf  = "%d %d %q\n"
 	partOf = "%d %d %q more\n"
 )
@@ -34,7 +34,7 @@ const (
 const MaxWaiting = 10_000
 
 // rejectLog writes refused rows to a directory: the raw rows to files that can be loaded again, named like the inputs, and the reasons to
-// rejectsName.
+// text.RejectsName.
 type rejectLog struct {
 	dir  string
 	plan *Plan
@@ -63,7 +63,7 @@ func openRejects(dir string, p *Plan, seq uint64) (*rejectLog, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("rejects: %w", err)
 	}
-	taken := map[string]bool{rejectsName: true, batchesName: true, rewoundName: true}
+	taken := map[string]bool{text.RejectsName: true, batchesName: true, rewoundName: true}
 	for _, in := range p.inputs {
 		l.names[in] = rejectName(in, taken)
 	}
@@ -75,11 +75,11 @@ func openRejects(dir string, p *Plan, seq uint64) (*rejectLog, error) {
 
 // rejectName chooses the file name for an input: its own, relative to the load's directory, without compression.
 func rejectName(in *input, taken map[string]bool) string {
-	name := plainName(in.name)
+	name := text.PlainName(in.Name)
 	switch {
-	case in.name == stdin:
+	case in.Name == text.Stdin:
 		name = "stdin.csv"
-		if in.dialect.JSON {
+		if in.Dialect.JSON {
 			name = "stdin.jsonl"
 		}
 	case !filepath.IsLocal(filepath.FromSlash(name)):
@@ -97,18 +97,18 @@ func rejectName(in *input, taken map[string]bool) string {
 // preamble returns what precedes an input's records, with a line end, in the input's encoding.
 func (in *input) preamble() []byte {
 	b := in.header
-	if len(b) > 0 && b[len(b)-1] != in.dialect.End() {
-		b = append(append([]byte(nil), b...), in.dialect.End())
+	if len(b) > 0 && b[len(b)-1] != in.Dialect.End() {
+		b = append(append([]byte(nil), b...), in.Dialect.End())
 	}
 	return in.encode(b)
 }
 
 // encode converts text to the encoding of the input.
 func (in *input) encode(b []byte) []byte {
-	if in.encoding == nil {
+	if in.Encoding == nil {
 		return b
 	}
-	out, err := encoding.ReplaceUnsupported(in.encoding.NewEncoder()).Bytes(b)
+	out, err := encoding.ReplaceUnsupported(in.Encoding.NewEncoder()).Bytes(b)
 	if err != nil {
 		return b
 	}
@@ -138,7 +138,7 @@ func (l *rejectLog) open() (err error) {
 	if l.lines != nil {
 		return nil
 	}
-	if l.lines, err = openLog(filepath.Join(l.dir, rejectsName)); err != nil {
+	if l.lines, err = openLog(filepath.Join(l.dir, text.RejectsName)); err != nil {
 		return err
 	}
 	l.batches, err = openLog(filepath.Join(l.dir, batchesName))
@@ -238,8 +238,8 @@ func (l *rejectLog) raw(in *input, row []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(row) > 0 && row[len(row)-1] != in.dialect.End() && len(row) < maxRecord {
-		row = append(append([]byte(nil), row...), in.dialect.End())
+	if len(row) > 0 && row[len(row)-1] != in.Dialect.End() && len(row) < maxRecord {
+		row = append(append([]byte(nil), row...), in.Dialect.End())
 	}
 	row = in.encode(row)
 	_, err = f.Write(row)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 // rewriter copies part of a file to a new one that replaces it.
@@ -136,7 +138,7 @@ func (l *rejectLog) copyUpTo(seq uint64) (err error) {
 			err = os.Rename(list+".new", list)
 		}
 	}()
-	lines, err := open(rejectsName)
+	lines, err := open(text.RejectsName)
 	if err != nil {
 		return err
 	}

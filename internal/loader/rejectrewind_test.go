@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 // The files of refused rows stay of one piece wherever a load ends that drops what it is about to write again.
 func TestRewindInterrupted(t *testing.T) {
-	in := &input{name: "in/a.csv", header: []byte("id\n")}
+	in := &input{Source: text.Source{Name: "in/a.csv"}, header: []byte("id\n")}
 	p := &Plan{inputs: []*input{in}}
 	read := func(dir string) map[string]string {
 		files := map[string]string{}
@@ -31,7 +33,7 @@ func TestRewindInterrupted(t *testing.T) {
 		require.NoError(t, err)
 		for _, seq := range seqs {
 			row := fmt.Sprintf("x%d\n", seq)
-			_, err := l.add(in, &Reject{File: in.name, Line: int64(seq), Value: row}, []byte(row), seq)
+			_, err := l.add(in, &Reject{File: in.Name, Line: int64(seq), Value: row}, []byte(row), seq)
 			require.NoError(t, err)
 		}
 		require.NoError(t, l.close(false))
@@ -45,7 +47,7 @@ func TestRewindInterrupted(t *testing.T) {
 		write(dir, 1, 5, 2, 6, 3) // the server's rejects arrive after later batches were sent
 		l := &rejectLog{dir: dir, plan: p, names: map[*input]string{in: "in/a.csv"}}
 		require.NoError(t, l.copyUpTo(4))
-		for _, name := range []string{rejectsName, batchesName, "in/a.csv"}[:renamed] {
+		for _, name := range []string{text.RejectsName, batchesName, "in/a.csv"}[:renamed] {
 			name = filepath.Join(dir, filepath.FromSlash(name))
 			require.NoError(t, os.Rename(name+".new", name))
 		}

@@ -159,7 +159,7 @@ func (r *run) report() *Report {
 			all[i] += t
 		}
 		rep.Inputs = append(rep.Inputs, InputReport{
-			Path: in.name, Totals: n.Totals, Seconds: n.last.Sub(n.first).Seconds(), PeakBytes: rep.PeakBytes, Stages: n.times.seconds(),
+			Path: in.Name, Totals: n.Totals, Seconds: n.last.Sub(n.first).Seconds(), PeakBytes: rep.PeakBytes, Stages: n.times.seconds(),
 		})
 	}
 	rep.Stages = all.seconds()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader/record"
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 const (
@@ -26,8 +27,6 @@ const (
 	unfoldBytes = 1 << 16
 	// maxRecord bounds the length of a record, because its batch must fit into a message.
 	maxRecord = 32 << 20
-	// readAhead is about how much of a compressed file is read ahead of its text.
-	readAhead = 1 << 18
 	// maxWindow bounds the bytes sent ahead of acknowledgements. The server commits together what waits, and large commits make
 	// fewer records to compact.
 	maxWindow = 512 << 20
@@ -260,15 +259,15 @@ func (r *run) read(ctx context.Context, seq uint64, at position) error {
 func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resumed bool) (_ uint64, err error) {
 	s := &r.plan.steps[i]
 	began := time.Now()
-	t, err := s.in.open(ctx, at.offset)
+	t, err := s.in.Open(ctx, at.offset)
 	if err != nil {
 		return seq, err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	sp := record.NewSplitter(t, s.in.dialect, cmp.Or(r.plan.chunk, s.in.chunk()), maxRecord, at.line, at.offset)
+	sp := record.NewSplitter(t, s.in.Dialect, cmp.Or(r.plan.chunk, s.in.chunk()), maxRecord, at.line, at.offset)
 	base := r.plan.before(i)
 	if resumed {
-		r.counts.beginAt(base + min(t.stored(), s.in.size))
+		r.counts.beginAt(base + min(t.Stored(), s.in.size))
 	}
 	long := false
 	for !r.stop.Load() {
@@ -278,12 +277,12 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resu
 			return seq, nil
 		}
 		if err != nil {
-			return seq, fmt.Errorf("%s: %w", s.in.name, err)
+			return seq, fmt.Errorf("%s: %w", s.in.Name, err)
 		}
 		seq++
 		j := &job{
-			step: i, chunk: c, end: s.in.dialect.End(), first: c.Long && !long, seq: seq, bytes: int64(len(c.Data)), done: make(chan struct{}),
-			at:   base + min(t.stored(), s.in.size),
+			step: i, chunk: c, end: s.in.Dialect.End(), first: c.Long && !long, seq: seq, bytes: int64(len(c.Data)), done: make(chan struct{}),
+			at:   base + min(t.Stored(), s.in.size),
 			mark: position{i, c.EndOffset, c.EndLine}.mark(),
 		}
 		// In flight are the text and its message, which is about as large; parse corrects this if the message is larger.
@@ -574,7 +573,7 @@ func (r *run) checkBudget() {
 			return // checked at the end
 		}
 		// Exclude read-ahead, so that the estimate of rows is rather too high than too low.
-		read := r.counts.sent.Load() - began - readAhead
+		read := r.counts.sent.Load() - began - text.ReadAhead
 		if read <= 0 {
 			return
 		}

@@ -59,7 +59,7 @@ inputs:
 		p, err := w.plan(fmt.Sprintf(text, srv.URL+path))
 		require.NoError(t, err)
 		require.NotEmpty(t, p.Stream)
-		require.NotContains(t, p.inputs[0].name, "secret")
+		require.NotContains(t, p.inputs[0].Name, "secret")
 		p.chunk = 1000
 		rep, err := p.Run(t.Context(), NewLocal(w.l), Options{})
 		require.NoError(t, err)
@@ -68,7 +68,7 @@ inputs:
 			want = w.state()
 		}
 		require.Equal(t, want, w.state())
-		from, err := p.inputs[0].open(t.Context(), 500)
+		from, err := p.inputs[0].Open(t.Context(), 500)
 		require.NoError(t, err)
 		got := make([]byte, 20)
 		_, err = from.Read(got)
@@ -77,7 +77,7 @@ inputs:
 		require.NoError(t, from.Close())
 		if path != "/b.csv.gz" {
 			gone = true
-			_, err = p.inputs[0].open(t.Context(), 500)
+			_, err = p.inputs[0].Open(t.Context(), 500)
 			require.ErrorContains(t, err, "410")
 			gone = false
 		}

@@ -1,4 +1,4 @@
-package loader
+package propose
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
+	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
 // sampled is the sample of an input: of a file, or of several files with equal columns whose names differ only in numbers.
@@ -34,7 +35,7 @@ var numbered = regexp.MustCompile(`([_.-]?part)?([_.-]\d+)+$`)
 
 // stemOf returns a file's name without directory, extensions and numbers.
 func stemOf(name string) string {
-	name = path.Base(filepath.ToSlash(plainName(fileName(name))))
+	name = path.Base(filepath.ToSlash(text.PlainName(text.FileName(name))))
 	name = strings.TrimSuffix(name, path.Ext(name))
 	if s := numbered.ReplaceAllString(name, ""); s != "" {
 		return s
@@ -46,12 +47,12 @@ func stemOf(name string) string {
 func sampleFiles(ctx context.Context, paths []string, named func(string) string) ([]*sampled, error) {
 	var out []*sampled
 	for _, p := range paths {
-		found, err := files(ctx, "", p)
+		found, err := text.Files(ctx, "", p)
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range found {
-			if name == stdin || isPipe(name) {
+			if name == text.Stdin || text.IsPipe(name) {
 				return nil, errors.New("a pipe cannot be sampled and then loaded: use files")
 			}
 			s, err := sampleFile(ctx, name)
@@ -75,46 +76,46 @@ func sampleFiles(ctx context.Context, paths []string, named func(string) string)
 
 // sampleFile samples the beginning of a file; it returns nil if the file has no records.
 func sampleFile(ctx context.Context, name string) (*sampled, error) {
-	format := formatOfFile(name)
-	in := &input{paths: []string{name}, name: shown(name), parquet: format == mapping.Parquet}
-	data, err := in.peek(ctx)
+	format := text.FormatOf(name)
+	in := &text.Source{Paths: []string{name}, Name: text.Shown(name), Parquet: format == mapping.Parquet}
+	data, err := in.Peek(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &sampled{stem: stemOf(name)}
-	if !in.parquet {
-		if s.encoding = guessEncoding(data); s.encoding != "" {
-			if in.encoding, err = encodingOf(s.encoding); err != nil {
-				return nil, fmt.Errorf("%s: %w", shown(name), err)
+	if !in.Parquet {
+		if s.encoding = text.GuessEncoding(data); s.encoding != "" {
+			if in.Encoding, err = text.EncodingOf(s.encoding); err != nil {
+				return nil, fmt.Errorf("%s: %w", text.Shown(name), err)
 			}
-			if data, err = in.peek(ctx); err != nil {
+			if data, err = in.Peek(ctx); err != nil {
 				return nil, err
 			}
 		}
 	}
-	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	data = bytes.TrimPrefix(data, []byte(text.ByteOrderMark))
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
 	}
-	whole := len(data) < headBytes-len(byteOrderMark)
+	whole := len(data) < text.HeadBytes-len(text.ByteOrderMark)
 	if format == mapping.JSONL || format == mapping.Parquet {
 		s.dialect.JSON = true
-		s.dialect.CR = endsInCR(data, s.dialect)
-		if err := refuseArray(data); err != nil {
-			return nil, fmt.Errorf("%s: %w", in.name, err)
+		s.dialect.CR = text.EndsInCR(data, s.dialect)
+		if err := text.RefuseArray(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
 		s.readJSON(data, whole)
 		for _, c := range s.columns {
-			c.binary = in.parquet && slices.ContainsFunc(c.values, func(v string) bool { return !utf8.ValidString(v) })
+			c.binary = in.Parquet && slices.ContainsFunc(c.values, func(v string) bool { return !utf8.ValidString(v) })
 		}
 		return s, nil
 	}
 	s.dialect.Quote = '"'
-	s.dialect.CR = endsInCR(data, s.dialect)
+	s.dialect.CR = text.EndsInCR(data, s.dialect)
 	if format == mapping.TSV {
 		s.dialect.Delimiter = '\t'
 	} else {
-		s.dialect.Delimiter = recogniseDelimiter(data, s.dialect)
+		s.dialect.Delimiter = text.RecogniseDelimiter(data, s.dialect)
 	}
 	s.readCSV(data, whole)
 	return s, nil

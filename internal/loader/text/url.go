@@ -1,4 +1,4 @@
-package loader
+package text
 
 import (
 	"context"
@@ -21,8 +21,8 @@ func IsURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") || bucket.IsURL(name)
 }
 
-// fileName returns the part of a path or URL that holds the extensions.
-func fileName(name string) string {
+// FileName returns the part of a path or URL that holds the extensions.
+func FileName(name string) string {
 	if !IsURL(name) {
 		return name
 	}
@@ -47,21 +47,21 @@ func get(ctx context.Context, name string, offset int64) (*http.Response, error)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		if fault, ok := errors.AsType[*url.Error](err); ok {
-			fault.URL = shown(name)
+			fault.URL = Shown(name)
 		}
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK && (offset == 0 || resp.StatusCode != http.StatusPartialContent) {
-		return nil, errors.Join(fmt.Errorf("%s: the server answers %s", shown(name), resp.Status), resp.Body.Close())
+		return nil, errors.Join(fmt.Errorf("%s: the server answers %s", Shown(name), resp.Status), resp.Body.Close())
 	}
 	if r := resp.Header.Get("Content-Range"); resp.StatusCode == http.StatusPartialContent && !strings.HasPrefix(r, fmt.Sprintf("bytes %d-", offset)) {
-		return nil, errors.Join(fmt.Errorf("%s: the server answers the range %q, not that from byte %d", shown(name), r, offset), resp.Body.Close())
+		return nil, errors.Join(fmt.Errorf("%s: the server answers the range %q, not that from byte %d", Shown(name), r, offset), resp.Body.Close())
 	}
 	return resp, nil
 }
 
-// shown returns a URL without parts that may be secret.
-func shown(name string) string {
+// Shown returns a URL without parts that may be secret.
+func Shown(name string) string {
 	if u, err := url.Parse(name); err == nil {
 		u.RawQuery, u.User = "", nil
 		return u.String()
@@ -74,7 +74,7 @@ func openURL(ctx context.Context, name string, offset int64) (io.ReadCloser, err
 	if bucket.IsURL(name) {
 		body, err := bucket.Read(ctx, name, offset)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", shown(name), err)
+			return nil, fmt.Errorf("%s: %w", Shown(name), err)
 		}
 		return body, nil
 	}
@@ -93,17 +93,17 @@ func openURL(ctx context.Context, name string, offset int64) (io.ReadCloser, err
 		return nil, err
 	}
 	if _, err := io.CopyN(io.Discard, body, skip); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: go on at byte %d: %w", shown(name), offset, err), body.Close())
+		return nil, errors.Join(fmt.Errorf("%s: go on at byte %d: %w", Shown(name), offset, err), body.Close())
 	}
 	return body, nil
 }
 
-// sizeURL returns the size of a URL's content, or 0 if the server does not say.
-func sizeURL(ctx context.Context, name string) (int64, error) {
+// SizeURL returns the size of a URL's content, or 0 if the server does not say.
+func SizeURL(ctx context.Context, name string) (int64, error) {
 	if bucket.IsURL(name) {
 		o, err := bucket.Stat(ctx, name)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", shown(name), err)
+			return 0, fmt.Errorf("%s: %w", Shown(name), err)
 		}
 		return o.Size, nil
 	}
@@ -122,12 +122,12 @@ func sizeURL(ctx context.Context, name string) (int64, error) {
 	return size, body.Close()
 }
 
-// sampleURL hashes the properties that change with the content of a URL: size, tag, time and beginning.
-func sampleURL(ctx context.Context, h hash.Hash, name string) error {
+// SampleURL hashes the properties that change with the content of a URL: size, tag, time and beginning.
+func SampleURL(ctx context.Context, h hash.Hash, name string) error {
 	if bucket.IsURL(name) {
 		o, err := bucket.Stat(ctx, name)
 		if err != nil {
-			return fmt.Errorf("%s: %w", shown(name), err)
+			return fmt.Errorf("%s: %w", Shown(name), err)
 		}
 		fmt.Fprintf(h, "%d %q %d ", o.Size, o.Tag, o.Time.UnixNano())
 		body, err := openURL(ctx, name, 0)
@@ -150,9 +150,12 @@ func sampleURL(ctx context.Context, h hash.Hash, name string) error {
 	return hashBeginning(h, body)
 }
 
+// SampleBytes is how much of each end of a file goes into its identity.
+const SampleBytes = 1 << 16
+
 // hashBeginning hashes the beginning of text and closes it.
 func hashBeginning(h hash.Hash, body io.ReadCloser) error {
-	_, err := io.CopyN(h, body, sampleBytes)
+	_, err := io.CopyN(h, body, SampleBytes)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
@@ -164,7 +167,7 @@ func hashBeginning(h hash.Hash, body io.ReadCloser) error {
 func objects(ctx context.Context, name string) ([]string, error) {
 	u, err := url.Parse(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: this is not a URL", shown(name))
+		return nil, fmt.Errorf("%s: this is not a URL", Shown(name))
 	}
 	folder := u.Path == "" || strings.HasSuffix(u.Path, "/")
 	if !folder && !strings.ContainsAny(u.Path, "*[") {
@@ -172,13 +175,13 @@ func objects(ctx context.Context, name string) ([]string, error) {
 	}
 	names, err := bucket.List(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", shown(name), err)
+		return nil, fmt.Errorf("%s: %w", Shown(name), err)
 	}
 	names = slices.DeleteFunc(names, func(n string) bool {
-		return folder && formatOf(n) == mapping.Auto || fileName(n) == rejectsName
+		return folder && formatByExt(n) == mapping.Auto || FileName(n) == RejectsName
 	})
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no object matches %s", shown(name))
+		return nil, fmt.Errorf("no object matches %s", Shown(name))
 	}
 	return names, nil
 }

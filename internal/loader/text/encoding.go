@@ -1,4 +1,4 @@
-package loader
+package text
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// encodingOf finds a character encoding by its name; nil means UTF-8.
-func encodingOf(name string) (encoding.Encoding, error) {
+// EncodingOf finds a character encoding by its name; nil means UTF-8.
+func EncodingOf(name string) (encoding.Encoding, error) {
 	switch strings.ToLower(name) {
 	case "", "utf-8", "utf8":
 		return nil, nil
@@ -24,8 +24,8 @@ func encodingOf(name string) (encoding.Encoding, error) {
 	return e, nil
 }
 
-// guessEncoding guesses the encoding of a text from its beginning; "" means UTF-8. It recognises utf-32, which encodingOf does not support.
-func guessEncoding(data []byte) string {
+// GuessEncoding guesses the encoding of a text from its beginning; "" means UTF-8. It recognises utf-32, which EncodingOf does not support.
+func GuessEncoding(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(data, []byte("\x00\x00\xfe\xff")):
 		return "utf-32"
@@ -66,10 +66,10 @@ func guessEncoding(data []byte) string {
 	return ""
 }
 
-// refuseEncoding returns an error that names the encoding if a text is not UTF-8 from its header on. If only single rows are bad, the
+// RefuseEncoding returns an error that names the encoding if a text is not UTF-8 from its header on. If only single rows are bad, the
 // parser refuses those.
-func refuseEncoding(data, header []byte) error {
-	switch name := guessEncoding(data); {
+func RefuseEncoding(data, header []byte) error {
+	switch name := GuessEncoding(data); {
 	case name == "", name == "latin1" && utf8.Valid(header):
 		return nil
 	case name == "utf-32":

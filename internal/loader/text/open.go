@@ -1,4 +1,4 @@
-package loader
+package text
 
 import (
 	"bufio"
@@ -19,15 +19,15 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
 
-// text is an open input.
-type text struct {
+// Text is an open input.
+type Text struct {
 	io.Reader
 	closers  []func() error
 	counters []func() int64
 }
 
-// stored returns how many bytes of the stored files have been read.
-func (t *text) stored() (n int64) {
+// Stored returns how many bytes of the stored files have been read.
+func (t *Text) Stored() (n int64) {
 	for _, count := range t.counters {
 		n += count()
 	}
@@ -35,7 +35,7 @@ func (t *text) stored() (n int64) {
 }
 
 // Close closes the files behind the text.
-func (t *text) Close() error {
+func (t *Text) Close() error {
 	var errs []error
 	for _, closeIt := range slices.Backward(t.closers) {
 		errs = append(errs, closeIt())
@@ -43,9 +43,13 @@ func (t *text) Close() error {
 	return errors.Join(errs...)
 }
 
+// ReadAhead is about how much of a compressed file is read ahead of its text, in bytes.
+const ReadAhead = 1 << 18
+
+// What says that a text is not whole.
 var (
-	errShort  = errors.New("the content ends before its announced length")
-	errCutOff = errors.New("the compressed data is cut off")
+	ErrShort  = errors.New("the content ends before its announced length")
+	ErrCutOff = errors.New("the compressed data is cut off")
 )
 
 // whole replaces io.ErrUnexpectedEOF of a reader by the error that says what is cut off. Decoders on top of the reader, and callers of
@@ -71,7 +75,7 @@ type counter struct {
 }
 
 // newCounter counts the bytes of r, which must not end before its announced length.
-func newCounter(r io.Reader) *counter { return &counter{Reader: whole{r, errShort}} }
+func newCounter(r io.Reader) *counter { return &counter{Reader: whole{r, ErrShort}} }
 
 // Read implements io.Reader.
 func (c *counter) Read(p []byte) (int, error) {
@@ -81,7 +85,7 @@ func (c *counter) Read(p []byte) (int, error) {
 }
 
 // openFile opens a file at an offset of its uncompressed UTF-8 text.
-func (in *input) openFile(ctx context.Context, path string, offset int64) (_ *text, err error) {
+func (in *Source) openFile(ctx context.Context, path string, offset int64) (_ *Text, err error) {
 	if IsURL(path) {
 		return in.openRemote(ctx, path, offset)
 	}
@@ -90,13 +94,13 @@ func (in *input) openFile(ctx context.Context, path string, offset int64) (_ *te
 		return nil, err
 	}
 	stored := newCounter(f)
-	t := &text{Reader: stored, closers: []func() error{f.Close}, counters: []func() int64{stored.n.Load}}
+	t := &Text{Reader: stored, closers: []func() error{f.Close}, counters: []func() int64{stored.n.Load}}
 	defer func() {
 		if err != nil {
 			_ = t.Close()
 		}
 	}()
-	if in.parquet {
+	if in.Parquet {
 		switch columnar, err := isParquet(f); {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -112,12 +116,12 @@ func (in *input) openFile(ctx context.Context, path string, offset int64) (_ *te
 }
 
 // openParquet reads the rows of a Parquet file as text.
-func (in *input) openParquet(t *text, f *os.File, offset int64) error {
+func (in *Source) openParquet(t *Text, f *os.File, offset int64) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	p, err := record.NewParquet(f, info.Size(), in.columns())
+	p, err := record.NewParquet(f, info.Size(), in.Columns)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
@@ -130,16 +134,16 @@ func (in *input) openParquet(t *text, f *os.File, offset int64) error {
 }
 
 // openRemote is openFile for a URL.
-func (in *input) openRemote(ctx context.Context, name string, offset int64) (_ *text, err error) {
-	if in.parquet {
-		return nil, fmt.Errorf("%s: Parquet is read from files alone; fetch it first", shown(name))
+func (in *Source) openRemote(ctx context.Context, name string, offset int64) (_ *Text, err error) {
+	if in.Parquet {
+		return nil, fmt.Errorf("%s: Parquet is read from files alone; fetch it first", Shown(name))
 	}
 	body, err := openURL(ctx, name, 0)
 	if err != nil {
 		return nil, err
 	}
 	stored := newCounter(body)
-	t := &text{Reader: stored, counters: []func() int64{stored.n.Load}}
+	t := &Text{Reader: stored, counters: []func() int64{stored.n.Load}}
 	t.closers = append(t.closers, func() error { return body.Close() })
 	defer func() {
 		if err != nil {
@@ -154,7 +158,7 @@ func (in *input) openRemote(ctx context.Context, name string, offset int64) (_ *
 		if err != nil {
 			return err // body stays set, because Close closes it again
 		}
-		body, stored.Reader = next, whole{next, errShort}
+		body, stored.Reader = next, whole{next, ErrShort}
 		stored.n.Store(offset)
 		return nil
 	})
@@ -162,37 +166,37 @@ func (in *input) openRemote(ctx context.Context, name string, offset int64) (_ *
 
 // decode makes UTF-8 of the stored bytes that t reads, and moves to an offset of the text after its byte order mark. seek moves in the stored
 // bytes.
-func (in *input) decode(t *text, name string, offset int64, seek func(offset int64) error) error {
+func (in *Source) decode(t *Text, name string, offset int64, seek func(offset int64) error) error {
 	stored := t.Reader
-	buffered := bufio.NewReaderSize(stored, readAhead)
+	buffered := bufio.NewReaderSize(stored, ReadAhead)
 	t.Reader = buffered
-	compressed, err := t.uncompress(buffered, filepath.Ext(fileName(name)))
+	compressed, err := t.uncompress(buffered, filepath.Ext(FileName(name)))
 	if err != nil {
-		return fmt.Errorf("%s: %w", shown(name), err)
+		return fmt.Errorf("%s: %w", Shown(name), err)
 	}
-	if in.encoding != nil {
-		t.Reader = in.encoding.NewDecoder().Reader(t.Reader)
+	if in.Encoding != nil {
+		t.Reader = in.Encoding.NewDecoder().Reader(t.Reader)
 	}
-	mark := make([]byte, len(byteOrderMark))
+	mark := make([]byte, len(ByteOrderMark))
 	n, err := record.Fill(t.Reader, mark)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: %w", shown(name), err)
+		return fmt.Errorf("%s: %w", Shown(name), err)
 	}
-	if mark = mark[:n]; string(mark) == byteOrderMark {
+	if mark = mark[:n]; string(mark) == ByteOrderMark {
 		mark = nil
 	}
 	switch {
 	case offset <= int64(len(mark)):
 		t.Reader = io.MultiReader(bytes.NewReader(mark[offset:]), t.Reader)
 		return nil
-	case !compressed && in.encoding == nil:
+	case !compressed && in.Encoding == nil:
 		err = seek(offset + int64(n-len(mark)))
 		buffered.Reset(stored)
 	default:
 		_, err = io.CopyN(io.Discard, t.Reader, offset-int64(len(mark)))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: go on at byte %d: %w", shown(name), offset, err)
+		return fmt.Errorf("%s: go on at byte %d: %w", Shown(name), offset, err)
 	}
 	return nil
 }
@@ -200,10 +204,10 @@ func (in *input) decode(t *text, name string, offset int64, seek func(offset int
 // compressions are the formats that uncompress reads, by their first bytes.
 var compressions = []struct {
 	ext, magic string
-	open       func(t *text, r io.Reader) (io.Reader, error)
+	open       func(t *Text, r io.Reader) (io.Reader, error)
 }{
-	{".gz", "\x1f\x8b\x08", func(_ *text, r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
-	{".zst", "\x28\xb5\x2f\xfd", func(t *text, r io.Reader) (io.Reader, error) {
+	{".gz", "\x1f\x8b\x08", func(_ *Text, r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
+	{".zst", "\x28\xb5\x2f\xfd", func(t *Text, r io.Reader) (io.Reader, error) {
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<31))
 		if err == nil {
 			t.closers = append(t.closers, func() error { z.Close(); return nil })
@@ -214,7 +218,7 @@ var compressions = []struct {
 
 // uncompress decompresses the text as it is read if its first bytes say that it is compressed, whatever its name. A file whose name says that it is
 // compressed, and which ends within these bytes, is cut off.
-func (t *text) uncompress(r *bufio.Reader, ext string) (bool, error) {
+func (t *Text) uncompress(r *bufio.Reader, ext string) (bool, error) {
 	for _, c := range compressions {
 		start, err := r.Peek(len(c.magic))
 		switch {
@@ -222,13 +226,13 @@ func (t *text) uncompress(r *bufio.Reader, ext string) (bool, error) {
 			return false, err
 		case string(start) == c.magic || c.ext == ".zst" && isSkippable(start):
 			plain, err := c.open(t, r)
-			t.Reader = whole{plain, errCutOff}
+			t.Reader = whole{plain, ErrCutOff}
 			if errors.Is(err, io.ErrUnexpectedEOF) {
-				err = errCutOff
+				err = ErrCutOff
 			}
 			return true, err
 		case ext == c.ext && strings.HasPrefix(c.magic, string(start)):
-			return false, errCutOff
+			return false, ErrCutOff
 		}
 	}
 	return false, nil
@@ -256,33 +260,33 @@ func isParquet(f *os.File) (bool, error) {
 	return true, nil
 }
 
-const byteOrderMark = "\ufeff"
+const ByteOrderMark = "\ufeff"
 
-// open opens the text at an offset and reads until ctx ends. Each part begins where the previous one ends.
-func (in *input) open(ctx context.Context, offset int64) (*text, error) {
-	if in.pipe != nil {
-		return in.pipe.open(ctx, offset)
+// Open opens the text at an offset and reads until ctx ends. Each part begins where the previous one ends.
+func (in *Source) Open(ctx context.Context, offset int64) (*Text, error) {
+	if in.Pipe != nil {
+		return in.Pipe.open(ctx, offset)
 	}
-	if len(in.paths) == 1 {
-		return in.openFile(ctx, in.paths[0], offset)
+	if len(in.Paths) == 1 {
+		return in.openFile(ctx, in.Paths[0], offset)
 	}
-	t := &text{}
+	t := &Text{}
 	var rs []io.Reader
-	for _, p := range in.paths {
+	for _, p := range in.Paths {
 		part, err := in.openFile(ctx, p, 0)
 		if err != nil {
 			_ = t.Close()
 			return nil, err
 		}
 		last := &lastByte{Reader: part.Reader}
-		rs = append(rs, last, &lineEnd{last: last, end: in.dialect.End()})
+		rs = append(rs, last, &lineEnd{last: last, end: in.Dialect.End()})
 		t.closers = append(t.closers, part.Close)
 		t.counters = append(t.counters, part.counters...)
 	}
 	t.Reader = io.MultiReader(rs...)
 	if _, err := io.CopyN(io.Discard, t.Reader, offset); err != nil {
 		_ = t.Close()
-		return nil, fmt.Errorf("%s: go on at byte %d: %w", in.name, offset, err)
+		return nil, fmt.Errorf("%s: go on at byte %d: %w", in.Name, offset, err)
 	}
 	return t, nil
 }
