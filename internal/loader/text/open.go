@@ -260,6 +260,7 @@ func isParquet(f *os.File) (bool, error) {
 	return true, nil
 }
 
+// ByteOrderMark is the mark with which some UTF-8 texts begin.
 const ByteOrderMark = "\ufeff"
 
 // Open opens the text at an offset and reads until ctx ends. Each part begins where the previous one ends.
