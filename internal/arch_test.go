@@ -52,7 +52,11 @@ internal/storage
 internal/storage/check
 internal/replica
 internal/shard
+internal/shard/local/fail
 internal/shard/local/index
+internal/shard/local/turns
+internal/shard/local/read
+internal/shard/local/write
 internal/shard/local/bulk
 internal/shard/local
 internal/shard/remote
@@ -161,7 +165,6 @@ var large = map[string]string{
 	"internal/query/fn":                   "a catalogue: each function is a file's entry, known to no other",
 	"internal/shard/local":                "reads, commits, maintenance and parts share the state of a graph",
 	"internal/shard/local.Graph":          "as internal/shard/local",
-	"internal/shard/local.Tx":             "it reads, writes and commits",
 	"internal/shard/remote":               "gateways, servers and members of replicas share their connections",
 }
 

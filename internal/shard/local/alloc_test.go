@@ -55,8 +55,10 @@ func TestReadAllocations(t *testing.T) {
 	}
 	var res shard.Neighbours
 	req := shard.Expand{Sources: ids, Types: []graph.TypeID{knows}, Edges: true}
-	for _, plain := range []bool{true, false} {
-		read.(*Tx).plain = plain
+	for _, plain := range []bool{false, true} {
+		if plain {
+			read.(*Tx).Plain()
+		}
 		for name, f := range map[string]func() error{
 			"properties": func() error { return read.Properties(ctx, ids, props, cols) },
 			"expand":     func() error { return read.Expand(ctx, &req, &res) },

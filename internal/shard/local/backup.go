@@ -18,6 +18,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
@@ -67,7 +68,7 @@ func (o *copies) begin(id uint64) (*Checkpoint, error) {
 		id = rand.Uint64()
 	}
 	if o.open[id] != nil {
-		return nil, exists("there is a copy %x already", id)
+		return nil, fail.Exists("there is a copy %x already", id)
 	}
 	if o.open == nil {
 		o.open = map[uint64]*Checkpoint{}
@@ -97,7 +98,7 @@ func (o *copies) file(id uint64, path string) (io.ReadCloser, error) {
 	known := c != nil && slices.ContainsFunc(c.files, func(f graph.CheckpointFile) bool { return f.Path == path })
 	o.mu.Unlock()
 	if !known {
-		return nil, notFound("there is no copy with the file %s any more", path)
+		return nil, fail.NotFound("there is no copy with the file %s any more", path)
 	}
 	return c.read(path)
 }
@@ -116,7 +117,7 @@ func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoin
 // Copy is Checkpoint for callers that read the files of other processes there.
 func (s *Store) Copy(ctx context.Context, names []string) (_ *Checkpoint, err error) {
 	if s.opts.ReadOnly {
-		return nil, readOnly()
+		return nil, fail.ReadOnly()
 	}
 	if len(names) == 0 {
 		names = s.Graphs()
@@ -179,18 +180,18 @@ func (c *Checkpoint) peer(ctx context.Context, no int) (storage.PeerCopy, error)
 
 // checkpoint copies the graph, with hard links.
 func (g *Graph) checkpoint(ctx context.Context, c *Checkpoint) (err error) {
-	if err := g.enter(); err != nil {
+	if err := g.Enter(); err != nil {
 		return err
 	}
-	defer g.leave()
+	defer g.Leave()
 	// What is in tables need not travel again the next time, and the logs are short.
 	if err := g.Flush(ctx); err != nil {
 		return err
 	}
-	of := storage.PartOf{Name: g.name, ID: g.id, Shards: len(g.shards)}
+	of := storage.PartOf{Name: g.Name, ID: g.id, Shards: len(g.shards)}
 	peers := make([]storage.PeerCopy, len(g.shards))
 	for no := range peers {
-		if g.opts.Peers != nil {
+		if g.Options.Peers != nil {
 			if peers[no], err = c.peer(ctx, no); err == nil {
 				err = peers[no].Flush(of)
 			}
@@ -199,7 +200,7 @@ func (g *Graph) checkpoint(ctx context.Context, c *Checkpoint) (err error) {
 			}
 		}
 	}
-	fs, dir := g.opts.FS, c.graphDir(g.name)
+	fs, dir := g.Options.FS, c.graphDir(g.Name)
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -361,7 +362,7 @@ func (c *Checkpoint) Files() []graph.CheckpointFile { return c.files }
 // Open implements shard.Checkpoint.
 func (c *Checkpoint) Open(i int) (io.ReadCloser, error) {
 	if i < 0 || i >= len(c.files) {
-		return nil, invalid("the checkpoint has no file %d", i)
+		return nil, fail.Invalid("the checkpoint has no file %d", i)
 	}
 	if i >= c.own {
 		no, _ := c.Shard(i)
@@ -414,12 +415,12 @@ func (s *Parts) use(of storage.PartOf, f func(p *Part) error) error {
 	if err != nil {
 		return err
 	}
-	if err := p.enter(); err != nil {
+	if err := p.Enter(); err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.Leave()
 	if p.m.partOf(of.Name) != of {
-		return notFound("this process keeps a shard of another graph %q", of.Name)
+		return fail.NotFound("this process keeps a shard of another graph %q", of.Name)
 	}
 	return f(p)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/staging"
@@ -24,12 +25,12 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := g.enter(); err != nil {
+	if err := g.Enter(); err != nil {
 		return nil, err
 	}
-	defer g.leave()
+	defer g.Leave()
 	if o.Repair && s.opts.ReadOnly {
-		return nil, readOnly()
+		return nil, fail.ReadOnly()
 	}
 	rep, err := g.checkRounds(ctx, o)
 	if err == nil {
@@ -103,7 +104,7 @@ func (g *Graph) check(ctx context.Context, c *snapshot, tell func(string, uint64
 		ix.Type, _ = g.Catalog.Type(d.Index.Type)
 		indexes = append(indexes, ix)
 	}
-	return check.Run(ctx, c.views, g.Catalog, indexes, tell)
+	return check.Run(ctx, c.Views, g.Catalog, indexes, tell)
 }
 
 // repairBatch is how many records are repaired together.
@@ -173,7 +174,7 @@ func (g *Graph) repair(ctx context.Context, c *snapshot, fixes []storage.Fix) er
 
 func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, error) {
 	changed := map[graph.IndexOwner]bool{}
-	for _, s := range g.since(c.seq) {
+	for _, s := range g.since(c.Seq) {
 		for _, id := range s.vertices {
 			changed[graph.IndexOwner{Vertex: id}] = true
 		}
@@ -195,10 +196,10 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 	// What is kept in memory follows what is stored, even if not all was repaired.
 	g.loads.Reset()
 	g.seq++
-	g.topology.keys.Forget(g.seq)
+	g.Topology.ForgetKeys(g.seq)
 	var errs []error
 	for no, s := range g.shards {
-		done, err := s.Repair(byShard[no], c.views[no])
+		done, err := s.Repair(byShard[no], c.Views[no])
 		errs = append(errs, err, s.Reload())
 		var lists []staging.EdgeChange
 		for _, f := range done {
@@ -206,7 +207,7 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 				lists = append(lists, *f.Edge)
 			}
 		}
-		noteEdges(g.seq, g.topology.lists[no], lists)
+		g.Topology.NoteRepair(g.seq, no, lists)
 	}
 	p, err := g.enqueue()
 	g.noteDeltas()
@@ -245,7 +246,7 @@ const filesAtOnce = 4
 
 // checkFiles verifies the checksums of all blocks on disk, of copies that have no other reader.
 func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport) error {
-	of := storage.PartOf{Name: g.name, ID: g.id, Shards: len(g.shards)}
+	of := storage.PartOf{Name: g.Name, ID: g.id, Shards: len(g.shards)}
 	return s.copies.scratch(func(dir string) error {
 		type checked struct {
 			files, bytes uint64
@@ -261,7 +262,7 @@ func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport
 				if s.opts.Peers != nil {
 					c.files, c.bytes, err = s.opts.Peers.CheckFiles(ctx, of, no, bad)
 				} else if err = errors.Join(sh.CheckLogs(bad), sh.Checkpoint(storage.Dir(dir, no))); err == nil {
-					c.files, c.bytes, err = storage.CheckFiles(ctx, g.opts, storage.Dir(dir, no), bad)
+					c.files, c.bytes, err = storage.CheckFiles(ctx, g.Options, storage.Dir(dir, no), bad)
 				}
 				return err
 			})
@@ -298,8 +299,8 @@ func (s *Store) compare(ctx context.Context, g *Graph, rep *shard.CheckReport) e
 	}
 	c := g.acquireBase()
 	defer g.releaseBase(c)
-	of := storage.PartOf{Name: g.name, ID: g.id, Shards: len(g.shards)}
-	for no, v := range c.views {
+	of := storage.PartOf{Name: g.Name, ID: g.id, Shards: len(g.shards)}
+	for no, v := range c.Views {
 		var differ []string
 		err := s.opts.Peers.Compare(ctx, of, no, storage.VersionOf(v), func(replica string) { differ = append(differ, fmt.Sprintf("shard %d, %s", no, replica)) })
 		if err != nil {

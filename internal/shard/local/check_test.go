@@ -77,7 +77,7 @@ func (l *ledger) harm(t *testing.T, fixes ...storage.Fix) {
 	ctx := context.Background()
 	require.NoError(t, l.g.lock(ctx))
 	l.g.mu.Lock()
-	views := l.g.current.views
+	views := l.g.current.Views
 	l.g.mu.Unlock()
 	for _, f := range fixes {
 		_, err := l.g.shards[f.Shard].Repair([]storage.Fix{f}, views[f.Shard])

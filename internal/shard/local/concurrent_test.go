@@ -109,7 +109,7 @@ func (h *history) transaction(rng *rand.Rand) error {
 	tx := x.(*Tx)
 	c := commit{mode: mode}
 	if tx.snap != nil {
-		c.base = tx.snap.seq
+		c.base = tx.snap.Seq
 	} else {
 		c.base = h.g.seq
 	}

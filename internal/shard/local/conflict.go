@@ -80,7 +80,7 @@ func (g *Graph) remember(s writeSet) {
 
 // forget drops the write sets that no transaction asks for any more. The caller holds g.mu.
 func (g *Graph) forget() {
-	oldest := g.current.seq
+	oldest := g.current.Seq
 	for seq := range g.bases {
 		oldest = min(oldest, seq)
 	}
@@ -104,14 +104,14 @@ func (g *Graph) acquireBase() *snapshot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.current.refs++
-	g.bases[g.current.seq]++
+	g.bases[g.current.Seq]++
 	return g.current
 }
 
 func (g *Graph) releaseBase(c *snapshot) {
 	g.mu.Lock()
-	if g.bases[c.seq]--; g.bases[c.seq] == 0 {
-		delete(g.bases, c.seq)
+	if g.bases[c.Seq]--; g.bases[c.Seq] == 0 {
+		delete(g.bases, c.Seq)
 		g.forget()
 	}
 	g.mu.Unlock()
@@ -120,12 +120,12 @@ func (g *Graph) releaseBase(c *snapshot) {
 
 // current reports whether all is as the transaction's snapshot shows it. The caller holds the writer's lock.
 func (tx *Tx) current() bool {
-	for no, v := range tx.snap.views {
+	for no, v := range tx.snap.Views {
 		if !tx.g.shards[no].Current(v) {
 			return false
 		}
 	}
-	return tx.snap.defs == tx.g.defs.Load()
+	return tx.snap.Defs == tx.g.defs.Load()
 }
 
 func conflict(err error) error {

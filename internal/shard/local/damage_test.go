@@ -76,7 +76,9 @@ func (l *ledger) readAll(plain bool) (_ string, err error) {
 	}
 	tx := stx.(*Tx)
 	defer tx.Rollback()
-	tx.plain = plain
+	if plain {
+		tx.Plain()
+	}
 	var out strings.Builder
 	for _, label := range []graph.LabelID{0, l.label} {
 		var ids []graph.VertexID

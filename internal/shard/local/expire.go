@@ -10,8 +10,9 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage/stats"
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
@@ -20,20 +21,17 @@ import (
 // that would begin on one that is overdue has what is due deleted first, so that no transaction sees what had expired when it
 // began, while one that runs keeps its snapshot. Else a goroutine deletes what is due in time.
 
-// never is later than all times.
-const never = math.MaxInt64
-
 // due is a time before which nothing expires: nothing that a commit writes, or, if all is set, nothing that there is.
 type due struct {
 	at  int64 // nanoseconds since 1970
 	all bool
 }
 
-func (g *Graph) now() int64 { return g.opts.Clock().UnixNano() }
+func (g *Graph) now() int64 { return g.Options.Clock().UnixNano() }
 
 // noteDue notes what a commit says. The caller holds the writer's lock.
 func (g *Graph) noteDue(d due) {
-	if g.opts.KeepExpired {
+	if g.Options.KeepExpired {
 		return
 	}
 	if d.all {
@@ -43,25 +41,14 @@ func (g *Graph) noteDue(d due) {
 	g.due = min(g.due, d.at)
 }
 
-// noteDue notes when what has got an entry expires.
-func (tx *Tx) noteDue(d *index.Def, tuple []byte) {
-	if d.TTL == 0 {
-		return
-	}
-	if start, ok := view.StartOf(tuple); ok {
-		tx.due = min(tx.due, view.Due(start, &d.Index))
-	}
-}
-
 // findDue finds out when something expires first. The caller holds the writer's lock, or is opening the graph.
 func (g *Graph) findDue() error {
-	g.due = never
-	if len(g.defs.Load().TTLs) == 0 || g.opts.ReadOnly || g.opts.KeepExpired {
+	g.due = write.Never
+	if len(g.defs.Load().TTLs) == 0 || g.Options.ReadOnly || g.Options.KeepExpired {
 		return nil
 	}
-	tx := &Tx{g: g, on: &g.readers, mode: shard.WriteExclusive}
-	tx.begin()
-	defer tx.discard()
+	tx := g.writerOver(nil)
+	defer tx.Discard()
 	at, err := tx.earliest(context.Background(), math.MinInt64)
 	if err == nil {
 		g.due = at
@@ -78,7 +65,7 @@ func (g *Graph) refreshDue() error {
 
 // earliest is when something expires first, where nothing does before a time.
 func (tx *Tx) earliest(ctx context.Context, from int64) (int64, error) {
-	first := int64(never)
+	first := int64(write.Never)
 	for _, d := range tx.g.defs.Load().TTLs {
 		err := tx.walkDue(ctx, d, from, nil, func(start int64, _ graph.IndexOwner) bool {
 			first = min(first, view.Due(start, &d.Index))
@@ -99,7 +86,7 @@ func (tx *Tx) walkDue(ctx context.Context, d *index.Def, from int64, upper []byt
 		start = from - int64(d.TTL)
 	}
 	lower := view.AppendStart(nil, start)
-	for _, v := range tx.views {
+	for _, v := range tx.Views() {
 		malformed := false
 		err := v.Walk(ctx, d.ID, lower, upper, false, func(rest []byte, o graph.IndexOwner) bool {
 			start, ok := view.Start(rest)
@@ -123,7 +110,7 @@ func (g *Graph) expire(ctx context.Context) error {
 	case <-ctx.Done():
 		return graph.DeadlineError(ctx.Err())
 	case <-g.stop:
-		return closed()
+		return fail.Closed()
 	}
 	defer func() { <-g.expiring }()
 	for {
@@ -135,10 +122,10 @@ func (g *Graph) expire(ctx context.Context) error {
 
 // expireStep deletes some expired owners and reports whether there were any.
 func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
-	if err := g.enter(); err != nil {
+	if err := g.Enter(); err != nil {
 		return false, err
 	}
-	defer g.leave()
+	defer g.Leave()
 	if err := g.writable(); err != nil {
 		return false, err
 	}
@@ -150,18 +137,18 @@ func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 		g.unlock()
 		return false, nil
 	}
-	tx := &Tx{g: g, on: &g.readers, mode: shard.WriteExclusive, plain: true}
-	tx.begin()
-	defer tx.closeTopology()
+	tx := g.writerOver(nil)
+	tx.Plain()
+	defer tx.CloseDecoded()
 	next, err := tx.dropDue(ctx, now)
 	if err != nil {
-		tx.discard()
+		tx.Discard()
 		g.unlock()
 		return false, err
 	}
-	if !slices.ContainsFunc(tx.ws, func(w *staging.Writer) bool { return !w.Empty() }) {
+	if tx.Empty() {
 		// The time was that of something that has been changed or deleted since.
-		tx.discard()
+		tx.Discard()
 		defer g.unlock()
 		if next <= now {
 			return false, graph.CorruptError("delete what has expired: there is no such vertex or edge; check the graph", nil)
@@ -170,11 +157,11 @@ func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 		return true, g.refresh()
 	}
 	var gone [2]int64
-	for _, w := range tx.ws {
+	for _, w := range tx.Writers() {
 		gone[0] -= w.Counts[stats.Count{Kind: stats.CountVertices}]
 		gone[1] -= w.Counts[stats.Count{Kind: stats.CountEdges}]
 	}
-	if _, err := g.commit(tx.ws, nil, nil, due{next, true}); err != nil {
+	if _, err := g.commit(tx.Writers(), nil, nil, due{next, true}); err != nil {
 		return false, err
 	}
 	for i, n := range gone {
@@ -199,7 +186,7 @@ func (tx *Tx) dropDueOf(ctx context.Context, d *index.Def, now int64) error {
 	}
 	last := now - int64(d.TTL)
 	upper := view.AppendStart(nil, last+1)
-	most := tx.on.opts.Tuning.ExpireBatch
+	most := tx.g.Options.Tuning.ExpireBatch
 	var owners []graph.IndexOwner
 	err := tx.walkDue(ctx, d, tx.g.due, upper, func(_ int64, o graph.IndexOwner) bool {
 		if len(owners) == most {
@@ -215,7 +202,7 @@ func (tx *Tx) dropDueOf(ctx context.Context, d *index.Def, now int64) error {
 	if d.Type != "" {
 		t, _ := tx.g.Catalog.Type(d.Type)
 		for _, o := range owners {
-			ms = append(ms, shard.Mutation{Op: shard.DeleteEdge, Edge: edgeOf(o, t)})
+			ms = append(ms, shard.Mutation{Op: shard.DeleteEdge, Edge: index.EdgeOf(o, t)})
 		}
 	} else {
 		ids := make([]graph.VertexID, len(owners))
@@ -261,14 +248,14 @@ func (g *Graph) expireLoop() {
 		now := g.now()
 		wait := expireWait
 		switch {
-		case at == never:
+		case at == write.Never:
 		case at > now:
 			wait = min(wait, time.Duration(at-now))
 		default:
 			if err := g.expire(ctx); err != nil {
 				wait = expirePause
 				if ctx.Err() == nil {
-					g.opts.Logger.Error("delete what has expired", slog.String("graph", g.name), slog.Any("error", err))
+					g.Options.Logger.Error("delete what has expired", slog.String("graph", g.Name), slog.Any("error", err))
 				}
 			} else {
 				wait = 0
@@ -278,6 +265,27 @@ func (g *Graph) expireLoop() {
 	}
 }
 
-func edgeOf(o graph.IndexOwner, t graph.TypeID) graph.Edge {
-	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
+// detach makes the mutations that delete vertices with their edges. It stops after about most edges, with whole vertices as
+// long as these have not many more.
+func (tx *Tx) detach(ctx context.Context, ids []graph.VertexID, most int) ([]shard.Mutation, error) {
+	var res shard.Neighbours
+	req := shard.Expand{Sources: ids, Dir: graph.Both, Edges: true, MaxEdges: most}
+	if err := tx.Expand(ctx, &req, &res); err != nil {
+		return nil, err
+	}
+	var ms []shard.Mutation
+	for i := range res.Done {
+		for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
+			if len(ms) >= 16*most {
+				return ms, nil
+			}
+			e := graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k], Type: res.Types[k]}
+			if res.Reverse[k] {
+				e.Src, e.Dst = e.Dst, e.Src
+			}
+			ms = append(ms, shard.Mutation{Op: shard.DeleteEdge, Edge: e})
+		}
+		ms = append(ms, shard.Mutation{Op: shard.DeleteVertex, Vertex: ids[i]})
+	}
+	return ms, nil
 }

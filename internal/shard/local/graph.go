@@ -14,12 +14,14 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
+	"github.com/hopgate/hopgate/internal/shard/local/turns"
+	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 	"github.com/hopgate/hopgate/internal/storage/staging"
-	"github.com/hopgate/hopgate/internal/storage/stats"
-	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Graph is a graph over local shards. It implements shard.Graph.
@@ -34,14 +36,15 @@ import (
 // it; so there are no deadlocks. Transactions that wait for their turns, see turns, hold none.
 type Graph struct {
 	*storage.Catalog
-	readers
-	id      uint64 // see ID
-	dir     string
-	shards  []*storage.Shard
-	writer  chan struct{} // holds one token while somebody writes
-	stop    chan struct{} // closed when the graph is being closed
-	commits commits
-	turns   turns
+	*read.Readers
+	id       uint64 // see ID
+	dir      string
+	shards   []*storage.Shard
+	writer   chan struct{} // holds one token while somebody writes
+	stop     chan struct{} // closed when the graph is being closed
+	stopOnce sync.Once
+	commits  commits
+	turns    turns.Queues
 
 	// The writer's lock guards the fields below.
 	intents   uint64
@@ -55,7 +58,7 @@ type Graph struct {
 	builds builds
 	texts  texts
 
-	// readers.mu guards the fields below.
+	mu      sync.Mutex // guards the fields below
 	current *snapshot
 	bases   map[uint64]int // how many transactions write over a snapshot of a sequence
 	recent  []writeSet     // of the commits that one of these, or one that begins now, does not see
@@ -73,28 +76,13 @@ type Graph struct {
 	expired    [2]atomic.Uint64 // vertices and edges
 }
 
-var (
-	_ shard.Graph  = (*Graph)(nil)
-	_ shard.Tx     = (*Tx)(nil)
-	_ shard.PartTx = (*Tx)(nil)
-)
-
-// snapshot is one consistent state of all shards, for any number of readers.
+// snapshot is a snapshot of all shards.
 type snapshot struct {
-	id       uint64 // of all that were made since the graph was opened
-	seq      uint64
-	views    []*view.View
-	counters []stats.Counters
-	sketches []map[graph.IndexID]*stats.Sketch
-	degrees  []stats.Degrees
-	sources  []source
-	defs     *index.Defs // as they were when the snapshot was made
-	due      int64       // nothing in it expires before
-	size     uint64      // vertices and edges
-	refs     int         // under Graph.mu
-
-	once, onceAll      sync.Once
-	counts, statistics *graph.Counts
+	read.Snapshot
+	id   uint64 // of all that were made since the graph was opened
+	due  int64  // nothing in it expires before
+	size uint64 // vertices and edges
+	refs int    // under Graph.mu
 }
 
 // publication is a snapshot on its way to the readers.
@@ -107,7 +95,7 @@ type publication struct {
 
 func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name, dir string, m manifest, create bool) (_ *Graph, err error) {
 	g := &Graph{
-		readers: readers{name: name, opts: opts, idle: make(chan struct{})}, id: m.ID, dir: dir, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
+		Readers: read.NewReaders(name, opts), id: m.ID, dir: dir, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
 		kick: make(chan struct{}, 1), compactDone: make(chan struct{}),
 		expiring: make(chan struct{}, 1), rouse: make(chan struct{}, 1), expireDone: make(chan struct{}),
 	}
@@ -147,7 +135,14 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	if err := g.openTexts(); err != nil {
 		return nil, errors.Join(err, g.texts.close())
 	}
-	g.topology = newTopology(shared.Topology(), m.Shards)
+	g.Topology = read.NewTopology(shared.Topology(), m.Shards)
+	g.Again = func() (*read.Reader, func(), error) {
+		tx, err := g.Begin(context.Background(), shard.Read)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &tx.(*Tx).Reader, tx.Rollback, nil
+	}
 	if g.current, err = g.newSnapshot(); err != nil {
 		return nil, err
 	}
@@ -172,7 +167,7 @@ func (g *Graph) openShards(shared *storage.Shared, create bool) (err error) {
 		open = storage.CreateShard
 	}
 	for no := range g.shards {
-		if g.shards[no], err = open(g.opts, shared, storage.Dir(g.dir, no), no, len(g.shards)); err != nil {
+		if g.shards[no], err = open(g.Options, shared, storage.Dir(g.dir, no), no, len(g.shards)); err != nil {
 			return err
 		}
 	}
@@ -182,11 +177,11 @@ func (g *Graph) openShards(shared *storage.Shared, create bool) (err error) {
 // openPeers attaches the graph to its shards, the first one, which makes a new graph be there, last.
 func (g *Graph) openPeers(ctx context.Context, of storage.PartOf, create bool) error {
 	attach := func(ctx context.Context, no int) error {
-		p, version, err := g.opts.Peers.Open(ctx, of, no, create)
+		p, version, err := g.Options.Peers.Open(ctx, of, no, create)
 		if err != nil {
 			return err
 		}
-		if g.shards[no], err = storage.OpenPeer(g.opts, p, fmt.Sprintf("shard %d of %s", no, of.Name), no, version); err != nil {
+		if g.shards[no], err = storage.OpenPeer(g.Options, p, fmt.Sprintf("shard %d of %s", no, of.Name), no, version); err != nil {
 			return errors.Join(err, p.Close())
 		}
 		return nil
@@ -204,21 +199,15 @@ func (g *Graph) openPeers(ctx context.Context, of storage.PartOf, create bool) e
 // newSnapshot snapshots all shards. The caller holds the writer's lock.
 func (g *Graph) newSnapshot() (*snapshot, error) {
 	g.snapshots++
-	c := &snapshot{id: g.snapshots, seq: g.seq, defs: g.defs.Load(), due: g.due}
+	c := &snapshot{id: g.snapshots, due: g.due}
+	c.Seq, c.Defs = g.seq, g.defs.Load()
 	for _, s := range g.shards {
-		v, err := s.Snapshot()
-		if err != nil {
+		if err := c.Add(s); err != nil {
 			g.closeViews(c)
 			return nil, err
 		}
-		c.views = append(c.views, v)
-		cs := s.Counters()
-		c.counters = append(c.counters, cs)
-		c.size += uint64(cs.Of(stats.Count{Kind: stats.CountVertices}) + cs.Of(stats.Count{Kind: stats.CountEdges}))
-		c.sketches = append(c.sketches, s.Sketches())
-		c.degrees = append(c.degrees, s.Degrees())
-		c.sources = append(c.sources, source{v, s.NextVertex()})
 	}
+	c.size = c.Size()
 	return c, nil
 }
 
@@ -285,17 +274,15 @@ func (g *Graph) release(c *snapshot) {
 }
 
 func (g *Graph) closeViews(c *snapshot) {
-	for _, v := range c.views {
-		if err := v.Close(); err != nil {
-			g.opts.Logger.Error("close a snapshot", slog.String("graph", g.name), slog.Any("error", err))
-		}
+	if err := c.Close(); err != nil {
+		g.Options.Logger.Error("close a snapshot", slog.String("graph", g.Name), slog.Any("error", err))
 	}
 }
 
 // lock takes the writer's lock.
 func (g *Graph) lock(ctx context.Context) error {
-	if g.opts.ReadOnly {
-		return readOnly()
+	if g.Options.ReadOnly {
+		return fail.ReadOnly()
 	}
 	if err := kv.Alive(ctx); err != nil {
 		return err
@@ -306,42 +293,23 @@ func (g *Graph) lock(ctx context.Context) error {
 	case <-ctx.Done():
 		return graph.DeadlineError(ctx.Err())
 	case <-g.stop:
-		return closed()
+		return fail.Closed()
 	}
 }
 
 func (g *Graph) unlock() { <-g.writer }
 
-// enterAt counts a transaction in that reads the newest snapshot, and takes that.
-func (g *Graph) enterAt() (*snapshot, error) {
+// Size implements shard.Graph.
+func (g *Graph) Size() uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closing {
-		return nil, closed()
-	}
-	g.open++
-	g.current.refs++
-	return g.current, nil
-}
-
-// leaveFrom counts a transaction out and releases the snapshot that it has read.
-func (g *Graph) leaveFrom(c *snapshot) {
-	g.mu.Lock()
-	c.refs--
-	if c.refs == 0 { // before the waiter for the last transaction goes on
-		g.mu.Unlock()
-		g.closeViews(c)
-		g.leave()
-		return
-	}
-	g.left()
-	g.mu.Unlock()
+	return g.current.size
 }
 
 // Begin implements shard.Graph.
 func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
-	if g.emptying.Load() {
-		return nil, closed()
+	if g.Emptying() {
+		return nil, fail.Closed()
 	}
 	return g.beginAlways(ctx, mode)
 }
@@ -356,21 +324,19 @@ func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, err
 	if err := kv.Alive(ctx); err != nil {
 		return nil, err
 	}
+	if err := g.Enter(); err != nil {
+		return nil, err
+	}
 	if mode == shard.Read {
-		c, err := g.enterAt()
-		if err != nil {
-			return nil, err
-		}
-		if c.due == never || g.opts.ReadOnly {
-			return &Tx{g: g, on: &g.readers, mode: mode, snap: c, views: c.views, defs: c.defs, write: &noWrite}, nil
+		c := g.acquire()
+		if c.due == write.Never || g.Options.ReadOnly {
+			return g.reader(c), nil
 		}
 		g.release(c) // something in it may have expired
-	} else if err := g.enter(); err != nil {
-		return nil, err
 	}
 	tx, err := g.begin(ctx, mode)
 	if err != nil {
-		g.leave()
+		g.Leave()
 		return nil, err
 	}
 	return tx, nil
@@ -378,59 +344,60 @@ func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, err
 
 // begin opens a transaction on a snapshot, or on the present state, in which nothing has expired.
 func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
-	inTurn := mode == shard.WriteInTurn
-	if inTurn {
-		mode = shard.Write
-	}
-	tx := &Tx{g: g, on: &g.readers, mode: mode, write: &noWrite}
 	if mode != shard.Read {
 		if err := g.writable(); err != nil {
 			return nil, err
 		}
 	}
 	for {
+		var c *snapshot
 		var at int64
 		switch mode {
 		case shard.Read:
-			tx.snap = g.acquire()
-			at = tx.snap.due
-		case shard.Write:
-			tx.snap = g.acquireBase()
-			at = tx.snap.due
-		default:
+			c = g.acquire()
+			at = c.due
+		case shard.WriteExclusive:
 			if err := g.lock(ctx); err != nil {
 				return nil, err
 			}
 			at = g.due
+		default:
+			c = g.acquireBase()
+			at = c.due
 		}
-		if at == never || at > g.now() || g.opts.ReadOnly {
-			break
+		if at == write.Never || at > g.now() || g.Options.ReadOnly {
+			return g.transaction(mode, c), nil
 		}
 		switch mode {
 		case shard.Read:
-			g.release(tx.snap)
-		case shard.Write:
-			g.releaseBase(tx.snap)
-		default:
+			g.release(c)
+		case shard.WriteExclusive:
 			g.unlock()
+		default:
+			g.releaseBase(c)
 		}
 		if err := g.expire(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// transaction makes a transaction over a snapshot, nil for one that holds the writer's lock.
+func (g *Graph) transaction(mode shard.Mode, c *snapshot) *Tx {
 	if mode == shard.Read {
-		tx.views, tx.defs = tx.snap.views, tx.snap.defs
-		return tx, nil
+		return g.reader(c)
 	}
-	tx.begin()
-	tx.inTurn = inTurn
-	return tx, nil
+	tx := g.writerOver(c)
+	if mode == shard.WriteInTurn {
+		tx.turn = &turns.Taker{}
+	}
+	return tx
 }
 
 // writable says why the graph cannot be written to, or nil.
 func (g *Graph) writable() error {
-	if g.opts.ReadOnly {
-		return readOnly()
+	if g.Options.ReadOnly {
+		return fail.ReadOnly()
 	}
 	for _, s := range g.shards {
 		if err := s.Writable(); err != nil {
@@ -467,7 +434,7 @@ func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, keys *bulk.
 	seq = g.seq
 	g.noteDue(next)
 	g.remember(written)
-	g.topology.note(seq, ws)
+	g.Topology.Note(seq, ws)
 	p, err := g.enqueue()
 	g.noteDeltas()
 	g.unlock()
@@ -477,47 +444,12 @@ func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, keys *bulk.
 	return seq, g.publish(p, wait())
 }
 
-// empty lets no request begin any more, waits for those that run, and shuts the graph. If ctx ends before they do, the
-// graph goes on as if nothing had been asked.
-func (g *Graph) empty(ctx context.Context) error {
-	g.mu.Lock()
-	if g.closing || g.emptying.Load() {
-		g.mu.Unlock()
-		return closed()
-	}
-	g.emptying.Store(true)
-	if g.open == 0 {
-		g.shut()
-	}
-	g.mu.Unlock()
-	select {
-	case <-g.idle:
-		return nil
-	case <-ctx.Done():
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open == 0 {
-		return nil
-	}
-	g.emptying.Store(false)
-	return graph.DeadlineError(ctx.Err())
-}
-
 // close ends the graph: no transaction begins any more, and those that run are waited for.
 func (g *Graph) close(ctx context.Context) error {
-	g.mu.Lock()
-	if !g.closing {
-		g.shut()
-	}
+	g.Shut()
+	g.stopOnce.Do(func() { close(g.stop) })
 	select {
-	case <-g.stop:
-	default:
-		close(g.stop)
-	}
-	g.mu.Unlock()
-	select {
-	case <-g.idle:
+	case <-g.Idle():
 	case <-ctx.Done():
 		return graph.DeadlineError(ctx.Err())
 	}
@@ -526,7 +458,7 @@ func (g *Graph) close(ctx context.Context) error {
 	g.builds.running.Wait()
 	err := g.texts.close()
 	g.release(g.current)
-	g.topology.close()
+	g.Topology.Close()
 	return errors.Join(err, g.closeShards())
 }
 
@@ -548,7 +480,7 @@ func (g *Graph) noteDeltas() {
 		n, due = n+int64(all), due+int64(now)
 	}
 	g.noted.Add(1)
-	old, oldDue, many := g.deltaCount.Swap(n), g.deltasDue.Swap(due), int64(g.opts.Tuning.CompactRecords)
+	old, oldDue, many := g.deltaCount.Swap(n), g.deltasDue.Swap(due), int64(g.Options.Tuning.CompactRecords)
 	if n > 0 && old == 0 || due >= many && oldDue < many {
 		select {
 		case g.kick <- struct{}{}:
@@ -563,7 +495,7 @@ const compactPause = 5 * time.Second
 // compactLoop compacts delta records: when there are many of them, or after a while without a commit.
 func (g *Graph) compactLoop() {
 	defer close(g.compactDone)
-	if g.opts.Tuning.CompactRecords < 0 {
+	if g.Options.Tuning.CompactRecords < 0 {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -582,11 +514,11 @@ func (g *Graph) compactLoop() {
 		case <-g.kick:
 		}
 		for g.deltaCount.Load() > 0 {
-			idle := g.deltasDue.Load() < int64(g.opts.Tuning.CompactRecords)
+			idle := g.deltasDue.Load() < int64(g.Options.Tuning.CompactRecords)
 			if idle {
 				noted := g.noted.Load()
 				// At most half the time of one processor goes into this.
-				timer.Reset(max(g.opts.Tuning.CompactIdle, took))
+				timer.Reset(max(g.Options.Tuning.CompactIdle, took))
 				select {
 				case <-g.stop:
 					return
@@ -607,7 +539,7 @@ func (g *Graph) compactLoop() {
 					return
 				default:
 				}
-				g.opts.Logger.Error("compact", slog.String("graph", g.name), slog.Any("error", err))
+				g.Options.Logger.Error("compact", slog.String("graph", g.Name), slog.Any("error", err))
 				timer.Reset(compactPause)
 				select {
 				case <-g.stop:
@@ -627,7 +559,7 @@ const mostDeltas = 16
 func (g *Graph) compactStep(ctx context.Context) (some bool, err error) {
 	g.compacting.Lock()
 	defer g.compacting.Unlock()
-	beside := g.deltasDue.Load() < mostDeltas*int64(g.opts.Tuning.CompactRecords)
+	beside := g.deltasDue.Load() < mostDeltas*int64(g.Options.Tuning.CompactRecords)
 	if beside {
 		if some, beside, err = g.compactChunks(ctx); err != nil {
 			return some, err
@@ -637,7 +569,7 @@ func (g *Graph) compactStep(ctx context.Context) (some bool, err error) {
 		return some, err
 	}
 	for _, s := range g.shards {
-		n, ferr := s.CompactDeltas(ctx, g.opts.Tuning.CompactStep, !beside)
+		n, ferr := s.CompactDeltas(ctx, g.Options.Tuning.CompactStep, !beside)
 		err = errors.Join(err, ferr)
 		some = some || n > 0
 	}
@@ -677,7 +609,7 @@ func (g *Graph) compactChunks(ctx context.Context) (some, useful bool, err error
 	g.unlock()
 	for _, x := range xs {
 		if err == nil {
-			err = x.Run(ctx, g.opts.Tuning.CompactStep)
+			err = x.Run(ctx, g.Options.Tuning.CompactStep)
 		}
 	}
 	g.writer <- struct{}{} // whatever becomes of the request, what has begun ends
@@ -695,10 +627,10 @@ func (g *Graph) compactChunks(ctx context.Context) (some, useful bool, err error
 
 // Settle compacts all delta records, so that reads take the packed form alone.
 func (g *Graph) Settle(ctx context.Context) error {
-	if err := g.enter(); err != nil {
+	if err := g.Enter(); err != nil {
 		return err
 	}
-	defer g.leave()
+	defer g.Leave()
 	for {
 		if some, err := g.compactStep(ctx); err != nil || !some {
 			return err
@@ -708,13 +640,19 @@ func (g *Graph) Settle(ctx context.Context) error {
 
 // Flush writes all memtables to tables.
 func (g *Graph) Flush(ctx context.Context) error {
-	if err := g.enter(); err != nil {
+	if err := g.Enter(); err != nil {
 		return err
 	}
-	defer g.leave()
+	defer g.Leave()
 	var errs []error
 	for _, s := range g.shards {
 		errs = append(errs, s.Flush(ctx))
 	}
 	return errors.Join(errs...)
 }
+
+// ID is the graph's, if its shards are in several processes: one that is made again under its name has another.
+func (g *Graph) ID() uint64 { return g.id }
+
+// Shards is the number of the graph's shards.
+func (g *Graph) Shards() int { return len(g.shards) }

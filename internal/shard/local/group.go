@@ -7,8 +7,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage"
-	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // commits are the transactions over a snapshot that wait to be committed. One of them leads: it waits for the writer's lock,
@@ -49,13 +49,8 @@ const (
 
 // commitOver commits a transaction over a snapshot, and gives the commit's number, 0 if there was nothing to commit.
 func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
-	c := &committing{ctx: ctx, tx: tx, bytes: tx.logged, role: make(chan role, 1)}
-	some := false
-	for _, w := range tx.ws {
-		some = some || !w.Empty()
-		c.bytes += w.Bytes()
-	}
-	if !some {
+	c := &committing{ctx: ctx, tx: tx, bytes: tx.Bytes(), role: make(chan role, 1)}
+	if tx.Empty() {
 		return 0, nil
 	}
 	g := tx.g
@@ -157,13 +152,13 @@ func (q *commits) synced(n int) {
 
 // commitAlone commits a transaction by itself. The caller holds the writer's lock, which ends.
 func (c *committing) commitAlone() {
-	ws, err := c.tx.rebase(c.ctx)
+	m, err := c.tx.rebase(c.ctx)
 	if err != nil {
 		c.tx.g.unlock()
 		c.err = err
 		return
 	}
-	c.seq, c.err = c.tx.g.commit(ws, c.tx.ids(), nil, due{at: c.tx.due})
+	c.seq, c.err = c.tx.g.commit(m.Writers(), c.tx.ids(), nil, due{at: m.Due()})
 }
 
 // commitGroup commits transactions. The first is the caller's. The caller holds the writer's lock, which ends.
@@ -185,7 +180,7 @@ func (g *Graph) commitGroup(group []*committing) {
 	for _, c := range in {
 		ids = append(ids, c.tx.ids()...)
 	}
-	seq, err := g.commit(live.ws, ids, nil, due{at: live.due})
+	seq, err := g.commit(live.Writers(), ids, nil, due{at: live.Due()})
 	for _, c := range in {
 		c.seq, c.err = seq, err
 	}
@@ -197,34 +192,34 @@ func (g *Graph) commitGroup(group []*committing) {
 // batch applies the changes of transactions to the present state, but of those that are in a conflict with commits
 // that they do not see, or with one before them in the group: these have their error, and the others are given. live is
 // nil if the changes cannot be made together. The caller holds the writer's lock.
-func (g *Graph) batch(group []*committing) (live *Tx, in []*committing) {
-	oldest := group[0].tx.snap.seq
+func (g *Graph) batch(group []*committing) (live *write.Mutator, in []*committing) {
+	oldest := group[0].tx.snap.Seq
 	mutations := 0
 	for _, c := range group {
-		if !c.tx.stamped.IsNull() {
+		if !c.tx.Stamped().IsNull() {
 			return nil, nil // each has written at a time of its own
 		}
-		oldest = min(oldest, c.tx.snap.seq)
-		mutations += len(c.tx.log)
+		oldest = min(oldest, c.tx.snap.Seq)
+		mutations += len(c.tx.Log())
 	}
 	others := g.since(oldest)
 	log := make([]shard.Mutation, 0, mutations)
 	for _, c := range group {
-		own := writesOf(c.tx.log)
-		if slices.ContainsFunc(others, func(o writeSet) bool { return o.seq > c.tx.snap.seq && own.meets(&o) }) {
+		own := writesOf(c.tx.Log())
+		if slices.ContainsFunc(others, func(o writeSet) bool { return o.seq > c.tx.snap.Seq && own.meets(&o) }) {
 			c.err = conflict(nil)
 			continue
 		}
 		c.tx.nth = len(in)
 		in = append(in, c)
-		log = append(log, c.tx.log...)
+		log = append(log, c.tx.Log()...)
 		own.seq = ^uint64(0)
 		others = append(others, own)
 	}
 	if len(in) == 0 {
 		return nil, nil
 	}
-	live, err := g.replay(group[0].ctx, log, graph.Value{})
+	live, err := write.Replay(group[0].ctx, g.state(), log, graph.Value{})
 	if err != nil {
 		for _, c := range group {
 			c.err = nil
@@ -234,53 +229,28 @@ func (g *Graph) batch(group []*committing) (live *Tx, in []*committing) {
 	return live, in
 }
 
-// replayStep is how many mutations are applied together in a replay.
-const replayStep = 4096
-
-// replay applies mutations, under the ids that they have, to the present state. The caller holds the writer's lock.
-func (g *Graph) replay(ctx context.Context, log []shard.Mutation, stamped graph.Value) (_ *Tx, err error) {
-	live := &Tx{g: g, on: &g.readers, mode: shard.WriteExclusive}
-	live.begin()
-	live.replaying, live.stamped = true, stamped
-	defer live.closeTopology()
-	for rest := log; len(rest) > 0 && err == nil; {
-		n := min(len(rest), replayStep)
-		err = live.Apply(ctx, rest[:n])
-		rest = rest[n:]
-	}
-	if err == nil {
-		err = live.verify(ctx)
-	}
-	if err != nil {
-		live.discard()
-		return nil, err
-	}
-	return live, nil
-}
-
 // rebase returns the writers whose commit makes the transaction's changes to the present state. The caller holds the
 // writer's lock.
 //
 // If nothing was applied since the transaction's snapshot, these are its own writers. Else what it changed must not have
 // been changed by a commit that it does not see: the first committer wins. Then its mutations are applied again to what
 // is there now, under the ids that they have; a constraint that they break only there is a conflict too.
-func (tx *Tx) rebase(ctx context.Context) ([]*staging.Writer, error) {
+func (tx *Tx) rebase(ctx context.Context) (*write.Mutator, error) {
 	if tx.current() {
-		return tx.ws, nil
+		return tx.Mutator, nil
 	}
-	own := writesOf(tx.log)
-	for _, s := range tx.g.since(tx.snap.seq) {
+	own := writesOf(tx.Log())
+	for _, s := range tx.g.since(tx.snap.Seq) {
 		if own.meets(&s) {
 			return nil, conflict(nil)
 		}
 	}
-	live, err := tx.g.replay(ctx, tx.log, tx.stamped)
+	live, err := write.Replay(ctx, tx.g.state(), tx.Log(), tx.Stamped())
 	if err != nil {
 		if e := graph.AsError(err); e.Kind == graph.KindInvalid || e.Kind == graph.KindExists {
 			return nil, conflict(err)
 		}
 		return nil, err
 	}
-	tx.due = live.due
-	return live.ws, nil
+	return live, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 )
 
 // CreateIndex implements shard.Graph. From the definition on writers keep the new index; what was there before is added
@@ -26,7 +28,7 @@ func (g *Graph) await(ctx context.Context, b *build, strict bool) error {
 	case <-b.done:
 		return b.err
 	case <-g.stop:
-		return closed()
+		return fail.Closed()
 	case <-ctx.Done():
 	}
 	err := graph.DeadlineError(ctx.Err())
@@ -38,10 +40,10 @@ func (g *Graph) await(ctx context.Context, b *build, strict bool) error {
 
 // define makes the definition of an index and has it built. It returns nil for one that needs no building.
 func (g *Graph) define(ctx context.Context, ix graph.Index) (*build, error) {
-	if err := g.enter(); err != nil {
+	if err := g.Enter(); err != nil {
 		return nil, err
 	}
-	defer g.leave()
+	defer g.Leave()
 	if err := g.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -119,27 +121,27 @@ func (g *Graph) checkIndex(ix graph.Index) error {
 	bare := ix.Label == "" && ix.Type == ""
 	switch {
 	case ix.Label != "" && ix.Type != "":
-		return invalid("an index is over vertices of a label or over edges of a type, not both")
+		return fail.Invalid("an index is over vertices of a label or over edges of a type, not both")
 	case bare && (ix.Name == "" || !ix.Unique || len(ix.Props) > 0 || ix.Required):
-		return invalid("an id space has a name, is unique and has no properties")
+		return fail.Invalid("an id space has a name, is unique and has no properties")
 	case !bare && len(ix.Props) == 0:
-		return invalid("an index has properties")
+		return fail.Invalid("an index has properties")
 	case (ix.Unique || bare) && !ix.Indexed:
-		return invalid("a unique constraint needs entries")
+		return fail.Invalid("a unique constraint needs entries")
 	case ix.Kind == graph.PointIndex && (len(ix.Props) != 1 || ix.Unique || ix.Required):
-		return invalid("a point index is over one property and no constraint")
+		return fail.Invalid("a point index is over one property and no constraint")
 	case ix.Kind == graph.VectorIndex && (len(ix.Props) != 1 || ix.Unique || ix.Required || ix.Indexed):
-		return invalid("a vector index is over one property, and is no constraint")
+		return fail.Invalid("a vector index is over one property, and is no constraint")
 	case ix.Kind == graph.FullTextIndex && (ix.Unique || ix.Required || !ix.Indexed):
-		return invalid("a full-text index is no constraint")
+		return fail.Invalid("a full-text index is no constraint")
 	case ix.Kind != graph.FullTextIndex && len(ix.Text.More) > 0:
-		return invalid("an index over several labels or types is a full-text index")
+		return fail.Invalid("an index over several labels or types is a full-text index")
 	case !ix.Searches() && !ix.Required:
-		return invalid("an index without entries that requires nothing")
+		return fail.Invalid("an index without entries that requires nothing")
 	}
 	for i, p := range ix.Props {
 		if slices.Contains(ix.Props[:i], p) {
-			return invalid("the index names the property %s twice", p)
+			return fail.Invalid("the index names the property %s twice", p)
 		}
 	}
 	if o := ix.Clash(g.Indexes()); o != nil {
@@ -150,10 +152,10 @@ func (g *Graph) checkIndex(ix graph.Index) error {
 
 // DropIndex implements shard.Graph.
 func (g *Graph) DropIndex(ctx context.Context, name string) error {
-	if err := g.enter(); err != nil {
+	if err := g.Enter(); err != nil {
 		return err
 	}
-	defer g.leave()
+	defer g.Leave()
 	if err := g.lock(ctx); err != nil {
 		return err
 	}
@@ -163,7 +165,7 @@ func (g *Graph) DropIndex(ctx context.Context, name string) error {
 			return g.removeIndex(ix)
 		}
 	}
-	return newError(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexNotFound", "there is no index or constraint %s", name)
+	return fail.New(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexNotFound", "there is no index or constraint %s", name)
 }
 
 // removeIndex takes an index out and deletes its entries. The caller holds the writer's lock.
@@ -193,3 +195,8 @@ func (g *Graph) clearDropped() error {
 	}
 	return nil
 }
+
+// loadDefs makes the definitions follow the catalog.
+func (g *Graph) loadDefs() { g.storeDefs(index.All(g.Catalog)) }
+
+func (g *Graph) storeDefs(indexes []graph.Index) { g.defs.Store(index.New(g.Catalog, indexes)) }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 )
 
 // builds are the indexes of a graph that are being built, each by a goroutine.
@@ -53,7 +55,7 @@ func (g *Graph) startBuild(id graph.IndexID) *build {
 
 // resumeBuilds goes on with what was being built when the graph was closed.
 func (g *Graph) resumeBuilds() {
-	for _, ix := range g.allIndexes() {
+	for _, ix := range index.All(g.Catalog) {
 		if !ix.Online && ix.Failure == "" {
 			g.startBuild(ix.ID)
 		}
@@ -81,7 +83,7 @@ func (g *Graph) IndexProgress(id graph.IndexID) float64 {
 func (b *build) abandon(cause error) { b.cancel(cause) }
 
 // errDropped ends a build whose index is no more.
-var errDropped = newError(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexDropped", "the index or constraint was dropped while it was being built")
+var errDropped = fail.New(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexDropped", "the index or constraint was dropped while it was being built")
 
 // run builds the index, and puts it online or says that it failed. A build that the closing of the graph or a fault of the
 // store interrupts is left for the next time the graph is opened.
@@ -89,7 +91,7 @@ func (b *build) run() {
 	err := b.fill()
 	var gerr *graph.Error
 	if err != nil && b.ctx.Err() == nil && !errors.As(err, &gerr) {
-		b.g.opts.Logger.Error("build an index", slog.String("graph", b.g.name), slog.Any("error", err))
+		b.g.Options.Logger.Error("build an index", slog.String("graph", b.g.Name), slog.Any("error", err))
 	}
 	switch {
 	case err == nil:
@@ -109,10 +111,10 @@ func (b *build) run() {
 
 // locked calls f with the index's definition while it holds the writer's lock.
 func (b *build) locked(f func(ix graph.Index) error) error {
-	if err := b.g.enter(); err != nil {
+	if err := b.g.Enter(); err != nil {
 		return err
 	}
-	defer b.g.leave()
+	defer b.g.Leave()
 	if err := b.g.lock(context.Background()); err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func (b *build) finish() error {
 			return errors.Join(context.Cause(b.ctx), b.g.removeIndex(ix))
 		}
 		ix.Online = true
-		all := b.g.allIndexes()
+		all := index.All(b.g.Catalog)
 		for i := range all {
 			if all[i].ID == ix.ID {
 				all[i] = ix

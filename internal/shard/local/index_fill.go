@@ -59,7 +59,7 @@ func (b *build) progress(from graph.VertexID) {
 // last one.
 func (b *build) scan(tx *Tx, label graph.LabelID, from graph.VertexID) (ids []graph.VertexID, next graph.VertexID, err error) {
 	b.progress(from)
-	ids, next, done, err := tx.Scan(b.ctx, label, from, make([]graph.VertexID, 0, b.g.opts.Tuning.IndexBatch))
+	ids, next, done, err := tx.Scan(b.ctx, label, from, make([]graph.VertexID, 0, b.g.Options.Tuning.IndexBatch))
 	if err != nil {
 		return nil, from, err
 	}
@@ -85,7 +85,7 @@ func (b *build) begin(mode shard.Mode) (*Tx, error) {
 		return nil, err
 	}
 	tx := t.(*Tx)
-	tx.plain = true
+	tx.Plain()
 	return tx, nil
 }
 
@@ -104,7 +104,7 @@ func (b *build) put(next graph.VertexID, f func(tx *Tx, d *index.Def) error) err
 	if err := f(tx, d); err != nil {
 		return err
 	}
-	storage.SetIndexMark(tx.ws[0], b.id, next)
+	storage.SetIndexMark(tx.Writers()[0], b.id, next)
 	return tx.Commit(b.ctx)
 }
 
@@ -117,12 +117,12 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o graph.IndexOwn
 		return nil
 	}
 	if d.Kind == graph.FullTextIndex {
-		tx.noteText(d, o, vals)
+		tx.NoteText(d, o, vals)
 		return nil
 	}
 	if d.Stamped() && vals[0].IsNull() {
-		vals[0] = tx.stamp()
-		if err := tx.putStamp(b.ctx, d, o); err != nil {
+		vals[0] = tx.Stamp()
+		if err := tx.PutStamp(b.ctx, d, o); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o graph.IndexOwn
 		return err
 	}
 	if d.Unique && !loose {
-		other, ok, err := tx.lookup(d.ID, tuple)
+		other, ok, err := tx.Owner(d.ID, tuple)
 		switch {
 		case err != nil || ok && other == o:
 			return err
@@ -139,8 +139,8 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o graph.IndexOwn
 			return index.Clash(d, vals, other, o)
 		}
 	}
-	tx.noteDue(d, tuple)
-	tx.ws[o.Vertex.Shard()].Entries.Put(d.ID, tuple, !d.Unique || loose, o)
+	tx.NoteDue(d, tuple)
+	tx.Writers()[o.Vertex.Shard()].Entries.Put(d.ID, tuple, !d.Unique || loose, o)
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.Vert
 		if err := tx.LabelSets(b.ctx, ids, sets); err != nil {
 			return err
 		}
-		if err := tx.properties(b.ctx, ids, d.PropIDs, cols); err != nil {
+		if err := tx.Properties(b.ctx, ids, d.PropIDs, cols); err != nil {
 			return err
 		}
 		vals := make([]graph.Value, len(d.PropIDs))
@@ -199,7 +199,7 @@ func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexI
 	ids, next, err := b.scan(tx, 0, from)
 	var res shard.Neighbours
 	if err == nil && len(ids) > 0 {
-		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: d.Types, Edges: true, MaxEdges: b.g.opts.Tuning.IndexBatch}, &res)
+		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: d.Types, Edges: true, MaxEdges: b.g.Options.Tuning.IndexBatch}, &res)
 	}
 	tx.Rollback()
 	if err != nil {
@@ -217,7 +217,7 @@ func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexI
 			}
 		}
 	}
-	recs := make([]shard.Record, min(len(edges), b.g.opts.Tuning.IndexBatch))
+	recs := make([]shard.Record, min(len(edges), b.g.Options.Tuning.IndexBatch))
 	for len(edges) > 0 {
 		some := edges[:min(len(edges), len(recs))]
 		edges = edges[len(some):]
@@ -226,14 +226,14 @@ func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexI
 			mark = from
 		}
 		err := b.put(mark, func(tx *Tx, d *index.Def) error {
-			if err := tx.edgeRecords(b.ctx, some, recs[:len(some)], true); err != nil {
+			if err := tx.AllEdgeRecords(b.ctx, some, recs[:len(some)]); err != nil {
 				return err
 			}
 			for i, e := range some {
 				if recs[i].Labels == 0 {
 					continue
 				}
-				if err := b.entry(tx, d, d.Values(recs[i].Props), edgeOwner(e)); err != nil {
+				if err := b.entry(tx, d, d.Values(recs[i].Props), index.EdgeOwner(e)); err != nil {
 					return err
 				}
 			}

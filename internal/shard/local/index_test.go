@@ -182,7 +182,7 @@ func (w *indexWorld) entries(t *testing.T, d *index.Def) (have, want []string) {
 	require.NoError(t, err)
 	defer b.Rollback()
 	tx := b.(*Tx)
-	for _, v := range tx.views {
+	for _, v := range tx.Views() {
 		require.NoError(t, v.Walk(ctx, d.ID, nil, nil, false, func(rest []byte, o graph.IndexOwner) bool {
 			have = append(have, fmt.Sprintf("%x %v", rest, o))
 			return true
@@ -215,7 +215,7 @@ func (w *indexWorld) entries(t *testing.T, d *index.Def) (have, want []string) {
 					for p := range vals {
 						vals[p] = res.Props[p][k]
 					}
-					add(vals, edgeOwner(graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k]}))
+					add(vals, index.EdgeOwner(graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k]}))
 				}
 			}
 			continue

@@ -225,7 +225,7 @@ func TestNearestEdgesConcurrent(t *testing.T) {
 	writers.Wait()
 	stop.Store(true)
 	readers.Wait()
-	w.g.graphs.Wait()
+	w.g.WaitGraphs()
 	tx = w.read()
 	require.GreaterOrEqual(t, w.recall(tx, 20), 0.95)
 	tx.Rollback()

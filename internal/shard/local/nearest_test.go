@@ -192,7 +192,7 @@ func (w *nearWorld) build() {
 	tx := w.read()
 	w.nearest(tx, w.probe(w.rng), 1)
 	tx.Rollback()
-	w.g.graphs.Wait()
+	w.g.WaitGraphs()
 }
 
 // recall compares searches of a transaction with exact ones. Each hit must have the score that the transaction's own state gives it, and those
@@ -253,7 +253,7 @@ func (w *nearWorld) follow(change func(shard.Tx, *rand.Rand)) {
 	_, how := w.nearest(tx, w.probe(w.rng), 10)
 	require.False(t, how.Done, "there is no graph yet")
 	tx.Rollback()
-	w.g.graphs.Wait()
+	w.g.WaitGraphs()
 	var old []shard.Tx
 	for range size(12, 5) {
 		for range 3 {
@@ -270,7 +270,7 @@ func (w *nearWorld) follow(change func(shard.Tx, *rand.Rand)) {
 			require.GreaterOrEqual(t, w.recall(own, 2), 0.95)
 		}
 		own.Rollback()
-		w.g.graphs.Wait()
+		w.g.WaitGraphs()
 	}
 	for _, tx := range old {
 		require.GreaterOrEqual(t, w.recall(tx, 4), 0.95)
@@ -285,7 +285,7 @@ func TestNearestMany(t *testing.T) {
 	w.write(func(tx shard.Tx) { w.create(tx, 1500) })
 	tx := w.read()
 	require.GreaterOrEqual(t, w.recall(tx, 5), 0.95)
-	w.g.graphs.Wait()
+	w.g.WaitGraphs()
 	_, how := w.nearest(tx, w.probe(w.rng), 10)
 	require.Less(t, how.Candidates, 1500, "the graph has taken them in")
 	require.GreaterOrEqual(t, w.recall(tx, 20), 0.95)
@@ -345,7 +345,7 @@ func TestNearestConcurrent(t *testing.T) {
 	writers.Wait()
 	stop.Store(true)
 	readers.Wait()
-	w.g.graphs.Wait()
+	w.g.WaitGraphs()
 	tx := w.read()
 	require.GreaterOrEqual(t, w.recall(tx, 20), 0.95)
 	tx.Rollback()
@@ -362,7 +362,7 @@ func TestNearestMemory(t *testing.T) {
 	_, how := w.nearest(tx, w.probe(w.rng), 10)
 	require.False(t, how.Done)
 	tx.Rollback()
-	w.g.graphs.Wait()
+	w.g.WaitGraphs()
 	require.Less(t, w.s.shared.Topology().Stats().Used, 64<<10)
 	w.s.SetTopologyBytes(128 << 20)
 	for range 30 {

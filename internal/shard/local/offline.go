@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/staging"
 )
@@ -115,8 +116,8 @@ func (g *Graph) checkEmpty(ctx context.Context) error {
 	defer g.unlock()
 	for _, s := range g.shards {
 		if s.NextVertex() > 0 {
-			return newError(graph.KindInvalid, "Neo.ClientError.Statement.ArgumentError", "GraphNotEmpty",
-				"an offline load needs an empty graph, and %s has vertices, or had some; load through a server, or into another directory", g.name)
+			return fail.New(graph.KindInvalid, "Neo.ClientError.Statement.ArgumentError", "GraphNotEmpty",
+				"an offline load needs an empty graph, and %s has vertices, or had some; load through a server, or into another directory", g.Name)
 		}
 	}
 	return nil
@@ -128,7 +129,7 @@ func (s *Store) loading() (*loading, error) {
 	name := fs.PathJoin(s.opts.Dir, LoadingName)
 	f, err := fs.Open(name)
 	if err != nil {
-		if _, serr := fs.Stat(name); isNotExist(serr) {
+		if _, serr := fs.Stat(name); fail.IsNotExist(serr) {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -239,8 +240,8 @@ func (g offlineHost) Read(ctx context.Context, f func(tx bulk.Reader) error) err
 	}
 	defer t.Rollback()
 	tx := t.(*Tx)
-	tx.plain = true
-	return f(loadTx{tx})
+	tx.Plain()
+	return f(tx)
 }
 
 func (g offlineHost) Write(ctx context.Context, f func(ws []*staging.Writer) error) error {
@@ -250,11 +251,11 @@ func (g offlineHost) Write(ctx context.Context, f func(ws []*staging.Writer) err
 	}
 	tx := t.(*Tx)
 	defer tx.Rollback()
-	if err := f(tx.ws); err != nil {
+	if err := f(tx.Writers()); err != nil {
 		return err
 	}
-	tx.ended.Store(true)
-	defer g.leave()
-	_, err = g.commit(tx.ws, nil, nil, due{at: tx.due})
+	tx.End()
+	defer g.Leave()
+	_, err = g.commit(tx.Writers(), nil, nil, due{at: tx.Due()})
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,15 +15,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
-	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
 	"github.com/hopgate/hopgate/internal/storage"
-	"github.com/hopgate/hopgate/internal/storage/cache"
-	"github.com/hopgate/hopgate/internal/storage/keys"
-	"github.com/hopgate/hopgate/internal/storage/kv"
-	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // Parts is a directory, see Store, with one shard of each graph, which together are the state of a replica.
@@ -43,7 +37,7 @@ type Part struct {
 	*storage.Part
 	m  manifest
 	no int
-	readers
+	*read.Readers
 }
 
 // openParts opens the shards of a replica with a log, whose caches it shares. damaged is called once when a file of the shards fails its
@@ -121,13 +115,13 @@ func spread(fs vfs.FS, dir, id string) error {
 }
 
 func (s *Parts) open(name string, m manifest, create bool) (*Part, error) {
-	p := &Part{m: m, no: s.no, readers: readers{
-		name: name, opts: &s.opts, topology: newTopology(s.shared.Topology(), m.Shards), idle: make(chan struct{}),
-	}}
+	p := &Part{m: m, no: s.no, Readers: read.NewReaders(name, &s.opts)}
+	p.Topology = read.NewTopology(s.shared.Topology(), m.Shards)
+	changed := func(version uint64, c *storage.Touched) { p.Topology.NoteBatch(version, p.no, c) }
 	var err error
-	p.Part, err = storage.OpenPart(&s.opts, s.shared, storage.Dir(s.dir(name), s.no), s.no, m.Shards, create, p.changed)
+	p.Part, err = storage.OpenPart(&s.opts, s.shared, storage.Dir(s.dir(name), s.no), s.no, m.Shards, create, changed)
 	if err != nil {
-		p.topology.close()
+		p.Topology.Close()
 		return nil, err
 	}
 	return p, nil
@@ -142,7 +136,7 @@ func (s *Parts) Part(name string) (*Part, error) {
 	defer s.mu.Unlock()
 	p := s.graphs[name]
 	if p == nil || s.closed {
-		return nil, notFound("this process keeps no shard of a graph %q", name)
+		return nil, fail.NotFound("this process keeps no shard of a graph %q", name)
 	}
 	return p, nil
 }
@@ -167,7 +161,7 @@ func (s *Parts) epoch() uint64 {
 // is none, or one of another graph that was never written to.
 func (s *Parts) Attach(ctx context.Context, of storage.PartOf, no int, epoch uint64, create bool) (version uint64, err error) {
 	if no != s.no {
-		return 0, invalid("this process keeps the shards %d, not %d: the order of the addresses is wrong", s.no, no)
+		return 0, fail.Invalid("this process keeps the shards %d, not %d: the order of the addresses is wrong", s.no, no)
 	}
 	if err := s.change(ctx, &command{kind: attachCommand, graph: of, epoch: epoch, create: create}); err != nil {
 		return 0, err
@@ -182,12 +176,12 @@ func (s *Parts) Attach(ctx context.Context, of storage.PartOf, no int, epoch uin
 // attach is Attach by an entry of the log.
 func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create bool) (version uint64, err error) {
 	if !validName.MatchString(of.Name) || of.ID == 0 || s.no >= of.Shards || of.Shards > storage.MaxShards {
-		return 0, invalid("there can be no shard %d of %d of the graph %q", s.no, of.Shards, of.Name)
+		return 0, fail.Invalid("there can be no shard %d of %d of the graph %q", s.no, of.Shards, of.Name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return 0, closed()
+		return 0, fail.Closed()
 	}
 	switch last := s.epoch(); {
 	case epoch < last:
@@ -204,7 +198,7 @@ func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create boo
 			return 0, err
 		}
 		if !create || !unused {
-			return 0, exists("this process keeps a shard of another graph %q", of.Name)
+			return 0, fail.Exists("this process keeps a shard of another graph %q", of.Name)
 		}
 		if err := s.remove(of.Name, p); err != nil {
 			return 0, err
@@ -213,7 +207,7 @@ func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create boo
 	}
 	if p == nil {
 		if !create {
-			return 0, notFound("this process keeps no shard of a graph %q", of.Name)
+			return 0, fail.NotFound("this process keeps no shard of a graph %q", of.Name)
 		}
 		if p, err = s.create(entry, of); err != nil {
 			return 0, fmt.Errorf("make a shard of graph %s: %w", of.Name, err)
@@ -344,7 +338,7 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 	out := map[string][]storage.Stats{}
 	for name, p := range s.graphs {
 		st := p.Stats()
-		st.Topology = p.topology.counts(p.no)
+		st.Topology = p.Topology.Counts(p.no)
 		out[name] = []storage.Stats{st}
 	}
 	return out
@@ -359,41 +353,10 @@ func (s *Parts) Close() error {
 
 // close waits for the part's readers, and closes it.
 func (p *Part) close() error {
-	p.mu.Lock()
-	p.shut()
-	p.mu.Unlock()
-	<-p.idle
-	p.topology.close()
+	p.Shut()
+	<-p.Idle()
+	p.Topology.Close()
 	return p.Part.Close()
-}
-
-// changed makes what is decoded follow a batch.
-func (p *Part) changed(version uint64, c *storage.Touched) {
-	lists, columns := p.topology.lists[p.no], p.topology.columns[p.no]
-	for i, l := range c.Lists {
-		block := l.Local / cache.ListBlock
-		if i > 0 && c.Lists[i-1].Type == l.Type && c.Lists[i-1].Dir == l.Dir && c.Lists[i-1].Local/cache.ListBlock == block {
-			continue
-		}
-		lists.Invalidate(version, l.Type, l.Dir, block)
-	}
-	for rest := c.Lists; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].Type == rest[0].Type && rest[n].Dir == rest[0].Dir {
-			n++
-		}
-		lists.Changed(version, rest[0].Type, rest[0].Dir, n, func(i int) uint64 { return rest[i].Local })
-		rest = rest[n:]
-	}
-	for i, v := range c.Columns {
-		columns.ChangedRange(version, v.Prop, v.First, v.Last-v.First+1)
-		for block := v.First / cache.ColumnBlock; block <= v.Last/cache.ColumnBlock; block++ {
-			if i > 0 && c.Columns[i-1].Prop == v.Prop && c.Columns[i-1].First/cache.ColumnBlock == block {
-				continue
-			}
-			columns.Invalidate(version, v.Prop, block)
-		}
-	}
 }
 
 // behind is how long a reader waits for a state that the shard does not have yet.
@@ -408,8 +371,8 @@ func (p *Part) Await(ctx context.Context, epoch, version uint64) error {
 
 // Read returns the shard as of a version of a writer's epoch. Types must be named in all requests, and indexes be asked by
 // Lookup and Range. The caller ends it by Rollback. A replica waits for a version that it does not have yet.
-func (p *Part) Read(ctx context.Context, epoch, version uint64) (*Tx, error) {
-	if err := p.enter(); err != nil {
+func (p *Part) Read(ctx context.Context, epoch, version uint64) (*read.Reader, error) {
+	if err := p.Enter(); err != nil {
 		return nil, err
 	}
 	v, next, done, err := p.View(epoch, version)
@@ -419,94 +382,46 @@ func (p *Part) Read(ctx context.Context, epoch, version uint64) (*Tx, error) {
 		}
 	}
 	if err != nil {
-		p.leave()
+		p.Leave()
 		return nil, err
 	}
-	n := p.m.Shards
-	c := &snapshot{seq: version, views: make([]*view.View, n), sources: make([]source, n)}
-	c.views[p.no], c.sources[p.no] = v, source{v, next}
-	return &Tx{
-		on: &p.readers, mode: shard.Read, snap: c, views: c.views, done: done, write: &noWrite,
-		again: func() (*Tx, error) { return p.Read(context.Background(), epoch, version) },
-	}, nil
-}
-
-// Pull implements shard.PartTx.
-func (tx *Tx) Pull(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) (bool, error) {
-	if err := tx.check(ctx); err != nil || tx.plain {
-		return false, err
-	}
-	views := tx.openLists(false)
-	defer views.close()
-	for _, l := range tx.lists(nil, types, dir, view.Want{}) {
-		if done, err := cache.Pull(views.refs, l.t, l.dir, from, out, runtime.GOMAXPROCS(0)); !done || err != nil {
-			return false, err
+	again := func() (*read.Reader, func(), error) {
+		r, err := p.Read(context.Background(), epoch, version)
+		if err != nil {
+			return nil, nil, err
 		}
+		return r, r.Rollback, nil
 	}
-	return true, nil
-}
-
-// Versions returns the versions of the shards of a transaction's snapshot in other processes, 0 for one of this process; nil if
-// the transaction has no snapshot.
-func (tx *Tx) Versions() []uint64 {
-	if tx.snap == nil {
-		return nil
+	release := func() {
+		done()
+		p.Leave()
 	}
-	out := make([]uint64, len(tx.snap.views))
-	for i, v := range tx.snap.views {
-		out[i] = storage.VersionOf(v)
+	return read.NewReader(p.Readers, read.PartOf(p.m.Shards, p.no, version, v, next), again, release), nil
+}
+
+// Get is storage.Part.Get, during which the part stays open.
+func (p *Part) Get(epoch uint64, store storage.Store, version, least uint64, key []byte) (value []byte, ok bool, err error) {
+	if err := p.Enter(); err != nil {
+		return nil, false, err
 	}
-	return out
+	defer p.Leave()
+	return p.Part.Get(epoch, store, version, least, key)
 }
 
-// Online returns the indexes that can be read.
-func (tx *Tx) Online() []graph.IndexID {
-	var ids []graph.IndexID
-	for id, d := range tx.indexDefs().ByID {
-		if d.Indexed && d.Online {
-			ids = append(ids, id)
-		}
+// GetAll is storage.Part.GetAll, during which the part stays open.
+func (p *Part) GetAll(epoch uint64, store storage.Store, version, least uint64, keys [][]byte) ([][]byte, error) {
+	if err := p.Enter(); err != nil {
+		return nil, err
 	}
-	return ids
+	defer p.Leave()
+	return p.Part.GetAll(epoch, store, version, least, keys)
 }
 
-// ID is the graph's, if its shards are in several processes: one that is made again under its name has another.
-func (g *Graph) ID() uint64 { return g.id }
-
-// Shards is the number of the graph's shards.
-func (g *Graph) Shards() int { return len(g.shards) }
-
-// SnapshotID tells snapshots of a graph apart, as long as it is open.
-func (tx *Tx) SnapshotID() uint64 { return tx.snap.id }
-
-// Large implements shard.PartTx.
-func (tx *Tx) Large(ctx context.Context, refs []shard.LargeRef) ([]graph.Value, error) {
-	out := make([]graph.Value, len(refs))
-	for i, ref := range refs {
-		if err := kv.Alive(ctx); err != nil {
-			return nil, err
-		}
-		var err error
-		if out[i], err = tx.value(keys.Ref(ref)); err != nil {
-			return nil, err
-		}
+// Walk is storage.Part.Walk, during which the part stays open.
+func (p *Part) Walk(epoch, least uint64, w *storage.Walk) (*storage.Records, error) {
+	if err := p.Enter(); err != nil {
+		return nil, err
 	}
-	return out, nil
-}
-
-// defOf returns as much of an index's definition as reading takes.
-func defOf(r shard.IndexRef) *index.Def {
-	return &index.Def{Index: graph.Index{ID: r.ID, Unique: r.Unique, Props: make([]string, r.Width)}}
-}
-
-// Lookup implements shard.PartTx.
-func (tx *Tx) Lookup(ctx context.Context, r shard.IndexRef, vals []graph.Value) (offsets []int, owners []graph.IndexOwner, err error) {
-	offsets, err = tx.seek(ctx, defOf(r), vals, nil, func(o graph.IndexOwner) { owners = append(owners, o) })
-	return offsets, owners, err
-}
-
-// Range implements shard.PartTx.
-func (tx *Tx) Range(ctx context.Context, ref shard.IndexRef, r shard.Range, cursor []byte, room int) (entries []shard.Entry, more bool, err error) {
-	entries, err = tx.seekRange(ctx, defOf(ref), r, &cursor, room)
-	return entries, cursor != nil, err
+	defer p.Leave()
+	return p.Part.Walk(epoch, least, w)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -97,7 +98,7 @@ func checkReplica(opts *Options) error {
 // readReplica returns the id of a log, "" if there is none.
 func readReplica(fs vfs.FS, name string) (string, error) {
 	f, err := fs.Open(name)
-	if isNotExist(err) {
+	if fail.IsNotExist(err) {
 		return "", nil
 	}
 	if err != nil {
@@ -300,13 +301,13 @@ func (st partsState) Durable() (uint64, error) {
 // Flush implements replica.State.
 func (st partsState) Flush() {
 	for _, p := range st.s.all() {
-		if p.enter() != nil {
+		if p.Enter() != nil {
 			continue // it is being dropped
 		}
 		st.s.log.flushing.Go(func() {
-			defer p.leave()
+			defer p.Leave()
 			if err := p.Part.Flush(context.Background()); err != nil {
-				st.s.opts.Logger.Error("flush a shard", slog.String("graph", p.name), slog.Any("error", err))
+				st.s.opts.Logger.Error("flush a shard", slog.String("graph", p.Name), slog.Any("error", err))
 			}
 		})
 	}

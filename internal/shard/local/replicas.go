@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -184,7 +185,7 @@ func (r *Replicas) all() map[int]*Parts {
 func (r *Replicas) Lead(ctx context.Context, peers storage.Peers) (*Store, error) {
 	parts := r.Parts(0)
 	if parts == nil {
-		return nil, notFound("this process keeps no replica of shard 0")
+		return nil, fail.NotFound("this process keeps no replica of shard 0")
 	}
 	opts := r.opts
 	opts.Peers = peers
@@ -203,7 +204,7 @@ func (r *Replicas) Writable() error {
 
 // CopiedFile opens a file of a copy of any of the shards.
 func (r *Replicas) CopiedFile(id uint64, path string) (f io.ReadCloser, err error) {
-	err = notFound("there is no copy %x", id)
+	err = fail.NotFound("there is no copy %x", id)
 	for _, p := range r.all() {
 		if f, err = p.CopiedFile(id, path); err == nil {
 			return f, nil
@@ -269,7 +270,7 @@ func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, invalid("%s holds no replicas", opts.Dir)
+		return nil, fail.Invalid("%s holds no replicas", opts.Dir)
 	}
 	r := &Replicas{layout: was.Layout, process: was.Process, opts: opts}
 	lock, err := lockDir(&opts)
@@ -299,7 +300,7 @@ func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
 		out = append(out, found)
 	}
 	if len(out) == 0 {
-		return nil, invalid("%s is that of process %d, which keeps no replica of shard %d", opts.Dir, was.Process, no)
+		return nil, fail.Invalid("%s is that of process %d, which keeps no replica of shard %d", opts.Dir, was.Process, no)
 	}
 	for i := range out {
 		if !force {
@@ -459,7 +460,7 @@ func layoutPath(opts *Options) string { return opts.FS.PathJoin(opts.Dir, replic
 func readLayout(opts *Options) (was layoutRecord, moved movedRecord, ok bool, err error) {
 	name := layoutPath(opts)
 	f, err := opts.FS.Open(name)
-	if isNotExist(err) {
+	if fail.IsNotExist(err) {
 		return was, moved, false, nil
 	}
 	if err != nil {
@@ -549,7 +550,7 @@ func (r *Replicas) openShard(no int) error {
 // Hold makes the process keep a replica of a shard, which is empty and takes part once it is admitted; see replica.Host.
 func (r *Replicas) Hold(no int) error {
 	if no < 0 || no >= r.layout.Shards {
-		return invalid("there is no shard %d: they have the numbers 0 to %d", no, r.layout.Shards-1)
+		return fail.Invalid("there is no shard %d: they have the numbers 0 to %d", no, r.layout.Shards-1)
 	}
 	r.placing.Lock()
 	defer r.placing.Unlock()

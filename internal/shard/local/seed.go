@@ -20,6 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
@@ -37,11 +38,11 @@ type SeedCopy interface {
 func (s *Parts) Seed(ctx context.Context, c *Checkpoint, index uint64) (replica.Snapshot, error) {
 	// Most of the data is written before the replica waits for the rest.
 	for _, p := range s.all() {
-		if p.enter() != nil {
+		if p.Enter() != nil {
 			continue // it is being dropped
 		}
 		err := p.Flush(ctx)
-		p.leave()
+		p.Leave()
 		if err != nil {
 			return replica.Snapshot{}, err
 		}
@@ -52,17 +53,17 @@ func (s *Parts) Seed(ctx context.Context, c *Checkpoint, index uint64) (replica.
 			return err
 		}
 		for _, p := range s.all() {
-			dir := c.graphDir(p.name)
+			dir := c.graphDir(p.Name)
 			if err := fs.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
 			if err := p.Checkpoint(p.Epoch(), storage.Dir(dir, s.no)); err != nil {
-				return fmt.Errorf("copy graph %s: %w", p.name, err)
+				return fmt.Errorf("copy graph %s: %w", p.Name, err)
 			}
 			if err := writeManifest(fs, dir, p.m); err != nil {
 				return err
 			}
-			c.graphs = append(c.graphs, p.name)
+			c.graphs = append(c.graphs, p.Name)
 		}
 		return nil
 	})
@@ -141,7 +142,7 @@ func (r *Replicas) dropSeed(no int) {
 		case <-s.ctx.Done():
 			return
 		}
-		if _, err := r.opts.FS.Stat(dir); isNotExist(err) {
+		if _, err := r.opts.FS.Stat(dir); fail.IsNotExist(err) {
 			return
 		}
 		if r.log.host.Read(s.ctx, uint32(no)) != nil || !s.on.CompareAndSwap(false, true) {
@@ -421,7 +422,7 @@ func seedPart(o *Options, shared *storage.Shared, dir string, no int, index uint
 		return err
 	}
 	if m.Shards > o.Shards {
-		return invalid("the graph has %d shards, more than the cluster, which has %d", m.Shards, o.Shards)
+		return fail.Invalid("the graph has %d shards, more than the cluster, which has %d", m.Shards, o.Shards)
 	}
 	p, err := storage.OpenPart(o, shared, storage.Dir(dir, no), no, m.Shards, false, nil)
 	if err != nil {
@@ -440,7 +441,7 @@ func (r *Replicas) adoptable() (bool, error) {
 	o := &r.opts
 	graphs := o.FS.PathJoin(o.Dir, "graphs")
 	names, err := o.FS.List(graphs)
-	if isNotExist(err) {
+	if fail.IsNotExist(err) {
 		return false, nil
 	}
 	_, _, known, lerr := readLayout(o)
@@ -454,7 +455,7 @@ func (r *Replicas) adoptable() (bool, error) {
 	case known:
 		return true, nil
 	}
-	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, LoadingName)); !isNotExist(err) {
+	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, LoadingName)); !fail.IsNotExist(err) {
 		return false, errors.Join(fmt.Errorf("%s holds an offline load that was interrupted; run it again", o.Dir), err)
 	}
 	for _, name := range names {
@@ -466,10 +467,10 @@ func (r *Replicas) adoptable() (bool, error) {
 		case m.ID != 0:
 			return false, errUnlogged(o.Dir, name)
 		case r.process != 0 || r.layout.Shards != 1:
-			return false, invalid("%s holds graphs of a single server: it can become the first process of a cluster with one shard, and this is process %d of one with %d",
+			return false, fail.Invalid("%s holds graphs of a single server: it can become the first process of a cluster with one shard, and this is process %d of one with %d",
 				o.Dir, r.process, r.layout.Shards)
 		case m.Shards != 1:
-			return false, invalid("%s holds the graph %s with %d shards, and the cluster has one: load the graph, or restore a backup", o.Dir, name, m.Shards)
+			return false, fail.Invalid("%s holds the graph %s with %d shards, and the cluster has one: load the graph, or restore a backup", o.Dir, name, m.Shards)
 		}
 	}
 	return true, nil
@@ -480,7 +481,7 @@ func (r *Replicas) adopting() bool {
 	o := &r.opts
 	_, rerr := o.FS.Stat(o.FS.PathJoin(r.dir(0), replicaName))
 	_, gerr := o.FS.Stat(o.FS.PathJoin(r.dir(0), "graphs"))
-	return rerr == nil && isNotExist(gerr)
+	return rerr == nil && fail.IsNotExist(gerr)
 }
 
 // adopt adopts the directory, or completes that.

@@ -293,7 +293,7 @@ func (w *seekWorld) compare(rng *rand.Rand, tx shard.Tx, all bool) (found int) {
 	for i, ix := range seekIndexes {
 		there[ix.Name] = graph.IndexID(i + 1)
 	}
-	defs := tx.(*Tx).indexDefs()
+	defs := tx.(*Tx).Defs()
 	for _, ix := range w.g.Indexes() {
 		d := defs.ByID[ix.ID]
 		if d == nil || !d.Online {
@@ -525,7 +525,7 @@ func TestSeekDifferential(t *testing.T) {
 					if err := tx.Apply(ctx, w.changes(rng, 1+rng.IntN(20))); err != nil {
 						break
 					}
-					if err := tx.(*Tx).verifyDeleted(ctx); err != nil {
+					if err := tx.(*Tx).Verify(ctx); err != nil {
 						break // the edges of what was deleted have no end that a scan would give
 					}
 					found += w.compare(rng, tx, true)

@@ -6,15 +6,15 @@ import (
 
 // Stats returns the shapes of a graph's shards in this process; a graph that is being closed has none.
 func (g *Graph) Stats() []storage.Stats {
-	if g.enter() != nil {
+	if g.Enter() != nil {
 		return nil
 	}
-	defer g.leave()
+	defer g.Leave()
 	var out []storage.Stats
 	for i, s := range g.shards {
-		if g.opts.Peers == nil {
+		if g.Options.Peers == nil {
 			st := s.Stats()
-			st.Topology = g.topology.counts(i)
+			st.Topology = g.Topology.Counts(i)
 			out = append(out, st)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -74,7 +75,7 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 	}
 	if s.graphs[DefaultGraph] == nil {
 		if s.opts.ReadOnly {
-			return nil, notFound("the data directory %s holds no graphs", s.opts.Dir)
+			return nil, fail.NotFound("the data directory %s holds no graphs", s.opts.Dir)
 		}
 		if err := s.CreateGraph(context.Background(), DefaultGraph); err != nil {
 			return nil, err
@@ -149,7 +150,7 @@ func (s *Store) CreateGraph(ctx context.Context, name string) error {
 		return graph.DuplicateGraph(name)
 	}
 	if s.opts.ReadOnly {
-		return readOnly()
+		return fail.ReadOnly()
 	}
 	m := manifest{Format: storage.FormatVersion, Shards: s.opts.Shards}
 	if s.opts.Peers != nil { // the graph is there once its first shard is, which comes last
@@ -191,9 +192,9 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 			Detail: "DefaultGraph", Msg: "the graph default cannot be dropped",
 		}
 	case s.opts.ReadOnly:
-		return readOnly()
+		return fail.ReadOnly()
 	}
-	if err := g.empty(ctx); err != nil {
+	if err := g.Empty(ctx); err != nil {
 		return err
 	}
 	if err := g.close(context.Background()); err != nil {
@@ -252,7 +253,7 @@ var errNoGraph = errors.New("no graph")
 func readManifest(fs vfs.FS, dir string) (m manifest, err error) {
 	f, err := fs.Open(fs.PathJoin(dir, manifestName))
 	if err != nil {
-		if _, serr := fs.Stat(fs.PathJoin(dir, manifestName)); isNotExist(serr) {
+		if _, serr := fs.Stat(fs.PathJoin(dir, manifestName)); fail.IsNotExist(serr) {
 			return m, errNoGraph
 		}
 		return m, fmt.Errorf("read %s: %w", dir, err)
@@ -281,3 +282,6 @@ func writeManifest(fs vfs.FS, dir string, m manifest) error {
 	}
 	return writeWhole(fs, fs.PathJoin(dir, manifestName), append(b, '\n'))
 }
+
+// Features implements shard.Store.
+func (s *Store) Features() shard.StoreFeatures { return shard.StoreFeatures{Maintainer: s} }

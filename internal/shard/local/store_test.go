@@ -264,7 +264,7 @@ func TestDropGraphLate(t *testing.T) {
 	late, cancel := context.WithCancel(ctx)
 	dropped := make(chan error)
 	go func() { dropped <- s.DropGraph(late, "other") }()
-	require.Eventually(t, func() bool { return s.graphs["other"].emptying.Load() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.graphs["other"].Emptying() }, time.Minute, time.Millisecond)
 	_, err = g.Begin(ctx, shard.Read)
 	require.Equal(t, graph.KindUnavailable, graph.AsError(err).Kind)
 	require.Equal(t, graph.KindUnavailable, graph.AsError(s.DropGraph(ctx, "other")).Kind, "one is enough")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/search"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
@@ -116,7 +117,7 @@ func (t *texts) close() error {
 
 // openTexts opens the indexes of a graph that is being opened, and removes those that were dropped.
 func (g *Graph) openTexts() error {
-	if g.opts.ReadOnly {
+	if g.Options.ReadOnly {
 		return nil
 	}
 	for _, ix := range g.Indexes() {
@@ -126,7 +127,7 @@ func (g *Graph) openTexts() error {
 			}
 		}
 	}
-	if g.opts.FS != vfs.Default {
+	if g.Options.FS != vfs.Default {
 		return nil
 	}
 	return removeTexts(g.textDir(), g.texts.uses)
@@ -136,7 +137,7 @@ func (g *Graph) openTexts() error {
 // graph has: the process may not lead while the graph is dropped and another takes its name.
 func (g *Graph) textDir() string {
 	if g.dir == "" {
-		return filepath.Join(g.opts.Dir, textsName, fmt.Sprintf("%016x", g.id))
+		return filepath.Join(g.Options.Dir, textsName, fmt.Sprintf("%016x", g.id))
 	}
 	return filepath.Join(g.dir, textsName)
 }
@@ -182,7 +183,7 @@ func (g *Graph) openText(id graph.IndexID) error {
 		persisted: make([]uint64, len(g.shards)),
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
-	if g.opts.FS == vfs.Default {
+	if g.Options.FS == vfs.Default {
 		x.dir = filepath.Join(g.textDir(), fmt.Sprintf("%08d", id))
 	}
 	views, err := x.views()
@@ -298,7 +299,7 @@ func (x *textIndex) loadMark(ix *search.Index, views []*view.View) error {
 // renew makes an empty index. If it was online, it is built from the beginning; else its build has not begun, or begins again.
 func (x *textIndex) renew(views []*view.View, online bool, why error) (err error) {
 	if online {
-		x.g.opts.Logger.Warn("build a full-text index again", slog.String("graph", x.g.name), slog.Uint64("index", uint64(x.id)), slog.Any("reason", why))
+		x.g.Options.Logger.Warn("build a full-text index again", slog.String("graph", x.g.Name), slog.Uint64("index", uint64(x.id)), slog.Any("reason", why))
 	}
 	if x.dir != "" {
 		if err := os.RemoveAll(x.dir); err != nil {
@@ -379,7 +380,7 @@ func (x *textIndex) closeIndex(ix *search.Index) error {
 var errTextGone = unavailable("TextIndexClosed", "the full-text index was dropped, or its graph is being closed")
 
 func unavailable(detail, msg string) error {
-	return newError(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", detail, "%s", msg)
+	return fail.New(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", detail, "%s", msg)
 }
 
 func (x *textIndex) wake() {
@@ -419,7 +420,7 @@ func (x *textIndex) wait(ctx context.Context, next []uint64) error {
 		case <-x.ctx.Done():
 			return errTextGone
 		case <-x.g.stop:
-			return closed()
+			return fail.Closed()
 		}
 	}
 }
@@ -455,7 +456,7 @@ func (x *textIndex) part() float64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	done, all := 1.0, 1.0
-	for no, v := range c.views {
+	for no, v := range c.Views {
 		done, all = done+float64(x.next[no]), all+float64(v.NextText())
 	}
 	return min(done/all, 1)
@@ -468,8 +469,8 @@ func (g *Graph) settleText(ctx context.Context, id graph.IndexID) error {
 		return errDropped
 	}
 	c := g.acquire()
-	next := make([]uint64, len(c.views))
-	for no, v := range c.views {
+	next := make([]uint64, len(c.Views))
+	for no, v := range c.Views {
 		next[no] = v.NextText()
 	}
 	g.release(c)

@@ -71,7 +71,7 @@ func (g *Graph) checkText(ctx context.Context, id graph.IndexID, f *shard.CheckF
 		return nil, err
 	}
 	defer tx.Rollback()
-	d := tx.defs.ByID[id]
+	d := tx.Defs().ByID[id]
 	if d == nil || !d.Online {
 		return nil, nil
 	}
@@ -135,7 +135,7 @@ func (c *textCheck) compare(ctx context.Context, owners []graph.IndexOwner) erro
 // docOwner is the owner of a document.
 func docOwner(id search.ID) graph.IndexOwner {
 	if e, ok := docEdge(id); ok {
-		return edgeOwner(e)
+		return index.EdgeOwner(e)
 	}
 	return graph.IndexOwner{Vertex: graph.VertexID(binary.BigEndian.Uint64(id))}
 }
@@ -173,7 +173,7 @@ func (c *textCheck) edges(ctx context.Context) error {
 			var owners []graph.IndexOwner
 			for i := range res.Done {
 				for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
-					owners = append(owners, edgeOwner(graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k]}))
+					owners = append(owners, index.EdgeOwner(graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k]}))
 				}
 			}
 			if err := c.compare(ctx, owners); err != nil {
@@ -229,7 +229,7 @@ func (g *Graph) renoteTexts(ctx context.Context, id graph.IndexID, owners []grap
 	tx := t.(*Tx)
 	defer tx.Rollback()
 	for _, o := range owners {
-		tx.ws[o.Vertex.Shard()].Texts.Note(id, o)
+		tx.Writers()[o.Vertex.Shard()].Texts.Note(id, o)
 	}
 	return tx.Commit(ctx)
 }

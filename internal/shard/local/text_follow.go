@@ -11,6 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 )
 
@@ -66,10 +67,10 @@ func (x *textIndex) run() {
 
 // fail says that the index cannot follow.
 func (x *textIndex) fail(err error) {
-	if graph.AsError(err).Detail == closedDetail {
+	if fail.IsClosed(err) {
 		return
 	}
-	x.g.opts.Logger.Error("follow the graph with a full-text index", slog.String("graph", x.g.name), slog.Uint64("index", uint64(x.id)), slog.Any("error", err))
+	x.g.Options.Logger.Error("follow the graph with a full-text index", slog.String("graph", x.g.Name), slog.Uint64("index", uint64(x.id)), slog.Any("error", err))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.err = unavailable("TextIndexFailed", "the full-text index cannot follow the graph; it tries again")
@@ -93,13 +94,13 @@ func (x *textIndex) reopen() {
 	defer x.g.release(c)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	err = errors.Join(err, x.load(c.views))
+	err = errors.Join(err, x.load(c.Views))
 	if x.index == nil {
-		x.g.opts.Logger.Error("open a full-text index", slog.String("graph", x.g.name), slog.Uint64("index", uint64(x.id)), slog.Any("error", err))
+		x.g.Options.Logger.Error("open a full-text index", slog.String("graph", x.g.Name), slog.Uint64("index", uint64(x.id)), slog.Any("error", err))
 		return
 	}
 	if err != nil {
-		x.g.opts.Logger.Warn("close a full-text index", slog.String("graph", x.g.name), slog.Any("error", err))
+		x.g.Options.Logger.Warn("close a full-text index", slog.String("graph", x.g.Name), slog.Any("error", err))
 	}
 	x.err = nil
 	x.notifyWaiters()
@@ -107,11 +108,12 @@ func (x *textIndex) reopen() {
 
 // snapshotTx reads the newest snapshot, even if something in it has expired.
 func (g *Graph) snapshotTx() (*Tx, error) {
-	c, err := g.enterAt()
-	if err != nil {
+	if err := g.Enter(); err != nil {
 		return nil, err
 	}
-	return &Tx{g: g, on: &g.readers, mode: shard.Read, snap: c, views: c.views, defs: c.defs, write: &noWrite, plain: true}, nil
+	tx := g.reader(g.acquire())
+	tx.Plain()
+	return tx, nil
 }
 
 // follow puts some of the queued changes into the index; more says that there may be others.
@@ -121,14 +123,14 @@ func (x *textIndex) follow() (more bool, err error) {
 		return false, err
 	}
 	defer tx.Rollback()
-	d := tx.defs.ByID[x.id]
+	d := tx.Defs().ByID[x.id]
 	if d == nil {
 		return false, nil // the snapshot is older than the index
 	}
-	next, until := slices.Clone(x.kept.next), make([]uint64, len(tx.views))
+	next, until := slices.Clone(x.kept.next), make([]uint64, len(tx.Views()))
 	var owners []graph.IndexOwner
 	seen := map[graph.IndexOwner]bool{}
-	for no, v := range tx.views {
+	for no, v := range tx.Views() {
 		until[no] = v.NextText()
 		from := max(next[no], x.next[no])
 		next[no] = max(until[no], from)
@@ -279,7 +281,7 @@ func (tx *Tx) textDocs(ctx context.Context, d *index.Def, owners []graph.IndexOw
 	if err := tx.LabelSets(ctx, ids, sets); err != nil {
 		return nil, nil, err
 	}
-	if err := tx.properties(ctx, ids, d.PropIDs, cols); err != nil {
+	if err := tx.Properties(ctx, ids, d.PropIDs, cols); err != nil {
 		return nil, nil, err
 	}
 	vals := make([]graph.Value, len(d.PropIDs))
@@ -313,9 +315,9 @@ func (tx *Tx) edgeDocs(ctx context.Context, d *index.Def, owners []graph.IndexOw
 	edges := make([]graph.Edge, len(owners))
 	for _, t := range d.Types {
 		for i, o := range owners {
-			edges[i] = edgeOf(o, t)
+			edges[i] = index.EdgeOf(o, t)
 		}
-		if err := tx.edgeRecords(ctx, edges, recs, false); err != nil {
+		if err := tx.EdgeRecords(ctx, edges, recs); err != nil {
 			return nil, nil, err
 		}
 		for i := range edges {

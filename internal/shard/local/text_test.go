@@ -509,7 +509,7 @@ func TestTextTrimmed(t *testing.T) {
 	trimmed := func() (n uint64) {
 		c := w.g.acquire()
 		defer w.g.release(c)
-		for _, v := range c.views {
+		for _, v := range c.Views {
 			at, err := v.TextTrim(w.nodes)
 			require.NoError(t, err)
 			n += at

@@ -53,10 +53,7 @@ func (w *turnWorld) set(ctx context.Context, tx *Tx, i int) error {
 // queued waits until n transactions wait for their turn at vertex i.
 func (w *turnWorld) queued(i, n int) {
 	require.Eventually(w.t, func() bool {
-		w.g.turns.mu.Lock()
-		defer w.g.turns.mu.Unlock()
-		t := w.g.turns.keys[shard.Key{ID: uint64(w.ids[i])}]
-		return t != nil && len(t.waiting) == n
+		return w.g.turns.Waiting(shard.Key{ID: uint64(w.ids[i])}) == n
 	}, time.Minute, time.Millisecond)
 }
 
@@ -92,7 +89,7 @@ func TestTurns(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Empty(t, w.g.turns.keys)
+	require.Zero(t, w.g.turns.Len())
 }
 
 // TestTurnsEnd ends the wait for a turn: with the context, with a deadlock, and when the time of the turn is up.
@@ -119,41 +116,9 @@ func TestTurnsEnd(t *testing.T) {
 	a.Rollback()
 
 	d := w.begin()
-	w.g.turns.mu.Lock()
-	w.g.turns.keys[shard.Key{ID: uint64(w.ids[1])}].since = time.Now().Add(-turnTime)
-	w.g.turns.mu.Unlock()
+	w.g.turns.Time = time.Nanosecond
 	require.NoError(t, w.set(ctx, d, 1), "the time of b is up")
 	require.NoError(t, d.Commit(ctx))
 	require.True(t, isConflict(b.Commit(ctx)))
-	require.Empty(t, w.g.turns.keys)
-}
-
-// TestTurnsAtOnce has a transaction join two queues together, and keep its turn at one for as long as it waits in the other.
-func TestTurnsAtOnce(t *testing.T) {
-	w := openTurnWorld(t, 2)
-	ctx := context.Background()
-	ts := &w.g.turns
-	keys := []shard.Key{{ID: uint64(w.ids[0])}, {ID: uint64(w.ids[1])}}
-	a, b, c := w.begin(), w.begin(), w.begin()
-	require.NoError(t, w.set(ctx, a, 0))
-	both, last := make(chan error, 1), make(chan error, 1)
-	go func() { both <- b.TakeTurns(ctx, keys) }()
-	w.queued(0, 1)
-	go func() { last <- w.set(ctx, c, 1) }()
-	w.queued(1, 1)
-
-	ts.mu.Lock()
-	at := ts.keys[keys[1]]
-	require.Same(t, b, at.holder)
-	at.since = time.Now().Add(-turnTime)
-	ts.next(at.waiting[0])
-	require.Same(t, b, at.holder, "it waits itself")
-	ts.mu.Unlock()
-
-	require.NoError(t, a.Commit(ctx))
-	require.True(t, isConflict(<-both), "a has changed what b does not see")
-	b.Rollback()
-	require.NoError(t, <-last)
-	require.NoError(t, c.Commit(ctx))
-	require.Empty(t, ts.keys)
+	require.Zero(t, w.g.turns.Len())
 }

@@ -1,348 +1,234 @@
 package local
 
 import (
-	"cmp"
 	"context"
-	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage/kv"
-	"github.com/hopgate/hopgate/internal/storage/view"
+	"github.com/hopgate/hopgate/internal/shard/local/bulk"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
+	"github.com/hopgate/hopgate/internal/shard/local/turns"
+	"github.com/hopgate/hopgate/internal/shard/local/write"
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Tx implements shard.Tx. Reads go to the views of a snapshot, or, where it may write, to those of one writer a shard: over
-// a snapshot, or, while it holds the writer's lock, over the present state.
+// Tx is a transaction of a graph, made up of what reads it, what changes it, and its commit. It implements shard.Tx.
+//
+// Its reads go to the views of a snapshot, or, if it may write, to those of one writer a shard: over a snapshot, or, while it holds the
+// writer's lock, over the present state.
 type Tx struct {
-	g     *Graph // nil if the transaction reads a Part
-	on    *readers
-	mode  shard.Mode
-	views []*view.View
-	snap  *snapshot // nil if the transaction holds the writer's lock
-	defs  *index.Defs
-	seq   uint64 // of the commit
-	nth   int    // of those that were committed together
-	ended atomic.Bool
-	plain bool                // reads nothing that is decoded
-	reads *graph.Reads        // what counts the reads, or nil
-	done  func()              // gives back a snapshot that is not the graph's; or nil
-	again func() (*Tx, error) // of a part: reads the same state in another transaction
-
-	*write   // of a writer; a reader's is empty and never changed
-	topology topologyReads
-
-	mu     sync.Mutex
-	counts *graph.Counts // of a writer, until the next change
+	read.Tx
+	*write.Mutator // nil if it only reads
+	g              *Graph
+	snap           *snapshot        // nil if it holds the writer's lock
+	id             storage.CommitID // of the commit, or zero
+	seq            uint64           // of the commit
+	nth            int              // of those that were committed together
+	turn           *turns.Taker     // takes turns with others that change the same; or nil
+	changed        []shard.Key      // at which it takes its turn because of its changes
 }
 
-// check says why a request cannot be served now.
-func (tx *Tx) check(ctx context.Context) error {
-	if tx.ended.Load() {
-		return misuse("the transaction has ended")
-	}
-	return kv.Alive(ctx)
+var (
+	_ shard.Graph  = (*Graph)(nil)
+	_ shard.Tx     = (*Tx)(nil)
+	_ shard.PartTx = (*Tx)(nil)
+	_ bulk.Tx      = (*Tx)(nil)
+)
+
+// graphFeatures are those of a graph.
+var graphFeatures = shard.FeatureSet{
+	shard.Validation:   "every snapshot is the present one as it begins",
+	shard.WireMetering: "what is read is in this process",
 }
 
-// rows are the rows of a request by shard.
-type rows struct {
-	orders [][]int32
-	all    view.Order // of the one shard
+// Features implements shard.Graph.
+func (g *Graph) Features() *shard.FeatureSet { return &graphFeatures }
+
+// Features implements shard.Tx and shard.PartTx.
+func (tx *Tx) Features() shard.Features {
+	return shard.Features{Summaries: tx, Blocks: tx, Pairs: tx, Text: tx, Turns: tx, Reads: tx, Passer: tx, Set: &graphFeatures}
 }
 
-var rowsPool = sync.Pool{New: func() any { return new(rows) }}
+// reader begins to read a snapshot.
+func (g *Graph) reader(c *snapshot) *Tx {
+	tx := &Tx{g: g, snap: c}
+	tx.Open(g.Readers, g.Catalog, &c.Snapshot)
+	return tx
+}
 
-// byShard sorts rows by the ids that they name. Rows whose shard does not exist are left out.
-func (tx *Tx) byShard(ids []graph.VertexID) *rows {
-	r := rowsPool.Get().(*rows)
-	n := len(tx.views)
-	for len(r.orders) < n {
-		r.orders = append(r.orders, nil)
+// writerOver begins to write over a snapshot, or, if that is nil, over the present state.
+func (g *Graph) writerOver(c *snapshot) *Tx {
+	tx := &Tx{g: g, snap: c}
+	if c != nil {
+		tx.Mutator = write.Begin(&tx.Tx, &c.Snapshot, write.State{Readers: g.Readers, Catalog: g.Catalog, Shards: g.shards})
+	} else {
+		tx.Mutator = write.Begin(&tx.Tx, nil, g.state())
 	}
-	for s := range n {
-		r.orders[s] = r.orders[s][:0]
+	return tx
+}
+
+// state is the present state of the graph. The caller holds the writer's lock.
+func (g *Graph) state() write.State {
+	return write.State{Readers: g.Readers, Catalog: g.Catalog, Shards: g.shards, Seq: g.seq, Defs: g.defs.Load()}
+}
+
+// Apply implements shard.Tx.
+func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
+	if err := tx.Alive(ctx); err != nil {
+		return err
 	}
-	sorted := true
-	for i := 1; i < len(ids) && sorted; i++ {
-		sorted = ids[i-1] <= ids[i]
+	if err := tx.Writable(); err != nil {
+		return err
 	}
-	r.all = nil
-	if sorted && len(ids) > 0 && n == 1 && ids[len(ids)-1].Shard() == 0 {
-		return r
-	}
-	for i, id := range ids {
-		if s := id.Shard(); s < n {
-			r.orders[s] = append(r.orders[s], int32(i))
+	if tx.turn != nil {
+		if err := tx.takeTurns(ctx, ms); err != nil {
+			return err
 		}
 	}
-	if !sorted {
-		for s := range n {
-			slices.SortFunc(r.orders[s], func(a, b int32) int {
-				if ids[a] < ids[b] {
-					return -1
-				}
-				return int(min(1, ids[a]-ids[b]))
-			})
-		}
-	}
-	r.all = r.orders[0]
-	if r.all == nil {
-		r.all = view.Order{}
-	}
-	return r
+	return tx.Mutator.Apply(ctx, ms)
 }
 
-// each calls f with every shard that has rows.
-func (r *rows) each(tx *Tx, n int, f func(v *view.View, at view.Order) error) error {
-	defer rowsPool.Put(r)
-	if n == 0 {
+// Commit implements shard.Tx. Once the changes are on their way to the disk, it ignores ctx.
+func (tx *Tx) Commit(ctx context.Context) error {
+	if tx.Ended() {
+		return fail.Misuse("the transaction has ended")
+	}
+	if tx.Mutator == nil {
+		tx.Rollback()
 		return nil
 	}
-	if len(tx.views) == 1 {
-		if r.all != nil && len(r.all) == 0 {
-			return nil
-		}
-		return f(tx.views[0], r.all)
-	}
-	for s, v := range tx.views {
-		if len(r.orders[s]) > 0 {
-			if err := f(v, r.orders[s]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// Scan implements shard.Tx.
-func (tx *Tx) Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error) {
-	if err := tx.check(ctx); err != nil {
-		return dst, from, false, err
-	}
-	if len(dst) == cap(dst) {
-		return dst, from, false, misuse("no room for a scan")
-	}
-	for s := from.Shard(); s < len(tx.views); s++ {
-		if tx.views[s] == nil {
-			continue
-		}
-		start := uint64(0)
-		if s == from.Shard() {
-			start = from.Local()
-		}
-		dst, done, err = tx.views[s].Scan(ctx, label, start, dst)
-		if err != nil {
-			return dst, from, false, err
-		}
-		if !done {
-			return dst, dst[len(dst)-1] + 1, false, nil
-		}
-		if len(dst) == cap(dst) && s+1 < len(tx.views) {
-			return dst, graph.MakeVertexID(s+1, 0), false, nil
-		}
-	}
-	return dst, graph.NoVertex, true, nil
-}
-
-// LabelSets implements shard.Tx.
-func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error {
-	if err := tx.check(ctx); err != nil {
+	if err := tx.Verify(ctx); err != nil {
+		tx.Rollback()
 		return err
 	}
-	clear(out[:len(ids)])
-	if tx.plain {
-		return tx.byShard(ids).each(tx, len(ids), func(v *view.View, at view.Order) error {
-			return v.LabelSets(ctx, ids, at, out)
-		})
+	tx.End()
+	var err error
+	if tx.snap == nil {
+		tx.seq, err = tx.g.commit(tx.Writers(), tx.ids(), nil, due{at: tx.Due()})
+	} else {
+		tx.seq, err = tx.commitOver(ctx)
+		tx.Discard()
 	}
-	var rest []int
-	views := tx.openColumns()
-	for no := range views {
-		var err error
-		if rest, err = views[no].FillLabels(ids, out, rest); err != nil {
-			return err
-		}
-	}
-	return tx.eachShard(ids, sortRows(ids, rest), func(v *view.View, at view.Order) error {
-		return v.LabelSets(ctx, ids, at, out)
-	})
+	tx.leave()
+	return err
 }
 
-// Properties implements shard.Tx.
-func (tx *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
-	if err := tx.check(ctx); err != nil {
-		return err
+// Name makes the transaction's commit findable by Outcome.
+func (tx *Tx) Name(id storage.CommitID) { tx.id = id }
+
+// ids returns the name of the transaction, if it has one.
+func (tx *Tx) ids() []storage.CommitID {
+	if tx.id == (storage.CommitID{}) {
+		return nil
 	}
-	return tx.properties(ctx, ids, props, out)
+	return []storage.CommitID{tx.id}
 }
 
-func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
-	for p := range props {
-		clear(out[p][:len(ids)])
+// Outcome tells what became of the commit of a transaction that has ended, or whose process has; see storage.FindOutcome.
+func (g *Graph) Outcome(id storage.CommitID) (storage.Outcome, error) {
+	if err := g.Enter(); err != nil {
+		return storage.OutcomeUnknown, err
 	}
-	var pending []view.Pending
-	if tx.plain {
-		err := tx.byShard(ids).each(tx, len(ids), func(v *view.View, at view.Order) error {
-			return v.Properties(ctx, ids, at, props, out, &pending)
-		})
-		if err != nil {
-			return err
-		}
-		return tx.large(ctx, pending, out)
-	}
-	missing, err := tx.cachedProperties(ids, props, out, &pending)
-	if err != nil {
-		return err
-	}
-	for p := range missing {
-		var some []view.Pending
-		err := tx.eachShard(ids, missing[p], func(v *view.View, at view.Order) error {
-			return v.Properties(ctx, ids, at, props[p:p+1], out[p:p+1], &some)
-		})
-		if err != nil {
-			return err
-		}
-		for _, q := range some {
-			pending = append(pending, view.Pending{P: p, I: q.I, Ref: q.Ref})
-		}
-	}
-	return tx.large(ctx, pending, out)
-}
-
-// eachShard calls f with the rows of each shard; rows are in the order of their vertices.
-func (tx *Tx) eachShard(ids []graph.VertexID, rows []int32, f func(v *view.View, at view.Order) error) error {
-	for len(rows) > 0 {
-		no := ids[rows[0]].Shard()
-		n, _ := slices.BinarySearchFunc(rows, no+1, func(r int32, no int) int { return ids[r].Shard() - no })
-		if no >= len(tx.views) {
-			return nil
-		}
-		if err := f(tx.views[no], view.Order(rows[:n])); err != nil {
-			return err
-		}
-		rows = rows[n:]
-	}
-	return nil
-}
-
-// large fills in the large values that a read has left out.
-func (tx *Tx) large(ctx context.Context, pending []view.Pending, out [][]graph.Value) error {
-	slices.SortFunc(pending, func(a, b view.Pending) int { return cmp.Compare(a.Ref.ID, b.Ref.ID) })
-	for len(pending) > 0 {
-		if err := kv.Alive(ctx); err != nil {
-			return err
-		}
-		n, no := 1, graph.EdgeID(pending[0].Ref.ID).Shard()
-		for n < min(len(pending), 256) && graph.EdgeID(pending[n].Ref.ID).Shard() == no {
-			n++
-		}
-		switch {
-		case no >= len(tx.views):
-			return graph.CorruptError("read a large value of a shard that is not there", nil)
-		case tx.views[no] == nil:
-			for _, p := range pending[:n] {
-				out[p.P][p.I] = shard.LargeRef(p.Ref).Value()
-			}
-		default:
-			for range n {
-				tx.reads.Fetched()
-			}
-			if err := tx.views[no].LargeValues(pending[:n], out); err != nil {
-				return err
-			}
-		}
-		pending = pending[n:]
-	}
-	return nil
-}
-
-// Records implements shard.Tx.
-func (tx *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Record) error {
-	if err := tx.check(ctx); err != nil {
-		return err
-	}
-	return shard.ReadRecords(ctx, tx, func(set graph.LabelSet) []graph.PropID { return tx.g.PropsOf(nil, set) }, ids, out)
-}
-
-// Label implements shard.Tx.
-func (tx *Tx) Label(name string) (graph.LabelID, error) {
-	if err := tx.writable(); err != nil {
-		return 0, err
-	}
-	return tx.g.NewLabel(name)
-}
-
-// Type implements shard.Tx.
-func (tx *Tx) Type(name string) (graph.TypeID, error) {
-	if err := tx.writable(); err != nil {
-		return 0, err
-	}
-	return tx.g.NewType(name)
-}
-
-// Prop implements shard.Tx.
-func (tx *Tx) Prop(name string) (graph.PropID, error) {
-	if err := tx.writable(); err != nil {
-		return 0, err
-	}
-	return tx.g.NewProp(name)
-}
-
-// LabelSet implements shard.Tx.
-func (tx *Tx) LabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
-	if err := tx.writable(); err != nil {
-		return 0, err
-	}
-	return tx.g.NewLabelSet(labels)
-}
-
-func (tx *Tx) writable() error {
-	switch {
-	case tx.ended.Load():
-		return misuse("the transaction has ended")
-	case tx.mode == shard.Read:
-		return misuse("a write in a transaction that only reads")
-	}
-	return nil
+	defer g.Leave()
+	return storage.FindOutcome(g.shards, id)
 }
 
 // Rollback implements shard.Tx.
 func (tx *Tx) Rollback() {
-	if tx.ended.Swap(true) {
+	if !tx.End() {
 		return
 	}
-	tx.discard()
-	if tx.snap == nil {
-		tx.g.unlock()
-	}
-	tx.end()
-}
-
-// discard throws the changes away.
-func (tx *Tx) discard() {
-	for _, w := range tx.ws {
-		if err := w.Discard(); err != nil {
-			tx.on.opts.Logger.Error("end a transaction", slog.String("graph", tx.on.name), slog.Any("error", err))
+	if tx.Mutator != nil {
+		tx.Discard()
+		if tx.snap == nil {
+			tx.g.unlock()
 		}
 	}
+	tx.leave()
 }
 
-// end returns what the transaction holds but the writer's lock.
-func (tx *Tx) end() {
-	tx.closeTopology()
-	tx.leaveTurns()
+// leave returns what the transaction holds of the graph but the writer's lock.
+func (tx *Tx) leave() {
+	if tx.turn != nil {
+		tx.g.turns.Leave(tx.turn)
+	}
 	switch {
 	case tx.snap == nil:
-	case tx.done != nil:
-		tx.done()
-	case tx.mode == shard.Read:
-		tx.g.leaveFrom(tx.snap)
-		return
+	case tx.Mutator == nil:
+		tx.g.release(tx.snap)
 	default:
 		tx.g.releaseBase(tx.snap)
 	}
-	tx.on.leave()
+	tx.g.Leave()
+}
+
+// Versions returns the versions of the shards of a transaction's snapshot in other processes, 0 for one of this process; nil if
+// the transaction has no snapshot.
+func (tx *Tx) Versions() []uint64 {
+	if tx.snap == nil {
+		return nil
+	}
+	out := make([]uint64, len(tx.snap.Views))
+	for i, v := range tx.snap.Views {
+		out[i] = storage.VersionOf(v)
+	}
+	return out
+}
+
+// SnapshotID tells snapshots of a graph apart, as long as it is open.
+func (tx *Tx) SnapshotID() uint64 { return tx.snap.id }
+
+// takeTurns waits for the transaction's turn at what mutations change, and fails if that was changed since its snapshot.
+func (tx *Tx) takeTurns(ctx context.Context, ms []shard.Mutation) error {
+	tx.changed = shard.AddKeys(tx.changed, ms)
+	if len(ms)+tx.turn.Taken() > shard.MostTurns {
+		return nil
+	}
+	keys := shard.AddKeys(nil, ms)
+	slices.SortFunc(keys, shard.CompareKeys)
+	return tx.TakeTurns(ctx, keys)
+}
+
+// TakeTurns implements shard.Heir.
+func (tx *Tx) TakeTurns(ctx context.Context, keys []shard.Key) error {
+	if err := tx.Alive(ctx); err != nil {
+		return err
+	}
+	if tx.turn == nil {
+		return fail.Misuse("a transaction without turns")
+	}
+	var own writeSet
+	for _, k := range keys {
+		if k.Edge {
+			own.edges = append(own.edges, graph.EdgeID(k.ID))
+		} else {
+			own.vertices = append(own.vertices, graph.VertexID(k.ID))
+		}
+	}
+	if err := tx.g.turns.Wait(ctx, tx.turn, keys, tx.g.stop); err != nil {
+		return err
+	}
+	for _, s := range tx.g.since(tx.snap.Seq) {
+		if own.meets(&s) {
+			return conflict(nil)
+		}
+	}
+	return nil
+}
+
+// Changes implements shard.Heir.
+func (tx *Tx) Changes() []shard.Key { return tx.changed }
+
+// Inherit implements shard.Heir.
+func (tx *Tx) Inherit(_ context.Context, from shard.Tx) error {
+	old, ok := from.(*Tx)
+	if !ok || old.g != tx.g || tx.turn == nil {
+		return fail.Misuse("no turns to inherit")
+	}
+	if old.turn != nil {
+		tx.g.turns.Inherit(tx.turn, old.turn)
+	}
+	return nil
 }

@@ -11,15 +11,15 @@ import (
 
 // CountPairs implements shard.PairCounter. It counts in decoded lists, and reads the others.
 func (tx *Tx) CountPairs(ctx context.Context, req *shard.Pairs, first graph.VertexID, n int, counts []int64) error {
-	if err := tx.check(ctx); err != nil {
+	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
-	views := tx.openLists(false)
-	defer views.close()
+	views := tx.OpenLists(false)
+	defer views.Close()
 	no := first.Shard()
 	from := req.From[no][first.Local():]
 	var cur cache.Cursor
-	views.views[no].Cursor(&cur, req.Type, req.Dir, cache.Want{})
+	views.Views[no].Cursor(&cur, req.Type, req.Dir, cache.Want{})
 	var rest []graph.VertexID
 	for i := 0; i < n; {
 		v := first + graph.VertexID(i)

@@ -36,7 +36,7 @@ const summaryRows = 1024
 
 // Summarize implements shard.Summarizer.
 func (tx *Tx) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Sink) (bool, error) {
-	if err := tx.check(ctx); err != nil {
+	if err := tx.Alive(ctx); err != nil {
 		return false, err
 	}
 	x := &summarizer{tx: tx, req: req, sink: sink, props: slices.Clone(req.Props)}
@@ -55,14 +55,6 @@ func (tx *Tx) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Si
 	return x.edges(ctx)
 }
 
-// next is the first local id of a shard that the transaction knows no vertex by.
-func (tx *Tx) next(no int) uint64 {
-	if tx.mode == shard.Read {
-		return tx.snap.sources[no].next
-	}
-	return tx.ws[no].NextVertex()
-}
-
 // few is how many values are read although they are not decoded, so that what is small need not wait until it is.
 const few = 4096
 
@@ -72,13 +64,13 @@ func pays(held int, all uint64) bool { return all <= few || uint64(held) >= all-
 
 func (x *summarizer) edges(ctx context.Context) (bool, error) {
 	tx := x.tx
-	views := tx.openLists(len(x.req.Props) > 0)
-	defer views.close()
+	views := tx.OpenLists(len(x.req.Props) > 0)
+	defer views.Close()
 	want := cache.Want{Props: x.props}
-	held, all, exact := 0, uint64(tx.count(stats.Count{Kind: stats.CountType, Type: x.req.Type})), tx.mode == shard.Read
-	some := make([][]bool, len(views.views)) // by shard: the blocks that are decoded
-	for no := range views.views {
-		blocks, n, unchanged := views.views[no].Held(nil, x.req.Type, x.req.Dir, &want)
+	held, all, exact := 0, uint64(tx.Count(stats.Count{Kind: stats.CountType, Type: x.req.Type})), tx.Mutator == nil
+	some := make([][]bool, len(views.Views)) // by shard: the blocks that are decoded
+	for no := range views.Views {
+		blocks, n, unchanged := views.Views[no].Held(nil, x.req.Type, x.req.Dir, &want)
 		some[no] = blocks
 		held, exact = held+n, exact && unchanged
 	}
@@ -86,10 +78,10 @@ func (x *summarizer) edges(ctx context.Context) (bool, error) {
 	if !pays(held, all) {
 		return false, nil
 	}
-	for no := range views.views {
+	for no := range views.Views {
 		var cur cache.Cursor
-		views.views[no].Cursor(&cur, x.req.Type, x.req.Dir, want)
-		for first, next := uint64(0), tx.next(no); first < next; first += cache.ListBlock {
+		views.Views[no].Cursor(&cur, x.req.Type, x.req.Dir, want)
+		for first, next := uint64(0), tx.Next(no); first < next; first += cache.ListBlock {
 			if err := kv.Alive(ctx); err != nil {
 				return false, err
 			}
@@ -121,7 +113,7 @@ func (x *summarizer) edges(ctx context.Context) (bool, error) {
 
 func (x *summarizer) vertices(ctx context.Context) (bool, error) {
 	tx := x.tx
-	views := tx.openColumns()
+	views := tx.OpenColumns()
 	all := tx.Statistics().Props
 	for _, p := range x.props {
 		held := 0
@@ -133,7 +125,7 @@ func (x *summarizer) vertices(ctx context.Context) (bool, error) {
 		}
 	}
 	for no := range views {
-		for first, next := uint64(0), tx.next(no); first < next; first += cache.ColumnBlock {
+		for first, next := uint64(0), tx.Next(no); first < next; first += cache.ColumnBlock {
 			if err := kv.Alive(ctx); err != nil {
 				return false, err
 			}
@@ -210,7 +202,7 @@ func (x *summarizer) summary(p cache.Piece, n int) (bool, error) {
 
 // span passes on the cells lo … hi-1 that meet the open conditions.
 func (x *summarizer) span(ctx context.Context, lo, hi uint32) error {
-	decode := x.tx.decode
+	decode := x.tx.Decode
 	if len(x.req.Props) == 0 && len(x.open) < 2 {
 		n := int(hi - lo)
 		if len(x.open) > 0 {
@@ -257,10 +249,10 @@ func (x *summarizer) span(ctx context.Context, lo, hi uint32) error {
 func (x *summarizer) column(p int, lo, hi uint32) (err error) {
 	col, vals := x.cols[p], x.vals[p][:0]
 	if len(x.open) == 0 {
-		vals, err = col.AppendTo(vals, lo, hi, x.tx.decode)
+		vals, err = col.AppendTo(vals, lo, hi, x.tx.Decode)
 	} else {
 		for _, at := range x.places {
-			v, e := col.Value(lo+at, x.tx.decode)
+			v, e := col.Value(lo+at, x.tx.Decode)
 			if e != nil {
 				return e
 			}
@@ -292,7 +284,7 @@ func (x *summarizer) storedEdges(ctx context.Context, ids []graph.VertexID) erro
 // storedVertices passes on vertices.
 func (x *summarizer) storedVertices(ctx context.Context, ids []graph.VertexID) error {
 	vals := shard.Columns(len(x.props), len(ids))
-	if err := x.tx.properties(ctx, ids, x.props, vals); err != nil {
+	if err := x.tx.Properties(ctx, ids, x.props, vals); err != nil {
 		return err
 	}
 	n := 0
@@ -338,14 +330,14 @@ const labelsPerVertex = 64
 
 // Blocks implements shard.BlockReader. It decodes the labels of all vertices where they are not.
 func (tx *Tx) Blocks(ctx context.Context, req *shard.ReadBlocks) (n int, ok bool, err error) {
-	if err := tx.check(ctx); err != nil {
+	if err := tx.Alive(ctx); err != nil {
 		return 0, false, err
 	}
 	counts := tx.Counts()
 	if req.Label != 0 && counts.ByLabel[tx.g.LabelName(req.Label)] < counts.Vertices/labelsPerVertex {
 		return 0, false, nil
 	}
-	views, all := tx.openColumns(), tx.Statistics().Props
+	views, all := tx.OpenColumns(), tx.Statistics().Props
 	holds := func(p graph.PropID, all uint64) bool {
 		held := 0
 		for no := range views {
@@ -365,7 +357,7 @@ func (tx *Tx) Blocks(ctx context.Context, req *shard.ReadBlocks) (n int, ok bool
 	}
 	decoded := holds(cache.LabelProp, counts.Vertices)
 	for no := range views {
-		blocks := (tx.next(no) + cache.ColumnBlock - 1) / cache.ColumnBlock
+		blocks := (tx.Next(no) + cache.ColumnBlock - 1) / cache.ColumnBlock
 		n += int(blocks)
 		for b := uint64(0); b < blocks && !decoded; b++ {
 			if err := kv.Alive(ctx); err != nil {
@@ -398,7 +390,7 @@ type blockReader struct {
 // ReadBlocks implements shard.BlockReader. It reads the vertices that have changed since a block was decoded by the requests
 // that others make.
 func (tx *Tx) ReadBlocks(ctx context.Context, req *shard.ReadBlocks, lo, hi int, sink shard.CellSink) error {
-	if err := tx.check(ctx); err != nil {
+	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
 	x := &blockReader{tx: tx, req: req, sink: sink, props: slices.Clone(req.Props), cells: make([]graph.Cells, len(req.Props))}
@@ -407,10 +399,10 @@ func (tx *Tx) ReadBlocks(ctx context.Context, req *shard.ReadBlocks, lo, hi int,
 	}
 	x.vals = shard.Columns(len(x.props), cache.ColumnBlock)
 	x.props = append(x.props, cache.LabelProp)
-	views := tx.openColumns()
+	views := tx.OpenColumns()
 	first := 0 // block of the shard
 	for no := range views {
-		blocks := int((tx.next(no) + cache.ColumnBlock - 1) / cache.ColumnBlock)
+		blocks := int((tx.Next(no) + cache.ColumnBlock - 1) / cache.ColumnBlock)
 		for b := max(lo, first); b < min(hi, first+blocks); b++ {
 			if err := kv.Alive(ctx); err != nil {
 				return err
@@ -433,7 +425,7 @@ func (x *blockReader) block(ctx context.Context, view *cache.ColumnView, no int,
 	}
 	first := block * cache.ColumnBlock
 	if !ok {
-		x.pieces = append(x.pieces[:0], cache.Piece{First: first, N: min(cache.ColumnBlock, x.tx.next(no)-first)})
+		x.pieces = append(x.pieces[:0], cache.Piece{First: first, N: min(cache.ColumnBlock, x.tx.Next(no)-first)})
 	}
 	for _, p := range x.pieces {
 		switch {
@@ -481,7 +473,7 @@ func (x *blockReader) decoded(ctx context.Context, lo, hi uint32, at int) error 
 	}
 	for i := range x.req.Where {
 		var err error
-		if x.places, err = x.cols[len(x.req.Props)+i].Within(x.places, lo, &x.req.Where[i].In, x.tx.decode); err != nil {
+		if x.places, err = x.cols[len(x.req.Props)+i].Within(x.places, lo, &x.req.Where[i].In, x.tx.Decode); err != nil {
 			return err
 		}
 	}
@@ -489,7 +481,7 @@ func (x *blockReader) decoded(ctx context.Context, lo, hi uint32, at int) error 
 		return nil
 	}
 	for p := range x.req.Props {
-		if err := x.cols[p].Cells(&x.cells[p], lo, hi, x.tx.decode); err != nil {
+		if err := x.cols[p].Cells(&x.cells[p], lo, hi, x.tx.Decode); err != nil {
 			return err
 		}
 	}
@@ -523,7 +515,7 @@ func (x *blockReader) stored(ctx context.Context, no int, first uint64, n, at in
 	if err := x.tx.LabelSets(ctx, x.ids, x.sets); err != nil {
 		return err
 	}
-	if err := x.tx.properties(ctx, x.ids, x.props[:len(x.props)-1], x.vals); err != nil {
+	if err := x.tx.Properties(ctx, x.ids, x.props[:len(x.props)-1], x.vals); err != nil {
 		return err
 	}
 	x.places = x.places[:0]

@@ -9,22 +9,20 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 )
 
 // SearchText implements shard.Tx.
 func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
 	res.Vertices, res.Edges, res.Scores = res.Vertices[:0], res.Edges[:0], res.Scores[:0]
-	if err := tx.check(ctx); err != nil {
+	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
-	if tx.g == nil {
-		return misuse("a part of a graph has no full-text index")
-	}
-	d := tx.indexDefs().ByID[req.Index]
+	d := tx.Defs().ByID[req.Index]
 	switch {
 	case d == nil || d.Kind != graph.FullTextIndex:
-		return misuse("there is no full-text index %d", req.Index)
+		return fail.Misuse("there is no full-text index %d", req.Index)
 	case d.Failure != "" || !d.Online:
 		return index.Unavailable(d)
 	}
@@ -65,8 +63,8 @@ func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.
 
 // nextTexts is up to which changes the transaction's snapshot shows, by shard.
 func (tx *Tx) nextTexts() []uint64 {
-	next := make([]uint64, len(tx.views))
-	for no, v := range tx.views {
+	next := make([]uint64, len(tx.Views()))
+	for no, v := range tx.Views() {
 		next[no] = v.NextText()
 	}
 	return next
@@ -125,13 +123,15 @@ func (tx *Tx) changedTexts(ctx context.Context, x *textIndex, next, until []uint
 	}
 	newest := tx.g.acquire() // which has all that the index may have
 	defer tx.g.release(newest)
-	for no, v := range newest.views {
+	for no, v := range newest.Views {
 		if err := v.TextChanges(ctx, x.id, next[no], until[no], func(_ uint64, o graph.IndexOwner) bool { add(o); return true }); err != nil {
 			return nil, err
 		}
 	}
-	for _, w := range tx.ws {
-		w.Texts.Noted(x.id, add)
+	if tx.Mutator != nil {
+		for _, w := range tx.Writers() {
+			w.Texts.Noted(x.id, add)
+		}
 	}
 	return owners, nil
 }

@@ -242,7 +242,7 @@ func TestVectorsKilled(t *testing.T) {
 		w := openVectorWorld(t, dir)
 		require.GreaterOrEqual(t, w.compare(), acked)
 		for w.graphs[0] == 0 || w.graphs[1] == 0 { // the first search has them built
-			w.g.(*Graph).graphs.Wait()
+			w.g.(*Graph).WaitGraphs()
 			w.compare()
 		}
 		require.NoError(t, w.s.Close())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 	"github.com/hopgate/hopgate/internal/storage/pack"
@@ -112,7 +113,7 @@ func (b *Batch) Run() error {
 func (b *Batch) space(id graph.IndexID) (*index.Def, error) {
 	d := b.defs.ByID[id]
 	if d == nil || !d.Unique || !d.Indexed || d.Type != "" || len(d.PropIDs) != 1 {
-		return nil, invalid("load: %d is not a unique index over one property of vertices, nor an id space", id)
+		return nil, fail.Invalid("load: %d is not a unique index over one property of vertices, nor an id space", id)
 	}
 	if !d.Online {
 		return nil, index.Unavailable(d)
@@ -174,7 +175,7 @@ func (b *Batch) newSet(d *index.Def, labels graph.LabelSet) (graph.LabelSet, err
 	}
 	l, ok := b.g.Catalog.Label(d.Label)
 	if !ok {
-		return 0, misuse("the label of index %s has no number", d.Name)
+		return 0, fail.Misuse("the label of index %s has no number", d.Name)
 	}
 	if slices.Contains(b.g.Labels(labels), l) {
 		return labels, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -46,11 +47,11 @@ func (b *Batch) edges() error {
 	for i := range b.l.Edges {
 		group := &b.l.Edges[i]
 		if group.Type == 0 || len(group.Dst) != len(group.Src) {
-			return misuse("a group of edges has no type, or its ends do not pair")
+			return fail.Misuse("a group of edges has no type, or its ends do not pair")
 		}
 		for _, c := range group.Props {
 			if len(c.Values) != len(group.Src) {
-				return misuse("a column of a load has %d values for %d rows", len(c.Values), len(group.Src))
+				return fail.Misuse("a column of a load has %d values for %d rows", len(c.Values), len(group.Src))
 			}
 		}
 		at := slices.IndexFunc(types, func(e *edgeRows) bool { return e.t == group.Type })

@@ -45,8 +45,8 @@ type Tx interface {
 	Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error
 	// Count returns a counter, with the transaction's changes.
 	Count(c stats.Count) int64
-	// Lookup finds the owner of a tuple in a unique index.
-	Lookup(ix graph.IndexID, tuple []byte) (graph.IndexOwner, bool, error)
+	// Owner finds the owner of a tuple in a unique index.
+	Owner(ix graph.IndexID, tuple []byte) (graph.IndexOwner, bool, error)
 
 	// Prefetch reads together what mutations need. Mutate carries one out; it checks no constraint.
 	Prefetch(ctx context.Context, ms []shard.Mutation) error

@@ -21,7 +21,7 @@ func (b *Batch) find(d *index.Def, key graph.Value) (graph.VertexID, error) {
 			return graph.NoVertex, nil
 		}
 	}
-	o, ok, err := b.tx.Lookup(d.ID, tuple)
+	o, ok, err := b.tx.Owner(d.ID, tuple)
 	if err != nil || !ok {
 		return graph.NoVertex, err
 	}
@@ -237,7 +237,7 @@ func (b *Batch) breach(d *index.Def, props []graph.Property, own graph.IndexOwne
 	if !d.Unique || !ok || nan {
 		return nil, nil
 	}
-	o, ok, err := b.tx.Lookup(d.ID, tuple)
+	o, ok, err := b.tx.Owner(d.ID, tuple)
 	if !ok || err != nil {
 		return nil, err
 	}

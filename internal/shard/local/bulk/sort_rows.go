@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
@@ -39,11 +40,11 @@ var resolvedPool = sync.Pool{New: func() any { return new(resolvedRows) }}
 // Resolve implements shard.EdgeSorter.
 func (f *Sorter) Resolve(e *shard.LoadEdges) (shard.SortedRows, error) {
 	if e.Type == 0 || len(e.Dst) != len(e.Src) {
-		return nil, misuse("a group of edges has no type, or its ends do not pair")
+		return nil, fail.Misuse("a group of edges has no type, or its ends do not pair")
 	}
 	for _, c := range e.Props {
 		if len(c.Values) != len(e.Src) {
-			return nil, misuse("a column of a load has %d values for %d rows", len(c.Values), len(e.Src))
+			return nil, fail.Misuse("a column of a load has %d values for %d rows", len(c.Values), len(e.Src))
 		}
 	}
 	r := resolvedPool.Get().(*resolvedRows)
@@ -71,7 +72,7 @@ func (f *Sorter) resolve(r *resolvedRows, ends [2][]graph.Value) error {
 	for i, vals := range ends {
 		t := f.tables[r.spaces[i]]
 		if t == nil {
-			return misuse("an id space of a load was not prepared")
+			return fail.Misuse("an id space of a load was not prepared")
 		}
 		ids := r.ends[i][:0]
 		if t.onDisk() {
@@ -161,7 +162,7 @@ func eachSorted(b []byte, f func(p graph.PropID, cell []byte) error) error {
 func (f *Sorter) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load, group int) error {
 	r, ok := rows.(*resolvedRows)
 	if !ok {
-		return misuse("rows that were not resolved")
+		return fail.Misuse("rows that were not resolved")
 	}
 	refused := map[int32]*reject{}
 	skipped := map[int32]bool{}

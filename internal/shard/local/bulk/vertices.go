@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -46,7 +47,7 @@ func (b *Batch) vertices(from, to int) error {
 		n += len(group.Keys)
 		for _, c := range group.Props {
 			if len(c.Values) != len(group.Keys) {
-				return misuse("a column of a load has %d values for %d rows", len(c.Values), len(group.Keys))
+				return fail.Misuse("a column of a load has %d values for %d rows", len(c.Values), len(group.Keys))
 			}
 		}
 	}

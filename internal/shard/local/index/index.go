@@ -146,3 +146,21 @@ func (d *Def) Missing(vals []graph.Value) string {
 	}
 	return ""
 }
+
+// EdgeOwner is an edge as the owner of an entry.
+func EdgeOwner(e graph.Edge) graph.IndexOwner {
+	return graph.IndexOwner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true}
+}
+
+// EdgeOf is the edge, of a type, that owns an entry.
+func EdgeOf(o graph.IndexOwner, t graph.TypeID) graph.Edge {
+	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
+}
+
+// Covers reports whether the index is over one of some labels.
+func (d *Def) Covers(labels []graph.LabelID) bool {
+	return slices.ContainsFunc(labels, func(l graph.LabelID) bool { return slices.Contains(d.Labels, l) })
+}
+
+// All returns the indexes of a catalog, and what is kept in the order of its expiry.
+func All(c *storage.Catalog) []graph.Index { return slices.Concat(c.Indexes(), c.Expiries()) }

@@ -1,4 +1,4 @@
-package local
+package read
 
 import (
 	"bytes"
@@ -9,26 +9,20 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// indexDefs returns the indexes as the transaction sees them: an index that came online after a reader's snapshot was made is not
-// whole there, and one that was dropped afterwards still is.
-func (tx *Tx) indexDefs() *index.Defs {
-	if tx.snap != nil {
-		return tx.snap.defs
-	}
-	return tx.defs
-}
-
 // index returns an index that may be read: over vertices, or a bare id space, or over edges.
 func (tx *Tx) index(id graph.IndexID, edges bool) (*index.Def, error) {
-	d := tx.indexDefs().ByID[id]
+	d := tx.defs.ByID[id]
 	switch {
 	case d == nil || !d.Indexed || d.Kind == graph.FullTextIndex || edges != (d.Type != ""):
-		return nil, misuse("there is no such index %d", id)
+		return nil, fail.Misuse("there is no such index %d", id)
 	case !d.Online:
 		return nil, index.Unavailable(d)
 	}
@@ -41,7 +35,7 @@ func (tx *Tx) Seek(ctx context.Context, req *shard.Seek, res *shard.Found) (err 
 	if err != nil {
 		return err
 	}
-	if err := tx.check(ctx); err != nil {
+	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
 	if tx.seekKnown(d, req.Keys, res) {
@@ -61,18 +55,18 @@ func (tx *Tx) SeekEdges(ctx context.Context, req *shard.Seek, res *shard.FoundEd
 	if err != nil {
 		return err
 	}
-	t, _ := tx.g.Catalog.Type(d.Type)
+	t, _ := tx.names.Type(d.Type)
 	return shard.LookupEdges(ctx, tx, shard.RefOf(&d.Index), t, req.Keys, res)
 }
 
 // seek calls f with the owners of each tuple of values, and appends to offsets how many it was before each and at the end.
-func (tx *Tx) seek(ctx context.Context, d *index.Def, vals []graph.Value, offsets []int, f func(o graph.IndexOwner)) ([]int, error) {
-	if err := tx.check(ctx); err != nil {
+func (tx *Reader) seek(ctx context.Context, d *index.Def, vals []graph.Value, offsets []int, f func(o graph.IndexOwner)) ([]int, error) {
+	if err := tx.Alive(ctx); err != nil {
 		return offsets, err
 	}
 	width := max(1, len(d.Props))
 	if len(vals)%width != 0 {
-		return offsets, misuse("the keys of a seek are no whole tuples")
+		return offsets, fail.Misuse("the keys of a seek are no whole tuples")
 	}
 	n := len(vals) / width
 	offsets = append(offsets, 0)
@@ -113,9 +107,9 @@ func (tx *Tx) seek(ctx context.Context, d *index.Def, vals []graph.Value, offset
 			return offsets, err
 		}
 	}
-	if len(tx.dups) > 0 {
+	if len(tx.dups()) > 0 {
 		for i, t := range tuples {
-			for _, o := range tx.dups[dupKey(d.ID, t)] {
+			for _, o := range tx.dups()[DuplicateKey(d.ID, t)] {
 				hits = append(hits, hit{at[i], o})
 			}
 		}
@@ -148,13 +142,13 @@ func (tx *Tx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Ra
 	if err != nil {
 		return dst, err
 	}
-	t, _ := tx.g.Catalog.Type(d.Type)
+	t, _ := tx.names.Type(d.Type)
 	return shard.RangeEdges(ctx, tx, shard.RefOf(&d.Index), t, r, cursor, dst)
 }
 
 // seekRange returns the next room entries of a range. The cursor is the last entry's values, ordered, and its owner's id.
-func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor *[]byte, room int) ([]shard.Entry, error) {
-	if err := tx.check(ctx); err != nil {
+func (tx *Reader) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor *[]byte, room int) ([]shard.Entry, error) {
+	if err := tx.Alive(ctx); err != nil {
 		return nil, err
 	}
 	spans := rangeBounds(&r)
@@ -162,7 +156,7 @@ func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor
 	if *cursor != nil {
 		var ok bool
 		if after, ok = shard.EntryAt(*cursor); !ok {
-			return nil, misuse("malformed cursor")
+			return nil, fail.Misuse("malformed cursor")
 		}
 		if r.Down {
 			spans = below(spans, keys.AppendSuccessor(nil, after.Tuple))
@@ -215,7 +209,7 @@ func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor
 		}
 	}
 	// A violation of the constraint lasts until commit at most.
-	for key, owners := range tx.dups {
+	for key, owners := range tx.dups() {
 		tuple := []byte(key)[4:]
 		if graph.IndexID(binary.BigEndian.Uint32([]byte(key))) != d.ID || !slices.ContainsFunc(spans, func(s keySpan) bool { return s.holds(tuple) }) {
 			continue
@@ -226,7 +220,7 @@ func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor
 			}
 		}
 	}
-	if len(tx.views) > 1 || len(tx.dups) > 0 {
+	if len(tx.views) > 1 || len(tx.dups()) > 0 {
 		slices.SortFunc(all, order)
 	}
 	if len(all) > room {
@@ -298,4 +292,70 @@ func rangeBounds(r *shard.Range) []keySpan {
 		add(b[0], b[1])
 	}
 	return spans
+}
+
+// defOf returns as much of an index's definition as reading takes.
+func defOf(r shard.IndexRef) *index.Def {
+	return &index.Def{Index: graph.Index{ID: r.ID, Unique: r.Unique, Props: make([]string, r.Width)}}
+}
+
+// Lookup implements shard.PartTx.
+func (tx *Reader) Lookup(ctx context.Context, r shard.IndexRef, vals []graph.Value) (offsets []int, owners []graph.IndexOwner, err error) {
+	offsets, err = tx.seek(ctx, defOf(r), vals, nil, func(o graph.IndexOwner) { owners = append(owners, o) })
+	return offsets, owners, err
+}
+
+// Range implements shard.PartTx.
+func (tx *Reader) Range(ctx context.Context, ref shard.IndexRef, r shard.Range, cursor []byte, room int) (entries []shard.Entry, more bool, err error) {
+	entries, err = tx.seekRange(ctx, defOf(ref), r, &cursor, room)
+	return entries, cursor != nil, err
+}
+
+// seekKnown looks the keys of a unique index over vertices up among those that are kept; ok is false unless all are.
+func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok bool) {
+	width := max(1, len(d.Props))
+	if !tx.keepsKeys(d) || len(vals)%width != 0 {
+		return false
+	}
+	var buf [2 * cache.MostKey]byte
+	res.IDs, res.Offsets = res.IDs[:0], append(res.Offsets[:0], 0)
+	for ; len(vals) > 0; vals = vals[width:] {
+		key, ok, loose, err := view.AppendTuple(buf[:0], vals[:width])
+		if err != nil || !ok || loose {
+			return false
+		}
+		id, ok := tx.on.Topology.keys.Get(tx.snap.Seq, d.ID, key)
+		if !ok {
+			return false
+		}
+		res.IDs = append(res.IDs, id)
+		res.Offsets = append(res.Offsets, len(res.IDs))
+	}
+	return true
+}
+
+// keepKeys keeps what a look-up in a unique index over vertices has found.
+func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
+	if !tx.keepsKeys(d) {
+		return
+	}
+	width := max(1, len(d.Props))
+	var buf [2 * cache.MostKey]byte
+	for k := range len(res.Offsets) - 1 {
+		if res.Offsets[k+1]-res.Offsets[k] != 1 {
+			continue
+		}
+		key, ok, loose, err := view.AppendTuple(buf[:0], vals[k*width:(k+1)*width])
+		if err == nil && ok && !loose {
+			tx.on.Topology.keys.Put(tx.snap.Seq, d.ID, key, res.IDs[res.Offsets[k]])
+		}
+	}
+}
+
+// keepsKeys reports whether what a look-up in an index finds is what a snapshot shows of a unique index.
+func (tx *Tx) keepsKeys(d *index.Def) bool {
+	if !d.Unique || tx.plain || tx.snap == nil || len(tx.dups()) > 0 {
+		return false
+	}
+	return tx.over == nil || !slices.ContainsFunc(tx.over.writers, func(w *staging.Writer) bool { return w.Entries.Changed() })
 }

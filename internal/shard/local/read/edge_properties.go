@@ -1,4 +1,4 @@
-package local
+package read
 
 import (
 	"cmp"
@@ -10,11 +10,12 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
+	"github.com/hopgate/hopgate/internal/storage/kv"
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // edgeOrder returns the places of edges in the order of their lists, without those that cannot be.
-func (tx *Tx) edgeOrder(edges []graph.Edge) []int32 {
+func (tx *Reader) edgeOrder(edges []graph.Edge) []int32 {
 	at := make([]int32, 0, len(edges))
 	for i, e := range edges {
 		if e.Src.Shard() < len(tx.views) && e.Dst.Shard() < len(tx.views) {
@@ -29,7 +30,7 @@ func (tx *Tx) edgeOrder(edges []graph.Edge) []int32 {
 }
 
 // eachEdge calls f with the edges at the places at, in that order, and the list that holds each.
-func (tx *Tx) eachEdge(edges []graph.Edge, at []int32, f func(i int, ls *view.Lists) error) error {
+func (tx *Reader) eachEdge(edges []graph.Edge, at []int32, f func(i int, ls *view.Lists) error) error {
 	var ls *view.Lists
 	defer func() {
 		if ls != nil {
@@ -56,8 +57,8 @@ func (tx *Tx) eachEdge(edges []graph.Edge, at []int32, f func(i int, ls *view.Li
 }
 
 // EdgeProperties implements shard.Tx.
-func (tx *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []graph.PropID, out [][]graph.Value) error {
-	if err := tx.check(ctx); err != nil {
+func (tx *Reader) EdgeProperties(ctx context.Context, edges []graph.Edge, props []graph.PropID, out [][]graph.Value) error {
+	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
 	for p := range props {
@@ -91,9 +92,9 @@ func (tx *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []gr
 }
 
 // cachedEdges fills in the properties that stand beside decoded lists, and gives the places that are left in at.
-func (tx *Tx) cachedEdges(edges []graph.Edge, at []int32, props []graph.PropID, out [][]graph.Value) ([]int32, error) {
-	views := tx.openLists(true)
-	defer views.close()
+func (tx *Reader) cachedEdges(edges []graph.Edge, at []int32, props []graph.PropID, out [][]graph.Value) ([]int32, error) {
+	views := tx.OpenLists(true)
+	defer views.Close()
 	rest := at[:0]
 	var cur cache.Cursor
 	for k := 0; k < len(at); {
@@ -102,7 +103,7 @@ func (tx *Tx) cachedEdges(edges []graph.Edge, at []int32, props []graph.PropID, 
 		for k+n < len(at) && edges[at[k+n]].Type == e.Type && edges[at[k+n]].Src/cache.ListBlock == e.Src/cache.ListBlock {
 			n++
 		}
-		views.views[e.Src.Shard()].Cursor(&cur, e.Type, graph.Out, cache.Want{Edges: true, Props: props})
+		views.Views[e.Src.Shard()].Cursor(&cur, e.Type, graph.Out, cache.Want{Edges: true, Props: props})
 		hit, err := cur.Seek(e.Src, n)
 		if err != nil {
 			return nil, err
@@ -124,12 +125,12 @@ func (tx *Tx) cachedEdges(edges []graph.Edge, at []int32, props []graph.PropID, 
 }
 
 // cachedEdge fills out[p][i] with the properties of an edge, if the block at hand shows it as it is.
-func (tx *Tx) cachedEdge(cur *cache.Cursor, e *graph.Edge, i int, out [][]graph.Value) (ok bool, err error) {
+func (tx *Reader) cachedEdge(cur *cache.Cursor, e *graph.Edge, i int, out [][]graph.Value) (ok bool, err error) {
 	list, ok := cur.List(e.Src)
 	if !ok {
 		return false, nil
 	}
-	far, ok := tx.on.topology.lists[e.Src.Shard()].IDs().Pack(e.Dst)
+	far, ok := tx.on.Topology.lists[e.Src.Shard()].IDs().Pack(e.Dst)
 	if !ok {
 		return false, nil
 	}
@@ -139,7 +140,7 @@ func (tx *Tx) cachedEdge(cur *cache.Cursor, e *graph.Edge, i int, out [][]graph.
 		return false, nil
 	}
 	for p := range out {
-		if out[p][i], err = cur.Prop(p).Value(list.Offset+uint32(lo+n), tx.decode); err != nil {
+		if out[p][i], err = cur.Prop(p).Value(list.Offset+uint32(lo+n), tx.Decode); err != nil {
 			return false, err
 		}
 	}
@@ -147,7 +148,7 @@ func (tx *Tx) cachedEdge(cur *cache.Cursor, e *graph.Edge, i int, out [][]graph.
 }
 
 // value reads a large value.
-func (tx *Tx) value(ref keys.Ref) (graph.Value, error) {
+func (tx *Reader) value(ref keys.Ref) (graph.Value, error) {
 	no := graph.EdgeID(ref.ID).Shard()
 	if no >= len(tx.views) {
 		return graph.Value{}, graph.CorruptError("read a large value of a shard that is not there", nil)
@@ -160,13 +161,17 @@ func (tx *Tx) value(ref keys.Ref) (graph.Value, error) {
 }
 
 // EdgeRecords implements shard.Tx.
-func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record) error {
+func (tx *Reader) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record) error {
 	return tx.edgeRecords(ctx, edges, out, false)
 }
 
-// edgeRecords is EdgeRecords; all asks for hidden properties too.
-func (tx *Tx) edgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record, all bool) error {
-	if err := tx.check(ctx); err != nil {
+// AllEdgeRecords is EdgeRecords with hidden properties.
+func (tx *Reader) AllEdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record) error {
+	return tx.edgeRecords(ctx, edges, out, true)
+}
+
+func (tx *Reader) edgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record, all bool) error {
+	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
 	clear(out[:len(edges)])
@@ -189,4 +194,19 @@ func (tx *Tx) edgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 		}
 		return err
 	})
+}
+
+// Large implements shard.PartTx.
+func (tx *Reader) Large(ctx context.Context, refs []shard.LargeRef) ([]graph.Value, error) {
+	out := make([]graph.Value, len(refs))
+	for i, ref := range refs {
+		if err := kv.Alive(ctx); err != nil {
+			return nil, err
+		}
+		var err error
+		if out[i], err = tx.value(keys.Ref(ref)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -1,15 +1,14 @@
-package local
+package read
 
 import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -18,15 +17,16 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// topology is the topology cache of a graph's shards.
-type topology struct {
+// Topology is the topology cache of a graph's shards.
+type Topology struct {
 	lists   []*cache.Lists
 	columns []*cache.Columns
 	keys    *cache.Keys
 }
 
-func newTopology(c *cache.Cache, shards int) *topology {
-	d := &topology{keys: c.NewKeys()}
+// NewTopology makes the cache of a graph with some shards.
+func NewTopology(c *cache.Cache, shards int) *Topology {
+	d := &Topology{keys: c.NewKeys()}
 	for no := range shards {
 		d.lists = append(d.lists, c.NewLists(cache.NewIDs(shards)))
 		d.columns = append(d.columns, c.NewColumns(no))
@@ -34,22 +34,23 @@ func newTopology(c *cache.Cache, shards int) *topology {
 	return d
 }
 
-// counts returns what readers of a shard have found.
-func (d *topology) counts(no int) cache.Counts {
+// Counts returns what readers of a shard have found.
+func (d *Topology) Counts(no int) cache.Counts {
 	c := d.lists[no].Counts()
 	c.Add(d.columns[no].Counts())
 	return c
 }
 
-func (d *topology) close() {
+// Close returns the memory.
+func (d *Topology) Close() {
 	for no := range d.lists {
 		d.lists[no].Close()
 		d.columns[no].Close()
 	}
 }
 
-// note notes the changes that writers have committed under a sequence, before a reader sees them.
-func (d *topology) note(seq uint64, ws []*staging.Writer) {
+// Note records the changes that writers have committed under a sequence, before a reader sees them.
+func (d *Topology) Note(seq uint64, ws []*staging.Writer) {
 	for _, w := range ws {
 		ch, no := w.Changes(), w.No()
 		noteEdges(seq, d.lists[no], ch.Edges)
@@ -61,6 +62,43 @@ func (d *topology) note(seq uint64, ws []*staging.Writer) {
 		if r := w.Ranges(); r != nil {
 			noteVertices(seq, d.columns[no], r.Vertices)
 			noteLists(seq, d.lists[no], r.Lists)
+		}
+	}
+}
+
+// NoteRepair records that a repair has changed the lists of a shard.
+func (d *Topology) NoteRepair(seq uint64, no int, edges []staging.EdgeChange) {
+	noteEdges(seq, d.lists[no], edges)
+}
+
+// ForgetKeys forgets the owners of unique keys.
+func (d *Topology) ForgetKeys(seq uint64) { d.keys.Forget(seq) }
+
+// NoteBatch records that a batch has changed records of a shard.
+func (d *Topology) NoteBatch(version uint64, no int, c *storage.Touched) {
+	lists, columns := d.lists[no], d.columns[no]
+	for i, l := range c.Lists {
+		block := l.Local / cache.ListBlock
+		if i > 0 && c.Lists[i-1].Type == l.Type && c.Lists[i-1].Dir == l.Dir && c.Lists[i-1].Local/cache.ListBlock == block {
+			continue
+		}
+		lists.Invalidate(version, l.Type, l.Dir, block)
+	}
+	for rest := c.Lists; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Type == rest[0].Type && rest[n].Dir == rest[0].Dir {
+			n++
+		}
+		lists.Changed(version, rest[0].Type, rest[0].Dir, n, func(i int) uint64 { return rest[i].Local })
+		rest = rest[n:]
+	}
+	for i, v := range c.Columns {
+		columns.ChangedRange(version, v.Prop, v.First, v.Last-v.First+1)
+		for block := v.First / cache.ColumnBlock; block <= v.Last/cache.ColumnBlock; block++ {
+			if i > 0 && c.Columns[i-1].Prop == v.Prop && c.Columns[i-1].First/cache.ColumnBlock == block {
+				continue
+			}
+			columns.Invalidate(version, v.Prop, block)
 		}
 	}
 }
@@ -360,262 +398,3 @@ func (s *source) ReadEdgeVectors(t graph.TypeID, prop graph.PropID, first uint64
 
 // vectorRows is how many vertices' lists are decoded at a time for a block of vectors.
 const vectorRows = 64
-
-// topologyReads is the part of a transaction that reads what is decoded.
-type topologyReads struct {
-	columns []cache.ColumnView // open from the first use to the end of the transaction
-	// lists keeps the values of edges that were handed out, which lie in the memory of decoded lists, until then.
-	lists   cache.ListView
-	holding bool // lists is open
-}
-
-// changeLog is, by shard, what a writer has changed, as far as it has been read: so many edges, properties and runs of new
-// vertices.
-type changeLog struct {
-	touched              []cache.Touched
-	edges, props, ranges []int
-}
-
-// touch returns what a writer has changed in a shard. The caller holds tx.mu.
-func (tx *Tx) touch(no int) *cache.Touched {
-	d := &tx.changes
-	if d.touched == nil {
-		d.touched = make([]cache.Touched, len(tx.ws))
-		d.edges, d.props, d.ranges = make([]int, len(tx.ws)), make([]int, len(tx.ws)), make([]int, len(tx.ws))
-	}
-	t, ch := &d.touched[no], tx.ws[no].Changes()
-	for _, e := range ch.Edges[d.edges[no]:] {
-		t.AddList(e.Type, e.Dir, e.Vertex.Local())
-	}
-	for _, p := range ch.Props[d.props[no]:] {
-		t.AddValue(p.Prop, p.Vertex.Local())
-	}
-	for _, r := range ch.Vertices[d.ranges[no]:] {
-		for _, p := range r.Props {
-			for i := range r.N {
-				t.AddValue(p, r.First+uint64(i))
-			}
-		}
-	}
-	d.edges[no], d.props[no], d.ranges[no] = len(ch.Edges), len(ch.Props), len(ch.Vertices)
-	return t
-}
-
-// listViews are views of the decoded lists, one a shard.
-type listViews struct {
-	views []cache.ListView
-	refs  []*cache.ListView // to views; nil for a shard that the transaction does not read
-
-	missed graph.VertexSet // of a step, the vertices whose lists are not decoded
-}
-
-var listViewsPool = sync.Pool{New: func() any { return new(listViews) }}
-
-// openLists opens views of the decoded lists; close ends them. They are filled from a snapshot alone: what a writer without
-// one reads may never come to pass. With values, those of edges are read, which are good until the transaction ends.
-func (tx *Tx) openLists(values bool) *listViews {
-	lv := listViewsPool.Get().(*listViews)
-	if len(lv.views) != len(tx.views) {
-		lv.views, lv.refs = make([]cache.ListView, len(tx.views)), make([]*cache.ListView, len(tx.views))
-	}
-	tx.mu.Lock()
-	defer tx.mu.Unlock()
-	if d := &tx.topology; values && !d.holding {
-		tx.on.topology.lists[0].Open(&d.lists, 0, 0, nil, nil)
-		d.holding = true
-	}
-	for no, l := range tx.on.topology.lists {
-		if lv.refs[no] = nil; tx.mode == shard.Read && tx.views[no] == nil {
-			continue
-		}
-		lv.refs[no] = &lv.views[no]
-		switch {
-		case tx.mode == shard.Read:
-			s := &tx.snap.sources[no]
-			l.Open(&lv.views[no], tx.snap.seq, s.next, s, nil)
-		case tx.snap != nil:
-			s := &tx.snap.sources[no]
-			l.Open(&lv.views[no], tx.snap.seq, s.next, s, tx.touch(no))
-		default:
-			l.Open(&lv.views[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.touch(no))
-		}
-		lv.views[no].Count(tx.reads)
-	}
-	return lv
-}
-
-func (lv *listViews) close() {
-	for _, v := range lv.refs {
-		if v != nil {
-			v.Close()
-		}
-	}
-	listViewsPool.Put(lv)
-}
-
-// openColumns returns the views of the decoded columns, one a shard.
-func (tx *Tx) openColumns() []cache.ColumnView {
-	tx.mu.Lock()
-	defer tx.mu.Unlock()
-	d := &tx.topology
-	first := d.columns == nil
-	if first {
-		d.columns = make([]cache.ColumnView, len(tx.views))
-	}
-	for no, c := range tx.on.topology.columns {
-		switch {
-		case tx.mode != shard.Read:
-			t := tx.touch(no)
-			if first && tx.snap != nil {
-				s := &tx.snap.sources[no]
-				c.Open(&d.columns[no], tx.snap.seq, s.next, s, tx.decode, t)
-			} else if first {
-				c.Open(&d.columns[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.decode, t)
-			}
-		case first:
-			c.Open(&d.columns[no], tx.snap.seq, tx.snap.sources[no].next, &tx.snap.sources[no], tx.decode, nil)
-		}
-		if first {
-			d.columns[no].Count(tx.reads)
-		}
-	}
-	return d.columns
-}
-
-// Pass implements shard.Passer.
-func (tx *Tx) Pass() {
-	for no, v := 0, tx.openColumns(); no < len(v); no++ {
-		v[no].Pass()
-	}
-}
-
-// Meter implements shard.Metered.
-func (tx *Tx) Meter(r *graph.Reads) {
-	tx.reads = r
-	for no := range tx.topology.columns {
-		tx.topology.columns[no].Count(r)
-	}
-}
-
-// closeTopology ends the views that last as long as the transaction.
-func (tx *Tx) closeTopology() {
-	for no := range tx.topology.columns {
-		tx.topology.columns[no].Close()
-	}
-	tx.topology.columns = nil
-	if tx.topology.holding {
-		tx.topology.lists.Close()
-		tx.topology.holding = false
-	}
-}
-
-// decode decodes a cell that is not a simple value.
-func (tx *Tx) decode(b []byte) (graph.Value, error) {
-	v, ref, isRef, _, err := keys.Cell(b)
-	if err != nil {
-		return v, graph.CorruptError("decode a value", err)
-	}
-	if isRef {
-		return tx.value(ref)
-	}
-	return v, nil
-}
-
-// cachedProperties fills in what is decoded and gives, for each property, the rows that must be read, in the order of
-// their vertices; nil if there are none. It appends large values to pending.
-func (tx *Tx) cachedProperties(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value, pending *[]view.Pending) (missing [][]int32, err error) {
-	var rest []int
-	var opaque []cache.Cell
-	for p, prop := range props {
-		rest, opaque = rest[:0], opaque[:0]
-		for no, v := 0, tx.openColumns(); no < len(v); no++ {
-			if rest, err = v[no].Fill(prop, ids, out[p], rest, &opaque); err != nil {
-				return nil, err
-			}
-		}
-		for _, c := range opaque {
-			v, ref, isRef, _, err := keys.Cell(c.Enc)
-			if err != nil {
-				return nil, graph.CorruptError("decode a value", err)
-			}
-			if out[p][c.At] = v; isRef {
-				*pending = append(*pending, view.Pending{P: p, I: c.At, Ref: ref})
-			}
-		}
-		if len(rest) == 0 {
-			continue
-		}
-		if missing == nil {
-			missing = make([][]int32, len(props))
-		}
-		missing[p] = sortRows(ids, rest)
-	}
-	return missing, nil
-}
-
-// sortRows returns rows in the order of their vertices.
-func sortRows(ids []graph.VertexID, rows []int) []int32 {
-	out := make([]int32, len(rows))
-	for i, r := range rows {
-		out[i] = int32(r)
-	}
-	byID := func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) }
-	if !slices.IsSortedFunc(out, byID) {
-		slices.SortFunc(out, byID)
-	}
-	return out
-}
-
-// seekKnown looks the keys of a unique index over vertices up among those that are kept; ok is false unless all are.
-func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok bool) {
-	width := max(1, len(d.Props))
-	if !tx.keepsKeys(d) || len(vals)%width != 0 {
-		return false
-	}
-	var buf [2 * cache.MostKey]byte
-	res.IDs, res.Offsets = res.IDs[:0], append(res.Offsets[:0], 0)
-	for ; len(vals) > 0; vals = vals[width:] {
-		key, ok, loose, err := view.AppendTuple(buf[:0], vals[:width])
-		if err != nil || !ok || loose {
-			return false
-		}
-		id, ok := tx.on.topology.keys.Get(tx.snap.seq, d.ID, key)
-		if !ok {
-			return false
-		}
-		res.IDs = append(res.IDs, id)
-		res.Offsets = append(res.Offsets, len(res.IDs))
-	}
-	return true
-}
-
-// keepKeys keeps what a look-up in a unique index over vertices has found.
-func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
-	if !tx.keepsKeys(d) {
-		return
-	}
-	width := max(1, len(d.Props))
-	var buf [2 * cache.MostKey]byte
-	for k := range len(res.Offsets) - 1 {
-		if res.Offsets[k+1]-res.Offsets[k] != 1 {
-			continue
-		}
-		key, ok, loose, err := view.AppendTuple(buf[:0], vals[k*width:(k+1)*width])
-		if err == nil && ok && !loose {
-			tx.on.topology.keys.Put(tx.snap.seq, d.ID, key, res.IDs[res.Offsets[k]])
-		}
-	}
-}
-
-// keepsKeys reports whether what a look-up in an index finds is what a snapshot shows of a unique index.
-func (tx *Tx) keepsKeys(d *index.Def) bool {
-	if !d.Unique || tx.plain || tx.snap == nil || len(tx.dups) > 0 {
-		return false
-	}
-	for _, w := range tx.ws {
-		if w.Entries.Changed() {
-			return false
-		}
-	}
-	return true
-}

@@ -1,6 +1,18 @@
-package local
+// Package turns queues transactions that change the same vertices and edges.
+//
+// A transaction has its turn at a key from its first change of it to its end. The next one then finds that it does not see what was
+// committed, and begins again while it has its turn.
+//
+//	key a:  tx 1 has its turn   tx 2 waits   tx 3 waits
+//	key b:                      tx 2 waits   tx 4 waits
+//	                            └ one waiter, which joins all its queues at once
+//
+// Turns only order transactions. Whether a commit meets a conflict is decided without them, so a turn may be lost: after some seconds, if others
+// wait.
+package turns
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -8,22 +20,28 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 )
 
-// turns queue the transactions of mode shard.WriteInTurn that change the same vertices and edges. A transaction has its turn
-// at a key from its first change of it to its end. The next one then finds that it does not see what was committed, and
-// begins again while it has its turn.
-//
-// Turns only order transactions. Whether a commit meets a conflict is decided without them, so a turn may be lost: after
-// turnTime, if others wait.
-type turns struct {
+// Queues are those of a graph, by key. The zero value has none.
+type Queues struct {
+	// Time is how long others wait for a transaction that neither commits nor ends. 0 is 5 seconds.
+	Time time.Duration
+
 	mu   sync.Mutex
 	keys map[shard.Key]*turn
 }
 
+// Taker is a transaction that takes turns.
+type Taker struct {
+	turns  []shard.Key // at which it has had its turn
+	awaits *waiter     // where it waits
+	// Queues.mu guards both while it waits.
+}
+
 // turn is the queue at a key.
 type turn struct {
-	holder  *Tx
+	holder  *Taker
 	since   time.Time // the holder has its turn, or its last wait for others ended
 	waiting []*waiter
 }
@@ -31,66 +49,46 @@ type turn struct {
 // waiter is a transaction that waits in several queues at once. It joins them together: of two, the same one is ahead in all that they
 // share. One key after the other, each would hold its first turns idle through the queues of all later ones.
 type waiter struct {
-	tx   *Tx
+	tx   *Taker
 	at   []shard.Key   // where it still waits
 	come chan struct{} // closed when it is its turn everywhere
 }
 
-// turnTime is how long others wait for a transaction that neither commits nor ends.
 const turnTime = 5 * time.Second
 
-// takeTurns waits for the transaction's turn at what mutations change, and fails if that was changed since its snapshot.
-func (tx *Tx) takeTurns(ctx context.Context, ms []shard.Mutation) error {
-	tx.changed = shard.AddKeys(tx.changed, ms)
-	if len(ms)+len(tx.turns) > shard.MostTurns {
-		return nil
+// Waiting is how many transactions wait for their turn at a key.
+func (ts *Queues) Waiting(k shard.Key) int {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if t := ts.keys[k]; t != nil {
+		return len(t.waiting)
 	}
-	keys := shard.AddKeys(nil, ms)
-	slices.SortFunc(keys, shard.CompareKeys)
-	return tx.TakeTurns(ctx, keys)
+	return 0
 }
 
-// TakeTurns implements shard.Heir.
-func (tx *Tx) TakeTurns(ctx context.Context, keys []shard.Key) error {
-	if err := tx.check(ctx); err != nil {
-		return err
-	}
-	if !tx.inTurn {
-		return misuse("a transaction without turns")
-	}
-	var own writeSet
-	for _, k := range keys {
-		if k.Edge {
-			own.edges = append(own.edges, graph.EdgeID(k.ID))
-		} else {
-			own.vertices = append(own.vertices, graph.VertexID(k.ID))
-		}
-	}
-	if err := tx.g.waitTurns(ctx, tx, keys); err != nil {
-		return err
-	}
-	for _, s := range tx.g.since(tx.snap.seq) {
-		if own.meets(&s) {
-			return conflict(nil)
-		}
-	}
-	return nil
+// Len is at how many keys a transaction has its turn.
+func (ts *Queues) Len() int {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return len(ts.keys)
 }
 
-// Changes implements shard.Heir.
-func (tx *Tx) Changes() []shard.Key { return tx.changed }
+// Taken is how many turns a transaction has taken.
+func (tx *Taker) Taken() int { return len(tx.turns) }
 
-// waitTurns waits until it is a transaction's turn at keys. If the transactions before it wait for this one, it loses all its turns and
-// fails.
-func (g *Graph) waitTurns(ctx context.Context, tx *Tx, keys []shard.Key) error {
-	ts := &g.turns
+// Wait waits until it is a transaction's turn at keys. If the transactions before it wait for this one, it loses all its turns and fails.
+// stop is closed when the graph closes.
+func (ts *Queues) Wait(ctx context.Context, tx *Taker, keys []shard.Key, stop <-chan struct{}) error {
 	ts.mu.Lock()
 	awaited := len(tx.turns) > 0
 	w := &waiter{tx: tx, come: make(chan struct{})}
 	for _, k := range keys {
 		switch t := ts.keys[k]; {
 		case t == nil:
-			put(&ts.keys, k, &turn{holder: tx, since: time.Now()})
+			if ts.keys == nil {
+				ts.keys = map[shard.Key]*turn{}
+			}
+			ts.keys[k] = &turn{holder: tx, since: time.Now()}
 			tx.turns = append(tx.turns, k)
 		case t.holder != tx:
 			t.waiting = append(t.waiting, w)
@@ -102,7 +100,7 @@ func (g *Graph) waitTurns(ctx context.Context, tx *Tx, keys []shard.Key) error {
 		return nil
 	}
 	tx.awaits = w
-	if awaited && ts.waitsFor(tx, tx, map[*Tx]bool{}) {
+	if awaited && ts.waitsFor(tx, tx, map[*Taker]bool{}) {
 		ts.withdraw(w)
 		ts.leave(tx)
 		ts.mu.Unlock()
@@ -125,8 +123,8 @@ func (g *Graph) waitTurns(ctx context.Context, tx *Tx, keys []shard.Key) error {
 			continue
 		case <-ctx.Done():
 			err = graph.LockWaitEnded(context.Cause(ctx))
-		case <-g.stop:
-			err = closed()
+		case <-stop:
+			err = fail.Closed()
 		}
 		timer.Stop()
 		ts.mu.Lock()
@@ -137,7 +135,7 @@ func (g *Graph) waitTurns(ctx context.Context, tx *Tx, keys []shard.Key) error {
 }
 
 // waitsFor reports whether a transaction waits for another one, or for one that does. The caller holds ts.mu.
-func (ts *turns) waitsFor(tx, other *Tx, seen map[*Tx]bool) bool {
+func (ts *Queues) waitsFor(tx, other *Taker, seen map[*Taker]bool) bool {
 	if tx.awaits == nil || seen[tx] {
 		return false
 	}
@@ -161,24 +159,25 @@ func (ts *turns) waitsFor(tx, other *Tx, seen map[*Tx]bool) bool {
 
 // next passes on the turns that a waiter waits for and whose time is up, and returns after how long to look again. The time of a holder
 // that waits itself does not run. The caller holds ts.mu.
-func (ts *turns) next(w *waiter) time.Duration {
-	left := turnTime
+func (ts *Queues) next(w *waiter) time.Duration {
+	most := cmp.Or(ts.Time, turnTime)
+	left := most
 	for _, k := range slices.Clone(w.at) {
 		t := ts.keys[k]
-		if t.holder.awaits == nil && time.Since(t.since) >= turnTime {
+		if t.holder.awaits == nil && time.Since(t.since) >= most {
 			ts.pass(k, t)
 		}
 		if t.holder.awaits != nil {
 			left = min(left, time.Second)
 		} else {
-			left = min(left, time.Until(t.since.Add(turnTime)))
+			left = min(left, time.Until(t.since.Add(most)))
 		}
 	}
 	return left
 }
 
 // pass gives a turn to the next one. The caller holds ts.mu.
-func (ts *turns) pass(k shard.Key, t *turn) {
+func (ts *Queues) pass(k shard.Key, t *turn) {
 	if len(t.waiting) == 0 {
 		delete(ts.keys, k)
 		return
@@ -196,7 +195,7 @@ func (ts *turns) pass(k shard.Key, t *turn) {
 }
 
 // goOn ends a wait: the time of the turns runs from now on. The caller holds ts.mu.
-func (ts *turns) goOn(w *waiter) {
+func (ts *Queues) goOn(w *waiter) {
 	w.tx.awaits = nil
 	for _, k := range w.tx.turns {
 		if t := ts.keys[k]; t != nil && t.holder == w.tx {
@@ -206,7 +205,7 @@ func (ts *turns) goOn(w *waiter) {
 }
 
 // withdraw takes one that waits out of the queues. The turns that have come meanwhile it keeps until its end. The caller holds ts.mu.
-func (ts *turns) withdraw(w *waiter) {
+func (ts *Queues) withdraw(w *waiter) {
 	for _, k := range w.at {
 		t := ts.keys[k]
 		t.waiting = slices.DeleteFunc(t.waiting, func(o *waiter) bool { return o == w })
@@ -216,7 +215,7 @@ func (ts *turns) withdraw(w *waiter) {
 }
 
 // leave ends all turns of a transaction. The caller holds ts.mu.
-func (ts *turns) leave(tx *Tx) {
+func (ts *Queues) leave(tx *Taker) {
 	for _, k := range tx.turns {
 		if t := ts.keys[k]; t != nil && t.holder == tx {
 			ts.pass(k, t)
@@ -225,23 +224,15 @@ func (ts *turns) leave(tx *Tx) {
 	tx.turns = nil
 }
 
-// leaveTurns ends the transaction's turns.
-func (tx *Tx) leaveTurns() {
-	if !tx.inTurn {
-		return
-	}
-	tx.g.turns.mu.Lock()
-	defer tx.g.turns.mu.Unlock()
-	tx.g.turns.leave(tx)
+// Leave ends all turns of a transaction.
+func (ts *Queues) Leave(tx *Taker) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.leave(tx)
 }
 
-// Inherit implements shard.Heir.
-func (tx *Tx) Inherit(_ context.Context, from shard.Tx) error {
-	old, ok := from.(*Tx)
-	if !ok || old.g != tx.g || !tx.inTurn {
-		return misuse("no turns to inherit")
-	}
-	ts := &tx.g.turns
+// Inherit gives a transaction the turns of another one.
+func (ts *Queues) Inherit(tx, old *Taker) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	for _, k := range old.turns {
@@ -251,5 +242,4 @@ func (tx *Tx) Inherit(_ context.Context, from shard.Tx) error {
 		}
 	}
 	old.turns = nil
-	return nil
 }

@@ -1,14 +1,17 @@
-package local
+package write
 
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
+	"log/slog"
+	"math"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -17,10 +20,18 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// write is the part of a transaction that writes. Its maps are made when they are needed, see put.
-type write struct {
-	id      storage.CommitID // of the commit, or zero
-	changes changeLog        // for the views of the caches
+// Never is later than all times.
+const Never = math.MaxInt64
+
+// Mutator applies the mutations of a transaction: to the writers of the shards, to the entries of indexes and to the counters. It reads the
+// state through its own changes. One goroutine uses it. Its maps are made when they are needed, see put.
+type Mutator struct {
+	read.Overlay
+	read    *read.Tx
+	catalog *storage.Catalog
+	opts    *storage.Options
+	name    string // of the graph
+	defs    *index.Defs
 	ws      []*staging.Writer
 	// sets caches the label sets of vertices that were touched; deleted ones keep here what they had.
 	sets    labelSets
@@ -30,26 +41,138 @@ type write struct {
 	touchedEdges map[graph.EdgeID]graph.Edge
 	// rows is memory for the properties of new vertices.
 	rows [][]graph.Property
-	// log holds what was applied, ids and all, so that it can be applied again to a later state.
+	// log holds what was applied over a snapshot, with ids, so that it can be applied again to a later state.
 	log []shard.Mutation
 	// logged is about what log holds, in bytes.
 	logged int
+	// logs says that there is a log.
+	logs bool
 	// replaying says that what is created has its id already.
 	replaying bool
-	// due is the earliest time at which something that was written expires, and stamped the time of the writing.
+	// due is the earliest time at which something that was written expires, in nanoseconds since 1970, and stamped the time of the writing.
 	due     int64
 	stamped graph.Value
-	// dups holds, by index and tuple, further owners of what a unique index holds one of; at commit there must be none.
-	dups map[string][]graph.IndexOwner
-
-	inTurn  bool        // takes turns with others that change the same
-	turns   []shard.Key // at which it has had its turn; Graph.turns guards it while it waits
-	changed []shard.Key // at which it takes its turn because of its changes
-	awaits  *waiter     // where it waits; Graph.turns guards it
 }
 
-// noWrite is that of transactions that only read.
-var noWrite write
+// State is what a transaction writes to.
+type State struct {
+	Readers *read.Readers
+	Catalog *storage.Catalog
+	Shards  []*storage.Shard
+	// Seq and Defs are those of the present state. They count where there is no snapshot.
+	Seq  uint64
+	Defs *index.Defs
+}
+
+// Begin makes a transaction write over a snapshot, or, if that is nil, over the present state, for which the caller holds the writer's lock.
+func Begin(tx *read.Tx, snap *read.Snapshot, st State) *Mutator {
+	m := &Mutator{read: tx, catalog: st.Catalog, opts: st.Readers.Options, name: st.Readers.Name, defs: st.Defs, due: Never, logs: snap != nil}
+	if snap != nil {
+		m.defs = snap.Defs
+	}
+	tx.OpenOver(st.Readers, st.Catalog, snap, st.Shards, st.Seq, m.defs, &m.Overlay)
+	m.ws = m.Writers()
+	return m
+}
+
+// Replay applies mutations, with the ids that they have, to the present state, as if at the time stamped, and checks all constraints.
+func Replay(ctx context.Context, st State, log []shard.Mutation, stamped graph.Value) (_ *Mutator, err error) {
+	tx := &read.Tx{}
+	m := Begin(tx, nil, st)
+	m.replaying, m.stamped = true, stamped
+	defer tx.CloseDecoded()
+	for rest := log; len(rest) > 0 && err == nil; {
+		n := min(len(rest), replayStep)
+		err = m.Apply(ctx, rest[:n])
+		rest = rest[n:]
+	}
+	if err == nil {
+		err = m.Verify(ctx)
+	}
+	if err != nil {
+		m.Discard()
+		return nil, err
+	}
+	return m, nil
+}
+
+// replayStep is how many mutations are applied together in a replay.
+const replayStep = 4096
+
+// Log is what was applied over a snapshot.
+func (tx *Mutator) Log() []shard.Mutation { return tx.log }
+
+// Stamped is the time that was written as that of writing, null if none was.
+func (tx *Mutator) Stamped() graph.Value { return tx.stamped }
+
+// Due is the earliest time at which something that was written expires, in nanoseconds since 1970.
+func (tx *Mutator) Due() int64 { return tx.due }
+
+// Empty reports whether there is nothing to commit.
+func (tx *Mutator) Empty() bool {
+	return !slices.ContainsFunc(tx.ws, func(w *staging.Writer) bool { return !w.Empty() })
+}
+
+// Bytes is about how much memory the changes take.
+func (tx *Mutator) Bytes() int {
+	n := tx.logged
+	for _, w := range tx.ws {
+		n += w.Bytes()
+	}
+	return n
+}
+
+// Discard throws the changes away.
+func (tx *Mutator) Discard() {
+	for _, w := range tx.ws {
+		if err := w.Discard(); err != nil {
+			tx.opts.Logger.Error("end a transaction", slog.String("graph", tx.name), slog.Any("error", err))
+		}
+	}
+}
+
+// Writable says why a transaction cannot write now, or nil.
+func (tx *Mutator) Writable() error {
+	switch {
+	case tx == nil:
+		return fail.Misuse("a write in a transaction that only reads")
+	case tx.read.Ended():
+		return fail.Misuse("the transaction has ended")
+	}
+	return nil
+}
+
+// Label implements shard.Tx.
+func (tx *Mutator) Label(name string) (graph.LabelID, error) {
+	if err := tx.Writable(); err != nil {
+		return 0, err
+	}
+	return tx.catalog.NewLabel(name)
+}
+
+// Type implements shard.Tx.
+func (tx *Mutator) Type(name string) (graph.TypeID, error) {
+	if err := tx.Writable(); err != nil {
+		return 0, err
+	}
+	return tx.catalog.NewType(name)
+}
+
+// Prop implements shard.Tx.
+func (tx *Mutator) Prop(name string) (graph.PropID, error) {
+	if err := tx.Writable(); err != nil {
+		return 0, err
+	}
+	return tx.catalog.NewProp(name)
+}
+
+// LabelSet implements shard.Tx.
+func (tx *Mutator) LabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
+	if err := tx.Writable(); err != nil {
+		return 0, err
+	}
+	return tx.catalog.NewLabelSet(labels)
+}
 
 // put sets a key of a map that may not have been made yet.
 func put[K comparable, V any](m *map[K]V, k K, v V) {
@@ -59,43 +182,10 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// begin opens writers over the transaction's snapshot, or, without one, over the present state.
-func (tx *Tx) begin() {
-	tx.defs = tx.g.defs.Load()
-	if tx.snap != nil {
-		tx.defs = tx.snap.defs
-	}
-	tx.views = nil
-	tx.write = &write{due: never}
-	for no, s := range tx.g.shards {
-		var w *staging.Writer
-		if tx.snap != nil {
-			w = s.NewWriterAt(tx.snap.views[no])
-		} else {
-			w = s.NewWriter()
-		}
-		tx.ws = append(tx.ws, w)
-		tx.views = append(tx.views, w.View)
-	}
-}
-
-// Apply implements shard.Tx.
-func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
-	if err := tx.check(ctx); err != nil {
-		return err
-	}
-	if err := tx.writable(); err != nil {
-		return err
-	}
-	tx.mu.Lock()
-	tx.counts = nil
-	tx.mu.Unlock()
-	if tx.inTurn {
-		if err := tx.takeTurns(ctx, ms); err != nil {
-			return err
-		}
-	}
-	if err := tx.prefetch(ctx, ms); err != nil {
+// Apply makes changes, see shard.Tx.
+func (tx *Mutator) Apply(ctx context.Context, ms []shard.Mutation) error {
+	tx.read.Changed()
+	if err := tx.Prefetch(ctx, ms); err != nil {
 		return err
 	}
 	if err := tx.prefetchEntries(ms); err != nil {
@@ -104,14 +194,10 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if err := tx.applyAll(ctx, ms); err != nil {
 		return err
 	}
-	size := tx.logged
-	for _, w := range tx.ws {
-		size += w.Bytes()
+	if tx.Bytes() > tx.opts.TxBytes {
+		return graph.BudgetError("the transaction writes more than %d bytes, the limit of one transaction: query-memory, but not above 512 MiB", tx.opts.TxBytes)
 	}
-	if size > tx.on.opts.TxBytes {
-		return graph.BudgetError("the transaction writes more than %d bytes, the limit of one transaction: query-memory, but not above 512 MiB", tx.on.opts.TxBytes)
-	}
-	if tx.snap != nil {
+	if tx.logs {
 		tx.record(ms)
 	}
 	return nil
@@ -119,7 +205,7 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 
 // applyAll applies mutations in their order, new vertices that are alike together, and likewise new edges of one type and
 // changes of edges of one type.
-func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
+func (tx *Mutator) applyAll(ctx context.Context, ms []shard.Mutation) error {
 	for i, until := 0, 0; i < len(ms); i++ {
 		if i&0xff == 0xff {
 			if err := kv.Alive(ctx); err != nil {
@@ -135,7 +221,7 @@ func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 				continue
 			}
 			n := edgesAlike(ms[i:])
-			if n >= tx.on.opts.Tuning.PackEdges {
+			if n >= tx.opts.Tuning.PackEdges {
 				if err := tx.createEdges(ms[i : i+n]); err != nil {
 					return err
 				}
@@ -144,7 +230,7 @@ func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 			}
 			n = max(n, alike(ms[i:], tx.replaying))
 			until = i + n
-			if ms[i].Op == shard.CreateVertex && n >= tx.on.opts.Tuning.PackVertices {
+			if ms[i].Op == shard.CreateVertex && n >= tx.opts.Tuning.PackVertices {
 				n, err := tx.createVertices(ms[i : i+n])
 				if err != nil {
 					return err
@@ -154,7 +240,7 @@ func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 				continue
 			}
 		}
-		if err := tx.apply(ctx, &ms[i]); err != nil {
+		if err := tx.Mutate(ctx, &ms[i]); err != nil {
 			return err
 		}
 	}
@@ -168,7 +254,7 @@ const (
 )
 
 // record adds mutations to the log. Their values last as long as the transaction, their slices may not.
-func (tx *Tx) record(ms []shard.Mutation) {
+func (tx *Mutator) record(ms []shard.Mutation) {
 	n := 0
 	for i := range ms {
 		n += len(ms[i].Props)
@@ -185,8 +271,8 @@ func (tx *Tx) record(ms []shard.Mutation) {
 	}
 }
 
-// prefetch reads the label sets of the vertices that mutations name.
-func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
+// Prefetch reads the label sets of the vertices that mutations name.
+func (tx *Mutator) Prefetch(ctx context.Context, ms []shard.Mutation) error {
 	var ids []graph.VertexID
 	need := func(id graph.VertexID) {
 		if _, ok := tx.sets.get(id); !ok {
@@ -211,7 +297,7 @@ func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	sets := make([]graph.LabelSet, len(ids))
-	if err := tx.LabelSets(ctx, ids, sets); err != nil {
+	if err := tx.read.LabelSets(ctx, ids, sets); err != nil {
 		return err
 	}
 	if len(tx.sets.one) == 0 {
@@ -225,8 +311,8 @@ func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 
 // prefetchEntries fetches what other processes' shards hold of the tuples that changes put into unique indexes, which would otherwise be asked
 // for one by one.
-func (tx *Tx) prefetchEntries(ms []shard.Mutation) error {
-	if !slices.ContainsFunc(tx.views, storage.Remote) {
+func (tx *Mutator) prefetchEntries(ms []shard.Mutation) error {
+	if !slices.ContainsFunc(tx.read.Views(), storage.Remote) {
 		return nil
 	}
 	var entries [][]byte
@@ -241,7 +327,7 @@ func (tx *Tx) prefetchEntries(ms []shard.Mutation) error {
 		default:
 			continue
 		}
-		for _, l := range tx.g.Labels(set) {
+		for _, l := range tx.catalog.Labels(set) {
 			for _, d := range tx.defs.ByLabel[l] {
 				whole := m.Op == shard.CreateVertex || len(d.PropIDs) == 1 // all of the tuple's values are those of the change
 				if !d.Unique || !d.Indexed || !whole || !d.Touches(m.Props) {
@@ -258,7 +344,7 @@ func (tx *Tx) prefetchEntries(ms []shard.Mutation) error {
 		}
 	}
 	slices.SortFunc(entries, bytes.Compare)
-	for _, v := range tx.views {
+	for _, v := range tx.read.Views() {
 		if err := storage.Prefetch(v, entries); err != nil {
 			return err
 		}
@@ -267,7 +353,7 @@ func (tx *Tx) prefetchEntries(ms []shard.Mutation) error {
 }
 
 // set returns the label set of a vertex, 0 if there is none.
-func (tx *Tx) set(id graph.VertexID) graph.LabelSet {
+func (tx *Mutator) set(id graph.VertexID) graph.LabelSet {
 	if _, gone := tx.deleted[id]; gone {
 		return 0
 	}
@@ -275,7 +361,8 @@ func (tx *Tx) set(id graph.VertexID) graph.LabelSet {
 	return set
 }
 
-func (tx *Tx) apply(ctx context.Context, m *shard.Mutation) error {
+// Mutate makes a change; it checks no constraint and needs what Prefetch reads.
+func (tx *Mutator) Mutate(ctx context.Context, m *shard.Mutation) error {
 	for _, p := range m.Props {
 		if !keys.Storable(p.Value) {
 			return graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", p.Value.Kind())
@@ -295,15 +382,15 @@ func (tx *Tx) apply(ctx context.Context, m *shard.Mutation) error {
 	case shard.SetEdge, shard.DeleteEdge:
 		return tx.changeEdges(ctx, []shard.Mutation{*m})
 	}
-	return misuse("an unknown mutation %d", m.Op)
+	return fail.Misuse("an unknown mutation %d", m.Op)
 }
 
-// place chooses the shard of a new vertex: the one whose block is not full, else the one with the fewest vertices.
-func (tx *Tx) place() *staging.Writer {
+// Place chooses the shard of a new vertex: the one whose block is not full, else the one with the fewest vertices.
+func (tx *Mutator) Place() *staging.Writer {
 	best := tx.ws[0]
 	for _, w := range tx.ws {
 		n := w.NextVertex()
-		if n%uint64(tx.on.opts.Tuning.PlaceBlock) != 0 {
+		if n%uint64(tx.opts.Tuning.PlaceBlock) != 0 {
 			return w
 		}
 		if n < best.NextVertex() {
@@ -313,17 +400,17 @@ func (tx *Tx) place() *staging.Writer {
 	return best
 }
 
-func (tx *Tx) createVertex(m *shard.Mutation) error {
+func (tx *Mutator) createVertex(m *shard.Mutation) error {
 	set := max(m.Labels, graph.NoLabels)
-	labels := tx.g.Labels(set)
-	if err := tx.g.Present(set, m.Props); err != nil {
+	labels := tx.catalog.Labels(set)
+	if err := tx.catalog.Present(set, m.Props); err != nil {
 		return err
 	}
 	var w *staging.Writer
 	if tx.replaying {
 		w = tx.ws[m.Vertex.Shard()]
 	} else {
-		w = tx.place()
+		w = tx.Place()
 		m.Vertex = w.NewVertex()
 	}
 	props := tx.stampVertex(labels, m.Props)
@@ -335,13 +422,13 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 }
 
 // indexVertex makes the index entries of a new vertex.
-func (tx *Tx) indexVertex(labels []graph.LabelID, id graph.VertexID, props []graph.Property) error {
+func (tx *Mutator) indexVertex(labels []graph.LabelID, id graph.VertexID, props []graph.Property) error {
 	for _, l := range labels {
 		for _, d := range tx.defs.ByLabel[l] {
 			if d.Required {
 				put(&tx.touched, id, struct{}{})
 			}
-			if err := tx.putEntry(d, d.Values(props), graph.IndexOwner{Vertex: id}); err != nil {
+			if err := tx.PutEntry(d, d.Values(props), graph.IndexOwner{Vertex: id}); err != nil {
 				return err
 			}
 		}
@@ -349,17 +436,17 @@ func (tx *Tx) indexVertex(labels []graph.LabelID, id graph.VertexID, props []gra
 	return nil
 }
 
-func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
+func (tx *Mutator) setVertex(ctx context.Context, m *shard.Mutation) error {
 	set := tx.set(m.Vertex)
 	if set == 0 {
-		return gone("vertex", uint64(m.Vertex))
+		return fail.Gone("vertex", uint64(m.Vertex))
 	}
-	if err := tx.g.Present(set, m.Props); err != nil {
+	if err := tx.catalog.Present(set, m.Props); err != nil {
 		return err
 	}
 	owner := graph.IndexOwner{Vertex: m.Vertex}
-	props := tx.stampVertex(tx.g.Labels(set), m.Props)
-	for _, l := range tx.g.Labels(set) {
+	props := tx.stampVertex(tx.catalog.Labels(set), m.Props)
+	for _, l := range tx.catalog.Labels(set) {
 		for _, d := range tx.defs.ByLabel[l] {
 			if !d.Touches(props) {
 				continue
@@ -384,9 +471,9 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 }
 
 // valuesOf reads the values of an index's properties of one vertex.
-func (tx *Tx) valuesOf(ctx context.Context, d *index.Def, id graph.VertexID) ([]graph.Value, error) {
+func (tx *Mutator) valuesOf(ctx context.Context, d *index.Def, id graph.VertexID) ([]graph.Value, error) {
 	cols := shard.Columns(len(d.PropIDs), 1)
-	if err := tx.properties(ctx, []graph.VertexID{id}, d.PropIDs, cols); err != nil {
+	if err := tx.read.Properties(ctx, []graph.VertexID{id}, d.PropIDs, cols); err != nil {
 		return nil, err
 	}
 	vals := make([]graph.Value, len(cols))
@@ -396,32 +483,32 @@ func (tx *Tx) valuesOf(ctx context.Context, d *index.Def, id graph.VertexID) ([]
 	return vals, nil
 }
 
-func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
+func (tx *Mutator) setLabels(ctx context.Context, m *shard.Mutation) error {
 	old, set := tx.set(m.Vertex), max(m.Labels, graph.NoLabels)
 	if old == 0 {
-		return gone("vertex", uint64(m.Vertex))
+		return fail.Gone("vertex", uint64(m.Vertex))
 	}
 	if old == set {
 		return nil
 	}
 	var added, removed []graph.LabelID
-	for _, l := range tx.g.Labels(set) {
-		if !slices.Contains(tx.g.Labels(old), l) {
+	for _, l := range tx.catalog.Labels(set) {
+		if !slices.Contains(tx.catalog.Labels(old), l) {
 			added = append(added, l)
 		}
 	}
-	for _, l := range tx.g.Labels(old) {
-		if !slices.Contains(tx.g.Labels(set), l) {
+	for _, l := range tx.catalog.Labels(old) {
+		if !slices.Contains(tx.catalog.Labels(set), l) {
 			removed = append(removed, l)
 		}
 	}
 	// What the vertex has may now be found under the new set too.
 	var may []graph.Property
-	props := tx.g.PropsOf(nil, old)
+	props := tx.catalog.PropsOf(nil, old)
 	for _, p := range props {
 		may = append(may, graph.Property{ID: p, Value: graph.BoolValue(true)})
 	}
-	if err := tx.g.Present(set, may); err != nil {
+	if err := tx.catalog.Present(set, may); err != nil {
 		return err
 	}
 	if err := tx.restamp(ctx, m.Vertex, old, set); err != nil {
@@ -439,12 +526,12 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 					return err
 				}
 				if slices.Contains(removed, l) {
-					err = tx.deleteEntry(d, vals, owner)
+					err = tx.DeleteEntry(d, vals, owner)
 				} else {
 					if d.Required {
 						put(&tx.touched, m.Vertex, struct{}{})
 					}
-					err = tx.putEntry(d, vals, owner)
+					err = tx.PutEntry(d, vals, owner)
 				}
 				if err != nil {
 					return err
@@ -460,40 +547,41 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 }
 
 // moveEnds keeps the counts of edges by their ends' labels when a vertex changes its labels.
-func (tx *Tx) moveEnds(ctx context.Context, id graph.VertexID, added, removed []graph.LabelID) error {
+func (tx *Mutator) moveEnds(ctx context.Context, id graph.VertexID, added, removed []graph.LabelID) error {
 	w := tx.ws[id.Shard()]
-	for _, l := range tx.lists(nil, nil, graph.Both, view.Want{}) {
-		ls, err := w.Lists(l.t, l.dir)
-		if err != nil {
-			return err
-		}
-		n, _, err := ls.Degree(ctx, id, false)
-		ls.Close()
-		if err != nil {
-			return err
-		}
-		kind := stats.CountSrc
-		if l.dir == graph.In {
-			kind = stats.CountDst
-		}
-		for _, label := range added {
-			w.Count(stats.Count{Kind: kind, Label: label, Type: l.t}, int64(n))
-		}
-		for _, label := range removed {
-			w.Count(stats.Count{Kind: kind, Label: label, Type: l.t}, -int64(n))
+	for _, t := range tx.read.Types() {
+		for _, end := range [...]struct {
+			dir  graph.Direction
+			kind stats.CountKind
+		}{{graph.Out, stats.CountSrc}, {graph.In, stats.CountDst}} {
+			ls, err := w.Lists(t, end.dir)
+			if err != nil {
+				return err
+			}
+			n, _, err := ls.Degree(ctx, id, false)
+			ls.Close()
+			if err != nil {
+				return err
+			}
+			for _, label := range added {
+				w.Count(stats.Count{Kind: end.kind, Label: label, Type: t}, int64(n))
+			}
+			for _, label := range removed {
+				w.Count(stats.Count{Kind: end.kind, Label: label, Type: t}, -int64(n))
+			}
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
+func (tx *Mutator) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	set := tx.set(id)
 	if set == 0 {
 		return nil
 	}
 	owner := graph.IndexOwner{Vertex: id}
 	var stamps []graph.PropID
-	for _, l := range tx.g.Labels(set) {
+	for _, l := range tx.catalog.Labels(set) {
 		for _, d := range tx.defs.ByLabel[l] {
 			if !d.Indexed {
 				continue
@@ -505,7 +593,7 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 			if err != nil {
 				return err
 			}
-			if err := tx.deleteEntry(d, vals, owner); err != nil {
+			if err := tx.DeleteEntry(d, vals, owner); err != nil {
 				return err
 			}
 		}
@@ -516,14 +604,14 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	}
 	put(&tx.deleted, id, struct{}{})
 	delete(tx.touched, id)
-	return tx.ws[id.Shard()].Vertices.Drop(id, set, tx.g.Labels(set), slices.Concat(tx.g.PropsOf(nil, set), keys, stamps))
+	return tx.ws[id.Shard()].Vertices.Drop(id, set, tx.catalog.Labels(set), slices.Concat(tx.catalog.PropsOf(nil, set), keys, stamps))
 }
 
-func (tx *Tx) createEdge(m *shard.Mutation) error {
+func (tx *Mutator) createEdge(m *shard.Mutation) error {
 	e := &m.Edge
 	for _, id := range [...]graph.VertexID{e.Src, e.Dst} {
 		if tx.set(id) == 0 {
-			return gone("vertex", uint64(id))
+			return fail.Gone("vertex", uint64(id))
 		}
 	}
 	src, dst := tx.ws[e.Src.Shard()], tx.ws[e.Dst.Shard()]
@@ -542,39 +630,31 @@ func (tx *Tx) createEdge(m *shard.Mutation) error {
 		if d.Required {
 			put(&tx.touchedEdges, e.ID, *e)
 		}
-		if err := tx.putEntry(d, d.Values(props), edgeOwner(*e)); err != nil {
+		if err := tx.PutEntry(d, d.Values(props), index.EdgeOwner(*e)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func edgeOwner(e graph.Edge) graph.IndexOwner {
-	return graph.IndexOwner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true}
-}
-
 // countEdge counts an edge in or out, by what its ends are, or were when they were deleted.
-func (tx *Tx) countEdge(e graph.Edge, n int64) {
+func (tx *Mutator) countEdge(e graph.Edge, n int64) {
 	src, dst := tx.ws[e.Src.Shard()], tx.ws[e.Dst.Shard()]
 	src.Count(stats.Count{Kind: stats.CountEdges}, n)
 	src.Count(stats.Count{Kind: stats.CountType, Type: e.Type}, n)
 	srcSet, _ := tx.sets.get(e.Src)
 	dstSet, _ := tx.sets.get(e.Dst)
-	for _, l := range tx.g.Labels(srcSet) {
+	for _, l := range tx.catalog.Labels(srcSet) {
 		src.Count(stats.Count{Kind: stats.CountSrc, Label: l, Type: e.Type}, n)
 	}
-	for _, l := range tx.g.Labels(dstSet) {
+	for _, l := range tx.catalog.Labels(dstSet) {
 		dst.Count(stats.Count{Kind: stats.CountDst, Label: l, Type: e.Type}, n)
 	}
 }
 
-func dupKey(ix graph.IndexID, tuple []byte) string {
-	return string(append(binary.BigEndian.AppendUint32(nil, uint32(ix)), tuple...))
-}
-
 // dropKeys takes a vertex's keys out of the id spaces.
-func (tx *Tx) dropKeys(ctx context.Context, id graph.VertexID) (props []graph.PropID, err error) {
-	for _, d := range tx.g.defs.Load().Spaces {
+func (tx *Mutator) dropKeys(ctx context.Context, id graph.VertexID) (props []graph.PropID, err error) {
+	for _, d := range tx.defs.Spaces {
 		vals, err := tx.valuesOf(ctx, d, id)
 		if err != nil {
 			return nil, err
@@ -582,10 +662,13 @@ func (tx *Tx) dropKeys(ctx context.Context, id graph.VertexID) (props []graph.Pr
 		if vals[0].IsNull() {
 			continue
 		}
-		if err := tx.deleteEntry(d, vals, graph.IndexOwner{Vertex: id}); err != nil {
+		if err := tx.DeleteEntry(d, vals, graph.IndexOwner{Vertex: id}); err != nil {
 			return nil, err
 		}
 		props = append(props, d.PropIDs[0])
 	}
 	return props, nil
 }
+
+// Know says which labels a vertex has, so that Mutate need not read them.
+func (tx *Mutator) Know(id graph.VertexID, set graph.LabelSet) { put(&tx.sets.one, id, set) }

@@ -1,4 +1,4 @@
-package local
+package read
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/kv"
-	"github.com/hopgate/hopgate/internal/storage/stats"
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
@@ -28,15 +27,9 @@ type list struct {
 
 // lists appends to ls the edge lists of a request: the types, or all that have edges, by type and direction. In both
 // directions a loop is taken from the list of its source alone.
-func (tx *Tx) lists(ls []list, types []graph.TypeID, dir graph.Direction, want view.Want) []list {
+func (tx *Reader) lists(ls []list, types []graph.TypeID, dir graph.Direction, want view.Want) []list {
 	if len(types) == 0 {
-		n := len(tx.g.AllTypes())
-		types = make([]graph.TypeID, 0, n)
-		for t := graph.TypeID(1); int(t) <= n; t++ {
-			if tx.count(stats.Count{Kind: stats.CountType, Type: t}) != 0 {
-				types = append(types, t)
-			}
-		}
+		types = tx.whole.Types()
 	}
 	if !slices.IsSorted(types) {
 		types = slices.Sorted(slices.Values(types))
@@ -95,11 +88,11 @@ func (l *list) seek(id graph.VertexID, n int) (err error) {
 
 // expansion is what one Expand needs memory for.
 type expansion struct {
-	tx      *Tx
+	tx      *Reader
 	req     *shard.Expand
 	res     *shard.Neighbours
 	lists   []list
-	views   *listViews // nil: nothing that is decoded is read
+	views   *ListViews // nil: nothing that is decoded is read
 	out     view.Edges
 	pending []view.Pending
 
@@ -113,8 +106,8 @@ type expansion struct {
 var expansions = sync.Pool{New: func() any { return new(expansion) }}
 
 // Expand implements shard.Tx.
-func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
-	if err := tx.check(ctx); err != nil {
+func (tx *Reader) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
+	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
 	x := expansions.Get().(*expansion)
@@ -128,7 +121,7 @@ func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbou
 	return tx.large(ctx, x.pending, res.Props)
 }
 
-func (x *expansion) begin(tx *Tx, req *shard.Expand, res *shard.Neighbours) {
+func (x *expansion) begin(tx *Reader, req *shard.Expand, res *shard.Neighbours) {
 	x.tx, x.req, x.res = tx, req, res
 	x.props, x.tests = append(x.props[:0], req.Props...), x.tests[:0]
 	for i := range req.Where {
@@ -145,7 +138,7 @@ func (x *expansion) begin(tx *Tx, req *shard.Expand, res *shard.Neighbours) {
 	res.Props = emptyColumns(res.Props, len(req.Props))
 	x.out = view.Edges{Targets: res.Targets[:0], IDs: res.Edges[:0], Props: res.Props}
 	if !tx.plain {
-		x.views = tx.openLists(len(req.Props) > 0)
+		x.views = tx.OpenLists(len(req.Props) > 0)
 	}
 }
 
@@ -163,7 +156,7 @@ func emptyColumns(cols [][]graph.Value, n int) [][]graph.Value {
 
 func (x *expansion) end() {
 	if x.views != nil {
-		x.views.close()
+		x.views.Close()
 	}
 	for i := range x.lists {
 		x.lists[i].cur.Release()
@@ -205,7 +198,7 @@ func (x *expansion) shard(ctx context.Context, no int, sources []graph.VertexID)
 	defer closeLists(ls)
 	if x.views != nil {
 		for i := range ls {
-			x.views.views[no].Cursor(&ls[i].cur, ls[i].t, ls[i].dir, cache.Want{Edges: req.Edges, Props: x.props})
+			x.views.Views[no].Cursor(&ls[i].cur, ls[i].t, ls[i].dir, cache.Want{Edges: req.Edges, Props: x.props})
 		}
 	}
 	for len(sources) > 0 {
@@ -350,7 +343,7 @@ func (x *expansion) cached(no int, id graph.VertexID, l *list, d cache.List) err
 	if !l.want.NoLoops && !x.req.Loops {
 		return x.slice(no, l, d, 0, len(d.Targets))
 	}
-	own, _ := x.tx.on.topology.lists[no].IDs().Pack(id)
+	own, _ := x.tx.on.Topology.lists[no].IDs().Pack(id)
 	lo, hi := cache.Find(d.Targets, own)
 	if x.req.Loops {
 		if l.want.NoLoops {
@@ -371,7 +364,7 @@ func (x *expansion) slice(no int, l *list, d cache.List, lo, hi int) error {
 		return x.passing(no, l, d, lo, hi)
 	}
 	from, out := len(x.out.Targets), &x.out
-	out.Targets = x.tx.on.topology.lists[no].IDs().AppendTo(out.Targets, d.Targets[lo:hi])
+	out.Targets = x.tx.on.Topology.lists[no].IDs().AppendTo(out.Targets, d.Targets[lo:hi])
 	if l.want.IDs {
 		// An edge's id has the shard of its source.
 		for i, e := range d.Edges[lo:hi] {
@@ -384,7 +377,7 @@ func (x *expansion) slice(no int, l *list, d cache.List, lo, hi int) error {
 	}
 	for p := range out.Props {
 		var err error
-		out.Props[p], err = l.cur.Prop(p).AppendTo(out.Props[p], d.Offset+uint32(lo), d.Offset+uint32(hi), x.tx.decode)
+		out.Props[p], err = l.cur.Prop(p).AppendTo(out.Props[p], d.Offset+uint32(lo), d.Offset+uint32(hi), x.tx.Decode)
 		if err != nil {
 			return err
 		}
@@ -398,9 +391,9 @@ func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err erro
 	for k, p := range x.tests {
 		in := &x.req.Where[k].In
 		if k == 0 {
-			x.pass, err = l.cur.Prop(p).AppendWithin(x.pass[:0], first, d.Offset+uint32(hi), in, x.tx.decode)
+			x.pass, err = l.cur.Prop(p).AppendWithin(x.pass[:0], first, d.Offset+uint32(hi), in, x.tx.Decode)
 		} else {
-			x.pass, err = l.cur.Prop(p).Within(x.pass, first, in, x.tx.decode)
+			x.pass, err = l.cur.Prop(p).Within(x.pass, first, in, x.tx.Decode)
 		}
 		if err != nil {
 			return err
@@ -411,7 +404,7 @@ func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err erro
 		return nil
 	}
 	from, out := len(x.out.Targets), &x.out
-	out.Targets = x.tx.on.topology.lists[no].IDs().AppendPlaces(out.Targets, d.Targets[lo:hi], x.pass)
+	out.Targets = x.tx.on.Topology.lists[no].IDs().AppendPlaces(out.Targets, d.Targets[lo:hi], x.pass)
 	if l.want.IDs {
 		for i, at := range x.pass {
 			s := no
@@ -424,7 +417,7 @@ func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err erro
 	for p := range out.Props {
 		col := l.cur.Prop(p)
 		for _, at := range x.pass {
-			v, err := col.Value(first+at, x.tx.decode)
+			v, err := col.Value(first+at, x.tx.Decode)
 			if err != nil {
 				return err
 			}
@@ -435,8 +428,8 @@ func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err erro
 }
 
 // Step implements shard.Tx.
-func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error {
-	if err := tx.check(ctx); err != nil {
+func (tx *Reader) Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error {
+	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
 	ls := tx.lists(nil, types, dir, view.Want{})
@@ -448,8 +441,8 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 		}
 		return nil
 	}
-	views := tx.openLists(false)
-	defer views.close()
+	views := tx.OpenLists(false)
+	defer views.Close()
 	for i := range ls {
 		views.missed.Clear()
 		if err := cache.Step(views.refs, ls[i].t, ls[i].dir, from, out, &views.missed, runtime.GOMAXPROCS(0)); err != nil {
@@ -463,7 +456,7 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 }
 
 // stepStored takes a step through the stored lists of a type and direction.
-func (tx *Tx) stepStored(ctx context.Context, from *graph.VertexSet, l *list, out *graph.VertexSet) error {
+func (tx *Reader) stepStored(ctx context.Context, from *graph.VertexSet, l *list, out *graph.VertexSet) error {
 	for no := range min(from.Shards(), len(tx.views)) {
 		if err := tx.stepShard(ctx, no, from.Bitmap(no), l, out); err != nil {
 			return err
@@ -472,7 +465,7 @@ func (tx *Tx) stepStored(ctx context.Context, from *graph.VertexSet, l *list, ou
 	return nil
 }
 
-func (tx *Tx) stepShard(ctx context.Context, no int, from graph.Bitmap, l *list, out *graph.VertexSet) error {
+func (tx *Reader) stepShard(ctx context.Context, no int, from graph.Bitmap, l *list, out *graph.VertexSet) error {
 	defer func() {
 		if l.ls != nil {
 			l.ls.Close()
@@ -494,16 +487,16 @@ func (tx *Tx) stepShard(ctx context.Context, no int, from graph.Bitmap, l *list,
 }
 
 // Degrees implements shard.Tx.
-func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error {
-	if err := tx.check(ctx); err != nil {
+func (tx *Reader) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error {
+	if err := tx.Alive(ctx); err != nil {
 		return err
 	}
 	clear(out[:len(ids)])
 	ls := tx.lists(nil, types, dir, view.Want{})
-	var views *listViews
+	var views *ListViews
 	if !tx.plain {
-		views = tx.openLists(false)
-		defer views.close()
+		views = tx.OpenLists(false)
+		defer views.Close()
 	}
 	return tx.byShard(ids).each(tx, len(ids), func(v *view.View, at view.Order) error {
 		defer closeLists(ls)
@@ -517,9 +510,9 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 }
 
 // degrees adds the lengths of the lists of a type and direction in one shard.
-func (tx *Tx) degrees(ctx context.Context, v *view.View, views *listViews, ids []graph.VertexID, at view.Order, l *list, out []int) error {
+func (tx *Reader) degrees(ctx context.Context, v *view.View, views *ListViews, ids []graph.VertexID, at view.Order, l *list, out []int) error {
 	if views != nil {
-		views.views[v.No()].Cursor(&l.cur, l.t, l.dir, cache.Want{})
+		views.Views[v.No()].Cursor(&l.cur, l.t, l.dir, cache.Want{})
 	}
 	end := graph.VertexID(0) // of the block at hand
 	n := at.Len(len(ids))
@@ -556,7 +549,7 @@ func (tx *Tx) degrees(ctx context.Context, v *view.View, views *listViews, ids [
 }
 
 // cachedDegree is the length of a decoded list, without loops if the request is for both directions.
-func (tx *Tx) cachedDegree(no int, l *list, id graph.VertexID) (n int, ok bool) {
+func (tx *Reader) cachedDegree(no int, l *list, id graph.VertexID) (n int, ok bool) {
 	if !l.want.NoLoops {
 		return l.cur.Degree(id)
 	}
@@ -564,7 +557,22 @@ func (tx *Tx) cachedDegree(no int, l *list, id graph.VertexID) (n int, ok bool) 
 	if !ok {
 		return 0, false
 	}
-	own, _ := tx.on.topology.lists[no].IDs().Pack(id)
+	own, _ := tx.on.Topology.lists[no].IDs().Pack(id)
 	lo, hi := cache.Find(d.Targets, own)
 	return len(d.Targets) - (hi - lo), true
+}
+
+// Pull implements shard.PartTx.
+func (tx *Reader) Pull(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) (bool, error) {
+	if err := tx.Alive(ctx); err != nil || tx.plain {
+		return false, err
+	}
+	views := tx.OpenLists(false)
+	defer views.Close()
+	for _, l := range tx.lists(nil, types, dir, view.Want{}) {
+		if done, err := cache.Pull(views.refs, l.t, l.dir, from, out, runtime.GOMAXPROCS(0)); !done || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }

@@ -1,4 +1,4 @@
-package local
+package write
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/pack"
@@ -30,7 +32,7 @@ type edgeRun struct {
 var edgeRuns = sync.Pool{New: func() any { return new(edgeRun) }}
 
 // createEdges creates edges of one type.
-func (tx *Tx) createEdges(ms []shard.Mutation) error {
+func (tx *Mutator) createEdges(ms []shard.Mutation) error {
 	t := ms[0].Edge.Type
 	run := edgeRuns.Get().(*edgeRun)
 	defer edgeRuns.Put(run)
@@ -47,10 +49,10 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 		e := &m.Edge
 		srcSet, dstSet := tx.set(e.Src), tx.set(e.Dst)
 		if srcSet == 0 {
-			return gone("vertex", uint64(e.Src))
+			return fail.Gone("vertex", uint64(e.Src))
 		}
 		if dstSet == 0 {
-			return gone("vertex", uint64(e.Dst))
+			return fail.Gone("vertex", uint64(e.Dst))
 		}
 		src := tx.ws[e.Src.Shard()]
 		props := tx.stampEdge(t, m.Props)
@@ -67,7 +69,7 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 			if d.Required {
 				put(&tx.touchedEdges, e.ID, *e)
 			}
-			if err := tx.putEntry(d, d.Values(props), edgeOwner(*e)); err != nil {
+			if err := tx.PutEntry(d, d.Values(props), index.EdgeOwner(*e)); err != nil {
 				return err
 			}
 		}
@@ -84,7 +86,7 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 
 // addEdges puts new edges into the lists of their sources or targets, those whose ids are of one shard together: so the ids of
 // what is packed together lie together, which is how storage finds an edge among many groups.
-func (tx *Tx) addEdges(run *edgeRun, ms []shard.Mutation, t graph.TypeID, dir graph.Direction) error {
+func (tx *Mutator) addEdges(run *edgeRun, ms []shard.Mutation, t graph.TypeID, dir graph.Direction) error {
 	for len(run.ends) < len(tx.ws) {
 		run.ends = append(run.ends, nil)
 	}

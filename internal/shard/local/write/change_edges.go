@@ -1,4 +1,4 @@
-package local
+package write
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -28,7 +29,7 @@ func edgeChangesAlike(ms []shard.Mutation) int {
 
 // changeEdges changes edges as edgeChangesAlike says: all lists of their sources first, then those of their targets, both
 // in the order of the lists.
-func (tx *Tx) changeEdges(ctx context.Context, ms []shard.Mutation) error {
+func (tx *Mutator) changeEdges(ctx context.Context, ms []shard.Mutation) error {
 	if ms[0].Op == shard.DeleteEdge {
 		return tx.deleteEdges(ctx, ms)
 	}
@@ -37,7 +38,7 @@ func (tx *Tx) changeEdges(ctx context.Context, ms []shard.Mutation) error {
 
 // eachEntry calls f with the places of edges of one type, in the order of their lists of one direction, and the lists that
 // each lies in. Changes of one edge keep their order.
-func (tx *Tx) eachEntry(ctx context.Context, ms []shard.Mutation, at []int32, dir graph.Direction, f func(w *staging.Writer, ls *view.Lists, i int32) error) error {
+func (tx *Mutator) eachEntry(ctx context.Context, ms []shard.Mutation, at []int32, dir graph.Direction, f func(w *staging.Writer, ls *view.Lists, i int32) error) error {
 	ends := func(i int32) (own, far graph.VertexID) {
 		e := &ms[i].Edge
 		if dir == graph.Out {
@@ -86,18 +87,16 @@ func (tx *Tx) eachEntry(ctx context.Context, ms []shard.Mutation, at []int32, di
 	return nil
 }
 
-// edgeThere checks that the ends of an edge are of shards that exist.
-func (tx *Tx) edgeThere(e graph.Edge) bool {
-	return e.Src.Shard() < len(tx.ws) && e.Dst.Shard() < len(tx.ws)
-}
+// has reports whether the ends of an edge are of some shards.
+func has(shards int, e graph.Edge) bool { return e.Src.Shard() < shards && e.Dst.Shard() < shards }
 
 // setEdges sets properties of edges of one type.
-func (tx *Tx) setEdges(ctx context.Context, ms []shard.Mutation) error {
+func (tx *Mutator) setEdges(ctx context.Context, ms []shard.Mutation) error {
 	at := make([]int32, len(ms))
 	for i := range ms {
 		at[i] = int32(i)
-		if !tx.edgeThere(ms[i].Edge) {
-			return gone("edge", uint64(ms[i].Edge.ID))
+		if !has(len(tx.ws), ms[i].Edge) {
+			return fail.Gone("edge", uint64(ms[i].Edge.ID))
 		}
 		for _, p := range ms[i].Props {
 			if !keys.Storable(p.Value) {
@@ -119,7 +118,7 @@ func (tx *Tx) setEdges(ctx context.Context, ms []shard.Mutation) error {
 }
 
 // setEdge sets properties of an edge in the list of its source, and gives the body for its entry at the target.
-func (tx *Tx) setEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, m *shard.Mutation) ([]byte, error) {
+func (tx *Mutator) setEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, m *shard.Mutation) ([]byte, error) {
 	e := m.Edge
 	props := tx.stampEdge(e.Type, m.Props)
 	for _, d := range tx.defs.ByType[e.Type] {
@@ -136,31 +135,31 @@ func (tx *Tx) setEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, m 
 		if !ok {
 			continue
 		}
-		if err := tx.moveEntry(d, old, d.Merged(old, props), edgeOwner(e)); err != nil {
+		if err := tx.moveEntry(d, old, d.Merged(old, props), index.EdgeOwner(e)); err != nil {
 			return nil, err
 		}
 	}
 	body, ok, err := w.Edges.SetProps(ls, e, props)
 	if err == nil && !ok {
-		err = gone("edge", uint64(e.ID))
+		err = fail.Gone("edge", uint64(e.ID))
 	}
 	return body, err
 }
 
 // edgeValuesOf reads the values of an index's properties of one edge.
-func (tx *Tx) edgeValuesOf(ctx context.Context, d *index.Def, e graph.Edge) (vals []graph.Value, ok bool, err error) {
+func (tx *Mutator) edgeValuesOf(ctx context.Context, d *index.Def, e graph.Edge) (vals []graph.Value, ok bool, err error) {
 	var rec [1]shard.Record
-	if err := tx.edgeRecords(ctx, []graph.Edge{e}, rec[:], true); err != nil {
+	if err := tx.read.AllEdgeRecords(ctx, []graph.Edge{e}, rec[:]); err != nil {
 		return nil, false, err
 	}
 	return d.Values(rec[0].Props), rec[0].Labels != 0, nil
 }
 
 // deleteEdges deletes edges of one type. Those that are not there are left out.
-func (tx *Tx) deleteEdges(ctx context.Context, ms []shard.Mutation) error {
+func (tx *Mutator) deleteEdges(ctx context.Context, ms []shard.Mutation) error {
 	at := make([]int32, 0, len(ms))
 	for i := range ms {
-		if tx.edgeThere(ms[i].Edge) {
+		if has(len(tx.ws), ms[i].Edge) {
 			at = append(at, int32(i))
 		}
 	}
@@ -189,7 +188,7 @@ func (tx *Tx) deleteEdges(ctx context.Context, ms []shard.Mutation) error {
 
 // edgeCounter counts edges in or out, those in a row that count alike together.
 type edgeCounter struct {
-	tx   *Tx
+	tx   *Mutator
 	by   int64 // 1 or -1
 	edge graph.Edge
 	n    int64 // edges that count like edge
@@ -220,13 +219,13 @@ func (c *edgeCounter) flush() {
 }
 
 // deleteEdge takes an edge out of the list of its source and out of the indexes.
-func (tx *Tx) deleteEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, e graph.Edge) (ok bool, err error) {
+func (tx *Mutator) deleteEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, e graph.Edge) (ok bool, err error) {
 	for _, d := range tx.defs.ByType[e.Type] {
 		vals, ok, err := tx.edgeValuesOf(ctx, d, e)
 		if err != nil || !ok {
 			return false, err
 		}
-		if err := tx.deleteEntry(d, vals, edgeOwner(e)); err != nil {
+		if err := tx.DeleteEntry(d, vals, index.EdgeOwner(e)); err != nil {
 			return false, err
 		}
 	}

@@ -1,31 +1,23 @@
-package local
+package read
 
 import (
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage/stats"
 )
 
-// count sums one counter over the shards.
-func (tx *Tx) count(c stats.Count) int64 {
+// Count sums one counter over the shards.
+func (tx *Tx) Count(c stats.Count) int64 {
 	n := int64(0)
-	if tx.mode == shard.Read {
+	if tx.over == nil {
 		for _, cs := range tx.snap.counters {
 			n += cs.Of(c)
 		}
 		return n
 	}
-	for i, w := range tx.ws {
+	for i, w := range tx.over.writers {
 		n += tx.counters(i).Of(c) + w.Counts[c]
 	}
 	return n
-}
-
-// Size implements shard.Graph.
-func (g *Graph) Size() uint64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.current.size
 }
 
 // counters returns the counters that a writer's changes add to.
@@ -33,7 +25,7 @@ func (tx *Tx) counters(no int) stats.Counters {
 	if tx.snap != nil {
 		return tx.snap.counters[no]
 	}
-	return tx.g.shards[no].Counters()
+	return tx.shards[no].Counters()
 }
 
 // sketches returns the distinct counts that a writer's changes add to.
@@ -41,15 +33,15 @@ func (tx *Tx) sketches(no int) map[graph.IndexID]*stats.Sketch {
 	if tx.snap != nil {
 		return tx.snap.sketches[no]
 	}
-	return tx.g.shards[no].Sketches()
+	return tx.shards[no].Sketches()
 }
 
-// degrees adds the degree histograms of shards up and names them.
-func (g *Graph) degrees(shards []stats.Degrees) map[graph.TypeDir][]uint64 {
+// degrees adds up the degree histograms of shards and names them.
+func (tx *Tx) degrees(shards []stats.Degrees) map[graph.TypeDir][]uint64 {
 	all := map[graph.TypeDir][]uint64{}
 	for _, ds := range shards {
 		for d, n := range ds {
-			k := graph.TypeDir{Type: g.TypeName(d.Type), Dir: d.Dir}
+			k := graph.TypeDir{Type: tx.names.TypeName(d.Type), Dir: d.Dir}
 			bars := all[k]
 			for len(bars) <= int(d.Power) {
 				bars = append(bars, 0)
@@ -63,7 +55,7 @@ func (g *Graph) degrees(shards []stats.Degrees) map[graph.TypeDir][]uint64 {
 
 // each calls f for each counter of the snapshot, and for each change of a writer's.
 func (tx *Tx) each(f func(stats.Count, int64)) {
-	if tx.mode == shard.Read {
+	if tx.over == nil {
 		for _, cs := range tx.snap.counters {
 			for _, n := range cs {
 				f(n.Count, n.N)
@@ -71,7 +63,7 @@ func (tx *Tx) each(f func(stats.Count, int64)) {
 		}
 		return
 	}
-	for i, w := range tx.ws {
+	for i, w := range tx.over.writers {
 		for _, n := range tx.counters(i) {
 			f(n.Count, n.N)
 		}
@@ -83,7 +75,7 @@ func (tx *Tx) each(f func(stats.Count, int64)) {
 
 // Counts implements shard.Tx.
 func (tx *Tx) Counts() *graph.Counts {
-	if tx.mode == shard.Read {
+	if tx.over == nil {
 		c := tx.snap
 		c.once.Do(func() { c.counts = tx.sum() })
 		return c.counts
@@ -98,7 +90,7 @@ func (tx *Tx) Counts() *graph.Counts {
 
 // sum adds up and names what is counted of vertices and edges as such.
 func (tx *Tx) sum() *graph.Counts {
-	g := tx.g
+	g := tx.names
 	c := &graph.Counts{ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{}}
 	tx.each(func(k stats.Count, n int64) {
 		u := uint64(n)
@@ -124,7 +116,7 @@ func (tx *Tx) sum() *graph.Counts {
 // Statistics implements shard.Tx.
 func (tx *Tx) Statistics() *graph.Counts {
 	counts := tx.Counts()
-	if tx.mode == shard.Read {
+	if tx.over == nil {
 		c := tx.snap
 		c.onceAll.Do(func() { c.statistics = tx.detail(counts) })
 		return c.statistics
@@ -136,7 +128,7 @@ func (tx *Tx) Statistics() *graph.Counts {
 
 // detail adds properties, distinct values and degrees to counts.
 func (tx *Tx) detail(counts *graph.Counts) *graph.Counts {
-	g, c := tx.g, *counts
+	g, c := tx.names, *counts
 	c.Props, c.Distinct = map[graph.PropOf]uint64{}, map[string]uint64{}
 	tx.each(func(k stats.Count, n int64) {
 		switch k.Kind {
@@ -151,11 +143,11 @@ func (tx *Tx) detail(counts *graph.Counts) *graph.Counts {
 		}
 	})
 	var sketches []map[graph.IndexID]*stats.Sketch
-	if tx.mode == shard.Read {
+	if tx.over == nil {
 		sketches = tx.snap.sketches
-		c.Degrees = g.degrees(tx.snap.degrees)
+		c.Degrees = tx.degrees(tx.snap.degrees)
 	} else {
-		for i, w := range tx.ws {
+		for i, w := range tx.over.writers {
 			sketches = append(sketches, tx.sketches(i), w.Sketches)
 		}
 	}

@@ -1,4 +1,4 @@
-package local
+package write
 
 import (
 	"cmp"
@@ -40,19 +40,19 @@ func alike(ms []shard.Mutation, numbered bool) int {
 }
 
 // createVertices creates vertices that are alike, as many as go to one shard together; n is how many these were.
-func (tx *Tx) createVertices(ms []shard.Mutation) (n int, err error) {
+func (tx *Mutator) createVertices(ms []shard.Mutation) (n int, err error) {
 	w := tx.ws[ms[0].Vertex.Shard()]
 	first := ms[0].Vertex
 	if !tx.replaying {
-		w = tx.place()
+		w = tx.Place()
 		if len(tx.ws) > 1 {
-			block := uint64(tx.on.opts.Tuning.PlaceBlock)
+			block := uint64(tx.opts.Tuning.PlaceBlock)
 			ms = ms[:min(uint64(len(ms)), block-w.NextVertex()%block)]
 		}
 		first = w.NewVertices(len(ms))
 	}
 	set := max(ms[0].Labels, graph.NoLabels)
-	labels := tx.g.Labels(set)
+	labels := tx.catalog.Labels(set)
 	rows := slices.Grow(tx.rows[:0], len(ms))
 	some := make([]graph.Property, len(ms[0].Props))
 	for i := range ms {
@@ -70,7 +70,7 @@ func (tx *Tx) createVertices(ms []shard.Mutation) (n int, err error) {
 		rows = append(rows, tx.stampVertex(labels, m.Props))
 	}
 	tx.rows = rows
-	if err := tx.g.Present(set, some); err != nil {
+	if err := tx.catalog.Present(set, some); err != nil {
 		return 0, err
 	}
 	if err := w.Vertices.PutRun(first, set, labels, rows); err != nil {
