@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
@@ -640,13 +642,11 @@ func (t *Table) parseHaving(m *Node, and bool) error {
 
 // Numeric parses a number; text that is no number is null.
 func Numeric(s string) graph.Value {
-	if s == "" || len(s) > 40 || !strings.ContainsAny(s[:1], "-0123456789") {
+	if s == "" || len(s) > 40 || !strings.ContainsAny(s[:1], "-0123456789") || strings.ContainsAny(s, " \t\r\n") || !jsontext.Value(s).IsValid() {
 		return graph.Value{}
 	}
-	p := parser{body: []byte(s), doc: nil}
-	v, err := p.number()
-	if err != nil || p.pos != len(s) {
-		return graph.Value{}
+	if v, ok := number(s); ok {
+		return v
 	}
-	return v
+	return graph.Value{}
 }
