@@ -2,6 +2,7 @@ package arrowstream
 
 import (
 	"math"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -90,7 +91,7 @@ func (c *column) blank(row int) {
 	case nulls:
 	case booleans:
 		c.truth(row, false)
-	case dates:
+	case dates, coded:
 		c.narrow = append(c.narrow, 0)
 	case texts, binaries, mixed:
 		c.closeText()
@@ -102,12 +103,24 @@ func (c *column) blank(row int) {
 		if c.kids == nil {
 			c.words = append(c.words, 0)
 		}
-		for _, k := range c.kids {
+		for i, k := range c.kids {
 			k.null(row)
-			k.blank(row)
+			if c.structs && i == c.properties() {
+				for _, p := range k.kids {
+					p.append(noCell)
+				}
+			} else {
+				k.blank(row)
+			}
 		}
 	}
 }
+
+// noCell is a null to append.
+var noCell = []graph.Value{{}}
+
+// properties is the number of the nested column of properties; the one of those without a place follows.
+func (c *column) properties() int { return len(c.kids) - 2 }
 
 // add adds a value that is not null, and reports whether the column can represent it.
 func (c *column) add(row int, v graph.Value) bool {
@@ -217,10 +230,14 @@ func (c *column) addVertex(v graph.Value) {
 	id.closeText()
 	names := labels.kids[0]
 	for _, l := range rec.Labels {
-		names.addText(l)
+		names.addName(l)
 	}
 	names.rows += len(rec.Labels)
 	labels.ends = append(labels.ends, int32(names.rows))
+	if c.structs {
+		c.addProperties(rec)
+		return
+	}
 	properties.data = properties.json.AppendRecord(properties.data, rec)
 	properties.closeText()
 }
@@ -237,9 +254,92 @@ func (c *column) addEdge(e *graph.EdgeValue) {
 	start.closeText()
 	end.data = graph.AppendVertexElementID(end.data, e.Dst)
 	end.closeText()
-	typ.addText(rec.Type)
+	typ.addName(rec.Type)
+	if c.structs {
+		c.addProperties(rec)
+		return
+	}
 	properties.data = properties.json.AppendRecord(properties.data, rec)
 	properties.closeText()
+}
+
+// addName adds a label or a type, as text or by its number.
+func (c *column) addName(s string) {
+	if c.form != coded {
+		c.addText(s)
+		return
+	}
+	if n := len(c.narrow); n > 0 && len(c.names) > 0 && c.names[c.narrow[n-1]] == s {
+		c.narrow = append(c.narrow, c.narrow[n-1])
+		return
+	}
+	code, ok := c.codes[s]
+	if !ok {
+		code = int32(len(c.names))
+		c.codes[s], c.names = code, append(c.names, s)
+		c.dictionary.addText(s)
+		c.dictionary.rows++
+	}
+	c.narrow = append(c.narrow, code)
+}
+
+// addProperties adds the properties of a vertex or an edge to their columns, and those without a place as JSON.
+func (c *column) addProperties(rec *graph.Record) {
+	properties, more := c.kids[c.properties()], c.kids[c.properties()+1]
+	var rest []graph.MapEntry
+	k := 0
+	for i, name := range properties.keys {
+		for ; k < len(rec.Keys) && rec.Keys[k] < name; k++ {
+			rest = append(rest, graph.MapEntry{Key: rec.Keys[k], Value: rec.Values[k]})
+		}
+		cell := noCell
+		if k < len(rec.Keys) && rec.Keys[k] == name {
+			if properties.kids[i].fits(rec.Values[k]) {
+				cell = rec.Values[k : k+1]
+			} else {
+				rest = append(rest, graph.MapEntry{Key: name, Value: rec.Values[k]})
+			}
+			k++
+		}
+		properties.kids[i].append(cell)
+	}
+	for ; k < len(rec.Keys); k++ {
+		rest = append(rest, graph.MapEntry{Key: rec.Keys[k], Value: rec.Values[k]})
+	}
+	if rest == nil {
+		more.null(len(more.ends) - 1)
+	} else {
+		more.data = more.json.Append(more.data, graph.MapValue(rest))
+	}
+	more.closeText()
+}
+
+// fits reports whether the column can represent a value.
+func (c *column) fits(v graph.Value) bool {
+	if v.IsNull() {
+		return true
+	}
+	if !formsOf(v).has(c.form) {
+		return false
+	}
+	switch c.form {
+	case vectors:
+		return vectorTypeOf(v.Vector()) == c.vector
+	case dateTimes, coarseDateTimes:
+		return c.zones.of(v.DateTime()).text == c.zone
+	case lists:
+		return !slices.ContainsFunc(v.List(), func(e graph.Value) bool { return !c.kids[0].fits(e) })
+	case records:
+		if !sameKeys(c.keys, v.Map()) {
+			return false
+		}
+		for i, e := range v.Map() {
+			if !c.kids[i].fits(e.Value) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (c *column) appendLists(row int, vals []graph.Value) (bad graph.Value, ok bool) {

@@ -30,6 +30,11 @@ type column struct {
 	ends   []int32       // offsets of lists and text: a 0, then the end of each row
 	kids   []*column     // nested columns of lists, records and structs
 	gather []graph.Value // the values of one key of records
+
+	structs    bool             // of vertices or edges: a field for each property
+	dictionary *column          // of coded: the dictionary, which only grows
+	names      []string         // of coded: its texts
+	codes      map[string]int32 // of coded: the number of each
 }
 
 // newColumn returns a column for the values that a shape has seen.
@@ -44,8 +49,36 @@ func newColumn(s *shape, complete bool) *column {
 		}
 	case mixed:
 		c.json = &notation.TypedJSON
+	case vertices, edges:
+		if s.structs {
+			return elementColumn(c.form, s, complete)
+		}
+	case paths:
+		if s.structs {
+			c.structure([]string{"vertices", "edges"}, listColumn(elementColumn(vertices, s.nodes, complete)), listColumn(elementColumn(edges, s.steps, complete)))
+			return c
+		}
 	}
 	return c.init()
+}
+
+// elementColumn returns a column of vertices or edges with a field for each property that a shape has seen. What has no place in these is
+// JSON in a field of its own.
+func elementColumn(f form, s *shape, complete bool) *column {
+	c := &column{form: f, structs: true}
+	properties := &column{form: records, keys: s.names}
+	for _, p := range s.properties {
+		properties.kids = append(properties.kids, newColumn(p, complete))
+	}
+	properties.init()
+	more := (&column{form: mixed, json: &notation.TypedJSON}).init()
+	if f == vertices {
+		c.structure([]string{"elementId", "labels", "properties", "more"}, plainColumn(texts), listColumn(plainColumn(coded)), properties, more)
+	} else {
+		c.structure([]string{"elementId", "startNodeElementId", "endNodeElementId", "type", "properties", "more"},
+			plainColumn(texts), plainColumn(texts), plainColumn(texts), plainColumn(coded), properties, more)
+	}
+	return c
 }
 
 func plainColumn(f form) *column { return (&column{form: f}).init() }
@@ -68,6 +101,8 @@ func (c *column) init() *column {
 		c.typ = arrow.PrimitiveTypes.Float64
 	case texts, mixed:
 		c.typ, c.ends = arrow.BinaryTypes.String, []int32{0}
+	case coded:
+		c.typ, c.dictionary, c.codes = labelType, plainColumn(texts), map[string]int32{}
 	case binaries:
 		c.typ, c.ends = arrow.BinaryTypes.Binary, []int32{0}
 	case dates:
@@ -113,6 +148,9 @@ var coordinateTypes = [...]arrow.DataType{
 	graph.Integer8: arrow.PrimitiveTypes.Int8, graph.Integer16: arrow.PrimitiveTypes.Int16, graph.Integer32: arrow.PrimitiveTypes.Int32,
 	graph.Integer64: arrow.PrimitiveTypes.Int64, graph.Float32: arrow.PrimitiveTypes.Float32, graph.Float64: arrow.PrimitiveTypes.Float64,
 }
+
+// labelType is the type of labels and types by their numbers.
+var labelType = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 
 // seconds returns a column of 32-bit numbers.
 func seconds() *column { return &column{form: dates, typ: arrow.PrimitiveTypes.Int32} }
@@ -178,6 +216,9 @@ func (c *column) size() int {
 
 func (c *column) held() int {
 	n := cap(c.valid) + cap(c.data) + 8*cap(c.words) + 4*cap(c.narrow) + 4*cap(c.ends) + 24*cap(c.gather)
+	if c.dictionary != nil {
+		n += 2*c.dictionary.held() + 64*len(c.names)
+	}
 	for _, k := range c.kids {
 		n += k.held()
 	}
@@ -225,6 +266,8 @@ func (c *column) array() arrow.ArrayData {
 		buffers = append(buffers, offsets(c.ends), memory.NewBufferBytes(c.data))
 	case dates:
 		buffers = append(buffers, offsets(c.narrow))
+	case coded:
+		return array.NewDataWithDictionary(c.typ, c.rows, append(buffers, offsets(c.narrow)), c.nulls, 0, c.dictionary.array().(*array.Data))
 	case vectors:
 		coordinates := []*memory.Buffer{nil, memory.NewBufferBytes(c.data)}
 		kids = append(kids, array.NewData(coordinateTypes[c.vector.coordinates], c.rows*c.vector.dimensions, coordinates, nil, 0, 0))

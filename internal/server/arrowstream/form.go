@@ -37,6 +37,7 @@ const (
 	vertices
 	edges
 	paths
+	coded // texts by their numbers in a dictionary; only of labels and types
 	mixed // JSON text
 )
 
@@ -70,9 +71,20 @@ type shape struct {
 	zone   string     // of the first instant
 	vector vectorType // of the first vector
 	zones  zones
+
+	structs    bool     // vertices and edges have a field for each property
+	names      []string // of the properties of vertices or edges, sorted
+	properties []*shape // parallel to names
+	nodes      *shape   // of the vertices of paths
+	steps      *shape   // of the edges of paths
 }
 
-func newShape(depth int) *shape { return &shape{can: allForms, depth: depth} }
+func newShape(depth int, structs bool) *shape {
+	return &shape{can: allForms, depth: depth, structs: structs}
+}
+
+// child returns a shape for values inside of the column's.
+func (s *shape) child() *shape { return newShape(s.depth+1, s.structs) }
 
 // form returns the form for the values seen so far. A column with only nulls has the form nulls if it is complete; otherwise it must be
 // able to represent anything.
@@ -112,6 +124,44 @@ func (s *shape) see(v graph.Value) {
 		s.seeList(v.List())
 	case graph.Map:
 		s.seeMap(v.Map())
+	case graph.VertexKind:
+		s.seeElement(v.Record())
+	case graph.EdgeKind:
+		s.seeElement(v.Edge().Record)
+	case graph.PathKind:
+		s.seePath(v.Path())
+	}
+}
+
+// seeElement collects the properties of a vertex or an edge.
+func (s *shape) seeElement(rec *graph.Record) {
+	if !s.structs || rec == nil || !s.can.has(vertices) && !s.can.has(edges) {
+		return
+	}
+	for i, k := range rec.Keys {
+		at, found := slices.BinarySearch(s.names, k)
+		if !found {
+			if len(s.names) == mostKeys {
+				continue
+			}
+			s.names, s.properties = slices.Insert(s.names, at, k), slices.Insert(s.properties, at, s.child())
+		}
+		s.properties[at].see(rec.Values[i])
+	}
+}
+
+func (s *shape) seePath(p *graph.Path) {
+	if !s.structs {
+		return
+	}
+	if s.nodes == nil {
+		s.nodes, s.steps = s.child(), s.child()
+	}
+	for _, v := range p.Vertices {
+		s.nodes.see(v)
+	}
+	for _, e := range p.Edges {
+		s.steps.see(e)
 	}
 }
 
@@ -131,7 +181,7 @@ func (s *shape) seeList(list []graph.Value) {
 		return
 	}
 	if s.elem == nil {
-		s.elem = newShape(s.depth + 1)
+		s.elem = s.child()
 	}
 	for _, e := range list {
 		s.elem.see(e)
@@ -145,7 +195,7 @@ func (s *shape) seeMap(entries []graph.MapEntry) {
 	if s.kids == nil && s.depth < mostDepth && len(entries) <= mostKeys {
 		for _, e := range entries {
 			s.keys = append(s.keys, e.Key)
-			s.kids = append(s.kids, newShape(s.depth+1))
+			s.kids = append(s.kids, s.child())
 		}
 	}
 	if len(entries) == 0 || !sameKeys(s.keys, entries) {

@@ -33,6 +33,8 @@ type Writer struct {
 	hold  func(bytes int) error
 	sink  Sink // nil until the types are fixed
 
+	structs bool
+
 	first [][]graph.Value // the rows until then, by column
 	rows  int             // of first, or of the columns
 	size  int             // of the values of first
@@ -48,6 +50,10 @@ type Writer struct {
 func New(names []string, open func(*arrow.Schema) (Sink, error), hold func(bytes int) error) *Writer {
 	return &Writer{names: names, open: open, hold: hold, first: make([][]graph.Value, len(names))}
 }
+
+// Structs makes vertices and edges structs with a field for each property that the first rows have, and labels and types numbers of a dictionary.
+// Other properties, and values of other types, are JSON in the field more. Call it before Append.
+func (w *Writer) Structs(on bool) { w.structs = on }
 
 // Append adds the rows of a batch. Values that contain others must stay valid until the next call, and all of them until the types are
 // fixed; values of a transaction do.
@@ -103,7 +109,7 @@ func (w *Writer) fix(complete bool) error {
 	fields := make([]arrow.Field, len(w.names))
 	w.columns = make([]*column, len(w.names))
 	for i, name := range w.names {
-		s := newShape(0)
+		s := newShape(0, w.structs)
 		for _, v := range w.first[i] {
 			s.see(v)
 		}

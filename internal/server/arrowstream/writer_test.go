@@ -531,3 +531,47 @@ func TestHold(t *testing.T) {
 	})
 	require.ErrorIs(t, err, full)
 }
+
+// Elements as structs have a field for each property of the first rows; what has no place there is JSON.
+func TestStructs(t *testing.T) {
+	record := func(labels []string, keys []string, values ...graph.Value) graph.Value {
+		return graph.VertexRecordValue(1, &graph.Record{Labels: labels, Keys: keys, Values: values})
+	}
+	day := graph.DateValue(3)
+	rows := []graph.Value{
+		record([]string{"A", "B"}, []string{"day", "n", "tags"}, day, graph.IntValue(1), graph.ListValue([]graph.Value{graph.StringValue("x")})),
+		{},
+		record([]string{"A"}, []string{"n"}, graph.IntValue(2)),
+	}
+	for range 20_000 {
+		rows = append(rows, record([]string{"A"}, nil))
+	}
+	rows = append(rows, record([]string{"C"}, []string{"a", "day", "n", "z"}, day, day, graph.StringValue("text"), graph.FloatValue(1)))
+	var buf bytes.Buffer
+	w := arrowstream.New([]string{"v"}, func(s *arrow.Schema) (arrowstream.Sink, error) { return ipc.NewWriter(&buf, ipc.WithSchema(s)), nil }, unbounded)
+	w.Structs(true)
+	first := len(rows) - 1
+	require.NoError(t, w.Append(&graph.Batch{N: first, Cols: []graph.Column{{Vals: rows[:first]}}}))
+	require.NoError(t, w.Append(&graph.Batch{N: 1, Cols: []graph.Column{{Vals: rows[first:]}}}))
+	require.NoError(t, w.Close())
+	r, err := ipc.NewReader(&buf)
+	require.NoError(t, err)
+	defer r.Release()
+	require.Equal(t, "struct<day: date32 nullable, n: int64 nullable, tags: list<item: utf8, nullable> nullable>", r.Schema().Field(0).Type.(*arrow.StructType).Field(2).Type.String())
+	var got []string
+	for r.Next() {
+		c := r.RecordBatch().Column(0)
+		for i := range c.Len() {
+			got = append(got, c.ValueStr(i))
+		}
+	}
+	require.NoError(t, r.Err())
+	require.Len(t, got, len(rows))
+	require.JSONEq(t, `{"elementId": "v0:1", "labels": ["A", "B"], "properties": {"day": "1970-01-04", "n": 1, "tags": ["x"]}, "more": null}`, got[0])
+	require.Equal(t, "(null)", got[1])
+	require.JSONEq(t, `{"elementId": "v0:1", "labels": ["A"], "properties": {"day": null, "n": 2, "tags": null}, "more": null}`, got[2])
+	require.Contains(t, got[len(got)-1], `"labels":["C"]`)
+	require.Contains(t, got[len(got)-1], `"properties":{"day":"1970-01-04","n":null,"tags":null}`)
+	require.Contains(t, got[len(got)-1], `"_value":"text"`)
+	require.Contains(t, got[len(got)-1], `"z"`)
+}
