@@ -167,6 +167,16 @@ func (s *Session) Opened() Opened {
 	}
 }
 
+// Forget discards the progress of the load, which is complete: the same batches would be applied again.
+func (s *Session) Forget(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return graph.LoadTakenOver()
+	}
+	return s.g.Load(ctx, &shard.Load{Stream: s.stream, Restart: true})
+}
+
 // Close ends the session. Applied batches stay.
 func (s *Session) Close() {
 	s.stats.Running.Add(-1)

@@ -296,3 +296,204 @@ func TestFlightAccess(t *testing.T) {
 	_, err = c.Client.AuthenticateBasicToken(t.Context(), access.Writer.String(), "no token")
 	require.Equal(t, codes.Unauthenticated, status.Code(err), "%v", err)
 }
+
+// putRows sends a load of one batch with a command, and returns the answers.
+func putRows(t *testing.T, c *flightsql.Client, command string, rec arrow.RecordBatch, metadata ...string) (answers []string, failed error) {
+	stream, err := c.Client.DoPut(t.Context())
+	require.NoError(t, err)
+	w := flight.NewRecordWriter(stream, ipc.WithSchema(rec.Schema()))
+	w.SetFlightDescriptor(&flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: []byte(command)})
+	for _, m := range metadata {
+		require.NoError(t, w.WriteWithAppMetadata(rec, []byte(m)))
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, stream.CloseSend())
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return answers, nil
+		}
+		if err != nil {
+			return answers, err
+		}
+		answers = append(answers, string(m.GetAppMetadata()))
+	}
+}
+
+func records(t *testing.T, schema *arrow.Schema, json string) arrow.RecordBatch {
+	rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(json))
+	require.NoError(t, err)
+	return rec
+}
+
+// Record batches load as vertices and edges, each batch once, and refused rows come back.
+func TestFlightLoad(t *testing.T) {
+	r := serve(t)
+	c := flightClient(t, r)
+	names := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	people := records(t, arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int32}, {Name: "name", Type: names, Nullable: true}, {Name: "n", Type: arrow.PrimitiveTypes.Float32, Nullable: true},
+	}, nil), `[{"id": 1, "name": "Ann", "n": 1}, {"id": 2, "name": null, "n": null}, {"id": 3, "name": "Ann", "n": 2}]`)
+	command := `{"id": "people", "vertices": {"labels": ["Person", "Old"], "key": "id", "properties": [{"name": "name"}, {"name": "visits", "column": "n", "strategy": "SUM"}]}}`
+	answers, err := putRows(t, c, command, people, `{"seq": 1}`, `{"seq": 2, "confirmed": 1}`)
+	require.NoError(t, err)
+	require.Equal(t, `{"opened":0}`, answers[0])
+	require.Len(t, answers, 3)
+	answers, err = putRows(t, c, command, people, `{"seq": 1}`, `{"seq": 2}`)
+	require.NoError(t, err)
+	require.Equal(t, []string{`{"opened":2}`, `{"seq":1,"vertices":0,"edges":0}`, `{"seq":2,"vertices":0,"edges":0}`}, answers)
+	_, rows, err := flightRows(c.DoGet(t.Context(), &flight.Ticket{Ticket: []byte("MATCH (p:Person:Old) RETURN p.id, p.name, p.visits ORDER BY p.id")}))
+	require.NoError(t, err)
+	require.Equal(t, []string{"1 Ann 2", "2 (null) (null)", "3 Ann 4"}, rows)
+
+	knows := records(t, arrow.NewSchema([]arrow.Field{
+		{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int64}, {Name: "since", Type: arrow.BinaryTypes.LargeString},
+	}, nil), `[{"a": 1, "b": 2, "since": "x"}, {"a": 1, "b": 7, "since": "y"}]`)
+	command = `{"id": "e", "forget": true, "edges": {"type": "KNOWS", "from": {"column": "a", "label": "Person", "property": "id"}, "to": {"column": "b", "label": "Person", "property": "id"}}}`
+	for range 2 { // the first is forgotten
+		answers, err = putRows(t, c, command, knows, "")
+		require.NoError(t, err)
+		require.Equal(t, `{"opened":0}`, answers[0])
+		require.Contains(t, answers[1], `{"seq":1,"vertices":0,"edges":1,"rejected":[{"row":1,"code":"DanglingEdge"`)
+	}
+	_, rows, err = flightRows(c.DoGet(t.Context(), &flight.Ticket{Ticket: []byte("MATCH (a)-[r:KNOWS]->(b) RETURN DISTINCT a.id, b.id, properties(r).since")}))
+	require.NoError(t, err)
+	require.Equal(t, []string{"1 2 x"}, rows)
+
+	for _, wrong := range []string{
+		``, `{}`, `{"rows": 1}`, `{"vertices": {"labels": ["P"], "key": "nothing"}}`, `{"vertices": {"labels": [], "key": "a"}}`,
+		`{"vertices": {"labels": ["P"], "key": "a", "action": "add"}}`, `{"vertices": {"labels": ["P"], "key": "a", "properties": [{"name": "b"}, {"name": "b"}]}}`,
+		`{"vertices": {"labels": ["P"], "key": "a", "properties": [{"name": "b", "strategy": "MEAN"}]}}`,
+		`{"edges": {"type": "", "from": {"column": "a", "label": "P", "property": "id"}, "to": {"column": "b", "label": "P", "property": "id"}}}`,
+		`{"edges": {"type": "T", "from": {"column": "a", "label": "P"}, "to": {"column": "b", "label": "P", "property": "id"}}}`,
+		`{"edges": {"type": "T", "onDangling": "drop", "from": {"column": "a", "label": "P", "property": "id"}, "to": {"column": "b", "label": "P", "property": "id"}}}`,
+	} {
+		_, err := putRows(t, c, wrong, knows, "")
+		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", wrong, err)
+	}
+	_, err = putRows(t, c, `{"vertices": {"labels": ["P"], "key": "a"}}`, knows, `{"seq": 2}`, `{"seq": 2}`)
+	require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
+	_, err = putRows(t, c, `{"graph": "nothing", "vertices": {"labels": ["P"], "key": "a"}}`, knows, "")
+	require.Equal(t, codes.NotFound, status.Code(err), "%v", err)
+
+	g := serveGuarded(t)
+	guarded := flightClient(t, g.running)
+	stream, err := guarded.Client.DoPut(g.as(access.Reader))
+	require.NoError(t, err)
+	w := flight.NewRecordWriter(stream, ipc.WithSchema(knows.Schema()))
+	w.SetFlightDescriptor(&flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: []byte(`{"vertices": {"labels": ["P"], "key": "a"}}`)})
+	require.NoError(t, w.Write(knows))
+	_, err = stream.Recv()
+	require.Equal(t, codes.PermissionDenied, status.Code(err), "%v", err)
+}
+
+// Labels and types are tables, and tickets may ask for typed requests, typed parameters and elements as structs.
+func TestFlightTables(t *testing.T) {
+	r := serve(t)
+	ctx, c := t.Context(), flightClient(t, r)
+	get := func(ticket string) (string, []string, error) {
+		return flightRows(c.DoGet(ctx, &flight.Ticket{Ticket: []byte(ticket)}))
+	}
+	_, _, err := get("CREATE (:User {id: 1, name: 'Ann'})-[:KNOWS {since: 2000}]->(:User:`An other` {id: 2})")
+	require.NoError(t, err)
+	list, err := c.Client.ListFlights(ctx, &flight.Criteria{})
+	require.NoError(t, err)
+	var found []string
+	for {
+		info, err := list.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		found = append(found, fmt.Sprint(info.GetFlightDescriptor().GetPath(), info.GetTotalRecords()))
+	}
+	require.ElementsMatch(t, []string{"[default vertices An other] 1", "[default vertices User] 2", "[default edges KNOWS] 1"}, found)
+	info, err := c.Client.GetFlightInfo(ctx, &flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: []string{"default", "vertices", "An other"}})
+	schema, rows, err := infoRows(ctx, c, info, err)
+	require.NoError(t, err)
+	require.Equal(t, "elementId utf8, id int64", schema)
+	require.Len(t, rows, 1)
+	info, err = c.Client.GetFlightInfo(ctx, &flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: []string{"default", "edges", "KNOWS"}})
+	schema, _, err = infoRows(ctx, c, info, err)
+	require.NoError(t, err)
+	require.Equal(t, "elementId utf8, startNodeElementId utf8, endNodeElementId utf8, since int64", schema)
+	for _, path := range [][]string{{"default", "edges", "User"}, {"nothing", "edges", "KNOWS"}} {
+		_, err = c.Client.GetFlightInfo(ctx, &flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: path})
+		require.Equal(t, codes.NotFound, status.Code(err), "%v: %v", path, err)
+	}
+
+	schema, rows, err = get(`{"statement": "MATCH (u:User {id: $id}) RETURN u", "parameters": {"id": {"$type": "Integer", "_value": "1"}}, "typedParameters": true, "elements": "structs", "accessMode": "READ"}`)
+	require.NoError(t, err)
+	require.Contains(t, schema, "labels: list<item: dictionary<values=utf8, indices=int32, ordered=false>")
+	require.Contains(t, schema, "properties: struct<id: int64 nullable, name: utf8 nullable>")
+	require.Len(t, rows, 1)
+	_, rows, err = get(`{"route": "traverse", "body": {"from": {"label": "User", "property": "id", "value": 1}, "edges": ["KNOWS"], "return": "v.id"}}`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"2"}, rows)
+	for _, wrong := range []string{
+		`{"statement": "CREATE (n)", "accessMode": "READ"}`, `{"statement": "RETURN 1", "accessMode": "SOMETIMES"}`, `{"statement": "RETURN 1", "elements": "xml"}`,
+		`{"statement": "RETURN 1", "timeoutMs": -1}`, `{"statement": "RETURN 1", "maxRows": -1}`, `{"route": "walk", "body": {}}`, `{"route": "traverse"}`,
+	} {
+		_, _, err := get(wrong)
+		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", wrong, err)
+	}
+}
+
+// A fetch runs by an action, and a transaction over an exchange.
+func TestFlightFetchAndTransaction(t *testing.T) {
+	r := serve(t)
+	ctx, c := t.Context(), flightClient(t, r)
+	x, err := c.Client.DoExchange(ctx)
+	require.NoError(t, err)
+	step := func(text string) (byte, string) {
+		require.NoError(t, x.Send(&flight.FlightData{AppMetadata: []byte(text)}))
+		m, err := x.Recv()
+		require.NoError(t, err)
+		return m.GetAppMetadata()[0], string(m.GetAppMetadata()[1:])
+	}
+	count := func() []string {
+		_, rows, err := flightRows(c.DoGet(ctx, &flight.Ticket{Ticket: []byte("MATCH (u:User) RETURN count(u)")}))
+		require.NoError(t, err)
+		return rows
+	}
+	for _, end := range []string{"rollback", "commit"} {
+		mark, _ := step(`{"begin": {}}`)
+		require.EqualValues(t, 's', mark)
+		mark, rows := step(`{"run": {"statement": "CREATE (u:User {id: $id}) RETURN u.id AS id", "parameters": {"id": 7}}}`)
+		require.EqualValues(t, 'r', mark)
+		for mark == 'r' {
+			m, err := x.Recv()
+			require.NoError(t, err)
+			if mark = m.GetAppMetadata()[0]; mark == 'r' {
+				rows += string(m.GetAppMetadata()[1:])
+			} else {
+				require.Contains(t, string(m.GetAppMetadata()), `"nodesCreated":1`)
+			}
+		}
+		reader, err := ipc.NewReader(strings.NewReader(rows))
+		require.NoError(t, err)
+		require.True(t, reader.Next())
+		require.EqualValues(t, 7, reader.RecordBatch().Column(0).(*array.Int64).Value(0))
+		reader.Release()
+		require.Equal(t, []string{"0"}, count())
+		_, summary := step(`{"` + end + `": {}}`)
+		require.Equal(t, end == "commit", strings.Contains(summary, `"nodesCreated":1`))
+	}
+	require.Equal(t, []string{"1"}, count())
+	require.NoError(t, x.CloseSend())
+	_, err = x.Recv()
+	require.ErrorIs(t, err, io.EOF)
+	for _, wrong := range []string{`{}`, `{"commit": {}}`, `{"begin": {"accessMode": "X"}}`, `x`} {
+		x, err := c.Client.DoExchange(ctx)
+		require.NoError(t, err)
+		require.NoError(t, x.Send(&flight.FlightData{AppMetadata: []byte(wrong)}))
+		_, err = x.Recv()
+		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", wrong, err)
+	}
+
+	action, err := c.Client.DoAction(ctx, &flight.Action{Type: "hopgate.fetch", Body: []byte(`{"request": {"User": {"id": 7}}}`)})
+	require.NoError(t, err)
+	res, err := action.Recv()
+	require.NoError(t, err)
+	require.Contains(t, string(res.GetBody()), `"User":{"id":7}`)
+}

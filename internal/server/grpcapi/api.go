@@ -76,9 +76,10 @@ func New(
 		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
 	)}
 	pb.RegisterGraphServiceServer(s, &graphService{e: e, idle: opt.TxIdle, drained: drained})
-	pb.RegisterLoadServiceServer(s, &loadService{e: e, l: l, monitor: monitor, audit: opt.Audit})
+	load := &loadService{e: e, l: l, monitor: monitor, audit: opt.Audit}
+	pb.RegisterLoadServiceServer(s, load)
 	pb.RegisterAdminServiceServer(s, newAdminService(drained, e, store, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
-	flight.RegisterFlightServiceServer(s.Server, newFlightService(e))
+	flight.RegisterFlightServiceServer(s.Server, newFlightService(drained, e, load, opt.TxIdle))
 	for name := range s.GetServiceInfo() {
 		s.Health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}

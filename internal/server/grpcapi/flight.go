@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
@@ -35,21 +38,33 @@ const (
 )
 
 // flightService answers Arrow Flight. A ticket or a command is one of Flight SQL, or the statement itself: its text, or the JSON
-// object of plainStatement. Calls are independent: handles of Flight SQL contain the statement and its parameters, so several
+// object of plainRequest. Calls are independent: handles of Flight SQL contain the statement and its parameters, so several
 // servers may answer calls with one handle.
 type flightService struct {
 	flight.FlightServer // Flight SQL but for DoGet: its rows would pass a channel, and their memory is used again
 	e                   *query.Engine
+	load                *loadService
+	idle                time.Duration   // of explicit transactions
+	drained             context.Context // ends when the server drains
 }
 
-// plainStatement is a statement with parameters as a ticket or a command.
-type plainStatement struct {
+// plainRequest is a statement with parameters, or a typed request, as a ticket or a command.
+type plainRequest struct {
 	Statement  string          `json:"statement"`
 	Parameters json.RawMessage `json:"parameters"`
+	Typed      bool            `json:"typedParameters"` // each parameter has its type, as in the media type of typed values over HTTP
 	Graph      string          `json:"graph"`
+	AccessMode string          `json:"accessMode"`
+	TimeoutMs  int64           `json:"timeoutMs"`
+	MaxRows    int64           `json:"maxRows"`
+	// Elements is how vertices and edges come: "" or "json", with properties as JSON text; "structs", with a field for each property.
+	Elements string `json:"elements"`
+	// Route and Body are a typed request: the name of its route over HTTP, such as traverse, and its body. Statement is empty then.
+	Route string          `json:"route"`
+	Body  json.RawMessage `json:"body"`
 }
 
-func newFlightService(e *query.Engine) *flightService {
+func newFlightService(drained context.Context, e *query.Engine, load *loadService, idle time.Duration) *flightService {
 	s := &sqlService{e: e}
 	for id, value := range map[flightsql.SqlInfo]any{
 		flightsql.SqlInfoFlightSqlServerName: "Hopgate", flightsql.SqlInfoFlightSqlServerVersion: version.Version(),
@@ -62,7 +77,7 @@ func newFlightService(e *query.Engine) *flightService {
 			panic(err) // a type that the library does not know
 		}
 	}
-	return &flightService{flightsql.NewFlightServer(s), e}
+	return &flightService{flightsql.NewFlightServer(s), e, load, idle, drained}
 }
 
 // Handshake returns the header for the later calls of a client that has identified itself, by name and token too.
@@ -77,15 +92,22 @@ func (s *flightService) Handshake(stream flight.FlightService_HandshakeServer) e
 	return stream.SendHeader(metadata.MD{"authorization": headers})
 }
 
-// GetFlightInfo returns the ticket of a statement. The statement runs when the ticket is used, so its schema is not known before.
+// GetFlightInfo returns the ticket of a statement, or of the vertices of a label or the edges of a type. The statement runs when the ticket
+// is used, so its schema is not known before.
 func (s *flightService) GetFlightInfo(ctx context.Context, d *flight.FlightDescriptor) (*flight.FlightInfo, error) {
-	if d.GetType() != flight.DescriptorCMD {
-		return nil, wire.GRPCError(wire.RequestError("the flight descriptor: must be a command that holds a statement"))
-	}
-	if command(d.GetCmd()) != nil {
+	switch {
+	case d.GetType() == flight.DescriptorPATH:
+		info, err := s.elementInfo(ctx, d.GetPath())
+		if err != nil {
+			return nil, wire.GRPCError(err)
+		}
+		return info, nil
+	case d.GetType() != flight.DescriptorCMD:
+		return nil, wire.GRPCError(wire.RequestError("the flight descriptor: must be a command that holds a statement, or a path"))
+	case command(d.GetCmd()) != nil:
 		return s.FlightServer.GetFlightInfo(ctx, d)
 	}
-	if _, err := statementOf(d.GetCmd(), s.e.Charge(ctx)); err != nil {
+	if _, err := requestIn(d.GetCmd(), s.e.Charge(ctx)); err != nil {
 		return nil, wire.GRPCError(err)
 	}
 	return ticketInfo(d, d.GetCmd()), nil
@@ -99,23 +121,29 @@ func ticketInfo(d *flight.FlightDescriptor, ticket []byte) *flight.FlightInfo {
 
 // DoGet runs the statement of a ticket.
 func (s *flightService) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGetServer) error {
-	var req query.Request
+	var req ticketRequest
 	var err error
-	charge := s.e.Charge(stream.Context())
+	ctx := stream.Context()
+	charge := s.e.Charge(ctx)
 	switch c := command(ticket.GetTicket()).(type) {
 	case nil:
-		req, err = statementOf(ticket.GetTicket(), charge)
+		req, err = requestIn(ticket.GetTicket(), charge)
 	case *sqlpb.TicketStatementQuery:
-		req, err = handleRequest(c.GetStatementHandle(), charge)
+		req.statement, err = handleRequest(c.GetStatementHandle(), charge)
 	case *sqlpb.CommandPreparedStatementQuery:
-		req, err = handleRequest(c.GetPreparedStatementHandle(), charge)
+		req.statement, err = handleRequest(c.GetPreparedStatementHandle(), charge)
 	default:
 		return s.FlightServer.DoGet(ticket, stream)
 	}
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	res, err := s.e.Query(stream.Context(), req)
+	var res *query.Result
+	if req.typed != nil {
+		res, err = s.e.Traverse(ctx, *req.typed)
+	} else {
+		res, err = s.e.Query(ctx, req.statement)
+	}
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -123,6 +151,7 @@ func (s *flightService) DoGet(ticket *flight.Ticket, stream flight.FlightService
 	out := arrowstream.New(res.Columns, func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		return &flightSink{flight.NewRecordWriter(stream, ipc.WithSchema(schema)), res}, nil
 	}, res.HoldBytes)
+	out.Structs(req.structs)
 	if err := out.Copy(res); err != nil {
 		if errors.Is(err, arrowstream.ErrGone) {
 			err = graph.DeadlineError(err)
@@ -133,18 +162,32 @@ func (s *flightService) DoGet(ticket *flight.Ticket, stream flight.FlightService
 	return nil
 }
 
-// DoPut takes a command of Flight SQL with Arrow data.
+// DoPut takes a load, or a command of Flight SQL with Arrow data.
 func (s *flightService) DoPut(stream flight.FlightService_DoPutServer) error {
-	return s.FlightServer.DoPut(&putStream{FlightService_DoPutServer: stream})
+	put := &putStream{FlightService_DoPutServer: stream}
+	first, err := put.Recv()
+	if err != nil {
+		return err
+	}
+	put.first = first
+	if d := first.GetFlightDescriptor(); d.GetType() == flight.DescriptorCMD && command(d.GetCmd()) == nil {
+		return s.putLoad(put, d.GetCmd())
+	}
+	return s.FlightServer.DoPut(put)
 }
 
 // putStream checks what the library expects of messages: the first has a descriptor, and all have sound metadata.
 type putStream struct {
 	flight.FlightService_DoPutServer
 	begun bool
+	first *flight.FlightData // received, and to be received again; or nil
 }
 
 func (s *putStream) Recv() (*flight.FlightData, error) {
+	if m := s.first; m != nil {
+		s.first = nil
+		return m, nil
+	}
 	m, err := s.FlightService_DoPutServer.Recv()
 	if err != nil {
 		return nil, err
@@ -211,21 +254,74 @@ func command(b []byte) proto.Message {
 	return m
 }
 
-// statementOf reads a statement, or a plainStatement.
-func statementOf(b []byte, charge *memory.Charge) (req query.Request, err error) {
-	if text := bytes.TrimSpace(b); len(text) > 0 && text[0] == '{' {
-		var p plainStatement
-		if err := wire.DecodeJSON(text, true, &p); err != nil {
-			return req, err
-		}
-		req.Statement, req.Graph = p.Statement, p.Graph
-		if req.Params, err = wire.DecodeParams(p.Parameters, false, charge); err != nil {
-			return req, err
-		}
-	} else {
-		req.Statement = string(b)
+// ticketRequest is what a ticket asks for.
+type ticketRequest struct {
+	statement query.Request
+	typed     *query.TypedRequest // in place of a statement; or nil
+	structs   bool                // vertices and edges have a field for each property
+}
+
+// requestIn reads a statement, or a plainRequest.
+func requestIn(b []byte, charge *memory.Charge) (req ticketRequest, err error) {
+	text := bytes.TrimSpace(b)
+	if len(text) == 0 || text[0] != '{' {
+		req.statement.Statement = string(b)
+		return req, wire.CheckStatement(req.statement.Statement)
+	}
+	var p plainRequest
+	if err := wire.DecodeJSON(text, true, &p); err != nil {
+		return req, err
+	}
+	switch p.Elements {
+	case "", "json":
+	case "structs":
+		req.structs = true
+	default:
+		return req, wire.RequestError("elements: must be json or structs, was " + strconv.Quote(p.Elements))
+	}
+	if p.Route != "" {
+		typed, err := wire.DecodeTyped(p.Route, p.Body, p.Typed, charge)
+		req.typed = &typed
+		return req, err
+	}
+	req.statement, err = p.request(charge)
+	return req, err
+}
+
+// request returns the statement of a request.
+func (p *plainRequest) request(charge *memory.Charge) (req query.Request, err error) {
+	req = query.Request{Statement: p.Statement, Graph: p.Graph, MaxRows: p.MaxRows}
+	if req.ReadOnly, err = readOnly(p.AccessMode); err != nil {
+		return req, err
+	}
+	if req.Timeout, err = millis("timeoutMs", p.TimeoutMs); err != nil {
+		return req, err
+	}
+	if p.MaxRows < 0 {
+		return req, wire.RequestError("maxRows: must be a whole number from 0, was " + strconv.FormatInt(p.MaxRows, 10))
+	}
+	if req.Params, err = wire.DecodeParams(p.Parameters, p.Typed, charge); err != nil {
+		return req, err
 	}
 	return req, wire.CheckStatement(req.Statement)
+}
+
+func readOnly(accessMode string) (bool, error) {
+	switch strings.ToUpper(accessMode) {
+	case "", "WRITE":
+		return false, nil
+	case "READ":
+		return true, nil
+	}
+	return false, wire.RequestError("accessMode: must be READ or WRITE, was " + strconv.Quote(accessMode))
+}
+
+// millis converts a number of milliseconds.
+func millis(field string, n int64) (time.Duration, error) {
+	if n < 0 || n > math.MaxInt64/int64(time.Millisecond) {
+		return 0, wire.RequestError(field + ": must be a whole number from 0, was " + strconv.FormatInt(n, 10))
+	}
+	return time.Duration(n) * time.Millisecond, nil
 }
 
 // handleOf returns the handle of a statement for clients of Flight SQL.

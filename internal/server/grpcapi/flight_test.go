@@ -136,7 +136,7 @@ func FuzzStatement(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(handle)
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		_, _ = statementOf(b, nil)
+		_, _ = requestIn(b, nil)
 		_, _ = handleRequest(b, nil)
 		_ = command(b)
 		_ = checkMetadata(b)

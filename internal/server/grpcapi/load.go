@@ -56,22 +56,13 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	if open == nil {
 		return wire.GRPCError(wire.RequestError("the first message of a load must open it"))
 	}
-	name := cmp.Or(open.GetGraph(), query.DefaultGraph)
-	err = access.Check(stream.Context(), name, access.Writer)
-	s.audit.Record(stream.Context(), "load", name, open.GetStream(), wire.Outcome(err))
-	if err == nil {
-		err = access.EnterGraph(stream.Context(), name)
-	}
-	if err != nil {
-		return wire.GRPCError(err)
-	}
-	o := loader.Open{Graph: name, Stream: open.GetStream(), Restart: open.GetRestart(), Confirms: open.GetConfirms()}
+	o := loader.Open{Graph: open.GetGraph(), Stream: open.GetStream(), Restart: open.GetRestart(), Confirms: open.GetConfirms()}
 	for _, sp := range open.GetSpaces() {
 		o.Spaces = append(o.Spaces, loader.Space{
 			Name: sp.GetName(), Label: sp.GetLabel(), Property: sp.GetProperty(), Labels: sp.GetLabels(),
 		})
 	}
-	session, err := s.l.Begin(stream.Context(), o)
+	session, err := s.begin(stream.Context(), &o)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -80,35 +71,72 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	if err := stream.Send(&pb.LoadResponse{Part: &pb.LoadResponse_Opened{Opened: openedProto(session.Opened())}}); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(stream.Context())
+	return applyAll(stream.Context(), s, o.Graph, session, incoming[*pb.LoadBatch]{
+		method: pb.LoadService_Load_FullMethodName, queue: min(loadQueue, debug.SetMemoryLimit(-1)/loadBatchBytes), decode: batchFromProto,
+		receive: func(ctx context.Context, to chan<- *pb.LoadBatch) error { return receive(ctx, stream, to) },
+		ack: func(a *loader.Ack) error {
+			return stream.Send(&pb.LoadResponse{Part: &pb.LoadResponse_Ack{Ack: ackProto(a)}})
+		},
+	})
+}
+
+// begin opens a load if its caller may write to the graph, whose name it completes.
+func (s *loadService) begin(ctx context.Context, o *loader.Open) (*loader.Session, error) {
+	o.Graph = cmp.Or(o.Graph, query.DefaultGraph)
+	err := access.Check(ctx, o.Graph, access.Writer)
+	s.audit.Record(ctx, "load", o.Graph, o.Stream, wire.Outcome(err))
+	if err == nil {
+		err = access.EnterGraph(ctx, o.Graph)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.l.Begin(ctx, *o)
+}
+
+// incoming are the batches of a load in the form of their transport.
+type incoming[T any] struct {
+	method  string
+	queue   int64                                        // how many wait to be applied
+	receive func(ctx context.Context, to chan<- T) error // passes on all batches, until ctx ends
+	decode  func(m T, charge *memory.Charge) (*loader.Batch, error)
+	ack     func(a *loader.Ack) error
+}
+
+// applyAll applies the batches of a load to their end and acknowledges each.
+func applyAll[T any](call context.Context, s *loadService, graphName string, session *loader.Session, in incoming[T]) error {
+	ctx, cancel := context.WithCancelCause(call)
 	defer cancel(nil)
-	batches := make(chan *pb.LoadBatch, min(loadQueue, debug.SetMemoryLimit(-1)/loadBatchBytes))
+	batches := make(chan T, in.queue)
 	go func() {
 		defer close(batches)
 		defer func() {
 			if p := recover(); p != nil { // the interceptor does not see panics of this goroutine
-				cancel(s.monitor.Panicked(stream.Context(), pb.LoadService_Load_FullMethodName, p))
+				cancel(s.monitor.Panicked(call, in.method, p))
 			}
 		}()
-		if err := receive(ctx, stream, batches); err != nil {
+		if err := in.receive(ctx, batches); err != nil {
 			cancel(err)
 		}
 	}()
-	var rest *pb.LoadBatch // of a group that its memory has ended
+	var rest []T // at most one, of a group that its memory has ended
 	for {
-		first := rest
-		if first == nil {
+		var first T
+		if len(rest) > 0 {
+			first = rest[0]
+		} else {
 			var ok bool
 			if first, ok = <-batches; !ok {
 				break
 			}
 		}
-		charge := s.e.Charge(stream.Context())
+		charge := s.e.Charge(call)
 		var group []*loader.Batch
-		if group, rest, err = gather(first, batches, charge); err != nil {
+		var err error
+		if group, rest, err = gather(first, batches, in.decode, charge); err != nil {
 			return wire.GRPCError(err)
 		}
-		if err := access.Check(ctx, name, access.Writer); err != nil { // since the batches arrived
+		if err := access.Check(ctx, graphName, access.Writer); err != nil { // since the batches arrived
 			return wire.GRPCError(err)
 		}
 		acks, err := session.Apply(ctx, group)
@@ -120,7 +148,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 			return wire.GRPCError(err)
 		}
 		for i := range acks {
-			if err := stream.Send(&pb.LoadResponse{Part: &pb.LoadResponse_Ack{Ack: ackProto(&acks[i])}}); err != nil {
+			if err := in.ack(&acks[i]); err != nil {
 				return err
 			}
 		}
@@ -132,14 +160,14 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 }
 
 // gather decodes a batch and those waiting behind it, as long as there is memory for their values. It returns the batch for which there was
-// none, or nil.
-func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch, charge *memory.Charge) (group []*loader.Batch, rest *pb.LoadBatch, err error) {
+// none, if any.
+func gather[T any](first T, more <-chan T, decode func(T, *memory.Charge) (*loader.Batch, error), charge *memory.Charge) (group []*loader.Batch, rest []T, err error) {
 	most := int(min(loadGroup, debug.SetMemoryLimit(-1)/loadRowBytes))
-	for p, rows := first, 0; ; {
-		b, err := batchFromProto(p, charge)
+	for m, rows := first, 0; ; {
+		b, err := decode(m, charge)
 		if err != nil {
 			if len(group) > 0 && graph.AsError(err).Kind == graph.KindBudget {
-				return group, p, nil
+				return group, []T{m}, nil
 			}
 			return nil, nil, err
 		}
@@ -149,7 +177,7 @@ func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch, charge *memory.Charg
 		}
 		var ok bool
 		select {
-		case p, ok = <-more:
+		case m, ok = <-more:
 		default:
 		}
 		if !ok {
