@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -54,6 +55,7 @@ const spillShare = 8
 const largeShare = 256
 
 func newServe() *cobra.Command {
+	untilStdinEnds := false
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run gateway and shards in one process, or in several that keep replicas", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,14 +73,29 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return cli.Error{Code: cli.Usage, Err: err}
 			}
-			if c.Join != "" {
-				return serve(cmd.Context(), &c, openMember)
+			ctx := cmd.Context()
+			if untilStdinEnds {
+				ctx = untilEnd(ctx, cmd.InOrStdin())
 			}
-			return serve(cmd.Context(), &c, openLocal)
+			if c.Join != "" {
+				return serve(ctx, &c, openMember)
+			}
+			return serve(ctx, &c, openLocal)
 		},
 	}
 	config.Flags(cmd.Flags())
+	cmd.Flags().BoolVar(&untilStdinEnds, "until-stdin-ends", false, "stop, as after SIGTERM, when standard input ends: for a program that starts the server, which may be killed")
 	return cmd
+}
+
+// untilEnd returns a context that ends when in has been read to its end.
+func untilEnd(ctx context.Context, in io.Reader) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		_, _ = io.Copy(io.Discard, in)
+	}()
+	return ctx
 }
 
 // store is what a server serves.

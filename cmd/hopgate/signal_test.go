@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"log/slog"
 	"os"
 	"syscall"
@@ -21,6 +22,21 @@ func TestHangup(t *testing.T) {
 		require.Contains(t, line, "SIGHUP is ignored")
 	case <-time.After(time.Minute):
 		require.Fail(t, "nothing is logged")
+	}
+}
+
+// TestUntilEnd ends a context with its input: a program that holds the other end of a pipe may be killed.
+func TestUntilEnd(t *testing.T) {
+	in, out := io.Pipe()
+	ctx := untilEnd(t.Context(), in)
+	_, err := out.Write([]byte("any"))
+	require.NoError(t, err)
+	require.NoError(t, ctx.Err())
+	require.NoError(t, out.Close())
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Minute):
+		require.Fail(t, "the context has not ended")
 	}
 }
 
