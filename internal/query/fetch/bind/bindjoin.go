@@ -161,15 +161,11 @@ func (b *Binder) joined(lv *level, s *Selection, p *Part, node *plan.Node, sc *S
 	}
 	sc.things[p.t.Key] = &thing{table: p.bound}
 	s.Parts = append(s.Parts, p)
-	var on []plan.Expr
-	for _, c := range p.links {
-		preds, nothing, err := b.link(lv, s, p, sc, c)
-		if err != nil {
-			return false, err
-		}
-		never = never || nothing
-		on = append(on, preds...)
+	on, nothing, err := b.links(lv, s, p, sc)
+	if err != nil {
+		return false, err
 	}
+	never = never || nothing
 	if p.extra != nil {
 		preds, nothing, err := b.extra(lv, p, sc)
 		if err != nil {
@@ -178,7 +174,7 @@ func (b *Binder) joined(lv *level, s *Selection, p *Part, node *plan.Node, sc *S
 		never = never || nothing
 		on = append(on, preds...)
 	}
-	nothing, err := b.wheres(lv, p, sc, skip)
+	nothing, err = b.wheres(lv, p, sc, skip)
 	if err != nil {
 		return false, err
 	}
@@ -256,6 +252,19 @@ func (b *Binder) link(lv *level, s *Selection, p *Part, sc *Scope, c *syntax.Con
 	return b.referring(lv, p.Src, sc, col, c)
 }
 
+// links binds all conditions that join a part.
+func (b *Binder) links(lv *level, s *Selection, p *Part, sc *Scope) (on []plan.Expr, never bool, err error) {
+	for _, c := range p.links {
+		preds, nothing, err := b.link(lv, s, p, sc, c)
+		if err != nil {
+			return nil, false, err
+		}
+		never = never || nothing
+		on = append(on, preds...)
+	}
+	return on, never, nil
+}
+
 // extra binds the conditions of a join that is written as an object.
 func (b *Binder) extra(lv *level, p *Part, sc *Scope) (preds []plan.Expr, never bool, err error) {
 	src := *p.Src
@@ -280,15 +289,11 @@ func (b *Binder) rightJoin(lv *level, s *Selection, p *Part, skip map[*syntax.Co
 		return false, err
 	}
 	sub := lv.below()
-	var on []plan.Expr
-	for _, c := range p.links {
-		preds, nothing, err := b.link(lv, s, p, sc, c)
-		if err != nil {
-			return false, err
-		}
-		never = never || nothing
-		on = append(on, preds...)
+	on, nothing, err := b.links(lv, s, p, sc)
+	if err != nil {
+		return false, err
 	}
+	never = never || nothing
 	if p.extra != nil {
 		preds, _, err := b.extra(lv, p, sc)
 		if err != nil {
