@@ -8,7 +8,7 @@ import (
 // lease is a leader's claim that no other replica leads the group: a quorum has confirmed it and grants no votes to others within
 // an election timeout.
 type lease struct {
-	held atomic.Pointer[tenure] // nil means none
+	held atomic.Pointer[leasedTerm] // nil means none
 	// number and start identify the read in flight; number is 0 if there is none.
 	number  uint64
 	start   time.Duration
@@ -16,8 +16,8 @@ type lease struct {
 	without uint64 // the term in which the leader takes no lease
 }
 
-// tenure is the term of a leader and the time on its clock up to which no other replica leads.
-type tenure struct {
+// leasedTerm is the term of a leader and the time on its clock up to which no other replica leads.
+type leasedTerm struct {
 	term  uint64
 	until time.Duration
 }
@@ -41,7 +41,7 @@ func (l *lease) confirm(number, term uint64) bool {
 	if l.number != number {
 		return false
 	}
-	l.held.Store(&tenure{term, l.start + leaseSpan})
+	l.held.Store(&leasedTerm{term, l.start + leaseSpan})
 	l.number = 0
 	return true
 }
