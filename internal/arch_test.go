@@ -34,6 +34,7 @@ internal/graph/spatial
 internal/graph/vector
 internal/memory
 internal/access
+internal/rpc
 internal/search
 internal/search/hnsw
 internal/storage/keys
@@ -59,6 +60,11 @@ internal/shard/local/read
 internal/shard/local/write
 internal/shard/local/bulk
 internal/shard/local
+internal/shard/remote/wire
+internal/shard/remote/peers
+internal/shard/remote/server
+internal/shard/remote/gateway
+internal/shard/remote/cluster
 internal/shard/remote
 internal/query/steps
 internal/query/fingerprint
@@ -136,7 +142,8 @@ var onlyIn = map[string]string{
 	"github.com/chromedp":                            "nothing but tests",
 	"github.com/apache/arrow-go":                     "internal/server internal/loader/record internal/shard/arrowgraph cmd/graphctl",
 	"gocloud.dev":                                    "internal/bucket internal/backup internal/cli",
-	module + "internal/shard/remote":                 "cmd/hopgate",
+	module + "internal/rpc":                          "internal/shard/remote cmd/hopgate",
+	module + "internal/shard/remote":                 "internal/shard/remote cmd/hopgate",
 	module + "internal/query/exec":                   "internal cmd/hopgate bench",
 	module + "internal/query/fn":                     "internal/query internal/loader",
 	module + "internal/shard/local":                  "internal cmd/hopgate bench",
@@ -165,7 +172,6 @@ var large = map[string]string{
 	"internal/query/fn":                   "a catalogue: each function is a file's entry, known to no other",
 	"internal/shard/local":                "reads, commits, maintenance and parts share the state of a graph",
 	"internal/shard/local.Graph":          "as internal/shard/local",
-	"internal/shard/remote":               "gateways, servers and members of replicas share their connections",
 }
 
 func TestLayers(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/faultnet"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 )
 
 // setup is a cluster whose commits are measured.
@@ -94,7 +94,7 @@ func (s *setup) measure(w io.Writer, o *options, sync time.Duration) (err error)
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	store, err := remote.Open(addresses)
+	store, err := gateway.Open(addresses)
 	if err != nil {
 		return err
 	}

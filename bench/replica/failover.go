@@ -75,7 +75,7 @@ type load struct {
 }
 
 // start has clients work until stop is closed.
-func (l *load) start(c *cluster, running *sync.WaitGroup) {
+func (l *load) start(c *deployment, running *sync.WaitGroup) {
 	const clients = 4 // of each kind
 	for i := range 2 * clients {
 		running.Go(func() {
@@ -142,7 +142,7 @@ func (l *load) around() (pause, read time.Duration) {
 }
 
 // measure ends a process so many times. It returns sorted times, and how many writes and reads failed.
-func (e *ending) measure(c *cluster, n int) (pauses, reads []time.Duration, failed [2]int, err error) {
+func (e *ending) measure(c *deployment, n int) (pauses, reads []time.Duration, failed [2]int, err error) {
 	const steady = 50
 	l := &load{stop: make(chan struct{})}
 	l.next.Store(time.Now().UnixNano())

@@ -15,9 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
+	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/cluster"
 )
 
 // partSettings are those of a process that keeps its data in memory and takes a time for each sync.
@@ -79,8 +80,8 @@ func servePart(settings string) error {
 	opts := local.Options{
 		Dir: "data", FS: slowFS{vfs.NewMem(), p.Sync}, Shards: p.Shards, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	s := grpc.NewServer(remote.ServerOptions(nil)...)
-	process, err := remote.NewProcess(opts, shard.Layout{Processes: len(p.Addresses), Shards: p.Shards, Replicas: p.Replicas}, p.No, p.Addresses)
+	s := grpc.NewServer(rpc.ServerOptions(nil)...)
+	process, err := cluster.NewProcess(opts, shard.Layout{Processes: len(p.Addresses), Shards: p.Shards, Replicas: p.Replicas}, p.No, p.Addresses)
 	if err != nil {
 		return err
 	}

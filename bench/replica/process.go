@@ -110,15 +110,15 @@ func (p *process) await() error {
 	return fmt.Errorf("%q is not ready: %s", p.args, p.log.Bytes())
 }
 
-// cluster is a gateway, or one process that is all there is, and the processes behind it.
-type cluster struct {
+// deployment is a gateway, or one process that is all there is, and the processes behind it.
+type deployment struct {
 	front  *process
 	shards []*process
 }
 
 // startCluster starts a cluster of three shards, or one process with three shards if replicas is negative.
-func startCluster(o *options, dir string, replicas int) (c *cluster, err error) {
-	c = &cluster{}
+func startCluster(o *options, dir string, replicas int) (c *deployment, err error) {
+	c = &deployment{}
 	if replicas < 0 {
 		if c.front, err = newProcess(o, "serve", "--shards", "3", "--data-dir", dir); err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func startCluster(o *options, dir string, replicas int) (c *cluster, err error) 
 	return c, nil
 }
 
-func (c *cluster) stop() {
+func (c *deployment) stop() {
 	c.front.end(syscall.SIGTERM)
 	for _, p := range c.shards {
 		p.end(syscall.SIGKILL)
@@ -158,7 +158,7 @@ func (c *cluster) stop() {
 }
 
 // leader returns the process that leads the cluster.
-func (c *cluster) leader() (int, error) {
+func (c *deployment) leader() (int, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for range 3000 {
@@ -183,7 +183,7 @@ func get(url string) (status int, body []byte, err error) {
 }
 
 // ask sends a request to the front, and returns the body of the answer.
-func (c *cluster) ask(path, body string) ([]byte, error) {
+func (c *deployment) ask(path, body string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+c.front.http+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (c *cluster) ask(path, body string) ([]byte, error) {
 }
 
 // query runs a statement with the parameter id and returns its rows.
-func (c *cluster) query(statement string, id int) (string, error) {
+func (c *deployment) query(statement string, id int) (string, error) {
 	body, err := json.Marshal(map[string]any{"statement": statement, "parameters": map[string]any{"id": id}})
 	if err != nil {
 		return "", err

@@ -30,7 +30,7 @@ func work(w io.Writer, o *options, dir string) error {
 	sides := []struct {
 		name     string
 		replicas int
-		c        *cluster
+		c        *deployment
 	}{{"one process", -1, nil}, {"three shards", 1, nil}, {"three replicas", 3, nil}}
 	files := filepath.Join(dir, "files")
 	graphctl := func(args ...string) (string, error) {

@@ -13,7 +13,9 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/rpc"
+	"github.com/hopgate/hopgate/internal/shard/remote/cluster"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 )
 
 func newGateway() *cobra.Command {
@@ -36,12 +38,12 @@ func newGateway() *cobra.Command {
 
 // openRemote opens graphs whose shards are in other processes.
 func openRemote(_ context.Context, c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
-	if strings.HasPrefix(c.Join, remote.ServicePrefix) {
+	if strings.HasPrefix(c.Join, gateway.ServicePrefix) {
 		secure, err := mutual(c, nil, log)
 		if err != nil {
 			return backing{}, cli.Error{Code: cli.Usage, Err: err}
 		}
-		store, err := remote.Discover(c.Join, log, remote.Secure(secure)...)
+		store, err := gateway.Discover(c.Join, log, rpc.Secure(secure)...)
 		if err != nil {
 			return backing{}, cli.Error{Code: cli.Usage, Err: fmt.Errorf("join: %w", err)}
 		}
@@ -52,14 +54,14 @@ func openRemote(_ context.Context, c *config.Config, _ config.Budget, log *slog.
 	if err != nil {
 		return backing{}, cli.Error{Code: cli.Usage, Err: err}
 	}
-	store, err := remote.Open(addresses, remote.Secure(secure)...)
+	store, err := gateway.Open(addresses, rpc.Secure(secure)...)
 	if err != nil {
 		return backing{}, err
 	}
 	return behindGateway(store), nil
 }
 
-func behindGateway(s *remote.Store) backing { return backing{store: s, waits: s.Single} }
+func behindGateway(s *gateway.Store) backing { return backing{store: s, waits: s.Single} }
 
 // mutual returns how the processes of a cluster authenticate each other, or nil for plain connections.
 func mutual(c *config.Config, addresses []string, log *slog.Logger) (*access.Mutual, error) {
@@ -86,7 +88,7 @@ func hosts(addresses []string) (names []string, err error) {
 }
 
 // admit has the certificates of all processes admitted as these are added and removed.
-func admit(p *remote.Process, secure *access.Mutual) {
+func admit(p *cluster.Process, secure *access.Mutual) {
 	if secure == nil {
 		return
 	}

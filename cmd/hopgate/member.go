@@ -15,22 +15,24 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
+	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/cluster"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 )
 
 // member is one of the processes of hopgate serve --join: a gateway before all of them, with replicas of its own.
 type member struct {
 	*disk // its figures are those of the process, before those of front
 	front
-	p      *remote.Process
+	p      *cluster.Process
 	rpc    *grpc.Server
 	failed chan error
 }
 
 // front is the gateway of a member.
-type front struct{ *remote.Store }
+type front struct{ *gateway.Store }
 
 // errNoJoin says that a process of a cluster does not know the others.
 var errNoJoin = errors.New("join: name the addresses of all processes, in the same order for each")
@@ -41,7 +43,7 @@ func checkMember(c *config.Config) error {
 	switch n := len(addresses); {
 	case c.Join == "":
 		return errNoJoin
-	case strings.HasPrefix(c.Join, remote.ServicePrefix):
+	case strings.HasPrefix(c.Join, gateway.ServicePrefix):
 		return errors.New("join: a process that keeps shards needs the addresses of all; only gateways support SRV records")
 	case c.TLSCert != "" && c.ShardCA == "":
 		return errors.New("tls-cert: with join, shard-ca must name the authority that signs the certificates of all processes")
@@ -112,7 +114,7 @@ func openMember(ctx context.Context, c *config.Config, memory config.Budget, log
 		return b, cli.Error{Code: cli.Usage, Err: err}
 	}
 	opts := storeOptions(ctx, c, memory, log)
-	m := &member{rpc: grpc.NewServer(remote.ServerOptions(secure)...), failed: make(chan error, 1)}
+	m := &member{rpc: grpc.NewServer(rpc.ServerOptions(secure)...), failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.Close())
@@ -134,20 +136,20 @@ func openMember(ctx context.Context, c *config.Config, memory config.Budget, log
 			m.failed <- fmt.Errorf("listener for the other processes: %w", err)
 		}
 	}()
-	if m.Store, err = m.p.OpenGateway(remote.Secure(secure)...); err != nil {
+	if m.Store, err = m.p.OpenGateway(rpc.Secure(secure)...); err != nil {
 		return b, err
 	}
 	return backing{store: m, dir: c.DataDir, failed: m.failed, ready: m.p.Ready, resize: m.SetTopologyBytes, leave: func(within time.Duration) { awaitSpare(m.p, within) }}, nil
 }
 
 // openProcess opens the replicas of the process of a cluster that the others reach at an address.
-func openProcess(ctx context.Context, opts local.Options, c *config.Config, own string, secure *access.Mutual) (*remote.Process, error) {
+func openProcess(ctx context.Context, opts local.Options, c *config.Config, own string, secure *access.Mutual) (*cluster.Process, error) {
 	addresses := addressList(c.Join)
 	if joins(own, addresses) {
-		return remote.JoinProcess(ctx, opts, own, addresses, remote.Secure(secure)...)
+		return cluster.JoinProcess(ctx, opts, own, addresses, rpc.Secure(secure)...)
 	}
 	layout := shard.Layout{Processes: len(addresses), Shards: c.Shards, Replicas: c.Replicas}
-	return remote.NewProcess(opts, layout, slices.Index(addresses, own), addresses, remote.Secure(secure)...)
+	return cluster.NewProcess(opts, layout, slices.Index(addresses, own), addresses, rpc.Secure(secure)...)
 }
 
 // Close hands over what the process leads and stops it.

@@ -21,11 +21,12 @@ import (
 
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/config"
+	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/cluster"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -111,7 +112,7 @@ func keepShard(ctx context.Context, c *config.Config) (err error) {
 	}()
 	defer func() { err = errors.Join(err, adminServer.Close()) }()
 
-	rpc := grpc.NewServer(remote.ServerOptions(secure)...)
+	peer := grpc.NewServer(rpc.ServerOptions(secure)...)
 	p, err := openProcess(ctx, opts, c, own, secure)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -120,7 +121,7 @@ func keepShard(ctx context.Context, c *config.Config) (err error) {
 		return err
 	}
 	admit(p, secure)
-	p.Register(rpc)
+	p.Register(peer)
 	store.set(&process{p.Local(), p}, func(context.Context) error { return p.Ready() })
 	defer func() { err = errors.Join(err, store.close()) }()
 	rpcListener, err := lc.Listen(ctx, "tcp", c.GRPC)
@@ -128,7 +129,7 @@ func keepShard(ctx context.Context, c *config.Config) (err error) {
 		return fmt.Errorf("grpc listener: %w", err)
 	}
 	go func() {
-		if err := rpc.Serve(rpcListener); err != nil {
+		if err := peer.Serve(rpcListener); err != nil {
 			failed <- fmt.Errorf("grpc listener: %w", err)
 		}
 	}()
@@ -149,7 +150,7 @@ func keepShard(ctx context.Context, c *config.Config) (err error) {
 	}
 	health.Drain()
 	transfer(p)
-	rpc.Stop() // transactions end with their streams; a client that retries finds the next leader
+	peer.Stop() // transactions end with their streams; a client that retries finds the next leader
 	log.Info("stopped")
 	return err
 }
@@ -157,7 +158,7 @@ func keepShard(ctx context.Context, c *config.Config) (err error) {
 // process is what a process of a cluster has open.
 type process struct {
 	*disk
-	p *remote.Process
+	p *cluster.Process
 }
 
 // disk has a name of its own, as Replicas is that of one of its methods.
@@ -167,7 +168,7 @@ type disk = local.Replicas
 func (p *process) Close() error { return p.p.Close() }
 
 // awaitSpare waits until the other processes do without this one, at most for a time; 0 does not wait.
-func awaitSpare(p *remote.Process, within time.Duration) {
+func awaitSpare(p *cluster.Process, within time.Duration) {
 	if within == 0 {
 		return
 	}
@@ -180,7 +181,7 @@ func awaitSpare(p *remote.Process, within time.Duration) {
 const handOverWithin = 5 * time.Second
 
 // transfer hands over what a process leads.
-func transfer(p *remote.Process) {
+func transfer(p *cluster.Process) {
 	ctx, cancel := context.WithTimeout(context.Background(), handOverWithin)
 	defer cancel()
 	p.Transfer(ctx)

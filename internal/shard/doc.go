@@ -10,11 +10,11 @@
 //	                 └─ Features  what only some backings can do
 //
 // A backing that only reads writes Reader, and Indexes if it has some; Complete composes the rest. internal/shard/local implements all for
-// the shards of one process, internal/shard/remote for a gateway. A PartTx reads the part of a snapshot that one process has, by the same
+// the shards of one process, internal/shard/remote/gateway for a gateway. A PartTx reads the part of a snapshot that one process has, by the same
 // interfaces; the gateway asks every part and merges the answers:
 //
-//	a read     query ─► remote.Tx.Expand ─┬─► shard 0: PartTx.Expand ─► view, caches
-//	                                      └─► shard 1: PartTx.Expand ─► view, caches
+//	a read     query ─► gateway.Tx.Expand ─┬─► shard 0: PartTx.Expand ─► view, caches
+//	                                       └─► shard 1: PartTx.Expand ─► view, caches
 //	a commit   query ─► Tx.Apply, Tx.Commit ─► leader: local.Tx ─► each shard's log ─► all or none
 //
 // What an optimisation needs is in the request: Seek.Then names the hops that follow a look-up, which another process may answer at once.

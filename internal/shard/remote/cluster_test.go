@@ -20,7 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
@@ -30,22 +30,22 @@ func open(t testing.TB, shards int, more ...grpc.ServerOption) (whole, spread sh
 	one, err := local.Open(memoryOptions(shards))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, one.Close()) })
-	return one, cluster(t, shards, more...)()
+	return one, served(t, shards, more...)()
 }
 
 func memoryOptions(shards int) local.Options {
 	return local.Options{Dir: "data", FS: vfs.NewMem(), Shards: shards, Tuning: local.Tuning{PlaceBlock: 16}}
 }
 
-// cluster serves shards, and gives what opens gateways to them.
-func cluster(t testing.TB, shards int, more ...grpc.ServerOption) (gateway func() shard.Store) {
-	return clusterOver(t, shards, grpc.WithContextDialer, more...)
+// served serves shards, and gives what opens gateways to them.
+func served(t testing.TB, shards int, more ...grpc.ServerOption) (open func() shard.Store) {
+	return servedOver(t, shards, grpc.WithContextDialer, more...)
 }
 
-// clusterOver is cluster with gateways that dial in their own way.
-func clusterOver(
+// servedOver is served with gateways that dial in their own way.
+func servedOver(
 	t testing.TB, shards int, via func(dial func(ctx context.Context, address string) (net.Conn, error)) grpc.DialOption, more ...grpc.ServerOption,
-) (gateway func() shard.Store) {
+) (open func() shard.Store) {
 	c := unstarted(t, shards, shards, local.Tuning{PlaceBlock: 16})
 	c.layout.Replicas, c.more = 1, more
 	for i := range shards {
@@ -53,10 +53,10 @@ func clusterOver(
 	}
 	require.Eventually(t, func() bool { return c.processes[0].Leading() != nil }, time.Minute, time.Millisecond)
 	return func() shard.Store {
-		gateway, err := remote.Open(c.addresses, via(c.dial))
+		store, err := gateway.Open(c.addresses, via(c.dial))
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, gateway.Close()) })
-		return gateway
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		return store
 	}
 }
 

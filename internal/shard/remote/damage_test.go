@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/check"
 )
@@ -69,12 +69,12 @@ func (c *replicated) mended(i int) {
 // says what is damaged, and it gets the state of another replica, behind which it goes on with its own log.
 func TestDamagedTable(t *testing.T) {
 	c := newReplicated(t, 3, 1)
-	gateway := c.gateway()
+	store := c.gateway()
 	until(t, func() error {
-		_, err := gateway.Graph(local.DefaultGraph)
+		_, err := store.Graph(local.DefaultGraph)
 		return err
 	})
-	w := fill(t, gateway, 3000, 4, 1)
+	w := fill(t, store, 3000, 4, 1)
 	read := func(s shard.Store) []graph.Value {
 		cols := shard.Columns(1, len(w.ids))
 		until(t, func() error {
@@ -94,17 +94,17 @@ func TestDamagedTable(t *testing.T) {
 		})
 		return cols[0]
 	}
-	want := read(gateway)
-	p := newPairs(t, gateway)
+	want := read(store)
+	p := newPairs(t, store)
 	whole := []int{0, 1, 2}
 	for _, leads := range []bool{false, true} {
 		victim := whole[slices.IndexFunc(whole, func(i int) bool { return i != c.leader(0) })]
 		whole = slices.DeleteFunc(whole, func(i int) bool { return i == victim })
 		c.flush(victim)
 		if leads {
-			require.NoError(t, gateway.TransferLead(t.Context(), 0, victim))
+			require.NoError(t, store.TransferLead(t.Context(), 0, victim))
 		}
-		near, err := remote.OpenNear(c.addresses, victim, grpc.WithContextDialer(c.dial))
+		near, err := gateway.OpenNear(c.layout, c.addresses, victim, grpc.WithContextDialer(c.dial))
 		require.NoError(t, err)
 		c.damage(victim)
 		require.Equal(t, want, read(near))
@@ -116,32 +116,32 @@ func TestDamagedTable(t *testing.T) {
 	}
 	var report *shard.CheckReport
 	until(t, func() (err error) {
-		report, err = gateway.Check(t.Context(), local.DefaultGraph, shard.CheckOptions{})
+		report, err = store.Check(t.Context(), local.DefaultGraph, shard.CheckOptions{})
 		return err
 	})
 	require.Empty(t, report.Findings)
 	// The replicas that were mended have a majority by themselves.
 	c.kill(whole[0])
 	p.write()
-	require.Equal(t, want, read(gateway))
+	require.Equal(t, want, read(store))
 	p.read()
 }
 
 // TestCheckDamaged has a check find the damage. It names the process.
 func TestCheckDamaged(t *testing.T) {
 	c := newReplicated(t, 3, 1)
-	gateway := c.gateway()
+	store := c.gateway()
 	until(t, func() error {
-		_, err := gateway.Graph(local.DefaultGraph)
+		_, err := store.Graph(local.DefaultGraph)
 		return err
 	})
-	fill(t, gateway, 3000, 4, 1)
+	fill(t, store, 3000, 4, 1)
 	victim := (c.leader(0) + 1) % 3
 	c.flush(victim)
 	c.damage(victim)
 	var report *shard.CheckReport
 	until(t, func() (err error) {
-		report, err = gateway.Check(t.Context(), local.DefaultGraph, shard.CheckOptions{})
+		report, err = store.Check(t.Context(), local.DefaultGraph, shard.CheckOptions{})
 		return err
 	})
 	require.NotEmpty(t, report.Findings)

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 )
 
 // whole reports whether each replica of the layout follows or leads, so that any one of them may go.
-func (c *replicated) whole(g *remote.Store) bool {
+func (c *replicated) whole(g *gateway.Store) bool {
 	all, err := g.Members(c.t.Context())
 	n := 0
 	for _, m := range all {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/cluster"
 )
 
 // logged keeps what a process logs.
@@ -129,6 +129,6 @@ func TestOwnAddress(t *testing.T) {
 	c := newReplicated(t, 3, 1)
 	c.ready(2, "")
 	c.kill(2)
-	_, err := remote.JoinProcess(t.Context(), local.Options{Dir: "data", FS: c.fs[2], Logger: slog.New(slog.DiscardHandler)}, "passthrough:9", c.addresses, grpc.WithContextDialer(c.dial))
+	_, err := cluster.JoinProcess(t.Context(), local.Options{Dir: "data", FS: c.fs[2], Logger: slog.New(slog.DiscardHandler)}, "passthrough:9", c.addresses, grpc.WithContextDialer(c.dial))
 	require.ErrorContains(t, err, "data belongs to process 2 of the first 3 of a cluster, and passthrough:9 is none of their addresses, passthrough:0,passthrough:1,passthrough:2")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 )
 
 // keepers returns the processes that keep a shard, by the leader of its replicas.
@@ -51,7 +51,7 @@ func (p *pairs) clients(n int) (stop func()) {
 }
 
 // move moves a shard's replica, until the former one is deleted.
-func (c *replicated) move(g *remote.Store, no, from, to int) {
+func (c *replicated) move(g *gateway.Store, no, from, to int) {
 	until(c.t, func() error {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
 		defer cancel()
@@ -64,7 +64,7 @@ func (c *replicated) move(g *remote.Store, no, from, to int) {
 }
 
 // verify compares the graph with the writes: it has the pairs that were acknowledged, and of the others none but those whose outcome is unknown.
-func (p *pairs) verify(s *remote.Store) {
+func (p *pairs) verify(s *gateway.Store) {
 	p.read()
 	until(p.t, func() error {
 		report, err := s.Check(p.t.Context(), local.DefaultGraph, shard.CheckOptions{})

@@ -12,7 +12,7 @@ import (
 
 // TestNotifications asks one gateway for names that another gateway's writes make exist, and for an index that it makes.
 func TestNotifications(t *testing.T) {
-	open := cluster(t, 2)
+	open := served(t, 2)
 	ctx := t.Context()
 	reader, writer := query.New(open(), query.Options{}), query.New(open(), query.Options{})
 	drain := func(res *query.Result, err error) (statuses []string) {

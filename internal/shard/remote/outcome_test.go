@@ -38,7 +38,7 @@ func (c cutConn) Write(b []byte) (int, error) { return c.spend(c.Conn.Write(b)) 
 // TestOutcome cuts a gateway's connection to the leader at any byte of a commit. The gateway learns what became of it.
 func TestOutcome(t *testing.T) {
 	c := &cutter{}
-	gateway := clusterOver(t, 2, func(dial func(context.Context, string) (net.Conn, error)) grpc.DialOption {
+	gateway := servedOver(t, 2, func(dial func(context.Context, string) (net.Conn, error)) grpc.DialOption {
 		return grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			conn, err := dial(ctx, address)
 			if err != nil || address != "0" {

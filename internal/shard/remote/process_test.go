@@ -18,9 +18,11 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/cluster"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 )
 
 // replicated is a cluster of processes, within this one, with three replicas of each shard unless a test changes the layout.
@@ -38,7 +40,7 @@ type replicated struct {
 	listeners []*bufconn.Listener // nil for a process that is down
 	power     []*power
 	servers   []*grpc.Server
-	processes []*remote.Process
+	processes []*cluster.Process
 }
 
 func newReplicated(t testing.TB, processes, shards int) *replicated {
@@ -57,7 +59,7 @@ func newReplicatedTuned(t testing.TB, processes, shards int, tuning local.Tuning
 func unstarted(t testing.TB, processes, shards int, tuning local.Tuning) *replicated {
 	c := &replicated{
 		t: t, tuning: tuning, layout: shard.Layout{Processes: processes, Shards: shards, Replicas: 3}, fs: make([]*vfs.MemFS, processes),
-		listeners: make([]*bufconn.Listener, processes), power: make([]*power, processes), servers: make([]*grpc.Server, processes), processes: make([]*remote.Process, processes),
+		listeners: make([]*bufconn.Listener, processes), power: make([]*power, processes), servers: make([]*grpc.Server, processes), processes: make([]*cluster.Process, processes),
 	}
 	for i := range processes {
 		c.addresses = append(c.addresses, "passthrough:"+strconv.Itoa(i))
@@ -98,15 +100,15 @@ func (c *replicated) start(i int) {
 	if c.logger != nil {
 		opts.Logger = c.logger
 	}
-	var p *remote.Process
+	var p *cluster.Process
 	var err error
 	if i < c.layout.Processes {
-		p, err = remote.NewProcess(opts, c.layout, i, c.addresses, grpc.WithContextDialer(dial))
+		p, err = cluster.NewProcess(opts, c.layout, i, c.addresses, grpc.WithContextDialer(dial))
 	} else {
-		p, err = remote.JoinProcess(c.t.Context(), opts, "passthrough:"+strconv.Itoa(i), c.addresses[1:], grpc.WithContextDialer(dial))
+		p, err = cluster.JoinProcess(c.t.Context(), opts, "passthrough:"+strconv.Itoa(i), c.addresses[1:], grpc.WithContextDialer(dial))
 	}
 	require.NoError(c.t, err)
-	s, l := grpc.NewServer(append(remote.ServerOptions(nil), append(c.more, grpc.ChainUnaryInterceptor(c.called))...)...), bufconn.Listen(1<<20)
+	s, l := grpc.NewServer(append(rpc.ServerOptions(nil), append(c.more, grpc.ChainUnaryInterceptor(c.called))...)...), bufconn.Listen(1<<20)
 	p.Register(s)
 	go func() { _ = s.Serve(poweredListener{l, on}) }()
 	c.mu.Lock()
@@ -169,8 +171,8 @@ func (c *replicated) kill(i int) {
 	require.NoError(c.t, p.Close())
 }
 
-func (c *replicated) gateway() *remote.Store {
-	g, err := remote.Open(c.addresses, grpc.WithContextDialer(c.dial))
+func (c *replicated) gateway() *gateway.Store {
+	g, err := gateway.Open(c.addresses, grpc.WithContextDialer(c.dial))
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() { require.NoError(c.t, g.Close()) })
 	return g

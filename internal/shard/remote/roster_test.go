@@ -10,7 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 )
 
 // grow makes the machine of another process, and returns its number.
@@ -32,7 +32,7 @@ func (c *replicated) ready(i int, why string) {
 }
 
 // add adds a process to the cluster.
-func (c *replicated) add(g *remote.Store, address string) (process int, added bool) {
+func (c *replicated) add(g *gateway.Store, address string) (process int, added bool) {
 	until(c.t, func() (err error) {
 		process, added, err = g.AddMember(c.t.Context(), address)
 		return err

@@ -10,8 +10,8 @@
 // leaders of all shards (KeepService). Gateways begin transactions with the leader and read the states of the shards that it names from
 // any of their replicas (ReadService); what follows a transaction's first change they ask of the leader (LeadService).
 //
-// Ids and values travel as columns: see internal/shard/remote/codec.go. The calls themselves, but for Begin, travel over
-// streams that carry many of them: see internal/shard/remote/connection.go.
+// Ids and values travel as columns: see internal/shard/remote/wire/columns.go. The calls themselves, but for Begin, travel over
+// streams that carry many of them: see internal/rpc/connection.go.
 
 package shardv1
 

@@ -1,0 +1,228 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/rpc"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
+	"github.com/hopgate/hopgate/internal/shard/remote/peers"
+	"github.com/hopgate/hopgate/internal/shard/remote/server"
+	"github.com/hopgate/hopgate/internal/shard/remote/wire"
+)
+
+// Process is a process of a cluster: it has replicas of some shards, and leads the cluster while it leads the replicas of shard 0.
+type Process struct {
+	no        int
+	layout    shard.Layout
+	log       *slog.Logger
+	peers     *peers.List
+	transport *transport
+	replicas  *local.Replicas
+	hints     []atomic.Int64                // by shard, the process that may lead its replicas, where no replica here knows it
+	lead      atomic.Pointer[server.Leader] // nil while another process leads the cluster
+	assigned  *peers.Assignment
+	differs   atomic.Pointer[error]    // see checkAgreement
+	stores    sync.Map                 // the log store of a process, []byte by its number: this one's, and others' as they last answered
+	waiting   []atomic.Pointer[string] // by shard, why the replica here takes no part, nil if it does
+
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	hostingMu sync.Mutex
+	hosting   map[int]hosting // by shard
+
+	peersChanged chan struct{}                      // has one once the list of processes has changed
+	onAddresses  atomic.Pointer[func(all []string)] // see OnAddresses
+}
+
+// NewProcess opens the data directory of a process, whose number is its place among addresses, and starts its replicas. Others reach
+// it once it is registered at a server. The addresses are those of the processes of the layout, and of others that were added.
+func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []string, more ...grpc.DialOption) (_ *Process, err error) {
+	opts.EnsureDefaults()
+	p := &Process{
+		no: no, layout: layout, log: opts.Logger, transport: newTransport(layout), hints: make([]atomic.Int64, layout.Shards),
+		waiting: make([]atomic.Pointer[string], layout.Shards), hosting: map[int]hosting{}, peersChanged: make(chan struct{}, 1),
+	}
+	p.ctx, p.end = context.WithCancel(context.Background())
+	p.assigned = peers.NewAssignment(layout, p.askMembers)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	p.peers = peers.NewList(peers.Options{Self: no, Dial: rpc.FailFast(more), Changed: p.reach, Behind: p.assigned.Renew, Agrees: p.agrees})
+	if err := p.peers.Learn(addresses); err != nil {
+		return nil, err
+	}
+	for i := range p.hints {
+		p.hints[i].Store(int64(p.assigned.Processes(i)[0]))
+	}
+	if p.replicas, err = local.OpenReplicas(opts, layout, no, local.Network{Send: p.transport.send, Seed: p.seed}); err != nil {
+		return nil, err
+	}
+	own := p.replicas.StoreID()
+	p.transport.store.Store(&own)
+	p.stores.Store(no, own[:])
+	if err := errors.Join(p.peers.Learn(p.replicas.Addresses()), p.saveAddresses()); err != nil {
+		return nil, err
+	}
+	p.assigned.Renew()
+	for no := range layout.Shards {
+		if p.replicas.Parts(no) != nil {
+			p.host(no, false)
+		}
+	}
+	p.running.Go(p.checkAgreement)
+	p.running.Go(p.watch)
+	p.running.Go(p.grow)
+	return p, nil
+}
+
+// hosted returns the replica of a shard here.
+func (p *Process) hosted(no int) (*local.Parts, error) {
+	if parts := p.replicas.Parts(no); parts != nil {
+		return parts, nil
+	}
+	return nil, wire.Unavailable(shard.SnapshotGone, fmt.Sprintf("process %d keeps no replica of shard %d", p.no, no), nil)
+}
+
+// Register makes a gRPC server answer for the process.
+func (p *Process) Register(s grpc.ServiceRegistrar) {
+	host := p.replicas.Host()
+	server.Register(s, &server.Host{Process: p.no, Replicas: p.replicas, Parts: p.hosted, LeaderOf: p.knownLeader, Leading: p.lead.Load})
+	pb.RegisterPlaceServiceServer(s, &placeService{p: p, stalled: host.Stalled})
+	pb.RegisterReplicaServiceServer(s, &replicaService{p: p, host: host, log: p.log})
+	pb.RegisterMemberServiceServer(s, &memberService{p: p})
+}
+
+// OpenGateway returns a gateway to the processes of the cluster, which prefers to read from this one.
+func (p *Process) OpenGateway(more ...grpc.DialOption) (*gateway.Store, error) {
+	return gateway.OpenNear(p.layout, p.peers.Addresses(), p.no, more...)
+}
+
+// knownLeader returns the process that leads the replicas of a shard, as a replica here knows it, -1 if none does.
+func (p *Process) knownLeader(no int) int {
+	role, _, err := p.replicas.Host().Role(uint32(no))
+	if err != nil || role.Leader == 0 {
+		return -1
+	}
+	return p.layout.Process(role.Leader)
+}
+
+// likelyLeader returns the process that is likely to lead the replicas of a shard.
+func (p *Process) likelyLeader(no int) int {
+	if leader := p.knownLeader(no); leader >= 0 {
+		return leader
+	}
+	return int(p.hints[no].Load())
+}
+
+// missed notes that a process does not lead the replicas of a shard.
+func (p *Process) missed(no, process int) {
+	p.hints[no].CompareAndSwap(int64(process), int64(p.next(no, process)))
+	p.assigned.Renew()
+}
+
+// untilOther calls f once a replica here learns that another process than one leads the replicas of a shard; stop ends that.
+func (p *Process) untilOther(ctx context.Context, no, to int, f func()) (stop func()) {
+	if p.knownLeader(no) < 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		for {
+			role, changed, err := p.replicas.Host().Role(uint32(no))
+			if err != nil || role.Leader == 0 || p.layout.Process(role.Leader) != to {
+				f()
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return cancel
+}
+
+// Ready says why the process cannot answer now, or nil: each of its replicas knows a leader and has caught up with it, so that another
+// process may restart.
+func (p *Process) Ready() error {
+	if p.peers.Removed(p.no) {
+		return errRemoved
+	}
+	if err := p.differs.Load(); err != nil && *err != nil {
+		return *err
+	}
+	if err := p.replicas.Writable(); err != nil {
+		return err
+	}
+	if err := p.lacks(); err != nil {
+		return err
+	}
+	if s := p.replicas.Host().Stalled(); s >= rpc.HeartbeatTimeout {
+		return fmt.Errorf("the disk has completed no write for %v", s.Round(time.Second))
+	}
+	for group, s := range p.replicas.Replicas() {
+		switch why := p.waiting[group].Load(); {
+		case !p.replicas.Founds(int(group)) && !slices.Contains(s.Members.Voters(), s.Replica):
+			// Another process answers until this replica has all that it has.
+		case why != nil:
+			return errors.New(*why)
+		case s.Damage != nil:
+			return fmt.Errorf("the replica of shard %d is damaged, and is seeded with the state of another one: %w", group, s.Damage)
+		case s.Leader == 0:
+			return fmt.Errorf("the replicas of shard %d have no leader", group)
+		case !slices.Contains(s.Members.Voters(), s.Replica):
+			return fmt.Errorf("the replica of shard %d is a learner, which has no vote yet", group)
+		case !s.Current:
+			return fmt.Errorf("the replica of shard %d lacks entries that the others have committed", group)
+		case s.Applied+maxLag < s.Commit:
+			return fmt.Errorf("the replica of shard %d has %d of %d log entries", group, s.Applied, s.Commit)
+		}
+	}
+	return nil
+}
+
+// maxLag is how many log entries a replica that is ready lacks at most.
+const maxLag = 1024
+
+// Leading returns the store of the cluster while this process leads it, or nil.
+func (p *Process) Leading() *local.Store {
+	if l := p.lead.Load(); l != nil {
+		return l.Store()
+	}
+	return nil
+}
+
+// Local returns what the process has on disk.
+func (p *Process) Local() *local.Replicas { return p.replicas }
+
+// Close ends the lead, stops the replicas and closes the data directory. Calls must no longer come.
+func (p *Process) Close() error {
+	p.hostingMu.Lock() // behind a replica that begins or ends; no other one does from here on
+	p.end()
+	p.hostingMu.Unlock()
+	p.running.Wait()
+	p.assigned.Close()
+	p.transport.close()
+	var errs []error
+	if p.replicas != nil {
+		errs = append(errs, p.replicas.Close())
+	}
+	return errors.Join(append(errs, p.peers.Close())...)
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/remote/wire"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// keepService answers the leader.
+type keepService struct {
+	pb.UnimplementedKeepServiceServer
+	*Host
+}
+
+// status is Status, and names the process that leads the replicas of a shard if this one does not.
+func (k *keepService) status(no uint32, err error) error {
+	if errors.Is(err, replica.ErrNotLeader) {
+		return NotLeading(k.LeaderOf(int(no)), err)
+	}
+	return Status(err)
+}
+
+// change returns the replica of a shard that a change is for.
+func (k *keepService) change(no uint32) (*local.Parts, error) {
+	parts, err := k.Parts(int(no))
+	if err != nil {
+		err = NotLeading(-1, err)
+	}
+	return parts, Status(err)
+}
+
+// part returns a shard of a graph.
+func (k *keepService) part(no uint32, name string) (*local.Part, error) {
+	parts, err := k.Parts(int(no))
+	if err != nil {
+		return nil, err
+	}
+	return parts.Part(name)
+}
+
+// Attach implements the call.
+func (k *keepService) Attach(ctx context.Context, r *pb.AttachRequest) (*pb.AttachResponse, error) {
+	parts, err := k.change(r.GetShard())
+	if err != nil {
+		return nil, err
+	}
+	version, err := parts.Attach(ctx, wire.DecodePart(r.GetGraph()), int(r.GetShard()), r.GetEpoch(), r.GetCreate())
+	return &pb.AttachResponse{Version: version}, k.status(r.GetShard(), err)
+}
+
+// Drop implements the call.
+func (k *keepService) Drop(ctx context.Context, r *pb.DropRequest) (*pb.DropResponse, error) {
+	parts, err := k.change(r.GetShard())
+	if err == nil {
+		err = parts.Drop(ctx, wire.DecodePart(r.GetGraph()))
+	}
+	return &pb.DropResponse{}, k.status(r.GetShard(), err)
+}
+
+// Apply implements the call.
+func (k *keepService) Apply(ctx context.Context, r *pb.ApplyRequest) (*pb.ApplyResponse, error) {
+	parts, err := k.change(r.GetShard())
+	if err == nil {
+		err = parts.Apply(ctx, r.GetGraph(), r.GetEpoch(), &storage.Changed{
+			Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Batch: r.GetBatch(), Same: r.GetSame(), Keep: r.GetKeep(), Gone: r.GetGone(),
+		})
+	}
+	return &pb.ApplyResponse{}, k.status(r.GetShard(), err)
+}
+
+// Get implements the call.
+func (k *keepService) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse, error) {
+	p, err := k.part(r.GetShard(), r.GetGraph())
+	if err != nil {
+		return nil, Status(err)
+	}
+	v, ok, err := p.Get(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetLeast(), r.GetKey())
+	if err != nil || !ok {
+		return &pb.GetResponse{}, Status(err)
+	}
+	if v == nil {
+		v = []byte{}
+	}
+	return &pb.GetResponse{Value: v}, nil
+}
+
+// GetAll implements the call.
+func (k *keepService) GetAll(_ context.Context, r *pb.GetAllRequest) (*pb.GetAllResponse, error) {
+	p, err := k.part(r.GetShard(), r.GetGraph())
+	if err != nil {
+		return nil, Status(err)
+	}
+	values, err := p.GetAll(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetLeast(), r.GetKeys())
+	if err != nil {
+		return nil, Status(err)
+	}
+	out := &pb.GetAllResponse{}
+	for i, v := range values {
+		if v != nil {
+			out.At, out.Values = append(out.At, uint32(i)), append(out.Values, v)
+		}
+	}
+	return out, nil
+}
+
+// Walk implements the call.
+func (k *keepService) Walk(_ context.Context, r *pb.WalkRequest) (*pb.WalkResponse, error) {
+	p, err := k.part(r.GetShard(), r.GetGraph())
+	if err != nil {
+		return nil, Status(err)
+	}
+	out, err := p.Walk(r.GetEpoch(), r.GetLeast(), &storage.Walk{
+		Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Lower: r.Lower, Upper: r.Upper, From: r.GetFrom(), Down: r.GetDown(),
+		Bytes: int(r.GetBytes()),
+	})
+	if err != nil {
+		return nil, Status(err)
+	}
+	return &pb.WalkResponse{Keys: out.Keys, Values: out.Values, Done: out.Done}, nil
+}

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/remote/wire"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Status makes the status of an answer's error: a graph.Error travels whole.
+func Status(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch {
+	case status.Code(err) == codes.Unavailable: // it is one already
+		return err
+	case errors.Is(err, replica.ErrNotLeader), errors.Is(err, replica.ErrAmbiguous), errors.Is(err, replica.ErrStopped):
+		return status.Error(codes.Unavailable, err.Error()) // the caller asks again
+	case errors.Is(err, storage.ErrGone):
+		err = wire.Unavailable(shard.SnapshotGone, "the state of the graph that is being read is gone, since a shard or its leader has restarted; run the statement again", nil)
+	case errors.Is(err, storage.ErrAhead):
+		err = wire.Unavailable(shard.SnapshotAhead, "the shard does not have the state of the graph that is being read yet; run the statement again", nil)
+	case errors.Is(err, storage.ErrFenced):
+		err = wire.Unavailable("Fenced", "another process leads the graph now", nil)
+	}
+	e := graph.AsError(err)
+	f := &pb.Fault{
+		Kind: uint32(e.Kind), Code: e.Code, Type: e.Type, Phase: e.Phase, Detail: e.Detail, Message: e.Msg,
+		Line: int32(e.Pos.Line), Column: int32(e.Pos.Column), Offset: int32(e.Pos.Offset),
+	}
+	if e.Err != nil {
+		f.Message = e.Error()
+	}
+	st, derr := status.New(codes.Aborted, f.Message).WithDetails(f)
+	if derr != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	return st.Err()
+}
+
+// NotLeading is the status of an answer that another process has to give; leader is its number, -1 if it is not known.
+func NotLeading(leader int, err error) error {
+	st, derr := status.New(codes.Unavailable, err.Error()).WithDetails(&pb.NotLeading{Leader: uint32(leader + 1)})
+	if derr != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	return st.Err()
+}
