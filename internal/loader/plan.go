@@ -323,9 +323,6 @@ func (p *Plan) identify(ctx context.Context, m *mapping.Mapping) error {
 				return err
 			}
 		}
-		if in.Parquet {
-			part([]byte("mapped columns")) // offsets of all columns, of earlier versions, mean other rows
-		}
 		part(in.header)
 		part([]byte{in.Dialect.Delimiter, in.Dialect.Quote})
 	}

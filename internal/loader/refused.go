@@ -13,7 +13,7 @@ import (
 //
 // Its encoding is
 //
-//	byte     2; a value that begins with 1 is the client's mark alone, as earlier versions stored it
+//	byte     2
 //	bytes    mark of the last batch
 //	uvarint  number of the last confirmed batch
 //	bytes    its mark
@@ -66,10 +66,10 @@ func (p *progress) encode() []byte {
 
 var errProgress = errors.New("the stored progress of the load is malformed; use --restart")
 
-// decodeProgress reads the progress stored with batch seq.
-func decodeProgress(b []byte, seq uint64) (p progress, err error) {
+// decodeProgress reads the stored progress of a load.
+func decodeProgress(b []byte) (p progress, err error) {
 	if len(b) == 0 || b[0] != progressForm {
-		return progress{mark: b, confirmed: seq, confirmedMark: b}, nil
+		return progress{}, errProgress
 	}
 	f := shard.Fields{Rest: b[1:]}
 	p.mark = f.Bytes()

@@ -153,7 +153,7 @@ func (s *Session) resume(ctx context.Context) error {
 		return err
 	}
 	s.Seq = seq
-	if s.known, err = decodeProgress(mark, seq); err != nil {
+	if s.known, err = decodeProgress(mark); err != nil {
 		return err
 	}
 	s.waiting = []applied{{seq, s.known.mark}}

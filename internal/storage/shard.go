@@ -14,7 +14,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/storage/codec"
 	"github.com/hopgate/hopgate/internal/storage/compact"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -24,12 +23,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// FormatVersion is the version of the format on disk, see docs/format.md, and OldestFormat the oldest one that can be read. Opening a
-// shard for writing upgrades it to FormatVersion.
-const (
-	FormatVersion = 4
-	OldestFormat  = 2
-)
+// FormatVersion is the version of the format on disk, see docs/format.md.
+const FormatVersion = 4
 
 // Shard is one shard of a graph on disk: a directory with two Pebble stores.
 //
@@ -164,7 +159,7 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 
 // FormatError says that data has an unsupported format version.
 func FormatError(what string, version int) error {
-	return fmt.Errorf("%s has format version %d, but this program reads versions %d to %d; export the data with the program that wrote it, and import it", what, version, OldestFormat, FormatVersion)
+	return fmt.Errorf("%s has format version %d, but this program reads version %d; export the data with the program that wrote it, and import it", what, version, FormatVersion)
 }
 
 func formatRecord(no, shards int) []byte {
@@ -181,17 +176,13 @@ func (s *Shard) checkFormat(no, shards int) error {
 		return fmt.Errorf("%s is not a shard: it has no format version", s.graph.Label())
 	}
 	version, n := binary.Uvarint(b)
-	if n <= 0 || version < OldestFormat || version > FormatVersion {
+	if n <= 0 || version != FormatVersion {
 		return FormatError(s.graph.Label(), int(version))
 	}
-	record := formatRecord(no, shards)
-	if _, size := binary.Uvarint(record); string(b[n:]) != string(record[size:]) {
+	if string(b) != string(formatRecord(no, shards)) {
 		return fmt.Errorf("%s is not shard %d of %d", s.graph.Label(), no, shards)
 	}
-	if version == FormatVersion || s.opts.ReadOnly {
-		return nil
-	}
-	return s.put(func(b *pebble.Batch) error { return b.Set(keys.MetaKey(keys.MetaFormat), record, nil) })
+	return nil
 }
 
 // MakeDir creates a directory and its parents, durably.
@@ -240,10 +231,7 @@ func (s *Shard) load() error {
 	if s.counters, err = stats.ReadCounters(db); err != nil {
 		return err
 	}
-	if s.degrees, err = stats.ReadDegrees(db); err == nil && len(s.degrees) == 0 {
-		err = s.countDegrees(db)
-	}
-	if err != nil {
+	if s.degrees, err = stats.ReadDegrees(db); err != nil {
 		return err
 	}
 	if s.sketches, err = stats.ReadSketches(db); err != nil {
@@ -268,35 +256,6 @@ func (s *Shard) load() error {
 	}
 	s.startReclaiming()
 	return nil
-}
-
-// countDegrees builds the histograms of a store from before there were any, since later changes would make their bars negative.
-func (s *Shard) countDegrees(r pebble.Reader) error {
-	d := stats.Degrees{}
-	err := kv.Scan(r, keys.Adjacency, func(k, v []byte) error {
-		if len(k) != keys.ListSize {
-			return nil
-		}
-		_, rest := codec.Uvarint(v)
-		total, rest := codec.Uvarint(rest)
-		if rest == nil {
-			return kv.Corrupt("edge list", k, codec.ErrRecord)
-		}
-		t, dir, _ := keys.List(k)
-		stats.ResizeList(d, t, dir, 0, int(total))
-		return nil
-	})
-	if err != nil || len(d) == 0 {
-		return err
-	}
-	s.degrees = d
-	if s.opts.ReadOnly {
-		return nil
-	}
-	return s.put(func(b *pebble.Batch) error {
-		_, err := stats.Degrees{}.Add(b, d)
-		return err
-	})
 }
 
 // dropOrphans deletes the large values of commits that were never applied.

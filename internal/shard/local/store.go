@@ -265,7 +265,7 @@ func readManifest(fs vfs.FS, dir string) (m manifest, err error) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		return m, graph.CorruptError("read "+fs.PathJoin(dir, manifestName), err)
 	}
-	if m.Format < storage.OldestFormat || m.Format > storage.FormatVersion {
+	if m.Format != storage.FormatVersion {
 		return m, storage.FormatError(dir, m.Format)
 	}
 	if m.Shards < 1 || m.Shards > storage.MaxShards {

@@ -220,7 +220,7 @@ func TestTransactionBudget(t *testing.T) {
 
 // TestFormat refuses a store whose manifest, or one of whose shards, is of another version, and leaves it as it is.
 func TestFormat(t *testing.T) {
-	refusal := fmt.Sprintf("has format version 1, but this program reads versions %d to %d; export the data with the program that wrote it", storage.OldestFormat, storage.FormatVersion)
+	refusal := fmt.Sprintf("has format version 1, but this program reads version %d; export the data with the program that wrote it", storage.FormatVersion)
 	rng := rand.New(rand.NewPCG(1, 1))
 	opts := tiny(rng, 2)
 	opts.FS, opts.Dir, opts.Logger = vfs.NewMem(), "data", quiet()
