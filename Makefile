@@ -115,6 +115,15 @@ image: ## Build the image of both programs into bin/hopgate-image.tar; IMAGE_FLA
 	docker buildx build -f deploy/Dockerfile -t $(IMAGE):$(VERSION) \
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$$(git rev-parse HEAD) $(IMAGE_FLAGS) .
 
+WHEELS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+.PHONY: wheels
+wheels: ## Build the Python package with the server for each platform of WHEELS into bin/wheels.
+	GO="$(GO)" python/wheels.sh $(WHEELS)
+
+.PHONY: python-test
+python-test: ## Install the Python package of this machine in a new virtual environment and run its tests.
+	GO="$(GO)" python/test.sh
+
 .PHONY: clean
 clean: ## Remove what was built.
 	rm -rf bin

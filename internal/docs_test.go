@@ -13,7 +13,7 @@ var (
 	linked = regexp.MustCompile(`\]\(([^)#\s]+)`)
 	quoted = regexp.MustCompile("`([^`\\s]+)`")
 	// tree matches the beginning of a path of the source tree.
-	tree = regexp.MustCompile(`^(api|bench|cmd|deploy|docs|examples|internal|tools|\.ci)/`)
+	tree = regexp.MustCompile(`^(api|bench|cmd|deploy|docs|examples|internal|python|tools|\.ci)/`)
 )
 
 // TestPaths checks the documents against the source tree: each link leads to a file, and so does each path in backquotes

@@ -1,0 +1,73 @@
+"""Calls of Arrow Flight with their headers, trailers and errors."""
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow.flight as flight
+
+from ._errors import HopgateError, translate
+
+_calls = threading.local()
+
+
+class Call:
+    """A call in progress. ``headers`` has those of the answer, its trailers included, once they have arrived."""
+
+    def __init__(self) -> None:
+        self.headers: dict[str, list[Any]] = {}
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raises the exceptions of pyarrow as those of this package."""
+        before = getattr(_calls, "now", None)
+        _calls.now = self  # the middleware of a call begins in the thread that makes it
+        try:
+            yield
+        except BaseException as err:
+            better = translate(err, self.headers)
+            if better is err:
+                raise
+            raise better from None
+        finally:
+            _calls.now = before
+
+
+class _Middleware(flight.ClientMiddleware):  # type: ignore[misc]
+    def __init__(self, call: Call):
+        self.call = call
+
+    def received_headers(self, headers: dict[str, list[Any]]) -> None:
+        self.call.headers.update({k.lower(): v for k, v in headers.items()})
+
+
+class _Factory(flight.ClientMiddlewareFactory):  # type: ignore[misc]
+    def start_call(self, info: Any) -> flight.ClientMiddleware | None:
+        call = getattr(_calls, "now", None)
+        return _Middleware(call) if call is not None else None
+
+
+class Connection:
+    """A connection to a server, which threads may share."""
+
+    def __init__(self, location: str, token: str | None, tls_ca: bytes | None = None, tls_cert: bytes | None = None, tls_key: bytes | None = None):
+        self.location, self.token = location, token
+        for scheme, flight_scheme in (("grpc://", "grpc+tcp://"), ("grpcs://", "grpc+tls://")):
+            if location.startswith(scheme):
+                location = flight_scheme + location[len(scheme):]
+        if "://" not in location:
+            location = "grpc+tcp://" + location
+        tls = {"tls_root_certs": tls_ca, "cert_chain": tls_cert, "private_key": tls_key}
+        try:
+            self.client = flight.FlightClient(location, middleware=[_Factory()], **{k: v for k, v in tls.items() if v is not None})
+        except Exception as err:  # an address that is none
+            raise HopgateError(f"{self.location}: {err}") from None
+
+    def options(self, timeout: float | None = None) -> flight.FlightCallOptions:
+        headers = [(b"authorization", b"Bearer " + self.token.encode())] if self.token else []
+        return flight.FlightCallOptions(timeout=timeout, headers=headers)
+
+    def close(self) -> None:
+        self.client.close()

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Builds the wheel of this machine, installs it in a fresh virtual environment, and runs the tests of the package with the server inside,
+# without Go.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+platform=$(${GO:-go} env GOOS)/$(${GO:-go} env GOARCH)
+rm -f bin/wheels/*.whl
+python/wheels.sh "$platform"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/hopgate-python.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+python3 -m venv "$work/venv"
+wheel=$(echo "$PWD"/bin/wheels/*.whl)
+"$work/venv/bin/pip" install -q "$wheel[test]"
+cp -r python/tests "$work/tests"
+cp docs/python.md "$work"
+cd "$work"
+env -u HOPGATE_BINARY PATH=/usr/bin:/bin venv/bin/python -m pytest -q -p no:cacheprovider tests
