@@ -168,11 +168,9 @@ func hasUnread(c net.Conn) bool {
 	if err != nil {
 		return false
 	}
-	n := 0
-	err = control.Control(func(fd uintptr) {
-		n, _, _ = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT) // -1 if there is none
-	})
-	return err == nil && n > 0
+	unread := false
+	err = control.Control(func(fd uintptr) { unread = peek(fd) })
+	return err == nil && unread
 }
 
 // Listen opens the listeners and starts to serve; port 0 picks a free port.
