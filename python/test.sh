@@ -14,6 +14,6 @@ python3 -m venv "$work/venv"
 wheel=$(echo "$PWD"/bin/wheels/*.whl)
 "$work/venv/bin/pip" install -q "$wheel[test]"
 cp -r python/tests "$work/tests"
-cp docs/python.md "$work"
+cp -r docs/python.md examples/notebook "$work"
 cd "$work"
 env -u HOPGATE_BINARY PATH=/usr/bin:/bin venv/bin/python -m pytest -q -p no:cacheprovider tests
