@@ -55,6 +55,7 @@ internal/replica
 internal/shard
 internal/shard/local/fail
 internal/shard/local/index
+internal/shard/local/groups
 internal/shard/local/turns
 internal/shard/local/read
 internal/shard/local/write
@@ -165,7 +166,6 @@ const (
 // large names the packages and types over the limits.
 var large = map[string]string{
 	"cmd/graphctl":                        "one command a file, known to no other",
-	"internal/query/exec/relational":      "each operator is a file of its own, known to no other",
 	"internal/query/cypher/ast.printer":   "one method for each node of the tree",
 	"internal/query/cypher/check.checker": "one method for each clause and expression",
 	"internal/query/cypher/parse.parser":  "one method for each production of the grammar",

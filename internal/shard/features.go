@@ -13,9 +13,7 @@ type Feature uint8
 
 // The features, in the order of the fields of Features.
 const (
-	Summaries Feature = iota
-	Blocks
-	PairCounts
+	Aggregates Feature = iota
 	FullText
 	Turns
 	Validation
@@ -26,7 +24,7 @@ const (
 )
 
 var featureNames = [NumFeatures]string{
-	"summaries", "blocks", "pair counts", "full text", "turns", "validation", "read metering", "wire metering", "passing",
+	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing",
 }
 
 // String returns the name of the feature.
@@ -41,15 +39,13 @@ func (s *FeatureSet) Has(f Feature) bool { return s != nil && s[f] == "" }
 // Features are what a Tx, or a PartTx, can do beside its requests: a field is nil if its feature is missing. What implements them is
 // assigned to a field, so that a method of another form does not compile, and is found without a type assertion.
 type Features struct {
-	Summaries Summarizer
-	Blocks    BlockReader
-	Pairs     PairCounter
-	Text      TextSearcher
-	Turns     Heir
-	Validator Validator
-	Reads     Metered
-	Wire      Wired
-	Passer    Passer
+	Aggregates Aggregator
+	Text       TextSearcher
+	Turns      Heir
+	Validator  Validator
+	Reads      Metered
+	Wire       Wired
+	Passer     Passer
 	// Set says why features are missing.
 	Set *FeatureSet
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -264,10 +263,9 @@ func (*CountStore) rows(e *Estimator, _ float64) float64 {
 	return e.outer
 }
 
-// BlockAggregate returns the row of Input, which aggregates all edges of Type, or all vertices, that satisfy Where. It comes
-// from decoded blocks of properties and their statistics if these are in memory when it runs; otherwise Input runs. The counters tell
-// whether the labels hold for all. With Keys, which are properties of the vertices, it returns the rows of Input, one for each group,
-// and tests the labels itself.
+// BlockAggregate returns the rows of Input, which aggregates all edges of Type, or the vertices of a label, that satisfy Where. The shards
+// add them up from decoded blocks of properties and their statistics, by group of Keys, which are properties of the vertices; where
+// they cannot, Input runs. The counters tell whether the labels of an edge's ends hold for all.
 type BlockAggregate struct {
 	Input  Node
 	Keys   []Item
@@ -305,10 +303,8 @@ func (n *BlockAggregate) Takes(g *Agg) bool {
 	default:
 		return false
 	}
-	if _, ok := n.Prop(g); len(g.Args) > 0 && !ok && (len(n.Keys) == 0 || !n.CountsRows(g)) {
-		return false
-	}
-	return !g.Distinct
+	_, ok := n.Prop(g)
+	return !g.Distinct && (ok || n.CountsRows(g))
 }
 
 // CountsRows reports whether an aggregate counts rows.
@@ -337,29 +333,10 @@ func (n *BlockAggregate) PropOf(e Expr) (key string, ok bool) {
 	return p.Key, ok && ref.Col == n.Of
 }
 
-// All reports whether, by the counters of a snapshot, the labels hold for all edges of the type, or for all vertices that count: those that
-// satisfy the conditions, which have their properties, or else those with a property that is aggregated.
+// All reports whether, by the counters of a snapshot, the labels hold for the ends of all edges of the type.
 func (n *BlockAggregate) All(c *graph.Counts) bool {
-	if n.Type != "" {
-		types := []string{n.Type}
-		return n.Labels.Implied(c, types, n.Dir) && n.FromLabels.Implied(c, types, n.Dir.Reverse())
-	}
-	switch {
-	case n.Labels == nil:
-		return true
-	case n.Labels.Op != LabelName || len(c.Props) == 0:
-		return false
-	}
-	only := func(key string) bool {
-		return c.Props[graph.PropOf{Label: n.Labels.Name, Prop: key}] == c.Props[graph.PropOf{Prop: key}]
-	}
-	if len(n.Where) > 0 {
-		return slices.ContainsFunc(n.Where, func(r PropRange) bool { return only(r.Key) })
-	}
-	return !slices.ContainsFunc(n.Aggs, func(g Agg) bool {
-		key, ok := n.Prop(&g)
-		return ok && !only(key)
-	})
+	types := []string{n.Type}
+	return n.Labels.Implied(c, types, n.Dir) && n.FromLabels.Implied(c, types, n.Dir.Reverse())
 }
 
 // Missing is the position of vertices that lack an index's property in the order of the index.

@@ -53,7 +53,7 @@ func TestBacking(t *testing.T) {
 						return begin()
 					},
 				}
-			}, shard.Summaries, shard.Blocks, shard.PairCounts, shard.ReadMetering, shard.Passing)
+			}, shard.ReadMetering, shard.Passing)
 		})
 	}
 }

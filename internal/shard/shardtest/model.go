@@ -360,6 +360,7 @@ func (w *Model) Compare(tx, o shard.Tx) {
 	w.T.Helper()
 	w.CompareCounts(tx.Statistics(), o.Statistics())
 	w.compareReads(tx, o)
+	w.compareAggregates(tx, true)
 }
 
 // compareReads leaves out the counts: they may differ while a deleted vertex has edges.
@@ -385,6 +386,7 @@ func (w *Model) compareReads(tx, o shard.Tx) {
 		w.compareExpand(tx, o, dir, there, edgeThere)
 	}
 	w.compareSeek(tx, o, there)
+	w.compareAggregates(tx, false)
 }
 
 // CompareCounts compares the counts of the graph with the oracle's.

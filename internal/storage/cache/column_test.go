@@ -49,7 +49,7 @@ func TestColumn(t *testing.T) {
 					want = append(want, tc.values[i%len(tc.values)])
 				}
 				var b ColumnBuilder
-				var cells graph.Cells
+				var cells Cells
 				for range 2 {
 					b.reset()
 					for i, v := range want {

@@ -7,6 +7,31 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
+// Summary describes the values of one property of some vertices or edges.
+type Summary struct {
+	Count int // of the values; null is none
+	// Ordered reports whether Min and Max are the least and the greatest value: all are of one kind for which Bounds holds.
+	Ordered  bool
+	Min, Max graph.Value // null without values
+	// Summed reports whether Sum is the exact sum: all values are Ints.
+	Summed bool
+	Sum    int64
+}
+
+// Misses reports whether an interval contains none of the values. False may also mean that the summary cannot decide.
+func (s *Summary) Misses(iv *graph.Interval) bool {
+	if s.Count == 0 {
+		return true
+	}
+	above, below := graph.Interval{Lo: iv.Lo, LoOpen: iv.LoOpen}, graph.Interval{Hi: iv.Hi, HiOpen: iv.HiOpen}
+	return s.Ordered && (!above.Holds(s.Max) || !below.Holds(s.Min))
+}
+
+// Within reports whether an interval contains all of the values. False may also mean that the summary cannot decide.
+func (s *Summary) Within(iv *graph.Interval) bool {
+	return s.Count == 0 || s.Ordered && iv.Holds(s.Min) && iv.Holds(s.Max)
+}
+
 // summarize fills the Summary of the cells. Texts and mixed cells are only counted: few ask for more.
 func (b *ColumnBuilder) summarize(c *Column) {
 	switch {
@@ -54,86 +79,16 @@ func magnitude(n int64) uint64 {
 }
 
 // Summary describes the cells. It was made with them, and lasts as long.
-func (c *Column) Summary() graph.Summary {
+func (c *Column) Summary() Summary {
 	switch {
 	case c.form == formEmpty:
-		return graph.Summary{Ordered: true, Summed: true}
+		return Summary{Ordered: true, Summed: true}
 	case !c.ordered:
-		return graph.Summary{Count: int(c.count)}
+		return Summary{Count: int(c.count)}
 	}
-	return graph.Summary{
+	return Summary{
 		Count: int(c.count), Ordered: true, Min: number(c.kind, c.lo), Max: number(c.kind, c.hi), Summed: c.summed, Sum: c.sum,
 	}
-}
-
-// SummaryOf describes the cells lo … hi-1, which it reads.
-func (c *Column) SummaryOf(lo, hi uint32) graph.Summary {
-	if c.form == formEmpty {
-		return c.Summary()
-	}
-	s := graph.Summary{Ordered: c.ordered, Summed: c.summed}
-	var least, most, sum uint64
-	switch {
-	case c.ordered && c.present == nil && c.kind != graph.Float && lo < hi:
-		s.Count = int(hi - lo)
-		if c.form == formWide {
-			least, most, sum = mergeCells(c.wide[lo:hi])
-		} else {
-			least, most, sum = mergeCells(c.narrow[lo:hi])
-			least, most, sum = c.base+least, c.base+most, sum+c.base*uint64(s.Count)
-		}
-	default:
-		for i := lo; i < hi; i++ {
-			if !c.has(i) {
-				continue
-			}
-			s.Count++
-			if !c.ordered {
-				continue
-			}
-			x := c.cell(i)
-			if s.Count == 1 || c.less(x, least) {
-				least = x
-			}
-			if s.Count == 1 || c.less(most, x) {
-				most = x
-			}
-			sum += x
-		}
-	}
-	if c.ordered && s.Count > 0 {
-		s.Min, s.Max = number(c.kind, least), number(c.kind, most)
-	}
-	if c.summed {
-		s.Sum = int64(sum) // as all cells' sum fits, so does that of some
-	}
-	return s
-}
-
-// foldCells returns the least and the greatest cell, as signed numbers, and the sum.
-func mergeCells[T uint32 | uint64](cells []T) (least, most, sum uint64) {
-	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
-	for _, x := range cells {
-		lo, hi = min(lo, int64(x)), max(hi, int64(x))
-		sum += uint64(x)
-	}
-	return uint64(lo), uint64(hi), sum
-}
-
-// cell returns the number inside a narrow or wide cell.
-func (c *Column) cell(i uint32) uint64 {
-	if c.form == formWide {
-		return c.wide[i]
-	}
-	return c.base + uint64(c.narrow[i])
-}
-
-// less compares numbers inside cells.
-func (c *Column) less(a, b uint64) bool {
-	if c.kind == graph.Float {
-		return math.Float64frombits(a) < math.Float64frombits(b)
-	}
-	return int64(a) < int64(b)
 }
 
 // Piece is a part of a block: the cells Lo … Hi-1 of its columns, which are as the view sees them, or N vertices from the local
@@ -194,39 +149,6 @@ func (c *Cursor) Pieces(dst []Piece) []Piece {
 	return pieces(dst, c.block*ListBlock, c.data.offsets, changed[:])
 }
 
-// Held appends to dst, block by block, whether its lists are decoded with all that is wanted, and returns how many edges these
-// have; exact says that no change stands beside them.
-func (v *ListView) Held(dst []bool, typ graph.TypeID, dir graph.Direction, want *Want) (held []bool, edges int, exact bool) {
-	exact = v.touched == nil
-	t := v.lists.tables.at(tableIndex(typ, dir))
-	for b := uint64(0); b*ListBlock < v.vertices; b++ {
-		dst = append(dst, false)
-		s := t.find(b)
-		if s == nil {
-			continue
-		}
-		if seg := s.seg.Load(); seg != nil && seg.since <= v.seq && seg.data.has(want) {
-			dst[len(dst)-1] = true
-			edges += len(seg.data.targets)
-			exact = exact && seg.over.Load() == nil
-		}
-	}
-	return dst, edges, exact
-}
-
-// Held returns how many vertices have a property in the blocks that are decoded.
-func (v *ColumnView) Held(prop graph.PropID) (values int) {
-	t := v.columns.tables.at(columnIndex(prop))
-	for b := uint64(0); b*ColumnBlock < v.vertices; b++ {
-		if s := t.find(b); s != nil {
-			if seg := s.seg.Load(); seg != nil && seg.since <= v.seq {
-				values += int(seg.data.count)
-			}
-		}
-	}
-	return values
-}
-
 // Block appends to cols the columns of some properties of a block, and to dst its pieces. It reports false if the caller must
 // read the block elsewhere.
 func (v *ColumnView) Block(props []graph.PropID, block uint64, cols []*Column, dst []Piece) ([]*Column, []Piece, bool, error) {
@@ -255,10 +177,10 @@ func (v *ColumnView) Block(props []graph.PropID, block uint64, cols []*Column, d
 
 // CountTargets adds the list of a vertex to row: each target by its number in codes, by shard and local id; those without one,
 // or with a negative one, to the last cell. It reports false if the caller must read the list elsewhere.
-func (c *Cursor) CountTargets(v graph.VertexID, codes [][]int32, row []int64) bool {
+func (c *Cursor) CountTargets(v graph.VertexID, codes [][]int32, row []int64) (edges int, ok bool) {
 	l, ok := c.List(v)
 	if !ok {
-		return false
+		return 0, false
 	}
 	ids, last := c.view.lists.ids, uint32(len(row)-1)
 	if ids.shards == 1 && len(codes) > 0 {
@@ -270,7 +192,7 @@ func (c *Cursor) CountTargets(v graph.VertexID, codes [][]int32, row []int64) bo
 			}
 			row[code]++
 		}
-		return true
+		return len(l.Targets), true
 	}
 	for _, t := range l.Targets {
 		code := last
@@ -279,5 +201,5 @@ func (c *Cursor) CountTargets(v graph.VertexID, codes [][]int32, row []int64) bo
 		}
 		row[code]++
 	}
-	return true
+	return len(l.Targets), true
 }

@@ -17,8 +17,7 @@ func checkSummary(t *testing.T, rnd *rand.Rand, col *Column, n uint32) {
 		t.Fatal(err)
 	}
 	s := col.Summary()
-	checkSummaryOf(t, rnd, col, cells)
-	want := graph.Summary{Ordered: true, Summed: true}
+	want := Summary{Ordered: true, Summed: true}
 	exact := true
 	for _, v := range cells {
 		if v.IsNull() {
@@ -77,32 +76,6 @@ func checkSummary(t *testing.T, rnd *rand.Rand, col *Column, n uint32) {
 	}
 }
 
-// checkSummaryOf compares summaries of some cells with those of columns that have no others.
-func checkSummaryOf(t *testing.T, rnd *rand.Rand, col *Column, cells []graph.Value) {
-	t.Helper()
-	whole := col.Summary()
-	for range 5 {
-		lo := rnd.IntN(len(cells) + 1)
-		hi := lo + rnd.IntN(len(cells)+1-lo)
-		var b ColumnBuilder
-		b.reset()
-		for i, v := range cells[lo:hi] {
-			if Simple(v.Kind()) {
-				b.Value(i, v)
-			} else {
-				b.Opaque(i, encodeList(v))
-			}
-		}
-		b.finish(hi - lo)
-		alone, _ := b.put(make([]byte, b.size()))
-		want, got := alone.Summary(), col.SummaryOf(uint32(lo), uint32(hi))
-		if got.Count != want.Count || got.Ordered != whole.Ordered || got.Summed != whole.Summed ||
-			got.Ordered && (!sameValue(got.Min, want.Min) || !sameValue(got.Max, want.Max)) || got.Summed && got.Sum != want.Sum {
-			t.Fatalf("cells %d … %d: %+v, want %+v", lo, hi, got, want)
-		}
-	}
-}
-
 // less compares values of one kind that can be bounds.
 func less(a, b graph.Value) bool {
 	if a.Kind() == graph.Float {
@@ -150,21 +123,9 @@ func (m *model) checkBlocks(t *testing.T, rnd *rand.Rand, r *reader) (whole int)
 	want := Want{Props: []graph.PropID{9}}
 	r.lists.Cursor(&cur, typ, dir, want)
 	for first := uint64(0); first < m.vertices; first += ListBlock {
-		held, edges, exact := r.lists.Held(nil, typ, dir, &want)
-		before := held[first/ListBlock]
 		ok, err := cur.Seek(graph.MakeVertexID(m.shard, first), ListBlock)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if held, _, _ = r.lists.Held(held[:0], typ, dir, &want); before && !ok || ok && !held[first/ListBlock] {
-			t.Fatalf("the block at %d is held: %t; found: %t", first, before, ok)
-		}
-		some := 0
-		for local := first; local < min(first+ListBlock, m.vertices); local++ {
-			some += len(m.list(listKey{typ, dir, local}, r.seq))
-		}
-		if before && exact && edges < some {
-			t.Fatalf("%d edges are held, those of the block at %d are %d", edges, first, some)
 		}
 		if !ok {
 			continue
@@ -237,26 +198,26 @@ func TestSummariesFollowCommits(t *testing.T) {
 		m.lists[k] = append(m.lists[k], modelEdge{target: 1, edge: graph.EdgeID(i), prop: int64(10 * i), born: 1})
 		m.values[valueKey{2, uint64(i)}] = []modelValue{{1, graph.IntValue(int64(10 * i))}}
 	}
-	edges := func(r *reader) (graph.Summary, bool) {
+	edges := func(r *reader) (Summary, bool) {
 		var cur Cursor
 		r.lists.Cursor(&cur, 0, graph.Out, Want{Props: []graph.PropID{9}})
 		ok, err := cur.Seek(graph.MakeVertexID(0, 0), ListBlock)
 		if err != nil || !ok {
-			return graph.Summary{}, false
+			return Summary{}, false
 		}
 		ps := cur.Pieces(nil)
 		return cur.Prop(0).Summary(), len(ps) == 1 && ps[0].N == 0
 	}
-	values := func(r *reader) (graph.Summary, bool) {
+	values := func(r *reader) (Summary, bool) {
 		cols, ps, ok, err := r.columns.Block([]graph.PropID{2}, 0, nil, nil)
 		if err != nil || !ok {
-			return graph.Summary{}, false
+			return Summary{}, false
 		}
 		return cols[0].Summary(), len(ps) == 1 && ps[0].N == 0
 	}
 	expect := func(r *reader, count int, hi int64) {
 		t.Helper()
-		for what, f := range map[string]func(*reader) (graph.Summary, bool){"edges": edges, "values": values} {
+		for what, f := range map[string]func(*reader) (Summary, bool){"edges": edges, "values": values} {
 			if s, ok := f(r); !ok || s.Count != count || s.Max.Int() != hi {
 				t.Errorf("%s: %+v, %t, want %d up to %d", what, s, ok, count, hi)
 			}
@@ -272,7 +233,7 @@ func TestSummariesFollowCommits(t *testing.T) {
 	c.Apply(2, 2, []ValueChange{{Vertex: 2, Value: graph.IntValue(5)}})
 	m.visible = 2
 	second := m.open(l, c)
-	for what, f := range map[string]func(*reader) (graph.Summary, bool){"edges": edges, "values": values} {
+	for what, f := range map[string]func(*reader) (Summary, bool){"edges": edges, "values": values} {
 		if _, ok := f(second); ok {
 			t.Errorf("%s: a block with changes has a summary", what)
 		}

@@ -1,251 +1,380 @@
 package relational
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/exchange"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// blockAggregate aggregates blocks of decoded properties, by their statistics where these suffice, and returns the row once for
-// each row of the frame. The planner uses it only where transactions have shard.Summaries. It runs its input instead if most of the blocks
-// are not decoded yet: to decode all of them for one aggregate takes longer than to read the stored values, which the caches decode when
-// they are read again. It does so too for a parameter that makes a condition no range.
-// BenchmarkRewrites/BlockAggregate in bench/traversal compares the two.
+// blockAggregate merges the groups that the shards make of their vertices or edges, on workers if cores are free. Without keys, it
+// returns the row once for each row of the frame. The planner uses it only where transactions have shard.Aggregates. It runs its
+// input instead if groups are so many that they may have to spill, for values that cannot be added up in parts, and for a parameter that
+// makes a condition no range. BenchmarkRewrites/BlockAggregate in bench/traversal compares the two.
 type blockAggregate struct {
 	runtime.Input
 	r     *runtime.Run
 	frame *runtime.Frame
 	node  *plan.BlockAggregate
-	aggs  []blockColumn
+	cols  []plan.Col
+	aggs  []blockColumn // of the columns that are read
+	req   shard.Aggregate
+	table *GroupTable
 
-	begun, direct, done bool
-	req                 shard.Summarize
-	group               []int32 // zeros: there is one group
-	one                 [1]graph.Value
-	out                 runtime.Batch
+	begun, direct bool
+	at            int // the next group, or, without keys, row of the frame
+	entries       []entry
+	keys          [][]graph.Value
+	group         []int32 // by entry
+	out           runtime.Batch
 }
 
-// blockColumn is an aggregate of a property, or of rows.
+// blockColumn is an aggregate.
 type blockColumn struct {
 	*aggColumn
-	agg  plan.Agg
-	prop int // its place in the request; -1: rows
+	agg    plan.Agg
+	at     int     // in the request; -1: it counts rows
+	floats []int32 // by group, the part with a sum of floats, plus 1: two cannot be added as if there were one
 }
+
+// entry is a group of a part.
+type entry struct {
+	of    *shard.Groups
+	part  int32
+	group int
+}
+
+// verticesPerLabel is how many vertices there may be for each one with the label; else a scan of the label is faster.
+const verticesPerLabel = 64
 
 // BlockAggregate compiles a BlockAggregate.
 func BlockAggregate(c *compile.Compiler, n *plan.BlockAggregate, need plan.ColSet) *runtime.Stage {
 	in := c.Compile(n.Input, need)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: in.Cols}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		if len(n.Keys) > 0 {
-			return newBlockGroups(r, n, kids[0], in.Cols)
+		x := &blockAggregate{
+			Input: runtime.Input{In: kids[0]}, r: r, frame: r.Frame, node: n, cols: in.Cols, table: NewGroupTable(r, "BlockAggregate", len(n.Keys)),
 		}
-		a := &blockAggregate{Input: runtime.Input{In: kids[0]}, r: r, frame: r.Frame, node: n}
 		for _, g := range n.Aggs {
 			if need.Has(g.Col) {
-				a.aggs = append(a.aggs, blockColumn{aggColumn: newAggColumn(r, g, make([]runtime.Evaluator, len(g.Args))), agg: g})
+				x.aggs = append(x.aggs, blockColumn{aggColumn: newAggColumn(r, g, make([]runtime.Evaluator, len(g.Args))), agg: g})
 			}
 		}
-		return a
+		return x
 	}
 	return s
 }
 
-func (a *blockAggregate) Open(context.Context) error {
-	a.begun, a.direct, a.done = false, false, false
+// Open implements runtime.Operator.
+func (x *blockAggregate) Open(context.Context) error {
+	x.begun, x.direct, x.at = false, false, 0
 	return nil
 }
 
-func (a *blockAggregate) Next(ctx context.Context) (*runtime.Batch, error) {
-	if !a.begun {
-		a.begun = true
+// Close implements runtime.Operator.
+func (x *blockAggregate) Close() {
+	x.reset()
+	x.In.Close()
+}
+
+// reset forgets all groups.
+func (x *blockAggregate) reset() {
+	x.table.Reset()
+	for i := range x.aggs {
+		x.aggs[i].reset()
+		x.aggs[i].floats = nil
+	}
+}
+
+// Next implements runtime.Operator.
+func (x *blockAggregate) Next(ctx context.Context) (*runtime.Batch, error) {
+	if !x.begun {
+		x.begun = true
 		var err error
-		if a.direct, err = a.summarize(ctx); err != nil {
+		if x.direct, err = x.run(ctx); err != nil {
 			return nil, err
 		}
-		if !a.direct {
-			if err := a.In.Open(ctx); err != nil {
+		if !x.direct {
+			x.reset()
+			if err := x.In.Open(ctx); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if !a.direct {
-		return a.In.Next(ctx)
+	if !x.direct {
+		return x.In.Next(ctx)
 	}
-	n := a.frame.Rows()
-	if a.done || n == 0 {
+	all := x.table.len()
+	if len(x.node.Keys) == 0 {
+		all = x.frame.Rows()
+	}
+	n := min(all-x.at, x.r.BatchSize())
+	if n == 0 {
 		return nil, nil
 	}
-	a.done = true
-	a.out.Reset(len(a.aggs))
-	a.out.N = n
-	if a.frame != nil {
-		a.out.Row = runtime.AllRows(n)
-	}
-	for k := range a.aggs {
-		v, err := a.aggs[k].result(0)
-		if err != nil {
-			return nil, err
+	x.out.Reset(len(x.cols))
+	x.out.N = n
+	for i, col := range x.cols {
+		c := &x.out.Cols[i]
+		if k := slices.IndexFunc(x.node.Keys, func(key plan.Item) bool { return key.Col == col }); k >= 0 {
+			c.Vals = x.table.keys[k].appendTo(c.Vals, x.at, x.at+n)
+			continue
 		}
-		for range n {
-			a.out.Cols[k].Vals = append(a.out.Cols[k].Vals, v)
+		a := &x.aggs[slices.IndexFunc(x.aggs, func(g blockColumn) bool { return g.agg.Col == col })]
+		for g := x.at; g < x.at+n; g++ {
+			group := g
+			if len(x.node.Keys) == 0 {
+				group = 0
+			}
+			v, err := a.result(group)
+			if err != nil {
+				return nil, err
+			}
+			c.Vals = append(c.Vals, v)
 		}
 	}
-	return &a.out, nil
+	for i := x.at; i < x.at+n && x.frame != nil; i++ {
+		x.out.Row = append(x.out.Row, int32(i))
+	}
+	x.at += n
+	return &x.out, nil
 }
 
-// summarize aggregates the blocks, and reports whether it could.
-func (a *blockAggregate) summarize(ctx context.Context) (bool, error) {
-	if ok := a.request(); !ok {
+// run adds up the groups, and reports whether it could.
+func (x *blockAggregate) run(ctx context.Context) (bool, error) {
+	if x.r.Env.Partial || x.frame != nil && len(x.node.Keys) > 0 || !x.request() {
 		return false, nil
 	}
-	for _, g := range a.aggs {
-		g.reset()
-		g.grow(1)
-	}
-	ok, err := a.r.Summarize(ctx, &a.req, a)
-	if !ok || err != nil {
+	x.reset()
+	parts, err := addUp(ctx, x.r, &x.req)
+	if parts == nil || err != nil {
 		return false, err
 	}
-	if a.node.Type == "" && len(a.req.Where) == 0 { // blocks do not show which vertices exist
-		c := a.r.Tx.Counts()
-		n := c.Vertices
-		if a.node.Labels != nil {
-			n = c.ByLabel[a.node.Labels.Name]
-		}
-		for _, g := range a.aggs {
-			if g.prop < 0 {
-				g.acc.(*countAccumulators).n[0] = int64(n)
-			}
-		}
+	done, err := x.merge(parts)
+	if e, ok := errors.AsType[*graph.Error](err); ok && e.Kind == graph.KindBudget && len(x.node.Keys) > 0 {
+		return false, nil // the input spills
 	}
-	return true, nil
+	return done, err
 }
 
 // request sets the request, or reports false if the names, the parameters or the counters do not allow it.
-func (a *blockAggregate) request() bool {
-	r, n := a.r, a.node
-	a.req = shard.Summarize{Dir: n.Dir, Props: a.req.Props[:0], Where: a.req.Where[:0]}
+func (x *blockAggregate) request() (ok bool) {
+	r, n := x.r, x.node
+	req := shard.Aggregate{Dir: n.Dir, Props: x.req.Props[:0], Where: x.req.Where[:0], Keys: x.req.Keys[:0], Aggs: x.req.Aggs[:0]}
+	counts := r.Tx.Counts()
+	label := n.Labels
 	if n.Type != "" {
-		ok := false
-		if a.req.Type, ok = r.Graph.Type(n.Type); !ok || !n.All(r.Tx.Counts()) {
+		if req.Type, ok = r.Graph.Type(n.Type); !ok || !n.All(counts) {
 			return false
 		}
-	} else if n.Labels != nil && !n.All(r.Tx.Statistics()) {
-		return false
+		label = n.FromLabels
 	}
-	for k := range a.aggs {
-		g := &a.aggs[k]
-		g.prop = -1
-		key, ok := n.Prop(&g.agg)
+	if label != nil {
+		if n.Type == "" {
+			if req.Label, ok = r.Graph.Label(label.Name); !ok {
+				return false
+			}
+		}
+		if label.Op == plan.LabelName && counts.ByLabel[label.Name] < counts.Vertices/verticesPerLabel {
+			return false
+		}
+	}
+	place := func(name string) int {
+		id, ok := r.Graph.Prop(name)
 		if !ok {
+			return -1
+		}
+		at := slices.Index(req.Props, id)
+		if at < 0 {
+			at = len(req.Props)
+			req.Props = append(req.Props, id)
+		}
+		return at
+	}
+	for _, k := range n.Keys {
+		at := place(k.Expr.(*plan.Prop).Key)
+		if at < 0 {
+			return false
+		}
+		req.Keys = append(req.Keys, at)
+	}
+	for i := range x.aggs {
+		g := &x.aggs[i]
+		if g.at = -1; n.CountsRows(&g.agg) {
 			continue
 		}
-		id, ok := r.Graph.Prop(key)
-		if !ok {
+		key, _ := n.Prop(&g.agg)
+		at := place(key)
+		if at < 0 {
 			return false
 		}
-		g.prop = 0
-		for g.prop < len(a.req.Props) && a.req.Props[g.prop] != id {
-			g.prop++
-		}
-		if g.prop == len(a.req.Props) {
-			a.req.Props = append(a.req.Props, id)
-		}
+		g.at = len(req.Aggs)
+		req.Aggs = append(req.Aggs, shard.PartialAgg{Func: aggFuncs[g.agg.Func], Prop: at})
 	}
 	ranges, ok := adjacency.NewRanges(r, n.Where)
 	if ok {
-		a.req.Where, ok = ranges.Where(r, a.req.Where)
+		req.Where, ok = ranges.Where(r, req.Where)
 	}
+	x.req = req
 	return ok
 }
 
-// Block implements shard.Sink. A block with a summary is equivalent to a few rows: one with its extreme, one with its sum, and
-// for a mean as many with 0 as make up the number of its values.
-func (a *blockAggregate) Block(n int, props []graph.Summary) (bool, error) {
-	for _, g := range a.aggs {
-		switch {
-		case g.prop < 0 || g.agg.Func == "count":
-		case g.agg.Func == "min" || g.agg.Func == "max":
-			if !props[g.prop].Ordered {
-				return false, nil
-			}
-		case !props[g.prop].Summed:
-			return false, nil
+var aggFuncs = map[string]shard.AggFunc{"count": shard.AggCount, "min": shard.AggMin, "max": shard.AggMax, "sum": shard.AggSum, "avg": shard.AggSum}
+
+// merge merges the groups of parts, and reports whether it could.
+func (x *blockAggregate) merge(parts []*shard.Groups) (bool, error) {
+	x.entries = x.entries[:0]
+	for p, of := range parts {
+		for g := range of.Rows {
+			x.entries = append(x.entries, entry{of, int32(p) + 1, g})
 		}
 	}
-	for _, g := range a.aggs {
-		if g.prop < 0 {
-			g.acc.(*countAccumulators).n[0] += int64(n)
-			continue
-		}
-		p := &props[g.prop]
-		if p.Count == 0 {
-			continue
-		}
-		var err error
-		switch g.agg.Func {
-		case "count":
-			g.acc.(*countAccumulators).n[0] += int64(p.Count)
-		case "min":
-			err = a.add(g, p.Min)
-		case "max":
-			err = a.add(g, p.Max)
-		default:
-			if err = a.add(g, graph.IntValue(p.Sum)); err == nil && p.Count > 1 {
-				err = a.add(g, graph.IntValue(0), graph.IntValue(int64(p.Count-1)))
+	slices.SortStableFunc(x.entries, func(a, b entry) int { return cmp.Compare(a.of.First[a.group], b.of.First[b.group]) })
+	n := len(x.entries)
+	x.group = append(x.group[:0], make([]int32, n)...)
+	groups := 1
+	if keys := len(x.node.Keys); keys > 0 {
+		x.keys = x.keys[:0]
+		for k := range keys {
+			col := make([]graph.Value, n)
+			for i, e := range x.entries {
+				col[i] = e.of.Keys[k][e.group]
 			}
+			x.keys = append(x.keys, col)
 		}
-		if err != nil {
+		var b runtime.Batch
+		b.N = n
+		if err := x.table.Numbers(&b, x.keys, runtime.AllRows(n), x.group); err != nil {
+			return false, err
+		}
+		groups = x.table.len()
+	}
+	if err := x.table.Acct.Grow(groups * len(x.aggs) * accumulatorSize); err != nil {
+		return false, err
+	}
+	for i := range x.aggs {
+		if ok, err := x.mergeColumn(&x.aggs[i], groups); !ok || err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// add adds a value to an aggregate the given number of times.
-func (a *blockAggregate) add(g blockColumn, v graph.Value, times ...graph.Value) error {
-	a.one[0] = v
-	g.cols[0] = a.one[:]
-	return g.take(1, runtime.AllRows(1), a.zeros(1), times)
-}
-
-// Values implements shard.Sink.
-func (a *blockAggregate) Values(ctx context.Context, n int, props [][]graph.Value) error {
-	if err := a.r.CheckCancel(ctx); err != nil {
-		return err
+// mergeColumn merges the values of an aggregate, and reports whether it could. A group with a sum of some values is equivalent to one row
+// with the sum, and others with 0.
+func (x *blockAggregate) mergeColumn(a *blockColumn, groups int) (bool, error) {
+	a.grow(groups)
+	if n, ok := a.acc.(*countAccumulators); ok {
+		for i, e := range x.entries {
+			if a.at < 0 {
+				n.n[x.group[i]] += e.of.Rows[e.group]
+			} else {
+				n.n[x.group[i]] += e.of.Counts[a.at][e.group]
+			}
+		}
+		return true, nil
 	}
-	if err := a.r.Visit(n); err != nil {
-		return err
-	}
-	for _, g := range a.aggs {
-		if g.prop < 0 {
-			g.acc.(*countAccumulators).n[0] += int64(n)
+	n := len(x.entries)
+	sums := x.req.Aggs[a.at].Func == shard.AggSum
+	vals, zeros, times, more := make([]graph.Value, n), []graph.Value(nil), []graph.Value(nil), []int32(nil)
+	for i, e := range x.entries {
+		v, count := e.of.Values[a.at][e.group], e.of.Counts[a.at][e.group]
+		if vals[i] = v; !sums {
 			continue
 		}
-		g.cols[0] = props[g.prop]
-		if err := g.take(n, runtime.AllRows(n), a.zeros(n), nil); err != nil {
-			return err
+		if v.Kind() == graph.Float {
+			a.floats = append(a.floats, make([]int32, groups-len(a.floats))...)
+			if of := &a.floats[x.group[i]]; *of == 0 {
+				*of = e.part
+			} else if *of != e.part {
+				return false, nil
+			}
+		}
+		if !v.IsNull() {
+			count--
+		}
+		if count > 0 {
+			zeros, times, more = append(zeros, graph.IntValue(0)), append(times, graph.IntValue(count)), append(more, x.group[i])
 		}
 	}
-	return nil
+	a.cols[0] = vals
+	if err := a.take(n, runtime.AllRows(n), x.group, nil); err != nil {
+		return false, err
+	}
+	a.cols[0] = zeros
+	return true, a.take(len(zeros), runtime.AllRows(len(zeros)), more, times)
 }
 
-func (a *blockAggregate) zeros(n int) []int32 {
-	for len(a.group) < n {
-		a.group = append(a.group, 0)
+// unitsPerPart divides the parts of an aggregation for Pool.Parts, whose own have at least 32 entries.
+const unitsPerPart = 32
+
+// addUp has the shards answer a request, on workers if cores are free. It returns nil if the caller must read rows.
+func addUp(ctx context.Context, r *runtime.Run, req *shard.Aggregate) ([]*shard.Groups, error) {
+	agg, err := r.Aggregate(ctx, req)
+	if agg == nil || err != nil {
+		return nil, err
 	}
-	return a.group
+	parts, err := addBeside(ctx, r, agg)
+	if parts == nil && err == nil || errors.Is(err, shard.ErrOrder) {
+		parts, err = addInOrder(ctx, r, agg)
+	}
+	var out []*shard.Groups
+	for _, p := range parts {
+		if err == nil {
+			var some []*shard.Groups
+			some, err = p.Groups()
+			out = append(out, some...)
+		}
+	}
+	if errors.Is(err, shard.ErrRows) {
+		return nil, nil
+	}
+	return out, err
 }
 
-func (a *blockAggregate) Close() {
-	for _, g := range a.aggs {
-		g.acct.Release()
+// addBeside adds all parts on workers. It returns none if no core is free.
+func addBeside(ctx context.Context, r *runtime.Run, agg shard.Aggregation) (parts []shard.Partial, err error) {
+	n := agg.Parts()
+	if n < 2 {
+		return nil, nil
 	}
-	a.In.Close()
+	_, err = exchange.NewPool(r, func() {}).Parts(ctx, n*unitsPerPart, func(_ int, r *runtime.Run) func(lo, hi int) error {
+		p := agg.Begin(false)
+		parts = append(parts, p)
+		return func(lo, hi int) error {
+			return addParts(ctx, r, p, (lo+unitsPerPart-1)/unitsPerPart, (hi+unitsPerPart-1)/unitsPerPart)
+		}
+	})
+	return parts, err
+}
+
+// addInOrder adds all parts.
+func addInOrder(ctx context.Context, r *runtime.Run, agg shard.Aggregation) ([]shard.Partial, error) {
+	p := agg.Begin(true)
+	for i := range agg.Parts() {
+		if err := r.CheckCancel(ctx); err != nil {
+			return nil, err
+		}
+		if err := addParts(ctx, r, p, i, i+1); err != nil {
+			return nil, err
+		}
+	}
+	return []shard.Partial{p}, nil
+}
+
+// addParts adds parts lo … hi-1.
+func addParts(ctx context.Context, r *runtime.Run, p shard.Partial, lo, hi int) error {
+	visited, err := p.Add(ctx, lo, hi)
+	if err != nil {
+		return err
+	}
+	return r.Visit(visited)
 }

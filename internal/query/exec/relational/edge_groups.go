@@ -7,7 +7,6 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
-	"github.com/hopgate/hopgate/internal/query/exec/exchange"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -16,7 +15,7 @@ import (
 
 // edgeGroups counts the edges of a type by the keys of both ends. It numbers the keys of all vertices once, as a dictionary
 // does, and the shards count the pairs of numbers in a matrix, list by list, without rows. The planner uses it
-// only where transactions have shard.PairCounts. It runs its input instead if the matrix is large, which shows when the keys are numbered.
+// only where transactions have shard.Aggregates. It runs its input instead if the matrix is large, which shows when the keys are numbered.
 // BenchmarkRewrites/EdgeGroups in bench/traversal compares the two.
 type edgeGroups struct {
 	r     *runtime.Run
@@ -49,9 +48,6 @@ type endKeys struct {
 const (
 	// maxEndKeys bounds the combinations of keys at one end, maxEdgeGroups the cells of the matrix: 32 MiB.
 	maxEndKeys, maxEdgeGroups = 1 << 18, 1 << 22
-	// countedVertices is how many vertices a worker takes at least, countedAlone how many without workers before it checks
-	// for cancellation.
-	countedVertices, countedAlone = 128, 1 << 13
 )
 
 // EdgeGroups compiles an EdgeGroups.
@@ -173,14 +169,19 @@ func (x *edgeGroups) count(ctx context.Context) (bool, error) {
 	if err := x.acct.Grow(8 * cells * (1 + goruntime.GOMAXPROCS(0))); err != nil { // one for each worker
 		return false, err
 	}
-	x.counts = make([]int64, cells)
-	p := &pairCounter{req: shard.Pairs{Type: typ, Dir: x.node.Dir, From: from.codes, To: to.codes, Width: x.width}}
-	n := 0
-	for _, codes := range from.codes {
-		n += (len(codes) + countedVertices - 1) / countedVertices
-		p.ends = append(p.ends, n)
+	parts, err := addUp(ctx, r, &shard.Aggregate{
+		Type: typ, Dir: x.node.Dir, Pairs: &shard.Pairs{From: from.codes, To: to.codes, Rows: from.table.len(), Width: x.width},
+	})
+	if parts == nil || err != nil {
+		return false, err
 	}
-	return true, p.run(ctx, x, n)
+	x.counts = parts[0].Pairs
+	for _, of := range parts[1:] {
+		for i, n := range of.Pairs {
+			x.counts[i] += n
+		}
+	}
+	return true, nil
 }
 
 // fill numbers the keys of all vertices, and reports whether there are few enough.
@@ -235,59 +236,5 @@ func (k *endKeys) set(v graph.VertexID, code int32, acct *runtime.Account) error
 		*codes = append(*codes, -1)
 	}
 	(*codes)[v.Local()] = code
-	return nil
-}
-
-// pairCounter counts the edges of all vertices, which it takes in runs of countedVertices, by workers if cores are free.
-type pairCounter struct {
-	req  shard.Pairs
-	ends []int // by shard: its runs and those of the shards before
-}
-
-func (p *pairCounter) run(ctx context.Context, x *edgeGroups, n int) error {
-	var own [][]int64
-	pool := exchange.NewPool(x.r, func() {})
-	done, err := pool.Parts(ctx, n, func(_ int, own1 *runtime.Run) func(lo, hi int) error {
-		counts := make([]int64, len(x.counts))
-		own = append(own, counts)
-		return func(lo, hi int) error { return p.part(ctx, own1, lo, hi, counts) }
-	})
-	if err != nil {
-		return err
-	}
-	for _, counts := range own {
-		for i, c := range counts {
-			x.counts[i] += c
-		}
-	}
-	const most = countedAlone / countedVertices
-	for lo := 0; !done && lo < n; lo += most {
-		if err := x.r.CheckCancel(ctx); err != nil {
-			return err
-		}
-		if err := p.part(ctx, x.r, lo, min(lo+most, n), x.counts); err != nil {
-			return err
-		}
-	}
-	seen := int64(0)
-	for _, c := range x.counts {
-		seen += c
-	}
-	return x.r.Visit(int(seen))
-}
-
-// part counts the edges of the runs lo … hi-1.
-func (p *pairCounter) part(ctx context.Context, r *runtime.Run, lo, hi int, counts []int64) error {
-	before := 0
-	for no, end := range p.ends {
-		if from, to := max(lo, before), min(hi, end); from < to {
-			first := uint64(from-before) * countedVertices
-			n := min(uint64(to-from)*countedVertices, uint64(len(p.req.From[no]))-first)
-			if err := r.CountPairs(ctx, &p.req, graph.MakeVertexID(no, first), int(n), counts); err != nil {
-				return err
-			}
-		}
-		before = end
-	}
 	return nil
 }

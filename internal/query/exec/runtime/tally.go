@@ -26,15 +26,13 @@ const (
 	requestSeekEdgeRange
 	requestSearchText
 	requestApply
-	requestSummarize
+	requestAggregate
 	requestCompare
-	requestCountPairs
-	requestReadBlocks
 	NumRequests
 )
 
 var requestNames = [NumRequests]string{
-	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "search_text", "apply", "summarize", "compare", "count_pairs", "read_blocks",
+	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "search_text", "apply", "aggregate", "compare",
 }
 
 // tallyTx counts the requests to shards. In a profiled run, it charges each request and its answer to the running stage.
@@ -255,28 +253,10 @@ func (r *Run) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.
 	return err
 }
 
-// Summarize passes properties of all edges of a type, or of all vertices, to sink, as shard.Summarizer says. The plan is one for graphs
-// with shard.Summaries.
-func (r *Run) Summarize(ctx context.Context, req *shard.Summarize, sink shard.Sink) (bool, error) {
-	r.Tally.count(requestSummarize)
-	return r.Tally.Features().Summaries.Summarize(ctx, req, sink)
-}
-
-// Blocks returns the number of blocks of vertices, as shard.BlockReader says. The plan is one for graphs with shard.Blocks.
-func (r *Run) Blocks(ctx context.Context, req *shard.ReadBlocks) (n int, ok bool, err error) {
-	return r.Tally.Features().Blocks.Blocks(ctx, req)
-}
-
-// ReadBlocks reads some of these blocks.
-func (r *Run) ReadBlocks(ctx context.Context, req *shard.ReadBlocks, lo, hi int, sink shard.CellSink) error {
-	r.Tally.count(requestReadBlocks)
-	return r.Tally.Features().Blocks.ReadBlocks(ctx, req, lo, hi, sink)
-}
-
-// CountPairs counts edges, as shard.PairCounter says. The plan is one for graphs with shard.PairCounts.
-func (r *Run) CountPairs(ctx context.Context, req *shard.Pairs, first graph.VertexID, n int, counts []int64) error {
-	r.Tally.count(requestCountPairs)
-	return r.Tally.Features().Pairs.CountPairs(ctx, req, first, n, counts)
+// Aggregate prepares an aggregation, as shard.Aggregator says. The plan is one for graphs with shard.Aggregates.
+func (r *Run) Aggregate(ctx context.Context, req *shard.Aggregate) (shard.Aggregation, error) {
+	r.Tally.count(requestAggregate)
+	return r.Tally.Features().Aggregates.Aggregate(ctx, req)
 }
 
 // CompareEdges is that of the transaction. Edges count as visited.

@@ -66,7 +66,7 @@ func (o *optimizer) expands(n plan.Node) bool {
 // edgeGroups is the rule EdgeGroups.
 func edgeGroups(o *optimizer, n plan.Node) plan.Node {
 	a, ok := n.(*plan.Aggregate)
-	if !ok || len(a.Keys) == 0 || a.Times != nil || o.Query.Writes || !o.env.Features.Has(shard.PairCounts) {
+	if !ok || len(a.Keys) == 0 || a.Times != nil || o.Query.Writes || !o.env.Features.Has(shard.Aggregates) {
 		return nil
 	}
 	x, ok := a.Input.(*plan.Expand)

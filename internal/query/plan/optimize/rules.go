@@ -110,7 +110,7 @@ var (
 		},
 		{
 			name:  "BlockAggregate",
-			why:   "Counts, extremes, sums and means of a property of all edges of a type, or of all vertices, need no rows: blocks of decoded values and their least and greatest value, number and sum give them, and a comparison with a constant skips blocks. For groups of vertices, texts of a block have codes. Wrong with other conditions, and with a label that some of them may lack.",
+			why:   "Counts, extremes, sums and means of properties of all edges of a type, or of the vertices of a label, need no rows: each shard adds them up from blocks of decoded values and their least and greatest value, number and sum, and a comparison with a constant skips blocks. For groups of vertices, texts of a block have codes. Wrong with other conditions, and with a label that an end of the edges may lack.",
 			apply: blockAggregate,
 		},
 	}
@@ -451,10 +451,7 @@ func countStore(_ *optimizer, n plan.Node) plan.Node {
 // blockAggregate is the rule BlockAggregate.
 func blockAggregate(o *optimizer, n plan.Node) plan.Node {
 	a, ok := n.(*plan.Aggregate)
-	if !ok || a.Times != nil || o.Query.Writes {
-		return nil
-	}
-	if len(a.Keys) == 0 && !o.env.Features.Has(shard.Summaries) || len(a.Keys) > 0 && !o.env.Features.Has(shard.Blocks) {
+	if !ok || a.Times != nil || o.Query.Writes || !o.env.Features.Has(shard.Aggregates) {
 		return nil
 	}
 	b := &plan.BlockAggregate{Input: a, Keys: a.Keys, Aggs: a.Aggs}
@@ -489,11 +486,14 @@ func blockAggregate(o *optimizer, n plan.Node) plan.Node {
 		b.Where = append(b.Where, r)
 	}
 	for _, k := range a.Keys {
-		if _, ok := b.PropOf(k.Expr); !ok || b.Labels != nil && b.Labels.Op != plan.LabelName {
+		if _, ok := b.PropOf(k.Expr); !ok {
 			return nil
 		}
 	}
-	if len(a.Keys) == 0 && (len(preds) == 0 && !slices.ContainsFunc(a.Aggs, func(g plan.Agg) bool { return len(g.Args) > 0 }) || !b.All(o.Counts)) {
+	if len(a.Keys) == 0 && len(preds) == 0 && !slices.ContainsFunc(a.Aggs, func(g plan.Agg) bool { return len(g.Args) > 0 }) {
+		return nil
+	}
+	if b.Type != "" && !b.All(o.Counts) || b.Type == "" && b.Labels != nil && b.Labels.Op != plan.LabelName {
 		return nil
 	}
 	for i := range a.Aggs {

@@ -31,7 +31,7 @@ func (tx *Reader) Compare(ctx context.Context, prop graph.PropID, probe *vector.
 			missing = append(missing, i)
 		}
 	} else {
-		for no, v := 0, tx.OpenColumns(); no < len(v); no++ {
+		for no, v := 0, tx.openColumns(); no < len(v); no++ {
 			var n int
 			if missing, n, err = v[no].Compare(prop, probe, ids, scores, missing); err != nil {
 				return bytes, err
@@ -107,7 +107,7 @@ func (tx *Reader) CompareEdges(ctx context.Context, req *shard.Nearest, sources 
 
 // comparePacked compares the edges whose vectors are packed.
 func (tx *Reader) comparePacked(c *cache.EdgeComparison, sources []graph.VertexID) error {
-	views := tx.OpenLists(false)
+	views := tx.openLists(false)
 	defer views.Close()
 	for len(sources) > 0 {
 		no := sources[0].Shard()

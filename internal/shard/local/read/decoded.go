@@ -43,20 +43,20 @@ func (tx *Reader) touch(no int) *cache.Touched {
 	return t
 }
 
-// ListViews are views of the decoded lists, one a shard.
-type ListViews struct {
+// listViews are views of the decoded lists, one a shard.
+type listViews struct {
 	Views []cache.ListView
 	refs  []*cache.ListView // to views; nil for a shard that the transaction does not read
 
 	missed graph.VertexSet // of a step, the vertices whose lists are not decoded
 }
 
-var listViewsPool = sync.Pool{New: func() any { return new(ListViews) }}
+var listViewsPool = sync.Pool{New: func() any { return new(listViews) }}
 
-// OpenLists opens views of the decoded lists; close ends them. They are filled from a snapshot alone: what a writer without
+// openLists opens views of the decoded lists; close ends them. They are filled from a snapshot alone: what a writer without
 // one reads may never come to pass. With values, those of edges are read, which are good until the transaction ends.
-func (tx *Reader) OpenLists(values bool) *ListViews {
-	lv := listViewsPool.Get().(*ListViews)
+func (tx *Reader) openLists(values bool) *listViews {
+	lv := listViewsPool.Get().(*listViews)
 	if len(lv.Views) != len(tx.views) {
 		lv.Views, lv.refs = make([]cache.ListView, len(tx.views)), make([]*cache.ListView, len(tx.views))
 	}
@@ -87,7 +87,7 @@ func (tx *Reader) OpenLists(values bool) *ListViews {
 }
 
 // Close ends the views.
-func (lv *ListViews) Close() {
+func (lv *listViews) Close() {
 	for _, v := range lv.refs {
 		if v != nil {
 			v.Close()
@@ -96,8 +96,8 @@ func (lv *ListViews) Close() {
 	listViewsPool.Put(lv)
 }
 
-// OpenColumns returns the views of the decoded columns, one a shard.
-func (tx *Reader) OpenColumns() []cache.ColumnView {
+// openColumns returns the views of the decoded columns, one a shard.
+func (tx *Reader) openColumns() []cache.ColumnView {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	first := tx.columns == nil
@@ -110,12 +110,12 @@ func (tx *Reader) OpenColumns() []cache.ColumnView {
 			t := tx.touch(no)
 			if first && tx.snap != nil {
 				s := &tx.snap.sources[no]
-				c.Open(&tx.columns[no], tx.snap.Seq, s.next, s, tx.Decode, t)
+				c.Open(&tx.columns[no], tx.snap.Seq, s.next, s, tx.decode, t)
 			} else if first {
-				c.Open(&tx.columns[no], tx.over.seq, tx.over.writers[no].NextVertex(), nil, tx.Decode, t)
+				c.Open(&tx.columns[no], tx.over.seq, tx.over.writers[no].NextVertex(), nil, tx.decode, t)
 			}
 		case first:
-			c.Open(&tx.columns[no], tx.snap.Seq, tx.snap.sources[no].next, &tx.snap.sources[no], tx.Decode, nil)
+			c.Open(&tx.columns[no], tx.snap.Seq, tx.snap.sources[no].next, &tx.snap.sources[no], tx.decode, nil)
 		}
 		if first {
 			tx.columns[no].Count(tx.reads)
@@ -126,7 +126,7 @@ func (tx *Reader) OpenColumns() []cache.ColumnView {
 
 // Pass implements shard.Passer.
 func (tx *Reader) Pass() {
-	for no, v := 0, tx.OpenColumns(); no < len(v); no++ {
+	for no, v := 0, tx.openColumns(); no < len(v); no++ {
 		v[no].Pass()
 	}
 }
@@ -151,8 +151,8 @@ func (tx *Reader) CloseDecoded() {
 	}
 }
 
-// Decode decodes a cell that is not a simple value.
-func (tx *Reader) Decode(b []byte) (graph.Value, error) {
+// decode decodes a cell that is not a simple value.
+func (tx *Reader) decode(b []byte) (graph.Value, error) {
 	v, ref, isRef, _, err := keys.Cell(b)
 	if err != nil {
 		return v, graph.CorruptError("decode a value", err)
@@ -170,7 +170,7 @@ func (tx *Reader) cachedProperties(ids []graph.VertexID, props []graph.PropID, o
 	var opaque []cache.Cell
 	for p, prop := range props {
 		rest, opaque = rest[:0], opaque[:0]
-		for no, v := 0, tx.OpenColumns(); no < len(v); no++ {
+		for no, v := 0, tx.openColumns(); no < len(v); no++ {
 			if rest, err = v[no].Fill(prop, ids, out[p], rest, &opaque); err != nil {
 				return nil, err
 			}

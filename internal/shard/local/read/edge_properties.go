@@ -93,7 +93,7 @@ func (tx *Reader) EdgeProperties(ctx context.Context, edges []graph.Edge, props 
 
 // cachedEdges fills in the properties that stand beside decoded lists, and gives the places that are left in at.
 func (tx *Reader) cachedEdges(edges []graph.Edge, at []int32, props []graph.PropID, out [][]graph.Value) ([]int32, error) {
-	views := tx.OpenLists(true)
+	views := tx.openLists(true)
 	defer views.Close()
 	rest := at[:0]
 	var cur cache.Cursor
@@ -140,7 +140,7 @@ func (tx *Reader) cachedEdge(cur *cache.Cursor, e *graph.Edge, i int, out [][]gr
 		return false, nil
 	}
 	for p := range out {
-		if out[p][i], err = cur.Prop(p).Value(list.Offset+uint32(lo+n), tx.Decode); err != nil {
+		if out[p][i], err = cur.Prop(p).Value(list.Offset+uint32(lo+n), tx.decode); err != nil {
 			return false, err
 		}
 	}

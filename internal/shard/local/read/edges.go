@@ -92,7 +92,7 @@ type expansion struct {
 	req     *shard.Expand
 	res     *shard.Neighbours
 	lists   []list
-	views   *ListViews // nil: nothing that is decoded is read
+	views   *listViews // nil: nothing that is decoded is read
 	out     view.Edges
 	pending []view.Pending
 
@@ -138,7 +138,7 @@ func (x *expansion) begin(tx *Reader, req *shard.Expand, res *shard.Neighbours) 
 	res.Props = emptyColumns(res.Props, len(req.Props))
 	x.out = view.Edges{Targets: res.Targets[:0], IDs: res.Edges[:0], Props: res.Props}
 	if !tx.plain {
-		x.views = tx.OpenLists(len(req.Props) > 0)
+		x.views = tx.openLists(len(req.Props) > 0)
 	}
 }
 
@@ -377,7 +377,7 @@ func (x *expansion) slice(no int, l *list, d cache.List, lo, hi int) error {
 	}
 	for p := range out.Props {
 		var err error
-		out.Props[p], err = l.cur.Prop(p).AppendTo(out.Props[p], d.Offset+uint32(lo), d.Offset+uint32(hi), x.tx.Decode)
+		out.Props[p], err = l.cur.Prop(p).AppendTo(out.Props[p], d.Offset+uint32(lo), d.Offset+uint32(hi), x.tx.decode)
 		if err != nil {
 			return err
 		}
@@ -391,9 +391,9 @@ func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err erro
 	for k, p := range x.tests {
 		in := &x.req.Where[k].In
 		if k == 0 {
-			x.pass, err = l.cur.Prop(p).AppendWithin(x.pass[:0], first, d.Offset+uint32(hi), in, x.tx.Decode)
+			x.pass, err = l.cur.Prop(p).AppendWithin(x.pass[:0], first, d.Offset+uint32(hi), in, x.tx.decode)
 		} else {
-			x.pass, err = l.cur.Prop(p).Within(x.pass, first, in, x.tx.Decode)
+			x.pass, err = l.cur.Prop(p).Within(x.pass, first, in, x.tx.decode)
 		}
 		if err != nil {
 			return err
@@ -417,7 +417,7 @@ func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err erro
 	for p := range out.Props {
 		col := l.cur.Prop(p)
 		for _, at := range x.pass {
-			v, err := col.Value(first+at, x.tx.Decode)
+			v, err := col.Value(first+at, x.tx.decode)
 			if err != nil {
 				return err
 			}
@@ -441,7 +441,7 @@ func (tx *Reader) Step(ctx context.Context, from *graph.VertexSet, types []graph
 		}
 		return nil
 	}
-	views := tx.OpenLists(false)
+	views := tx.openLists(false)
 	defer views.Close()
 	for i := range ls {
 		views.missed.Clear()
@@ -493,9 +493,9 @@ func (tx *Reader) Degrees(ctx context.Context, ids []graph.VertexID, types []gra
 	}
 	clear(out[:len(ids)])
 	ls := tx.lists(nil, types, dir, view.Want{})
-	var views *ListViews
+	var views *listViews
 	if !tx.plain {
-		views = tx.OpenLists(false)
+		views = tx.openLists(false)
 		defer views.Close()
 	}
 	return tx.byShard(ids).each(tx, len(ids), func(v *view.View, at view.Order) error {
@@ -510,7 +510,7 @@ func (tx *Reader) Degrees(ctx context.Context, ids []graph.VertexID, types []gra
 }
 
 // degrees adds the lengths of the lists of a type and direction in one shard.
-func (tx *Reader) degrees(ctx context.Context, v *view.View, views *ListViews, ids []graph.VertexID, at view.Order, l *list, out []int) error {
+func (tx *Reader) degrees(ctx context.Context, v *view.View, views *listViews, ids []graph.VertexID, at view.Order, l *list, out []int) error {
 	if views != nil {
 		views.Views[v.No()].Cursor(&l.cur, l.t, l.dir, cache.Want{})
 	}
@@ -567,7 +567,7 @@ func (tx *Reader) Pull(ctx context.Context, from *graph.VertexSet, types []graph
 	if err := tx.Alive(ctx); err != nil || tx.plain {
 		return false, err
 	}
-	views := tx.OpenLists(false)
+	views := tx.openLists(false)
 	defer views.Close()
 	for _, l := range tx.lists(nil, types, dir, view.Want{}) {
 		if done, err := cache.Pull(views.refs, l.t, l.dir, from, out, runtime.GOMAXPROCS(0)); !done || err != nil {

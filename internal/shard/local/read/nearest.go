@@ -130,10 +130,10 @@ func (x *nearest) search(ctx context.Context) (err error) {
 func (x *nearest) searchGraph(s *cache.GraphSearch) (g *cache.VectorGraph, done bool) {
 	if x.key.Type == 0 {
 		g = x.tx.on.Topology.columns[x.no].Graph(x.key)
-		return g, x.tx.OpenColumns()[x.no].Nearest(g, x.req.Probe, x.req.K, s)
+		return g, x.tx.openColumns()[x.no].Nearest(g, x.req.Probe, x.req.K, s)
 	}
 	g = x.tx.on.Topology.lists[x.no].Graph(x.key)
-	views := x.tx.OpenLists(false)
+	views := x.tx.openLists(false)
 	defer views.Close()
 	return g, views.Views[x.no].Nearest(g, x.req.Probe, x.req.K, s)
 }

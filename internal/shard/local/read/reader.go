@@ -65,20 +65,15 @@ func NewReader(on *Readers, snap *Snapshot, again Again, release func()) *Reader
 
 // Features implements shard.PartTx.
 func (tx *Reader) Features() shard.Features {
-	return shard.Features{Reads: tx, Passer: tx, Set: &partFeatures}
+	return shard.Features{Aggregates: tx, Reads: tx, Passer: tx, Set: &partFeatures}
 }
 
 var partFeatures = shard.FeatureSet{
-	shard.Summaries:    noWholeGraph,
-	shard.Blocks:       noWholeGraph,
-	shard.PairCounts:   noWholeGraph,
 	shard.FullText:     "the leader has the full-text indexes",
 	shard.Turns:        "the leader keeps the turns",
 	shard.Validation:   "the leader knows the present snapshot",
 	shard.WireMetering: "what is read is in this process",
 }
-
-const noWholeGraph = "other processes have the other shards"
 
 // Views returns the views of the shards, nil for those of other processes.
 func (tx *Reader) Views() []*view.View { return tx.views }
@@ -113,8 +108,8 @@ func (tx *Reader) dups() map[string][]graph.IndexOwner {
 	return tx.over.Duplicates
 }
 
-// Next is the first local id of a shard that no vertex has.
-func (tx *Reader) Next(no int) uint64 {
+// next is the first local id of a shard that no vertex has.
+func (tx *Reader) next(no int) uint64 {
 	if tx.over == nil {
 		return tx.snap.sources[no].next
 	}
@@ -241,7 +236,7 @@ func (tx *Reader) LabelSets(ctx context.Context, ids []graph.VertexID, out []gra
 		})
 	}
 	var rest []int
-	views := tx.OpenColumns()
+	views := tx.openColumns()
 	for no := range views {
 		var err error
 		if rest, err = views[no].FillLabels(ids, out, rest); err != nil {

@@ -16,21 +16,16 @@ var _ shard.Tx = (*Tx)(nil)
 
 // features are those of a gateway.
 var features = shard.FeatureSet{
-	shard.Summaries:    notHere,
-	shard.Blocks:       notHere,
-	shard.PairCounts:   notHere,
 	shard.ReadMetering: "the processes of the shards read",
 	shard.Passing:      "the processes of the shards have the caches",
 }
-
-const notHere = "the shards are in other processes, which send no decoded columns or lists"
 
 // Features implements shard.Graph.
 func (g *Graph) Features() *shard.FeatureSet { return &features }
 
 // Features implements shard.Tx.
 func (tx *Tx) Features() shard.Features {
-	return shard.Features{Text: tx, Turns: tx, Validator: tx, Wire: tx, Set: &features}
+	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Validator: tx, Wire: tx, Set: &features}
 }
 
 // index returns an index that may be read, over vertices, or a bare id space, or over edges of a type.

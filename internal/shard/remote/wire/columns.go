@@ -341,7 +341,7 @@ func AddSet(s *graph.VertexSet, b []byte, most uint64) (added int, err error) {
 }
 
 // Numbers turns numbers of one type into those of another.
-func Numbers[T, F ~uint32 | ~uint64 | ~int](from []F) []T {
+func Numbers[T, F ~uint32 | ~uint64 | ~int | ~int64](from []F) []T {
 	if from == nil {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (x OutcomeResponse_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeResponse_Outcome.Descriptor instead.
 func (OutcomeResponse_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79, 0}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82, 0}
 }
 
 // PartOf names a graph; one that is made again under a name has another id.
@@ -2279,6 +2279,334 @@ func (x *CompareResponse) GetTargets() []uint64 {
 	return nil
 }
 
+// AggregateRequest asks for partial aggregates, by group, of vertices with one of some label sets, or of all edges of a type, that meet
+// conditions; or, with pairs, for numbers of edges.
+type AggregateRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Snapshot *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	// label is 0 for any.
+	Label uint32   `protobuf:"varint,2,opt,name=label,proto3" json:"label,omitempty"`
+	Sets  []uint32 `protobuf:"varint,3,rep,packed,name=sets,proto3" json:"sets,omitempty"`
+	// type is 0 for vertices.
+	Type  uint32       `protobuf:"varint,4,opt,name=type,proto3" json:"type,omitempty"`
+	Dir   uint32       `protobuf:"varint,5,opt,name=dir,proto3" json:"dir,omitempty"`
+	Where []*EdgeRange `protobuf:"bytes,6,rep,name=where,proto3" json:"where,omitempty"`
+	Props []uint32     `protobuf:"varint,7,rep,packed,name=props,proto3" json:"props,omitempty"`
+	// keys are the places in props that vertices are grouped by.
+	Keys []uint32 `protobuf:"varint,8,rep,packed,name=keys,proto3" json:"keys,omitempty"`
+	// functions are those of the aggregates, arguments the places in props of what they add up.
+	Functions []uint32 `protobuf:"varint,9,rep,packed,name=functions,proto3" json:"functions,omitempty"`
+	Arguments []uint32 `protobuf:"varint,10,rep,packed,name=arguments,proto3" json:"arguments,omitempty"`
+	Pairs     *Pairs   `protobuf:"bytes,11,opt,name=pairs,proto3" json:"pairs,omitempty"`
+	// part is the first part of the shard to add up.
+	Part          uint64 `protobuf:"varint,12,opt,name=part,proto3" json:"part,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AggregateRequest) Reset() {
+	*x = AggregateRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AggregateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AggregateRequest) ProtoMessage() {}
+
+func (x *AggregateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AggregateRequest.ProtoReflect.Descriptor instead.
+func (*AggregateRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *AggregateRequest) GetSnapshot() *Snapshot {
+	if x != nil {
+		return x.Snapshot
+	}
+	return nil
+}
+
+func (x *AggregateRequest) GetLabel() uint32 {
+	if x != nil {
+		return x.Label
+	}
+	return 0
+}
+
+func (x *AggregateRequest) GetSets() []uint32 {
+	if x != nil {
+		return x.Sets
+	}
+	return nil
+}
+
+func (x *AggregateRequest) GetType() uint32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *AggregateRequest) GetDir() uint32 {
+	if x != nil {
+		return x.Dir
+	}
+	return 0
+}
+
+func (x *AggregateRequest) GetWhere() []*EdgeRange {
+	if x != nil {
+		return x.Where
+	}
+	return nil
+}
+
+func (x *AggregateRequest) GetProps() []uint32 {
+	if x != nil {
+		return x.Props
+	}
+	return nil
+}
+
+func (x *AggregateRequest) GetKeys() []uint32 {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *AggregateRequest) GetFunctions() []uint32 {
+	if x != nil {
+		return x.Functions
+	}
+	return nil
+}
+
+func (x *AggregateRequest) GetArguments() []uint32 {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *AggregateRequest) GetPairs() *Pairs {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
+func (x *AggregateRequest) GetPart() uint64 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+// Pairs are the numbers of vertices, plus 1: rows and columns of a matrix that counts edges. 0 is none.
+type Pairs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Rows  uint32                 `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`
+	Width uint32                 `protobuf:"varint,2,opt,name=width,proto3" json:"width,omitempty"`
+	// from are those of the shard's vertices by local id, to those of all shards.
+	From          []byte   `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	To            [][]byte `protobuf:"bytes,4,rep,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pairs) Reset() {
+	*x = Pairs{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pairs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pairs) ProtoMessage() {}
+
+func (x *Pairs) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pairs.ProtoReflect.Descriptor instead.
+func (*Pairs) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Pairs) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Pairs) GetWidth() uint32 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+func (x *Pairs) GetFrom() []byte {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *Pairs) GetTo() [][]byte {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// AggregateResponse has columns by group, or the cells of the matrix that are not 0.
+type AggregateResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// declined tells that the caller must read rows.
+	Declined bool     `protobuf:"varint,1,opt,name=declined,proto3" json:"declined,omitempty"`
+	First    []byte   `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
+	Rows     []byte   `protobuf:"bytes,3,opt,name=rows,proto3" json:"rows,omitempty"`
+	Keys     [][]byte `protobuf:"bytes,4,rep,name=keys,proto3" json:"keys,omitempty"`
+	Counts   [][]byte `protobuf:"bytes,5,rep,name=counts,proto3" json:"counts,omitempty"`
+	Values   [][]byte `protobuf:"bytes,6,rep,name=values,proto3" json:"values,omitempty"`
+	Cells    []byte   `protobuf:"bytes,7,opt,name=cells,proto3" json:"cells,omitempty"`
+	Edges    []byte   `protobuf:"bytes,8,opt,name=edges,proto3" json:"edges,omitempty"`
+	Visited  uint64   `protobuf:"varint,9,opt,name=visited,proto3" json:"visited,omitempty"`
+	// next is the part to continue from; 0 if there is none.
+	Next          uint64 `protobuf:"varint,10,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AggregateResponse) Reset() {
+	*x = AggregateResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AggregateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AggregateResponse) ProtoMessage() {}
+
+func (x *AggregateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AggregateResponse.ProtoReflect.Descriptor instead.
+func (*AggregateResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *AggregateResponse) GetDeclined() bool {
+	if x != nil {
+		return x.Declined
+	}
+	return false
+}
+
+func (x *AggregateResponse) GetFirst() []byte {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *AggregateResponse) GetRows() []byte {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *AggregateResponse) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *AggregateResponse) GetCounts() [][]byte {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *AggregateResponse) GetValues() [][]byte {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *AggregateResponse) GetCells() []byte {
+	if x != nil {
+		return x.Cells
+	}
+	return nil
+}
+
+func (x *AggregateResponse) GetEdges() []byte {
+	if x != nil {
+		return x.Edges
+	}
+	return nil
+}
+
+func (x *AggregateResponse) GetVisited() uint64 {
+	if x != nil {
+		return x.Visited
+	}
+	return 0
+}
+
+func (x *AggregateResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
 type EdgePropertiesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
@@ -2290,7 +2618,7 @@ type EdgePropertiesRequest struct {
 
 func (x *EdgePropertiesRequest) Reset() {
 	*x = EdgePropertiesRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +2630,7 @@ func (x *EdgePropertiesRequest) String() string {
 func (*EdgePropertiesRequest) ProtoMessage() {}
 
 func (x *EdgePropertiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +2643,7 @@ func (x *EdgePropertiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgePropertiesRequest.ProtoReflect.Descriptor instead.
 func (*EdgePropertiesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EdgePropertiesRequest) GetSnapshot() *Snapshot {
@@ -2348,7 +2676,7 @@ type EdgePropertiesResponse struct {
 
 func (x *EdgePropertiesResponse) Reset() {
 	*x = EdgePropertiesResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2360,7 +2688,7 @@ func (x *EdgePropertiesResponse) String() string {
 func (*EdgePropertiesResponse) ProtoMessage() {}
 
 func (x *EdgePropertiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2373,7 +2701,7 @@ func (x *EdgePropertiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgePropertiesResponse.ProtoReflect.Descriptor instead.
 func (*EdgePropertiesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EdgePropertiesResponse) GetColumns() [][]byte {
@@ -2393,7 +2721,7 @@ type EdgeRecordsRequest struct {
 
 func (x *EdgeRecordsRequest) Reset() {
 	*x = EdgeRecordsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2733,7 @@ func (x *EdgeRecordsRequest) String() string {
 func (*EdgeRecordsRequest) ProtoMessage() {}
 
 func (x *EdgeRecordsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2746,7 @@ func (x *EdgeRecordsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRecordsRequest.ProtoReflect.Descriptor instead.
 func (*EdgeRecordsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EdgeRecordsRequest) GetSnapshot() *Snapshot {
@@ -2447,7 +2775,7 @@ type EdgeRecordsResponse struct {
 
 func (x *EdgeRecordsResponse) Reset() {
 	*x = EdgeRecordsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2787,7 @@ func (x *EdgeRecordsResponse) String() string {
 func (*EdgeRecordsResponse) ProtoMessage() {}
 
 func (x *EdgeRecordsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2800,7 @@ func (x *EdgeRecordsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRecordsResponse.ProtoReflect.Descriptor instead.
 func (*EdgeRecordsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EdgeRecordsResponse) GetSizes() []uint32 {
@@ -2507,7 +2835,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2847,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2860,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Index) GetId() uint32 {
@@ -2571,7 +2899,7 @@ type SeekRequest struct {
 
 func (x *SeekRequest) Reset() {
 	*x = SeekRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2911,7 @@ func (x *SeekRequest) String() string {
 func (*SeekRequest) ProtoMessage() {}
 
 func (x *SeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2924,7 @@ func (x *SeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRequest.ProtoReflect.Descriptor instead.
 func (*SeekRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SeekRequest) GetSnapshot() *Snapshot {
@@ -2646,7 +2974,7 @@ type SeekResponse struct {
 
 func (x *SeekResponse) Reset() {
 	*x = SeekResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2658,7 +2986,7 @@ func (x *SeekResponse) String() string {
 func (*SeekResponse) ProtoMessage() {}
 
 func (x *SeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2671,7 +2999,7 @@ func (x *SeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekResponse.ProtoReflect.Descriptor instead.
 func (*SeekResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SeekResponse) GetCounts() []uint32 {
@@ -2714,7 +3042,7 @@ type Owners struct {
 
 func (x *Owners) Reset() {
 	*x = Owners{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +3054,7 @@ func (x *Owners) String() string {
 func (*Owners) ProtoMessage() {}
 
 func (x *Owners) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +3067,7 @@ func (x *Owners) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Owners.ProtoReflect.Descriptor instead.
 func (*Owners) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Owners) GetVertices() []byte {
@@ -2781,7 +3109,7 @@ type SeekRangeRequest struct {
 
 func (x *SeekRangeRequest) Reset() {
 	*x = SeekRangeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2793,7 +3121,7 @@ func (x *SeekRangeRequest) String() string {
 func (*SeekRangeRequest) ProtoMessage() {}
 
 func (x *SeekRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2806,7 +3134,7 @@ func (x *SeekRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRangeRequest.ProtoReflect.Descriptor instead.
 func (*SeekRangeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{40}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SeekRangeRequest) GetSnapshot() *Snapshot {
@@ -2890,7 +3218,7 @@ type SeekRangeResponse struct {
 
 func (x *SeekRangeResponse) Reset() {
 	*x = SeekRangeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +3230,7 @@ func (x *SeekRangeResponse) String() string {
 func (*SeekRangeResponse) ProtoMessage() {}
 
 func (x *SeekRangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +3243,7 @@ func (x *SeekRangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRangeResponse.ProtoReflect.Descriptor instead.
 func (*SeekRangeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{41}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SeekRangeResponse) GetTuples() [][]byte {
@@ -2950,7 +3278,7 @@ type LargeRequest struct {
 
 func (x *LargeRequest) Reset() {
 	*x = LargeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3290,7 @@ func (x *LargeRequest) String() string {
 func (*LargeRequest) ProtoMessage() {}
 
 func (x *LargeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3303,7 @@ func (x *LargeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LargeRequest.ProtoReflect.Descriptor instead.
 func (*LargeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{42}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LargeRequest) GetSnapshot() *Snapshot {
@@ -3008,7 +3336,7 @@ type LargeResponse struct {
 
 func (x *LargeResponse) Reset() {
 	*x = LargeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3348,7 @@ func (x *LargeResponse) String() string {
 func (*LargeResponse) ProtoMessage() {}
 
 func (x *LargeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3361,7 @@ func (x *LargeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LargeResponse.ProtoReflect.Descriptor instead.
 func (*LargeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LargeResponse) GetValues() []byte {
@@ -3057,7 +3385,7 @@ type SearchTextRequest struct {
 
 func (x *SearchTextRequest) Reset() {
 	*x = SearchTextRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3069,7 +3397,7 @@ func (x *SearchTextRequest) String() string {
 func (*SearchTextRequest) ProtoMessage() {}
 
 func (x *SearchTextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3082,7 +3410,7 @@ func (x *SearchTextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchTextRequest.ProtoReflect.Descriptor instead.
 func (*SearchTextRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SearchTextRequest) GetSnapshot() *Snapshot {
@@ -3142,7 +3470,7 @@ type SearchTextResponse struct {
 
 func (x *SearchTextResponse) Reset() {
 	*x = SearchTextResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3154,7 +3482,7 @@ func (x *SearchTextResponse) String() string {
 func (*SearchTextResponse) ProtoMessage() {}
 
 func (x *SearchTextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3495,7 @@ func (x *SearchTextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchTextResponse.ProtoReflect.Descriptor instead.
 func (*SearchTextResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SearchTextResponse) GetScores() []float64 {
@@ -3220,7 +3548,7 @@ type GraphsRequest struct {
 
 func (x *GraphsRequest) Reset() {
 	*x = GraphsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3560,7 @@ func (x *GraphsRequest) String() string {
 func (*GraphsRequest) ProtoMessage() {}
 
 func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3573,7 @@ func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsRequest.ProtoReflect.Descriptor instead.
 func (*GraphsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
 }
 
 type GraphsResponse struct {
@@ -3257,7 +3585,7 @@ type GraphsResponse struct {
 
 func (x *GraphsResponse) Reset() {
 	*x = GraphsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3597,7 @@ func (x *GraphsResponse) String() string {
 func (*GraphsResponse) ProtoMessage() {}
 
 func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3610,7 @@ func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsResponse.ProtoReflect.Descriptor instead.
 func (*GraphsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GraphsResponse) GetNames() []string {
@@ -3301,7 +3629,7 @@ type CreateGraphRequest struct {
 
 func (x *CreateGraphRequest) Reset() {
 	*x = CreateGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3313,7 +3641,7 @@ func (x *CreateGraphRequest) String() string {
 func (*CreateGraphRequest) ProtoMessage() {}
 
 func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3326,7 +3654,7 @@ func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphRequest.ProtoReflect.Descriptor instead.
 func (*CreateGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CreateGraphRequest) GetName() string {
@@ -3344,7 +3672,7 @@ type CreateGraphResponse struct {
 
 func (x *CreateGraphResponse) Reset() {
 	*x = CreateGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3356,7 +3684,7 @@ func (x *CreateGraphResponse) String() string {
 func (*CreateGraphResponse) ProtoMessage() {}
 
 func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3369,7 +3697,7 @@ func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphResponse.ProtoReflect.Descriptor instead.
 func (*CreateGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
 }
 
 type DropGraphRequest struct {
@@ -3381,7 +3709,7 @@ type DropGraphRequest struct {
 
 func (x *DropGraphRequest) Reset() {
 	*x = DropGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3721,7 @@ func (x *DropGraphRequest) String() string {
 func (*DropGraphRequest) ProtoMessage() {}
 
 func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3734,7 @@ func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphRequest.ProtoReflect.Descriptor instead.
 func (*DropGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DropGraphRequest) GetName() string {
@@ -3424,7 +3752,7 @@ type DropGraphResponse struct {
 
 func (x *DropGraphResponse) Reset() {
 	*x = DropGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3764,7 @@ func (x *DropGraphResponse) String() string {
 func (*DropGraphResponse) ProtoMessage() {}
 
 func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3777,7 @@ func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphResponse.ProtoReflect.Descriptor instead.
 func (*DropGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
 }
 
 // State tells states of a graph's catalog apart: number grows with each change; epoch is another one for each graph and
@@ -3464,7 +3792,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3476,7 +3804,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3489,7 +3817,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *State) GetEpoch() uint64 {
@@ -3531,7 +3859,7 @@ type Catalog struct {
 
 func (x *Catalog) Reset() {
 	*x = Catalog{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3871,7 @@ func (x *Catalog) String() string {
 func (*Catalog) ProtoMessage() {}
 
 func (x *Catalog) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3884,7 @@ func (x *Catalog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalog.ProtoReflect.Descriptor instead.
 func (*Catalog) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Catalog) GetState() *State {
@@ -3663,7 +3991,7 @@ type TTL struct {
 
 func (x *TTL) Reset() {
 	*x = TTL{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +4003,7 @@ func (x *TTL) String() string {
 func (*TTL) ProtoMessage() {}
 
 func (x *TTL) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +4016,7 @@ func (x *TTL) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TTL.ProtoReflect.Descriptor instead.
 func (*TTL) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TTL) GetLabel() string {
@@ -3728,7 +4056,7 @@ type LabelSet struct {
 
 func (x *LabelSet) Reset() {
 	*x = LabelSet{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3740,7 +4068,7 @@ func (x *LabelSet) String() string {
 func (*LabelSet) ProtoMessage() {}
 
 func (x *LabelSet) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3753,7 +4081,7 @@ func (x *LabelSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelSet.ProtoReflect.Descriptor instead.
 func (*LabelSet) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LabelSet) GetMembers() []uint32 {
@@ -3786,7 +4114,7 @@ type IndexDefinition struct {
 
 func (x *IndexDefinition) Reset() {
 	*x = IndexDefinition{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3798,7 +4126,7 @@ func (x *IndexDefinition) String() string {
 func (*IndexDefinition) ProtoMessage() {}
 
 func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3811,7 +4139,7 @@ func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexDefinition.ProtoReflect.Descriptor instead.
 func (*IndexDefinition) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *IndexDefinition) GetId() uint32 {
@@ -3916,7 +4244,7 @@ type TextOptions struct {
 
 func (x *TextOptions) Reset() {
 	*x = TextOptions{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +4256,7 @@ func (x *TextOptions) String() string {
 func (*TextOptions) ProtoMessage() {}
 
 func (x *TextOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4269,7 @@ func (x *TextOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextOptions.ProtoReflect.Descriptor instead.
 func (*TextOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *TextOptions) GetMore() []string {
@@ -3980,7 +4308,7 @@ type VectorOptions struct {
 
 func (x *VectorOptions) Reset() {
 	*x = VectorOptions{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3992,7 +4320,7 @@ func (x *VectorOptions) String() string {
 func (*VectorOptions) ProtoMessage() {}
 
 func (x *VectorOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4005,7 +4333,7 @@ func (x *VectorOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VectorOptions.ProtoReflect.Descriptor instead.
 func (*VectorOptions) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *VectorOptions) GetDimensions() uint32 {
@@ -4060,7 +4388,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4072,7 +4400,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4085,7 +4413,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *DescribeRequest) GetGraph() string {
@@ -4111,7 +4439,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4123,7 +4451,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4136,7 +4464,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *DescribeResponse) GetCatalog() *Catalog {
@@ -4161,7 +4489,7 @@ type BeginRequest struct {
 
 func (x *BeginRequest) Reset() {
 	*x = BeginRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4173,7 +4501,7 @@ func (x *BeginRequest) String() string {
 func (*BeginRequest) ProtoMessage() {}
 
 func (x *BeginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4514,7 @@ func (x *BeginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginRequest.ProtoReflect.Descriptor instead.
 func (*BeginRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *BeginRequest) GetGraph() string {
@@ -4234,7 +4562,7 @@ type BeginResponse struct {
 
 func (x *BeginResponse) Reset() {
 	*x = BeginResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +4574,7 @@ func (x *BeginResponse) String() string {
 func (*BeginResponse) ProtoMessage() {}
 
 func (x *BeginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4259,7 +4587,7 @@ func (x *BeginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginResponse.ProtoReflect.Descriptor instead.
 func (*BeginResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *BeginResponse) GetPart() []byte {
@@ -4293,7 +4621,7 @@ type Began struct {
 
 func (x *Began) Reset() {
 	*x = Began{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4305,7 +4633,7 @@ func (x *Began) String() string {
 func (*Began) ProtoMessage() {}
 
 func (x *Began) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4318,7 +4646,7 @@ func (x *Began) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Began.ProtoReflect.Descriptor instead.
 func (*Began) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Began) GetTx() uint64 {
@@ -4382,7 +4710,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4394,7 +4722,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4407,7 +4735,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *RenewRequest) GetGraph() string {
@@ -4447,7 +4775,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4459,7 +4787,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4472,7 +4800,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *RenewResponse) GetSame() bool {
@@ -4498,7 +4826,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4510,7 +4838,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4523,7 +4851,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Counts) GetVertices() uint64 {
@@ -4595,7 +4923,7 @@ type PropCount struct {
 
 func (x *PropCount) Reset() {
 	*x = PropCount{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4607,7 +4935,7 @@ func (x *PropCount) String() string {
 func (*PropCount) ProtoMessage() {}
 
 func (x *PropCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4620,7 +4948,7 @@ func (x *PropCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropCount.ProtoReflect.Descriptor instead.
 func (*PropCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *PropCount) GetLabel() string {
@@ -4663,7 +4991,7 @@ type Ends struct {
 
 func (x *Ends) Reset() {
 	*x = Ends{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4675,7 +5003,7 @@ func (x *Ends) String() string {
 func (*Ends) ProtoMessage() {}
 
 func (x *Ends) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4688,7 +5016,7 @@ func (x *Ends) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ends.ProtoReflect.Descriptor instead.
 func (*Ends) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Ends) GetSrc() string {
@@ -4730,7 +5058,7 @@ type Degrees struct {
 
 func (x *Degrees) Reset() {
 	*x = Degrees{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4742,7 +5070,7 @@ func (x *Degrees) String() string {
 func (*Degrees) ProtoMessage() {}
 
 func (x *Degrees) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4755,7 +5083,7 @@ func (x *Degrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Degrees.ProtoReflect.Descriptor instead.
 func (*Degrees) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Degrees) GetType() string {
@@ -4797,7 +5125,7 @@ type InternRequest struct {
 
 func (x *InternRequest) Reset() {
 	*x = InternRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4809,7 +5137,7 @@ func (x *InternRequest) String() string {
 func (*InternRequest) ProtoMessage() {}
 
 func (x *InternRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4822,7 +5150,7 @@ func (x *InternRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternRequest.ProtoReflect.Descriptor instead.
 func (*InternRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *InternRequest) GetGraph() string {
@@ -4927,7 +5255,7 @@ type InternResponse struct {
 
 func (x *InternResponse) Reset() {
 	*x = InternResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4939,7 +5267,7 @@ func (x *InternResponse) String() string {
 func (*InternResponse) ProtoMessage() {}
 
 func (x *InternResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4952,7 +5280,7 @@ func (x *InternResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternResponse.ProtoReflect.Descriptor instead.
 func (*InternResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *InternResponse) GetId() uint32 {
@@ -4994,7 +5322,7 @@ type MutateRequest struct {
 
 func (x *MutateRequest) Reset() {
 	*x = MutateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5006,7 +5334,7 @@ func (x *MutateRequest) String() string {
 func (*MutateRequest) ProtoMessage() {}
 
 func (x *MutateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5019,7 +5347,7 @@ func (x *MutateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateRequest.ProtoReflect.Descriptor instead.
 func (*MutateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *MutateRequest) GetGraph() string {
@@ -5134,7 +5462,7 @@ type MutateResponse struct {
 
 func (x *MutateResponse) Reset() {
 	*x = MutateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5146,7 +5474,7 @@ func (x *MutateResponse) String() string {
 func (*MutateResponse) ProtoMessage() {}
 
 func (x *MutateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5159,7 +5487,7 @@ func (x *MutateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateResponse.ProtoReflect.Descriptor instead.
 func (*MutateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *MutateResponse) GetVertices() []byte {
@@ -5200,7 +5528,7 @@ type CountRequest struct {
 
 func (x *CountRequest) Reset() {
 	*x = CountRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5212,7 +5540,7 @@ func (x *CountRequest) String() string {
 func (*CountRequest) ProtoMessage() {}
 
 func (x *CountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5225,7 +5553,7 @@ func (x *CountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountRequest.ProtoReflect.Descriptor instead.
 func (*CountRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CountRequest) GetGraph() string {
@@ -5251,7 +5579,7 @@ type CountResponse struct {
 
 func (x *CountResponse) Reset() {
 	*x = CountResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5263,7 +5591,7 @@ func (x *CountResponse) String() string {
 func (*CountResponse) ProtoMessage() {}
 
 func (x *CountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5276,7 +5604,7 @@ func (x *CountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountResponse.ProtoReflect.Descriptor instead.
 func (*CountResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CountResponse) GetCounts() *Counts {
@@ -5298,7 +5626,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5310,7 +5638,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5323,7 +5651,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CommitRequest) GetGraph() string {
@@ -5355,7 +5683,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5367,7 +5695,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5380,7 +5708,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
 }
 
 type OutcomeRequest struct {
@@ -5394,7 +5722,7 @@ type OutcomeRequest struct {
 
 func (x *OutcomeRequest) Reset() {
 	*x = OutcomeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5406,7 +5734,7 @@ func (x *OutcomeRequest) String() string {
 func (*OutcomeRequest) ProtoMessage() {}
 
 func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5419,7 +5747,7 @@ func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeRequest.ProtoReflect.Descriptor instead.
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *OutcomeRequest) GetGraph() string {
@@ -5452,7 +5780,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5464,7 +5792,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5477,7 +5805,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *OutcomeResponse) GetOutcome() OutcomeResponse_Outcome {
@@ -5502,7 +5830,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5514,7 +5842,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5527,7 +5855,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *LoadRequest) GetGraph() string {
@@ -5592,7 +5920,7 @@ type LoadVertices struct {
 
 func (x *LoadVertices) Reset() {
 	*x = LoadVertices{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5604,7 +5932,7 @@ func (x *LoadVertices) String() string {
 func (*LoadVertices) ProtoMessage() {}
 
 func (x *LoadVertices) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5617,7 +5945,7 @@ func (x *LoadVertices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadVertices.ProtoReflect.Descriptor instead.
 func (*LoadVertices) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *LoadVertices) GetLabels() uint32 {
@@ -5671,7 +5999,7 @@ type LoadEdges struct {
 
 func (x *LoadEdges) Reset() {
 	*x = LoadEdges{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5683,7 +6011,7 @@ func (x *LoadEdges) String() string {
 func (*LoadEdges) ProtoMessage() {}
 
 func (x *LoadEdges) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5696,7 +6024,7 @@ func (x *LoadEdges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEdges.ProtoReflect.Descriptor instead.
 func (*LoadEdges) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *LoadEdges) GetType() uint32 {
@@ -5766,7 +6094,7 @@ type LoadColumn struct {
 
 func (x *LoadColumn) Reset() {
 	*x = LoadColumn{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5778,7 +6106,7 @@ func (x *LoadColumn) String() string {
 func (*LoadColumn) ProtoMessage() {}
 
 func (x *LoadColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5791,7 +6119,7 @@ func (x *LoadColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadColumn.ProtoReflect.Descriptor instead.
 func (*LoadColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *LoadColumn) GetProp() uint32 {
@@ -5828,7 +6156,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5840,7 +6168,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5853,7 +6181,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *LoadResponse) GetRejected() []*Rejected {
@@ -5904,7 +6232,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5916,7 +6244,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5929,7 +6257,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -5977,7 +6305,7 @@ type LoadStateRequest struct {
 
 func (x *LoadStateRequest) Reset() {
 	*x = LoadStateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5989,7 +6317,7 @@ func (x *LoadStateRequest) String() string {
 func (*LoadStateRequest) ProtoMessage() {}
 
 func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6002,7 +6330,7 @@ func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
 func (*LoadStateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *LoadStateRequest) GetGraph() string {
@@ -6029,7 +6357,7 @@ type LoadStateResponse struct {
 
 func (x *LoadStateResponse) Reset() {
 	*x = LoadStateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6041,7 +6369,7 @@ func (x *LoadStateResponse) String() string {
 func (*LoadStateResponse) ProtoMessage() {}
 
 func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6054,7 +6382,7 @@ func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateResponse.ProtoReflect.Descriptor instead.
 func (*LoadStateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *LoadStateResponse) GetSeq() uint64 {
@@ -6081,7 +6409,7 @@ type CreateIndexRequest struct {
 
 func (x *CreateIndexRequest) Reset() {
 	*x = CreateIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6093,7 +6421,7 @@ func (x *CreateIndexRequest) String() string {
 func (*CreateIndexRequest) ProtoMessage() {}
 
 func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6106,7 +6434,7 @@ func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexRequest.ProtoReflect.Descriptor instead.
 func (*CreateIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *CreateIndexRequest) GetGraph() string {
@@ -6131,7 +6459,7 @@ type CreateIndexResponse struct {
 
 func (x *CreateIndexResponse) Reset() {
 	*x = CreateIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6143,7 +6471,7 @@ func (x *CreateIndexResponse) String() string {
 func (*CreateIndexResponse) ProtoMessage() {}
 
 func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6156,7 +6484,7 @@ func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexResponse.ProtoReflect.Descriptor instead.
 func (*CreateIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
 }
 
 type DropIndexRequest struct {
@@ -6169,7 +6497,7 @@ type DropIndexRequest struct {
 
 func (x *DropIndexRequest) Reset() {
 	*x = DropIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6181,7 +6509,7 @@ func (x *DropIndexRequest) String() string {
 func (*DropIndexRequest) ProtoMessage() {}
 
 func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6194,7 +6522,7 @@ func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexRequest.ProtoReflect.Descriptor instead.
 func (*DropIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *DropIndexRequest) GetGraph() string {
@@ -6219,7 +6547,7 @@ type DropIndexResponse struct {
 
 func (x *DropIndexResponse) Reset() {
 	*x = DropIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6231,7 +6559,7 @@ func (x *DropIndexResponse) String() string {
 func (*DropIndexResponse) ProtoMessage() {}
 
 func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6244,7 +6572,7 @@ func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexResponse.ProtoReflect.Descriptor instead.
 func (*DropIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
 }
 
 type SetTTLRequest struct {
@@ -6257,7 +6585,7 @@ type SetTTLRequest struct {
 
 func (x *SetTTLRequest) Reset() {
 	*x = SetTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6269,7 +6597,7 @@ func (x *SetTTLRequest) String() string {
 func (*SetTTLRequest) ProtoMessage() {}
 
 func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[92]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6282,7 +6610,7 @@ func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLRequest.ProtoReflect.Descriptor instead.
 func (*SetTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{92}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *SetTTLRequest) GetGraph() string {
@@ -6307,7 +6635,7 @@ type SetTTLResponse struct {
 
 func (x *SetTTLResponse) Reset() {
 	*x = SetTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6319,7 +6647,7 @@ func (x *SetTTLResponse) String() string {
 func (*SetTTLResponse) ProtoMessage() {}
 
 func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[93]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6332,7 +6660,7 @@ func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLResponse.ProtoReflect.Descriptor instead.
 func (*SetTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{93}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{96}
 }
 
 type DropTTLRequest struct {
@@ -6346,7 +6674,7 @@ type DropTTLRequest struct {
 
 func (x *DropTTLRequest) Reset() {
 	*x = DropTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6358,7 +6686,7 @@ func (x *DropTTLRequest) String() string {
 func (*DropTTLRequest) ProtoMessage() {}
 
 func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[94]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6371,7 +6699,7 @@ func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLRequest.ProtoReflect.Descriptor instead.
 func (*DropTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{94}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *DropTTLRequest) GetGraph() string {
@@ -6403,7 +6731,7 @@ type DropTTLResponse struct {
 
 func (x *DropTTLResponse) Reset() {
 	*x = DropTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6415,7 +6743,7 @@ func (x *DropTTLResponse) String() string {
 func (*DropTTLResponse) ProtoMessage() {}
 
 func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[95]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6428,7 +6756,7 @@ func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLResponse.ProtoReflect.Descriptor instead.
 func (*DropTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{95}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{98}
 }
 
 type IndexProgressRequest struct {
@@ -6441,7 +6769,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6453,7 +6781,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[96]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6466,7 +6794,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{96}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -6492,7 +6820,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6504,7 +6832,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[97]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6517,7 +6845,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{97}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -6538,7 +6866,7 @@ type NotLeading struct {
 
 func (x *NotLeading) Reset() {
 	*x = NotLeading{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6550,7 +6878,7 @@ func (x *NotLeading) String() string {
 func (*NotLeading) ProtoMessage() {}
 
 func (x *NotLeading) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[98]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6563,7 +6891,7 @@ func (x *NotLeading) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotLeading.ProtoReflect.Descriptor instead.
 func (*NotLeading) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{98}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *NotLeading) GetLeader() uint32 {
@@ -6591,7 +6919,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6603,7 +6931,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6616,7 +6944,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{99}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -6854,7 +7182,38 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"candidates\x18\x05 \x01(\x04R\n" +
 	"candidates\x12\x18\n" +
 	"\asources\x18\x06 \x03(\x04R\asources\x12\x18\n" +
-	"\atargets\x18\a \x03(\x04R\atargets\"{\n" +
+	"\atargets\x18\a \x03(\x04R\atargets\"\xf6\x02\n" +
+	"\x10AggregateRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
+	"\x05label\x18\x02 \x01(\rR\x05label\x12\x12\n" +
+	"\x04sets\x18\x03 \x03(\rR\x04sets\x12\x12\n" +
+	"\x04type\x18\x04 \x01(\rR\x04type\x12\x10\n" +
+	"\x03dir\x18\x05 \x01(\rR\x03dir\x121\n" +
+	"\x05where\x18\x06 \x03(\v2\x1b.hopgate.shard.v1.EdgeRangeR\x05where\x12\x14\n" +
+	"\x05props\x18\a \x03(\rR\x05props\x12\x12\n" +
+	"\x04keys\x18\b \x03(\rR\x04keys\x12\x1c\n" +
+	"\tfunctions\x18\t \x03(\rR\tfunctions\x12\x1c\n" +
+	"\targuments\x18\n" +
+	" \x03(\rR\targuments\x12-\n" +
+	"\x05pairs\x18\v \x01(\v2\x17.hopgate.shard.v1.PairsR\x05pairs\x12\x12\n" +
+	"\x04part\x18\f \x01(\x04R\x04part\"U\n" +
+	"\x05Pairs\x12\x12\n" +
+	"\x04rows\x18\x01 \x01(\rR\x04rows\x12\x14\n" +
+	"\x05width\x18\x02 \x01(\rR\x05width\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\fR\x04from\x12\x0e\n" +
+	"\x02to\x18\x04 \x03(\fR\x02to\"\xf7\x01\n" +
+	"\x11AggregateResponse\x12\x1a\n" +
+	"\bdeclined\x18\x01 \x01(\bR\bdeclined\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\fR\x05first\x12\x12\n" +
+	"\x04rows\x18\x03 \x01(\fR\x04rows\x12\x12\n" +
+	"\x04keys\x18\x04 \x03(\fR\x04keys\x12\x16\n" +
+	"\x06counts\x18\x05 \x03(\fR\x06counts\x12\x16\n" +
+	"\x06values\x18\x06 \x03(\fR\x06values\x12\x14\n" +
+	"\x05cells\x18\a \x01(\fR\x05cells\x12\x14\n" +
+	"\x05edges\x18\b \x01(\fR\x05edges\x12\x18\n" +
+	"\avisited\x18\t \x01(\x04R\avisited\x12\x12\n" +
+	"\x04next\x18\n" +
+	" \x01(\x04R\x04next\"{\n" +
 	"\x15EdgePropertiesRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\x12\x14\n" +
@@ -7193,7 +7552,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05Apply\x12\x1e.hopgate.shard.v1.ApplyRequest\x1a\x1f.hopgate.shard.v1.ApplyResponse\"\x03\x90\x02\x02\x12G\n" +
 	"\x03Get\x12\x1c.hopgate.shard.v1.GetRequest\x1a\x1d.hopgate.shard.v1.GetResponse\"\x03\x90\x02\x01\x12P\n" +
 	"\x06GetAll\x12\x1f.hopgate.shard.v1.GetAllRequest\x1a .hopgate.shard.v1.GetAllResponse\"\x03\x90\x02\x01\x12J\n" +
-	"\x04Walk\x12\x1d.hopgate.shard.v1.WalkRequest\x1a\x1e.hopgate.shard.v1.WalkResponse\"\x03\x90\x02\x012\xc8\t\n" +
+	"\x04Walk\x12\x1d.hopgate.shard.v1.WalkRequest\x1a\x1e.hopgate.shard.v1.WalkResponse\"\x03\x90\x02\x012\xa3\n" +
+	"\n" +
 	"\vReadService\x12J\n" +
 	"\x04Scan\x12\x1d.hopgate.shard.v1.ScanRequest\x1a\x1e.hopgate.shard.v1.ScanResponse\"\x03\x90\x02\x01\x12Y\n" +
 	"\tLabelSets\x12\".hopgate.shard.v1.LabelSetsRequest\x1a#.hopgate.shard.v1.LabelSetsResponse\"\x03\x90\x02\x01\x12\\\n" +
@@ -7207,7 +7567,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x04Seek\x12\x1d.hopgate.shard.v1.SeekRequest\x1a\x1e.hopgate.shard.v1.SeekResponse\"\x03\x90\x02\x01\x12Y\n" +
 	"\tSeekRange\x12\".hopgate.shard.v1.SeekRangeRequest\x1a#.hopgate.shard.v1.SeekRangeResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\x05Large\x12\x1e.hopgate.shard.v1.LargeRequest\x1a\x1f.hopgate.shard.v1.LargeResponse\"\x03\x90\x02\x01\x12S\n" +
-	"\aCompare\x12 .hopgate.shard.v1.CompareRequest\x1a!.hopgate.shard.v1.CompareResponse\"\x03\x90\x02\x01\x12\\\n" +
+	"\aCompare\x12 .hopgate.shard.v1.CompareRequest\x1a!.hopgate.shard.v1.CompareResponse\"\x03\x90\x02\x01\x12Y\n" +
+	"\tAggregate\x12\".hopgate.shard.v1.AggregateRequest\x1a#.hopgate.shard.v1.AggregateResponse\"\x03\x90\x02\x01\x12\\\n" +
 	"\n" +
 	"SearchText\x12#.hopgate.shard.v1.SearchTextRequest\x1a$.hopgate.shard.v1.SearchTextResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\x99\f\n" +
@@ -7244,7 +7605,7 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 106)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
 	(*PartOf)(nil),                 // 1: hopgate.shard.v1.PartOf
@@ -7279,83 +7640,86 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(*DegreesResponse)(nil),        // 30: hopgate.shard.v1.DegreesResponse
 	(*CompareRequest)(nil),         // 31: hopgate.shard.v1.CompareRequest
 	(*CompareResponse)(nil),        // 32: hopgate.shard.v1.CompareResponse
-	(*EdgePropertiesRequest)(nil),  // 33: hopgate.shard.v1.EdgePropertiesRequest
-	(*EdgePropertiesResponse)(nil), // 34: hopgate.shard.v1.EdgePropertiesResponse
-	(*EdgeRecordsRequest)(nil),     // 35: hopgate.shard.v1.EdgeRecordsRequest
-	(*EdgeRecordsResponse)(nil),    // 36: hopgate.shard.v1.EdgeRecordsResponse
-	(*Index)(nil),                  // 37: hopgate.shard.v1.Index
-	(*SeekRequest)(nil),            // 38: hopgate.shard.v1.SeekRequest
-	(*SeekResponse)(nil),           // 39: hopgate.shard.v1.SeekResponse
-	(*Owners)(nil),                 // 40: hopgate.shard.v1.Owners
-	(*SeekRangeRequest)(nil),       // 41: hopgate.shard.v1.SeekRangeRequest
-	(*SeekRangeResponse)(nil),      // 42: hopgate.shard.v1.SeekRangeResponse
-	(*LargeRequest)(nil),           // 43: hopgate.shard.v1.LargeRequest
-	(*LargeResponse)(nil),          // 44: hopgate.shard.v1.LargeResponse
-	(*SearchTextRequest)(nil),      // 45: hopgate.shard.v1.SearchTextRequest
-	(*SearchTextResponse)(nil),     // 46: hopgate.shard.v1.SearchTextResponse
-	(*GraphsRequest)(nil),          // 47: hopgate.shard.v1.GraphsRequest
-	(*GraphsResponse)(nil),         // 48: hopgate.shard.v1.GraphsResponse
-	(*CreateGraphRequest)(nil),     // 49: hopgate.shard.v1.CreateGraphRequest
-	(*CreateGraphResponse)(nil),    // 50: hopgate.shard.v1.CreateGraphResponse
-	(*DropGraphRequest)(nil),       // 51: hopgate.shard.v1.DropGraphRequest
-	(*DropGraphResponse)(nil),      // 52: hopgate.shard.v1.DropGraphResponse
-	(*State)(nil),                  // 53: hopgate.shard.v1.State
-	(*Catalog)(nil),                // 54: hopgate.shard.v1.Catalog
-	(*TTL)(nil),                    // 55: hopgate.shard.v1.TTL
-	(*LabelSet)(nil),               // 56: hopgate.shard.v1.LabelSet
-	(*IndexDefinition)(nil),        // 57: hopgate.shard.v1.IndexDefinition
-	(*TextOptions)(nil),            // 58: hopgate.shard.v1.TextOptions
-	(*VectorOptions)(nil),          // 59: hopgate.shard.v1.VectorOptions
-	(*DescribeRequest)(nil),        // 60: hopgate.shard.v1.DescribeRequest
-	(*DescribeResponse)(nil),       // 61: hopgate.shard.v1.DescribeResponse
-	(*BeginRequest)(nil),           // 62: hopgate.shard.v1.BeginRequest
-	(*BeginResponse)(nil),          // 63: hopgate.shard.v1.BeginResponse
-	(*Began)(nil),                  // 64: hopgate.shard.v1.Began
-	(*RenewRequest)(nil),           // 65: hopgate.shard.v1.RenewRequest
-	(*RenewResponse)(nil),          // 66: hopgate.shard.v1.RenewResponse
-	(*Counts)(nil),                 // 67: hopgate.shard.v1.Counts
-	(*PropCount)(nil),              // 68: hopgate.shard.v1.PropCount
-	(*Ends)(nil),                   // 69: hopgate.shard.v1.Ends
-	(*Degrees)(nil),                // 70: hopgate.shard.v1.Degrees
-	(*InternRequest)(nil),          // 71: hopgate.shard.v1.InternRequest
-	(*InternResponse)(nil),         // 72: hopgate.shard.v1.InternResponse
-	(*MutateRequest)(nil),          // 73: hopgate.shard.v1.MutateRequest
-	(*MutateResponse)(nil),         // 74: hopgate.shard.v1.MutateResponse
-	(*CountRequest)(nil),           // 75: hopgate.shard.v1.CountRequest
-	(*CountResponse)(nil),          // 76: hopgate.shard.v1.CountResponse
-	(*CommitRequest)(nil),          // 77: hopgate.shard.v1.CommitRequest
-	(*CommitResponse)(nil),         // 78: hopgate.shard.v1.CommitResponse
-	(*OutcomeRequest)(nil),         // 79: hopgate.shard.v1.OutcomeRequest
-	(*OutcomeResponse)(nil),        // 80: hopgate.shard.v1.OutcomeResponse
-	(*LoadRequest)(nil),            // 81: hopgate.shard.v1.LoadRequest
-	(*LoadVertices)(nil),           // 82: hopgate.shard.v1.LoadVertices
-	(*LoadEdges)(nil),              // 83: hopgate.shard.v1.LoadEdges
-	(*LoadColumn)(nil),             // 84: hopgate.shard.v1.LoadColumn
-	(*LoadResponse)(nil),           // 85: hopgate.shard.v1.LoadResponse
-	(*Rejected)(nil),               // 86: hopgate.shard.v1.Rejected
-	(*LoadStateRequest)(nil),       // 87: hopgate.shard.v1.LoadStateRequest
-	(*LoadStateResponse)(nil),      // 88: hopgate.shard.v1.LoadStateResponse
-	(*CreateIndexRequest)(nil),     // 89: hopgate.shard.v1.CreateIndexRequest
-	(*CreateIndexResponse)(nil),    // 90: hopgate.shard.v1.CreateIndexResponse
-	(*DropIndexRequest)(nil),       // 91: hopgate.shard.v1.DropIndexRequest
-	(*DropIndexResponse)(nil),      // 92: hopgate.shard.v1.DropIndexResponse
-	(*SetTTLRequest)(nil),          // 93: hopgate.shard.v1.SetTTLRequest
-	(*SetTTLResponse)(nil),         // 94: hopgate.shard.v1.SetTTLResponse
-	(*DropTTLRequest)(nil),         // 95: hopgate.shard.v1.DropTTLRequest
-	(*DropTTLResponse)(nil),        // 96: hopgate.shard.v1.DropTTLResponse
-	(*IndexProgressRequest)(nil),   // 97: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 98: hopgate.shard.v1.IndexProgressResponse
-	(*NotLeading)(nil),             // 99: hopgate.shard.v1.NotLeading
-	(*Fault)(nil),                  // 100: hopgate.shard.v1.Fault
-	nil,                            // 101: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 102: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 103: hopgate.shard.v1.Counts.DistinctEntry
+	(*AggregateRequest)(nil),       // 33: hopgate.shard.v1.AggregateRequest
+	(*Pairs)(nil),                  // 34: hopgate.shard.v1.Pairs
+	(*AggregateResponse)(nil),      // 35: hopgate.shard.v1.AggregateResponse
+	(*EdgePropertiesRequest)(nil),  // 36: hopgate.shard.v1.EdgePropertiesRequest
+	(*EdgePropertiesResponse)(nil), // 37: hopgate.shard.v1.EdgePropertiesResponse
+	(*EdgeRecordsRequest)(nil),     // 38: hopgate.shard.v1.EdgeRecordsRequest
+	(*EdgeRecordsResponse)(nil),    // 39: hopgate.shard.v1.EdgeRecordsResponse
+	(*Index)(nil),                  // 40: hopgate.shard.v1.Index
+	(*SeekRequest)(nil),            // 41: hopgate.shard.v1.SeekRequest
+	(*SeekResponse)(nil),           // 42: hopgate.shard.v1.SeekResponse
+	(*Owners)(nil),                 // 43: hopgate.shard.v1.Owners
+	(*SeekRangeRequest)(nil),       // 44: hopgate.shard.v1.SeekRangeRequest
+	(*SeekRangeResponse)(nil),      // 45: hopgate.shard.v1.SeekRangeResponse
+	(*LargeRequest)(nil),           // 46: hopgate.shard.v1.LargeRequest
+	(*LargeResponse)(nil),          // 47: hopgate.shard.v1.LargeResponse
+	(*SearchTextRequest)(nil),      // 48: hopgate.shard.v1.SearchTextRequest
+	(*SearchTextResponse)(nil),     // 49: hopgate.shard.v1.SearchTextResponse
+	(*GraphsRequest)(nil),          // 50: hopgate.shard.v1.GraphsRequest
+	(*GraphsResponse)(nil),         // 51: hopgate.shard.v1.GraphsResponse
+	(*CreateGraphRequest)(nil),     // 52: hopgate.shard.v1.CreateGraphRequest
+	(*CreateGraphResponse)(nil),    // 53: hopgate.shard.v1.CreateGraphResponse
+	(*DropGraphRequest)(nil),       // 54: hopgate.shard.v1.DropGraphRequest
+	(*DropGraphResponse)(nil),      // 55: hopgate.shard.v1.DropGraphResponse
+	(*State)(nil),                  // 56: hopgate.shard.v1.State
+	(*Catalog)(nil),                // 57: hopgate.shard.v1.Catalog
+	(*TTL)(nil),                    // 58: hopgate.shard.v1.TTL
+	(*LabelSet)(nil),               // 59: hopgate.shard.v1.LabelSet
+	(*IndexDefinition)(nil),        // 60: hopgate.shard.v1.IndexDefinition
+	(*TextOptions)(nil),            // 61: hopgate.shard.v1.TextOptions
+	(*VectorOptions)(nil),          // 62: hopgate.shard.v1.VectorOptions
+	(*DescribeRequest)(nil),        // 63: hopgate.shard.v1.DescribeRequest
+	(*DescribeResponse)(nil),       // 64: hopgate.shard.v1.DescribeResponse
+	(*BeginRequest)(nil),           // 65: hopgate.shard.v1.BeginRequest
+	(*BeginResponse)(nil),          // 66: hopgate.shard.v1.BeginResponse
+	(*Began)(nil),                  // 67: hopgate.shard.v1.Began
+	(*RenewRequest)(nil),           // 68: hopgate.shard.v1.RenewRequest
+	(*RenewResponse)(nil),          // 69: hopgate.shard.v1.RenewResponse
+	(*Counts)(nil),                 // 70: hopgate.shard.v1.Counts
+	(*PropCount)(nil),              // 71: hopgate.shard.v1.PropCount
+	(*Ends)(nil),                   // 72: hopgate.shard.v1.Ends
+	(*Degrees)(nil),                // 73: hopgate.shard.v1.Degrees
+	(*InternRequest)(nil),          // 74: hopgate.shard.v1.InternRequest
+	(*InternResponse)(nil),         // 75: hopgate.shard.v1.InternResponse
+	(*MutateRequest)(nil),          // 76: hopgate.shard.v1.MutateRequest
+	(*MutateResponse)(nil),         // 77: hopgate.shard.v1.MutateResponse
+	(*CountRequest)(nil),           // 78: hopgate.shard.v1.CountRequest
+	(*CountResponse)(nil),          // 79: hopgate.shard.v1.CountResponse
+	(*CommitRequest)(nil),          // 80: hopgate.shard.v1.CommitRequest
+	(*CommitResponse)(nil),         // 81: hopgate.shard.v1.CommitResponse
+	(*OutcomeRequest)(nil),         // 82: hopgate.shard.v1.OutcomeRequest
+	(*OutcomeResponse)(nil),        // 83: hopgate.shard.v1.OutcomeResponse
+	(*LoadRequest)(nil),            // 84: hopgate.shard.v1.LoadRequest
+	(*LoadVertices)(nil),           // 85: hopgate.shard.v1.LoadVertices
+	(*LoadEdges)(nil),              // 86: hopgate.shard.v1.LoadEdges
+	(*LoadColumn)(nil),             // 87: hopgate.shard.v1.LoadColumn
+	(*LoadResponse)(nil),           // 88: hopgate.shard.v1.LoadResponse
+	(*Rejected)(nil),               // 89: hopgate.shard.v1.Rejected
+	(*LoadStateRequest)(nil),       // 90: hopgate.shard.v1.LoadStateRequest
+	(*LoadStateResponse)(nil),      // 91: hopgate.shard.v1.LoadStateResponse
+	(*CreateIndexRequest)(nil),     // 92: hopgate.shard.v1.CreateIndexRequest
+	(*CreateIndexResponse)(nil),    // 93: hopgate.shard.v1.CreateIndexResponse
+	(*DropIndexRequest)(nil),       // 94: hopgate.shard.v1.DropIndexRequest
+	(*DropIndexResponse)(nil),      // 95: hopgate.shard.v1.DropIndexResponse
+	(*SetTTLRequest)(nil),          // 96: hopgate.shard.v1.SetTTLRequest
+	(*SetTTLResponse)(nil),         // 97: hopgate.shard.v1.SetTTLResponse
+	(*DropTTLRequest)(nil),         // 98: hopgate.shard.v1.DropTTLRequest
+	(*DropTTLResponse)(nil),        // 99: hopgate.shard.v1.DropTTLResponse
+	(*IndexProgressRequest)(nil),   // 100: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 101: hopgate.shard.v1.IndexProgressResponse
+	(*NotLeading)(nil),             // 102: hopgate.shard.v1.NotLeading
+	(*Fault)(nil),                  // 103: hopgate.shard.v1.Fault
+	nil,                            // 104: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 105: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 106: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	1,   // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
 	1,   // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
 	16,  // 2: hopgate.shard.v1.BatchResponse.answers:type_name -> hopgate.shard.v1.BatchAnswer
-	53,  // 3: hopgate.shard.v1.Snapshot.known:type_name -> hopgate.shard.v1.State
+	56,  // 3: hopgate.shard.v1.Snapshot.known:type_name -> hopgate.shard.v1.State
 	17,  // 4: hopgate.shard.v1.ScanRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	17,  // 5: hopgate.shard.v1.LabelSetsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	17,  // 6: hopgate.shard.v1.PropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
@@ -7364,135 +7728,140 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	17,  // 9: hopgate.shard.v1.StepRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	17,  // 10: hopgate.shard.v1.DegreesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	17,  // 11: hopgate.shard.v1.CompareRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	59,  // 12: hopgate.shard.v1.CompareRequest.hnsw:type_name -> hopgate.shard.v1.VectorOptions
-	17,  // 13: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	17,  // 14: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	17,  // 15: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	37,  // 16: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
-	24,  // 17: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
-	24,  // 18: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
-	40,  // 19: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
-	26,  // 20: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
-	26,  // 21: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
-	17,  // 22: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	37,  // 23: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
-	40,  // 24: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
-	17,  // 25: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	17,  // 26: hopgate.shard.v1.SearchTextRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
-	53,  // 27: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
-	56,  // 28: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
-	56,  // 29: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
-	57,  // 30: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
-	55,  // 31: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
-	59,  // 32: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
-	58,  // 33: hopgate.shard.v1.IndexDefinition.text:type_name -> hopgate.shard.v1.TextOptions
-	53,  // 34: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
-	54,  // 35: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	53,  // 36: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
-	54,  // 37: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
-	67,  // 38: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
-	53,  // 39: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	101, // 40: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	102, // 41: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
-	69,  // 42: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
-	70,  // 43: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	103, // 44: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
-	68,  // 45: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
-	53,  // 46: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
-	56,  // 47: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
-	54,  // 48: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	53,  // 49: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
-	54,  // 50: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	67,  // 51: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
-	0,   // 52: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
-	82,  // 53: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
-	83,  // 54: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
-	84,  // 55: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
-	84,  // 56: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
-	86,  // 57: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
-	57,  // 58: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
-	55,  // 59: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	2,   // 60: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	4,   // 61: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	6,   // 62: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	8,   // 63: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	10,  // 64: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	12,  // 65: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	18,  // 66: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	20,  // 67: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	22,  // 68: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	24,  // 69: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	27,  // 70: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	29,  // 71: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	33,  // 72: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	35,  // 73: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	38,  // 74: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	41,  // 75: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	43,  // 76: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	31,  // 77: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
-	45,  // 78: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
-	14,  // 79: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
-	47,  // 80: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	49,  // 81: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	51,  // 82: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	60,  // 83: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	62,  // 84: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	65,  // 85: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	71,  // 86: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	73,  // 87: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	75,  // 88: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	77,  // 89: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	79,  // 90: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
-	81,  // 91: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	87,  // 92: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	89,  // 93: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	91,  // 94: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	97,  // 95: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	93,  // 96: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	95,  // 97: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	3,   // 98: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	5,   // 99: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	7,   // 100: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	9,   // 101: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	11,  // 102: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	13,  // 103: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	19,  // 104: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	21,  // 105: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	23,  // 106: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	26,  // 107: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	28,  // 108: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	30,  // 109: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	34,  // 110: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	36,  // 111: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	39,  // 112: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	42,  // 113: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	44,  // 114: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	32,  // 115: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
-	46,  // 116: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
-	15,  // 117: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
-	48,  // 118: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	50,  // 119: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	52,  // 120: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	61,  // 121: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	63,  // 122: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	66,  // 123: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	72,  // 124: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	74,  // 125: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	76,  // 126: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	78,  // 127: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	80,  // 128: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	85,  // 129: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	88,  // 130: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	90,  // 131: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	92,  // 132: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	98,  // 133: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	94,  // 134: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	96,  // 135: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	98,  // [98:136] is the sub-list for method output_type
-	60,  // [60:98] is the sub-list for method input_type
-	60,  // [60:60] is the sub-list for extension type_name
-	60,  // [60:60] is the sub-list for extension extendee
-	0,   // [0:60] is the sub-list for field type_name
+	62,  // 12: hopgate.shard.v1.CompareRequest.hnsw:type_name -> hopgate.shard.v1.VectorOptions
+	17,  // 13: hopgate.shard.v1.AggregateRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	25,  // 14: hopgate.shard.v1.AggregateRequest.where:type_name -> hopgate.shard.v1.EdgeRange
+	34,  // 15: hopgate.shard.v1.AggregateRequest.pairs:type_name -> hopgate.shard.v1.Pairs
+	17,  // 16: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 17: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 18: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	40,  // 19: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
+	24,  // 20: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
+	24,  // 21: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
+	43,  // 22: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
+	26,  // 23: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
+	26,  // 24: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
+	17,  // 25: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	40,  // 26: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
+	43,  // 27: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
+	17,  // 28: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	17,  // 29: hopgate.shard.v1.SearchTextRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	56,  // 30: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
+	59,  // 31: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
+	59,  // 32: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
+	60,  // 33: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
+	58,  // 34: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
+	62,  // 35: hopgate.shard.v1.IndexDefinition.vector:type_name -> hopgate.shard.v1.VectorOptions
+	61,  // 36: hopgate.shard.v1.IndexDefinition.text:type_name -> hopgate.shard.v1.TextOptions
+	56,  // 37: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
+	57,  // 38: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	56,  // 39: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
+	57,  // 40: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
+	70,  // 41: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
+	56,  // 42: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
+	104, // 43: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	105, // 44: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	72,  // 45: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
+	73,  // 46: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
+	106, // 47: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	71,  // 48: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
+	56,  // 49: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
+	59,  // 50: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
+	57,  // 51: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	56,  // 52: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
+	57,  // 53: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	70,  // 54: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
+	0,   // 55: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
+	85,  // 56: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
+	86,  // 57: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
+	87,  // 58: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
+	87,  // 59: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
+	89,  // 60: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
+	60,  // 61: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
+	58,  // 62: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
+	2,   // 63: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	4,   // 64: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	6,   // 65: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	8,   // 66: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	10,  // 67: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	12,  // 68: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	18,  // 69: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	20,  // 70: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	22,  // 71: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	24,  // 72: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	27,  // 73: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	29,  // 74: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	36,  // 75: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	38,  // 76: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	41,  // 77: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	44,  // 78: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	46,  // 79: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	31,  // 80: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
+	33,  // 81: hopgate.shard.v1.ReadService.Aggregate:input_type -> hopgate.shard.v1.AggregateRequest
+	48,  // 82: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
+	14,  // 83: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
+	50,  // 84: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	52,  // 85: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	54,  // 86: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	63,  // 87: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	65,  // 88: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	68,  // 89: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	74,  // 90: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	76,  // 91: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	78,  // 92: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	80,  // 93: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	82,  // 94: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	84,  // 95: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	90,  // 96: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	92,  // 97: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	94,  // 98: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	100, // 99: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	96,  // 100: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	98,  // 101: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	3,   // 102: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	5,   // 103: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	7,   // 104: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	9,   // 105: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	11,  // 106: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	13,  // 107: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	19,  // 108: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	21,  // 109: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	23,  // 110: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	26,  // 111: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	28,  // 112: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	30,  // 113: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	37,  // 114: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	39,  // 115: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	42,  // 116: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	45,  // 117: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	47,  // 118: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	32,  // 119: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
+	35,  // 120: hopgate.shard.v1.ReadService.Aggregate:output_type -> hopgate.shard.v1.AggregateResponse
+	49,  // 121: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
+	15,  // 122: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
+	51,  // 123: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	53,  // 124: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	55,  // 125: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	64,  // 126: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	66,  // 127: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	69,  // 128: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	75,  // 129: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	77,  // 130: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	79,  // 131: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	81,  // 132: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	83,  // 133: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	88,  // 134: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	91,  // 135: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	93,  // 136: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	95,  // 137: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	101, // 138: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	97,  // 139: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	99,  // 140: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	102, // [102:141] is the sub-list for method output_type
+	63,  // [63:102] is the sub-list for method input_type
+	63,  // [63:63] is the sub-list for extension type_name
+	63,  // [63:63] is the sub-list for extension extendee
+	0,   // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_shard_proto_init() }
@@ -7502,7 +7871,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 	}
 	file_hopgate_shard_v1_shard_proto_msgTypes[8].OneofWrappers = []any{}
 	file_hopgate_shard_v1_shard_proto_msgTypes[11].OneofWrappers = []any{}
-	file_hopgate_shard_v1_shard_proto_msgTypes[70].OneofWrappers = []any{
+	file_hopgate_shard_v1_shard_proto_msgTypes[73].OneofWrappers = []any{
 		(*InternRequest_Label)(nil),
 		(*InternRequest_Type)(nil),
 		(*InternRequest_Prop)(nil),
@@ -7514,7 +7883,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   103,
+			NumMessages:   106,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -340,6 +340,7 @@ const (
 	ReadService_SeekRange_FullMethodName      = "/hopgate.shard.v1.ReadService/SeekRange"
 	ReadService_Large_FullMethodName          = "/hopgate.shard.v1.ReadService/Large"
 	ReadService_Compare_FullMethodName        = "/hopgate.shard.v1.ReadService/Compare"
+	ReadService_Aggregate_FullMethodName      = "/hopgate.shard.v1.ReadService/Aggregate"
 	ReadService_SearchText_FullMethodName     = "/hopgate.shard.v1.ReadService/SearchText"
 	ReadService_Batch_FullMethodName          = "/hopgate.shard.v1.ReadService/Batch"
 )
@@ -362,6 +363,8 @@ type ReadServiceClient interface {
 	SeekRange(ctx context.Context, in *SeekRangeRequest, opts ...grpc.CallOption) (*SeekRangeResponse, error)
 	Large(ctx context.Context, in *LargeRequest, opts ...grpc.CallOption) (*LargeResponse, error)
 	Compare(ctx context.Context, in *CompareRequest, opts ...grpc.CallOption) (*CompareResponse, error)
+	// Aggregate adds up the shard's vertices, or its edges of a type, by group.
+	Aggregate(ctx context.Context, in *AggregateRequest, opts ...grpc.CallOption) (*AggregateResponse, error)
 	// SearchText searches a full-text index. The leader has all of it.
 	SearchText(ctx context.Context, in *SearchTextRequest, opts ...grpc.CallOption) (*SearchTextResponse, error)
 	// Batch makes several calls of this service, each of which has an answer or an error of its own.
@@ -496,6 +499,16 @@ func (c *readServiceClient) Compare(ctx context.Context, in *CompareRequest, opt
 	return out, nil
 }
 
+func (c *readServiceClient) Aggregate(ctx context.Context, in *AggregateRequest, opts ...grpc.CallOption) (*AggregateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AggregateResponse)
+	err := c.cc.Invoke(ctx, ReadService_Aggregate_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *readServiceClient) SearchText(ctx context.Context, in *SearchTextRequest, opts ...grpc.CallOption) (*SearchTextResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SearchTextResponse)
@@ -534,6 +547,8 @@ type ReadServiceServer interface {
 	SeekRange(context.Context, *SeekRangeRequest) (*SeekRangeResponse, error)
 	Large(context.Context, *LargeRequest) (*LargeResponse, error)
 	Compare(context.Context, *CompareRequest) (*CompareResponse, error)
+	// Aggregate adds up the shard's vertices, or its edges of a type, by group.
+	Aggregate(context.Context, *AggregateRequest) (*AggregateResponse, error)
 	// SearchText searches a full-text index. The leader has all of it.
 	SearchText(context.Context, *SearchTextRequest) (*SearchTextResponse, error)
 	// Batch makes several calls of this service, each of which has an answer or an error of its own.
@@ -583,6 +598,9 @@ func (UnimplementedReadServiceServer) Large(context.Context, *LargeRequest) (*La
 }
 func (UnimplementedReadServiceServer) Compare(context.Context, *CompareRequest) (*CompareResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Compare not implemented")
+}
+func (UnimplementedReadServiceServer) Aggregate(context.Context, *AggregateRequest) (*AggregateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Aggregate not implemented")
 }
 func (UnimplementedReadServiceServer) SearchText(context.Context, *SearchTextRequest) (*SearchTextResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SearchText not implemented")
@@ -827,6 +845,24 @@ func _ReadService_Compare_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ReadService_Aggregate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AggregateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReadServiceServer).Aggregate(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReadService_Aggregate_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReadServiceServer).Aggregate(ctx, req.(*AggregateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ReadService_SearchText_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SearchTextRequest)
 	if err := dec(in); err != nil {
@@ -917,6 +953,10 @@ var ReadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Compare",
 			Handler:    _ReadService_Compare_Handler,
+		},
+		{
+			MethodName: "Aggregate",
+			Handler:    _ReadService_Aggregate_Handler,
 		},
 		{
 			MethodName: "SearchText",
