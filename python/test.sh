@@ -16,4 +16,4 @@ wheel=$(echo "$PWD"/bin/wheels/*.whl)
 cp -r python/tests "$work/tests"
 cp -r docs/python.md examples/notebook "$work"
 cd "$work"
-env -u HOPGATE_BINARY PATH=/usr/bin:/bin venv/bin/python -m pytest -q -p no:cacheprovider tests
+env -u PYTHON_HOPGATE_BINARY PATH=/usr/bin:/bin venv/bin/python -m pytest -q -p no:cacheprovider tests

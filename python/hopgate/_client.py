@@ -184,8 +184,12 @@ class Database:
         """A connection of Python's DB-API by ADBC's Flight SQL driver, which pandas.read_sql and polars.read_database take."""
         from adbc_driver_flightsql import DatabaseOptions, dbapi
 
-        options = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {self.token}"} if self.token else {}
-        return dbapi.connect(self.location, db_kwargs=options, autocommit=True)
+        options = {}
+        if self.token:
+            options[DatabaseOptions.AUTHORIZATION_HEADER.value] = f"Bearer {self.token}"
+        if self._connection.tls_ca is not None:
+            options[DatabaseOptions.TLS_ROOT_CERTS.value] = self._connection.tls_ca.decode()
+        return dbapi.connect(self._connection.uri, db_kwargs=options, autocommit=True)
 
     def close(self) -> None:
         """Closes the connection. The server of ``hopgate.open`` ends unless another process uses it."""

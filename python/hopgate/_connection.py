@@ -53,15 +53,14 @@ class Connection:
     """A connection to a server, which threads may share."""
 
     def __init__(self, location: str, token: str | None, tls_ca: bytes | None = None, tls_cert: bytes | None = None, tls_key: bytes | None = None):
-        self.location, self.token = location, token
+        self.location, self.token, self.tls_ca = location, token, tls_ca
+        self.uri = location if "://" in location else "grpc://" + location
         for scheme, flight_scheme in (("grpc://", "grpc+tcp://"), ("grpcs://", "grpc+tls://")):
-            if location.startswith(scheme):
-                location = flight_scheme + location[len(scheme):]
-        if "://" not in location:
-            location = "grpc+tcp://" + location
+            if self.uri.startswith(scheme):
+                self.uri = flight_scheme + self.uri[len(scheme):]
         tls = {"tls_root_certs": tls_ca, "cert_chain": tls_cert, "private_key": tls_key}
         try:
-            self.client = flight.FlightClient(location, middleware=[_Factory()], **{k: v for k, v in tls.items() if v is not None})
+            self.client = flight.FlightClient(self.uri, middleware=[_Factory()], **{k: v for k, v in tls.items() if v is not None})
         except Exception as err:  # an address that is none
             raise HopgateError(f"{self.location}: {err}") from None
 

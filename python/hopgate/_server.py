@@ -18,20 +18,21 @@ from ._connection import Connection
 from ._errors import HopgateError
 
 _WINDOWS = os.name == "nt"
+_END = 15  # the seconds that a server may take to end: those of its drain-timeout, and some more
 if not _WINDOWS:
     import fcntl
 
 
 def binary() -> str:
-    """The server's program: HOPGATE_BINARY, else the one in this package, else the one on PATH."""
-    given = os.environ.get("HOPGATE_BINARY")
+    """The server's program: PYTHON_HOPGATE_BINARY, else the one in this package, else the one on PATH."""
+    given = os.environ.get("PYTHON_HOPGATE_BINARY")
     if given:
         return given
     name = "hopgate.exe" if _WINDOWS else "hopgate"
     bundled = Path(__file__).parent / "_bin" / name
     found = str(bundled) if bundled.is_file() else shutil.which(name)
     if not found:
-        raise HopgateError("this package has no server for this platform, and no hopgate is on PATH: set HOPGATE_BINARY, or connect to a server")
+        raise HopgateError("this package has no server for this platform, and no hopgate is on PATH: set PYTHON_HOPGATE_BINARY, or connect to a server")
     return found
 
 
@@ -137,7 +138,7 @@ class Server:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("HOPGATE_")}
         # The server must not get the signals of the terminal: it ends with its pipe.
         group: dict[str, Any] = {"creationflags": 0x200} if _WINDOWS else {"start_new_session": True}
-        waited = 0.01
+        waited, patience = 0.01, time.monotonic() + _END
         while True:
             with (self.place / "server.log").open("wb") as log:
                 self.process = subprocess.Popen(command, stdin=stdin, stdout=log, stderr=log, env=environment, **group)
@@ -155,7 +156,7 @@ class Server:
                 waited = min(2 * waited, 0.1)
             said = (self.place / "server.log").read_text(errors="replace").strip()
             # A server that this one follows may still close its files.
-            if "in use by another process" not in said or time.monotonic() > until:
+            if "in use by another process" not in said or time.monotonic() > min(until, patience):
                 break
             time.sleep(0.2)
         if not _WINDOWS:
@@ -189,4 +190,4 @@ class Server:
         self._drop()
         if last and self.process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(15)
+                self.process.wait(_END)

@@ -1,4 +1,4 @@
-"""The tests run against the server that the installed package has, or that HOPGATE_BINARY names."""
+"""The tests run against the server that the installed package has, or that PYTHON_HOPGATE_BINARY names."""
 import itertools
 
 import pytest

@@ -1,5 +1,7 @@
 """hopgate.open: the server's life, and processes that share one."""
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import time
 import pytest
 
 import hopgate
+import hopgate._server
 
 OPEN = """
 import hopgate, sys
@@ -76,6 +79,41 @@ def test_the_server_ends_with_a_killed_process(tmp_path, how):
     assert gone(location, token)
     with hopgate.open(tmp_path, memory="256MiB") as db:
         assert db.query("MATCH (n:Left) RETURN count(*)").value() == 1
+
+
+def test_a_directory_that_another_server_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(hopgate._server, "_END", 0.1)
+    with hopgate.open(tmp_path, memory="256MiB"):
+        os.unlink(tmp_path / "python" / "ready.json")  # as if it had been started otherwise
+        with pytest.raises(hopgate.HopgateError, match="in use by another process"):
+            hopgate.open(tmp_path)
+
+
+def test_tls(tmp_path):
+    openssl = shutil.which("openssl")
+    if not openssl:
+        pytest.skip("there is no openssl")
+    key, cert, ready = tmp_path / "key.pem", tmp_path / "cert.pem", tmp_path / "ready.json"
+    subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
+    server = subprocess.Popen([
+        hopgate._server.binary(), "serve", "--until-stdin-ends", f"--data-dir={tmp_path / 'data'}", "--http=127.0.0.1:0", "--grpc=127.0.0.1:0",
+        "--admin=127.0.0.1:0", "--bolt=", "--memory=256MiB", f"--ready-file={ready}", f"--tls-cert={cert}", f"--tls-key={key}"],
+        stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    for _ in range(600):
+        if ready.exists() or server.poll() is not None:
+            break
+        time.sleep(0.1)
+    address = json.loads(ready.read_text())["grpc"]
+    with hopgate.connect(f"grpcs://{address}", tls_ca=cert.read_bytes()) as db:
+        assert db.query("RETURN 1").value() == 1
+        with db.dbapi() as connection, connection.cursor() as cursor:
+            cursor.execute("RETURN 2")
+            assert cursor.fetchall() == [(2,)]
+    with pytest.raises(hopgate.UnavailableError), hopgate.connect(f"grpcs://{address}") as db:
+        db.query("RETURN 1")
+    server.stdin.close()
+    assert server.wait(30) == 0
 
 
 def test_open_says_why_it_fails(tmp_path):
