@@ -14,10 +14,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// A process that serves several shards gets the calls that one request makes to it as one, which costs hardly more than one of them. Each
-// call is still hedged, and made again elsewhere, by itself.
+// The calls that one request makes to one process travel as one, which costs hardly more than one of them. Each is still hedged, and repeated at
+// another process, on its own.
 
-// batchedBytes is the size from which calls travel alone: they gain little, and others need not wait for their encoding.
+// batchedBytes is the size from which calls travel alone: a batch would save little, and delay the others.
 const batchedBytes = 16 << 10
 
 // BatchForm is how calls of a service travel as one call of it.
@@ -35,8 +35,7 @@ type Answer struct {
 	Failed bool
 }
 
-// Group is the calls that one request makes side by side. Those of one method to one Batched travel as one, with Send. It is used by one
-// goroutine.
+// Group is the calls that one request makes in parallel. Send sends those of one method to one Batched as one. One goroutine uses it.
 type Group struct {
 	ctx     context.Context // outlasts the calls
 	wire    *graph.Wire     // counts them, if not nil
@@ -47,7 +46,7 @@ type Group struct {
 // NewGroup returns a group of calls, which end with ctx. wire counts them, if not nil.
 func NewGroup(ctx context.Context, wire *graph.Wire) *Group { return &Group{ctx: ctx, wire: wire} }
 
-// alone returns a group whose calls travel alone, and count with those of g.
+// alone returns a group whose calls travel alone, with the counter of g.
 func (g *Group) alone() *Group {
 	if g == nil {
 		return nil
@@ -84,7 +83,7 @@ type batch struct {
 	to     *Batched
 	method string
 	calls  []batched
-	// done is closed once the calls are answered, with an error of all or an answer to each.
+	// done is closed once err or answers is set.
 	done    chan struct{}
 	err     error
 	answers []Answer
@@ -97,7 +96,7 @@ type batched struct {
 	in, out proto.Message
 }
 
-// join has a call wait for Send.
+// join queues a call until Send.
 func (g *Group) join(ctx context.Context, to *Batched, method string, in, out proto.Message) (finish func() error) {
 	var b *batch
 	for _, have := range g.batches {
@@ -114,7 +113,7 @@ func (g *Group) join(ctx context.Context, to *Batched, method string, in, out pr
 	return func() error { return b.finish(i) }
 }
 
-// Send sends the calls that wait. Further ones travel alone.
+// Send sends the queued calls. Later ones travel alone.
 func (g *Group) Send() {
 	g.sent = true
 	for _, b := range g.batches {
@@ -167,7 +166,7 @@ func (b *batch) finish(i int) error {
 	return err
 }
 
-// AnswerEach has a server answer calls of a method, as gRPC names it, side by side.
+// AnswerEach has a server answer calls of a method, as gRPC names it, in parallel.
 func (s *Services) AnswerEach(ctx context.Context, server any, method string, calls [][]byte) ([]Answer, error) {
 	m := s.methods[method]
 	if m == nil {

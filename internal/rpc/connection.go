@@ -17,10 +17,6 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Calls travel over streams, one after the other, each call and each answer in frames far smaller than the largest message of gRPC. So a
-// call pays neither for a stream nor for its headers, which cost more than most calls compute. A call carries its deadline. Cancelling it
-// closes the stream, which cancels its context at the server at once.
-
 // FrameBytes is the size of the body of a frame, except for the last of a call or an answer.
 const FrameBytes = 1 << 20
 
@@ -30,7 +26,7 @@ const streamName = "Stream"
 // streamAge is how long a stream is used, so that a stopping process need not wait for it, and how long it stays idle.
 const streamAge = 2 * time.Second
 
-// Caller makes calls to a process.
+// Caller makes unary calls to a process.
 type Caller interface {
 	// Start sends a call, with the others of group if that is not nil. finish waits for the answer and fills out; it must be called unless
 	// ctx is cancelled. A failure is a status.
@@ -128,7 +124,7 @@ type pending struct {
 	used bool // the stream has carried calls before
 	sent int
 	err  error       // of sending
-	keep func() bool // keeps the end of the call's context from closing the stream
+	keep func() bool // stops the call's context from closing the stream
 }
 
 // finish waits for the answer.
@@ -215,7 +211,7 @@ func (t *callStream) end() {
 	t.cancel()
 }
 
-// send sends the call, on a new stream if it has none.
+// send sends the call, over a new stream if it has none.
 func (p *pending) send(ctx context.Context) {
 	var streamCtx context.Context
 	if !p.used {
@@ -243,9 +239,9 @@ func (p *pending) send(ctx context.Context) {
 	}
 }
 
-// receive waits for the answer. answered reports that one came, possibly an error, and that the stream can be used again.
+// receive waits for the answer. answered reports that there is one, possibly an error, and that the stream can carry further calls.
 func (p *pending) receive(ctx context.Context) (answered bool, err error) {
-	defer func() { answered = p.keep() && answered }() // else the stream is closed, however late
+	defer func() { answered = p.keep() && answered }() // false if the context has ended: the stream is closed, or will be
 	if p.err != nil {
 		return false, p.t.ended(ctx, p.err)
 	}
@@ -265,7 +261,7 @@ func (p *pending) receive(ctx context.Context) (answered bool, err error) {
 	return ok, err
 }
 
-// parseAnswer fills out from the body of an answer, or returns the error that it carries; ok is false if the body is damaged.
+// parseAnswer decodes an answer into out, or returns the status in it; ok is false if the body is malformed.
 func parseAnswer(body []byte, failed bool, out proto.Message) (err error, ok bool) {
 	var st spb.Status
 	if failed {

@@ -15,14 +15,14 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 )
 
-// Names of addresses are looked up again after a second: a restarted process may have another address. gRPC would wait for half a minute.
+// gRPC looks up host names again after half a minute by default. A restarted process may have another address, so a second must do.
 func init() { dns.SetMinResolutionInterval(time.Second) }
 
 // maxMessage bounds a message between processes, as gRPC does by default. Larger calls travel in frames.
 const maxMessage = 4 << 20
 
-// ServerOptions returns the options of a gRPC server for the processes of a cluster, without TLS if m is nil. A process that is
-// silent for long counts as dead, which ends its transactions.
+// ServerOptions returns the options of a gRPC server for the processes of a cluster, without TLS if m is nil. A connection without an answer to
+// keepalive pings is closed, which ends the transactions of its process.
 func ServerOptions(m *access.Mutual) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
 	if m != nil {
@@ -37,7 +37,7 @@ func ServerOptions(m *access.Mutual) []grpc.ServerOption {
 	}
 }
 
-// Dial makes a connection, which is opened when it is first used, and again whenever it fails.
+// Dial returns a connection, which opens when it is first used, and again whenever it fails.
 func Dial(address string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.NewClient(address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -51,8 +51,8 @@ func Dial(address string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	}, more...)...)
 }
 
-// FailFast returns options of connections whose calls fail while the other process does not answer, as another one may: at once without
-// a connection, and within HeartbeatTimeout after it has dropped packets.
+// FailFast returns options of connections to a process that others can stand in for. Calls fail at once without a connection, and within
+// HeartbeatTimeout once packets are lost.
 func FailFast(more []grpc.DialOption) []grpc.DialOption {
 	return append([]grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(false)),
@@ -60,7 +60,7 @@ func FailFast(more []grpc.DialOption) []grpc.DialOption {
 	}, more...)
 }
 
-// Secure returns the options by which a process calls others of its cluster; without m it calls them without TLS.
+// Secure returns the options of connections to processes of the cluster, without TLS if m is nil.
 func Secure(m *access.Mutual) []grpc.DialOption {
 	if m == nil {
 		return nil

@@ -75,14 +75,14 @@ func (p *frame) parse(b []byte) error {
 	return nil
 }
 
-// size is about how many bytes the message takes on the wire.
+// size estimates how many bytes the message takes on the wire.
 func (p *frame) size() int {
 	const overhead = 5 + 9 // of gRPC and of HTTP/2
 	var head [usualHead]byte
 	return overhead + len(p.appendHead(head[:0])) + len(p.body)
 }
 
-// frameCodec is a codec of gRPC for frames; it leaves other messages to protobuf.
+// frameCodec is a gRPC codec for frames. It leaves other messages to protobuf.
 type frameCodec struct{}
 
 // Name implements encoding.CodecV2.

@@ -23,7 +23,7 @@ type Heartbeat struct {
 	done chan struct{} // closed when run has ended
 
 	mu   sync.Mutex
-	life context.Context // ends when the process stops answering; its next answer starts another
+	life context.Context // ends when the process stops answering; the next answer begins another
 	end  context.CancelFunc
 }
 
@@ -65,7 +65,7 @@ func (h *Heartbeat) run(ctx context.Context, ping func(ctx context.Context) erro
 	}
 }
 
-// recovered starts another life of the process if it had stopped answering.
+// recovered begins another life if the process had stopped answering.
 func (h *Heartbeat) recovered() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,7 +74,7 @@ func (h *Heartbeat) recovered() {
 	}
 }
 
-// alive returns a context that ends with ctx and with the life of the process. A nil heartbeat never ends.
+// alive returns a context that ends with ctx and with the life of the process. Without a heartbeat, that does not end.
 func (h *Heartbeat) alive(ctx context.Context) (_ context.Context, life context.Context, cancel context.CancelFunc) {
 	ctx, cancel = context.WithCancel(ctx)
 	if h == nil {

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Hedger makes the calls of a service that only reads. A call that takes longer than nearly all of its like is repeated over another
-// connection to the same process: the answer that comes first counts, and the other call is ended. So a lost packet, or a connection that
-// hangs, costs little more than an answer does. The budget spares a process that is slow itself. It implements Caller.
+// Hedger makes the calls of a service that only reads. It repeats a call that takes longer than 99% of similar ones by second: the first answer
+// counts, and the other call is cancelled. So a lost packet, or a connection that hangs, costs little more than a call. The budget protects a
+// process that is slow itself. It implements Caller.
 type Hedger struct {
 	first, second Caller
 	kinds         map[string]*[sizeClasses]latencies
@@ -68,7 +68,7 @@ func (h *Hedger) Start(ctx context.Context, method string, in, out proto.Message
 		err := answered()
 		if !timer.Stop() {
 			endSecond()
-			<-done // it may use in no longer
+			<-done // the second call must no longer read in
 			if err != nil && other != nil {
 				move(out, other)
 				h.budget.won.Add(1)
@@ -82,7 +82,7 @@ func (h *Hedger) Start(ctx context.Context, method string, in, out proto.Message
 	}
 }
 
-// move makes dst what src is, with the memory of its fields: neither changes any more.
+// move makes dst equal to src, and shares its memory: neither changes later.
 func move(dst, src proto.Message) {
 	proto.Reset(dst)
 	to, from := dst.ProtoReflect(), src.ProtoReflect()
@@ -102,7 +102,7 @@ type HedgeBudget struct {
 // Counts returns how many calls were repeated, and how many of them the second one answered.
 func (b *HedgeBudget) Counts() (made, won uint64) { return b.made.Load(), b.won.Load() }
 
-// One call in hedgeEvery may be repeated, and hedgeSaved at a time if none were for long.
+// One call in hedgeEvery may be repeated, and hedgeSaved in a row after a while without any.
 const hedgeEvery, hedgeSaved = 20, 10
 
 func (b *HedgeBudget) earn() {
@@ -124,12 +124,12 @@ func (b *HedgeBudget) spend() bool {
 	}
 }
 
-// sizeClasses are those of requests by their size, each 16 times the one before: larger requests take longer.
+// sizeClasses is how many classes of requests are told apart by size, each 16 times the one before: larger requests take longer.
 const sizeClasses = 6
 
 func sizeClass(bytes int) int { return min(bits.Len(uint(bytes))/4, sizeClasses-1) }
 
-// latencies is how long calls of one kind have taken lately.
+// latencies is a histogram of how long recent calls of one kind have taken.
 type latencies struct {
 	late atomic.Int64 // see slow; in nanoseconds
 
@@ -139,14 +139,14 @@ type latencies struct {
 }
 
 const (
-	// enough calls make a picture; half of it is forgotten when there are many.
+	// enough calls give an estimate; the histogram is halved when there are many.
 	enough, many = 128, 4096
-	// one call in slowPart takes longer than what is slow, which is hedgeFloor at least.
+	// one call in slowPart is slow, and takes hedgeFloor at least.
 	slowPart   = 100
 	hedgeFloor = 5 * time.Millisecond
 )
 
-// slow is how long nearly all calls take at most, 0 if that is not known.
+// slow returns how long a call takes at least to be slow, 0 if that is not known yet.
 func (l *latencies) slow() time.Duration { return time.Duration(l.late.Load()) }
 
 func (l *latencies) observe(d time.Duration) {

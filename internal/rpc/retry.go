@@ -13,7 +13,7 @@ const firstPause = 5 * time.Millisecond
 // LongestPause is the longest pause between tries.
 const LongestPause = 250 * time.Millisecond
 
-// Retries spaces the tries of a request. The zero value is ready to use.
+// Retries spaces the tries of a call. The zero value is ready to use.
 type Retries struct{ backoff backoff.ExponentialBackOff }
 
 // Pause waits before the next try; false reports that ctx has ended.

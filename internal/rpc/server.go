@@ -46,7 +46,7 @@ func (l *streamServer) serve(_ any, stream grpc.ServerStream) error {
 	}
 }
 
-// answer appends the answer to a call to dst, a status if failed is set.
+// answer answers a call. It appends the answer to dst, a status if failed is set.
 func (l *streamServer) answer(ctx context.Context, first *frame, call, dst []byte) (body []byte, failed bool, err error) {
 	m := l.services.methods[string(first.method)]
 	if m == nil || l.servers[m.service] == nil {
@@ -60,7 +60,7 @@ func (l *streamServer) answer(ctx context.Context, first *frame, call, dst []byt
 	return m.answer(ctx, l.servers[m.service], call, dst)
 }
 
-// answer appends what a server answers to a call to dst, a status if failed is set.
+// answer has a server answer a call. It appends the answer to dst, a status if failed is set.
 func (m *method) answer(ctx context.Context, server any, call, dst []byte) (body []byte, failed bool, err error) {
 	out, err := m.desc.Handler(server, ctx, func(message any) error {
 		in, ok := message.(proto.Message)
@@ -82,7 +82,7 @@ func (m *method) answer(ctx context.Context, server any, call, dst []byte) (body
 	return body, false, nil
 }
 
-// appendStatus appends the answer to a call that has failed.
+// appendStatus appends a status as an answer.
 func appendStatus(dst []byte, failure error) (body []byte, failed bool, err error) {
 	st, ok := status.FromError(failure)
 	if !ok {

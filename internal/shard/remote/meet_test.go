@@ -130,5 +130,5 @@ func TestOwnAddress(t *testing.T) {
 	c.ready(2, "")
 	c.kill(2)
 	_, err := cluster.JoinProcess(t.Context(), local.Options{Dir: "data", FS: c.fs[2], Logger: slog.New(slog.DiscardHandler)}, "passthrough:9", c.addresses, grpc.WithContextDialer(c.dial))
-	require.ErrorContains(t, err, "data belongs to process 2 of the first 3 of a cluster, and passthrough:9 is none of their addresses, passthrough:0,passthrough:1,passthrough:2")
+	require.ErrorContains(t, err, "data belongs to process 2 of the first 3 of a cluster, and passthrough:9 is not one of their addresses, passthrough:0,passthrough:1,passthrough:2")
 }

@@ -93,7 +93,7 @@ func TestAddRemove(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 
 	const left = 1
-	refused("keeps replicas of the shards 0, 1, 2", gateway.RemoveMember(t.Context(), left))
+	refused("has replicas of shards 0, 1, 2", gateway.RemoveMember(t.Context(), left))
 	for no := range shards {
 		c.move(gateway, no, left, added)
 		progress()

@@ -16,16 +16,16 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// meetEvery is how often a process asks the others which processes they were started with.
+// agreeEvery is how often a process compares its settings with those of the others.
 const agreeEvery = 2 * time.Second
 
-// errDiffers says that processes were started with other lists of processes, or another layout.
+// errDiffers is the error of processes that were started with different addresses or layouts.
 var errDiffers = errors.New("all processes of a cluster must be started with the same addresses in the same order, shards and replicas")
 
-// meet asks the other processes which processes they were started with until the process ends, and says which of them answer something
-// else, or nothing: at once, but for those that may be starting.
+// checkAgreement compares the settings of the other processes with its own until the process ends. It logs those that differ, and those that
+// do not answer twice in a row, since they may be starting.
 func (p *Process) checkAgreement() {
-	said := map[int]string{} // what the log has of a process
+	said := map[int]string{} // what was logged about a process
 	silent := map[int]bool{} // did not answer the last time
 	wait := time.NewTimer(0)
 	defer wait.Stop()
@@ -80,7 +80,7 @@ func (p *Process) checkAgreement() {
 		}
 		p.differs.Store(&err)
 		if err != nil {
-			wait.Reset(rpc.LongestPause) // it keeps the process from joining
+			wait.Reset(rpc.LongestPause) // the process cannot join before that
 			continue
 		}
 		wait.Reset(agreeEvery)
@@ -94,13 +94,13 @@ func (p *Process) storeOf(no int) []byte {
 	return id
 }
 
-// agrees returns an error unless another process, by its answer, has the number that this one knows it by, and was started with the
-// same processes and layout. Two addresses, such as those of relays, are the same process if the same log store answers at both.
+// agrees returns an error unless another process has the number that this one knows it by, and was started with the same processes and
+// layout. Two addresses, such as those of relays, belong to one process if the same log store answers at both.
 func (p *Process) agrees(no int, a *pb.MembersResponse) error {
 	own, theirs, layout := p.peers.Addresses(), a.GetAddresses(), wire.DecodeLayout(a.GetLayout())
 	same := layout == p.layout
 	for i := range min(layout.Processes, len(own), len(theirs)) {
-		named := own[i] == theirs[i] || own[i] == "" || theirs[i] == "" // "" if one knows that it was removed
+		named := own[i] == theirs[i] || own[i] == "" || theirs[i] == "" // "" if it was removed
 		if store := p.storeOf(i); !named && len(store) > 0 && i < len(a.GetStores()) {
 			named = bytes.Equal(store, a.GetStores()[i])
 		}
@@ -118,7 +118,7 @@ func (p *Process) agrees(no int, a *pb.MembersResponse) error {
 	return nil
 }
 
-// lacks says which shard the process has no replica of though its place in the layout asks for one that its group has nowhere else, or nil.
+// lacks returns an error if the process has no replica of a shard that the layout gives it, and its group has too few or names it.
 func (p *Process) lacks() error {
 	for no := range p.layout.Shards {
 		if p.replicas.Parts(no) != nil || !p.replicas.Founds(no) {

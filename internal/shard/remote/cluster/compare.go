@@ -12,8 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Compare implements storage.Peers: each process computes the digest of its replica, side by side. Those that do not answer are
-// logged, those that are damaged differ. Without a majority of equal digests, all differ.
+// Compare implements storage.Peers: each process computes the digest of its replica, side by side. It logs those that do
+// not answer. Damaged ones differ, and without a majority of equal digests, all do.
 func (g *groups) Compare(ctx context.Context, of storage.PartOf, no int, version uint64, differ func(replica string)) error {
 	processes := g.p.assignedTo(no)
 	digests, errs := make([]storage.Digest, len(processes)), make([]error, len(processes))
@@ -43,7 +43,7 @@ func (g *groups) Compare(ctx context.Context, of storage.PartOf, no int, version
 	return ctx.Err()
 }
 
-// digest returns the digest of a process's replica.
+// digest returns the digest of a replica at a process.
 func (g *groups) digest(ctx context.Context, to int, of storage.PartOf, no int, version uint64) (d storage.Digest, err error) {
 	if to == g.p.no {
 		parts, err := g.p.hosted(no)

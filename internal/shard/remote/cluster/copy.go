@@ -30,7 +30,7 @@ type peerCopy struct {
 	at     replica.Snapshot // of a seed
 }
 
-// seed has another process copy its shards for a replica of this one; see local.Network.
+// seed copies shards of another process for a replica of this one; see local.Network.
 func (p *Process) seed(ctx context.Context, process, no int, index uint64) (local.SeedCopy, error) {
 	w, err := beginCopy(ctx, fmt.Sprintf("process %d", process), p.peers.At(process).Raw, no, rand.Uint64(), 0)
 	if err != nil {
@@ -69,7 +69,7 @@ func beginCopy(ctx context.Context, who string, conn grpc.ClientConnInterface, n
 	return w, nil
 }
 
-// step has a step made, and gives the files that it lists.
+// step makes one step of the copy, and returns the files that it lists.
 func (w *peerCopy) step(r *pb.CopyRequest) (files []graph.CheckpointFile, err error) {
 	if err := w.stream.Send(r); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -127,7 +127,7 @@ func (w *peerCopy) Close() error {
 	if _, err := w.stream.Recv(); !errors.Is(err, io.EOF) {
 		err, retryable := wire.FromStatus(w.ctx, w.who, err)
 		if retryable || w.ctx.Err() != nil {
-			return nil // the copy goes with the stream, or with the process
+			return nil // the copy ends with the stream, or with the process
 		}
 		return err
 	}

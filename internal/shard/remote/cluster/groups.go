@@ -35,7 +35,7 @@ func leadEnded(err error) error {
 	return graph.UnknownError("this process no longer leads the cluster; its successor completes the changes that have reached a shard", err)
 }
 
-// mustRepeat reports whether a proposal has to be repeated: it is idempotent.
+// mustRepeat reports whether a proposal, which is idempotent, has to be repeated.
 func mustRepeat(err error) bool {
 	return errors.Is(err, replica.ErrNotLeader) || errors.Is(err, replica.ErrAmbiguous) || errors.Is(err, replica.ErrStopped) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
@@ -168,13 +168,13 @@ func (m *groupPeer) Apply(c *storage.Changed) error {
 	}
 }
 
-// otherMayAnswer reports whether another replica may answer what one has refused, or can no longer answer.
+// otherMayAnswer reports whether another replica may answer a read that one has refused.
 func otherMayAnswer(err error) bool {
 	kind := graph.AsError(err).Kind
 	return errors.Is(err, storage.ErrAhead) || errors.Is(err, storage.ErrGone) || kind == graph.KindNotFound || kind == graph.KindUnavailable || kind == graph.KindCorrupt
 }
 
-// read asks the replica of this process, if there is one, and then the others until one has answered, or all have found damage.
+// read asks the replica of this process, if there is one, and then the others until one answers, or all have found damage.
 func (m *groupPeer) read(version, least uint64, here func(p *local.Part) error, there func(ctx context.Context, c pb.KeepServiceClient) error) error {
 	ctx := m.g.ctx
 	var damaged []int // the processes that have found damage
@@ -286,7 +286,7 @@ func (m *groupPeer) Walk(w *storage.Walk) (out *storage.Records, err error) {
 // Close implements storage.Peer: the connections are the process's.
 func (m *groupPeer) Close() error { return nil }
 
-// copies is the process that copies a shard: this one if its replica votes, and is not damaged.
+// copies returns the process that copies a shard: this one if its replica votes and is not damaged.
 func (g *groups) copies(no int) int {
 	to := g.p.likelyLeader(no)
 	if slices.Contains(g.p.assignedTo(no), g.p.no) {
@@ -315,7 +315,7 @@ func (g *groups) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy,
 	return copyAt(ctx, fmt.Sprintf("shard %d", no), g.p.peers.At(to).Raw, no, id, g.epoch)
 }
 
-// ownCopy is a copy of shards that this process keeps. It implements storage.PeerCopy.
+// ownCopy is a copy of shards of this process. It implements storage.PeerCopy.
 type ownCopy struct {
 	ctx   context.Context
 	epoch uint64

@@ -22,28 +22,28 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// A process that comes with an empty data directory may be new, or have lost its disk. In the second case it has forgotten its votes,
-// and what it has acknowledged: as the same replica, it could make a majority with one that lacks an acknowledged entry. So it asks the
-// others. Each member of a group has noted, before it took the first message of another one, which log store that has.
+// A process that starts with an empty data directory may be new, or have lost its disk. In the second case it has forgotten its votes and the
+// entries that it has acknowledged: as the same replica, it could form a majority with one that lacks an acknowledged entry. So it asks the
+// other members of the group. Each of them has noted the log store of every other member before the first message from it.
 //
-//   - If all of them have heard nothing of the process, it is new, and takes part.
+//   - If none of them knows the process, it is new, and joins the group.
 //   - If one knows it with another store, the replica waits until it is replaced: the leader of the group adds a replica of the process
-//     with another id, and its present store, as a learner. The learner follows, and takes the place of the lost one by a joint change.
-//   - If the process has no replica in the group, since another process has taken its place, it gets none.
-//   - Where the layout gives a shard to one process alone, it begins the group once all others have answered that they have no replica.
+//     with another id, and its present store, as a learner. The learner catches up, and replaces the lost one by a joint change.
+//   - If the process has no replica in the group, since another process has replaced it, it gets none.
+//   - Where the layout gives a shard to one process alone, that begins the group once all other processes say that they have no replica.
 //
-// The id of the new replica names the store that may use it, so any member's answer suffices then. A replica moves to another process in
-// the same way: that process gets an empty replica, which waits until it is added, and takes the place of the one that moves. The
-// former one is deleted once another member has confirmed, by a linearizable read of the members, that it is no longer one of them.
+// The id of the new replica names the store that may use it, so the answer of any member suffices then. A move to another process works the
+// same way: that process gets an empty replica, which waits until it is added, and replaces the one that moves. The former one is deleted once
+// another member has confirmed, by a linearizable read, that it is no longer a member.
 
-// hosting is the time for which the process hosts a replica of a shard. The next replica of the shard has another one.
+// hosting is the period in which the process has a replica of a shard. The next replica of the shard has another one.
 type hosting struct {
 	ctx context.Context
 	end context.CancelFunc
 }
 
-// host lets a replica of a shard here take part, and that of shard 0 lead the cluster. requested says that another process has asked for the
-// replica. The caller holds hostingMu, or the process has not started yet.
+// host has the replica of a shard here join its group, and that of shard 0 lead the cluster. requested says that another process has asked for
+// the replica. The caller holds hostingMu, or the process has not started yet.
 func (p *Process) host(no int, requested bool) {
 	ctx, end := context.WithCancel(p.ctx) //nolint:gosec // release calls it.
 	p.hosting[no] = hosting{ctx, end}
@@ -69,18 +69,18 @@ func (p *Process) next(no, after int) int {
 	return p.assigned.Next(no, after)
 }
 
-// others returns the processes of a shard but this process.
+// others returns the other processes whose replicas of a shard vote.
 func (p *Process) others(no int) []int {
 	return slices.DeleteFunc(slices.Clone(p.assignedTo(no)), func(to int) bool { return to == p.no })
 }
 
-// askMembers asks all other processes how their replicas stand.
+// askMembers returns the state of the replicas of all other processes.
 func (p *Process) askMembers(ctx context.Context) []*pb.MembersResponse {
 	answers, _ := p.peers.Ask(ctx)
 	return answers
 }
 
-// join lets the replica of a shard take part once it may.
+// join has the replica of a shard join its group as soon as it may.
 func (p *Process) join(ctx context.Context, no int, requested bool) {
 	host := p.replicas.Host()
 	if in, err := host.Admitted(ctx, uint32(no)); err != nil || in {
@@ -91,24 +91,24 @@ func (p *Process) join(ctx context.Context, no int, requested bool) {
 		id, err := p.admit(ctx, no)
 		if err == nil {
 			p.waiting[no].Store(nil)
-			p.log.Info("the replica takes part", slog.Int("group", no), slog.Uint64("replica", id))
+			p.log.Info("the replica has joined its group", slog.Int("group", no), slog.Uint64("replica", id))
 			return
 		}
 		if !requested && errors.Is(err, errElsewhere) && p.replicas.Founds(no) && p.removed(ctx, no, p.layout.First(p.no)) {
 			p.release(ctx, no)
 			return
 		}
-		why := fmt.Sprintf("the replica of shard %d takes no part: %v", no, err)
+		why := fmt.Sprintf("the replica of shard %d has not joined its group: %v", no, err)
 		p.waiting[no].Store(&why)
 		if why != said && errors.Is(err, errLost) {
 			said = why
-			p.log.Error("a replica takes no part", slog.Int("group", no), slog.Any("error", err))
+			p.log.Error("a replica has not joined its group", slog.Int("group", no), slog.Any("error", err))
 		}
 		p.assigned.Renew()
 	}
 }
 
-// admit lets the replica of a shard, whose log is empty, take part, and returns its id.
+// admit has the replica of a shard, whose log is empty, join its group, and returns its id.
 func (p *Process) admit(ctx context.Context, no int) (uint64, error) {
 	host := p.replicas.Host()
 	if p.layout.Replicas == 1 && p.replicas.Founds(no) && len(p.others(no)) == 0 {
@@ -124,7 +124,7 @@ func (p *Process) admit(ctx context.Context, no int) (uint64, error) {
 	return id, err
 }
 
-// askAlone returns an error unless all other processes say that they keep no replica of a shard.
+// askAlone returns an error unless all other processes say that they have no replica of a shard.
 func (p *Process) askAlone(ctx context.Context, no int) error {
 	ctx, cancel := context.WithTimeout(ctx, rpc.HeartbeatTimeout)
 	defer cancel()
@@ -144,17 +144,17 @@ func (p *Process) askAlone(ctx context.Context, no int) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("whether the shard is new is known once all others answer: %w", err)
+		return fmt.Errorf("all other processes must say whether the shard is new: %w", err)
 	}
 	return nil
 }
 
 var (
 	errLost      = errors.New("the log of this process is not the one that its replica had: graphctl member replace makes it a new one")
-	errElsewhere = errors.New("this process is none of the members of the shard's group yet")
+	errElsewhere = errors.New("this process is not a member of the shard's group yet")
 )
 
-// identify returns the id under which the replica of a shard, whose log is empty, takes part.
+// identify returns the id under which the replica of a shard, whose log is empty, joins its group.
 func (p *Process) identify(ctx context.Context, no int) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, peers.Patience)
 	defer cancel()
@@ -203,7 +203,7 @@ func (p *Process) identify(ctx context.Context, no int) (uint64, error) {
 		return 0, errElsewhere
 	}
 	if err := errors.Join(errs...); err != nil {
-		return 0, fmt.Errorf("whether it is new is known once all others answer: %w", err)
+		return 0, fmt.Errorf("all other processes of the shard must say whether the replica is new: %w", err)
 	}
 	return p.layout.First(p.no), nil
 }
@@ -231,7 +231,7 @@ func (r *replicaService) Identify(ctx context.Context, q *pb.IdentifyRequest) (*
 	return out, server.Status(err)
 }
 
-// replicaOf returns the last id of a process's replicas among members, and those that a recovery has removed, 0 if there is none.
+// replicaOf returns the latest id of a process's replicas among the members, and those that a recovery has removed, 0 without any.
 func replicaOf(l shard.Layout, m *replica.Members, process int) (id uint64) {
 	for _, member := range slices.Concat(m.Voters(), m.Learners(), m.Lost()) {
 		if l.Process(member) == process {
@@ -241,7 +241,7 @@ func replicaOf(l shard.Layout, m *replica.Members, process int) (id uint64) {
 	return id
 }
 
-// removed reports whether a replica that was a member is none any more, as another member confirms.
+// removed reports whether another member confirms that a replica is no longer a member.
 func (p *Process) removed(ctx context.Context, no int, id uint64) bool {
 	ctx, cancel := context.WithTimeout(ctx, rpc.HeartbeatTimeout)
 	defer cancel()
@@ -255,7 +255,7 @@ func (p *Process) removed(ctx context.Context, no int, id uint64) bool {
 	return false
 }
 
-// retire deletes the replica of a shard if it was a member and is none any more, and reports whether there is none.
+// retire deletes the replica of a shard if it is no longer a member, and reports whether the process has none now.
 func (p *Process) retire(ctx context.Context, no int) bool {
 	p.hostingMu.Lock()
 	hosted := p.hosting[no].ctx
@@ -271,7 +271,7 @@ func (p *Process) retire(ctx context.Context, no int) bool {
 	return true
 }
 
-// release deletes the replica of a shard, unless its hosting has ended: what is known of a replica does not hold for the next one.
+// release deletes the replica of a shard, unless its hosting has ended, and the replica is another one.
 func (p *Process) release(hosted context.Context, no int) {
 	p.hostingMu.Lock()
 	defer p.hostingMu.Unlock()
@@ -280,7 +280,7 @@ func (p *Process) release(hosted context.Context, no int) {
 	}
 	p.hosting[no].end()
 	delete(p.hosting, no)
-	p.log.Info("the replica is deleted: others have taken its place", slog.Int("group", no))
+	p.log.Info("the replica is deleted: another one has replaced it", slog.Int("group", no))
 	if err := p.replicas.Release(no); err != nil {
 		p.log.Error("a replica that was removed is not deleted; another start deletes it", slog.Int("group", no), slog.Any("error", err))
 	}
@@ -288,10 +288,10 @@ func (p *Process) release(hosted context.Context, no int) {
 	p.hints[no].Store(int64(p.next(no, p.no)))
 }
 
-// watchEvery is how often a process looks for replicas that others have removed while it was away.
+// watchEvery is how often a process looks for replicas that were removed while it was away.
 const watchEvery = 2 * time.Second
 
-// watch deletes replicas that are no members any more, and notes addresses of processes, until the process ends.
+// watch deletes replicas that are no longer members, and stores addresses of processes, until the process ends.
 func (p *Process) watch() {
 	for {
 		select {
@@ -299,7 +299,7 @@ func (p *Process) watch() {
 			p.learnAddresses()
 		case <-p.peersChanged:
 			if err := p.saveAddresses(); err != nil {
-				p.log.Error("the addresses of the processes are not noted", slog.Any("error", err))
+				p.log.Error("cannot store the addresses of the processes", slog.Any("error", err))
 			}
 			continue
 		case <-p.ctx.Done():
@@ -343,9 +343,8 @@ func (r *replicaService) Retire(ctx context.Context, q *pb.RetireRequest) (*pb.R
 	return &pb.RetireResponse{Retired: r.p.retire(ctx, int(q.GetGroup()))}, nil
 }
 
-// JoinProcess is NewProcess for a process that graphctl member add adds to a cluster, under its own address: it asks processes of the
-// cluster, at any of their addresses, for all others, until ctx ends. Once it has been a process of the cluster, it knows them from its data
-// directory.
+// JoinProcess is NewProcess for a process at the address own that graphctl member add adds to a cluster. Until it is added, or ctx ends, it asks
+// the processes at the addresses any for the others. Later starts read them from the data directory.
 func JoinProcess(ctx context.Context, opts local.Options, own string, any []string, more ...grpc.DialOption) (*Process, error) {
 	opts.EnsureDefaults()
 	layout, no, addresses, err := local.ReadLayout(opts)
@@ -354,7 +353,7 @@ func JoinProcess(ctx context.Context, opts local.Options, own string, any []stri
 	}
 	switch {
 	case len(addresses) == 0 && layout.Processes > 0:
-		return nil, fmt.Errorf("%s belongs to process %d of the first %d of a cluster, and %s is none of their addresses, %s: all processes must be started with the address that it has now",
+		return nil, fmt.Errorf("%s belongs to process %d of the first %d of a cluster, and %s is not one of their addresses, %s: all processes must be started with the address that it has now",
 			opts.Dir, no, layout.Processes, own, strings.Join(any, ","))
 	case no < len(addresses) && addresses[no] != "" && addresses[no] != own:
 		return nil, fmt.Errorf("%s belongs to process %d, which the cluster knows at %s, and this process is at %s", opts.Dir, no, addresses[no], own)
@@ -366,7 +365,7 @@ func JoinProcess(ctx context.Context, opts local.Options, own string, any []stri
 	return NewProcess(opts, layout, no, addresses, more...)
 }
 
-// askAddresses asks processes of a cluster for its layout, the number of the process with an address, and the addresses of all.
+// askAddresses asks processes of a cluster for its layout, the number of the process at own, and the addresses of all.
 func askAddresses(ctx context.Context, log *slog.Logger, own string, any []string, more []grpc.DialOption) (_ shard.Layout, no int, addresses []string, err error) {
 	l := peers.NewList(peers.Options{Self: -1, Dial: more})
 	defer func() { err = errors.Join(err, l.Close()) }()
@@ -391,7 +390,7 @@ func askAddresses(ctx context.Context, log *slog.Logger, own string, any []strin
 		}
 		if why := errors.Join(errs...).Error(); why != said {
 			said = why
-			log.Warn("this process is not one of the cluster yet", slog.String("address", own), slog.String("error", why))
+			log.Warn("this process is not in the cluster yet", slog.String("address", own), slog.String("error", why))
 		}
 		select {
 		case <-time.After(rpc.LongestPause):
@@ -403,7 +402,7 @@ func askAddresses(ctx context.Context, log *slog.Logger, own string, any []strin
 
 var errRemoved = errors.New("this process was removed from the cluster: graphctl member add makes it a new one, with an empty data directory")
 
-// reach has the process use a new list of the processes.
+// reach has the process use a new list of processes.
 func (p *Process) reach(all []*peers.Peer) {
 	p.transport.reach(all)
 	select {
@@ -422,18 +421,18 @@ func (p *Process) saveAddresses() error {
 		return nil
 	}
 	if p.peers.Removed(p.no) {
-		p.log.Error("this process takes no part any more", slog.Any("error", errRemoved))
+		p.log.Error("this process has left the cluster", slog.Any("error", errRemoved))
 	}
 	return p.replicas.SetAddresses(all)
 }
 
-// OnAddresses has f called with the addresses of all processes, "" for those that are removed: now, and whenever there are others.
+// OnAddresses calls f with the addresses of all processes, "" for removed ones: now, and whenever they change.
 func (p *Process) OnAddresses(f func(all []string)) {
 	p.onAddresses.Store(&f)
 	f(p.peers.Addresses())
 }
 
-// knows reports whether there is, or was, a process; it asks the others if it knows of none.
+// knows reports whether a process exists, or existed; it asks the others if it does not know.
 func (p *Process) knows(ctx context.Context, no int) bool {
 	if no >= len(p.peers.All()) {
 		p.assigned.Refresh(ctx)
@@ -441,7 +440,7 @@ func (p *Process) knows(ctx context.Context, no int) bool {
 	return no < len(p.peers.All())
 }
 
-// learnAddresses adds the addresses that a replica of shard 0 here has.
+// learnAddresses adds the addresses in the replica of shard 0 here.
 func (p *Process) learnAddresses() {
 	s, ok := p.replicas.Host().GroupStatus(0)
 	if !ok {
@@ -457,6 +456,6 @@ func (p *Process) learnAddresses() {
 		}
 	}
 	if err := p.peers.Learn(all); err != nil {
-		p.log.Error("a process that was added is not reached", slog.Any("error", err))
+		p.log.Error("cannot connect to a process that was added", slog.Any("error", err))
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/server"
 )
 
-// attemptBits are those of the number of an attempt to open the graphs: the epoch is the term and, below it, this number.
+// attemptBits is how many bits of an epoch count attempts to open the graphs; the term is above them.
 const attemptBits = 16
 
-// run leads the cluster while this process leads the replicas of shard 0, until ctx ends.
+// run leads the cluster whenever this process leads the group of shard 0, until ctx ends.
 func (p *Process) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		role, changed, err := p.replicas.Host().Role(0)
@@ -33,7 +33,7 @@ func (p *Process) run(ctx context.Context) {
 	}
 }
 
-// serve leads the cluster in a term, which ends with changed.
+// serve leads the cluster in one term, which ends with changed.
 func (p *Process) serve(ctx context.Context, term uint64, changed <-chan struct{}) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -53,16 +53,16 @@ func (p *Process) serve(ctx context.Context, term uint64, changed <-chan struct{
 			<-ctx.Done()
 			p.lead.Store(nil)
 			p.log.Info("this process no longer leads the cluster", slog.Uint64("term", term))
-			// Pending work ends, since nothing of this epoch reaches the shards any more. Only the end of the process waits for it.
+			// Pending work fails, since shards refuse this epoch now. Only the end of the process waits for it.
 			p.running.Go(func() {
 				if err := l.Close(); err != nil {
-					p.log.Warn("close the graphs that were led", slog.Any("error", err))
+					p.log.Warn("cannot close the graphs", slog.Any("error", err))
 				}
 			})
 			return
 		}
 		if ctx.Err() == nil {
-			p.log.Warn("the graphs are not open yet", slog.Uint64("term", term), slog.Any("error", err))
+			p.log.Warn("cannot open the graphs yet", slog.Uint64("term", term), slog.Any("error", err))
 		}
 		select {
 		case <-time.After(rpc.LongestPause):
@@ -74,7 +74,7 @@ func (p *Process) serve(ctx context.Context, term uint64, changed <-chan struct{
 // open opens the graphs.
 func (p *Process) open(ctx context.Context, term, epoch uint64) (*server.Leader, error) {
 	if err := p.replicas.Host().Read(ctx, 0); err != nil {
-		return nil, fmt.Errorf("read the graphs that there are: %w", err)
+		return nil, fmt.Errorf("read the list of graphs: %w", err)
 	}
 	g := &groups{p: p, epoch: epoch, ctx: ctx}
 	store, err := p.replicas.Lead(ctx, g)
@@ -85,7 +85,7 @@ func (p *Process) open(ctx context.Context, term, epoch uint64) (*server.Leader,
 	return server.NewLeader(ctx, store, epoch, p.layout, confirm, g.copies), nil
 }
 
-// confirm returns nil if this process leads the cluster in a term at some time after the call.
+// confirm returns nil if this process still leads the cluster in a term, at some time after the call.
 func (p *Process) confirm(ctx context.Context, term uint64) error {
 	host := p.replicas.Host()
 	if host.Leased(0, term) {
@@ -97,7 +97,7 @@ func (p *Process) confirm(ctx context.Context, term uint64) error {
 	return nil
 }
 
-// Transfer hands over what this process leads, and returns once others lead it or ctx ends.
+// Transfer transfers the lead of all groups to other processes, and returns once they lead or ctx ends.
 func (p *Process) Transfer(ctx context.Context) {
 	var handing sync.WaitGroup
 	for group, s := range p.replicas.Replicas() {
@@ -106,14 +106,14 @@ func (p *Process) Transfer(ctx context.Context) {
 				err := p.replicas.Host().Transfer(ctx, group, 0)
 				for errors.Is(err, replica.ErrNoTransfer) {
 					select {
-					case <-time.After(rpc.LongestPause): // those that live answer a heartbeat
+					case <-time.After(rpc.LongestPause): // until live members have answered a heartbeat
 						err = p.replicas.Host().Transfer(ctx, group, 0)
 					case <-ctx.Done():
 						err = ctx.Err()
 					}
 				}
 				if err != nil && !errors.Is(err, replica.ErrNotLeader) {
-					p.log.Warn("the lead is not handed over", slog.Uint64("group", uint64(group)), slog.Any("error", err))
+					p.log.Warn("the lead is not transferred", slog.Uint64("group", uint64(group)), slog.Any("error", err))
 				}
 			})
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// members answers MemberService.
+// memberService answers MemberService.
 type memberService struct {
 	pb.UnimplementedMemberServiceServer
 	p *Process
@@ -59,10 +59,10 @@ func (m *memberService) Members(context.Context, *pb.MembersRequest) (*pb.Member
 	return out, nil
 }
 
-// leads returns the status of the replica of a group here, which has to lead it.
+// leads returns the status of the replica of a group here, or NotLeading if it does not lead.
 func (m *memberService) leads(group uint32) (replica.GroupStatus, error) {
 	if int(group) >= m.p.layout.Shards {
-		return replica.GroupStatus{}, wire.InvalidMember("there is no shard %d: they have the numbers 0 to %d", group, m.p.layout.Shards-1)
+		return replica.GroupStatus{}, wire.InvalidMember("there is no shard %d: shards are numbered 0 to %d", group, m.p.layout.Shards-1)
 	}
 	s, ok := m.p.replicas.Host().GroupStatus(group)
 	if !ok {
@@ -91,7 +91,7 @@ func (m *memberService) Transfer(ctx context.Context, r *pb.TransferRequest) (*p
 }
 
 func noReplica(process int, group uint32) error {
-	return wire.InvalidMember("process %d keeps no replica of shard %d", process, group)
+	return wire.InvalidMember("process %d has no replica of shard %d", process, group)
 }
 
 // Replace implements the call.
@@ -115,7 +115,7 @@ func (m *memberService) Move(ctx context.Context, r *pb.MoveRequest) (*pb.MoveRe
 	if _, err := m.move(ctx, r.GetGroup(), from, to); err != nil {
 		return nil, server.Status(err)
 	}
-	if from == m.p.no { // another one leads, so this cannot be
+	if from == m.p.no { // cannot happen, since another process leads now
 		return nil, server.NotLeading(-1, replica.ErrNotLeader)
 	}
 	ctx, cancel := context.WithTimeout(ctx, peers.Patience)
@@ -127,8 +127,8 @@ func (m *memberService) Move(ctx context.Context, r *pb.MoveRequest) (*pb.MoveRe
 	return &pb.MoveResponse{Retired: a.GetRetired()}, nil
 }
 
-// move makes a replica of one process, with its present log store, vote in place of that of another one, or of its own if it has lost its
-// store; moved is false if that was so. Each step is an entry of the log, so that the call can be made again if it fails in between.
+// move replaces the voting replica of one process by one of another process, or of the same one if it has lost its log store; moved is false if
+// nothing was to do. Each step is an entry of the log, so the call can be repeated after a failure.
 func (m *memberService) move(ctx context.Context, group uint32, from, to int) (moved bool, err error) {
 	p, host := m.p, m.p.replicas.Host()
 	var store *replica.StoreID // of the process to
@@ -141,7 +141,7 @@ func (m *memberService) move(ctx context.Context, group uint32, from, to int) (m
 		}
 		switch {
 		case from == to && to == p.no:
-			return moved, nil // what leads has its disk
+			return moved, nil // the leader has its disk
 		case p.peers.Removed(to):
 			return moved, wire.NoProcess(to)
 		}
@@ -161,10 +161,10 @@ func (m *memberService) move(ctx context.Context, group uint32, from, to int) (m
 			return moved, noReplica(from, group)
 		case !leaves && former == 0:
 			return moved, nil
-		case !leaves: // it was to move the other way
+		case !leaves: // an earlier move in the other direction
 			err = host.Change(ctx, group, replica.Change{Of: s.Members, Remove: []uint64{former}})
 		case from != to && votes:
-			return moved, wire.InvalidMember("process %d keeps a replica of shard %d already", to, group)
+			return moved, wire.InvalidMember("process %d already has a replica of shard %d", to, group)
 		default:
 			if store == nil || time.Since(held) > rpc.LongestPause { // it may have started again
 				held = time.Now()
@@ -186,19 +186,19 @@ func (m *memberService) move(ctx context.Context, group uint32, from, to int) (m
 	}
 }
 
-// running reports whether a process has a log of a replica.
+// running reports whether a process has the log of a replica.
 func running(a *pb.MembersResponse, group uint32, id uint64) bool {
 	return slices.ContainsFunc(a.GetMembers(), func(m *pb.MemberState) bool {
 		return m.GetGroup() == group && m.GetReplica() == id && m.GetTerm() > 0
 	})
 }
 
-// among reports whether one of some replicas is that of a process.
+// among reports whether a process has one of some replicas.
 func (p *Process) among(ids []uint64, process int) bool {
 	return slices.ContainsFunc(ids, func(id uint64) bool { return p.layout.Process(id) == process })
 }
 
-// step makes the next change by which a replica of a process, with its log store, votes, and reports whether there is none.
+// step makes the next change towards a voting replica of the process to, with its log store; settled reports that none is left.
 func (m *memberService) step(ctx context.Context, s *replica.GroupStatus, group uint32, from, to int, store replica.StoreID, holds *pb.MembersResponse) (settled bool, err error) {
 	p, host := m.p, m.p.replicas.Host()
 	id := replicaOf(p.layout, s.Members, to)
@@ -231,7 +231,7 @@ func (m *memberService) step(ctx context.Context, s *replica.GroupStatus, group 
 	return false, host.Change(ctx, group, c)
 }
 
-// hold has a process keep a replica of a group and returns its log store and what it kept before.
+// hold has a process create a replica of a group, and returns its log store and the replicas that it had before.
 func (m *memberService) hold(ctx context.Context, group uint32, process int) (*replica.StoreID, *pb.MembersResponse, error) {
 	p := m.p
 	if process == p.no {
@@ -267,7 +267,7 @@ func (m *memberService) hold(ctx context.Context, group uint32, process int) (*r
 	return new(replica.StoreID(a.GetStore())), holds, nil
 }
 
-// maxProcesses is how many processes the ids of replicas can tell apart.
+// maxProcesses is how many processes ids of replicas can name.
 const maxProcesses = 1<<16 - 1
 
 // Add implements the call.
@@ -288,7 +288,7 @@ func (m *memberService) Add(ctx context.Context, r *pb.AddRequest) (*pb.AddRespo
 			return out, nil
 		}
 		if len(all) == maxProcesses {
-			return nil, server.Status(wire.InvalidMember("a cluster has had %d processes at most, and this one has", maxProcesses))
+			return nil, server.Status(wire.InvalidMember("a cluster can add no more than %d processes in its lifetime", maxProcesses))
 		}
 		if err := m.set(ctx, len(all), address); err != nil {
 			return nil, server.Status(err)
@@ -306,7 +306,7 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// set sets the address of a process, "" to remove it, by an entry of the log of group 0.
+// set sets the address of a process, "" to remove it, by an entry in the log of group 0.
 func (m *memberService) set(ctx context.Context, process int, address string) error {
 	for r := new(rpc.Retries); ; {
 		err := m.p.replicas.Host().Change(ctx, 0, replica.Change{Addresses: map[uint32]string{uint32(process): address}})
@@ -316,7 +316,7 @@ func (m *memberService) set(ctx context.Context, process int, address string) er
 		}
 		switch {
 		case errors.Is(err, replica.ErrNotLeader), errors.Is(err, replica.ErrAmbiguous), errors.Is(err, replica.ErrStopped):
-			return server.NotLeading(-1, err) // another try finds what has become of it
+			return server.NotLeading(-1, err) // the next try finds the outcome
 		case !errors.Is(err, replica.ErrChanging):
 			return err
 		}
@@ -353,14 +353,14 @@ func (m *memberService) Remove(ctx context.Context, r *pb.RemoveRequest) (*pb.Re
 			return nil, server.Status(err)
 		}
 	}
-	// A move to it that another process has begun before it knew.
+	// Another process may have begun a move to it before it knew.
 	if err := m.checkEmpty(ctx, process); err != nil {
 		return nil, server.Status(err)
 	}
 	return &pb.RemoveResponse{}, nil
 }
 
-// checkEmpty returns an error if a process keeps a replica, by the leaders of all groups.
+// checkEmpty asks the leaders of all groups, and returns an error if a process has a replica.
 func (m *memberService) checkEmpty(ctx context.Context, process int) error {
 	answers, _ := m.p.peers.Ask(ctx)
 	own, err := m.Members(ctx, nil)
@@ -378,12 +378,12 @@ func (m *memberService) checkEmpty(ctx context.Context, process int) error {
 	var keeps []string
 	for no, s := range led {
 		if s == nil {
-			return wire.Unavailable("NoAnswer", fmt.Sprintf("who keeps shard %d is not known: its leader does not answer", no), nil)
+			return wire.Unavailable("NoAnswer", fmt.Sprintf("the members of shard %d are not known: its leader does not answer", no), nil)
 		}
 		ids := slices.Concat(s.GetVoters(), s.GetLearners())
 		if len(s.GetVoters()) < m.p.layout.Replicas { // a recovery has left its place
 			ids = append(ids, s.GetLost()...)
-			if len(s.GetLost()) == 0 && slices.Contains(m.p.layout.Keepers(no), process) { // grow is about to give it one
+			if len(s.GetLost()) == 0 && slices.Contains(m.p.layout.Keepers(no), process) { // grow will give it one
 				ids = append(ids, m.p.layout.First(process))
 			}
 		}
@@ -392,14 +392,14 @@ func (m *memberService) checkEmpty(ctx context.Context, process int) error {
 		}
 	}
 	if len(keeps) > 0 {
-		return wire.InvalidMember("process %d keeps replicas of the shards %s: move them away by graphctl member rebalance --drain %d", process, strings.Join(keeps, ", "), process)
+		return wire.InvalidMember("process %d has replicas of shards %s: move them by graphctl member rebalance --drain %d", process, strings.Join(keeps, ", "), process)
 	}
 	return nil
 }
 
-// A group begins with one member, and gets others when its processes start again with more replicas; see local.Replicas. Its leader adds the others
-// of the layout as learners, one after another, each of which is seeded. Then one joint change gives all of them a vote: of two voters none
-// may fail. Each step is an entry of the log, so that the next leader goes on where this one stopped.
+// A group that has one member gets others when its processes start with more replicas; see local.Replicas. Its leader adds them as learners,
+// one after another, and each is seeded. Then one joint change gives all of them a vote, since of two voters none may fail. Each step is an
+// entry of the log, so the next leader continues where this one stopped.
 
 // grow adds members to the groups that this process leads, until the process ends.
 func (p *Process) grow() {
@@ -418,7 +418,7 @@ func (p *Process) grow() {
 			}
 			if why := err.Error(); why != said[group] {
 				said[group] = why
-				p.log.Warn("a shard has not all replicas yet", slog.Uint64("group", uint64(group)), slog.Any("error", err))
+				p.log.Warn("a shard does not have all replicas yet", slog.Uint64("group", uint64(group)), slog.Any("error", err))
 			}
 		}
 		select {
@@ -429,8 +429,8 @@ func (p *Process) grow() {
 	}
 }
 
-// missing returns the processes that are to become members of a shard's group beside those that it has. It returns none if a recovery has
-// removed members: graphctl member replace replaces these.
+// missing returns the processes of the layout that a shard's group lacks. It returns none if a recovery has removed members: graphctl member
+// replace replaces those.
 func (p *Process) missing(no int, m *replica.Members) []int {
 	if len(m.Voters()) >= p.layout.Replicas || len(m.Lost()) > 0 {
 		return nil

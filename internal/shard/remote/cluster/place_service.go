@@ -21,8 +21,8 @@ type placeService struct {
 	stalled func() time.Duration // for how long the disk has completed no write
 }
 
-// Place implements the call. A process whose disk hangs answers as one that hangs itself, so that heartbeats turn from it: what it leads
-// waits for the disk, and other replicas answer.
+// Place implements the call. A process whose disk hangs answers as one that hangs itself, so that heartbeats fail the calls to it: the groups that
+// it leads wait for the disk, and other replicas can answer.
 func (s *placeService) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, error) {
 	if s.stalled() >= rpc.HeartbeatTimeout {
 		return nil, status.Error(codes.DeadlineExceeded, "the disk of the process has completed no write for "+rpc.HeartbeatTimeout.String())

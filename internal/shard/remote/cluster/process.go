@@ -30,12 +30,12 @@ type Process struct {
 	peers     *peers.List
 	transport *transport
 	replicas  *local.Replicas
-	hints     []atomic.Int64                // by shard, the process that may lead its replicas, where no replica here knows it
+	hints     []atomic.Int64                // by shard, the process that probably leads its group, if no replica here knows
 	lead      atomic.Pointer[server.Leader] // nil while another process leads the cluster
 	assigned  *peers.Assignment
 	differs   atomic.Pointer[error]    // see checkAgreement
-	stores    sync.Map                 // the log store of a process, []byte by its number: this one's, and others' as they last answered
-	waiting   []atomic.Pointer[string] // by shard, why the replica here takes no part, nil if it does
+	stores    sync.Map                 // by number, the log store of a process as []byte: this one's, and others' by their last answers
+	waiting   []atomic.Pointer[string] // by shard, why the replica here has not joined its group, nil if it has
 
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
@@ -44,12 +44,12 @@ type Process struct {
 	hostingMu sync.Mutex
 	hosting   map[int]hosting // by shard
 
-	peersChanged chan struct{}                      // has one once the list of processes has changed
+	peersChanged chan struct{}                      // has a value after the list of processes has changed
 	onAddresses  atomic.Pointer[func(all []string)] // see OnAddresses
 }
 
-// NewProcess opens the data directory of a process, whose number is its place among addresses, and starts its replicas. Others reach
-// it once it is registered at a server. The addresses are those of the processes of the layout, and of others that were added.
+// NewProcess opens the data directory of the process with the number no, an index of addresses, and starts its replicas. Others reach it after
+// Register. addresses has the processes of the layout, and then those that were added.
 func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []string, more ...grpc.DialOption) (_ *Process, err error) {
 	opts.EnsureDefaults()
 	p := &Process{
@@ -96,10 +96,10 @@ func (p *Process) hosted(no int) (*local.Parts, error) {
 	if parts := p.replicas.Parts(no); parts != nil {
 		return parts, nil
 	}
-	return nil, wire.Unavailable(shard.SnapshotGone, fmt.Sprintf("process %d keeps no replica of shard %d", p.no, no), nil)
+	return nil, wire.Unavailable(shard.SnapshotGone, fmt.Sprintf("process %d has no replica of shard %d", p.no, no), nil)
 }
 
-// Register makes a gRPC server answer for the process.
+// Register registers the services of the process.
 func (p *Process) Register(s grpc.ServiceRegistrar) {
 	host := p.replicas.Host()
 	server.Register(s, &server.Host{Process: p.no, Replicas: p.replicas, Parts: p.hosted, LeaderOf: p.knownLeader, Leading: p.lead.Load})
@@ -113,7 +113,7 @@ func (p *Process) OpenGateway(more ...grpc.DialOption) (*gateway.Store, error) {
 	return gateway.OpenNear(p.layout, p.peers.Addresses(), p.no, more...)
 }
 
-// knownLeader returns the process that leads the replicas of a shard, as a replica here knows it, -1 if none does.
+// knownLeader returns the process that leads the group of a shard, as far as a replica here knows, else -1.
 func (p *Process) knownLeader(no int) int {
 	role, _, err := p.replicas.Host().Role(uint32(no))
 	if err != nil || role.Leader == 0 {
@@ -122,7 +122,7 @@ func (p *Process) knownLeader(no int) int {
 	return p.layout.Process(role.Leader)
 }
 
-// likelyLeader returns the process that is likely to lead the replicas of a shard.
+// likelyLeader returns the process that is likely to lead the group of a shard.
 func (p *Process) likelyLeader(no int) int {
 	if leader := p.knownLeader(no); leader >= 0 {
 		return leader
@@ -130,13 +130,13 @@ func (p *Process) likelyLeader(no int) int {
 	return int(p.hints[no].Load())
 }
 
-// missed notes that a process does not lead the replicas of a shard.
+// missed notes that a process does not lead the group of a shard.
 func (p *Process) missed(no, process int) {
 	p.hints[no].CompareAndSwap(int64(process), int64(p.next(no, process)))
 	p.assigned.Renew()
 }
 
-// untilOther calls f once a replica here learns that another process than one leads the replicas of a shard; stop ends that.
+// untilOther calls f once a replica here learns that another process than to leads the group of a shard, until stop.
 func (p *Process) untilOther(ctx context.Context, no, to int, f func()) (stop func()) {
 	if p.knownLeader(no) < 0 {
 		return func() {}
@@ -159,8 +159,8 @@ func (p *Process) untilOther(ctx context.Context, no, to int, f func()) (stop fu
 	return cancel
 }
 
-// Ready says why the process cannot answer now, or nil: each of its replicas knows a leader and has caught up with it, so that another
-// process may restart.
+// Ready returns nil if each replica knows its leader and has caught up with it, so that another process may restart; else it returns why
+// not.
 func (p *Process) Ready() error {
 	if p.peers.Removed(p.no) {
 		return errRemoved
@@ -180,7 +180,7 @@ func (p *Process) Ready() error {
 	for group, s := range p.replicas.Replicas() {
 		switch why := p.waiting[group].Load(); {
 		case !p.replicas.Founds(int(group)) && !slices.Contains(s.Members.Voters(), s.Replica):
-			// Another process answers until this replica has all that it has.
+			// The replica that this one replaces answers until it has caught up.
 		case why != nil:
 			return errors.New(*why)
 		case s.Damage != nil:
@@ -198,7 +198,7 @@ func (p *Process) Ready() error {
 	return nil
 }
 
-// maxLag is how many log entries a replica that is ready lacks at most.
+// maxLag is how many log entries a ready replica may lack.
 const maxLag = 1024
 
 // Leading returns the store of the cluster while this process leads it, or nil.
@@ -209,12 +209,12 @@ func (p *Process) Leading() *local.Store {
 	return nil
 }
 
-// Local returns what the process has on disk.
+// Local returns the replicas of the process.
 func (p *Process) Local() *local.Replicas { return p.replicas }
 
-// Close ends the lead, stops the replicas and closes the data directory. Calls must no longer come.
+// Close ends the lead, stops the replicas and closes the data directory. The gRPC server must have stopped.
 func (p *Process) Close() error {
-	p.hostingMu.Lock() // behind a replica that begins or ends; no other one does from here on
+	p.hostingMu.Lock() // after a host or release in progress; later ones see that ctx has ended
 	p.end()
 	p.hostingMu.Unlock()
 	p.running.Wait()

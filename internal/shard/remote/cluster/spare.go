@@ -11,8 +11,8 @@ import (
 	"github.com/hopgate/hopgate/internal/rpc"
 )
 
-// spareLinger is how long a process that may stop goes on: of processes that are all told to stop at about the same time, none finds that
-// another one has left already.
+// spareLinger is how long a process that may stop still runs. So of processes that are told to stop at about the same time, each still sees
+// the others.
 const spareLinger = 3 * time.Second
 
 // AwaitSpare returns once this process may stop without costing a shard its majority, or ctx ends.
@@ -41,14 +41,14 @@ func (p *Process) AwaitSpare(ctx context.Context) {
 	}
 }
 
-// spare says which shard would lose its majority without this process, or returns nil. A shard that has none anyway loses nothing.
+// spare returns an error that names a shard that would lose its majority without this process. A shard without a majority has none to lose.
 func (p *Process) spare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rpc.HeartbeatTimeout)
 	defer cancel()
-	answers, _ := p.peers.Ask(ctx) // one that is away has no answer
+	answers, _ := p.peers.Ask(ctx) // nil for a process that does not answer
 	for group, s := range p.replicas.Replicas() {
 		voters := s.Members.Voters()
-		if !slices.Contains(voters, s.Replica) || len(voters) == 1 { // no wait helps the shard of an only replica
+		if !slices.Contains(voters, s.Replica) || len(voters) == 1 { // waiting does not help a shard with one replica
 			continue
 		}
 		others, majority := 0, len(voters)/2+1
@@ -58,13 +58,13 @@ func (p *Process) spare(ctx context.Context) error {
 			}
 		}
 		if others < majority && others+1 >= majority {
-			return fmt.Errorf("shard %d would lose its majority: %d of its %d other replicas are in step", group, others, len(voters)-1)
+			return fmt.Errorf("shard %d would lose its majority: %d of its %d other replicas are up to date", group, others, len(voters)-1)
 		}
 	}
 	return nil
 }
 
-// inStep reports whether a process has a replica of a group that takes part and has the log up to a commit, give or take maxLag.
+// inStep reports whether a process has a replica of a group that follows a leader and lacks at most maxLag entries up to a commit.
 func inStep(a *pb.MembersResponse, group uint32, id, commit uint64) bool {
 	return slices.ContainsFunc(a.GetMembers(), func(m *pb.MemberState) bool {
 		return m.GetGroup() == group && m.GetReplica() == id && m.GetWaiting() == "" && m.GetLeader() != 0 && m.GetApplied()+maxLag >= commit

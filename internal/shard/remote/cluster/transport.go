@@ -21,8 +21,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/server"
 )
 
-// transport carries the messages of replicas between the processes of a cluster. It loses those that come while another process does
-// not answer, or faster than they travel: Raft sends what matters again.
+// transport carries the messages of groups between the processes of a cluster. It drops those to a process that does not answer, or that come
+// faster than they can be sent: Raft repeats what matters.
 type transport struct {
 	layout  shard.Layout
 	store   atomic.Pointer[replica.StoreID] // of this process
@@ -32,18 +32,18 @@ type transport struct {
 	running sync.WaitGroup
 }
 
-// outboxes are those to another process, for messages that are urgent and for the others; nil for a process without a connection.
+// outboxes are the two outboxes to a process, for urgent messages and for others; empty without a connection.
 type outboxes struct {
 	kinds [2]*outbox
 	end   context.CancelFunc
 }
 
-// outbox has the messages of one stream to another process.
+// outbox queues the messages of one stream to another process.
 type outbox struct {
 	client   pb.ReplicaServiceClient
 	store    *atomic.Pointer[replica.StoreID]
 	messages chan outgoing
-	bytes    atomic.Int64 // of the messages that wait
+	bytes    atomic.Int64 // of the queued messages
 }
 
 type outgoing struct {
@@ -52,7 +52,7 @@ type outgoing struct {
 	size  int64
 }
 
-// What waits for a stream at most, and what one gRPC message takes.
+// Limits of an outbox, and of one gRPC message.
 const (
 	outboxMessages = 4096
 	outboxBytes    = 32 << 20
@@ -68,7 +68,7 @@ func newTransport(layout shard.Layout) *transport {
 	return t
 }
 
-// reach has messages travel to the listed processes, and to no others.
+// reach opens outboxes to new processes, and closes those to removed ones.
 func (t *transport) reach(all []*peers.Peer) {
 	boxes := slices.Clone(*t.boxes.Load())
 	for no, p := range all {
@@ -97,7 +97,7 @@ func (t *transport) close() {
 	t.running.Wait()
 }
 
-// send takes messages of a group, see replica.HostOptions. It loses those that come before the log store is known, which they name.
+// send queues messages of a group, see replica.HostOptions. It drops them while the log store, which they name, is not known.
 func (t *transport) send(group uint32, messages []*replica.Message) {
 	if t.store.Load() == nil {
 		return
@@ -132,7 +132,7 @@ func (b *outbox) run(ctx context.Context) {
 		if b.stream(ctx) == nil {
 			continue
 		}
-		// What waits is too old to be of use.
+		// Queued messages are too old to be of use.
 		for range len(b.messages) {
 			o := <-b.messages
 			b.bytes.Add(-o.size)
@@ -171,7 +171,7 @@ func (b *outbox) stream(ctx context.Context) error {
 	}
 }
 
-// pack makes a packet of a message and others that wait.
+// pack makes a packet of a message and other queued ones.
 func (b *outbox) pack(next outgoing) (*pb.SendRequest, error) {
 	packet := &pb.SendRequest{}
 	for size := 0; ; {
@@ -192,7 +192,7 @@ func (b *outbox) pack(next outgoing) (*pb.SendRequest, error) {
 	}
 }
 
-// receiver answers ReplicaService.
+// replicaService answers ReplicaService.
 type replicaService struct {
 	pb.UnimplementedReplicaServiceServer
 	p    *Process
@@ -200,8 +200,8 @@ type replicaService struct {
 	log  *slog.Logger
 }
 
-// Send implements the call. All groups share the stream, so a message that cannot be used does not end it: the log names the first one,
-// and the end of the stream answers with its error.
+// Send implements the call. All groups share the stream, so it survives a bad message: the first one is logged, and its error
+// answers the stream when that ends.
 func (r *replicaService) Send(stream grpc.ClientStreamingServer[pb.SendRequest, pb.SendResponse]) error {
 	var refused error
 	var from replica.StoreID
@@ -235,7 +235,7 @@ func (r *replicaService) Send(stream grpc.ClientStreamingServer[pb.SendRequest, 
 	}
 }
 
-// step passes a message of a process with a log store on to its replica.
+// step passes a message from a process with a log store on to its group.
 func (r *replicaService) step(from replica.StoreID, p *pb.RaftMessage) error {
 	m, err := replica.ReadMessage(p.GetMessage())
 	if err != nil {

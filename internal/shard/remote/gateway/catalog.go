@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// catalog is a graph's catalog in one state, which is never changed.
+// catalog is one state of a graph's catalog. It is immutable.
 type catalog struct {
 	state   *pb.State
 	names   [3]names // of labels, types, properties
@@ -46,7 +46,7 @@ func newCatalog(c *pb.Catalog) *catalog {
 	out := &catalog{
 		state: c.GetState(), names: [3]names{newNames(c.GetLabels()), newNames(c.GetTypes()), newNames(c.GetProps())},
 		labels: make([][]graph.LabelID, 2), present: make([][]graph.PropID, 1),
-		version: c.GetVersion() + c.GetState().GetEpoch(), // versions of one epoch alone tell catalogs apart
+		version: c.GetVersion() + c.GetState().GetEpoch(), // versions are unique only within an epoch
 	}
 	for _, s := range c.GetLabelSets() {
 		out.labels = append(out.labels, wire.Numbers[graph.LabelID](s.GetMembers()))

@@ -21,8 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/peers"
 )
 
-// ServicePrefix begins the name of SRV records that stand for the addresses of all processes, srv:NAME, or
-// srv://SERVER/NAME for those of a DNS server with the address SERVER.
+// ServicePrefix begins the name of SRV records in place of addresses: srv:NAME, or srv://SERVER/NAME to ask the DNS server at SERVER.
 const ServicePrefix = "srv:"
 
 // finder finds the processes of a cluster by SRV records. It asks each process for its number, so neither names nor
@@ -33,7 +32,7 @@ type finder struct {
 	name string
 	more []grpc.DialOption
 	log  *slog.Logger
-	// found, if not nil, is called with one more than the greatest number of a process that was found.
+	// found is called with one more than the highest number found; it may be nil.
 	found func(processes int)
 
 	ctx     context.Context // ended by close
@@ -52,7 +51,7 @@ type watch struct {
 	cc resolver.ClientConn
 }
 
-// newFinder makes a finder of a service, as ServicePrefix has it.
+// newFinder returns a finder of a service, see ServicePrefix.
 func newFinder(service string, log *slog.Logger, more []grpc.DialOption) (*finder, error) {
 	f := &finder{
 		dns: net.DefaultResolver, name: strings.TrimPrefix(service, ServicePrefix), more: more, log: log,
@@ -69,13 +68,13 @@ func newFinder(service string, log *slog.Logger, more []grpc.DialOption) (*finde
 		}}
 	}
 	if f.name == "" {
-		return nil, fmt.Errorf("%s: it names no SRV records", service)
+		return nil, fmt.Errorf("%s: the name of the SRV records is missing", service)
 	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f, nil
 }
 
-// start looks for the processes until close, and calls found with one more than the greatest number of those that it has found.
+// start looks for the processes until close, and calls found with one more than the highest number found.
 func (f *finder) start(found func(processes int)) {
 	f.found = found
 	f.look()
@@ -131,7 +130,7 @@ func (w *watch) Close() {
 	delete(w.f.watched, w)
 }
 
-// look has the processes looked for, soon.
+// look wakes run.
 func (f *finder) look() {
 	select {
 	case f.wake <- struct{}{}:
@@ -144,7 +143,7 @@ const (
 	askWithin = 2 * time.Second // a process for its number
 )
 
-// run looks for the processes when it is woken, and while one is missing.
+// run looks for the processes when woken, and while one is missing.
 func (f *finder) run() {
 	defer close(f.done)
 	for {
@@ -165,7 +164,7 @@ func (f *finder) run() {
 	}
 }
 
-// find looks the processes up and tells the connections. The error says which of them have none.
+// find looks up the processes and updates the connections. The error names the missing ones.
 func (f *finder) find() error {
 	ctx, cancel := context.WithTimeout(f.ctx, peers.Patience)
 	defer cancel()
@@ -201,7 +200,7 @@ func (f *finder) find() error {
 	return errors.Join(fmt.Errorf("no process has the number %s", strings.Join(names, ", ")), failed)
 }
 
-// lookup returns the addresses by the numbers of the processes. The error names those that do not answer.
+// lookup returns the addresses by process number. The error names the addresses that do not answer.
 func (f *finder) lookup(ctx context.Context) (map[int][]resolver.Address, error) {
 	_, records, err := f.dns.LookupSRV(ctx, "", "", f.name)
 	if len(records) == 0 {

@@ -30,7 +30,7 @@ type Graph struct {
 	hints  *hints
 }
 
-// counted are the statistics of a snapshot, under the epoch of the graph's catalog.
+// counted is the statistics of a snapshot, with the epoch of the graph's catalog.
 type counted struct {
 	epoch, snap uint64
 	counts      *graph.Counts
@@ -47,7 +47,7 @@ func (g *Graph) Size() uint64 {
 	return c.counts.Vertices + c.counts.Edges
 }
 
-// learn takes a newer catalog in; nil is none.
+// learn stores a catalog if it is newer; nil changes nothing.
 func (g *Graph) learn(c *pb.Catalog) {
 	if c == nil {
 		return
@@ -100,7 +100,7 @@ func (g *Graph) DropTTL(ctx context.Context, label, typ string) error {
 // TTLs implements shard.Graph.
 func (g *Graph) TTLs() []graph.TTL { return g.state.Load().ttls }
 
-// refresh asks for the catalog as it is now, unless something has failed before.
+// refresh asks for the present catalog, unless the change before it has failed.
 func (g *Graph) refresh(ctx context.Context, failed error) error {
 	if failed != nil {
 		return nil //nolint:nilerr // the caller has it
@@ -177,7 +177,7 @@ func change(ctx context.Context, f func(ctx context.Context) error) error {
 	return graph.UnknownError("no answer from the leader; the commit may or may not have been applied", err)
 }
 
-// changeSoon is change for calls that do not take long.
+// changeSoon is change for short calls, which have a deadline.
 func changeSoon(ctx context.Context, f func(ctx context.Context) error) error {
 	limited, cancel := peers.Within(ctx)
 	defer cancel()

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// hints remember in which shard keys of unique indexes were found: a table of hashes, where later ones displace earlier
-// ones. A hint may be wrong, which costs a request.
+// hints remember the shards in which keys of unique indexes were found: a hash table whose later entries replace earlier ones. A wrong hint
+// costs a request.
 type hints struct {
 	seed  maphash.Seed
 	slots [1 << 16]atomic.Uint32 // 16 bits of the hash, and above them the number of the shard plus 1
@@ -14,7 +14,7 @@ type hints struct {
 
 func newHints() *hints { return &hints{seed: maphash.MakeSeed()} }
 
-// hint is the place of one key.
+// hint is the slot of one key.
 type hint struct {
 	slot *atomic.Uint32
 	tag  uint32

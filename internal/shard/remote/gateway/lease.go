@@ -15,46 +15,45 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// A gateway keeps the last snapshot that the leader has pinned for it, and lets transactions that read share it. Each of them
-// has the leader asked whether that is still what a new transaction would see, along with what it reads; see Tx.Check. If
-// something was committed meanwhile, the transaction is lost (shard.Retriable), and the next one, as long as the snapshots change,
-// begins by itself.
+// Reading transactions share the last snapshot that the leader has pinned for the gateway. Each asks the leader, while it reads, whether a new
+// transaction would still see that snapshot; see Tx.Check. If others have committed, the transaction fails (shard.Retriable), and as long as
+// snapshots change, each new transaction asks the leader for its own.
 
-// leaseIdle is how long a snapshot is kept for transactions to come.
+// leaseIdle is how long an unused snapshot waits for the next transaction.
 const leaseIdle = time.Second
 
-// lease is a snapshot, and the leader's transaction that pins it.
+// lease is a snapshot that a transaction of the leader pins.
 type lease struct {
 	id    uint64 // of the leader's transaction
 	epoch uint64
 	snap  uint64 // 0 if the transaction has none
-	// versions are those of the shards of the snapshot; none if the transaction has no snapshot.
+	// versions of the shards in the snapshot; none if the transaction has no snapshot.
 	versions []uint64
 	online   []uint32
-	names    *catalog // as they were when the snapshot was made, or later
+	names    *catalog // of the snapshot, or later ones
 	counts   *graph.Counts
 	stop     context.CancelFunc
 
 	confirmed atomic.Int64 // when it was last known to be the present snapshot, by clock
-	refs      atomic.Int64 // of those who use it
-	used      atomic.Int64 // when a transaction last did, in Unix nanoseconds
+	refs      atomic.Int64 // number of users
+	used      atomic.Int64 // when a transaction last began with it, in Unix nanoseconds
 }
 
-// release returns what one user has.
+// release ends the use by one user; the last one unpins the snapshot.
 func (l *lease) release() {
 	if l.refs.Add(-1) == 0 {
 		l.stop()
 	}
 }
 
-// leases are those of a graph.
+// leases are the shared snapshots of a graph.
 type leases struct {
 	mu      sync.Mutex
 	last    *lease
-	changed bool // when it was last looked at
+	changed bool // between the last two snapshots
 
-	recent *lease        // the last one that was kept, for transactions that may be stale; nil if there are none
-	within time.Duration // how old it may be for them at most
+	recent *lease        // the latest one, for stale reads; nil if there are none
+	within time.Duration // the greatest age that stale reads accept
 }
 
 // clock is a monotonic clock.
@@ -62,7 +61,7 @@ func clock() int64 { return int64(time.Since(started)) }
 
 var started = time.Now()
 
-// before reports whether the snapshot is an earlier one than another.
+// before reports whether the snapshot is older than another one.
 func (l *lease) before(other *lease) bool {
 	return cmp.Or(cmp.Compare(l.epoch, other.epoch), slices.Compare(l.versions, other.versions), cmp.Compare(l.snap, other.snap)) < 0
 }
@@ -70,7 +69,7 @@ func (l *lease) before(other *lease) bool {
 // age returns how long ago the snapshot was last known to be the present one.
 func (l *lease) age() time.Duration { return time.Duration(clock() - l.confirmed.Load()) }
 
-// confirm takes in that the leader was asked at a time whether the snapshot is the present one, and that it is.
+// confirm notes that the snapshot was the present one when the leader was asked.
 func (l *lease) confirm(asked int64) {
 	for {
 		old := l.confirmed.Load()
@@ -80,7 +79,7 @@ func (l *lease) confirm(asked int64) {
 	}
 }
 
-// borrow returns the graph's snapshot if it is likely to be the present one still.
+// borrow returns the shared snapshot if it is likely to be the present one, else nil.
 func (g *Graph) borrow() *lease {
 	g.leases.mu.Lock()
 	defer g.leases.mu.Unlock()
@@ -93,8 +92,8 @@ func (g *Graph) borrow() *lease {
 	return l
 }
 
-// keep makes a snapshot that the leader has just pinned the one that transactions share.
-func (g *Graph) keep(l *lease) {
+// share makes a snapshot that the leader has just pinned the shared one.
+func (g *Graph) share(l *lease) {
 	l.refs.Add(1)
 	l.used.Store(time.Now().UnixNano())
 	g.leases.mu.Lock()
@@ -109,10 +108,10 @@ func (g *Graph) keep(l *lease) {
 	g.dropIdle(l, leaseIdle)
 }
 
-// staleness is how long a snapshot is kept for transactions that may be stale. A graph is not dropped before that.
+// staleness bounds the age of snapshots for stale reads. The leader drops no graph that such a snapshot pins.
 const staleness = 30 * time.Second
 
-// borrowStale returns the last snapshot that was kept if it was the present one within the time, or nil.
+// borrowStale returns the latest snapshot if it was the present one within a time, else nil.
 func (g *Graph) borrowStale(within time.Duration) *lease {
 	g.leases.mu.Lock()
 	defer g.leases.mu.Unlock()
@@ -129,7 +128,7 @@ func (g *Graph) borrowStale(within time.Duration) *lease {
 	return l
 }
 
-// retain keeps a snapshot for transactions that may be stale, if there are any, in place of an earlier one. The caller holds leases.mu.
+// retain keeps a snapshot for stale reads, if there are any, in place of an older one. The caller holds leases.mu.
 func (g *Graph) retain(l *lease) {
 	old := g.leases.recent
 	if g.leases.within == 0 || old == l || old != nil && l.before(old) {
@@ -143,7 +142,7 @@ func (g *Graph) retain(l *lease) {
 	g.expire(l, g.leases.within)
 }
 
-// expire drops a snapshot that has become too old for every transaction.
+// expire drops a snapshot once it is too old for stale reads.
 func (g *Graph) expire(l *lease, after time.Duration) {
 	time.AfterFunc(after, func() {
 		g.leases.mu.Lock()
@@ -157,7 +156,7 @@ func (g *Graph) expire(l *lease, after time.Duration) {
 	})
 }
 
-// dropStale ends the use of a snapshot by transactions that may be stale.
+// dropStale ends the use of a snapshot by stale reads.
 func (g *Graph) dropStale(l *lease) {
 	g.leases.mu.Lock()
 	defer g.leases.mu.Unlock()
@@ -191,7 +190,7 @@ func (g *Graph) drop(l *lease, changed bool) {
 	}
 }
 
-// endLease ends the sharing of whatever snapshot is shared.
+// endLease drops all snapshots of the graph.
 func (g *Graph) endLease() {
 	g.leases.mu.Lock()
 	l, recent := g.leases.last, g.leases.recent
@@ -202,15 +201,14 @@ func (g *Graph) endLease() {
 	g.dropStale(recent)
 }
 
-// renewal is the question whether a snapshot is what a new transaction would see. It travels with another call to
-// the leader if there is one, or else as a call of its own.
+// renewal asks the leader once whether a new transaction would see a snapshot: with another call to the leader, or by a call of its own.
 type renewal struct {
 	g *Graph
 	l *lease
 
-	mu     sync.Mutex   // of the asking
+	mu     sync.Mutex   // of the fields up to stop
 	asked  int64        // when it was asked, by clock
-	finish func() error // waits for the answer to the call of its own; nil: there is none
+	finish func() error // waits for the answer to its own call; nil without one
 	answer pb.RenewResponse
 	stop   context.CancelFunc
 
@@ -252,7 +250,7 @@ func (r *renewal) send(ctx context.Context) {
 	if r.finish != nil || r.done.Load() {
 		return
 	}
-	// The answer may be waited for by another request than that which asks.
+	// Another request of the transaction may wait for the answer.
 	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), peers.Patience)
 	r.stop, r.asked = stop, clock()
 	undo := context.AfterFunc(ctx, stop)
@@ -268,13 +266,13 @@ func (r *renewal) send(ctx context.Context) {
 			err = peers.Retry(limited, limited, leaderName, func(ctx context.Context) error { return call(ctx)() })
 		}
 		if err != nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
-			err = wire.TimedOut(leaderName, limited.Err()) // the time was not the request's
+			err = wire.TimedOut(leaderName, limited.Err()) // no deadline of the request was exceeded
 		}
 		return err
 	}
 }
 
-// end ends the question.
+// end cancels the call.
 func (r *renewal) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -283,7 +281,7 @@ func (r *renewal) end() {
 	}
 }
 
-// wait returns why the snapshot is not the present one, or is not known to be. It has been asked.
+// wait returns nil if the snapshot is the present one. The question must have been sent.
 func (r *renewal) wait() error {
 	r.once.Do(func() {
 		defer r.done.Store(true)

@@ -22,7 +22,7 @@ func TestStaleSnapshots(t *testing.T) {
 			l := &lease{id: snap, epoch: 1, snap: snap, versions: []uint64{snap}, names: g.state.Load(), counts: &graph.Counts{}, stop: func() { stopped.Store(snap, true) }}
 			l.confirmed.Store(clock())
 			l.refs.Add(1)
-			g.keep(l)
+			g.share(l)
 			l.release()
 		}
 		hasEnded := func(snap uint64) bool {

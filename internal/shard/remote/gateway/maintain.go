@@ -56,7 +56,7 @@ type checkpoint struct {
 	cancel context.CancelFunc
 	last   *pb.CheckpointResponse
 	files  []graph.CheckpointFile
-	holder []int // processes of the files
+	holder []int // by file, the process that has it
 }
 
 // Checkpoint implements shard.Maintainer. The copy lasts until Close or the end of ctx.

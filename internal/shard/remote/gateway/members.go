@@ -22,7 +22,7 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, peers.Patience)
 	defer cancel()
 	answers, errs := s.peers.Ask(ctx)
-	for len(answers) < len(s.peers.All()) { // the answers have told of others
+	for len(answers) < len(s.peers.All()) { // answers have named further ones
 		answers, errs = s.peers.Ask(ctx)
 	}
 	var out []shard.Member
@@ -32,7 +32,7 @@ func (s *Store) Members(ctx context.Context) ([]shard.Member, error) {
 		}
 		address := s.peers.At(process).Address
 		if own := a.GetAddresses(); process < len(own) {
-			address = own[process] // which the one of SRV records is not
+			address = own[process] // which differs with SRV records
 		}
 		if errs[process] != nil {
 			err, _ := wire.FromStatus(ctx, fmt.Sprintf("process %d", process), errs[process])
@@ -91,7 +91,7 @@ func (s *Store) ReplaceMember(ctx context.Context, process int) (replaced int, e
 	for other, err := range errs {
 		if err != nil && !known && other != process {
 			err, _ = wire.FromStatus(ctx, fmt.Sprintf("process %d", other), err)
-			return 0, wire.Unavailable("NoAnswer", fmt.Sprintf("what process %d keeps is not known while process %d does not answer", process, other), err)
+			return 0, wire.Unavailable("NoAnswer", fmt.Sprintf("the replicas of process %d are not known while process %d does not answer", process, other), err)
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
@@ -114,7 +114,7 @@ func (s *Store) MoveReplica(ctx context.Context, no, from, to int) (deleted bool
 	if err := s.checkProcess(ctx, to); err != nil {
 		return false, err
 	}
-	if !s.peers.Removed(from) { // else a move to it may have begun
+	if !s.peers.Removed(from) { // else it may have left after a move from it began
 		if err := s.checkProcess(ctx, from); err != nil {
 			return false, err
 		}
@@ -176,7 +176,7 @@ func (s *Store) RemoveMember(ctx context.Context, process int) error {
 	return err
 }
 
-// checkProcess returns an error unless there is a process.
+// checkProcess returns an error unless the process exists.
 func (s *Store) checkProcess(ctx context.Context, process int) error {
 	if process >= len(s.peers.All()) {
 		s.assigned.Refresh(ctx)

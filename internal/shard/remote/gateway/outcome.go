@@ -15,8 +15,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// commit commits the transaction under a new id. If the answer is lost, or the leader itself does not know, it asks the leader,
-// or the one after it, for the outcome. What is still unknown then is so because the time is up.
+// commit commits the transaction under a new id. Without an answer, or if the leader itself does not know, it asks the leader, or the next one,
+// for the outcome of that id until the time is up.
 func (tx *Tx) commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return graph.DeadlineError(ctx.Err())

@@ -73,7 +73,7 @@ func (c *readCaller) Start(ctx context.Context, method string, in, out proto.Mes
 	}
 }
 
-// passes reports whether another replica may answer what that of a process has not. A process that does not answer at all, or is damaged, is
+// passes reports whether another replica may answer what the replica of a process has not. A process that does not answer at all, or is damaged, is
 // asked last for a while.
 func passes(p *peers.Peer, err error) bool {
 	if f := wire.Fault(err); f != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Shapes asks the processes of a graph's shards for their shapes.
+// Shapes returns the shapes of a graph's shards, asked from the processes that have them.
 func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error) {
 	g, err := s.Graph(name)
 	if err != nil {

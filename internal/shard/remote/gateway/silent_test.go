@@ -54,7 +54,7 @@ func TestSilentLeader(t *testing.T) {
 			return err
 		}
 		check := func(ctx context.Context) error {
-			g.keep(&lease{id: 1, snap: 1, names: g.state.Load(), counts: &graph.Counts{}, stop: func() {}})
+			g.share(&lease{id: 1, snap: 1, names: g.state.Load(), counts: &graph.Counts{}, stop: func() {}})
 			tx, err := g.Begin(ctx, shard.Read)
 			require.NoError(t, err)
 			defer tx.Rollback()

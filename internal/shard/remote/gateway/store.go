@@ -64,7 +64,7 @@ func Discover(service string, log *slog.Logger, more ...grpc.DialOption) (*Store
 	s := newStore(shard.Layout{Processes: 1, Replicas: 1}, -1, f, append(slices.Clone(more), grpc.WithResolvers(f)))
 	f.start(func(processes int) {
 		if err := s.peers.Learn(f.targets(processes)); err != nil {
-			log.Warn("a process is not reached", slog.Any("error", err))
+			log.Warn("cannot connect to a process", slog.Any("error", err))
 		}
 	})
 	return s, nil
@@ -97,7 +97,7 @@ func (s *Store) readers(shards int) (reads []rpc.Caller) {
 	return reads
 }
 
-// worthARequest is shard.StoreFeatures.Rows: of so many rows each of a few shards is asked for hundreds.
+// worthARequest is shard.StoreFeatures.Rows: with so many rows, each of a few shards gets hundreds.
 const worthARequest = 4 * graph.BatchSize
 
 // Features implements shard.Store.
@@ -121,16 +121,16 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Single reports whether each shard has one replica, as far as the store knows: requests wait while its process is away.
+// Single reports whether each shard has one replica, as far as the store knows: requests wait while its process restarts.
 func (s *Store) Single() bool { return s.assigned.Single() }
 
-// Stats returns the shapes of this process's shards: it has none.
+// Stats is empty: a gateway has no shards.
 func (s *Store) Stats() map[string][]storage.Stats { return nil }
 
 // TopologyStats is empty: a gateway has no topology cache.
 func (s *Store) TopologyStats() storage.TopologyStats { return storage.TopologyStats{} }
 
-// Expired reports no deletions: the leader makes them.
+// Expired is empty: the leader deletes expired elements.
 func (s *Store) Expired() map[string][2]uint64 { return nil }
 
 const leaderName = "the leader of the cluster"

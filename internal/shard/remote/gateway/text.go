@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// textHitBytes is what a hit takes in memory.
+// textHitBytes is the memory of a hit.
 const textHitBytes = 48
 
 // SearchText implements shard.TextSearcher. The leader has the full-text indexes of all shards, so it answers for each snapshot that it has pinned.

@@ -19,26 +19,26 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// Tx is a gateway's transaction. It implements shard.Tx. Until it writes, it reads the snapshot that the leader has pinned for
-// it from all shards side by side; from its first change on it asks the leader, which lays the changes over the snapshot.
+// Tx is a gateway's transaction. It implements shard.Tx. Until its first change, it reads a snapshot
+// that the leader has pinned, from all shards in parallel; then it asks the leader, which lays the changes over the snapshot.
 type Tx struct {
 	g          *Graph
 	mode       shard.Mode
 	l          *lease
-	renewal    *renewal // nil if the snapshot is the transaction's own
+	renewal    *renewal // nil if no other transaction shares the snapshot
 	ended      atomic.Bool
 	wrote      atomic.Bool
 	asked      atomic.Bool              // something was read
-	duplicates bool                     // what was written breaks a unique constraint so far
-	changed    []shard.Key              // at which it takes its turn because of its changes
+	duplicates bool                     // the changes so far break a unique constraint
+	changed    []shard.Key              // at which its changes take turns
 	next       atomic.Pointer[prefetch] // of the last Seek
 	beyond     atomic.Pointer[prefetch] // of the last prefetched Expand
 
-	wire *graph.Wire // counts what is read; nil: not counted
+	wire *graph.Wire // counts calls and bytes, if not nil
 
 	mu     sync.Mutex
-	counts *graph.Counts // nil after a change, until they are asked for
-	failed error         // of asking for them
+	counts *graph.Counts // nil after a change, until Counts asks for them
+	failed error         // of Counts
 }
 
 // BeginStale implements shard.Graph.
@@ -75,14 +75,13 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	}
 }
 
-// begin begins a transaction. ctx bounds the waiting for others who write, limit, if it is shorter, that for the leader of
-// a transaction that does not wait for them.
+// begin begins a transaction. ctx bounds how long an exclusive one waits for other writers, limit how long others wait for the leader.
 func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, retryable bool, err error) {
 	wait := limit
 	if mode == shard.WriteExclusive {
 		wait = ctx
 	}
-	// The stream lasts as long as the transaction, whatever becomes of the request that began it.
+	// The stream lasts as long as the transaction, even if the request that began it ends.
 	stream, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -92,7 +91,7 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, retry
 	undo := context.AfterFunc(wait, stop)
 	r := &pb.BeginRequest{Graph: g.name, Mode: uint32(mode), Known: g.state.Load().state}
 	if mode == shard.WriteInTurn {
-		// An older leader, which knows no turns, does without.
+		// The leader reads the mode from InTurn.
 		r.Mode = uint32(shard.Write)
 		r.InTurn = true
 	}
@@ -138,7 +137,7 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, retry
 	}
 	l.refs.Add(1)
 	if mode == shard.Read && l.snap != 0 {
-		g.keep(l)
+		g.share(l)
 	}
 	return &Tx{g: g, mode: mode, l: l, counts: l.counts}, false, nil
 }
@@ -157,7 +156,7 @@ func recvBegan(s grpc.ServerStreamingClient[pb.BeginResponse], b *pb.Began) erro
 	}
 }
 
-// check says why a request cannot be served now.
+// check returns an error if the transaction has ended, or ctx has.
 func (tx *Tx) check(ctx context.Context) error {
 	if tx.ended.Load() {
 		return misuse("the transaction has ended")
@@ -168,29 +167,29 @@ func (tx *Tx) check(ctx context.Context) error {
 	return nil
 }
 
-// misuse says that a request does not fit the transaction.
+// misuse is the error of requests that do not fit the transaction.
 func misuse(format string, args ...any) error {
 	return graph.InternalError(fmt.Sprintf(format, args...), nil)
 }
 
-// clean reports whether the shards are asked themselves.
+// clean reports whether reads go to the shards, not to the leader.
 func (tx *Tx) clean() bool { return len(tx.l.versions) > 0 && !tx.wrote.Load() }
 
-// target is where something can be read.
+// target is where a read goes.
 type target struct {
-	no   int // -1: the leader, for what the transaction sees
+	no   int // the shard; -1: the leader, which sees the transaction's changes
 	conn rpc.Caller
 	snap *pb.Snapshot
-	// answer, if not nil, is what it would answer, which is known already.
+	// answer, if not nil, is already known, and no call is made.
 	answer proto.Message
 }
 
-// all is the leader, for what the transaction sees.
+// all is the leader, which sees the transaction's changes.
 func (tx *Tx) all() target {
 	return target{no: -1, conn: tx.g.s.leader, snap: &pb.Snapshot{Graph: tx.g.name, Tx: tx.l.id}}
 }
 
-// shard is where one shard of the snapshot can be read.
+// shard is a shard of the snapshot.
 func (tx *Tx) shard(no int) target {
 	snap := &pb.Snapshot{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
 	return target{no: no, conn: tx.g.reads[no], snap: snap}
@@ -212,13 +211,13 @@ type message[A any] interface {
 	proto.Message
 }
 
-// ask makes a call that reads to each of some targets: all are sent before the first answer is waited for. The answers are
-// given to take in the order of the targets.
+// ask makes a reading call to each target: it sends all calls before it waits for the first answer. take gets the answers in the order of the
+// targets.
 func ask[A any, P message[A]](ctx context.Context, tx *Tx, method string, targets []target, request func(i int) proto.Message, take func(i int, a P) error) error {
 	return askFirst(ctx, tx, method, targets, false, request, take)
 }
 
-// askFirst is ask. more says that the leader is likely to be asked more, so that the question whether the snapshot is the present one can wait.
+// askFirst is ask. more says that a call to the leader is likely to follow, which can carry the question of the renewal.
 func askFirst[A any, P message[A]](
 	ctx context.Context, tx *Tx, method string, targets []target, more bool, request func(i int) proto.Message, take func(i int, a P) error,
 ) error {
@@ -254,7 +253,7 @@ func askFirst[A any, P message[A]](
 	group.Send()
 	var err error
 	if tx.asked.Swap(true) && !piggybacked {
-		err = tx.Check(ctx) // which was asked before, so that its answer has come, as a rule
+		err = tx.Check(ctx) // the answer is usually here: an earlier read has asked
 	}
 	for i := range calls {
 		if err != nil {
@@ -292,7 +291,7 @@ func askFirst[A any, P message[A]](
 	return err
 }
 
-// targets returns where n rows can be read, and which rows each place has; rows whose shard does not exist are left out.
+// targets returns the targets of n rows, and the rows of each; rows whose shard does not exist are left out.
 func (tx *Tx) targets(n int, shardOf func(i int) int) (targets []target, rows [][]int32) {
 	byShard := make([][]int32, tx.g.shards)
 	for i := range n {
@@ -311,12 +310,12 @@ func (tx *Tx) targets(n int, shardOf func(i int) int) (targets []target, rows []
 	return targets, rows
 }
 
-// vertexTargets is targets for rows that name vertices.
+// vertexTargets is targets for vertices.
 func (tx *Tx) vertexTargets(ids []graph.VertexID) (targets []target, rows [][]int32) {
 	return tx.targets(len(ids), func(i int) int { return ids[i].Shard() })
 }
 
-// edgeTargets is targets for rows that name edges, by their sources.
+// edgeTargets is targets for edges, which are in the shards of their sources.
 func (tx *Tx) edgeTargets(edges []graph.Edge) (targets []target, rows [][]int32) {
 	return tx.targets(len(edges), func(i int) int { return edges[i].Src.Shard() })
 }
@@ -382,18 +381,18 @@ func (tx *Tx) Rollback() {
 	}
 }
 
-// writable says why the transaction cannot write.
+// writable returns an error if the transaction cannot write.
 func (tx *Tx) writable() error {
 	switch {
 	case tx.ended.Load():
 		return misuse("the transaction has ended")
 	case tx.mode == shard.Read:
-		return misuse("a write in a transaction that only reads")
+		return misuse("a write in a read-only transaction")
 	}
 	return nil
 }
 
-// intern numbers a name.
+// intern returns the number of a name, which may be new.
 func (tx *Tx) intern(r *pb.InternRequest) (uint32, error) {
 	if err := tx.writable(); err != nil {
 		return 0, err
@@ -503,10 +502,10 @@ func (tx *Tx) TakeTurns(ctx context.Context, keys []shard.Key) error {
 // Changes implements shard.Heir.
 func (tx *Tx) Changes() []shard.Key { return tx.changed }
 
-// waitTime is after how long a change that has not been answered counts as waiting for another transaction.
+// waitTime is how long an unanswered change takes before it counts as waiting for another transaction.
 const waitTime = 20 * time.Millisecond
 
-// mayWait says that a request waits for other transactions once it has taken waitTime, until done is called.
+// mayWait reports, by shard.Waiting, that a request waits for other transactions once it has taken waitTime, until done is called.
 func (tx *Tx) mayWait(ctx context.Context) (done func()) {
 	var mu sync.Mutex
 	back := func() {}

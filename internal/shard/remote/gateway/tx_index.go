@@ -14,7 +14,7 @@ import (
 
 var _ shard.Tx = (*Tx)(nil)
 
-// features are those of a gateway.
+// features says what a gateway lacks, and why.
 var features = shard.FeatureSet{
 	shard.ReadMetering: "the processes of the shards read",
 	shard.Passing:      "the processes of the shards have the caches",
@@ -28,7 +28,7 @@ func (tx *Tx) Features() shard.Features {
 	return shard.Features{Aggregates: tx, Text: tx, Turns: tx, Validator: tx, Wire: tx, Set: &features}
 }
 
-// index returns an index that may be read, over vertices, or a bare id space, or over edges of a type.
+// index returns an index over vertices, or an id space, or an index over edges with their type. It must be online.
 func (tx *Tx) index(id graph.IndexID, edges bool) (shard.IndexRef, graph.TypeID, error) {
 	for _, c := range []*catalog{tx.g.state.Load(), tx.l.names} {
 		for _, ix := range c.indexes {
@@ -42,10 +42,10 @@ func (tx *Tx) index(id graph.IndexID, edges bool) (shard.IndexRef, graph.TypeID,
 			return shard.RefOf(&ix), t, nil
 		}
 	}
-	return shard.IndexRef{}, 0, misuse("there is no such index %d", id)
+	return shard.IndexRef{}, 0, misuse("index %d does not exist", id)
 }
 
-// everywhere returns the targets where all of an index is.
+// everywhere returns the targets that together have an index.
 func (tx *Tx) everywhere() []target {
 	if !tx.clean() {
 		return []target{tx.all()}
@@ -62,17 +62,17 @@ func (tx *Tx) Lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value
 	return (&seeking{Tx: tx}).lookup(ctx, ref, vals, nil)
 }
 
-// lookup is Lookup. next, if not nil, is asked for as well.
+// lookup is Lookup, and sends next along, if not nil.
 func (tx *seeking) lookup(ctx context.Context, ref shard.IndexRef, vals []graph.Value, next *prefetch) (offsets []int, found []graph.IndexOwner, err error) {
 	if err := tx.check(ctx); err != nil {
 		return nil, nil, err
 	}
 	width := ref.Width
 	if len(vals)%width != 0 {
-		return nil, nil, misuse("the keys of a seek are no whole tuples")
+		return nil, nil, misuse("the keys of a seek are not whole tuples")
 	}
 	n := len(vals) / width
-	// What cannot be stored is in no entry.
+	// Values that cannot be stored are in no entry.
 	keys := slices.Clone(vals)
 	for i := range keys {
 		if _, err := wire.EncodeValues(keys[i : i+1]); err != nil {
@@ -106,13 +106,13 @@ func (tx *seeking) lookup(ctx context.Context, ref shard.IndexRef, vals []graph.
 	return offsets, found, nil
 }
 
-// sought are the owners of tuples that one place has.
+// sought is the owners of tuples at one target.
 type sought struct {
 	counts []uint32
 	owners []graph.IndexOwner
 }
 
-// seek looks n tuples up. One of a unique index is asked for where it was found last, and only if it is not there, elsewhere.
+// seek looks up n tuples. For one tuple of a unique index, it first asks the shard that had it last.
 func (tx *seeking) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int, next *prefetch) ([]sought, error) {
 	targets := tx.everywhere()
 	if !ix.GetUnique() || n != 1 || len(targets) == 1 {
@@ -134,7 +134,7 @@ func (tx *seeking) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int,
 	return answers, err
 }
 
-// seekAt looks n tuples up in targets side by side.
+// seekAt looks up n tuples in targets, in parallel.
 func (tx *seeking) seekAt(ctx context.Context, targets []target, ix *pb.Index, tuples []byte, n int, next *prefetch) ([]sought, error) {
 	answers := make([]sought, len(targets))
 	first, second := next.requests()
@@ -211,7 +211,7 @@ func (tx *Tx) Range(ctx context.Context, ref shard.IndexRef, r shard.Range, curs
 	}
 	bounds, berr := wire.EncodeValues(pairs)
 	if err != nil || berr != nil {
-		return nil, false, nil //nolint:nilerr // what cannot be stored is in no entry
+		return nil, false, nil //nolint:nilerr // values that cannot be stored are in no entry
 	}
 	targets := tx.everywhere()
 	ix, answers := wire.EncodeRef(ref), make([][]shard.Entry, len(targets))

@@ -76,7 +76,7 @@ func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.L
 	})
 }
 
-// fill puts columns of an answer into the rows of out that they are for.
+// fill copies the columns of an answer to some rows of out.
 func (tx *Tx) fill(ctx context.Context, cols [][]byte, rows []int32, out [][]graph.Value) error {
 	var large []wire.Large
 	vals := make([]graph.Value, 0, len(rows))
@@ -99,7 +99,7 @@ func (tx *Tx) fill(ctx context.Context, cols [][]byte, rows []int32, out [][]gra
 	return tx.large(ctx, large, func(m wire.Large, v graph.Value) { out[m.Col][m.Row] = v })
 }
 
-// large asks for the large values that did not come along.
+// large asks for the large values that an answer has as references.
 func (tx *Tx) large(ctx context.Context, all []wire.Large, put func(m wire.Large, v graph.Value)) error {
 	targets, rows := tx.targets(len(all), func(i int) int { return graph.EdgeID(all[i].Ref.ID).Shard() })
 	return ask(ctx, tx, pb.ReadService_Large_FullMethodName, targets, func(i int) proto.Message {
@@ -137,7 +137,7 @@ func (tx *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []grap
 	if slices.IsSorted(ids) || len(ids) < fewRows {
 		return tx.properties(ctx, ids, props, out)
 	}
-	// Sorted, and each once, they take a byte or two each, and so does what is read of them.
+	// Sorted and distinct ids take a byte or two each, and so do the values of many properties.
 	for lo := 0; lo < len(ids); lo += manyRows {
 		some := ids[lo:min(lo+manyRows, len(ids))]
 		once, of := eachOnce(some, tx.g.shards)
@@ -156,17 +156,17 @@ func (tx *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []grap
 	return nil
 }
 
-// manyRows are as many as rowBits can number beside the local part of an id.
+// manyRows is how many rows a number of rowBits can tell apart, next to the local part of an id.
 const (
 	rowBits  = 64 - graph.LocalBits
 	manyRows = 1 << rowBits
 )
 
-// eachOnce returns the vertices of at most manyRows rows sorted and each once, and for each row which of them it has, -1 for one whose
-// shard does not exist.
+// eachOnce returns the distinct vertices of at most manyRows rows, sorted, and for each row the position of its vertex, -1 if its shard does
+// not exist.
 func eachOnce(ids []graph.VertexID, shards int) (once []graph.VertexID, of []int32) {
 	once, of = make([]graph.VertexID, 0, len(ids)), make([]int32, len(ids))
-	// Numbers of 64 bits are sorted faster than rows by their vertices.
+	// Sorting integers is faster than sorting rows by their vertices.
 	byShard := make([][]uint64, shards)
 	for i, v := range ids {
 		of[i] = -1
@@ -187,10 +187,10 @@ func eachOnce(ids []graph.VertexID, shards int) (once []graph.VertexID, of []int
 	return once, of
 }
 
-// fewRows are not worth being sorted.
+// fewRows is how many rows are not worth sorting.
 const fewRows = 64
 
-// properties is Properties into columns of nulls.
+// properties is Properties for columns that are null.
 func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
 	targets, rows := tx.vertexTargets(ids)
 	return ask(ctx, tx, pb.ReadService_Properties_FullMethodName, targets, func(i int) proto.Message {
@@ -203,7 +203,7 @@ func (tx *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Rec
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	// What the transaction has made may be in newer names.
+	// Elements of the transaction itself may have newer names.
 	known := tx.l.names
 	if tx.wrote.Load() || known.state.GetEpoch() == tx.g.state.Load().state.GetEpoch() {
 		known = tx.g.state.Load()
@@ -268,8 +268,7 @@ func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 	})
 }
 
-// types returns the types of a request: those that are named, or, for the shards, all that have edges. none tells that
-// there are none.
+// types returns the types of a request: the named ones or, since shards need names, all that have edges. none says that no type has any.
 func (tx *Tx) types(types []graph.TypeID) (out []uint32, none bool) {
 	if len(types) > 0 || !tx.clean() {
 		return wire.Numbers[uint32](types), false
@@ -351,7 +350,7 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 	})
 }
 
-// holdsJust reports whether some vertices of one shard are all that a set has of that shard.
+// holdsJust reports whether vs, of one shard, are all vertices of that shard in a set.
 func holdsJust(s *graph.VertexSet, vs []graph.VertexID) bool {
 	n := 0
 	for _, w := range s.Bitmap(vs[0].Shard()) {
@@ -360,7 +359,7 @@ func holdsJust(s *graph.VertexSet, vs []graph.VertexID) bool {
 	return n == len(vs) && !slices.ContainsFunc(vs, func(v graph.VertexID) bool { return !s.Has(v) })
 }
 
-// pulls reports whether the shards should rather look which of their vertices a step from a set leads to.
+// pulls reports whether a step touches fewer edges if each shard looks which of its own vertices the set leads to.
 func (tx *Tx) pulls(from *graph.VertexSet, types []uint32, dir graph.Direction, out *graph.VertexSet) bool {
 	if !tx.clean() {
 		return false
@@ -369,8 +368,8 @@ func (tx *Tx) pulls(from *graph.VertexSet, types []uint32, dir graph.Direction, 
 	return cache.WorthPulling(float64(from.Len()), vertices, vertices-float64(out.Len()), float64(tx.degree(types, dir)))
 }
 
-// pull takes a step backwards: every shard is sent the whole of from, and returns those of its own vertices that are new. It
-// is not done where a shard declines.
+// pull takes a step backwards: every shard gets the whole set, and returns those of its own vertices that are new. done is false if a shard
+// declines.
 func (tx *Tx) pull(ctx context.Context, from *graph.VertexSet, types []uint32, dir graph.Direction, out *graph.VertexSet) (done bool, err error) {
 	targets := make([]target, tx.g.shards)
 	for no := range targets {
@@ -395,7 +394,7 @@ func (tx *Tx) pull(ctx context.Context, from *graph.VertexSet, types []uint32, d
 	return true, nil
 }
 
-// The edges that one request asks for, if the caller wants all, and the fewest sources that it names.
+// How many edges one request asks for if the caller wants all, and how many sources it names at least.
 const (
 	manyEdges  = 1 << 20
 	fewSources = 256
@@ -446,7 +445,7 @@ func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbou
 	return nil
 }
 
-// degree is about how many edges a vertex has, at least 1.
+// degree estimates how many edges a vertex has, at least 1.
 func (tx *Tx) degree(types []uint32, dir graph.Direction) int {
 	if !tx.clean() {
 		return 1
@@ -471,7 +470,7 @@ type expanding struct {
 	where []*pb.EdgeRange
 }
 
-// expanding begins an Expand; it is nil if there are no edges.
+// expanding begins an Expand. It returns nil if no type has edges.
 func (tx *Tx) expanding(req *shard.Expand, res *shard.Neighbours) (*expanding, error) {
 	ts, none := tx.types(req.Types)
 	if none {
@@ -484,7 +483,7 @@ func (tx *Tx) expanding(req *shard.Expand, res *shard.Neighbours) (*expanding, e
 	return &expanding{tx: tx, req: req, res: res, types: ts, where: where}, nil
 }
 
-// most is how many edges one request asks for.
+// most returns how many edges one request asks for.
 func (x *expanding) most() int {
 	if x.req.Into != nil {
 		return manyEdges
@@ -492,7 +491,7 @@ func (x *expanding) most() int {
 	return cmp.Or(x.req.MaxEdges, manyEdges)
 }
 
-// request makes a request without a snapshot and sources.
+// request returns a request without its snapshot and sources.
 func (x *expanding) request(most int) *pb.ExpandRequest {
 	return &pb.ExpandRequest{
 		Types: x.types, Dir: uint32(x.req.Dir), Edges: x.req.Edges, Props: wire.Numbers[uint32](x.req.Props), MaxEdges: uint64(most), Where: x.where,
@@ -504,11 +503,11 @@ func (x *expanding) request(most int) *pb.ExpandRequest {
 type prefetch struct {
 	r       *pb.ExpandRequest
 	sources []graph.VertexID
-	a       *pb.ExpandResponse // nil: there is none
-	beyond  *prefetch          // begins with those of the far ends that are in the shard of the sources, or nil
+	a       *pb.ExpandResponse // nil without one
+	beyond  *prefetch          // from the far ends in the shard of the sources; or nil
 }
 
-// prefetch returns the requests for the next hops that travel with a look-up, at most two; nil without any.
+// prefetch returns the requests for the next hops, at most two, that a look-up carries; nil without any.
 func (tx *Tx) prefetch(then []*shard.Expand) (*prefetch, error) {
 	if len(then) == 0 || !tx.clean() {
 		return nil, nil
@@ -532,7 +531,7 @@ func (f *prefetch) requests() (next, beyond *pb.ExpandRequest) {
 	return f.r, beyond
 }
 
-// take takes an answer in.
+// take stores the answer.
 func (f *prefetch) take(found []graph.IndexOwner, a *pb.SeekResponse) error {
 	if f == nil || len(found) != 1 || a.GetNext().GetDone() != 1 || a.GetBeyond() != nil && f.beyond == nil {
 		return wire.ErrMalformed
@@ -544,7 +543,7 @@ func (f *prefetch) take(found []graph.IndexOwner, a *pb.SeekResponse) error {
 	return nil
 }
 
-// answers returns the answer to a request for the edges of some sources, if that is what was asked for.
+// answers returns the answer if it is for the same request and sources, else nil.
 func (f *prefetch) answers(r *pb.ExpandRequest, sources []graph.VertexID) *pb.ExpandResponse {
 	if f == nil || f.a == nil || !slices.Equal(sources, f.sources) || !proto.Equal(f.r, r) {
 		return nil
@@ -552,7 +551,7 @@ func (f *prefetch) answers(r *pb.ExpandRequest, sources []graph.VertexID) *pb.Ex
 	return f.a
 }
 
-// known returns what is known of the answer of one of some targets that are to be asked for the edges of some sources each.
+// known sets the answer of a target that was prefetched.
 func (x *expanding) known(targets []target, parts [][]graph.VertexID, r *pb.ExpandRequest) {
 	f := x.tx.beyond.Swap(nil)
 	if f == nil || !x.tx.clean() {
@@ -567,7 +566,7 @@ func (x *expanding) known(targets []target, parts [][]graph.VertexID, r *pb.Expa
 	}
 }
 
-// split returns the targets that have some sources, and which; sources whose shard does not exist are left out.
+// split returns the targets of sorted sources, and the sources of each; sources whose shard does not exist are left out.
 func (x *expanding) split(sources []graph.VertexID) (targets []target, parts [][]graph.VertexID) {
 	tx := x.tx
 	if !tx.clean() {
@@ -602,7 +601,7 @@ func (x *expanding) ask(ctx context.Context, targets []target, parts [][]graph.V
 	})
 }
 
-// into puts the far ends of all edges in the request's set.
+// into adds the far ends of all edges to the request's set.
 func (x *expanding) into(ctx context.Context) error {
 	targets, parts := x.split(x.req.Sources)
 	x.res.Done = len(x.req.Sources)
@@ -645,7 +644,7 @@ func (x *expanding) some(ctx context.Context, sources []graph.VertexID, most int
 		if full {
 			return nil
 		}
-		// What further shards have answered comes after sources that are missing.
+		// Answers of later shards come after missing sources, and do not count.
 		full = int(a.GetDone()) < len(parts[i])
 		err := x.tx.addNeighbours(ctx, x.req, a, x.res)
 		full = full || x.req.MaxEdges > 0 && x.res.Seen >= x.req.MaxEdges

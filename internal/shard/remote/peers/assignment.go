@@ -14,9 +14,9 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Assignment is which processes have the replicas of each shard, as a process or a gateway knows it: at first those of the layout, and
-// later the voters that the members of the groups name. What it knows may be late. A process that no longer has a replica of a shard says so;
-// then the caller asks the next one, and has the Assignment renewed.
+// Assignment tells which processes have the replicas of each shard: at first those of the layout, then the voters that members of the groups
+// name. It may be out of date. A process that no longer has a replica of a shard says so; then the caller asks the next one, and renews the
+// Assignment.
 type Assignment struct {
 	layout atomic.Pointer[shard.Layout] // of a new cluster, as far as it is known; its shards are not used
 	ask    func(ctx context.Context) []*pb.MembersResponse
@@ -30,7 +30,7 @@ type Assignment struct {
 	running sync.WaitGroup
 }
 
-// assigned is where the replicas of a shard are after an entry of its log.
+// assigned is the processes of a shard as of an entry of its group's log.
 type assigned struct {
 	entry     uint64
 	processes []int
@@ -64,7 +64,7 @@ func (a *Assignment) Processes(no int) []int {
 	return a.grown(no)[no].processes
 }
 
-// grown returns what is known, with a shard. The caller holds mu.
+// grown returns known, extended to a shard. The caller holds mu.
 func (a *Assignment) grown(no int) []assigned {
 	known := *a.known.Load()
 	if no < len(known) {
@@ -78,7 +78,7 @@ func (a *Assignment) grown(no int) []assigned {
 	return known
 }
 
-// Learn notes where the replicas of a shard are after an entry of its log.
+// Learn sets the voters of a shard as of an entry of its group's log, unless a later entry is known.
 func (a *Assignment) Learn(no int, entry uint64, voters []uint64) {
 	if no >= storage.MaxShards || len(voters) == 0 {
 		return
@@ -99,7 +99,7 @@ func (a *Assignment) Learn(no int, entry uint64, voters []uint64) {
 	a.known.Store(&known)
 }
 
-// Assign notes where the replicas of a shard are, as the leader of its group says.
+// Assign sets the processes of a shard, as the leader of its group says.
 func (a *Assignment) Assign(no int, processes []uint32) {
 	if no >= storage.MaxShards || len(processes) == 0 {
 		return
@@ -127,7 +127,7 @@ func (a *Assignment) Next(no, after int) int {
 // Single reports whether each shard has one replica, so that the process that has shard 0 leads the cluster.
 func (a *Assignment) Single() bool { return a.layout.Load().Replicas == 1 }
 
-// SetLayout notes the layout of the cluster.
+// SetLayout sets the layout of the cluster.
 func (a *Assignment) SetLayout(l shard.Layout) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -144,7 +144,7 @@ func (a *Assignment) SetLayout(l shard.Layout) {
 	a.known.Store(&known)
 }
 
-// Refresh asks the processes.
+// Refresh asks the processes now.
 func (a *Assignment) Refresh(ctx context.Context) {
 	a.asking.Lock()
 	defer a.asking.Unlock()

@@ -12,7 +12,7 @@ import (
 // Patience is how long a request without a deadline waits for a process that does not answer.
 const Patience = 30 * time.Second
 
-// Within bounds a request that has no deadline.
+// Within gives a request without a deadline that of Patience.
 func Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// copiedFile reads a file of a copy that another process has.
+// copiedFile reads a file of a copy at another process.
 type copiedFile struct {
 	ctx    context.Context
 	who    string

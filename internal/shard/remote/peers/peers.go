@@ -20,9 +20,9 @@ import (
 )
 
 // List is the processes of a cluster with replicas, by their numbers, and the connections to them. Those of the layout come first, under the
-// Addresses that this process is started with. Others are added behind them, and a process that is removed keeps its number permanently:
-// the members of group 0 say so (replica.Members.Addresses). All processes tell each other, and gateways, what they know: of two lists, the
-// longer one is newer, and one with more removals. So a list needs no version.
+// addresses that this process is started with. Others are added behind them, and a process that is removed keeps its number permanently:
+// the members of group 0 say so (replica.Members.Addresses). All processes exchange their lists: of two, the longer one is newer, and the
+// one with more removals. So a list needs no version.
 type List struct {
 	o Options
 
@@ -37,11 +37,11 @@ type Options struct {
 	Dial    []grpc.DialOption
 	Changed func(all []*Peer)                         // called with each new list, one after the other
 	Behind  func()                                    // called when another process knows more
-	Agrees  func(no int, a *pb.MembersResponse) error // returns an error if what a process says is not taken over
-	Target  func(no int) string                       // names a process for gRPC, in place of its address
+	Agrees  func(no int, a *pb.MembersResponse) error // returns an error if the list of a process is not to be trusted
+	Target  func(no int) string                       // returns the gRPC target of a process, in place of its address
 }
 
-// Peer is another process, and how it is reached.
+// Peer is another process, and the connections to it.
 type Peer struct {
 	rpc.Conn                          // for the calls of wire.Services, over Raw
 	Second   rpc.Conn                 // the same over another connection; of gateways
@@ -54,7 +54,7 @@ type Peer struct {
 // Connected reports whether there is a connection, which may fail.
 func (p *Peer) Connected() bool { return p.close != nil }
 
-// Avoid has the process asked last for a time.
+// Avoid makes readers ask the process last for a time.
 func (p *Peer) Avoid(d time.Duration) { p.down.Store(time.Now().Add(d).UnixNano()) }
 
 // Avoided reports whether the process is to be asked last.
@@ -80,7 +80,7 @@ func (absent) Start(context.Context, string, proto.Message, proto.Message, *rpc.
 
 func newAbsent(address string) *Peer { return &Peer{Conn: absent{}, Raw: absent{}, Address: address} }
 
-// nobody stands for a process that is not known.
+// nobody stands for unknown and removed processes.
 var nobody = newAbsent("")
 
 // NewList returns an empty list.
@@ -113,7 +113,7 @@ func (l *List) Addresses() []string {
 	return out
 }
 
-// Changes counts the processes, and those that are removed once more: who counts more knows more.
+// Changes counts the processes, and removed ones twice: a higher count is a newer list.
 func (l *List) Changes() (n uint32) {
 	for _, p := range l.All() {
 		if n++; p.Address == "" {
@@ -123,7 +123,7 @@ func (l *List) Changes() (n uint32) {
 	return n
 }
 
-// Learn takes in what addresses has beyond what is known: further processes, and removals.
+// Learn adds the processes that addresses has beyond the known ones, and removes those without an address.
 func (l *List) Learn(addresses []string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +184,7 @@ func (l *List) reach(no int, address string) (*Peer, error) {
 		return rpc.NewBatched(rpc.NewConnection(conn, wire.Services, heartbeat), &wire.Batches)
 	}
 	p := &Peer{Conn: over(conn), Raw: conn, Address: address, close: func() error {
-		heartbeat.Close() // ends calls as those to a process that does not answer
+		heartbeat.Close() // fails pending calls
 		return conn.Close()
 	}}
 	if l.o.Self >= 0 {
@@ -220,8 +220,8 @@ func hangUp(peers []*Peer) error {
 	return errors.Join(errs...)
 }
 
-// Ask asks the other processes how their replicas stand, and takes in which processes they know. Those that did not answer have an error;
-// those that were not asked have neither.
+// Ask asks the other processes for the state of their replicas, and learns the addresses that they know. Each process has an answer or an error,
+// or neither if it was not asked.
 func (l *List) Ask(ctx context.Context) (answers []*pb.MembersResponse, errs []error) {
 	all := l.All()
 	answers, errs = make([]*pb.MembersResponse, len(all)), make([]error, len(all))

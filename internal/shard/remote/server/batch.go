@@ -14,7 +14,7 @@ import (
 func (r *readService) Batch(ctx context.Context, req *pb.BatchRequest) (*pb.BatchResponse, error) {
 	method := wire.ReadPrefix + req.GetMethod()
 	if method == pb.ReadService_Batch_FullMethodName {
-		return nil, status.Error(codes.Unimplemented, "a batch carries no other batch")
+		return nil, status.Error(codes.Unimplemented, "a batch cannot contain a batch")
 	}
 	answers, err := wire.Services.AnswerEach(ctx, r, method, req.GetRequests())
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	listChunk = 4 << 10 // files in a message
 )
 
-// copyService copies replicas, checks them, and hands out files of copies.
+// copyService copies replicas, verifies them, and sends the files of copies.
 type copyService struct {
 	pb.UnimplementedCopyServiceServer
 	*Host
@@ -137,7 +137,7 @@ func (c *copyService) File(r *pb.FileRequest, stream grpc.ServerStreamingServer[
 	}
 }
 
-// copiedFile opens a file of a copy, which may be one of the leader.
+// copiedFile opens a file of a copy that the leader or a replica here has made.
 func (c *copyService) copiedFile(id uint64, path string) (io.ReadCloser, error) {
 	if l := c.Leading(); l != nil {
 		if f, err := l.store.CopiedFile(id, path); err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// expansion is what the answer to one Expand needs memory for.
+// expansion is the memory for the answer to one Expand.
 type expansion struct {
 	n    shard.Neighbours
 	seen graph.VertexSet // empty between requests
@@ -18,11 +18,11 @@ type expansion struct {
 
 var expansions = sync.Pool{New: func() any { return new(expansion) }}
 
-// keptEdges bounds the answers whose memory is kept for others.
-const keptEdges = 1 << 17
+// reusedEdges bounds the answers whose memory is reused.
+const reusedEdges = 1 << 17
 
 func (m *expansion) release() {
-	if cap(m.n.Targets) > keptEdges {
+	if cap(m.n.Targets) > reusedEdges {
 		return
 	}
 	for _, col := range m.n.Props {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
-// Host is a process that answers.
+// Host is the process that the services answer for.
 type Host struct {
 	Process  int // its number
 	Replicas *local.Replicas
@@ -19,7 +19,7 @@ type Host struct {
 	Leading  func() *Leader                     // returns nil if the process does not lead the cluster
 }
 
-// Register makes a gRPC server answer for a process.
+// Register registers the services of a process.
 func Register(s grpc.ServiceRegistrar, h *Host) {
 	read, keep, lead := &readService{Host: h}, &keepService{Host: h}, &leadService{Host: h}
 	pb.RegisterReadServiceServer(s, read)
@@ -32,7 +32,7 @@ func Register(s grpc.ServiceRegistrar, h *Host) {
 	pb.RegisterCopyServiceServer(s, &copyService{Host: h})
 }
 
-// leading returns what the process has as the leader of the cluster.
+// leading returns the Leader, or a status that names the process that leads.
 func (h *Host) leading() (*Leader, error) {
 	if l := h.Leading(); l != nil && l.ctx.Err() == nil {
 		return l, nil
@@ -40,10 +40,10 @@ func (h *Host) leading() (*Leader, error) {
 	return nil, h.notLeading()
 }
 
-// errNotLeading says that another process leads the cluster.
+// errNotLeading is the error of calls to a process that does not lead the cluster.
 var errNotLeading = errors.New("this process does not lead the cluster")
 
-// notLeading is the status of an answer that another process has to give.
+// notLeading returns NotLeading with the leader of the cluster.
 func (h *Host) notLeading() error {
 	leader := h.LeaderOf(0)
 	if leader == h.Process {

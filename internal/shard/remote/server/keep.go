@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// keepService answers the leader.
+// keepService answers the leader of the cluster.
 type keepService struct {
 	pb.UnimplementedKeepServiceServer
 	*Host
@@ -25,7 +25,7 @@ func (k *keepService) status(no uint32, err error) error {
 	return Status(err)
 }
 
-// change returns the replica of a shard that a change is for.
+// change returns the replica of a shard, or NotLeading if there is none here.
 func (k *keepService) change(no uint32) (*local.Parts, error) {
 	parts, err := k.Parts(int(no))
 	if err != nil {

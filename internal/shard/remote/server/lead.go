@@ -18,7 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Leader is what a process has while it leads the cluster: the graphs, and the transactions of gateways.
+// Leader is the state of a process that leads the cluster: the graphs, and the transactions of gateways.
 type Leader struct {
 	ctx     context.Context // ends with the lead
 	store   *local.Store
@@ -29,7 +29,7 @@ type Leader struct {
 
 	mu     sync.Mutex
 	txs    map[uint64]*led
-	graphs map[*local.Graph]uint64 // the epochs of their catalogs
+	graphs map[*local.Graph]uint64 // the epoch of each catalog
 }
 
 // NewLeader returns a leader until ctx ends. confirm returns nil if no other process led before the call. copies returns the process that
@@ -45,7 +45,7 @@ func NewLeader(
 // Store returns the graphs.
 func (l *Leader) Store() *local.Store { return l.store }
 
-// Close ends all transactions, and closes the graphs. Its ctx must have ended.
+// Close ends all transactions and closes the graphs, once the lead has ended.
 func (l *Leader) Close() error {
 	l.mu.Lock()
 	for _, t := range l.txs {
@@ -60,11 +60,11 @@ type led struct {
 	g  *local.Graph
 	tx *local.Tx
 
-	mu    sync.RWMutex // held for writing by its end
+	mu    sync.RWMutex // held for reading by users, for writing by end
 	ended bool
 }
 
-// end rolls the transaction back, unless it was committed, once it has no user.
+// end waits for the users of the transaction, and rolls it back unless it has committed.
 func (t *led) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *led) end() {
 	t.tx.Rollback()
 }
 
-// use returns a transaction to be used until done.
+// use returns a transaction, which does not end before done.
 func (l *Leader) use(id uint64) (t *led, done func(), err error) {
 	l.mu.Lock()
 	t = l.txs[id]
@@ -87,7 +87,7 @@ func (l *Leader) use(id uint64) (t *led, done func(), err error) {
 	return nil, nil, wire.Unavailable(shard.TransactionLost, "the transaction has ended, or was lost when its leader restarted; run it again", nil)
 }
 
-// current returns an error unless a snapshot is what a new transaction would see.
+// current returns an error unless a new transaction would see the same snapshot.
 func (l *Leader) current(ctx context.Context, snap *pb.Snapshot) error {
 	t, done, err := l.use(snap.GetTx())
 	if err != nil {
@@ -101,15 +101,15 @@ func (l *Leader) current(ctx context.Context, snap *pb.Snapshot) error {
 	return err
 }
 
-// leadService answers LeadService. A process that does not lead the cluster, or no longer leads it when the answer is ready, names the one
-// that leads.
+// leadService answers LeadService. If the process does not lead the cluster, or no longer leads it when the answer is ready, the answer names
+// the one that does.
 type leadService struct {
 	pb.UnimplementedLeadServiceServer
 	*Host
 }
 
-// asLeader calls f with what the process has as the leader. confirmed says that the answer must be that of the only leader: a change proves
-// this by itself.
+// asLeader calls f with the Leader. confirmed has the lead confirmed after f, so that no other process led before the call; changes need no
+// confirmation.
 func asLeader[A any](ctx context.Context, s *leadService, confirmed bool, f func(l *Leader) (*A, error)) (*A, error) {
 	l, err := s.leading()
 	if err != nil {
@@ -190,7 +190,7 @@ func (l *Leader) state(g *local.Graph) *pb.State {
 	return &pb.State{Epoch: epoch, Number: g.Changes()}
 }
 
-// catalog returns a graph's catalog unless it is the one that is known.
+// catalog returns a graph's catalog, nil if its state is the known one.
 func (l *Leader) catalog(g *local.Graph, known *pb.State) *pb.Catalog {
 	state := l.state(g)
 	if same(state, known) {
@@ -225,7 +225,7 @@ func (s *leadService) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServe
 	return err
 }
 
-// begin begins a transaction, which lasts as long as the stream.
+// begin begins a transaction, which ends with the stream.
 func (l *Leader) begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.BeginResponse]) error {
 	ctx := stream.Context()
 	g, err := l.store.Local(r.GetGraph())
@@ -259,7 +259,7 @@ func (l *Leader) begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 	l.txs[out.Tx] = t
 	l.mu.Unlock()
 	defer func() {
-		t.end() // before Outcome misses it
+		t.end() // before Outcome no longer finds it
 		l.mu.Lock()
 		delete(l.txs, out.Tx)
 		l.mu.Unlock()
@@ -291,7 +291,7 @@ func (s *leadService) Renew(ctx context.Context, r *pb.RenewRequest) (*pb.RenewR
 	return asLeader(ctx, s, false, func(l *Leader) (*pb.RenewResponse, error) {
 		t, done, err := l.use(r.GetTx())
 		if err != nil {
-			return &pb.RenewResponse{}, nil // the transaction that has the snapshot is gone
+			return &pb.RenewResponse{}, nil // the transaction that pins the snapshot has ended
 		}
 		defer done()
 		same, err := l.present(ctx, t, r.GetGraph(), r.GetSnapshot(), r.GetKnown())
@@ -299,7 +299,7 @@ func (s *leadService) Renew(ctx context.Context, r *pb.RenewRequest) (*pb.RenewR
 	})
 }
 
-// present reports whether a new transaction would see the snapshot of t, and the catalog in a known state.
+// present reports whether a new transaction would see the snapshot of t, and the known state of the catalog.
 func (l *Leader) present(ctx context.Context, t *led, name string, snap uint64, known *pb.State) (bool, error) {
 	g, err := l.store.Local(name)
 	if err != nil || t.g != g {
@@ -384,7 +384,7 @@ func (s *leadService) Mutate(ctx context.Context, r *pb.MutateRequest) (*pb.Muta
 	})
 }
 
-// inherit gives a transaction the turns of another.
+// inherit passes the turns of another transaction on to t.
 func (l *Leader) inherit(ctx context.Context, t *led, of uint64) error {
 	old, done, err := l.use(of)
 	if err != nil {
@@ -394,7 +394,7 @@ func (l *Leader) inherit(ctx context.Context, t *led, of uint64) error {
 	return t.tx.Inherit(ctx, old.tx)
 }
 
-// takeTurns waits for the turns that a request asks for.
+// takeTurns waits for the turns that a request names.
 func takeTurns(ctx context.Context, tx *local.Tx, r *pb.MutateRequest) error {
 	var keys []shard.Key
 	for edge, column := range map[bool][]byte{false: r.GetTurnVertices(), true: r.GetTurnEdges()} {
@@ -525,7 +525,7 @@ func (s *leadService) Outcome(ctx context.Context, r *pb.OutcomeRequest) (*pb.Ou
 	})
 }
 
-// commitID reads the id of a commit.
+// commitID decodes the id of a commit.
 func commitID(b []byte) (id storage.CommitID, err error) {
 	if copy(id[:], b) != len(id) || len(b) != len(id) {
 		return id, wire.ErrMalformed

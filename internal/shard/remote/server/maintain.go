@@ -57,7 +57,7 @@ func (m *maintainService) Checkpoint(r *pb.CheckpointRequest, stream grpc.Server
 	return nil
 }
 
-// progressEvery is the pause between signs of progress.
+// progressEvery is how often a check reports its progress.
 const progressEvery = 200 * time.Millisecond
 
 // Check implements the call.

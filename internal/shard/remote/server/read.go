@@ -13,14 +13,14 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// readService answers what is asked of a snapshot.
+// readService answers reads of a snapshot.
 type readService struct {
 	pb.UnimplementedReadServiceServer
 	*Host
 }
 
-// open returns the transaction that reads a snapshot: that of a gateway at the leader, or one of the replica here; done releases it. The
-// snapshot may ask whether it is the present one, too.
+// open returns a transaction that reads a snapshot: that of a gateway at the leader, or one of the replica here; done releases it. It fails if
+// the request asks whether the snapshot is the present one, and it is not.
 func (r *readService) open(ctx context.Context, snap *pb.Snapshot) (tx shard.PartTx, done func(), err error) {
 	if snap.GetVersion() == 0 || snap.GetPresent() != 0 {
 		l, err := r.leading()
@@ -51,7 +51,7 @@ func (r *readService) open(ctx context.Context, snap *pb.Snapshot) (tx shard.Par
 		err = rerr
 	}
 	if graph.AsError(err).Kind == graph.KindNotFound {
-		err = storage.ErrAhead // or the graph was dropped, which the leader says
+		err = storage.ErrAhead // if the graph was dropped, the leader says so
 	}
 	return nil, nil, err
 }
@@ -128,7 +128,7 @@ func (r *readService) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.Ex
 	})
 }
 
-// expand answers a request for the edges of some sources. ends, if not nil, is shown the far ends.
+// expand answers a request for the edges of some sources. It calls ends, if not nil, with the far ends.
 func expand(ctx context.Context, tx shard.PartTx, req *pb.ExpandRequest, sources []graph.VertexID, ends func(targets []graph.VertexID)) (*pb.ExpandResponse, error) {
 	x := &shard.Expand{
 		Sources: sources, Types: wire.Numbers[graph.TypeID](req.GetTypes()), Dir: graph.Direction(req.GetDir()), Edges: req.GetEdges(),
@@ -268,10 +268,10 @@ func (r *readService) Seek(ctx context.Context, req *pb.SeekRequest) (*pb.SeekRe
 	})
 }
 
-// What a request beyond that for the next hop may take before its sender had better ask all shards side by side.
+// How many sources and edges the second prefetched hop may have. Beyond that, its sender does better to ask all shards in parallel.
 const fewBeyond, fewBeyondEdges = 256, 1 << 14
 
-// expandFound answers what is asked along with a look-up about the vertex that was found.
+// expandFound answers the prefetches of a look-up that has found one vertex.
 func expandFound(ctx context.Context, tx shard.PartTx, req *pb.SeekRequest, v graph.VertexID, out *pb.SeekResponse) (err error) {
 	var own []graph.VertexID
 	out.Next, err = expand(ctx, tx, req.GetNext(), []graph.VertexID{v}, func(targets []graph.VertexID) {
@@ -282,7 +282,7 @@ func expandFound(ctx context.Context, tx shard.PartTx, req *pb.SeekRequest, v gr
 	if err != nil || len(own) == 0 || len(own) > fewBeyond {
 		return err
 	}
-	few := proto.CloneOf(req.GetBeyond()) // the request may be another's too
+	few := proto.CloneOf(req.GetBeyond()) // requests to other shards may share it
 	few.MaxEdges = min(few.GetMaxEdges(), fewBeyondEdges)
 	beyond, err := expand(ctx, tx, few, own, nil)
 	if err == nil && int(beyond.GetDone()) == len(own) {

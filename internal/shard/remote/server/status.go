@@ -14,20 +14,20 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Status makes the status of an answer's error: a graph.Error travels whole.
+// Status returns the status of an answer with an error. It carries all of a graph.Error.
 func Status(err error) error {
 	if err == nil {
 		return nil
 	}
 	switch {
-	case status.Code(err) == codes.Unavailable: // it is one already
+	case status.Code(err) == codes.Unavailable: // it is a status already
 		return err
 	case errors.Is(err, replica.ErrNotLeader), errors.Is(err, replica.ErrAmbiguous), errors.Is(err, replica.ErrStopped):
-		return status.Error(codes.Unavailable, err.Error()) // the caller asks again
+		return status.Error(codes.Unavailable, err.Error()) // the caller retries
 	case errors.Is(err, storage.ErrGone):
-		err = wire.Unavailable(shard.SnapshotGone, "the state of the graph that is being read is gone, since a shard or its leader has restarted; run the statement again", nil)
+		err = wire.Unavailable(shard.SnapshotGone, "the snapshot is gone because a shard or its leader has restarted; run the statement again", nil)
 	case errors.Is(err, storage.ErrAhead):
-		err = wire.Unavailable(shard.SnapshotAhead, "the shard does not have the state of the graph that is being read yet; run the statement again", nil)
+		err = wire.Unavailable(shard.SnapshotAhead, "the shard has not applied the version of the snapshot yet; run the statement again", nil)
 	case errors.Is(err, storage.ErrFenced):
 		err = wire.Unavailable("Fenced", "another process leads the graph now", nil)
 	}
@@ -46,7 +46,7 @@ func Status(err error) error {
 	return st.Err()
 }
 
-// NotLeading is the status of an answer that another process has to give; leader is its number, -1 if it is not known.
+// NotLeading returns the status of calls that only the leader answers; leader is the number of its process, -1 if unknown.
 func NotLeading(leader int, err error) error {
 	st, derr := status.New(codes.Unavailable, err.Error()).WithDetails(&pb.NotLeading{Leader: uint32(leader + 1)})
 	if derr != nil {

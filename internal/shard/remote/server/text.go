@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// maxSearchBytes is the most memory of the leader that a gateway's full-text search may take.
+// maxSearchBytes bounds the memory that a gateway's full-text search takes at the leader.
 const maxSearchBytes = 256 << 20
 
 // SearchText implements the call.

@@ -18,9 +18,9 @@ import (
 //	values   number of values (uvarint), then their cells, see package keys; a large value of another shard is a reference
 //	bools    number of bools (uvarint), then a bitmap
 //	set      for each shard from 0 on the number of words of its bitmap (uvarint), then a 0 and the words, little-endian, or
-//	         a 1 and a column of the ids that are in it, whichever is about the shorter
+//	         a 1 and a column of its ids, whichever is shorter by estimate
 //
-// Sorted ids of neighbours take a byte or two each, as in the store; nothing is compressed beyond that.
+// Sorted ids of neighbours take a byte or two each, as in the store. There is no further compression.
 
 // ErrMalformed is the error of a message that cannot be decoded.
 var ErrMalformed = errors.New("remote: malformed message")
@@ -42,7 +42,7 @@ func appendIDs[T ~uint64 | ~uint32](dst []byte, ids []T) []byte {
 	return dst
 }
 
-// count reads a number of items that take at least so many bits each.
+// count reads a number of items, which take at least least bits each.
 func count(b []byte, least uint64) (n int, rest []byte, err error) {
 	u, size := binary.Uvarint(b)
 	if size <= 0 || u > uint64(len(b)-size)*8/least {
@@ -158,7 +158,7 @@ func EncodeRead(vals []graph.Value) ([]byte, error) {
 		}
 		var ok bool
 		if dst, ok = keys.AppendCell(dst, v); !ok {
-			return dst, graph.InternalError("remote: a property of the kind "+v.Kind().String(), nil)
+			return dst, graph.InternalError("remote: cannot encode a property of kind "+v.Kind().String(), nil)
 		}
 	}
 	return dst, nil
@@ -227,7 +227,7 @@ func DecodeBools(dst []bool, b []byte) ([]bool, error) {
 	return dst, nil
 }
 
-// EncodeSet encodes a set of vertices, or what of it is in one shard if only is not negative.
+// EncodeSet encodes a set of vertices, or only those of one shard if only is not negative.
 func EncodeSet(s *graph.VertexSet, only int) (dst []byte) {
 	for no := range s.Shards() {
 		m := s.Bitmap(no)
@@ -265,7 +265,7 @@ func EncodeSet(s *graph.VertexSet, only int) (dst []byte) {
 	return dst
 }
 
-// EncodeSorted encodes vertices, which are sorted and without repeats, as a set.
+// EncodeSorted encodes sorted, distinct vertices as a set.
 func EncodeSorted(vs []graph.VertexID) (dst []byte) {
 	for no := 0; len(vs) > 0; no++ {
 		n := len(vs)
@@ -291,7 +291,7 @@ func EncodeSorted(vs []graph.VertexID) (dst []byte) {
 // MaxWords bounds the bitmap of a shard: 2^32 vertices.
 const MaxWords = 1 << 26
 
-// AddSet puts the vertices of an encoded set into s, whose bitmaps have most words each at most, and returns how many of them are new to s.
+// AddSet adds an encoded set to s, and returns how many vertices are new to s. It refuses sets with more than most words in a bitmap.
 func AddSet(s *graph.VertexSet, b []byte, most uint64) (added int, err error) {
 	for no := 0; len(b) > 0; no++ {
 		u, size := binary.Uvarint(b)
@@ -325,7 +325,7 @@ func AddSet(s *graph.VertexSet, b []byte, most uint64) (added int, err error) {
 			return 0, err
 		}
 		b = rest
-		if len(ids) == 0 || slices.Max(ids)/64 != u-1 { // a bitmap is no longer than it must be
+		if len(ids) == 0 || slices.Max(ids)/64 != u-1 { // a bitmap must not be longer than necessary
 			return 0, ErrMalformed
 		}
 		m := s.Grow(no, u*64)
@@ -340,7 +340,7 @@ func AddSet(s *graph.VertexSet, b []byte, most uint64) (added int, err error) {
 	return added, nil
 }
 
-// Numbers turns numbers of one type into those of another.
+// Numbers converts numbers from one type to another.
 func Numbers[T, F ~uint32 | ~uint64 | ~int | ~int64](from []F) []T {
 	if from == nil {
 		return nil
@@ -355,7 +355,7 @@ func Numbers[T, F ~uint32 | ~uint64 | ~int | ~int64](from []F) []T {
 // MaxRoom bounds how many rows a request may ask for.
 const MaxRoom = 1 << 16
 
-// InShard returns those vertices that are in a shard, sorted and each once.
+// InShard returns the distinct vertices that are in a shard, sorted.
 func InShard(vs []graph.VertexID, shard int) (own []graph.VertexID) {
 	for _, v := range vs {
 		if v.Shard() == shard {

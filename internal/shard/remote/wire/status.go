@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// LeaderOf returns the process that an answer names as the leader, -1 if it names none.
+// LeaderOf returns the leader that a NotLeading names, else -1.
 func LeaderOf(err error) int {
 	for _, d := range status.Convert(err).Details() {
 		if n, ok := d.(*pb.NotLeading); ok {
@@ -24,7 +24,7 @@ func LeaderOf(err error) int {
 	return -1
 }
 
-// Unavailable says that something cannot be done now, and may be tried again.
+// Unavailable returns the error of a request that fails now, and may succeed later.
 func Unavailable(detail, msg string, err error) *graph.Error {
 	return &graph.Error{
 		Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "DatabaseError",
@@ -32,7 +32,7 @@ func Unavailable(detail, msg string, err error) *graph.Error {
 	}
 }
 
-// FromStatus returns the error of an answer, with err a status. retryable says that there was no answer: the process or the connection has
+// FromStatus returns the error for the status err of a call to who. retryable says that there was no answer: the process or the connection has
 // failed.
 func FromStatus(ctx context.Context, who string, err error) (_ error, retryable bool) {
 	if err == nil {
@@ -54,7 +54,7 @@ func FromStatus(ctx context.Context, who string, err error) (_ error, retryable 
 		why = failed
 	case codes.Canceled, codes.DeadlineExceeded:
 		why = timeout
-	case codes.Unimplemented: // all processes are of one version, so this is another one than was meant
+	case codes.Unimplemented: // all processes have one version, so another process is at the address
 		why = moved
 	default:
 		return graph.InternalError(who, err), false
@@ -79,15 +79,15 @@ const (
 	lostReasons
 )
 
-// lostCalls are how many calls of this process were not answered, by their reasons.
+// lostCalls counts the unanswered calls of this process, by reason.
 var lostCalls [lostReasons]atomic.Uint64
 
-// LostCalls returns how many calls of this process were not answered, and so are made again where that does no harm, by reasons.
+// LostCalls returns how many calls of this process were not answered, by reason. Idempotent ones were repeated.
 func LostCalls() map[string]uint64 {
 	return map[string]uint64{"failed": lostCalls[failed].Load(), "timeout": lostCalls[timeout].Load(), "moved": lostCalls[moved].Load()}
 }
 
-// Fault returns the error in an answer, nil if err is no answer.
+// Fault returns the graph.Error that an answer carries, nil without an answer.
 func Fault(err error) *graph.Error {
 	for _, d := range status.Convert(err).Details() {
 		if f, ok := d.(*pb.Fault); ok {
@@ -102,7 +102,7 @@ func Fault(err error) *graph.Error {
 
 // Superseded is the error of reads of a snapshot that is not the present one.
 func Superseded() error {
-	return Unavailable(shard.SnapshotGone, "others have committed since the state of the graph that is being read", nil)
+	return Unavailable(shard.SnapshotGone, "others have committed since the snapshot was taken", nil)
 }
 
 // NoProcess is the error of requests that name a process that does not exist.
@@ -110,7 +110,7 @@ func NoProcess(process int) error {
 	return InvalidMember("there is no process %d: see graphctl member list", process)
 }
 
-// InvalidMember is the error of requests about members that cannot be met.
+// InvalidMember is the error of invalid requests about members.
 func InvalidMember(format string, args ...any) error {
 	return &graph.Error{
 		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime, Detail: "InvalidMember",
