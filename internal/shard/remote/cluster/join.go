@@ -208,7 +208,6 @@ func (p *Process) identify(ctx context.Context, no int) (uint64, error) {
 	return p.layout.First(p.no), nil
 }
 
-// Identify implements the call.
 func (r *replicaService) Identify(ctx context.Context, q *pb.IdentifyRequest) (*pb.IdentifyResponse, error) {
 	s, ok := r.host.GroupStatus(q.GetGroup())
 	if !ok {
@@ -313,7 +312,6 @@ func (p *Process) watch() {
 	}
 }
 
-// Hold implements the call.
 func (r *replicaService) Hold(ctx context.Context, q *pb.HoldRequest) (*pb.HoldResponse, error) {
 	p, no := r.p, int(q.GetGroup())
 	for _, k := range q.GetKeepers() {
@@ -338,7 +336,6 @@ func (r *replicaService) Hold(ctx context.Context, q *pb.HoldRequest) (*pb.HoldR
 	return &pb.HoldResponse{Store: own[:]}, nil
 }
 
-// Retire implements the call.
 func (r *replicaService) Retire(ctx context.Context, q *pb.RetireRequest) (*pb.RetireResponse, error) {
 	return &pb.RetireResponse{Retired: r.p.retire(ctx, int(q.GetGroup()))}, nil
 }

@@ -25,7 +25,6 @@ type memberService struct {
 	p *Process
 }
 
-// Members implements the call.
 func (m *memberService) Members(context.Context, *pb.MembersRequest) (*pb.MembersResponse, error) {
 	own := m.p.replicas.StoreID()
 	l := m.p.layout
@@ -74,7 +73,6 @@ func (m *memberService) leads(group uint32) (replica.GroupStatus, error) {
 	return s, nil
 }
 
-// Transfer implements the call.
 func (m *memberService) Transfer(ctx context.Context, r *pb.TransferRequest) (*pb.TransferResponse, error) {
 	s, err := m.leads(r.GetGroup())
 	if err != nil {
@@ -94,7 +92,6 @@ func noReplica(process int, group uint32) error {
 	return wire.InvalidMember("process %d has no replica of shard %d", process, group)
 }
 
-// Replace implements the call.
 func (m *memberService) Replace(ctx context.Context, r *pb.ReplaceRequest) (*pb.ReplaceResponse, error) {
 	replaced, err := m.move(ctx, r.GetGroup(), int(r.GetProcess()), int(r.GetProcess()))
 	if err != nil {
@@ -103,7 +100,6 @@ func (m *memberService) Replace(ctx context.Context, r *pb.ReplaceRequest) (*pb.
 	return &pb.ReplaceResponse{Replaced: replaced}, nil
 }
 
-// Move implements the call.
 func (m *memberService) Move(ctx context.Context, r *pb.MoveRequest) (*pb.MoveResponse, error) {
 	from, to := int(r.GetFrom()), int(r.GetTo())
 	switch known := m.p.knows(ctx, from) && m.p.knows(ctx, to); {
@@ -238,26 +234,20 @@ func (m *memberService) hold(ctx context.Context, group uint32, process int) (*r
 		return new(p.replicas.StoreID()), nil, nil
 	}
 	who := fmt.Sprintf("process %d", process)
-	var holds *pb.MembersResponse
-	err := peers.Call(ctx, who, func(ctx context.Context) (err error) { // it may have just started
-		holds, err = pb.NewMemberServiceClient(p.peers.At(process).Raw).Members(ctx, &pb.MembersRequest{})
-		return err
-	})
+	to := p.peers.At(process)
+	// It may have just started.
+	holds, err := peers.Call(ctx, who, pb.NewMemberServiceClient(to.Raw).Members, &pb.MembersRequest{})
 	if err != nil {
 		return nil, nil, err
 	}
 	if int(holds.GetProcess()) != process {
-		return nil, nil, wire.InvalidMember("the process at %s has the number %d, not %d: start it with an empty data directory", p.peers.At(process).Address, holds.GetProcess(), process)
+		return nil, nil, wire.InvalidMember("the process at %s has the number %d, not %d: start it with an empty data directory", to.Address, holds.GetProcess(), process)
 	}
 	q := &pb.HoldRequest{Group: group}
 	for _, k := range p.assignedTo(int(group)) {
 		q.Keepers = append(q.Keepers, uint32(k))
 	}
-	var a *pb.HoldResponse
-	err = peers.Call(ctx, who, func(ctx context.Context) (err error) {
-		a, err = pb.NewReplicaServiceClient(p.peers.At(process).Raw).Hold(ctx, q)
-		return err
-	})
+	a, err := peers.Call(ctx, who, pb.NewReplicaServiceClient(to.Raw).Hold, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -270,7 +260,6 @@ func (m *memberService) hold(ctx context.Context, group uint32, process int) (*r
 // maxProcesses is how many processes ids of replicas can name.
 const maxProcesses = 1<<16 - 1
 
-// Add implements the call.
 func (m *memberService) Add(ctx context.Context, r *pb.AddRequest) (*pb.AddResponse, error) {
 	address := r.GetAddress()
 	if err := checkAddress(address); err != nil {
@@ -326,7 +315,6 @@ func (m *memberService) set(ctx context.Context, process int, address string) er
 	}
 }
 
-// Remove implements the call.
 func (m *memberService) Remove(ctx context.Context, r *pb.RemoveRequest) (*pb.RemoveResponse, error) {
 	process := int(r.GetProcess())
 	if _, err := m.leads(0); err != nil {

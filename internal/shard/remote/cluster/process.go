@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/rpc"
@@ -20,6 +23,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/peers"
 	"github.com/hopgate/hopgate/internal/shard/remote/server"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // Process is a process of a cluster: it has replicas of some shards, and leads the cluster while it leads the replicas of shard 0.
@@ -225,4 +229,92 @@ func (p *Process) Close() error {
 		errs = append(errs, p.replicas.Close())
 	}
 	return errors.Join(append(errs, p.peers.Close())...)
+}
+
+// placeService answers PlaceService.
+type placeService struct {
+	pb.UnimplementedPlaceServiceServer
+	p       *Process
+	stalled func() time.Duration // for how long the disk has completed no write
+}
+
+// Place implements the call. A process whose disk hangs answers as one that hangs itself, so that heartbeats fail the calls to it: the groups that
+// it leads wait for the disk, and other replicas can answer.
+func (s *placeService) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, error) {
+	if s.stalled() >= rpc.HeartbeatTimeout {
+		return nil, status.Error(codes.DeadlineExceeded, "the disk of the process has completed no write for "+rpc.HeartbeatTimeout.String())
+	}
+	return &pb.PlaceResponse{Process: uint32(s.p.no), Changes: s.p.peers.Changes()}, nil
+}
+
+func (s *placeService) Shape(_ context.Context, r *pb.ShapeRequest) (*pb.ShapeResponse, error) {
+	parts, err := s.p.hosted(int(r.GetShard()))
+	if err != nil {
+		return nil, server.Status(err)
+	}
+	for _, st := range parts.Stats()[r.GetGraph()] {
+		b, err := json.Marshal(storage.Shape{Stats: st, Cache: s.p.replicas.TopologyStats()})
+		return &pb.ShapeResponse{Shape: b}, server.Status(err)
+	}
+	return &pb.ShapeResponse{}, nil
+}
+
+// spareLinger is how long a process that may stop still runs. So of processes that are told to stop at about the same time, each still sees
+// the others.
+const spareLinger = 3 * time.Second
+
+// AwaitSpare returns once this process may stop without costing a shard its majority, or ctx ends.
+func (p *Process) AwaitSpare(ctx context.Context) {
+	for said := ""; ; {
+		err := p.spare(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		pause := spareLinger
+		if err != nil {
+			pause = rpc.LongestPause
+			if err.Error() != said {
+				p.log.Warn("this process waits before it stops", slog.Any("error", err))
+				said = err.Error()
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		if err == nil {
+			return
+		}
+	}
+}
+
+// spare returns an error that names a shard that would lose its majority without this process. A shard without a majority has none to lose.
+func (p *Process) spare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, rpc.HeartbeatTimeout)
+	defer cancel()
+	answers, _ := p.peers.Ask(ctx) // nil for a process that does not answer
+	for group, s := range p.replicas.Replicas() {
+		voters := s.Members.Voters()
+		if !slices.Contains(voters, s.Replica) || len(voters) == 1 { // waiting does not help a shard with one replica
+			continue
+		}
+		others, majority := 0, len(voters)/2+1
+		for _, id := range voters {
+			if no := p.layout.Process(id); id != s.Replica && no < len(answers) && inStep(answers[no], group, id, s.Commit) {
+				others++
+			}
+		}
+		if others < majority && others+1 >= majority {
+			return fmt.Errorf("shard %d would lose its majority: %d of its %d other replicas are up to date", group, others, len(voters)-1)
+		}
+	}
+	return nil
+}
+
+// inStep reports whether a process has a replica of a group that follows a leader and lacks at most maxLag entries up to a commit.
+func inStep(a *pb.MembersResponse, group uint32, id, commit uint64) bool {
+	return slices.ContainsFunc(a.GetMembers(), func(m *pb.MemberState) bool {
+		return m.GetGroup() == group && m.GetReplica() == id && m.GetWaiting() == "" && m.GetLeader() != 0 && m.GetApplied()+maxLag >= commit
+	})
 }

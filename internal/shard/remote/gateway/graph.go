@@ -2,10 +2,10 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -63,67 +63,41 @@ func (g *Graph) learn(c *pb.Catalog) {
 
 // CreateIndex implements shard.Graph.
 func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
-	err := change(ctx, func(ctx context.Context) error {
-		_, err := g.s.lead.CreateIndex(ctx, &pb.CreateIndexRequest{Graph: g.name, Index: wire.EncodeIndex(ix)})
-		return err
-	})
-	return errors.Join(err, g.refresh(ctx, err))
+	return alter(ctx, g, false, g.s.lead.CreateIndex, &pb.CreateIndexRequest{Graph: g.name, Index: wire.EncodeIndex(ix)})
 }
 
 // DropIndex implements shard.Graph.
 func (g *Graph) DropIndex(ctx context.Context, name string) error {
-	err := changeSoon(ctx, func(ctx context.Context) error {
-		_, err := g.s.lead.DropIndex(ctx, &pb.DropIndexRequest{Graph: g.name, Name: name})
-		return err
-	})
-	return errors.Join(err, g.refresh(ctx, err))
+	return alter(ctx, g, true, g.s.lead.DropIndex, &pb.DropIndexRequest{Graph: g.name, Name: name})
 }
 
 // SetTTL implements shard.Graph.
 func (g *Graph) SetTTL(ctx context.Context, t graph.TTL) error {
-	err := change(ctx, func(ctx context.Context) error {
-		_, err := g.s.lead.SetTTL(ctx, &pb.SetTTLRequest{Graph: g.name, Ttl: wire.EncodeTTL(t)})
-		return err
-	})
-	return errors.Join(err, g.refresh(ctx, err))
+	return alter(ctx, g, false, g.s.lead.SetTTL, &pb.SetTTLRequest{Graph: g.name, Ttl: wire.EncodeTTL(t)})
 }
 
 // DropTTL implements shard.Graph.
 func (g *Graph) DropTTL(ctx context.Context, label, typ string) error {
-	err := changeSoon(ctx, func(ctx context.Context) error {
-		_, err := g.s.lead.DropTTL(ctx, &pb.DropTTLRequest{Graph: g.name, Label: label, Type: typ})
-		return err
-	})
-	return errors.Join(err, g.refresh(ctx, err))
+	return alter(ctx, g, true, g.s.lead.DropTTL, &pb.DropTTLRequest{Graph: g.name, Label: label, Type: typ})
 }
 
 // TTLs implements shard.Graph.
 func (g *Graph) TTLs() []graph.TTL { return g.state.Load().ttls }
 
-// refresh asks for the present catalog, unless the change before it has failed.
-func (g *Graph) refresh(ctx context.Context, failed error) error {
-	if failed != nil {
-		return nil //nolint:nilerr // the caller has it
-	}
-	return peers.Call(ctx, leaderName, func(ctx context.Context) error {
-		r, err := g.s.lead.Describe(ctx, &pb.DescribeRequest{Graph: g.name, Known: g.state.Load().state})
-		g.learn(r.GetCatalog())
+// alter changes the catalog, and reads the new one; see change.
+func alter[Q, A any](ctx context.Context, g *Graph, soon bool, call func(context.Context, *Q, ...grpc.CallOption) (*A, error), q *Q) error {
+	if _, err := change(ctx, soon, call, q); err != nil {
 		return err
-	})
+	}
+	a, err := peers.Call(ctx, leaderName, g.s.lead.Describe, &pb.DescribeRequest{Graph: g.name, Known: g.state.Load().state})
+	g.learn(a.GetCatalog())
+	return err
 }
 
 // IndexProgress implements shard.Graph. It is 0 while the leader does not answer.
 func (g *Graph) IndexProgress(id graph.IndexID) float64 {
-	part := 0.0
-	err := peers.Call(context.Background(), leaderName, func(ctx context.Context) error {
-		r, err := g.s.lead.IndexProgress(ctx, &pb.IndexProgressRequest{Graph: g.name, Id: uint32(id)})
-		part = r.GetPart()
-		return err
-	})
-	if err != nil {
-		return 0
-	}
-	return part
+	r, _ := peers.Call(context.Background(), leaderName, g.s.lead.IndexProgress, &pb.IndexProgressRequest{Graph: g.name, Id: uint32(id)})
+	return r.GetPart()
 }
 
 // Load implements shard.Graph. A batch of a stream is sent until it is acknowledged: the leader skips what it has applied.
@@ -132,27 +106,22 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	if err != nil {
 		return err
 	}
-	send := func(ctx context.Context) error {
-		a, err := g.s.lead.Load(ctx, r)
-		if err == nil {
-			setLoaded(l, a)
-		}
-		return err
-	}
+	var a *pb.LoadResponse
 	if l.Stream == "" || l.Restart {
-		return changeSoon(ctx, send)
+		a, err = change(ctx, true, g.s.lead.Load, r)
+	} else {
+		a, err = peers.Call(ctx, leaderName, g.s.lead.Load, r)
 	}
-	return peers.Call(ctx, leaderName, send)
+	if err == nil {
+		setLoaded(l, a)
+	}
+	return err
 }
 
 // LoadState implements shard.Graph.
 func (g *Graph) LoadState(ctx context.Context, stream string) (seq uint64, mark []byte, err error) {
-	err = peers.Call(ctx, leaderName, func(ctx context.Context) error {
-		r, err := g.s.lead.LoadState(ctx, &pb.LoadStateRequest{Graph: g.name, Stream: stream})
-		seq, mark = r.GetSeq(), r.GetMark()
-		return err
-	})
-	return seq, mark, err
+	r, err := peers.Call(ctx, leaderName, g.s.lead.LoadState, &pb.LoadStateRequest{Graph: g.name, Stream: stream})
+	return r.GetSeq(), r.GetMark(), err
 }
 
 func setLoaded(l *shard.Load, r *pb.LoadResponse) {
@@ -164,22 +133,21 @@ func setLoaded(l *shard.Load, r *pb.LoadResponse) {
 	l.Resolve = time.Duration(r.GetResolveNanos())
 }
 
-// change makes a call to the leader that is not idempotent. Without an answer, it is unknown whether it was applied.
-func change(ctx context.Context, f func(ctx context.Context) error) error {
+// change makes a call to the leader that is not idempotent. Without an answer, it is unknown whether it was applied. soon gives it a deadline
+// if ctx has none.
+func change[Q, A any](ctx context.Context, soon bool, call func(context.Context, *Q, ...grpc.CallOption) (*A, error), q *Q) (*A, error) {
 	if ctx.Err() != nil {
-		return graph.DeadlineError(ctx.Err())
+		return nil, graph.DeadlineError(ctx.Err())
 	}
-	err := f(ctx)
+	if soon {
+		limited, cancel := peers.Within(ctx)
+		defer cancel()
+		ctx = limited
+	}
+	a, err := call(ctx, q)
 	if err == nil || wire.Fault(err) != nil || status.Code(err) == codes.Unimplemented {
 		err, _ = wire.FromStatus(ctx, leaderName, err)
-		return err
+		return a, err
 	}
-	return graph.UnknownError("no answer from the leader; the commit may or may not have been applied", err)
-}
-
-// changeSoon is change for short calls, which have a deadline.
-func changeSoon(ctx context.Context, f func(ctx context.Context) error) error {
-	limited, cancel := peers.Within(ctx)
-	defer cancel()
-	return change(limited, f)
+	return nil, graph.UnknownError("no answer from the leader; the commit may or may not have been applied", err)
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"google.golang.org/grpc"
+
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -95,15 +97,12 @@ func (s *Store) ReplaceMember(ctx context.Context, process int) (replaced int, e
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		err := s.atLeader(ctx, int(group), func(c pb.MemberServiceClient) error {
-			r, err := c.Replace(ctx, &pb.ReplaceRequest{Group: group, Process: uint32(process)})
-			if r.GetReplaced() {
-				replaced++
-			}
-			return err
-		})
+		r, err := atLeader(ctx, s, int(group), pb.MemberServiceClient.Replace, &pb.ReplaceRequest{Group: group, Process: uint32(process)})
 		if err != nil {
 			return replaced, err
+		}
+		if r.GetReplaced() {
+			replaced++
 		}
 	}
 	return replaced, nil
@@ -123,13 +122,9 @@ func (s *Store) MoveReplica(ctx context.Context, no, from, to int) (deleted bool
 		return false, err
 	}
 	s.assigned.Refresh(ctx)
-	err = s.atLeader(ctx, no, func(c pb.MemberServiceClient) error {
-		r, err := c.Move(ctx, &pb.MoveRequest{Group: uint32(no), From: uint32(from), To: uint32(to)})
-		deleted = r.GetRetired()
-		return err
-	})
+	r, err := atLeader(ctx, s, no, pb.MemberServiceClient.Move, &pb.MoveRequest{Group: uint32(no), From: uint32(from), To: uint32(to)})
 	s.assigned.Refresh(ctx)
-	return deleted, err
+	return r.GetRetired(), err
 }
 
 // TransferLead implements shard.Members.
@@ -140,23 +135,17 @@ func (s *Store) TransferLead(ctx context.Context, no, process int) error {
 	if err := checkShard(no); err != nil {
 		return err
 	}
-	return s.atLeader(ctx, no, func(c pb.MemberServiceClient) error {
-		_, err := c.Transfer(ctx, &pb.TransferRequest{Group: uint32(no), Process: uint32(process)})
-		return err
-	})
+	_, err := atLeader(ctx, s, no, pb.MemberServiceClient.Transfer, &pb.TransferRequest{Group: uint32(no), Process: uint32(process)})
+	return err
 }
 
 // AddMember implements shard.Members.
 func (s *Store) AddMember(ctx context.Context, address string) (process int, added bool, err error) {
-	err = s.atLeader(ctx, 0, func(c pb.MemberServiceClient) error {
-		r, err := c.Add(ctx, &pb.AddRequest{Address: address})
-		process, added = int(r.GetProcess()), added || r.GetAdded()
-		return err
-	})
+	r, err := atLeader(ctx, s, 0, pb.MemberServiceClient.Add, &pb.AddRequest{Address: address})
 	if err == nil {
 		s.assigned.Refresh(ctx)
 	}
-	return process, added, err
+	return int(r.GetProcess()), r.GetAdded(), err
 }
 
 // RemoveMember implements shard.Members.
@@ -166,10 +155,7 @@ func (s *Store) RemoveMember(ctx context.Context, process int) error {
 			return err
 		}
 	}
-	err := s.atLeader(ctx, 0, func(c pb.MemberServiceClient) error {
-		_, err := c.Remove(ctx, &pb.RemoveRequest{Process: uint32(process)})
-		return err
-	})
+	_, err := atLeader(ctx, s, 0, pb.MemberServiceClient.Remove, &pb.RemoveRequest{Process: uint32(process)})
 	if err == nil {
 		s.assigned.Refresh(ctx)
 	}
@@ -195,12 +181,14 @@ func checkShard(no int) error {
 }
 
 // atLeader makes a call to the process that leads the replicas of a shard, until one answers or ctx ends.
-func (s *Store) atLeader(ctx context.Context, no int, f func(c pb.MemberServiceClient) error) error {
+func atLeader[Q, A any](
+	ctx context.Context, s *Store, no int, call func(c pb.MemberServiceClient, ctx context.Context, q *Q, opts ...grpc.CallOption) (*A, error), q *Q,
+) (*A, error) {
 	to := s.assigned.Processes(no)[0]
 	for r := new(rpc.Retries); ; {
-		err := f(pb.NewMemberServiceClient(s.peers.At(to).Raw))
+		a, err := call(pb.NewMemberServiceClient(s.peers.At(to).Raw), ctx, q)
 		if err == nil {
-			return nil
+			return a, nil
 		}
 		if leader := wire.LeaderOf(err); leader >= 0 && leader != to && s.peers.At(leader).Address != "" {
 			to = leader
@@ -210,10 +198,10 @@ func (s *Store) atLeader(ctx context.Context, no int, f func(c pb.MemberServiceC
 		}
 		err, retryable := wire.FromStatus(ctx, fmt.Sprintf("the leader of shard %d", no), err)
 		if !retryable || ctx.Err() != nil {
-			return err
+			return nil, err
 		}
 		if !r.Pause(ctx) {
-			return err
+			return nil, err
 		}
 	}
 }

@@ -144,12 +144,8 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 	if g != nil {
 		r.Known = g.state.Load().state
 	}
-	var c *pb.Catalog
-	err := peers.Call(context.Background(), leaderName, func(ctx context.Context) error {
-		a, err := s.lead.Describe(ctx, r)
-		c = a.GetCatalog()
-		return err
-	})
+	a, err := peers.Call(context.Background(), leaderName, s.lead.Describe, r)
+	c := a.GetCatalog()
 	if c != nil {
 		s.assigned.SetLayout(shard.Layout{Processes: int(c.GetProcesses()), Replicas: int(c.GetReplicas())})
 	}
@@ -197,24 +193,14 @@ func (s *Store) forget(g *Graph) {
 
 // Graphs implements shard.Store. It is empty while the leader does not answer.
 func (s *Store) Graphs() []string {
-	var names []string
-	err := peers.Call(context.Background(), leaderName, func(ctx context.Context) error {
-		r, err := s.lead.Graphs(ctx, &pb.GraphsRequest{})
-		names = r.GetNames()
-		return err
-	})
-	if err != nil {
-		return nil
-	}
-	return names
+	r, _ := peers.Call(context.Background(), leaderName, s.lead.Graphs, &pb.GraphsRequest{})
+	return r.GetNames()
 }
 
 // CreateGraph implements shard.Store.
 func (s *Store) CreateGraph(ctx context.Context, name string) error {
-	return changeSoon(ctx, func(ctx context.Context) error {
-		_, err := s.lead.CreateGraph(ctx, &pb.CreateGraphRequest{Name: name})
-		return err
-	})
+	_, err := change(ctx, true, s.lead.CreateGraph, &pb.CreateGraphRequest{Name: name})
+	return err
 }
 
 // DropGraph implements shard.Store.
@@ -225,10 +211,7 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 	if g != nil {
 		g.endLease()
 	}
-	err := changeSoon(ctx, func(ctx context.Context) error {
-		_, err := s.lead.DropGraph(ctx, &pb.DropGraphRequest{Name: name})
-		return err
-	})
+	_, err := change(ctx, true, s.lead.DropGraph, &pb.DropGraphRequest{Name: name})
 	if err == nil && g != nil {
 		s.forget(g)
 	}

@@ -339,17 +339,12 @@ func (tx *Tx) Counts() *graph.Counts {
 	if tx.counts != nil {
 		return tx.counts
 	}
-	err := peers.Call(context.Background(), leaderName, func(ctx context.Context) error {
-		r, err := tx.g.s.lead.Count(ctx, &pb.CountRequest{Graph: tx.g.name, Tx: tx.l.id})
-		if err == nil {
-			tx.counts = wire.DecodeCounts(r.GetCounts())
-		}
-		return err
-	})
+	r, err := peers.Call(context.Background(), leaderName, tx.g.s.lead.Count, &pb.CountRequest{Graph: tx.g.name, Tx: tx.l.id})
 	if err != nil {
 		tx.failed = err
 		return &graph.Counts{}
 	}
+	tx.counts = wire.DecodeCounts(r.GetCounts())
 	return tx.counts
 }
 
@@ -398,41 +393,33 @@ func (tx *Tx) intern(r *pb.InternRequest) (uint32, error) {
 		return 0, err
 	}
 	r.Graph, r.Tx, r.Known = tx.g.name, tx.l.id, tx.g.state.Load().state
-	id := uint32(0)
-	err := peers.Call(context.Background(), leaderName, func(ctx context.Context) error {
-		a, err := tx.g.s.lead.Intern(ctx, r)
-		id = a.GetId()
-		tx.g.learn(a.GetCatalog())
-		return err
-	})
-	return id, err
+	a, err := peers.Call(context.Background(), leaderName, tx.g.s.lead.Intern, r)
+	tx.g.learn(a.GetCatalog())
+	return a.GetId(), err
+}
+
+// number returns the number of a name: known tells that of an existing one.
+func number[T ~uint32](tx *Tx, known func(name string) (T, bool), name string, r *pb.InternRequest) (T, error) {
+	if id, ok := known(name); ok && tx.writable() == nil {
+		return id, nil
+	}
+	id, err := tx.intern(r)
+	return T(id), err
 }
 
 // Label implements shard.Tx.
 func (tx *Tx) Label(name string) (graph.LabelID, error) {
-	if id, ok := tx.g.Label(name); ok && tx.writable() == nil {
-		return id, nil
-	}
-	id, err := tx.intern(&pb.InternRequest{Name: &pb.InternRequest_Label{Label: name}})
-	return graph.LabelID(id), err
+	return number(tx, tx.g.Label, name, &pb.InternRequest{Name: &pb.InternRequest_Label{Label: name}})
 }
 
 // Type implements shard.Tx.
 func (tx *Tx) Type(name string) (graph.TypeID, error) {
-	if id, ok := tx.g.Type(name); ok && tx.writable() == nil {
-		return id, nil
-	}
-	id, err := tx.intern(&pb.InternRequest{Name: &pb.InternRequest_Type{Type: name}})
-	return graph.TypeID(id), err
+	return number(tx, tx.g.Type, name, &pb.InternRequest{Name: &pb.InternRequest_Type{Type: name}})
 }
 
 // Prop implements shard.Tx.
 func (tx *Tx) Prop(name string) (graph.PropID, error) {
-	if id, ok := tx.g.Prop(name); ok && tx.writable() == nil {
-		return id, nil
-	}
-	id, err := tx.intern(&pb.InternRequest{Name: &pb.InternRequest_Prop{Prop: name}})
-	return graph.PropID(id), err
+	return number(tx, tx.g.Prop, name, &pb.InternRequest{Name: &pb.InternRequest_Prop{Prop: name}})
 }
 
 // LabelSet implements shard.Tx.

@@ -24,7 +24,6 @@ type copyService struct {
 	*Host
 }
 
-// Copy implements the call.
 func (c *copyService) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.CopyResponse]) (err error) {
 	ctx := stream.Context()
 	first, err := stream.Recv()
@@ -84,7 +83,6 @@ func (c *copyService) Copy(stream grpc.BidiStreamingServer[pb.CopyRequest, pb.Co
 	}
 }
 
-// CheckFiles implements the call.
 func (c *copyService) CheckFiles(ctx context.Context, r *pb.CheckFilesRequest) (*pb.CheckFilesResponse, error) {
 	parts, err := c.Parts(int(r.GetShard()))
 	if err != nil {
@@ -100,7 +98,6 @@ func (c *copyService) CheckFiles(ctx context.Context, r *pb.CheckFilesRequest) (
 	return out, nil
 }
 
-// Digest implements the call.
 func (c *copyService) Digest(ctx context.Context, r *pb.DigestRequest) (*pb.DigestResponse, error) {
 	parts, err := c.Parts(int(r.GetShard()))
 	if err != nil {
@@ -113,7 +110,6 @@ func (c *copyService) Digest(ctx context.Context, r *pb.DigestRequest) (*pb.Dige
 	return &pb.DigestResponse{Sha256: d[:]}, nil
 }
 
-// File implements the call.
 func (c *copyService) File(r *pb.FileRequest, stream grpc.ServerStreamingServer[pb.FileResponse]) (err error) {
 	f, err := c.copiedFile(r.GetCopy(), r.GetPath())
 	if err != nil {

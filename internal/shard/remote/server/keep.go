@@ -43,7 +43,6 @@ func (k *keepService) part(no uint32, name string) (*local.Part, error) {
 	return parts.Part(name)
 }
 
-// Attach implements the call.
 func (k *keepService) Attach(ctx context.Context, r *pb.AttachRequest) (*pb.AttachResponse, error) {
 	parts, err := k.change(r.GetShard())
 	if err != nil {
@@ -53,7 +52,6 @@ func (k *keepService) Attach(ctx context.Context, r *pb.AttachRequest) (*pb.Atta
 	return &pb.AttachResponse{Version: version}, k.status(r.GetShard(), err)
 }
 
-// Drop implements the call.
 func (k *keepService) Drop(ctx context.Context, r *pb.DropRequest) (*pb.DropResponse, error) {
 	parts, err := k.change(r.GetShard())
 	if err == nil {
@@ -62,7 +60,6 @@ func (k *keepService) Drop(ctx context.Context, r *pb.DropRequest) (*pb.DropResp
 	return &pb.DropResponse{}, k.status(r.GetShard(), err)
 }
 
-// Apply implements the call.
 func (k *keepService) Apply(ctx context.Context, r *pb.ApplyRequest) (*pb.ApplyResponse, error) {
 	parts, err := k.change(r.GetShard())
 	if err == nil {
@@ -73,7 +70,6 @@ func (k *keepService) Apply(ctx context.Context, r *pb.ApplyRequest) (*pb.ApplyR
 	return &pb.ApplyResponse{}, k.status(r.GetShard(), err)
 }
 
-// Get implements the call.
 func (k *keepService) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse, error) {
 	p, err := k.part(r.GetShard(), r.GetGraph())
 	if err != nil {
@@ -89,7 +85,6 @@ func (k *keepService) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse,
 	return &pb.GetResponse{Value: v}, nil
 }
 
-// GetAll implements the call.
 func (k *keepService) GetAll(_ context.Context, r *pb.GetAllRequest) (*pb.GetAllResponse, error) {
 	p, err := k.part(r.GetShard(), r.GetGraph())
 	if err != nil {
@@ -108,7 +103,6 @@ func (k *keepService) GetAll(_ context.Context, r *pb.GetAllRequest) (*pb.GetAll
 	return out, nil
 }
 
-// Walk implements the call.
 func (k *keepService) Walk(_ context.Context, r *pb.WalkRequest) (*pb.WalkResponse, error) {
 	p, err := k.part(r.GetShard(), r.GetGraph())
 	if err != nil {

@@ -151,21 +151,18 @@ func withTx[A any](ctx context.Context, s *leadService, id uint64, confirmed boo
 	})
 }
 
-// Graphs implements the call.
 func (s *leadService) Graphs(ctx context.Context, _ *pb.GraphsRequest) (*pb.GraphsResponse, error) {
 	return asLeader(ctx, s, true, func(l *Leader) (*pb.GraphsResponse, error) {
 		return &pb.GraphsResponse{Names: l.store.Graphs()}, nil
 	})
 }
 
-// CreateGraph implements the call.
 func (s *leadService) CreateGraph(ctx context.Context, r *pb.CreateGraphRequest) (*pb.CreateGraphResponse, error) {
 	return asLeader(ctx, s, false, func(l *Leader) (*pb.CreateGraphResponse, error) {
 		return &pb.CreateGraphResponse{}, l.store.CreateGraph(ctx, r.GetName())
 	})
 }
 
-// DropGraph implements the call.
 func (s *leadService) DropGraph(ctx context.Context, r *pb.DropGraphRequest) (*pb.DropGraphResponse, error) {
 	return withGraph(ctx, s, r.GetName(), false, func(l *Leader, g *local.Graph) (*pb.DropGraphResponse, error) {
 		if err := l.store.DropGraph(ctx, r.GetName()); err != nil {
@@ -205,14 +202,12 @@ func same(a, b *pb.State) bool {
 	return a.GetEpoch() == b.GetEpoch() && a.GetNumber() == b.GetNumber()
 }
 
-// Describe implements the call.
 func (s *leadService) Describe(ctx context.Context, r *pb.DescribeRequest) (*pb.DescribeResponse, error) {
 	return withGraph(ctx, s, r.GetGraph(), true, func(l *Leader, g *local.Graph) (*pb.DescribeResponse, error) {
 		return &pb.DescribeResponse{Catalog: l.catalog(g, r.GetKnown())}, nil
 	})
 }
 
-// Begin implements the call.
 func (s *leadService) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.BeginResponse]) error {
 	l, err := s.leading()
 	if err != nil {
@@ -286,7 +281,6 @@ func (l *Leader) begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 	return nil
 }
 
-// Renew implements the call.
 func (s *leadService) Renew(ctx context.Context, r *pb.RenewRequest) (*pb.RenewResponse, error) {
 	return asLeader(ctx, s, false, func(l *Leader) (*pb.RenewResponse, error) {
 		t, done, err := l.use(r.GetTx())
@@ -316,7 +310,6 @@ func (l *Leader) present(ctx context.Context, t *led, name string, snap uint64, 
 	return true, l.confirm(ctx)
 }
 
-// Intern implements the call.
 func (s *leadService) Intern(ctx context.Context, r *pb.InternRequest) (*pb.InternResponse, error) {
 	return withTx(ctx, s, r.GetTx(), false, func(l *Leader, t *led) (*pb.InternResponse, error) {
 		out := &pb.InternResponse{}
@@ -347,7 +340,6 @@ func (s *leadService) Intern(ctx context.Context, r *pb.InternRequest) (*pb.Inte
 	})
 }
 
-// Mutate implements the call.
 func (s *leadService) Mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateResponse, error) {
 	return withTx(ctx, s, r.GetTx(), false, func(l *Leader, t *led) (*pb.MutateResponse, error) {
 		if of := r.GetHeirOf(); of != 0 {
@@ -416,14 +408,12 @@ func takeTurns(ctx context.Context, tx *local.Tx, r *pb.MutateRequest) error {
 	return tx.TakeTurns(ctx, keys)
 }
 
-// Count implements the call.
 func (s *leadService) Count(ctx context.Context, r *pb.CountRequest) (*pb.CountResponse, error) {
 	return withTx(ctx, s, r.GetTx(), true, func(l *Leader, t *led) (*pb.CountResponse, error) {
 		return &pb.CountResponse{Counts: wire.EncodeCounts(t.tx.Statistics())}, nil
 	})
 }
 
-// Commit implements the call.
 func (s *leadService) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.CommitResponse, error) {
 	return withTx(ctx, s, r.GetTx(), false, func(l *Leader, t *led) (*pb.CommitResponse, error) {
 		if len(r.GetId()) > 0 {
@@ -437,7 +427,6 @@ func (s *leadService) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.Comm
 	})
 }
 
-// Load implements the call.
 func (s *leadService) Load(ctx context.Context, r *pb.LoadRequest) (*pb.LoadResponse, error) {
 	return withGraph(ctx, s, r.GetGraph(), false, func(l *Leader, g *local.Graph) (*pb.LoadResponse, error) {
 		load, err := wire.DecodeLoad(r)
@@ -455,7 +444,6 @@ func (s *leadService) Load(ctx context.Context, r *pb.LoadRequest) (*pb.LoadResp
 	})
 }
 
-// LoadState implements the call.
 func (s *leadService) LoadState(ctx context.Context, r *pb.LoadStateRequest) (*pb.LoadStateResponse, error) {
 	return withGraph(ctx, s, r.GetGraph(), true, func(l *Leader, g *local.Graph) (*pb.LoadStateResponse, error) {
 		seq, mark, err := g.LoadState(ctx, r.GetStream())
@@ -463,35 +451,30 @@ func (s *leadService) LoadState(ctx context.Context, r *pb.LoadStateRequest) (*p
 	})
 }
 
-// CreateIndex implements the call.
 func (s *leadService) CreateIndex(ctx context.Context, r *pb.CreateIndexRequest) (*pb.CreateIndexResponse, error) {
 	return withGraph(ctx, s, r.GetGraph(), false, func(_ *Leader, g *local.Graph) (*pb.CreateIndexResponse, error) {
 		return &pb.CreateIndexResponse{}, g.CreateIndex(ctx, wire.DecodeIndex(r.GetIndex()))
 	})
 }
 
-// DropIndex implements the call.
 func (s *leadService) DropIndex(ctx context.Context, r *pb.DropIndexRequest) (*pb.DropIndexResponse, error) {
 	return withGraph(ctx, s, r.GetGraph(), false, func(_ *Leader, g *local.Graph) (*pb.DropIndexResponse, error) {
 		return &pb.DropIndexResponse{}, g.DropIndex(ctx, r.GetName())
 	})
 }
 
-// IndexProgress implements the call.
 func (s *leadService) IndexProgress(ctx context.Context, r *pb.IndexProgressRequest) (*pb.IndexProgressResponse, error) {
 	return withGraph(ctx, s, r.GetGraph(), true, func(l *Leader, g *local.Graph) (*pb.IndexProgressResponse, error) {
 		return &pb.IndexProgressResponse{Part: g.IndexProgress(graph.IndexID(r.GetId()))}, nil
 	})
 }
 
-// SetTTL implements the call.
 func (s *leadService) SetTTL(ctx context.Context, r *pb.SetTTLRequest) (*pb.SetTTLResponse, error) {
 	return withGraph(ctx, s, r.GetGraph(), false, func(_ *Leader, g *local.Graph) (*pb.SetTTLResponse, error) {
 		return &pb.SetTTLResponse{}, g.SetTTL(ctx, wire.DecodeTTL(r.GetTtl()))
 	})
 }
 
-// DropTTL implements the call.
 func (s *leadService) DropTTL(ctx context.Context, r *pb.DropTTLRequest) (*pb.DropTTLResponse, error) {
 	return withGraph(ctx, s, r.GetGraph(), false, func(_ *Leader, g *local.Graph) (*pb.DropTTLResponse, error) {
 		return &pb.DropTTLResponse{}, g.DropTTL(ctx, r.GetLabel(), r.GetType())

@@ -28,7 +28,6 @@ func (m *maintainService) holder(l *Leader, c *local.Checkpoint, i int) int {
 	return l.copies(no)
 }
 
-// Checkpoint implements the call.
 func (m *maintainService) Checkpoint(r *pb.CheckpointRequest, stream grpc.ServerStreamingServer[pb.CheckpointResponse]) (err error) {
 	l, err := m.leading()
 	if err != nil {
@@ -60,7 +59,6 @@ func (m *maintainService) Checkpoint(r *pb.CheckpointRequest, stream grpc.Server
 // progressEvery is how often a check reports its progress.
 const progressEvery = 200 * time.Millisecond
 
-// Check implements the call.
 func (m *maintainService) Check(r *pb.CheckRequest, stream grpc.ServerStreamingServer[pb.CheckResponse]) error {
 	l, err := m.leading()
 	if err != nil {

@@ -2,12 +2,17 @@ package server
 
 import (
 	"context"
+	"math"
 	"slices"
+	"sync"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -70,7 +75,6 @@ func on[R any](ctx context.Context, r *readService, snap *pb.Snapshot, f func(tx
 	return res, nil
 }
 
-// Scan implements the call.
 func (r *readService) Scan(ctx context.Context, req *pb.ScanRequest) (*pb.ScanResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.ScanResponse, error) {
 		ids, next, done, err := tx.Scan(ctx, graph.LabelID(req.GetLabel()), graph.VertexID(req.GetFrom()), make([]graph.VertexID, 0, min(req.GetRoom(), wire.MaxRoom)))
@@ -78,7 +82,6 @@ func (r *readService) Scan(ctx context.Context, req *pb.ScanRequest) (*pb.ScanRe
 	})
 }
 
-// LabelSets implements the call.
 func (r *readService) LabelSets(ctx context.Context, req *pb.LabelSetsRequest) (*pb.LabelSetsResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.LabelSetsResponse, error) {
 		ids, err := wire.DecodeIDs([]graph.VertexID(nil), req.GetIds())
@@ -101,7 +104,6 @@ func encodeColumns(cols [][]graph.Value) (out [][]byte, err error) {
 	return out, nil
 }
 
-// Properties implements the call.
 func (r *readService) Properties(ctx context.Context, req *pb.PropertiesRequest) (*pb.PropertiesResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.PropertiesResponse, error) {
 		ids, err := wire.DecodeIDs([]graph.VertexID(nil), req.GetIds())
@@ -117,7 +119,6 @@ func (r *readService) Properties(ctx context.Context, req *pb.PropertiesRequest)
 	})
 }
 
-// Expand implements the call.
 func (r *readService) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.ExpandResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.ExpandResponse, error) {
 		sources, err := wire.DecodeIDs([]graph.VertexID(nil), req.GetSources())
@@ -164,7 +165,6 @@ func expand(ctx context.Context, tx shard.PartTx, req *pb.ExpandRequest, sources
 	return out, err
 }
 
-// Step implements the call.
 func (r *readService) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.StepResponse, error) {
 		var from, to graph.VertexSet
@@ -189,7 +189,6 @@ func (r *readService) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepRe
 	})
 }
 
-// Degrees implements the call.
 func (r *readService) Degrees(ctx context.Context, req *pb.DegreesRequest) (*pb.DegreesResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.DegreesResponse, error) {
 		ids, err := wire.DecodeIDs([]graph.VertexID(nil), req.GetIds())
@@ -202,7 +201,6 @@ func (r *readService) Degrees(ctx context.Context, req *pb.DegreesRequest) (*pb.
 	})
 }
 
-// EdgeProperties implements the call.
 func (r *readService) EdgeProperties(ctx context.Context, req *pb.EdgePropertiesRequest) (*pb.EdgePropertiesResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.EdgePropertiesResponse, error) {
 		edges, err := wire.DecodeEdges(req.GetEdges())
@@ -218,7 +216,6 @@ func (r *readService) EdgeProperties(ctx context.Context, req *pb.EdgeProperties
 	})
 }
 
-// EdgeRecords implements the call.
 func (r *readService) EdgeRecords(ctx context.Context, req *pb.EdgeRecordsRequest) (*pb.EdgeRecordsResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.EdgeRecordsResponse, error) {
 		edges, err := wire.DecodeEdges(req.GetEdges())
@@ -246,7 +243,6 @@ func (r *readService) EdgeRecords(ctx context.Context, req *pb.EdgeRecordsReques
 	})
 }
 
-// Seek implements the call.
 func (r *readService) Seek(ctx context.Context, req *pb.SeekRequest) (*pb.SeekResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.SeekResponse, error) {
 		vals, err := wire.DecodeValues(nil, req.GetValues(), 0, nil)
@@ -291,7 +287,6 @@ func expandFound(ctx context.Context, tx shard.PartTx, req *pb.SeekRequest, v gr
 	return err
 }
 
-// SeekRange implements the call.
 func (r *readService) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.SeekRangeResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.SeekRangeResponse, error) {
 		equal, err := wire.DecodeValues(nil, req.GetEqual(), 0, nil)
@@ -322,7 +317,6 @@ func (r *readService) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (
 	})
 }
 
-// Large implements the call.
 func (r *readService) Large(ctx context.Context, req *pb.LargeRequest) (*pb.LargeResponse, error) {
 	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.LargeResponse, error) {
 		if len(req.GetIds()) != len(req.GetSizes()) {
@@ -338,5 +332,138 @@ func (r *readService) Large(ctx context.Context, req *pb.LargeRequest) (*pb.Larg
 		}
 		b, err := wire.EncodeRead(vals)
 		return &pb.LargeResponse{Values: b}, err
+	})
+}
+
+func (r *readService) Batch(ctx context.Context, req *pb.BatchRequest) (*pb.BatchResponse, error) {
+	method := wire.ReadPrefix + req.GetMethod()
+	if method == pb.ReadService_Batch_FullMethodName {
+		return nil, status.Error(codes.Unimplemented, "a batch cannot contain a batch")
+	}
+	answers, err := wire.Services.AnswerEach(ctx, r, method, req.GetRequests())
+	if err != nil {
+		return nil, err
+	}
+	out := &pb.BatchResponse{Answers: make([]*pb.BatchAnswer, len(answers))}
+	for i, a := range answers {
+		out.Answers[i] = &pb.BatchAnswer{Message: a.Body, Failed: a.Failed}
+	}
+	return out, nil
+}
+
+// expansion is the memory for the answer to one Expand.
+type expansion struct {
+	n    shard.Neighbours
+	seen graph.VertexSet // empty between requests
+	ends []graph.VertexID
+}
+
+var expansions = sync.Pool{New: func() any { return new(expansion) }}
+
+// reusedEdges bounds the answers whose memory is reused.
+const reusedEdges = 1 << 17
+
+func (m *expansion) release() {
+	if cap(m.n.Targets) > reusedEdges {
+		return
+	}
+	for _, col := range m.n.Props {
+		clear(col)
+	}
+	expansions.Put(m)
+}
+
+// set encodes the far ends of the answer as a set.
+func (m *expansion) set() []byte {
+	m.ends = m.seen.AppendNew(m.ends[:0], m.n.Targets)
+	words := 0
+	for no := range m.seen.Shards() {
+		words += len(m.seen.Bitmap(no))
+	}
+	var b []byte
+	if len(m.ends) >= words/8 {
+		b = wire.EncodeSet(&m.seen, -1)
+	} else {
+		slices.Sort(m.ends)
+		b = wire.EncodeSorted(m.ends)
+	}
+	m.seen.RemoveAll(m.ends)
+	return b
+}
+
+func (r *readService) Compare(ctx context.Context, req *pb.CompareRequest) (*pb.CompareResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx shard.PartTx) (*pb.CompareResponse, error) {
+		var probe vector.Probe
+		if by := graph.Similarity(req.GetSimilarity()); by > graph.Euclidean || !probe.SetCoordinates(by, req.GetVector()) {
+			return nil, wire.ErrMalformed
+		}
+		prop := graph.PropID(req.GetProp())
+		if req.GetBest() > 0 {
+			var best shard.Top
+			near := shard.Nearest{Label: graph.LabelID(req.GetLabel()), Type: graph.TypeID(req.GetType()), Prop: prop, Probe: &probe, K: int(min(req.GetBest(), wire.MaxRoom))}
+			if req.GetHnsw() != nil {
+				o := wire.DecodeVectorOptions(req.GetHnsw())
+				near.HNSW = &o
+			}
+			found, err := shard.FindNearest(ctx, tx, &near, &best)
+			if err != nil {
+				return nil, err
+			}
+			out := &pb.CompareResponse{Compared: uint64(found.Compared), Bytes: uint64(found.Bytes), Candidates: uint64(found.Candidates)}
+			for _, h := range best.Hits {
+				out.Scores, out.Ids = append(out.Scores, float32(h.Score)), append(out.Ids, h.ID)
+				if near.Type != 0 {
+					out.Sources, out.Targets = append(out.Sources, uint64(h.Edge.Src)), append(out.Targets, uint64(h.Edge.Dst))
+				}
+			}
+			return out, nil
+		}
+		ids, err := wire.DecodeIDs([]graph.VertexID(nil), req.GetIds())
+		if err != nil {
+			return nil, err
+		}
+		scores := make([]float64, len(ids))
+		bytes, err := tx.Compare(ctx, prop, &probe, ids, scores)
+		out := &pb.CompareResponse{Scores: make([]float32, len(ids)), Compared: uint64(len(ids)), Bytes: uint64(bytes)}
+		for i, s := range scores {
+			out.Scores[i] = float32(s)
+		}
+		return out, err
+	})
+}
+
+// maxSearchBytes bounds the memory that a gateway's full-text search takes at the leader.
+const maxSearchBytes = 256 << 20
+
+func (r *readService) SearchText(ctx context.Context, req *pb.SearchTextRequest) (*pb.SearchTextResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(part shard.PartTx) (*pb.SearchTextResponse, error) {
+		tx := part.Features().Text
+		if tx == nil {
+			return nil, graph.InternalError("the process is not the leader, which has the full-text indexes", nil)
+		}
+		var res shard.TextHits
+		room := maxSearchBytes
+		err := tx.SearchText(ctx, &shard.TextSearch{
+			Index: graph.IndexID(req.GetIndex()), Query: req.GetQuery(), Analyzer: req.GetAnalyzer(), Most: int(min(req.GetMost(), math.MaxInt32)),
+			Await: req.GetAwait(), Room: func(bytes int) error {
+				if room -= bytes; room < 0 {
+					return graph.BudgetError("the full-text search takes more than %d MiB of the leader: give it a limit", maxSearchBytes>>20)
+				}
+				return nil
+			},
+		}, &res)
+		if err != nil {
+			return nil, err
+		}
+		out := &pb.SearchTextResponse{Scores: res.Scores}
+		out.Vertices = slices.Grow(out.Vertices, len(res.Vertices))
+		for _, v := range res.Vertices {
+			out.Vertices = append(out.Vertices, uint64(v))
+		}
+		for _, e := range res.Edges {
+			out.Edges, out.Sources = append(out.Edges, uint64(e.ID)), append(out.Sources, uint64(e.Src))
+			out.Targets, out.Types = append(out.Targets, uint64(e.Dst)), append(out.Types, uint32(e.Type))
+		}
+		return out, nil
 	})
 }
