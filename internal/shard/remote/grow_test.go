@@ -95,7 +95,7 @@ func TestAdoptEmpty(t *testing.T) {
 	p.read()
 	c.kill(1)
 	c.start(1)
-	require.Len(t, c.keepers(0), 1, "the group waits for all")
+	require.Len(t, c.voters(0), 1, "the group waits for all")
 	c.start(2)
 	require.Eventually(t, func() bool { return c.whole(after) }, time.Minute, 10*time.Millisecond)
 	c.kill(0)

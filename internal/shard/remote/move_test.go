@@ -17,8 +17,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 )
 
-// keepers returns the processes that keep a shard, by the leader of its replicas.
-func (c *replicated) keepers(no int) (out []int) {
+// voters returns the processes whose replicas of a shard vote, by the leader of its group.
+func (c *replicated) voters(no int) (out []int) {
 	s := c.processes[c.leader(no)].Local().Replicas()[uint32(no)]
 	for _, id := range s.Members.Voters() {
 		out = append(out, c.layout.Process(id))
@@ -92,15 +92,15 @@ func TestMove(t *testing.T) {
 	defer stop()
 	for no := range 4 {
 		from := c.leader(no)
-		keepers := c.keepers(no)
+		voters := c.voters(no)
 		to := (from + 1) % 5
-		for slices.Contains(keepers, to) {
+		for slices.Contains(voters, to) {
 			to = (to + 1) % 5
 		}
 		c.move(gateway, no, from, to)
-		require.NotContains(t, c.keepers(no), from)
-		require.Contains(t, c.keepers(no), to)
-		require.Len(t, c.keepers(no), 3)
+		require.NotContains(t, c.voters(no), from)
+		require.Contains(t, c.voters(no), to)
+		require.Len(t, c.voters(no), 3)
 		require.Nil(t, c.processes[from].Local().Parts(no))
 		left, err := c.fs[from].List("data/replicas")
 		require.NoError(t, err)
@@ -109,13 +109,13 @@ func TestMove(t *testing.T) {
 	}
 	// Shard 1 leaves all processes that it was made on, and returns to one of them.
 	for _, to := range []int{0, 4} {
-		for _, from := range c.keepers(1) {
-			if !slices.Contains(c.keepers(1), to) && from != 3 {
+		for _, from := range c.voters(1) {
+			if !slices.Contains(c.voters(1), to) && from != 3 {
 				c.move(gateway, 1, from, to)
 			}
 		}
 	}
-	for _, from := range c.keepers(1) {
+	for _, from := range c.voters(1) {
 		if from != 0 && from != 4 {
 			c.move(gateway, 1, from, (map[bool]int{true: 2, false: 3})[from == 3])
 			break
@@ -125,7 +125,7 @@ func TestMove(t *testing.T) {
 	p.verify(gateway)
 	was := map[int][]int{}
 	for no := range 4 {
-		was[no] = c.keepers(no)
+		was[no] = c.voters(no)
 	}
 	for i := range 5 {
 		c.kill(i)
@@ -134,7 +134,7 @@ func TestMove(t *testing.T) {
 		c.start(i)
 	}
 	for no := range 4 {
-		require.Equal(t, was[no], c.keepers(no))
+		require.Equal(t, was[no], c.voters(no))
 		for i, process := range c.processes {
 			require.Equal(t, slices.Contains(was[no], i), process.Local().Parts(no) != nil, "shard %d at process %d", no, i)
 		}
@@ -179,7 +179,7 @@ func TestMoveBack(t *testing.T) {
 	c.move(gateway, 0, away, back)
 	close(answer)
 	<-retired
-	require.Contains(t, c.keepers(0), back)
+	require.Contains(t, c.voters(0), back)
 	require.NotNil(t, c.processes[back].Local().Parts(0))
 	p.write()
 	p.verify(gateway)
@@ -221,7 +221,7 @@ func TestMoveSilent(t *testing.T) {
 	gateway := c.gateway()
 	newPairs(t, gateway).write()
 	const to = 3
-	was := c.keepers(0)
+	was := c.voters(0)
 	from := (c.leader(0) + 1) % 3
 	answer := make(chan struct{})
 	c.before.Store(new(func(call any) {
@@ -238,12 +238,12 @@ func TestMoveSilent(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return len(c.processes[c.leader(0)].Local().Replicas()[0].Members.Learners()) > 0 || len(moved) > 0
 	}, time.Minute, time.Millisecond)
-	require.Never(t, func() bool { return !slices.Equal(was, c.keepers(0)) }, 500*time.Millisecond, 5*time.Millisecond)
+	require.Never(t, func() bool { return !slices.Equal(was, c.voters(0)) }, 500*time.Millisecond, 5*time.Millisecond)
 	cancel()
 	require.Error(t, <-moved)
 	close(answer)
 	c.move(gateway, 0, from, to)
-	require.Contains(t, c.keepers(0), to)
+	require.Contains(t, c.voters(0), to)
 }
 
 // TestMoveKilled kills the processes that a shard moves between, and the one that leads it, while it moves: it has its former members or
@@ -255,9 +255,9 @@ func TestMoveKilled(t *testing.T) {
 	stop := p.clients(1)
 	defer stop()
 	for round := range 6 {
-		keepers := c.keepers(1)
-		from, to := keepers[round%3], 0
-		for slices.Contains(keepers, to) {
+		voters := c.voters(1)
+		from, to := voters[round%3], 0
+		for slices.Contains(voters, to) {
 			to++
 		}
 		victim := []int{from, to, c.leader(1)}[round%3]
@@ -274,9 +274,9 @@ func TestMoveKilled(t *testing.T) {
 		<-moved
 		c.start(victim)
 		c.move(gateway, 1, from, to)
-		require.Len(t, c.keepers(1), 3)
-		require.Contains(t, c.keepers(1), to)
-		require.NotContains(t, c.keepers(1), from)
+		require.Len(t, c.voters(1), 3)
+		require.Contains(t, c.voters(1), to)
+		require.NotContains(t, c.voters(1), from)
 		require.Eventually(t, func() bool { return c.processes[from].Local().Parts(1) == nil }, time.Minute, time.Millisecond)
 		require.Eventually(t, func() bool { return c.processes[victim].Ready() == nil }, time.Minute, time.Millisecond)
 	}

@@ -22,7 +22,7 @@
 //
 // # Joining
 //
-// The replica of a process with an empty directory takes part only once the others have confirmed that it is new, or its group has added it as
+// The replica of a process with an empty directory joins its group only once the others have confirmed that it is new, or the group has added it as
 // a learner with its present log store (join.go): a process that has lost its disk has forgotten its votes. checkAgreement compares the
 // settings of all processes meanwhile (agree.go).
 //

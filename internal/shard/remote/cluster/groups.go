@@ -24,8 +24,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// groups are the replicas of all shards, as the leader of the cluster uses them. Changes go to the leader of a shard's replicas, reads to the replica of
-// this process if there is one that has what is asked for, and else to any. It implements storage.Peers.
+// groups are the replicas of all shards, as the leader of the cluster uses them. Changes go to the leader of a shard's group, reads to the
+// replica of this process if it has the version, else to another one. It implements storage.Peers.
 type groups struct {
 	p     *Process
 	epoch uint64

@@ -144,7 +144,7 @@ func (m *memberService) move(ctx context.Context, group uint32, from, to int) (m
 		former := replicaOf(p.layout, s.Members, from)
 		leaves, votes := p.among(s.Members.Voters(), from), p.among(s.Members.Voters(), to)
 		if p.among(s.Members.Lost(), from) {
-			leaves = leaves || len(s.Members.Voters()) < p.layout.Replicas // a recovery has left its place
+			leaves = leaves || len(s.Members.Voters()) < p.layout.Replicas // a recovery has removed it
 			if !s.Members.Has(former) {
 				former = 0
 			}
@@ -369,7 +369,7 @@ func (m *memberService) checkEmpty(ctx context.Context, process int) error {
 			return wire.Unavailable("NoAnswer", fmt.Sprintf("the members of shard %d are not known: its leader does not answer", no), nil)
 		}
 		ids := slices.Concat(s.GetVoters(), s.GetLearners())
-		if len(s.GetVoters()) < m.p.layout.Replicas { // a recovery has left its place
+		if len(s.GetVoters()) < m.p.layout.Replicas { // a recovery has removed it
 			ids = append(ids, s.GetLost()...)
 			if len(s.GetLost()) == 0 && slices.Contains(m.p.layout.Keepers(no), process) { // grow will give it one
 				ids = append(ids, m.p.layout.First(process))

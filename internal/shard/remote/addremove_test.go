@@ -124,7 +124,7 @@ func TestAddRemove(t *testing.T) {
 	stop()
 	p.verify(gateway)
 	for no := range shards {
-		require.Equal(t, []int{0, 2, added}, c.keepers(no))
+		require.Equal(t, []int{0, 2, added}, c.voters(no))
 	}
 
 	// A gateway that starts with the first three learns the others, and the address of the removed process becomes that of a new one.
@@ -142,5 +142,5 @@ func TestAddRemove(t *testing.T) {
 	refused("the process at passthrough:1 has the number 1, not 4", err)
 	p.write()
 	p.verify(gateway)
-	require.Contains(t, c.keepers(0), 0)
+	require.Contains(t, c.voters(0), 0)
 }
