@@ -89,6 +89,9 @@ func value(a arrow.Array, row, depth int, charge *memory.Charge) (graph.Value, e
 		return clock(int64(a.Value(row)), a.DataType().(*arrow.Time64Type).Unit)
 	case *array.Timestamp:
 		return instant(int64(a.Value(row)), a.DataType().(*arrow.TimestampType))
+	case *array.Duration:
+		sec, nanos := wholeSeconds(int64(a.Value(row)), a.DataType().(*arrow.DurationType).Unit)
+		return graph.DurationValue(temporal.Duration{Seconds: sec, Nanos: int32(nanos)}), nil
 	case *array.Dictionary:
 		return value(a.Dictionary(), a.GetValueIndex(row), depth+1, charge)
 	case *array.Struct:
@@ -122,17 +125,22 @@ func clock(n int64, unit arrow.TimeUnit) (graph.Value, error) {
 	return graph.LocalTimeValue(temporal.LocalTime(n * int64(unit.Multiplier()))), nil
 }
 
-func instant(n int64, typ *arrow.TimestampType) (graph.Value, error) {
-	perSecond := int64(time.Second / typ.Unit.Multiplier())
-	sec, rest := n/perSecond, n%perSecond
-	if rest < 0 {
-		sec, rest = sec-1, rest+perSecond
+// wholeSeconds divides a time in units into whole seconds and nanoseconds from 0.
+func wholeSeconds(n int64, unit arrow.TimeUnit) (sec, nanos int64) {
+	perSecond := int64(time.Second / unit.Multiplier())
+	if sec, nanos = n/perSecond, n%perSecond; nanos < 0 {
+		sec, nanos = sec-1, nanos+perSecond
 	}
+	return sec, nanos * int64(unit.Multiplier())
+}
+
+func instant(n int64, typ *arrow.TimestampType) (graph.Value, error) {
+	sec, nanos := wholeSeconds(n, typ.Unit)
 	zone, err := zoneOf(typ)
 	if err != nil {
 		return graph.Value{}, err
 	}
-	t, err := temporal.FromEpoch(sec, rest*int64(typ.Unit.Multiplier()), zone)
+	t, err := temporal.FromEpoch(sec, nanos, zone)
 	switch {
 	case err != nil:
 		return graph.Value{}, err
