@@ -19,24 +19,29 @@ _KIND = b"hopgate.json"
 
 
 def encode(v: Any) -> Any:
-    """A parameter as JSON: a scalar as it is, everything else with its type."""
+    """A parameter as JSON that may have types: scalars, and lists of them, as they are, everything else with its type."""
     if v is None or isinstance(v, (bool, str)):
         return v
     if isinstance(v, int):
         if not -(1 << 63) <= v < 1 << 63:
             raise ValueError(f"{v} is out of the range of 64-bit integers")
-        return {"$type": "Integer", "_value": str(v)}
+        return int(v)
     if isinstance(v, float):
-        text = repr(v) if math.isfinite(v) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(v, "NaN")
-        return {"$type": "Float", "_value": text}
+        if math.isfinite(v):
+            return float(v)
+        return {"$type": "Float", "_value": {math.inf: "Infinity", -math.inf: "-Infinity"}.get(v, "NaN")}
     if isinstance(v, Mapping):
         return {"$type": "Map", "_value": {str(k): encode(x) for k, x in v.items()}}
     if isinstance(v, (list, tuple, set, frozenset)):
-        return {"$type": "List", "_value": [encode(x) for x in v]}
+        items = [encode(x) for x in v]
+        return {"$type": "List", "_value": items} if any(isinstance(x, dict) for x in items) else items
     if isinstance(v, (bytes, bytearray, memoryview)):
         return {"$type": "Base64", "_value": base64.b64encode(v).decode()}
+    kind = type(v).__name__
+    if kind in ("NaTType", "NAType"):
+        return None
     if isinstance(v, datetime.datetime):
-        text = v.replace(tzinfo=None).isoformat(timespec="microseconds") + f"{getattr(v, 'nanosecond', 0):03}"
+        text = v.replace(tzinfo=None).isoformat(timespec="microseconds")[:26] + f"{getattr(v, 'nanosecond', 0):03}"
         if v.tzinfo is None:
             return {"$type": "LocalDateTime", "_value": text}
         name = getattr(v.tzinfo, "key", None) or getattr(v.tzinfo, "zone", None)
@@ -49,7 +54,7 @@ def encode(v: Any) -> Any:
         text = v.replace(tzinfo=None).isoformat(timespec="microseconds") + f"{getattr(v, 'nanosecond', 0):03}"
         return {"$type": "LocalTime", "_value": text} if v.tzinfo is None else {"$type": "Time", "_value": text + _offset(v)}
     if isinstance(v, datetime.timedelta):
-        v = Duration(days=v.days, seconds=v.seconds, nanoseconds=v.microseconds * 1000)
+        v = Duration(days=v.days, seconds=v.seconds, nanoseconds=v.microseconds * 1000 + getattr(v, "nanoseconds", 0) % 1000)
     if isinstance(v, Duration):
         return {"$type": "Duration", "_value": _duration(v)}
     if isinstance(v, Point):
@@ -57,15 +62,37 @@ def encode(v: Any) -> Any:
         return {"$type": "Point", "_value": f"SRID={v.srid};POINT {'Z ' * (len(numbers) == 3)}({' '.join(map(repr, map(float, numbers)))})"}
     if isinstance(v, Vector):
         return {"$type": "Vector", "_value": {"coordinatesType": v.type, "coordinates": [str(x) for x in v.coordinates]}}
-    if hasattr(v, "item") and not getattr(v, "shape", None):  # a scalar of NumPy
+    return _foreign(v, kind)
+
+
+def _foreign(v: Any, kind: str) -> Any:
+    """A value of NumPy, Arrow, pandas or Polars."""
+    if getattr(getattr(v, "dtype", None), "kind", "") in ("M", "m") and hasattr(v, "astype"):
+        if getattr(v, "shape", None):
+            return encode(list(v))
+        plain = v.item()
+        if isinstance(plain, int):  # nanoseconds, which Python's types lack
+            return encode(pa.scalar(v, pa.timestamp("ns") if kind == "datetime64" else pa.duration("ns")))
+        return encode(plain)
+    if isinstance(v, pa.Scalar):
+        if not v.is_valid:
+            return None
+        if pa.types.is_timestamp(v.type) or pa.types.is_time(v.type):
+            return encode(column(pa.field("", v.type), pa.array([v], v.type))[0])
+        if pa.types.is_duration(v.type):
+            seconds, nanoseconds = divmod(v.cast(pa.duration("ns")).value, 10**9)
+            return encode(Duration(seconds=seconds, nanoseconds=nanoseconds))
+        return encode(v.as_py())
+    if hasattr(v, "to_dicts"):  # a frame of Polars
+        return encode(v.to_dicts())
+    if hasattr(v, "to_dict") and hasattr(v, "columns"):  # one of pandas
+        return encode(v.to_dict("records"))
+    if hasattr(v, "item") and not getattr(v, "shape", None):
         return encode(v.item())
-    if hasattr(v, "tolist"):
-        return encode(v.tolist())
-    if hasattr(v, "to_pylist"):
-        return encode(v.to_pylist())
-    if hasattr(v, "to_list"):
-        return encode(v.to_list())
-    raise TypeError(f"a parameter cannot be a {type(v).__name__}")
+    for method in ("tolist", "to_pylist", "to_list"):
+        if hasattr(v, method):
+            return encode(getattr(v, method)())
+    raise TypeError(f"a parameter cannot be a {kind}")
 
 
 def _offset(v: datetime.datetime | datetime.time) -> str:

@@ -81,3 +81,22 @@ def test_load(db, data):
     result = db.load(data, vertices=hopgate.Vertices("P", "id"))
     assert (result.rows, result.vertices, result.edges, result.rejected) == (1000, 1000, 0, 0) and result.rejects.num_rows == 0
     assert db.query("MATCH (p:P) RETURN count(*), count(p.name), sum(p.id), sum(p.score)").lists() == [[1000, 900, 499500, 249750.0]]
+
+
+def test_parameters_of_other_libraries(server):
+    numpy, pandas, polars = (pytest.importorskip(n) for n in ("numpy", "pandas", "polars"))
+    moment, when = numpy.datetime64("2026-01-02T03:04:05.123456789"), pandas.Timestamp("2026-01-02T03:04:05.123456789", tz="Europe/Berlin")
+    for value, text in (
+        (numpy.int32(7), "7"), (numpy.float32(0.5), "0.5"), (numpy.bool_(True), "true"), (numpy.array([1, 2]), "[1, 2]"),
+        (moment, "2026-01-02T03:04:05.123456789"), (numpy.array([moment]), "[2026-01-02T03:04:05.123456789]"),
+        (numpy.timedelta64(1500000001, "ns"), "PT1.500000001S"), (numpy.datetime64("2026-01-02"), "2026-01-02"),
+        (numpy.datetime64("9999-01-02T03:04:05", "s"), "9999-01-02T03:04:05"), (when, "2026-01-02T03:04:05.123456789+01:00[Europe/Berlin]"),
+        (pandas.Timedelta("1 days 00:00:00.000000001"), "P1DT0.000000001S"), (pandas.NaT, None), (pandas.NA, None), (numpy.datetime64("NaT"), None),
+        (pandas.Series([1, 2]), "[1, 2]"), (polars.Series([1, None]), "[1, NULL]"), (pa.array([1, 2]), "[1, 2]"), (pa.scalar(7), "7"),
+        (pandas.DataFrame({"a": [1]}), "[{a: 1}]"), (polars.DataFrame({"a": [1]}), "[{a: 1}]"), (float("inf"), "Infinity"),
+    ):
+        call = "toString($v)" if text is None or not text.startswith("[") else "reduce(s = '', x IN $v | s + CASE WHEN s = '' THEN '' ELSE ', ' END + coalesce(toString(x), 'NULL'))"
+        if text and "{" in text:
+            call, text = "toString($v[0].a)", "1"
+        got = server.query(f"RETURN {call} AS v", v=value).value()
+        assert got == (text.strip("[]") if text and text.startswith("[") else text), value

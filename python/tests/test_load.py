@@ -76,6 +76,9 @@ def test_types(db):
     }
     db.load([row], vertices=Vertices("T", "id"))
     assert dict(db.query("MATCH (t:T) RETURN t").value()) == row
+    spans = pa.table({"id": [1], "span": pa.array([-1_500_000_000], pa.duration("ns"))})
+    db.load(spans, vertices=Vertices("D", "id"))
+    assert db.query("MATCH (d:D) RETURN toString(d.span)").value() == "PT-1.5S"
     narrow = pa.table({"id": pa.array([1], pa.int8()), "u": pa.array([2], pa.uint16()), "h": pa.array([0.5], pa.float32()),
                        "t": pa.array([3], pa.time32("s")), "v": pa.array([[1, 2]], pa.list_(pa.float32(), 2))})
     db.load(narrow, vertices=Vertices("N", "id"))
