@@ -53,11 +53,14 @@ internal/storage
 internal/storage/check
 internal/replica
 internal/shard
+internal/shard/local/localtest
 internal/shard/local/fail
 internal/shard/local/index
 internal/shard/local/groups
 internal/shard/local/turns
+internal/shard/local/datadir
 internal/shard/local/read
+internal/shard/local/part
 internal/shard/local/write
 internal/shard/local/bulk
 internal/shard/local
@@ -151,6 +154,7 @@ var onlyIn = map[string]string{
 	module + "internal/oracle":                       "internal/shard/shardtest",
 	module + "internal/faultnet":                     "nothing but tests",
 	module + "internal/shard/shardtest":              "nothing but tests",
+	module + "internal/shard/local/localtest":        "nothing but tests",
 	module + "internal/shard/arrowgraph":             "nothing but tests",
 	module + "internal/conformance":                  "internal/conformance",
 	module + "api/gen":                               "internal/server internal/shard/remote internal/cli cmd",
@@ -170,8 +174,7 @@ var large = map[string]string{
 	"internal/query/cypher/check.checker": "one method for each clause and expression",
 	"internal/query/cypher/parse.parser":  "one method for each production of the grammar",
 	"internal/query/fn":                   "a catalogue: each function is a file's entry, known to no other",
-	"internal/shard/local":                "reads, commits, maintenance and parts share the state of a graph",
-	"internal/shard/local.Graph":          "as internal/shard/local",
+	"internal/shard/local.Graph":          "it commits and maintains",
 }
 
 func TestLayers(t *testing.T) {

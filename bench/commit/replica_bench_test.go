@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -46,7 +47,7 @@ func parts(b *testing.B, opts local.Options, graphs int) {
 			b.Fatal(err)
 		}
 	}
-	r, err := local.OpenReplicas(opts, shard.Layout{Processes: 2, Shards: 2, Replicas: 1}, 1, local.Network{})
+	r, err := part.OpenReplicas(opts, shard.Layout{Processes: 2, Shards: 2, Replicas: 1}, 1, part.Network{})
 	must(err)
 	defer func() { must(r.Close()) }()
 	must(r.Host().Begin(b.Context(), 1))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 )
 
 const recoverHelp = `Make the replica in the data directory of a process that does not run the only member of its group, after the
@@ -39,7 +40,7 @@ func newRecover() *cobra.Command {
 			case !all && group < 0:
 				return cli.Error{Code: cli.Usage, Err: fmt.Errorf("group: must be the number of a shard, is %d", group)}
 			}
-			found, err := local.Recover(local.Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}, group, force)
+			found, err := part.Recover(local.Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}, group, force)
 			printRecovered(cmd.OutOrStdout(), found, force)
 			if err == nil && !force {
 				err = cli.Error{Code: cli.Usage, Err: errors.New("force: nothing is changed without it; commits that this replica lacks are lost; see hopgate recover --help")}
@@ -55,7 +56,7 @@ func newRecover() *cobra.Command {
 }
 
 // printRecovered prints what the logs had, and what has become of the groups.
-func printRecovered(w io.Writer, found []local.Recovered, force bool) {
+func printRecovered(w io.Writer, found []part.Recovered, force bool) {
 	for _, r := range found {
 		fmt.Fprintf(w, "shard %d: the log of process %d ends at entry %d of term %d; entries up to %d were known to be committed\n",
 			r.Shard, r.Process, r.Last, r.LastTerm, r.Committed)

@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/cli"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/size"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -52,7 +53,7 @@ func restore(cmd *cobra.Command, o *cli.Restore, from string) error {
 		}
 		m = filesOf(to, m, layout)
 		finish = func(dir string) error {
-			return local.SeedReplicas(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}, layout, to.Process, m.ID)
+			return part.SeedReplicas(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}, layout, to.Process, m.ID)
 		}
 	case *to != (cli.Member{}):
 		return cli.Usagef("--processes, --process and --shards go with --replicas")
@@ -95,7 +96,7 @@ func filesOf(t *cli.Member, m *backup.Manifest, l shard.Layout) *backup.Manifest
 			continue
 		}
 		if only, err := m.Only(storage.Dir("", no)); err == nil { // graphs may have fewer shards than the cluster
-			out.Files = append(out.Files, only.Below(local.ReplicaDir(no)).Files...)
+			out.Files = append(out.Files, only.Below(part.ReplicaDir(no)).Files...)
 		}
 	}
 	return &out

@@ -25,7 +25,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/server/request"
-	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/shard/remote/cluster"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
@@ -162,7 +162,7 @@ type process struct {
 }
 
 // disk has a name of its own, as Replicas is that of one of its methods.
-type disk = local.Replicas
+type disk = part.Replicas
 
 // Close implements io.Closer.
 func (p *process) Close() error { return p.p.Close() }

@@ -21,6 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/shard"
 	disk "github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 )
 
 func offlineOptions(dir string, shards int) disk.Options {
@@ -275,7 +276,7 @@ func TestOfflineAgain(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	for _, e := range entries {
-		require.NotContains(t, []string{"sorting", disk.LoadingName}, e.Name())
+		require.NotContains(t, []string{"sorting", datadir.LoadingName}, e.Name())
 	}
 
 	s, err = disk.Open(offlineOptions(dir, 1))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -20,7 +22,7 @@ import (
 // records of the default graph.
 func adopt(t *testing.T, fs vfs.FS) *storage.Records {
 	layout := shard.Layout{Processes: 3, Shards: 1, Replicas: 3}
-	all, err := OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, layout, 0, Network{Send: func(uint32, []*replica.Message) {}})
+	all, err := part.OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, layout, 0, part.Network{Send: func(uint32, []*replica.Message) {}})
 	require.NoError(t, err)
 	status := all.Replicas()
 	require.Len(t, status, 1)
@@ -115,17 +117,17 @@ func TestAdoptRefuses(t *testing.T) {
 		{whole, shard.Layout{Processes: 3, Shards: 3, Replicas: 3}, 0, "this is process 0 of one with 3"},
 		{split, shard.Layout{Processes: 3, Shards: 1, Replicas: 3}, 0, "holds the graph default with 2 shards"},
 	} {
-		_, err := OpenReplicas(c.opts, c.layout, c.process, Network{Send: func(uint32, []*replica.Message) {}})
+		_, err := part.OpenReplicas(c.opts, c.layout, c.process, part.Network{Send: func(uint32, []*replica.Message) {}})
 		require.ErrorContains(t, err, c.why)
 		s, err := Open(c.opts)
 		require.NoError(t, err, c.why)
 		require.NoError(t, s.Close())
 	}
-	r, err := OpenReplicas(whole, shard.Layout{Processes: 3, Shards: 1, Replicas: 3}, 0, Network{Send: func(uint32, []*replica.Message) {}})
+	r, err := part.OpenReplicas(whole, shard.Layout{Processes: 3, Shards: 1, Replicas: 3}, 0, part.Network{Send: func(uint32, []*replica.Message) {}})
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	require.NoError(t, fs.MkdirAll("whole/graphs/x", 0o755))
-	_, err = OpenReplicas(whole, shard.Layout{Processes: 3, Shards: 1, Replicas: 3}, 0, Network{Send: func(uint32, []*replica.Message) {}})
+	_, err = part.OpenReplicas(whole, shard.Layout{Processes: 3, Shards: 1, Replicas: 3}, 0, part.Network{Send: func(uint32, []*replica.Message) {}})
 	require.ErrorContains(t, err, "holds graphs of a single server, such as x")
 }
 
@@ -136,15 +138,47 @@ func TestUnlogged(t *testing.T) {
 	s, err := Open(opts)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	m, err := readManifest(fs, "data/graphs/default")
+	m, err := datadir.ReadManifest(fs, "data/graphs/default")
 	require.NoError(t, err)
 	m.ID = 7
-	require.NoError(t, writeManifest(fs, "data/graphs/default", m))
-	_, err = OpenReplicas(opts, shard.Layout{Processes: 2, Shards: 2, Replicas: 1}, 1, Network{})
+	require.NoError(t, datadir.WriteManifest(fs, "data/graphs/default", m))
+	_, err = part.OpenReplicas(opts, shard.Layout{Processes: 2, Shards: 2, Replicas: 1}, 1, part.Network{})
 	require.ErrorContains(t, err, "holds one shard of graph default without a log")
 	_, err = Open(opts)
 	require.ErrorContains(t, err, "holds one shard of graph default without a log")
-	again, err := readManifest(fs, "data/graphs/default")
+	again, err := datadir.ReadManifest(fs, "data/graphs/default")
 	require.NoError(t, err)
 	require.Equal(t, m, again)
+}
+
+// TestReplicasDirectory opens directories that were made with another layout, with replicas or without.
+func TestReplicasDirectory(t *testing.T) {
+	layout := shard.Layout{Processes: 3, Shards: 3, Replicas: 3}
+	open := func(fs vfs.FS, l shard.Layout, process int) error {
+		r, err := part.OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, l, process, part.Network{Send: func(uint32, []*replica.Message) {}})
+		if err == nil {
+			require.NoError(t, r.Close())
+		}
+		return err
+	}
+	fs := vfs.NewMem()
+	require.NoError(t, open(fs, layout, 1))
+	require.NoError(t, open(fs, layout, 1))
+	require.ErrorContains(t, open(fs, layout, 2), "belongs to process 1 of 3")
+	require.ErrorContains(t, open(fs, shard.Layout{Processes: 5, Shards: 5, Replicas: 3}, 1), "this is process 1 of 5")
+	_, err := Open(Options{Dir: "data", FS: fs, Logger: quiet()})
+	require.ErrorContains(t, err, "belongs to a process of a cluster")
+
+	require.NoError(t, open(fs, shard.Layout{Processes: 3, Shards: 3, Replicas: 3}, 1))
+	fs = vfs.NewMem()
+	one := shard.Layout{Processes: 3, Shards: 3, Replicas: 1}
+	require.NoError(t, open(fs, one, 1))
+	require.NoError(t, open(fs, layout, 1)) // it gets more replicas
+	require.ErrorContains(t, open(fs, one, 1), "with 3 shards of 3 replicas")
+
+	fs = vfs.NewMem()
+	s, err := Open(Options{Dir: "data", FS: fs, Logger: quiet()})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.ErrorContains(t, open(fs, layout, 0), "it can become the first process of a cluster with one shard, and this is process 0 of one with 3")
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -86,7 +87,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 	old := 0
 	for _, f := range second.Files() {
-		if have[f.SHA256] && immutable(f.Path) {
+		if have[f.SHA256] && datadir.Immutable(f.Path) {
 			old++
 		}
 	}
@@ -115,7 +116,7 @@ func TestCheckpoint(t *testing.T) {
 
 func TestInterruptedRestoreIsNoStore(t *testing.T) {
 	fs := vfs.NewMem()
-	require.NoError(t, storage.MakeDir(fs, "data/"+partialName))
+	require.NoError(t, storage.MakeDir(fs, "data/"+datadir.PartialName))
 	_, err := Open(Options{Dir: "data", FS: fs})
 	require.ErrorContains(t, err, "interrupted")
 }
@@ -289,14 +290,14 @@ func checkpointUnderWriters(t *testing.T, spread bool) {
 	second, err := s.Checkpoint(ctx, nil)
 	require.NoError(t, err)
 	for _, path := range delta(second, first) {
-		require.False(t, immutable(path), path)
+		require.False(t, datadir.Immutable(path), path)
 	}
 	require.NoError(t, pay(rand.New(rand.NewPCG(1, 1))))
 	third, err := s.Checkpoint(ctx, nil)
 	require.NoError(t, err)
-	require.True(t, slices.ContainsFunc(delta(third, second), immutable))
+	require.True(t, slices.ContainsFunc(delta(third, second), datadir.Immutable))
 	require.True(t, slices.ContainsFunc(third.Files(), func(f graph.CheckpointFile) bool {
-		return immutable(f.Path) && !slices.Contains(delta(third, second), f.Path)
+		return datadir.Immutable(f.Path) && !slices.Contains(delta(third, second), f.Path)
 	}), "everything travels again")
 	for _, c := range []shard.Checkpoint{first, second, third} {
 		require.NoError(t, c.Close())

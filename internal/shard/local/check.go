@@ -29,7 +29,7 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 		return nil, err
 	}
 	defer g.Leave()
-	if o.Repair && s.opts.ReadOnly {
+	if o.Repair && s.Options.ReadOnly {
 		return nil, fail.ReadOnly()
 	}
 	rep, err := g.checkRounds(ctx, o)
@@ -39,7 +39,7 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 	if err == nil {
 		err = s.compare(ctx, g, rep)
 	}
-	if err == nil && !s.opts.ReadOnly {
+	if err == nil && !s.Options.ReadOnly {
 		err = s.checkFiles(ctx, g, rep)
 	}
 	if err != nil {
@@ -247,7 +247,7 @@ const filesAtOnce = 4
 // checkFiles verifies the checksums of all blocks on disk, of copies that have no other reader.
 func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport) error {
 	of := storage.PartOf{Name: g.Name, ID: g.id, Shards: len(g.shards)}
-	return s.copies.scratch(func(dir string) error {
+	return s.Copies.Scratch(func(dir string) error {
 		type checked struct {
 			files, bytes uint64
 			bad          []string
@@ -259,8 +259,8 @@ func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport
 			side.Go(func() (err error) {
 				c := &all[no]
 				bad := func(file string, err error) { c.bad = append(c.bad, fmt.Sprintf("shard %d, %s: %v", no, file, err)) }
-				if s.opts.Peers != nil {
-					c.files, c.bytes, err = s.opts.Peers.CheckFiles(ctx, of, no, bad)
+				if s.Options.Peers != nil {
+					c.files, c.bytes, err = s.Options.Peers.CheckFiles(ctx, of, no, bad)
 				} else if err = errors.Join(sh.CheckLogs(bad), sh.Checkpoint(storage.Dir(dir, no))); err == nil {
 					c.files, c.bytes, err = storage.CheckFiles(ctx, g.Options, storage.Dir(dir, no), bad)
 				}
@@ -294,7 +294,7 @@ func note(rep *shard.CheckReport, kind string, faults []string) {
 
 // compare compares the replicas of each shard, in the newest snapshot.
 func (s *Store) compare(ctx context.Context, g *Graph, rep *shard.CheckReport) error {
-	if s.opts.Peers == nil {
+	if s.Options.Peers == nil {
 		return nil
 	}
 	c := g.acquireBase()
@@ -302,7 +302,7 @@ func (s *Store) compare(ctx context.Context, g *Graph, rep *shard.CheckReport) e
 	of := storage.PartOf{Name: g.Name, ID: g.id, Shards: len(g.shards)}
 	for no, v := range c.Views {
 		var differ []string
-		err := s.opts.Peers.Compare(ctx, of, no, storage.VersionOf(v), func(replica string) { differ = append(differ, fmt.Sprintf("shard %d, %s", no, replica)) })
+		err := s.Options.Peers.Compare(ctx, of, no, storage.VersionOf(v), func(replica string) { differ = append(differ, fmt.Sprintf("shard %d, %s", no, replica)) })
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 )
 
 // ledger writes transactions that can be told apart afterwards. Transaction n makes the vertex n, edges from it to
@@ -275,4 +276,4 @@ func TestCrash(t *testing.T) {
 }
 
 // quiet drops the log.
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+func quiet() *slog.Logger { return localtest.Quiet() }

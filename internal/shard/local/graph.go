@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/shard/local/read"
@@ -93,7 +94,7 @@ type publication struct {
 	err  error // set before done is closed
 }
 
-func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name, dir string, m manifest, create bool) (_ *Graph, err error) {
+func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name, dir string, m datadir.Manifest, create bool) (_ *Graph, err error) {
 	g := &Graph{
 		Readers: read.NewReaders(name, opts), id: m.ID, dir: dir, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
 		kick: make(chan struct{}, 1), compactDone: make(chan struct{}),
@@ -106,7 +107,7 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	}()
 	g.shards = make([]*storage.Shard, m.Shards)
 	if opts.Peers != nil {
-		err = g.openPeers(ctx, m.partOf(name), create)
+		err = g.openPeers(ctx, m.PartOf(name), create)
 	} else {
 		err = g.openShards(shared, create)
 	}

@@ -355,7 +355,7 @@ func TestNearestConcurrent(t *testing.T) {
 func TestNearestMemory(t *testing.T) {
 	w := newNearWorld(t, graph.Cosine, false, 1, 1500)
 	w.build()
-	used := w.s.shared.Topology().Stats().Used
+	used := w.s.Shared.Topology().Stats().Used
 	require.Greater(t, used, 1200*(4*32+4*16))
 	w.s.SetTopologyBytes(64 << 10)
 	tx := w.read()
@@ -363,7 +363,7 @@ func TestNearestMemory(t *testing.T) {
 	require.False(t, how.Done)
 	tx.Rollback()
 	w.g.WaitGraphs()
-	require.Less(t, w.s.shared.Topology().Stats().Used, 64<<10)
+	require.Less(t, w.s.Shared.Topology().Stats().Used, 64<<10)
 	w.s.SetTopologyBytes(128 << 20)
 	for range 30 {
 		w.write(func(tx shard.Tx) { w.create(tx, 10) }) // the next attempt comes after some changes
@@ -380,9 +380,9 @@ func TestNearestQuantized(t *testing.T) {
 	var used [2]int
 	for i, quantized := range []bool{false, true} {
 		w := newNearWorld(t, graph.Cosine, quantized, 1, 1500)
-		before := w.s.shared.Topology().Stats().Used
+		before := w.s.Shared.Topology().Stats().Used
 		w.build()
-		used[i] = w.s.shared.Topology().Stats().Used - before
+		used[i] = w.s.Shared.Topology().Stats().Used - before
 		tx := w.read()
 		_, how := w.nearest(tx, w.probe(w.rng), k)
 		require.True(t, how.Done)

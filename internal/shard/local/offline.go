@@ -13,14 +13,11 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/staging"
 )
-
-// LoadingName is the file that a data directory has while an offline load is at work. A directory with it is not opened
-// except by the next offline load, which recreates the graph.
-const LoadingName = "LOADING"
 
 const sortingName = "sorting"
 
@@ -46,7 +43,7 @@ type OfflineOptions struct {
 	Progress func(stage string)
 }
 
-// loading is what the file LoadingName says.
+// loading is what the file datadir.LoadingName says.
 type loading struct {
 	Graph   string        `json:"graph"`
 	Shards  int           `json:"shards"`
@@ -84,7 +81,7 @@ func OpenOffline(opts Options, name string, o OfflineOptions) (_ *Offline, err e
 		return nil, err
 	}
 	if old != nil {
-		s.opts.Logger.Info("throw away an offline load that was interrupted", slog.String("graph", old.Graph))
+		s.Options.Logger.Info("throw away an offline load that was interrupted", slog.String("graph", old.Graph))
 		if err := s.renew(ctx, old); err != nil {
 			return nil, err
 		}
@@ -100,7 +97,7 @@ func OpenOffline(opts Options, name string, o OfflineOptions) (_ *Offline, err e
 		return nil, err
 	}
 	sorter, err := bulk.NewSorter(&g.loads, offlineHost{g}, bulk.Options{
-		FS: s.opts.FS, Dir: s.opts.FS.PathJoin(opts.Dir, sortingName), Memory: o.Memory, Workers: o.Workers, Progress: o.Progress,
+		FS: s.Options.FS, Dir: s.Options.FS.PathJoin(opts.Dir, sortingName), Memory: o.Memory, Workers: o.Workers, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, err
@@ -123,10 +120,10 @@ func (g *Graph) checkEmpty(ctx context.Context) error {
 	return nil
 }
 
-// loading reads the file LoadingName; nil if there is none.
+// loading reads the file datadir.LoadingName; nil if there is none.
 func (s *Store) loading() (*loading, error) {
-	fs := s.opts.FS
-	name := fs.PathJoin(s.opts.Dir, LoadingName)
+	fs := s.Options.FS
+	name := fs.PathJoin(s.Options.Dir, datadir.LoadingName)
 	f, err := fs.Open(name)
 	if err != nil {
 		if _, serr := fs.Stat(name); fail.IsNotExist(serr) {
@@ -145,12 +142,12 @@ func (s *Store) loading() (*loading, error) {
 	return &l, nil
 }
 
-// setLoading writes the file LoadingName, or, for nil, removes it.
+// setLoading writes the file datadir.LoadingName, or, for nil, removes it.
 func (s *Store) setLoading(l *loading) error {
-	fs := s.opts.FS
-	name := fs.PathJoin(s.opts.Dir, LoadingName)
+	fs := s.Options.FS
+	name := fs.PathJoin(s.Options.Dir, datadir.LoadingName)
 	if l == nil {
-		return errors.Join(fs.Remove(name), storage.SyncDir(fs, s.opts.Dir))
+		return errors.Join(fs.Remove(name), storage.SyncDir(fs, s.Options.Dir))
 	}
 	b, err := json.Marshal(l)
 	if err != nil {
@@ -164,28 +161,28 @@ func (s *Store) setLoading(l *loading) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return errors.Join(fs.Rename(name+".tmp", name), storage.SyncDir(fs, s.opts.Dir))
+	return errors.Join(fs.Rename(name+".tmp", name), storage.SyncDir(fs, s.Options.Dir))
 }
 
 // renew recreates the graph of an interrupted load as it was before.
 func (s *Store) renew(ctx context.Context, l *loading) error {
-	s.mu.Lock()
-	g := s.graphs[l.Graph]
-	delete(s.graphs, l.Graph)
-	s.mu.Unlock()
+	s.Mu.Lock()
+	g := s.ByName[l.Graph]
+	delete(s.ByName, l.Graph)
+	s.Mu.Unlock()
 	if g != nil {
 		if err := g.close(ctx); err != nil {
 			return err
 		}
-		fs := s.opts.FS
-		if err := errors.Join(fs.Remove(fs.PathJoin(g.dir, manifestName)), storage.SyncDir(fs, g.dir)); err != nil {
+		fs := s.Options.FS
+		if err := errors.Join(fs.Remove(fs.PathJoin(g.dir, datadir.ManifestName)), storage.SyncDir(fs, g.dir)); err != nil {
 			return err
 		}
 	}
-	shards := s.opts.Shards
-	s.opts.Shards = l.Shards
+	shards := s.Options.Shards
+	s.Options.Shards = l.Shards
 	err := s.CreateGraph(ctx, l.Graph)
-	s.opts.Shards = shards
+	s.Options.Shards = shards
 	if err != nil {
 		return err
 	}

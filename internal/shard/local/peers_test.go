@@ -12,6 +12,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/shard/shardtest"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -23,7 +25,7 @@ type neighbours struct {
 	epoch uint64
 
 	mu        sync.Mutex
-	processes []*Replicas // by shard
+	processes []*part.Replicas // by shard
 	fs        []*vfs.MemFS
 	wrap      func(no int, fs *vfs.MemFS) vfs.FS // or nil
 	// before, if it is set, is called before each change of a shard, and after each, and may kill the shard's process or
@@ -35,7 +37,7 @@ func newNeighbours(t *testing.T, opts Options) *neighbours { return newWrapped(t
 
 // newWrapped is newNeighbours with file systems that wrap makes.
 func newWrapped(t *testing.T, opts Options, wrap func(no int, fs *vfs.MemFS) vfs.FS) *neighbours {
-	n := &neighbours{t: t, opts: opts, wrap: wrap, processes: make([]*Replicas, opts.Shards), fs: make([]*vfs.MemFS, opts.Shards)}
+	n := &neighbours{t: t, opts: opts, wrap: wrap, processes: make([]*part.Replicas, opts.Shards), fs: make([]*vfs.MemFS, opts.Shards)}
 	for no := range opts.Shards {
 		n.fs[no] = vfs.NewCrashableMem()
 		n.start(no)
@@ -53,8 +55,8 @@ func (n *neighbours) start(no int) {
 }
 
 // openAlone opens the directory of a process of a cluster with one replica of each shard, which has the shard of its number.
-func openAlone(t testing.TB, o Options, no int) *Replicas {
-	r, err := OpenReplicas(o, shard.Layout{Processes: o.Shards, Shards: o.Shards, Replicas: 1}, no, Network{})
+func openAlone(t testing.TB, o Options, no int) *part.Replicas {
+	r, err := part.OpenReplicas(o, shard.Layout{Processes: o.Shards, Shards: o.Shards, Replicas: 1}, no, part.Network{})
 	require.NoError(t, err)
 	require.NoError(t, r.Host().Begin(context.Background(), uint32(no)))
 	return r
@@ -79,16 +81,16 @@ func (n *neighbours) close() {
 // lead opens the graphs for a leader with options, of which Peers leads to the neighbours.
 func (n *neighbours) lead(opts Options) (*Store, error) {
 	opts.EnsureDefaults()
-	return openLeading(context.Background(), opts, nil, n.parts(0).Held())
+	return OpenLeading(context.Background(), opts, nil, n.parts(0).Held())
 }
 
-func (n *neighbours) parts(no int) *Parts {
+func (n *neighbours) parts(no int) *part.Parts {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.processes[no].Parts(no)
 }
 
-func (n *neighbours) part(name string, no int) (*Part, error) { return n.parts(no).Part(name) }
+func (n *neighbours) part(name string, no int) (*part.Part, error) { return n.parts(no).Part(name) }
 
 // writer is the way of one process to its neighbours.
 func (n *neighbours) writer() storage.Peers {
@@ -127,8 +129,8 @@ func (*writer) Compare(context.Context, storage.PartOf, int, uint64, func(string
 
 type copied struct {
 	*writer
-	parts *Parts
-	c     *Checkpoint
+	parts *part.Parts
+	c     *datadir.Checkpoint
 }
 
 func (c *copied) Flush(g storage.PartOf) error { return c.parts.Flush(context.Background(), g) }

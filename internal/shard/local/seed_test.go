@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 )
 
 // TestSeedReplicas makes replicas of graphs without any. Their state follows an entry that no log has, and no writer is attached. A graph
@@ -24,18 +25,18 @@ func TestSeedReplicas(t *testing.T) {
 		change(g)
 		require.NoError(t, s.Close())
 		for no := range layout.Shards {
-			ok, err := vfs.Clone(fs, fs, "whole/graphs", "data/"+ReplicaDir(no)+"/graphs", vfs.CloneSync)
+			ok, err := vfs.Clone(fs, fs, "whole/graphs", "data/"+part.ReplicaDir(no)+"/graphs", vfs.CloneSync)
 			require.NoError(t, err)
 			require.True(t, ok)
 		}
 		opts := Options{Dir: "data", FS: fs, Logger: quiet()}
-		return opts, SeedReplicas(opts, layout, 1, "backup")
+		return opts, part.SeedReplicas(opts, layout, 1, "backup")
 	}
 	_, err := seed(3, func(*Graph) {})
 	require.ErrorContains(t, err, "the graph has 3 shards")
 	opts, err := seed(2, func(g *Graph) { require.NoError(t, g.CreateIndex(context.Background(), textIndexes[0])) })
 	require.NoError(t, err)
-	r, err := OpenReplicas(opts, layout, 1, Network{Send: func(uint32, []*replica.Message) {}})
+	r, err := part.OpenReplicas(opts, layout, 1, part.Network{Send: func(uint32, []*replica.Message) {}})
 	require.NoError(t, err)
 	for no, s := range r.Replicas() {
 		p, err := r.Parts(int(no)).Part(DefaultGraph)
@@ -49,5 +50,5 @@ func TestSeedReplicas(t *testing.T) {
 		require.NotEqual(t, r.StoreID(), store)
 	}
 	require.NoError(t, r.Close())
-	require.ErrorContains(t, SeedReplicas(opts, layout, 1, "backup"), "is not empty")
+	require.ErrorContains(t, part.SeedReplicas(opts, layout, 1, "backup"), "is not empty")
 }

@@ -45,4 +45,4 @@ func (s *Store) Expired() map[string][2]uint64 {
 
 // SetTopologyBytes changes the memory for decoded lists and columns; what is above it is given back as soon as no reader
 // holds it.
-func (s *Store) SetTopologyBytes(n int64) { s.shared.Topology().SetBudget(int(n)) }
+func (s *Store) SetTopologyBytes(n int64) { s.Shared.Topology().SetBudget(int(n)) }

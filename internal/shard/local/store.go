@@ -2,20 +2,19 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"regexp"
+	"path/filepath"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -38,7 +37,7 @@ const DefaultGraph = "default"
 //	graphs/NAME/shard-0000/   a shard; see storage.Shard
 //
 // It implements shard.Store.
-type Store struct{ directory[*Graph] }
+type Store struct{ datadir.Directory[*Graph] }
 
 var _ shard.Store = (*Store)(nil)
 
@@ -48,7 +47,7 @@ func Open(opts Options) (*Store, error) { return open(opts, false) }
 // open opens a data directory; offline says that it may hold an offline load that did not end.
 func open(opts Options, offline bool) (_ *Store, err error) {
 	s := &Store{}
-	if err := s.take(opts, nil); err != nil {
+	if err := s.Acquire(opts, nil); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -56,16 +55,16 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	fs := s.opts.FS
-	if _, err := fs.Stat(fs.PathJoin(s.opts.Dir, LoadingName)); err == nil && !offline {
-		return nil, fmt.Errorf("%s holds an offline load that was interrupted; run it again", s.opts.Dir)
+	fs := s.Options.FS
+	if _, err := fs.Stat(fs.PathJoin(s.Options.Dir, datadir.LoadingName)); err == nil && !offline {
+		return nil, fmt.Errorf("%s holds an offline load that was interrupted; run it again", s.Options.Dir)
 	}
-	err = s.each(func(name string, m manifest) (err error) {
+	err = s.Each(func(name string, m datadir.Manifest) (err error) {
 		if m.ID != 0 {
-			return errUnlogged(s.opts.Dir, name)
+			return datadir.ErrUnlogged(s.Options.Dir, name)
 		}
-		if s.graphs[name], err = openGraph(context.Background(), &s.opts, s.shared, name, s.dir(name), m, false); err != nil {
-			delete(s.graphs, name)
+		if s.ByName[name], err = openGraph(context.Background(), &s.Options, s.Shared, name, s.Dir(name), m, false); err != nil {
+			delete(s.ByName, name)
 			return fmt.Errorf("open graph %s: %w", name, err)
 		}
 		return nil
@@ -73,9 +72,9 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.graphs[DefaultGraph] == nil {
-		if s.opts.ReadOnly {
-			return nil, fail.NotFound("the data directory %s holds no graphs", s.opts.Dir)
+	if s.ByName[DefaultGraph] == nil {
+		if s.Options.ReadOnly {
+			return nil, fail.NotFound("the data directory %s holds no graphs", s.Options.Dir)
 		}
 		if err := s.CreateGraph(context.Background(), DefaultGraph); err != nil {
 			return nil, err
@@ -84,9 +83,46 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 	return s, nil
 }
 
+// OpenLeading opens the graphs of a cluster, all of whose shards opts.Peers keeps, for its leader.
+func OpenLeading(ctx context.Context, opts storage.Options, shared *storage.Shared, held []datadir.Held) (_ *Store, err error) {
+	s := &Store{}
+	s.Use(opts, shared)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	for _, h := range held {
+		m := datadir.Manifest{Format: storage.FormatVersion, Shards: h.Shards, ID: h.ID, Dropped: h.Dropped}
+		if h.Dropped {
+			err = s.dropParts(ctx, h.Name, m)
+		} else if g, oerr := openGraph(ctx, &s.Options, s.Shared, h.Name, "", m, false); oerr == nil {
+			s.ByName[h.Name] = g
+		} else {
+			err = oerr
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open graph %s: %w", h.Name, err)
+		}
+	}
+	if s.ByName[DefaultGraph] == nil {
+		if err := s.CreateGraph(ctx, DefaultGraph); err != nil {
+			return nil, err
+		}
+	}
+	if opts.FS == vfs.Default {
+		used := map[string]bool{}
+		for _, g := range s.ByName {
+			used[g.textDir()] = true
+		}
+		err = removeTexts(filepath.Join(opts.Dir, datadir.TextsName), func(dir string) bool { return used[dir] })
+	}
+	return s, err
+}
+
 // Close closes all graphs, waiting for their transactions to end, and frees the directory.
 func (s *Store) Close() error {
-	return s.release(func(g *Graph) error { return g.close(context.Background()) })
+	return s.Release(func(g *Graph) error { return g.close(context.Background()) })
 }
 
 // Graph implements shard.Store.
@@ -100,9 +136,9 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 
 // Local returns a graph by name with what only local graphs can do.
 func (s *Store) Local(name string) (*Graph, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := s.graphs[name]
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	g := s.ByName[name]
 	if g == nil {
 		return nil, graph.NoGraph(name)
 	}
@@ -111,9 +147,9 @@ func (s *Store) Local(name string) (*Graph, error) {
 
 // Writable says why one of the graphs cannot be written to, or nil.
 func (s *Store) Writable() error {
-	s.mu.Lock()
-	graphs := slices.Collect(maps.Values(s.graphs))
-	s.mu.Unlock()
+	s.Mu.Lock()
+	graphs := slices.Collect(maps.Values(s.ByName))
+	s.Mu.Unlock()
 	for _, g := range graphs {
 		if err := g.writable(); err != nil {
 			return err
@@ -124,65 +160,63 @@ func (s *Store) Writable() error {
 
 // Graphs implements shard.Store.
 func (s *Store) Graphs() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	names := make([]string, 0, len(s.graphs))
-	for n := range s.graphs {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	names := make([]string, 0, len(s.ByName))
+	for n := range s.ByName {
 		names = append(names, n)
 	}
 	slices.Sort(names)
 	return names
 }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-
 // CreateGraph implements shard.Store.
 func (s *Store) CreateGraph(ctx context.Context, name string) error {
-	if !validName.MatchString(name) {
+	if !datadir.ValidName.MatchString(name) {
 		return &graph.Error{
 			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
 			Detail: "InvalidGraphName", Msg: fmt.Sprintf("%q cannot name a graph: it takes 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit", name),
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.graphs[name] != nil {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.ByName[name] != nil {
 		return graph.DuplicateGraph(name)
 	}
-	if s.opts.ReadOnly {
+	if s.Options.ReadOnly {
 		return fail.ReadOnly()
 	}
-	m := manifest{Format: storage.FormatVersion, Shards: s.opts.Shards}
-	if s.opts.Peers != nil { // the graph is there once its first shard is, which comes last
+	m := datadir.Manifest{Format: storage.FormatVersion, Shards: s.Options.Shards}
+	if s.Options.Peers != nil { // the graph is there once its first shard is, which comes last
 		m.ID = rand.Uint64() | 1
-		g, err := openGraph(ctx, &s.opts, s.shared, name, "", m, true)
+		g, err := openGraph(ctx, &s.Options, s.Shared, name, "", m, true)
 		if err != nil {
 			return fmt.Errorf("make graph %s: %w", name, err)
 		}
-		s.graphs[name] = g
+		s.ByName[name] = g
 		return nil
 	}
-	dir := s.dir(name)
-	if err := errors.Join(s.opts.FS.RemoveAll(dir), storage.MakeDir(s.opts.FS, dir)); err != nil {
+	dir := s.Dir(name)
+	if err := errors.Join(s.Options.FS.RemoveAll(dir), storage.MakeDir(s.Options.FS, dir)); err != nil {
 		return fmt.Errorf("make graph %s: %w", name, err)
 	}
-	g, err := openGraph(ctx, &s.opts, s.shared, name, dir, m, true)
+	g, err := openGraph(ctx, &s.Options, s.Shared, name, dir, m, true)
 	if err != nil {
 		return fmt.Errorf("make graph %s: %w", name, err)
 	}
-	if err := errors.Join(writeManifest(s.opts.FS, dir, m), storage.SyncDir(s.opts.FS, s.graphsDir())); err != nil {
+	if err := errors.Join(datadir.WriteManifest(s.Options.FS, dir, m), storage.SyncDir(s.Options.FS, s.GraphsDir())); err != nil {
 		return errors.Join(fmt.Errorf("make graph %s: %w", name, err), g.close(context.Background()))
 	}
-	s.graphs[name] = g
+	s.ByName[name] = g
 	return nil
 }
 
 // DropGraph implements shard.Store. It waits for the graph's transactions to end, while no other begins; if ctx ends
 // before them, the graph stays.
 func (s *Store) DropGraph(ctx context.Context, name string) error {
-	s.mu.Lock()
-	g := s.graphs[name]
-	s.mu.Unlock()
+	s.Mu.Lock()
+	g := s.ByName[name]
+	s.Mu.Unlock()
 	switch {
 	case g == nil:
 		return graph.NoGraph(name)
@@ -191,7 +225,7 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
 			Detail: "DefaultGraph", Msg: "the graph default cannot be dropped",
 		}
-	case s.opts.ReadOnly:
+	case s.Options.ReadOnly:
 		return fail.ReadOnly()
 	}
 	if err := g.Empty(ctx); err != nil {
@@ -200,87 +234,37 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 	if err := g.close(context.Background()); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.graphs[name] != g {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.ByName[name] != g {
 		return graph.NoGraph(name)
 	}
-	delete(s.graphs, name)
-	if s.opts.Peers != nil {
-		m := manifest{Shards: len(g.shards), ID: g.id}
-		if err := s.opts.Peers.Discard(ctx, m.partOf(name)); err != nil {
+	delete(s.ByName, name)
+	if s.Options.Peers != nil {
+		m := datadir.Manifest{Shards: len(g.shards), ID: g.id}
+		if err := s.Options.Peers.Discard(ctx, m.PartOf(name)); err != nil {
 			return fmt.Errorf("drop graph %s: %w", name, err)
 		}
-		if err := s.dropParts(ctx, name, m); err != nil || s.opts.FS != vfs.Default {
+		if err := s.dropParts(ctx, name, m); err != nil || s.Options.FS != vfs.Default {
 			return err
 		}
 		return os.RemoveAll(g.textDir())
 	}
-	fs, dir := s.opts.FS, g.dir
-	if err := fs.Remove(fs.PathJoin(dir, manifestName)); err != nil {
+	fs, dir := s.Options.FS, g.dir
+	if err := fs.Remove(fs.PathJoin(dir, datadir.ManifestName)); err != nil {
 		return fmt.Errorf("drop graph %s: %w", name, err)
 	}
-	return errors.Join(storage.SyncDir(fs, dir), fs.RemoveAll(dir), storage.SyncDir(fs, s.graphsDir()))
+	return errors.Join(storage.SyncDir(fs, dir), fs.RemoveAll(dir), storage.SyncDir(fs, s.GraphsDir()))
 }
 
 // dropParts drops the shards of a graph, the first one last.
-func (s *Store) dropParts(ctx context.Context, name string, m manifest) error {
+func (s *Store) dropParts(ctx context.Context, name string, m datadir.Manifest) error {
 	for no := m.Shards - 1; no >= 0; no-- {
-		if err := s.opts.Peers.Drop(ctx, m.partOf(name), no); err != nil {
+		if err := s.Options.Peers.Drop(ctx, m.PartOf(name), no); err != nil {
 			return fmt.Errorf("drop shard %d of graph %s: %w", no, name, err)
 		}
 	}
 	return nil
-}
-
-// manifest says what a graph is.
-type manifest struct {
-	Format int `json:"format"`
-	Shards int `json:"shards"`
-	// ID and Dropped are of graphs of a cluster: a dropped one is there until all of its shards are gone.
-	ID      uint64 `json:"id,omitempty"`
-	Dropped bool   `json:"dropped,omitempty"`
-}
-
-func (m *manifest) partOf(name string) storage.PartOf {
-	return storage.PartOf{Name: name, ID: m.ID, Shards: m.Shards}
-}
-
-const manifestName = "GRAPH"
-
-var errNoGraph = errors.New("no graph")
-
-func readManifest(fs vfs.FS, dir string) (m manifest, err error) {
-	f, err := fs.Open(fs.PathJoin(dir, manifestName))
-	if err != nil {
-		if _, serr := fs.Stat(fs.PathJoin(dir, manifestName)); fail.IsNotExist(serr) {
-			return m, errNoGraph
-		}
-		return m, fmt.Errorf("read %s: %w", dir, err)
-	}
-	b, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return m, fmt.Errorf("read %s: %w", dir, err)
-	}
-	if err := json.Unmarshal(b, &m); err != nil {
-		return m, graph.CorruptError("read "+fs.PathJoin(dir, manifestName), err)
-	}
-	if m.Format != storage.FormatVersion {
-		return m, storage.FormatError(dir, m.Format)
-	}
-	if m.Shards < 1 || m.Shards > storage.MaxShards {
-		return m, graph.CorruptError("read "+fs.PathJoin(dir, manifestName), fmt.Errorf("it has %d shards", m.Shards))
-	}
-	return m, nil
-}
-
-// writeManifest makes the graph be there.
-func writeManifest(fs vfs.FS, dir string, m manifest) error {
-	b, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return writeWhole(fs, fs.PathJoin(dir, manifestName), append(b, '\n'))
 }
 
 // Features implements shard.Store.

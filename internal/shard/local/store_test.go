@@ -20,6 +20,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -228,18 +229,18 @@ func TestFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.write(rng))
 	want := propCounts(t, l.g)
-	dir := l.store.dir("default")
+	dir := l.store.Dir("default")
 	require.NoError(t, l.store.Close())
 
-	now, err := readManifest(opts.FS, dir)
+	now, err := datadir.ReadManifest(opts.FS, dir)
 	require.NoError(t, err)
 	old := now
 	old.Format = 1
-	require.NoError(t, writeManifest(opts.FS, dir, old))
+	require.NoError(t, datadir.WriteManifest(opts.FS, dir, old))
 	_, err = Open(opts)
 	require.ErrorContains(t, err, dir+" "+refusal)
 
-	require.NoError(t, writeManifest(opts.FS, dir, now))
+	require.NoError(t, datadir.WriteManifest(opts.FS, dir, now))
 	l, err = openLedger(opts)
 	require.NoError(t, err)
 	require.Equal(t, want, propCounts(t, l.g))
@@ -264,7 +265,7 @@ func TestDropGraphLate(t *testing.T) {
 	late, cancel := context.WithCancel(ctx)
 	dropped := make(chan error)
 	go func() { dropped <- s.DropGraph(late, "other") }()
-	require.Eventually(t, func() bool { return s.graphs["other"].Emptying() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.ByName["other"].Emptying() }, time.Minute, time.Millisecond)
 	_, err = g.Begin(ctx, shard.Read)
 	require.Equal(t, graph.KindUnavailable, graph.AsError(err).Kind)
 	require.Equal(t, graph.KindUnavailable, graph.AsError(s.DropGraph(ctx, "other")).Kind, "one is enough")

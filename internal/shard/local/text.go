@@ -16,6 +16,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/search"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/view"
@@ -137,13 +138,10 @@ func (g *Graph) openTexts() error {
 // graph has: the process may not lead while the graph is dropped and another takes its name.
 func (g *Graph) textDir() string {
 	if g.dir == "" {
-		return filepath.Join(g.Options.Dir, textsName, fmt.Sprintf("%016x", g.id))
+		return filepath.Join(g.Options.Dir, datadir.TextsName, fmt.Sprintf("%016x", g.id))
 	}
-	return filepath.Join(g.dir, textsName)
+	return filepath.Join(g.dir, datadir.TextsName)
 }
-
-// textsName is the name of a directory of full-text indexes.
-const textsName = "search"
 
 // removeTexts removes what lies in a directory of full-text indexes and is not in use any more.
 func removeTexts(dir string, used func(dir string) bool) error {

@@ -76,9 +76,9 @@ func TestEdgePropertiesDecoded(t *testing.T) {
 		defer tx.Rollback()
 		r := reader{tx: tx, round: round, got: shard.Columns(1, m)}
 		require.NoError(t, tx.EdgeProperties(ctx, edges, props, r.got))
-		stats := s.shared.Topology().Stats()
+		stats := s.Shared.Topology().Stats()
 		require.NoError(t, tx.EdgeProperties(ctx, edges, props, r.got))
-		require.Greater(t, s.shared.Topology().Stats().Hits, stats.Hits)
+		require.Greater(t, s.Shared.Topology().Stats().Hits, stats.Hits)
 		readers = append(readers, r)
 	}
 	for _, r := range readers {

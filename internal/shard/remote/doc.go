@@ -10,8 +10,8 @@
 //
 // # A read
 //
-//	query ─► gateway.Tx.Expand ─┬─► ReadService of a process with shard 0 ─► local.Part.Read ─► answer
-//	                            ├─► ReadService of a process with shard 1 ─► local.Part.Read ─► answer
+//	query ─► gateway.Tx.Expand ─┬─► ReadService of a process with shard 0 ─► part.Part.Read ─► answer
+//	                            ├─► ReadService of a process with shard 1 ─► part.Part.Read ─► answer
 //	                            └─► LeadService.Renew of the leader: is the snapshot still the present one?
 //
 // A gateway shares one snapshot, a list of the versions of all shards, among its reading transactions. It sends the calls to all shards and the

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 )
 
 // TestRecover has two of three processes lose their disks. The third is recovered, and has all that it had; the others wait until they
@@ -34,14 +35,14 @@ func TestRecover(t *testing.T) {
 	c.kill(left)
 
 	opts.FS = c.fs[left]
-	_, err := local.Recover(opts, 2, true)
+	_, err := part.Recover(opts, 2, true)
 	require.ErrorContains(t, err, "keeps no replica of shard 2")
 	lock, err := opts.FS.Lock("data/LOCK")
 	require.NoError(t, err)
-	_, err = local.Recover(opts, -1, true)
+	_, err = part.Recover(opts, -1, true)
 	require.ErrorContains(t, err, "in use by another process")
 	require.NoError(t, lock.Close())
-	plan, err := local.Recover(opts, -1, false)
+	plan, err := part.Recover(opts, -1, false)
 	require.NoError(t, err)
 	require.Len(t, plan, 2)
 	for no := range plan {
@@ -49,7 +50,7 @@ func TestRecover(t *testing.T) {
 		require.Equal(t, []int{0, 2}, plan[no].Lost)
 	}
 	crashRecover(t, c.fs[left])
-	done, err := local.Recover(opts, -1, true)
+	done, err := part.Recover(opts, -1, true)
 	require.NoError(t, err)
 	require.Equal(t, plan[0].Former, done[0].Former, "without force, nothing was changed")
 
@@ -89,7 +90,7 @@ func crashRecover(t *testing.T, disk *vfs.MemFS) {
 	opts := local.Options{Dir: "data", Logger: slog.New(slog.DiscardHandler)}
 	verify := func(fs *vfs.MemFS, what string) {
 		opts.FS = fs
-		found, err := local.Recover(opts, -1, false)
+		found, err := part.Recover(opts, -1, false)
 		require.NoError(t, err, what)
 		for _, r := range found {
 			require.Empty(t, r.Former, what)
@@ -108,14 +109,14 @@ func crashRecover(t *testing.T, disk *vfs.MemFS) {
 		}
 		return nil
 	}))
-	_, err := local.Recover(opts, -1, true)
+	_, err := part.Recover(opts, -1, true)
 	require.NoError(t, err)
 	verify(mem.CrashClone(vfs.CrashCloneCfg{}), "what is recovered is durable")
 	require.Greater(t, len(left), 10)
 	for i, fs := range left {
 		what := fmt.Sprintf("crashed after %d writes", i)
 		opts.FS = fs
-		_, err := local.Recover(opts, -1, true)
+		_, err := part.Recover(opts, -1, true)
 		require.NoError(t, err, what)
 		verify(fs.CrashClone(vfs.CrashCloneCfg{}), what)
 	}
@@ -125,7 +126,7 @@ func crashRecover(t *testing.T, disk *vfs.MemFS) {
 func TestRecoverRefuses(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	opts := local.Options{Dir: "data", FS: fs, Logger: slog.New(slog.DiscardHandler)}
-	_, err := local.Recover(opts, -1, true)
+	_, err := part.Recover(opts, -1, true)
 	require.Equal(t, graph.KindInvalid, graph.AsError(err).Kind, err)
 	names, err := fs.List("")
 	require.NoError(t, err)
@@ -137,14 +138,14 @@ func TestRecoverRefuses(t *testing.T) {
 	c.kill(0)
 	opts.FS = c.fs[0]
 	require.NoError(t, c.fs[0].Rename("data/log", "data/x"))
-	_, err = local.Recover(opts, 0, true)
+	_, err = part.Recover(opts, 0, true)
 	require.ErrorContains(t, err, "the log of the replicas")
 	names, err = c.fs[0].List("data")
 	require.NoError(t, err)
 	require.NotContains(t, names, "log")
 	require.NoError(t, c.fs[0].Rename("data/x", "data/log"))
 
-	_, err = local.Recover(opts, 0, false) // makes tables of the log
+	_, err = part.Recover(opts, 0, false) // makes tables of the log
 	require.NoError(t, err)
 	names, err = c.fs[0].List("data/log")
 	require.NoError(t, err)
@@ -160,6 +161,6 @@ func TestRecoverRefuses(t *testing.T) {
 		}
 	}
 	require.NotZero(t, damaged)
-	_, err = local.Recover(opts, 0, true)
+	_, err = part.Recover(opts, 0, true)
 	require.ErrorContains(t, err, "the log is damaged")
 }

@@ -1,7 +1,7 @@
 // Package cluster runs a process of a cluster. A Process has replicas of some shards, each a member of a Raft group (internal/replica), and
 // leads the cluster while it leads the group of shard 0.
 //
-//	Process ─┬─ local.Replicas ── replica.Host ── groups      their state, and their logs
+//	Process ─┬─ part.Replicas ── replica.Host ── groups      their state, and their logs
 //	         ├─ transport        messages of the groups, over two streams to each process: urgent ones, and others
 //	         ├─ peers            the other processes, and who has which shard
 //	         ├─ server.Leader    while it leads: local.Store over groups

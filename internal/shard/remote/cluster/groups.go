@@ -18,7 +18,8 @@ import (
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/shard/remote/peers"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -48,7 +49,7 @@ func mustRepeat(err error) bool {
 // propose proposes a change to the replicas of a shard, through the one that leads them, until it is answered, ctx ends or this process no
 // longer leads the cluster. here proposes to a replica of this process; there makes the call to another process.
 func (g *groups) propose(
-	ctx context.Context, no int, here func(ctx context.Context, parts *local.Parts) error, there func(ctx context.Context, c pb.KeepServiceClient) error,
+	ctx context.Context, no int, here func(ctx context.Context, parts *part.Parts) error, there func(ctx context.Context, c pb.KeepServiceClient) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,7 +109,7 @@ func (g *groups) Open(ctx context.Context, of storage.PartOf, no int, create boo
 		return nil, 0, fmt.Errorf("graph %s has %d shards, and the cluster %d", of.Name, of.Shards, g.p.layout.Shards)
 	}
 	version := uint64(0)
-	err := g.propose(ctx, no, func(ctx context.Context, parts *local.Parts) (err error) {
+	err := g.propose(ctx, no, func(ctx context.Context, parts *part.Parts) (err error) {
 		version, err = parts.Attach(ctx, of, no, g.epoch, create)
 		return err
 	}, func(ctx context.Context, c pb.KeepServiceClient) error {
@@ -126,7 +127,7 @@ func (g *groups) Open(ctx context.Context, of storage.PartOf, no int, create boo
 
 // Drop implements storage.Peers.
 func (g *groups) Drop(ctx context.Context, of storage.PartOf, no int) error {
-	return g.propose(ctx, no, func(ctx context.Context, parts *local.Parts) error { return parts.Drop(ctx, of) },
+	return g.propose(ctx, no, func(ctx context.Context, parts *part.Parts) error { return parts.Drop(ctx, of) },
 		func(ctx context.Context, c pb.KeepServiceClient) error {
 			_, err := c.Drop(ctx, &pb.DropRequest{Graph: wire.EncodePart(of), Shard: uint32(no)})
 			return err
@@ -135,7 +136,7 @@ func (g *groups) Drop(ctx context.Context, of storage.PartOf, no int) error {
 
 // Discard implements storage.Peers. This process leads the replicas of shard 0.
 func (g *groups) Discard(ctx context.Context, of storage.PartOf) error {
-	return g.propose(ctx, 0, func(ctx context.Context, parts *local.Parts) error { return parts.Discard(ctx, of) },
+	return g.propose(ctx, 0, func(ctx context.Context, parts *part.Parts) error { return parts.Discard(ctx, of) },
 		func(context.Context, pb.KeepServiceClient) error { return replica.ErrNotLeader })
 }
 
@@ -150,7 +151,7 @@ type groupPeer struct {
 
 // Apply implements storage.Peer.
 func (m *groupPeer) Apply(c *storage.Changed) error {
-	err := m.g.propose(m.g.ctx, m.no, func(ctx context.Context, parts *local.Parts) error {
+	err := m.g.propose(m.g.ctx, m.no, func(ctx context.Context, parts *part.Parts) error {
 		return parts.Apply(ctx, m.graph, m.g.epoch, c)
 	}, func(ctx context.Context, k pb.KeepServiceClient) error {
 		_, err := k.Apply(ctx, &pb.ApplyRequest{
@@ -179,7 +180,7 @@ func otherMayAnswer(err error) bool {
 }
 
 // read asks the replica of this process, if there is one, and then the others until one answers, or all have found damage.
-func (m *groupPeer) read(version, least uint64, here func(p *local.Part) error, there func(ctx context.Context, c pb.KeepServiceClient) error) error {
+func (m *groupPeer) read(version, least uint64, here func(p *part.Part) error, there func(ctx context.Context, c pb.KeepServiceClient) error) error {
 	ctx := m.g.ctx
 	var damaged []int // the processes that have found damage
 	if parts := m.g.p.replicas.Parts(m.no); parts != nil {
@@ -225,7 +226,7 @@ func (m *groupPeer) read(version, least uint64, here func(p *local.Part) error, 
 // Get implements storage.Peer.
 func (m *groupPeer) Get(store storage.Store, version uint64, key []byte) (value []byte, ok bool, err error) {
 	least := m.least.Load()
-	err = m.read(version, least, func(p *local.Part) (err error) {
+	err = m.read(version, least, func(p *part.Part) (err error) {
 		value, ok, err = p.Get(m.g.epoch, store, version, least, key)
 		return err
 	}, func(ctx context.Context, c pb.KeepServiceClient) error {
@@ -241,7 +242,7 @@ func (m *groupPeer) Get(store storage.Store, version uint64, key []byte) (value 
 // GetAll implements storage.Peer.
 func (m *groupPeer) GetAll(store storage.Store, version uint64, keys [][]byte) (values [][]byte, err error) {
 	least := m.least.Load()
-	err = m.read(version, least, func(p *local.Part) (err error) {
+	err = m.read(version, least, func(p *part.Part) (err error) {
 		values, err = p.GetAll(m.g.epoch, store, version, least, keys)
 		return err
 	}, func(ctx context.Context, c pb.KeepServiceClient) error {
@@ -271,7 +272,7 @@ func readValues(a *pb.GetAllResponse, n int) ([][]byte, error) {
 // Walk implements storage.Peer.
 func (m *groupPeer) Walk(w *storage.Walk) (out *storage.Records, err error) {
 	least := m.least.Load()
-	err = m.read(w.Version, least, func(p *local.Part) (err error) {
+	err = m.read(w.Version, least, func(p *part.Part) (err error) {
 		out, err = p.Walk(m.g.epoch, least, w)
 		return err
 	}, func(ctx context.Context, c pb.KeepServiceClient) error {
@@ -323,8 +324,8 @@ func (g *groups) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy,
 type ownCopy struct {
 	ctx   context.Context
 	epoch uint64
-	parts *local.Parts
-	c     *local.Checkpoint
+	parts *part.Parts
+	c     *datadir.Checkpoint
 }
 
 // Flush implements storage.PeerCopy.
@@ -354,7 +355,7 @@ func (g *groups) CheckFiles(ctx context.Context, of storage.PartOf, no int, bad 
 		note := func(file string, err error) { bad(fmt.Sprintf("process %d, %s", to, file), err) }
 		var n, size uint64
 		if to == g.p.no {
-			var parts *local.Parts
+			var parts *part.Parts
 			if parts, err = g.p.hosted(no); err == nil {
 				n, size, err = parts.CheckFiles(ctx, of, note)
 			}
@@ -451,8 +452,8 @@ type peerCopy struct {
 	at     replica.Snapshot // of a seed
 }
 
-// seed copies shards of another process for a replica of this one; see local.Network.
-func (p *Process) seed(ctx context.Context, process, no int, index uint64) (local.SeedCopy, error) {
+// seed copies shards of another process for a replica of this one; see part.Network.
+func (p *Process) seed(ctx context.Context, process, no int, index uint64) (part.SeedCopy, error) {
 	w, err := beginCopy(ctx, fmt.Sprintf("process %d", process), p.peers.At(process).Raw, no, rand.Uint64(), 0)
 	if err != nil {
 		return nil, err
@@ -463,7 +464,7 @@ func (p *Process) seed(ctx context.Context, process, no int, index uint64) (loca
 	return w, nil
 }
 
-// Snapshot implements local.SeedCopy.
+// Snapshot implements part.SeedCopy.
 func (w *peerCopy) Snapshot() replica.Snapshot { return w.at }
 
 // copyAt begins a copy of shards at another process.

@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/shard/remote/peers"
 	"github.com/hopgate/hopgate/internal/shard/remote/server"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
@@ -344,7 +345,7 @@ func (r *replicaService) Retire(ctx context.Context, q *pb.RetireRequest) (*pb.R
 // the processes at the addresses any for the others. Later starts read them from the data directory.
 func JoinProcess(ctx context.Context, opts local.Options, own string, any []string, more ...grpc.DialOption) (*Process, error) {
 	opts.EnsureDefaults()
-	layout, no, addresses, err := local.ReadLayout(opts)
+	layout, no, addresses, err := part.ReadLayout(opts)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/rpc"
+	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/remote/server"
 )
 
@@ -77,7 +78,11 @@ func (p *Process) open(ctx context.Context, term, epoch uint64) (*server.Leader,
 		return nil, fmt.Errorf("read the list of graphs: %w", err)
 	}
 	g := &groups{p: p, epoch: epoch, ctx: ctx}
-	store, err := p.replicas.Lead(ctx, g)
+	opts, shared, held, err := p.replicas.Lead(g)
+	if err != nil {
+		return nil, err
+	}
+	store, err := local.OpenLeading(ctx, opts, shared, held)
 	if err != nil {
 		return nil, err
 	}

@@ -385,7 +385,7 @@ func (m *memberService) checkEmpty(ctx context.Context, process int) error {
 	return nil
 }
 
-// A group that has one member gets others when its processes start with more replicas; see local.Replicas. Its leader adds them as learners,
+// A group that has one member gets others when its processes start with more replicas; see part.Replicas. Its leader adds them as learners,
 // one after another, and each is seeded. Then one joint change gives all of them a vote, since of two voters none may fail. Each step is an
 // entry of the log, so the next leader continues where this one stopped.
 

@@ -19,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/shard/remote/gateway"
 	"github.com/hopgate/hopgate/internal/shard/remote/peers"
 	"github.com/hopgate/hopgate/internal/shard/remote/server"
@@ -33,7 +34,7 @@ type Process struct {
 	log       *slog.Logger
 	peers     *peers.List
 	transport *transport
-	replicas  *local.Replicas
+	replicas  *part.Replicas
 	hints     []atomic.Int64                // by shard, the process that probably leads its group, if no replica here knows
 	lead      atomic.Pointer[server.Leader] // nil while another process leads the cluster
 	assigned  *peers.Assignment
@@ -74,7 +75,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 	for i := range p.hints {
 		p.hints[i].Store(int64(p.assigned.Processes(i)[0]))
 	}
-	if p.replicas, err = local.OpenReplicas(opts, layout, no, local.Network{Send: p.transport.send, Seed: p.seed}); err != nil {
+	if p.replicas, err = part.OpenReplicas(opts, layout, no, part.Network{Send: p.transport.send, Seed: p.seed}); err != nil {
 		return nil, err
 	}
 	own := p.replicas.StoreID()
@@ -96,7 +97,7 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 }
 
 // hosted returns the replica of a shard here.
-func (p *Process) hosted(no int) (*local.Parts, error) {
+func (p *Process) hosted(no int) (*part.Parts, error) {
 	if parts := p.replicas.Parts(no); parts != nil {
 		return parts, nil
 	}
@@ -214,7 +215,7 @@ func (p *Process) Leading() *local.Store {
 }
 
 // Local returns the replicas of the process.
-func (p *Process) Local() *local.Replicas { return p.replicas }
+func (p *Process) Local() *part.Replicas { return p.replicas }
 
 // Close ends the lead, stops the replicas and closes the data directory. The gRPC server must have stopped.
 func (p *Process) Close() error {

@@ -6,17 +6,17 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
-	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
 // Host is the process that the services answer for.
 type Host struct {
 	Process  int // its number
-	Replicas *local.Replicas
-	Parts    func(no int) (*local.Parts, error) // returns the replica of a shard here
-	LeaderOf func(no int) int                   // returns the process that leads the replicas of a shard, -1 if that is not known
-	Leading  func() *Leader                     // returns nil if the process does not lead the cluster
+	Replicas *part.Replicas
+	Parts    func(no int) (*part.Parts, error) // returns the replica of a shard here
+	LeaderOf func(no int) int                  // returns the process that leads the replicas of a shard, -1 if that is not known
+	Leading  func() *Leader                    // returns nil if the process does not lead the cluster
 }
 
 // Register registers the services of a process.

@@ -6,7 +6,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/replica"
-	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/part"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -26,7 +26,7 @@ func (k *keepService) status(no uint32, err error) error {
 }
 
 // change returns the replica of a shard, or NotLeading if there is none here.
-func (k *keepService) change(no uint32) (*local.Parts, error) {
+func (k *keepService) change(no uint32) (*part.Parts, error) {
 	parts, err := k.Parts(int(no))
 	if err != nil {
 		err = NotLeading(-1, err)
@@ -35,7 +35,7 @@ func (k *keepService) change(no uint32) (*local.Parts, error) {
 }
 
 // part returns a shard of a graph.
-func (k *keepService) part(no uint32, name string) (*local.Part, error) {
+func (k *keepService) part(no uint32, name string) (*part.Part, error) {
 	parts, err := k.Parts(int(no))
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
@@ -20,7 +20,7 @@ type maintainService struct {
 }
 
 // holder returns the process that has a file of a copy.
-func (m *maintainService) holder(l *Leader, c *local.Checkpoint, i int) int {
+func (m *maintainService) holder(l *Leader, c *datadir.Checkpoint, i int) int {
 	no, own := c.Shard(i)
 	if own {
 		return m.Process

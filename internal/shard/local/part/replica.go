@@ -1,4 +1,4 @@
-package local
+package part
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -42,7 +43,7 @@ type replicated struct {
 
 // openLog opens the log of a directory. send passes messages on to other processes and behind asks for a seed, see replica.HostOptions;
 // both may be nil where no replica runs.
-func openLog(opts *Options, send func(group uint32, messages []*replica.Message), behind func(group uint32, leader, index uint64)) (*replicated, error) {
+func openLog(opts *storage.Options, send func(group uint32, messages []*replica.Message), behind func(group uint32, leader, index uint64)) (*replicated, error) {
 	opts.EnsureDefaults()
 	dir := opts.FS.PathJoin(opts.Dir, logName)
 	if err := storage.MakeDir(opts.FS, dir); err != nil {
@@ -79,7 +80,7 @@ func (r *replicated) close() error {
 }
 
 // checkReplica compares the log that the graphs of a directory go with to the one that is open.
-func checkReplica(opts *Options) error {
+func checkReplica(opts *storage.Options) error {
 	name := opts.FS.PathJoin(opts.Dir, replicaName)
 	id, err := readReplica(opts.FS, name)
 	switch {
@@ -109,8 +110,8 @@ func readReplica(fs vfs.FS, name string) (string, error) {
 }
 
 // writeReplica notes the log that the graphs go with.
-func writeReplica(opts *Options) error {
-	return writeWhole(opts.FS, opts.FS.PathJoin(opts.Dir, replicaName), []byte(opts.Replica.ID+"\n"))
+func writeReplica(opts *storage.Options) error {
+	return datadir.WriteWhole(opts.FS, opts.FS.PathJoin(opts.Dir, replicaName), []byte(opts.Replica.ID+"\n"))
 }
 
 // The kinds of commands.
@@ -273,9 +274,9 @@ func refusal(err error) bool {
 }
 
 // settle flushes all parts before their epoch rises. A part takes an entry by the greatest epoch of all parts, so none may be taken back
-// behind an entry that raises it. The caller holds s.mu.
+// behind an entry that raises it. The caller holds s.Mu.
 func (s *Parts) settle() error {
-	for _, p := range s.graphs {
+	for _, p := range s.ByName {
 		if err := p.Part.Flush(context.Background()); err != nil {
 			return err
 		}
@@ -307,7 +308,7 @@ func (st partsState) Flush() {
 		st.s.log.flushing.Go(func() {
 			defer p.Leave()
 			if err := p.Part.Flush(context.Background()); err != nil {
-				st.s.opts.Logger.Error("flush a shard", slog.String("graph", p.Name), slog.Any("error", err))
+				st.s.Options.Logger.Error("flush a shard", slog.String("graph", p.Name), slog.Any("error", err))
 			}
 		})
 	}
@@ -315,10 +316,10 @@ func (st partsState) Flush() {
 
 // all returns the parts.
 func (s *Parts) all() []*Part {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]*Part, 0, len(s.graphs))
-	for _, p := range s.graphs {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	out := make([]*Part, 0, len(s.ByName))
+	for _, p := range s.ByName {
 		out = append(out, p)
 	}
 	return out

@@ -1,4 +1,4 @@
-package local
+package part
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -35,7 +36,7 @@ type keptModel struct {
 type replicaTest struct {
 	t      *testing.T
 	rng    *rand.Rand
-	opts   Options
+	opts   storage.Options
 	fs     *vfs.MemFS
 	all    *Replicas
 	parts  *Parts // of all
@@ -180,14 +181,14 @@ func (r *replicaTest) step() {
 // TestReplicaCrashes loses no acknowledged change of parts whose stores have no write-ahead log, through crashes, cuts of the log, new
 // writers, and graphs that are dropped and made again.
 func TestReplicaCrashes(t *testing.T) {
-	for seed := range eachSeed(t, seeds(8)) {
+	for seed := range localtest.EachSeed(t, localtest.Seeds(8)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: pebbleQuiet{}})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, db.Close()) }()
-			opts := tiny(rng, 2)
-			opts.Logger, opts.Tuning.LogBytes = quiet(), 64<<10
+			opts := localtest.Options(rng, 2)
+			opts.Logger, opts.Tuning.LogBytes = localtest.Quiet(), 64<<10
 			r := &replicaTest{t: t, rng: rng, opts: opts, fs: vfs.NewCrashableMem(), models: map[string]*keptModel{}, db: db}
 			r.open()
 			for range 400 {
@@ -214,7 +215,7 @@ func TestReplicaDirectory(t *testing.T) {
 	fs := vfs.NewMem()
 	of := storage.PartOf{Name: "g", ID: 7, Shards: 2}
 	open := func() (*Replicas, error) {
-		return OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, shard.Layout{Processes: 2, Shards: 2, Replicas: 1}, 1, Network{})
+		return OpenReplicas(storage.Options{Dir: "data", FS: fs, Logger: localtest.Quiet()}, shard.Layout{Processes: 2, Shards: 2, Replicas: 1}, 1, Network{})
 	}
 	change := func(r *Replicas, epoch uint64) {
 		require.NoError(t, r.Host().Begin(ctx, 1))
@@ -277,38 +278,6 @@ func FuzzCommand(f *testing.F) {
 	})
 }
 
-// TestReplicasDirectory opens directories that were made with another layout, with replicas or without.
-func TestReplicasDirectory(t *testing.T) {
-	layout := shard.Layout{Processes: 3, Shards: 3, Replicas: 3}
-	open := func(fs vfs.FS, l shard.Layout, process int) error {
-		r, err := OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, l, process, Network{Send: func(uint32, []*replica.Message) {}})
-		if err == nil {
-			require.NoError(t, r.Close())
-		}
-		return err
-	}
-	fs := vfs.NewMem()
-	require.NoError(t, open(fs, layout, 1))
-	require.NoError(t, open(fs, layout, 1))
-	require.ErrorContains(t, open(fs, layout, 2), "belongs to process 1 of 3")
-	require.ErrorContains(t, open(fs, shard.Layout{Processes: 5, Shards: 5, Replicas: 3}, 1), "this is process 1 of 5")
-	_, err := Open(Options{Dir: "data", FS: fs, Logger: quiet()})
-	require.ErrorContains(t, err, "belongs to a process of a cluster")
-
-	require.NoError(t, open(fs, shard.Layout{Processes: 3, Shards: 3, Replicas: 3}, 1))
-	fs = vfs.NewMem()
-	one := shard.Layout{Processes: 3, Shards: 3, Replicas: 1}
-	require.NoError(t, open(fs, one, 1))
-	require.NoError(t, open(fs, layout, 1)) // it gets more replicas
-	require.ErrorContains(t, open(fs, one, 1), "with 3 shards of 3 replicas")
-
-	fs = vfs.NewMem()
-	s, err := Open(Options{Dir: "data", FS: fs, Logger: quiet()})
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	require.ErrorContains(t, open(fs, layout, 0), "it can become the first process of a cluster with one shard, and this is process 0 of one with 3")
-}
-
 // TestReleaseWaits releases a replica whose records are being read: it closes behind the reader.
 func TestReleaseWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -321,7 +290,7 @@ func TestReleaseWaits(t *testing.T) {
 			}
 			return nil
 		}))
-		r, err := OpenReplicas(Options{Dir: "data", FS: fs, Logger: quiet()}, shard.Layout{Processes: 1, Shards: 1, Replicas: 1}, 0, Network{})
+		r, err := OpenReplicas(storage.Options{Dir: "data", FS: fs, Logger: localtest.Quiet()}, shard.Layout{Processes: 1, Shards: 1, Replicas: 1}, 0, Network{})
 		require.NoError(t, err)
 		require.NoError(t, r.Host().Begin(ctx, 0))
 		defer func() { require.NoError(t, r.Close()) }()
@@ -348,4 +317,12 @@ func TestReleaseWaits(t *testing.T) {
 		_, err = p.Walk(1, 0, walk)
 		require.Equal(t, graph.KindUnavailable, graph.AsError(err).Kind, "%v", err)
 	})
+}
+
+// openAlone opens the directory of a process of a cluster with one replica of each shard, which has the shard of its number.
+func openAlone(t testing.TB, o storage.Options, no int) *Replicas {
+	r, err := OpenReplicas(o, shard.Layout{Processes: o.Shards, Shards: o.Shards, Replicas: 1}, no, Network{})
+	require.NoError(t, err)
+	require.NoError(t, r.Host().Begin(context.Background(), uint32(no)))
+	return r
 }

@@ -1,4 +1,4 @@
-package local
+package part
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/replica"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/read"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -23,7 +24,7 @@ import (
 
 // Parts is a directory, see Store, with one shard of each graph, which together are the state of a replica.
 type Parts struct {
-	directory[*Part]
+	datadir.Directory[*Part]
 	no     int
 	log    *replicated
 	damage atomic.Pointer[error] // of a file, nil if none is known
@@ -35,14 +36,14 @@ type Parts struct {
 // Part is one shard of a graph in a replica: what it holds, and what is decoded of it.
 type Part struct {
 	*storage.Part
-	m  manifest
+	m  datadir.Manifest
 	no int
 	*read.Readers
 }
 
 // openParts opens the shards of a replica with a log, whose caches it shares. damaged is called once when a file of the shards fails its
 // checks; it does not wait.
-func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *storage.Shared, damaged func(s *Parts)) (_ *Parts, err error) {
+func openParts(opts storage.Options, no int, log *replicated, l *replica.Log, shared *storage.Shared, damaged func(s *Parts)) (_ *Parts, err error) {
 	s := &Parts{no: no, log: log, leaving: map[string]chan struct{}{}}
 	opts.Damaged = func(file string, err error) {
 		err = fmt.Errorf("file %s is damaged: %w", file, err)
@@ -51,7 +52,7 @@ func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *st
 		}
 	}
 	opts.Replica = log.describe(l)
-	if err := s.take(opts, shared); err != nil {
+	if err := s.Acquire(opts, shared); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -59,12 +60,12 @@ func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *st
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if err := checkReplica(&s.opts); err != nil {
+	if err := checkReplica(&s.Options); err != nil {
 		return nil, err
 	}
-	err = s.each(func(name string, m manifest) (err error) {
-		if s.graphs[name], err = s.open(name, m, false); err != nil {
-			delete(s.graphs, name)
+	err = s.Each(func(name string, m datadir.Manifest) (err error) {
+		if s.ByName[name], err = s.open(name, m, false); err != nil {
+			delete(s.ByName, name)
 			return fmt.Errorf("open shard %d of graph %s: %w", no, name, err)
 		}
 		return nil
@@ -72,10 +73,10 @@ func openParts(opts Options, no int, log *replicated, l *replica.Log, shared *st
 	if err != nil {
 		return nil, err
 	}
-	if err := writeReplica(&s.opts); err != nil {
+	if err := writeReplica(&s.Options); err != nil {
 		return nil, err
 	}
-	s.opts.Replica.New = false
+	s.Options.Replica.New = false
 	return s, nil
 }
 
@@ -101,25 +102,25 @@ func spread(fs vfs.FS, dir, id string) error {
 	}
 	for _, name := range names {
 		at := fs.PathJoin(dir, "graphs", name)
-		m, err := readManifest(fs, at)
+		m, err := datadir.ReadManifest(fs, at)
 		if err != nil {
 			return err
 		}
 		sum := sha256.Sum256([]byte(id + "/" + name))
 		m.ID = binary.BigEndian.Uint64(sum[:]) | 1
-		if err := writeManifest(fs, at, m); err != nil {
+		if err := datadir.WriteManifest(fs, at, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Parts) open(name string, m manifest, create bool) (*Part, error) {
-	p := &Part{m: m, no: s.no, Readers: read.NewReaders(name, &s.opts)}
-	p.Topology = read.NewTopology(s.shared.Topology(), m.Shards)
+func (s *Parts) open(name string, m datadir.Manifest, create bool) (*Part, error) {
+	p := &Part{m: m, no: s.no, Readers: read.NewReaders(name, &s.Options)}
+	p.Topology = read.NewTopology(s.Shared.Topology(), m.Shards)
 	changed := func(version uint64, c *storage.Touched) { p.Topology.NoteBatch(version, p.no, c) }
 	var err error
-	p.Part, err = storage.OpenPart(&s.opts, s.shared, storage.Dir(s.dir(name), s.no), s.no, m.Shards, create, changed)
+	p.Part, err = storage.OpenPart(&s.Options, s.Shared, storage.Dir(s.Dir(name), s.no), s.no, m.Shards, create, changed)
 	if err != nil {
 		p.Topology.Close()
 		return nil, err
@@ -132,10 +133,10 @@ func (s *Parts) No() int { return s.no }
 
 // Part returns a graph's shard.
 func (s *Parts) Part(name string) (*Part, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.graphs[name]
-	if p == nil || s.closed {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	p := s.ByName[name]
+	if p == nil || s.Closed {
 		return nil, fail.NotFound("this process keeps no shard of a graph %q", name)
 	}
 	return p, nil
@@ -143,15 +144,15 @@ func (s *Parts) Part(name string) (*Part, error) {
 
 // Epoch is the greatest epoch of a writer that any of the shards has been attached with.
 func (s *Parts) Epoch() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return s.epoch()
 }
 
-// epoch is Epoch while s.mu is held.
+// epoch is Epoch while s.Mu is held.
 func (s *Parts) epoch() uint64 {
 	epoch := uint64(0)
-	for _, p := range s.graphs {
+	for _, p := range s.ByName {
 		epoch = max(epoch, p.Epoch())
 	}
 	return epoch
@@ -175,12 +176,12 @@ func (s *Parts) Attach(ctx context.Context, of storage.PartOf, no int, epoch uin
 
 // attach is Attach by an entry of the log.
 func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create bool) (version uint64, err error) {
-	if !validName.MatchString(of.Name) || of.ID == 0 || s.no >= of.Shards || of.Shards > storage.MaxShards {
+	if !datadir.ValidName.MatchString(of.Name) || of.ID == 0 || s.no >= of.Shards || of.Shards > storage.MaxShards {
 		return 0, fail.Invalid("there can be no shard %d of %d of the graph %q", s.no, of.Shards, of.Name)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.Closed {
 		return 0, fail.Closed()
 	}
 	switch last := s.epoch(); {
@@ -191,8 +192,8 @@ func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create boo
 			return 0, err
 		}
 	}
-	p := s.graphs[of.Name]
-	if p != nil && p.m.partOf(of.Name) != of {
+	p := s.ByName[of.Name]
+	if p != nil && p.m.PartOf(of.Name) != of {
 		unused, err := p.Unused()
 		if err != nil {
 			return 0, err
@@ -217,14 +218,14 @@ func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create boo
 }
 
 func (s *Parts) create(entry uint64, of storage.PartOf) (*Part, error) {
-	fs, dir := s.opts.FS, s.dir(of.Name)
+	fs, dir := s.Options.FS, s.Dir(of.Name)
 	if left := s.leaving[of.Name]; left != nil {
 		<-left
 	}
 	if err := errors.Join(fs.RemoveAll(dir), storage.MakeDir(fs, dir)); err != nil {
 		return nil, err
 	}
-	m := manifest{Format: storage.FormatVersion, Shards: of.Shards, ID: of.ID}
+	m := datadir.Manifest{Format: storage.FormatVersion, Shards: of.Shards, ID: of.ID}
 	p, err := s.open(of.Name, m, true)
 	if err != nil {
 		return nil, err
@@ -232,10 +233,10 @@ func (s *Parts) create(entry uint64, of storage.PartOf) (*Part, error) {
 	if err := p.StartAt(context.Background(), entry-1); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	if err := errors.Join(writeManifest(fs, dir, m), storage.SyncDir(fs, fs.PathJoin(s.opts.Dir, "graphs"))); err != nil {
+	if err := errors.Join(datadir.WriteManifest(fs, dir, m), storage.SyncDir(fs, fs.PathJoin(s.Options.Dir, "graphs"))); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	s.graphs[of.Name] = p
+	s.ByName[of.Name] = p
 	return p, nil
 }
 
@@ -245,10 +246,10 @@ func (s *Parts) Drop(ctx context.Context, of storage.PartOf) error {
 }
 
 func (s *Parts) drop(of storage.PartOf) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.graphs[of.Name]
-	if p == nil || p.m.partOf(of.Name) != of {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	p := s.ByName[of.Name]
+	if p == nil || p.m.PartOf(of.Name) != of {
 		return nil
 	}
 	return s.remove(of.Name, p)
@@ -260,52 +261,46 @@ func (s *Parts) Discard(ctx context.Context, of storage.PartOf) error {
 }
 
 func (s *Parts) discard(of storage.PartOf) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.graphs[of.Name]
-	if p == nil || p.m.partOf(of.Name) != of || p.m.Dropped {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	p := s.ByName[of.Name]
+	if p == nil || p.m.PartOf(of.Name) != of || p.m.Dropped {
 		return nil
 	}
 	m := p.m
 	m.Dropped = true
-	if err := writeManifest(s.opts.FS, s.dir(of.Name), m); err != nil {
+	if err := datadir.WriteManifest(s.Options.FS, s.Dir(of.Name), m); err != nil {
 		return fmt.Errorf("drop graph %s: %w", of.Name, err)
 	}
 	p.m.Dropped = true
 	return nil
 }
 
-// Held is a graph with a shard in this process.
-type Held struct {
-	storage.PartOf
-	Dropped bool // it is being dropped
-}
-
 // Held returns the graphs, in the order of their names.
-func (s *Parts) Held() []Held {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []Held
-	for _, name := range slices.Sorted(maps.Keys(s.graphs)) {
-		p := s.graphs[name]
-		out = append(out, Held{p.m.partOf(name), p.m.Dropped})
+func (s *Parts) Held() []datadir.Held {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	var out []datadir.Held
+	for _, name := range slices.Sorted(maps.Keys(s.ByName)) {
+		p := s.ByName[name]
+		out = append(out, datadir.Held{PartOf: p.m.PartOf(name), Dropped: p.m.Dropped})
 	}
 	return out
 }
 
 // remove removes a shard without waiting for its readers: what is left goes after the last one.
 func (s *Parts) remove(name string, p *Part) error {
-	fs, dir := s.opts.FS, s.dir(name)
-	if err := errors.Join(fs.Remove(fs.PathJoin(dir, manifestName)), storage.SyncDir(fs, dir)); err != nil {
+	fs, dir := s.Options.FS, s.Dir(name)
+	if err := errors.Join(fs.Remove(fs.PathJoin(dir, datadir.ManifestName)), storage.SyncDir(fs, dir)); err != nil {
 		return fmt.Errorf("drop a shard of graph %s: %w", name, err)
 	}
-	delete(s.graphs, name)
+	delete(s.ByName, name)
 	left := make(chan struct{})
 	s.leaving[name] = left
 	s.dropped.Go(func() {
 		defer close(left)
 		if err := errors.Join(p.close(), fs.RemoveAll(dir)); err != nil {
-			s.opts.Logger.Error("remove a shard", slog.String("graph", name), slog.Any("error", err))
+			s.Options.Logger.Error("remove a shard", slog.String("graph", name), slog.Any("error", err))
 		}
 	})
 	return nil
@@ -321,9 +316,9 @@ func (s *Parts) Writable() error {
 	if err := errors.Join(s.log.host.Err(), s.log.host.Writable()); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.graphs {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	for _, p := range s.ByName {
 		if err := p.Writable(); err != nil {
 			return err
 		}
@@ -333,10 +328,10 @@ func (s *Parts) Writable() error {
 
 // Stats returns the shapes of the shards, by the graphs' names.
 func (s *Parts) Stats() map[string][]storage.Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	out := map[string][]storage.Stats{}
-	for name, p := range s.graphs {
+	for name, p := range s.ByName {
 		st := p.Stats()
 		st.Topology = p.Topology.Counts(p.no)
 		out[name] = []storage.Stats{st}
@@ -346,7 +341,7 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 
 // Close closes all shards, whose replica must no longer run, and frees the directory.
 func (s *Parts) Close() error {
-	err := s.release((*Part).close)
+	err := s.Release((*Part).close)
 	s.dropped.Wait()
 	return err
 }

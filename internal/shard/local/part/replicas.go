@@ -1,4 +1,4 @@
-package local
+package part
 
 import (
 	"context"
@@ -7,22 +7,15 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
-)
-
-const (
-	replicasDir = "replicas"
-	layoutName  = "LAYOUT"
 )
 
 // Replicas is a data directory with replicas of the shards of graphs:
@@ -35,7 +28,7 @@ const (
 type Replicas struct {
 	layout  shard.Layout
 	process int
-	opts    Options
+	opts    storage.Options
 	shared  *storage.Shared
 	lock    io.Closer
 	log     *replicated
@@ -60,7 +53,7 @@ type Network struct {
 }
 
 // OpenReplicas opens the data directory of a process of a cluster, making it if it is not there, and starts its replicas.
-func OpenReplicas(opts Options, layout shard.Layout, process int, network Network) (_ *Replicas, err error) {
+func OpenReplicas(opts storage.Options, layout shard.Layout, process int, network Network) (_ *Replicas, err error) {
 	opts.EnsureDefaults()
 	opts.Shards = layout.Shards
 	if err := opts.Validate(); err != nil {
@@ -69,7 +62,7 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 	if layout.Replicas > layout.Processes {
 		return nil, fmt.Errorf("%d processes cannot keep %d replicas of a shard", layout.Processes, layout.Replicas)
 	}
-	if err := storage.MakeDir(opts.FS, opts.FS.PathJoin(opts.Dir, replicasDir)); err != nil {
+	if err := storage.MakeDir(opts.FS, opts.FS.PathJoin(opts.Dir, datadir.ReplicasName)); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	r := &Replicas{layout: layout, process: process, opts: opts, network: network, parts: map[int]*Parts{}}
@@ -78,7 +71,7 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 	if err != nil {
 		return nil, err
 	}
-	if r.lock, err = lockDir(&opts); err != nil {
+	if r.lock, err = datadir.Lock(&opts); err != nil {
 		return nil, err
 	}
 	r.shared = storage.NewShared(&opts)
@@ -87,7 +80,7 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	if err := checkRestored(&opts); err != nil {
+	if err := datadir.CheckRestored(&opts); err != nil {
 		return nil, err
 	}
 	if !adopts {
@@ -95,7 +88,7 @@ func OpenReplicas(opts Options, layout shard.Layout, process int, network Networ
 			return nil, err
 		}
 	}
-	if err := dropCheckpoints(opts.FS, opts.Dir); err != nil {
+	if err := datadir.DropCheckpoints(opts.FS, opts.Dir); err != nil {
 		return nil, fmt.Errorf("remove an old checkpoint: %w", err)
 	}
 	if r.log, err = openLog(&opts, network.Send, r.behind); err != nil {
@@ -128,7 +121,7 @@ func (r *Replicas) dir(no int) string {
 }
 
 // ReplicaDir is the directory, within the data directory, of the shards with a number.
-func ReplicaDir(no int) string { return fmt.Sprintf("%s/%04d", replicasDir, no) }
+func ReplicaDir(no int) string { return fmt.Sprintf("%s/%04d", datadir.ReplicasName, no) }
 
 // open opens the shards with a number, whose log is l, after it has installed a seed that is prepared.
 func (r *Replicas) open(no int, l *replica.Log) (*Parts, error) {
@@ -181,15 +174,15 @@ func (r *Replicas) all() map[int]*Parts {
 	return maps.Clone(r.parts)
 }
 
-// Lead opens the graphs of the cluster for its leader, which reaches all shards through opts.Peers.
-func (r *Replicas) Lead(ctx context.Context, peers storage.Peers) (*Store, error) {
+// Lead returns what the leader of the cluster opens its graphs with: options with which it reaches all shards through peers, and the graphs.
+func (r *Replicas) Lead(peers storage.Peers) (opts storage.Options, shared *storage.Shared, held []datadir.Held, err error) {
 	parts := r.Parts(0)
 	if parts == nil {
-		return nil, fail.NotFound("this process keeps no replica of shard 0")
+		return opts, nil, nil, fail.NotFound("this process keeps no replica of shard 0")
 	}
-	opts := r.opts
+	opts = r.opts
 	opts.Peers = peers
-	return openLeading(ctx, opts, r.shared, parts.Held())
+	return opts, r.shared, parts.Held(), nil
 }
 
 // Writable says why one of the shards cannot be written to, or nil.
@@ -263,7 +256,7 @@ type Recovered struct {
 // Recover makes the replicas in a data directory that no process has open the only members of their groups: that of a shard, or all for -1;
 // see replica.Recovery. Without force it only says what it would do. An error changes nothing, but that of a disk may leave some
 // shards recovered and others not; each shard is recovered at once, and Recover can be repeated.
-func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
+func Recover(opts storage.Options, no int, force bool) (out []Recovered, err error) {
 	opts.EnsureDefaults()
 	was, moved, ok, err := readLayout(&opts)
 	switch {
@@ -273,12 +266,12 @@ func Recover(opts Options, no int, force bool) (out []Recovered, err error) {
 		return nil, fail.Invalid("%s holds no replicas", opts.Dir)
 	}
 	r := &Replicas{layout: was.Layout, process: was.Process, opts: opts}
-	lock, err := lockDir(&opts)
+	lock, err := datadir.Lock(&opts)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := checkRestored(&opts); err != nil {
+	if err := datadir.CheckRestored(&opts); err != nil {
 		return nil, err
 	}
 	// Opening the log of a directory without one would make an empty log.
@@ -340,43 +333,6 @@ func (r *Replicas) planRecovery(no int) (out Recovered, err error) {
 	return out, nil
 }
 
-// openLeading opens graphs all of whose shards peers keep.
-func openLeading(ctx context.Context, opts Options, shared *storage.Shared, held []Held) (_ *Store, err error) {
-	s := &Store{}
-	s.use(opts, shared)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}()
-	for _, h := range held {
-		m := manifest{Format: storage.FormatVersion, Shards: h.Shards, ID: h.ID, Dropped: h.Dropped}
-		if h.Dropped {
-			err = s.dropParts(ctx, h.Name, m)
-		} else if g, oerr := openGraph(ctx, &s.opts, s.shared, h.Name, "", m, false); oerr == nil {
-			s.graphs[h.Name] = g
-		} else {
-			err = oerr
-		}
-		if err != nil {
-			return nil, fmt.Errorf("open graph %s: %w", h.Name, err)
-		}
-	}
-	if s.graphs[DefaultGraph] == nil {
-		if err := s.CreateGraph(ctx, DefaultGraph); err != nil {
-			return nil, err
-		}
-	}
-	if opts.FS == vfs.Default {
-		used := map[string]bool{}
-		for _, g := range s.graphs {
-			used[g.textDir()] = true
-		}
-		err = removeTexts(filepath.Join(opts.Dir, textsName), func(dir string) bool { return used[dir] })
-	}
-	return s, err
-}
-
 // layoutRecord is the content of LAYOUT.
 type layoutRecord struct {
 	shard.Layout
@@ -419,7 +375,7 @@ func (r *Replicas) checkLayout() error {
 
 // ReadLayout returns the layout that a data directory was made with, the number of its process, and the addresses of all processes, none if
 // no process was added or removed, or the directory is new.
-func ReadLayout(opts Options) (layout shard.Layout, process int, addresses []string, err error) {
+func ReadLayout(opts storage.Options) (layout shard.Layout, process int, addresses []string, err error) {
 	opts.EnsureDefaults()
 	was, moved, _, err := readLayout(&opts)
 	return was.Layout, was.Process, moved.Addresses, err
@@ -453,11 +409,11 @@ func (l *layoutRecord) founded() (kept []int) {
 	return kept
 }
 
-func layoutPath(opts *Options) string { return opts.FS.PathJoin(opts.Dir, replicasDir, layoutName) }
+func layoutPath(opts *storage.Options) string { return opts.FS.PathJoin(opts.Dir, datadir.LayoutName) }
 
 // readLayout reads the layout that a directory was made with, and which shards its process keeps and processes it knows; ok is false if it has
 // none.
-func readLayout(opts *Options) (was layoutRecord, moved movedRecord, ok bool, err error) {
+func readLayout(opts *storage.Options) (was layoutRecord, moved movedRecord, ok bool, err error) {
 	name := layoutPath(opts)
 	f, err := opts.FS.Open(name)
 	if fail.IsNotExist(err) {
@@ -491,7 +447,7 @@ func (r *Replicas) writeLayout(l layoutRecord) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(r.opts.FS, layoutPath(&r.opts), append(b, '\n'))
+	return datadir.WriteWhole(r.opts.FS, layoutPath(&r.opts), append(b, '\n'))
 }
 
 // note makes it durable which shards the process keeps, and the addresses of all processes. The caller holds placing.

@@ -1,4 +1,4 @@
-package local
+package part
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/replica"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/kv"
@@ -35,7 +36,7 @@ type SeedCopy interface {
 }
 
 // Seed copies all shards for another replica. It fails if the log entry with an index was not applied here yet.
-func (s *Parts) Seed(ctx context.Context, c *Checkpoint, index uint64) (replica.Snapshot, error) {
+func (s *Parts) Seed(ctx context.Context, c *datadir.Checkpoint, index uint64) (replica.Snapshot, error) {
 	// Most of the data is written before the replica waits for the rest.
 	for _, p := range s.all() {
 		if p.Enter() != nil {
@@ -48,22 +49,22 @@ func (s *Parts) Seed(ctx context.Context, c *Checkpoint, index uint64) (replica.
 		}
 	}
 	return s.log.host.Snapshot(ctx, uint32(s.no), index, func() error {
-		fs := s.opts.FS
-		if err := fs.MkdirAll(fs.PathJoin(c.dir, "graphs"), 0o755); err != nil {
+		fs := s.Options.FS
+		if err := fs.MkdirAll(fs.PathJoin(c.Dir(), "graphs"), 0o755); err != nil {
 			return err
 		}
 		for _, p := range s.all() {
-			dir := c.graphDir(p.Name)
+			dir := c.GraphDir(p.Name)
 			if err := fs.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
 			if err := p.Checkpoint(p.Epoch(), storage.Dir(dir, s.no)); err != nil {
 				return fmt.Errorf("copy graph %s: %w", p.Name, err)
 			}
-			if err := writeManifest(fs, dir, p.m); err != nil {
+			if err := datadir.WriteManifest(fs, dir, p.m); err != nil {
 				return err
 			}
-			c.graphs = append(c.graphs, p.Name)
+			c.Add(p.Name)
 		}
 		return nil
 	})
@@ -345,7 +346,7 @@ func (r *aliveReader) Read(p []byte) (int, error) {
 // SeedReplicas makes the replicas of a process of the shards of a backup, which lie in a directory as replicas/0002/graphs. The id of
 // the backup also gives each process's log store its id: a process that does not begin with this backup is another one to the others,
 // and waits to be replaced.
-func SeedReplicas(opts Options, layout shard.Layout, process int, id string) (err error) {
+func SeedReplicas(opts storage.Options, layout shard.Layout, process int, id string) (err error) {
 	opts.EnsureDefaults()
 	opts.Shards = layout.Shards
 	r := &Replicas{layout: layout, process: process, opts: opts, log: &replicated{}}
@@ -416,8 +417,8 @@ func (r *Replicas) seedParts(no int, id string) error {
 	return writeReplica(&o)
 }
 
-func seedPart(o *Options, shared *storage.Shared, dir string, no int, index uint64) (err error) {
-	m, err := readManifest(o.FS, dir)
+func seedPart(o *storage.Options, shared *storage.Shared, dir string, no int, index uint64) (err error) {
+	m, err := datadir.ReadManifest(o.FS, dir)
 	if err != nil {
 		return err
 	}
@@ -455,17 +456,17 @@ func (r *Replicas) adoptable() (bool, error) {
 	case known:
 		return true, nil
 	}
-	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, LoadingName)); !fail.IsNotExist(err) {
+	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, datadir.LoadingName)); !fail.IsNotExist(err) {
 		return false, errors.Join(fmt.Errorf("%s holds an offline load that was interrupted; run it again", o.Dir), err)
 	}
 	for _, name := range names {
-		m, err := readManifest(o.FS, o.FS.PathJoin(graphs, name))
+		m, err := datadir.ReadManifest(o.FS, o.FS.PathJoin(graphs, name))
 		switch {
-		case errors.Is(err, errNoGraph): // it was not made, or dropped
+		case errors.Is(err, datadir.ErrNoGraph): // it was not made, or dropped
 		case err != nil:
 			return false, err
 		case m.ID != 0:
-			return false, errUnlogged(o.Dir, name)
+			return false, datadir.ErrUnlogged(o.Dir, name)
 		case r.process != 0 || r.layout.Shards != 1:
 			return false, fail.Invalid("%s holds graphs of a single server: it can become the first process of a cluster with one shard, and this is process %d of one with %d",
 				o.Dir, r.process, r.layout.Shards)
@@ -490,8 +491,8 @@ func (r *Replicas) adopt() error {
 	graphs := o.FS.PathJoin(o.Dir, "graphs")
 	names, err := o.FS.List(graphs)
 	names = slices.DeleteFunc(names, func(name string) bool {
-		_, merr := readManifest(o.FS, o.FS.PathJoin(graphs, name))
-		return errors.Is(merr, errNoGraph)
+		_, merr := datadir.ReadManifest(o.FS, o.FS.PathJoin(graphs, name))
+		return errors.Is(merr, datadir.ErrNoGraph)
 	})
 	var known bool
 	if err == nil {
@@ -505,12 +506,12 @@ func (r *Replicas) adopt() error {
 	}
 	for _, name := range names {
 		dir := o.FS.PathJoin(graphs, name)
-		m, err := readManifest(o.FS, dir)
+		m, err := datadir.ReadManifest(o.FS, dir)
 		if err == nil && m.ID == 0 {
 			m.ID = rand.Uint64() | 1
-			err = writeManifest(o.FS, dir, m)
+			err = datadir.WriteManifest(o.FS, dir, m)
 		}
-		if err = errors.Join(err, o.FS.RemoveAll(o.FS.PathJoin(dir, textsName))); err != nil {
+		if err = errors.Join(err, o.FS.RemoveAll(o.FS.PathJoin(dir, datadir.TextsName))); err != nil {
 			return err
 		}
 	}
