@@ -62,6 +62,7 @@ internal/shard/local/datadir
 internal/shard/local/read
 internal/shard/local/part
 internal/shard/local/write
+internal/shard/local/text
 internal/shard/local/bulk
 internal/shard/local
 internal/shard/remote/wire

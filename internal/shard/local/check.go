@@ -34,7 +34,7 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 	}
 	rep, err := g.checkRounds(ctx, o)
 	if err == nil {
-		err = g.checkTexts(ctx, rep, o)
+		err = g.texts.Check(ctx, rep, o)
 	}
 	if err == nil {
 		err = s.compare(ctx, g, rep)

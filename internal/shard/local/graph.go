@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/shard/local/read"
+	"github.com/hopgate/hopgate/internal/shard/local/text"
 	"github.com/hopgate/hopgate/internal/shard/local/turns"
 	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -57,7 +59,7 @@ type Graph struct {
 
 	defs   atomic.Pointer[index.Defs]
 	builds builds
-	texts  texts
+	texts  *text.Indexes
 
 	mu      sync.Mutex // guards the fields below
 	current *snapshot
@@ -132,9 +134,10 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	if err := g.findDue(); err != nil {
 		return nil, err
 	}
-	g.texts.room = shared.Texts()
-	if err := g.openTexts(); err != nil {
-		return nil, errors.Join(err, g.texts.close())
+	if g.texts, err = text.Open(text.Config{
+		Graph: host{g}, Readers: g.Readers, Catalog: g.Catalog, Shards: g.shards, Dir: g.textDir(), Stop: g.stop, Room: shared.Texts(),
+	}); err != nil {
+		return nil, err
 	}
 	g.Topology = read.NewTopology(shared.Topology(), m.Shards)
 	g.Again = func() (*read.Reader, func(), error) {
@@ -155,7 +158,7 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		g.noteDeltas()
 		go g.compactLoop() //nolint:gosec // It lasts as long as the graph.
 		go g.expireLoop()  //nolint:gosec // It lasts as long as the graph.
-		g.texts.start()
+		g.texts.Start()
 		g.resumeBuilds()
 	}
 	return g, nil
@@ -251,7 +254,7 @@ func (g *Graph) publish(p *publication, err error) error {
 	p.snap = nil
 	g.mu.Unlock()
 	close(p.done)
-	g.texts.wake()
+	g.texts.Wake()
 	g.release(old)
 	return err
 }
@@ -457,7 +460,7 @@ func (g *Graph) close(ctx context.Context) error {
 	<-g.compactDone
 	<-g.expireDone
 	g.builds.running.Wait()
-	err := g.texts.close()
+	err := g.texts.Close()
 	g.release(g.current)
 	g.Topology.Close()
 	return errors.Join(err, g.closeShards())
@@ -657,3 +660,12 @@ func (g *Graph) ID() uint64 { return g.id }
 
 // Shards is the number of the graph's shards.
 func (g *Graph) Shards() int { return len(g.shards) }
+
+// textDir is the directory of the graph's full-text indexes. Where all shards are replicas it names the graph by its id, which no later
+// graph has: the process may not lead while the graph is dropped and another takes its name.
+func (g *Graph) textDir() string {
+	if g.dir == "" {
+		return filepath.Join(g.Options.Dir, datadir.TextsName, fmt.Sprintf("%016x", g.id))
+	}
+	return filepath.Join(g.dir, datadir.TextsName)
+}

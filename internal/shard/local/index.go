@@ -97,7 +97,7 @@ func (g *Graph) addIndex(ix graph.Index) (*build, error) {
 	}
 	g.loadDefs()
 	if ix.Kind == graph.FullTextIndex {
-		if err := g.openText(ix.ID); err != nil {
+		if err := g.texts.Open(ix.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +174,7 @@ func (g *Graph) removeIndex(ix graph.Index) error {
 		return err
 	}
 	g.loadDefs()
-	if err := g.dropText(ix.ID); err != nil {
+	if err := g.texts.Drop(ix.ID); err != nil {
 		return err
 	}
 	// The last snapshot is for the store: one that still had the entries would hold their space.

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 )
 
@@ -71,19 +70,13 @@ func (g *Graph) IndexProgress(id graph.IndexID) float64 {
 	defer g.builds.mu.Unlock()
 	if b := g.builds.byID[id]; b != nil {
 		part := math.Float64frombits(b.part.Load())
-		if t := g.texts.find(id); t != nil {
-			part *= t.part() // what is found is yet to be split into terms
-		}
-		return part
+		return part * g.texts.Progress(id) // what is found is yet to be split into terms
 	}
 	return 0
 }
 
 // abandon returns the build up, unless it has come to its end.
 func (b *build) abandon(cause error) { b.cancel(cause) }
-
-// errDropped ends a build whose index is no more.
-var errDropped = fail.New(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexDropped", "the index or constraint was dropped while it was being built")
 
 // run builds the index, and puts it online or says that it failed. A build that the closing of the graph or a fault of the
 // store interrupts is left for the next time the graph is opened.
@@ -121,7 +114,7 @@ func (b *build) locked(f func(ix graph.Index) error) error {
 	defer b.g.unlock()
 	d := b.g.defs.Load().ByID[b.id]
 	if d == nil {
-		return errDropped
+		return index.ErrDropped
 	}
 	return f(d.Index)
 }
@@ -160,7 +153,7 @@ func (b *build) giveUp(cause error) error {
 		ix.Failure = cause.Error()
 		err := b.g.PutIndex(ix)
 		b.g.loadDefs()
-		err = errors.Join(err, b.g.dropText(ix.ID))
+		err = errors.Join(err, b.g.texts.Drop(ix.ID))
 		for _, s := range b.g.shards {
 			err = errors.Join(err, s.ClearIndex(ix.ID))
 		}

@@ -33,9 +33,9 @@ func (b *build) fill() error {
 	case err != nil:
 		return err
 	case d == nil:
-		return errDropped
+		return index.ErrDropped
 	case d.Kind == graph.FullTextIndex:
-		return b.g.settleText(b.ctx, d.ID)
+		return b.g.texts.Settle(b.ctx, d.ID)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (b *build) put(next graph.VertexID, f func(tx *Tx, d *index.Def) error) err
 	defer tx.Rollback()
 	d := b.g.defs.Load().ByID[b.id]
 	if d == nil {
-		return errDropped
+		return index.ErrDropped
 	}
 	if err := f(tx, d); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.Vert
 		}
 		vals := make([]graph.Value, len(d.PropIDs))
 		for i, id := range ids {
-			if !b.g.hasAny(sets[i], d.Labels) {
+			if !d.Covers(b.g.Labels(sets[i])) {
 				continue
 			}
 			for p := range vals {
@@ -182,11 +182,6 @@ func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.Vert
 		}
 		return nil
 	})
-}
-
-// hasAny reports whether a label set has one of some labels.
-func (g *Graph) hasAny(set graph.LabelSet, labels []graph.LabelID) bool {
-	return slices.ContainsFunc(g.Labels(set), func(l graph.LabelID) bool { return slices.Contains(labels, l) })
 }
 
 // someEdges makes the entries of the edges that leave some vertices at or after from; next is where to go on. The edges

@@ -510,7 +510,7 @@ func TestIndexDroppedEarly(t *testing.T) {
 	}
 	id := w.g.Indexes()[0].ID
 	require.NoError(t, w.g.DropIndex(ctx, "plain"))
-	require.ErrorIs(t, <-done, errDropped)
+	require.ErrorIs(t, <-done, index.ErrDropped)
 	have, _ := w.entries(t, &index.Def{Index: graph.Index{ID: id, Label: "L"}})
 	require.Empty(t, have)
 	require.Empty(t, w.g.Dropped())

@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
+	"github.com/hopgate/hopgate/internal/shard/local/text"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -115,7 +116,7 @@ func OpenLeading(ctx context.Context, opts storage.Options, shared *storage.Shar
 		for _, g := range s.ByName {
 			used[g.textDir()] = true
 		}
-		err = removeTexts(filepath.Join(opts.Dir, datadir.TextsName), func(dir string) bool { return used[dir] })
+		err = text.Remove(filepath.Join(opts.Dir, datadir.TextsName), func(dir string) bool { return used[dir] })
 	}
 	return s, err
 }

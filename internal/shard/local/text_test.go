@@ -24,6 +24,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/text"
 )
 
 // textWorld is a graph with full-text indexes over the labels A and B, and over edges of the type R.
@@ -461,7 +462,6 @@ func TestTextCheck(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	w.writeTexts(r, 40, nil)
 	w.check(r)
-	x := w.g.texts.find(w.nodes)
 	tx, err := w.g.Begin(t.Context(), shard.Read)
 	require.NoError(t, err)
 	var res shard.TextHits
@@ -469,14 +469,12 @@ func TestTextCheck(t *testing.T) {
 	tx.Rollback()
 	require.Greater(t, len(res.Vertices), 3)
 	id := func(v graph.VertexID) search.ID { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
-	require.NoError(t, x.index.Apply(&search.Batch{
-		Docs:   []search.Doc{{ID: id(graph.MakeVertexID(0, 1<<30)), Fields: []search.Field{{Name: "p", Texts: []string{"ghost"}}}}},
-		Delete: []search.ID{id(res.Vertices[0])}, Mark: x.kept.encode(),
-	}))
+	ghost := search.Doc{ID: id(graph.MakeVertexID(0, 1<<30)), Fields: []search.Field{{Name: "p", Texts: []string{"ghost"}}}}
+	require.NoError(t, w.g.texts.Tamper(w.nodes, []search.Doc{ghost}, []search.ID{id(res.Vertices[0])}))
 	rep, err := w.s.Check(t.Context(), "default", shard.CheckOptions{})
 	require.NoError(t, err)
 	require.Len(t, rep.Findings, 1)
-	require.Equal(t, FaultText, rep.Findings[0].Kind)
+	require.Equal(t, text.Fault, rep.Findings[0].Kind)
 	require.EqualValues(t, 2, rep.Findings[0].Count, rep.Findings[0].Examples)
 	rep, err = w.s.Check(t.Context(), "default", shard.CheckOptions{Repair: true})
 	require.NoError(t, err)
@@ -501,7 +499,7 @@ func TestTextTrimmed(t *testing.T) {
 		require.NoError(t, tx.Apply(ctx, ms))
 		require.NoError(t, tx.Commit(ctx))
 	}
-	write(textTrim)
+	write(1024) // from how many on the queue is trimmed
 	var res shard.TextHits
 	require.NoError(t, old.Features().Text.SearchText(ctx, &shard.TextSearch{Index: w.nodes, Query: "graph"}, &res))
 	require.Empty(t, res.Vertices)

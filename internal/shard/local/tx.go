@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/turns"
 	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // Tx is a transaction of a graph, made up of what reads it, what changes it, and its commit. It implements shard.Tx.
@@ -231,4 +232,13 @@ func (tx *Tx) Inherit(_ context.Context, from shard.Tx) error {
 		tx.g.turns.Inherit(tx.turn, old.turn)
 	}
 	return nil
+}
+
+// SearchText implements shard.TextSearcher.
+func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
+	var ws []*staging.Writer
+	if tx.Mutator != nil {
+		ws = tx.Writers()
+	}
+	return tx.g.texts.Search(ctx, &tx.Tx, ws, req, res)
 }

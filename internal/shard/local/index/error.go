@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard/local/fail"
 )
 
 // CannotCreate reports why a constraint cannot be created.
@@ -137,3 +138,6 @@ func Unavailable(d *Def) error {
 		Phase: graph.PhaseRuntime, Detail: "IndexOffline", Msg: "the index " + d.Name + " is being built",
 	}
 }
+
+// ErrDropped ends a build, or a search, of an index that was dropped meanwhile.
+var ErrDropped = fail.New(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexDropped", "the index or constraint was dropped while it was being built")

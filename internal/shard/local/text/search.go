@@ -1,4 +1,4 @@
-package local
+package text
 
 import (
 	"context"
@@ -11,10 +11,13 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
+	"github.com/hopgate/hopgate/internal/storage/staging"
+	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// SearchText implements shard.Tx.
-func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
+// Search answers a search in the state of a transaction, with what its writers have changed.
+func (t *Indexes) Search(ctx context.Context, tx *read.Tx, ws []*staging.Writer, req *shard.TextSearch, res *shard.TextHits) error {
 	res.Vertices, res.Edges, res.Scores = res.Vertices[:0], res.Edges[:0], res.Scores[:0]
 	if err := tx.Alive(ctx); err != nil {
 		return err
@@ -26,12 +29,12 @@ func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.
 	case d.Failure != "" || !d.Online:
 		return index.Unavailable(d)
 	}
-	x := tx.g.texts.find(req.Index)
+	x := t.find(req.Index)
 	if x == nil {
 		return errTextGone
 	}
 	if req.Await {
-		return x.wait(ctx, tx.nextTexts())
+		return x.wait(ctx, nextOf(tx.Views()))
 	}
 	r := &search.Request{Fields: d.Props, Analyzer: x.analyzer, Most: req.Most, Room: req.Room}
 	var err error
@@ -43,7 +46,7 @@ func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.
 			return err
 		}
 	}
-	hits, err := tx.searchText(ctx, x, d, r)
+	hits, err := x.search(ctx, tx, ws, d, r)
 	if err != nil {
 		return err
 	}
@@ -61,18 +64,18 @@ func (tx *Tx) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.
 	return nil
 }
 
-// nextTexts is up to which changes the transaction's snapshot shows, by shard.
-func (tx *Tx) nextTexts() []uint64 {
-	next := make([]uint64, len(tx.Views()))
-	for no, v := range tx.Views() {
+// nextOf is up to which changes views show, by shard.
+func nextOf(views []*view.View) []uint64 {
+	next := make([]uint64, len(views))
+	for no, v := range views {
 		next[no] = v.NextText()
 	}
 	return next
 }
 
-// searchText searches the index, and what it does not have of the transaction's state.
-func (tx *Tx) searchText(ctx context.Context, x *textIndex, d *index.Def, r *search.Request) (hits []search.Hit, err error) {
-	next := tx.nextTexts()
+// search searches the index, and what it does not have of the transaction's state.
+func (x *Index) search(ctx context.Context, tx *read.Tx, ws []*staging.Writer, d *index.Def, r *search.Request) (hits []search.Hit, err error) {
+	next := nextOf(tx.Views())
 	if !d.Text.Eventual {
 		if err := x.wait(ctx, next); err != nil {
 			return nil, err
@@ -87,11 +90,14 @@ func (tx *Tx) searchText(ctx context.Context, x *textIndex, d *index.Def, r *sea
 	if d.Text.Eventual {
 		return search.Search(ctx, parts, r)
 	}
-	owners, err := tx.changedTexts(ctx, x, next, m.until)
-	if err != nil || len(owners) == 0 {
-		return searchWith(ctx, parts, r, err)
+	owners, err := x.changedSince(ctx, ws, next, m.until)
+	if err != nil {
+		return nil, err
 	}
-	over, err := tx.overlayTexts(ctx, x, d, r, owners, &parts[0])
+	if len(owners) == 0 {
+		return search.Search(ctx, parts, r)
+	}
+	over, err := x.overlay(ctx, tx, d, r, owners, &parts[0])
 	if err != nil {
 		return nil, err
 	}
@@ -104,15 +110,8 @@ func (tx *Tx) searchText(ctx context.Context, x *textIndex, d *index.Def, r *sea
 	return search.Search(ctx, append(parts, search.Part{Reader: changed}), r)
 }
 
-func searchWith(ctx context.Context, parts []search.Part, r *search.Request, err error) ([]search.Hit, error) {
-	if err != nil {
-		return nil, err
-	}
-	return search.Search(ctx, parts, r)
-}
-
-// changedTexts returns what was changed after the transaction's snapshot and may be in the index, and what the transaction has changed.
-func (tx *Tx) changedTexts(ctx context.Context, x *textIndex, next, until []uint64) ([]graph.IndexOwner, error) {
+// changedSince returns what was changed after a snapshot and may be in the index, and what writers have changed.
+func (x *Index) changedSince(ctx context.Context, ws []*staging.Writer, next, until []uint64) ([]graph.IndexOwner, error) {
 	seen := map[graph.IndexOwner]bool{}
 	var owners []graph.IndexOwner
 	add := func(o graph.IndexOwner) {
@@ -121,23 +120,21 @@ func (tx *Tx) changedTexts(ctx context.Context, x *textIndex, next, until []uint
 			owners = append(owners, o)
 		}
 	}
-	newest := tx.g.acquire() // which has all that the index may have
-	defer tx.g.release(newest)
+	newest, release := x.of.g.Newest() // which has all that the index may have
+	defer release()
 	for no, v := range newest.Views {
 		if err := v.TextChanges(ctx, x.id, next[no], until[no], func(_ uint64, o graph.IndexOwner) bool { add(o); return true }); err != nil {
 			return nil, err
 		}
 	}
-	if tx.Mutator != nil {
-		for _, w := range tx.Writers() {
-			w.Texts.Noted(x.id, add)
-		}
+	for _, w := range ws {
+		w.Texts.Noted(x.id, add)
 	}
 	return owners, nil
 }
 
-// overlayTexts makes an index of what some owners are for the transaction, and leaves them out of the main part.
-func (tx *Tx) overlayTexts(ctx context.Context, x *textIndex, d *index.Def, r *search.Request, owners []graph.IndexOwner, main *search.Part) (_ *search.Index, err error) {
+// overlay makes an index of what some owners are for the transaction, and leaves them out of the main part.
+func (x *Index) overlay(ctx context.Context, tx *read.Tx, d *index.Def, r *search.Request, owners []graph.IndexOwner, main *search.Part) (_ *search.Index, err error) {
 	over, err := search.Open("", x.analyzer, false)
 	if err != nil {
 		return nil, err
@@ -148,7 +145,7 @@ func (tx *Tx) overlayTexts(ctx context.Context, x *textIndex, d *index.Def, r *s
 		}
 	}()
 	for some := range slices.Chunk(owners, textDocs) {
-		docs, gone, err := tx.textDocs(ctx, d, some)
+		docs, gone, err := x.of.docs(ctx, tx, d, some)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package local
+package text
 
 import (
 	"context"
@@ -16,31 +16,59 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/search"
-	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// A full-text index lies in a store of its own, beside the shards: DIR/search/ID. With replicas, each process that has led the cluster has
-// one, which it takes up again when it leads if the queue still has what it lacks. Each commit queues, in its batches, what it has changed
-// (storage/texts.go); a goroutine of each index reads what is queued in the newest snapshot and puts it into the index, with a mark: how
-// far in the queue of each shard it is. A search waits until the mark has reached its snapshot. What was changed after the snapshot, or
-// by the transaction itself, it leaves out of the index and takes from the transaction instead (tx_text.go). After a crash the index has
-// an earlier state and its mark, and goes on from there. An index that is missing or damaged is built again.
+// Graph is what full-text indexes follow.
+type Graph interface {
+	// Newest returns the newest snapshot, for use until release is called.
+	Newest() (snap *read.Snapshot, release func())
+	// Read begins to read the newest snapshot, even if something in it has expired, until end is called.
+	Read() (tx *read.Tx, end func(), err error)
+	// Defs are the present definitions. LoadDefs makes them follow the catalog.
+	Defs() *index.Defs
+	LoadDefs()
+	// TryLock takes the writer's lock if it is free. Unlock returns it.
+	TryLock() bool
+	Unlock()
+	// Note queues owners, so that an index reads them again.
+	Note(ctx context.Context, id graph.IndexID, owners []graph.IndexOwner) error
+}
 
-// texts are the full-text indexes of a graph.
-type texts struct {
+// Config says what Indexes belong to.
+type Config struct {
+	Graph   Graph
+	Readers *read.Readers
+	Catalog *storage.Catalog
+	Shards  []*storage.Shard
+	Dir     string          // of the indexes; they lie in memory unless the graph's file system is that of the machine
+	Stop    <-chan struct{} // closed when the graph is being closed
+	Room    *storage.TextRoom
+}
+
+// Indexes are the full-text indexes of a graph.
+type Indexes struct {
+	g       Graph
+	on      *read.Readers
+	catalog *storage.Catalog
+	shards  []*storage.Shard
+	dir     string
+	stop    <-chan struct{}
+	room    *storage.TextRoom
+
 	mu   sync.RWMutex
-	byID map[graph.IndexID]*textIndex
-	room *storage.TextRoom
+	byID map[graph.IndexID]*Index
 	// started says that the indexes follow the graph.
 	started bool
 }
 
-// textIndex is a full-text index that is open.
-type textIndex struct {
-	g        *Graph
+// Index is a full-text index that is open.
+type Index struct {
+	of       *Indexes
 	id       graph.IndexID
 	analyzer *search.Analyzer
 	dir      string // "": in memory
@@ -88,14 +116,14 @@ func decodeTextMark(b []byte, shards int) (m textMark, ok bool) {
 	return m, len(b) == 0
 }
 
-func (t *texts) find(id graph.IndexID) *textIndex {
+func (t *Indexes) find(id graph.IndexID) *Index {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.byID[id]
 }
 
-// wake tells the indexes that there may be changes.
-func (t *texts) wake() {
+// Wake tells the indexes that there may be changes.
+func (t *Indexes) Wake() {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, x := range t.byID {
@@ -103,8 +131,8 @@ func (t *texts) wake() {
 	}
 }
 
-// close closes all indexes.
-func (t *texts) close() error {
+// Close closes all indexes.
+func (t *Indexes) Close() error {
 	t.mu.Lock()
 	all := t.byID
 	t.byID = nil
@@ -116,35 +144,29 @@ func (t *texts) close() error {
 	return errors.Join(errs...)
 }
 
-// openTexts opens the indexes of a graph that is being opened, and removes those that were dropped.
-func (g *Graph) openTexts() error {
-	if g.Options.ReadOnly {
-		return nil
+// Open opens the indexes of a graph that is being opened, and removes those that were dropped.
+func Open(c Config) (*Indexes, error) {
+	t := &Indexes{g: c.Graph, on: c.Readers, catalog: c.Catalog, shards: c.Shards, dir: c.Dir, stop: c.Stop, room: c.Room}
+	if t.on.Options.ReadOnly {
+		return t, nil
 	}
-	for _, ix := range g.Indexes() {
+	for _, ix := range t.catalog.Indexes() {
 		if ix.Kind == graph.FullTextIndex && ix.Failure == "" {
-			if err := g.openText(ix.ID); err != nil {
-				return err
+			if err := t.Open(ix.ID); err != nil {
+				return nil, errors.Join(err, t.Close())
 			}
 		}
 	}
-	if g.Options.FS != vfs.Default {
-		return nil
+	if t.on.Options.FS == vfs.Default {
+		if err := Remove(t.dir, t.uses); err != nil {
+			return nil, errors.Join(err, t.Close())
+		}
 	}
-	return removeTexts(g.textDir(), g.texts.uses)
+	return t, nil
 }
 
-// textDir is the directory of the graph's full-text indexes. Where all shards are replicas it names the graph by its id, which no later
-// graph has: the process may not lead while the graph is dropped and another takes its name.
-func (g *Graph) textDir() string {
-	if g.dir == "" {
-		return filepath.Join(g.Options.Dir, datadir.TextsName, fmt.Sprintf("%016x", g.id))
-	}
-	return filepath.Join(g.dir, datadir.TextsName)
-}
-
-// removeTexts removes what lies in a directory of full-text indexes and is not in use any more.
-func removeTexts(dir string, used func(dir string) bool) error {
+// Remove removes what lies in a directory of full-text indexes and is not in use any more.
+func Remove(dir string, used func(dir string) bool) error {
 	dirs, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -159,7 +181,7 @@ func removeTexts(dir string, used func(dir string) bool) error {
 	return nil
 }
 
-func (t *texts) uses(dir string) bool {
+func (t *Indexes) uses(dir string) bool {
 	for _, x := range t.byID {
 		if x.dir == dir {
 			return true
@@ -168,21 +190,21 @@ func (t *texts) uses(dir string) bool {
 	return false
 }
 
-// openText opens a full-text index and has it built again if it is not what its mark says. The caller holds the writer's lock, or is
+// Open opens a full-text index and has it built again if it is not what its mark says. The caller holds the writer's lock, or is
 // opening the graph.
-func (g *Graph) openText(id graph.IndexID) error {
-	d := g.defs.Load().ByID[id]
+func (t *Indexes) Open(id graph.IndexID) error {
+	d := t.g.Defs().ByID[id]
 	a, err := search.FindAnalyzer(d.Text.Analyzer)
 	if err != nil {
 		return err
 	}
-	x := &textIndex{
-		g: g, id: id, analyzer: a, wakes: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
-		persisted: make([]uint64, len(g.shards)),
+	x := &Index{
+		of: t, id: id, analyzer: a, wakes: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
+		persisted: make([]uint64, len(t.shards)),
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
-	if g.Options.FS == vfs.Default {
-		x.dir = filepath.Join(g.textDir(), fmt.Sprintf("%08d", id))
+	if t.on.Options.FS == vfs.Default {
+		x.dir = filepath.Join(t.dir, fmt.Sprintf("%08d", id))
 	}
 	views, err := x.views()
 	if err != nil {
@@ -201,21 +223,21 @@ func (g *Graph) openText(id graph.IndexID) error {
 		}
 		return err
 	}
-	g.texts.mu.Lock()
-	if g.texts.byID == nil {
-		g.texts.byID = map[graph.IndexID]*textIndex{}
+	t.mu.Lock()
+	if t.byID == nil {
+		t.byID = map[graph.IndexID]*Index{}
 	}
-	g.texts.byID[id] = x
-	started := g.texts.started
-	g.texts.mu.Unlock()
+	t.byID[id] = x
+	started := t.started
+	t.mu.Unlock()
 	if started {
 		go x.run()
 	}
 	return nil
 }
 
-// start makes the indexes follow the graph, once it has a snapshot.
-func (t *texts) start() {
+// Start makes the indexes follow the graph, once it has a snapshot.
+func (t *Indexes) Start() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.started = true
@@ -225,8 +247,8 @@ func (t *texts) start() {
 }
 
 // views returns views of all shards as they are. The caller closes them.
-func (x *textIndex) views() (views []*view.View, err error) {
-	for _, s := range x.g.shards {
+func (x *Index) views() (views []*view.View, err error) {
+	for _, s := range x.of.shards {
 		v, err := s.Snapshot()
 		if err != nil {
 			return nil, errors.Join(err, closeAll(views))
@@ -248,7 +270,7 @@ func closeAll(views []*view.View) error {
 var errNoMark = errors.New("there is no index yet")
 
 // load opens the index and reads its mark. An error says why it must be built again.
-func (x *textIndex) load(views []*view.View) error {
+func (x *Index) load(views []*view.View) error {
 	if x.dir != "" {
 		if _, err := os.Stat(x.dir); err != nil {
 			return errNoMark
@@ -265,7 +287,7 @@ func (x *textIndex) load(views []*view.View) error {
 	return nil
 }
 
-func (x *textIndex) loadMark(ix *search.Index, views []*view.View) error {
+func (x *Index) loadMark(ix *search.Index, views []*view.View) error {
 	r, err := ix.Reader()
 	if err != nil {
 		return err
@@ -295,20 +317,20 @@ func (x *textIndex) loadMark(ix *search.Index, views []*view.View) error {
 }
 
 // renew makes an empty index. If it was online, it is built from the beginning; else its build has not begun, or begins again.
-func (x *textIndex) renew(views []*view.View, online bool, why error) (err error) {
+func (x *Index) renew(views []*view.View, online bool, why error) (err error) {
 	if online {
-		x.g.Options.Logger.Warn("build a full-text index again", slog.String("graph", x.g.Name), slog.Uint64("index", uint64(x.id)), slog.Any("reason", why))
+		x.of.on.Options.Logger.Warn("build a full-text index again", slog.String("graph", x.of.on.Name), slog.Uint64("index", uint64(x.id)), slog.Any("reason", why))
 	}
 	if x.dir != "" {
 		if err := os.RemoveAll(x.dir); err != nil {
 			return fmt.Errorf("remove a full-text index: %w", err)
 		}
 	}
-	d := x.g.defs.Load().ByID[x.id]
-	if err := x.g.ResetIndex(d.Index); err != nil {
+	d := x.of.g.Defs().ByID[x.id]
+	if err := x.of.catalog.ResetIndex(d.Index); err != nil {
 		return err
 	}
-	x.g.loadDefs()
+	x.of.g.LoadDefs()
 	if x.dir != "" {
 		if err := os.MkdirAll(filepath.Dir(x.dir), 0o755); err != nil {
 			return err
@@ -328,12 +350,12 @@ func (x *textIndex) renew(views []*view.View, online bool, why error) (err error
 	return x.index.Apply(&search.Batch{Mark: x.kept.encode()})
 }
 
-// dropText closes a full-text index and deletes it. The caller holds the writer's lock.
-func (g *Graph) dropText(id graph.IndexID) error {
-	g.texts.mu.Lock()
-	x := g.texts.byID[id]
-	delete(g.texts.byID, id)
-	g.texts.mu.Unlock()
+// Drop closes a full-text index and deletes it. The caller holds the writer's lock.
+func (t *Indexes) Drop(id graph.IndexID) error {
+	t.mu.Lock()
+	x := t.byID[id]
+	delete(t.byID, id)
+	t.mu.Unlock()
 	if x == nil {
 		return nil
 	}
@@ -345,9 +367,9 @@ func (g *Graph) dropText(id graph.IndexID) error {
 }
 
 // close ends the goroutine and closes the index.
-func (x *textIndex) close() error {
+func (x *Index) close() error {
 	x.cancel()
-	if x.g.texts.started {
+	if x.of.started {
 		<-x.done
 	}
 	x.mu.Lock()
@@ -360,7 +382,7 @@ func (x *textIndex) close() error {
 
 // closeIndex closes an index, and gives back the memory of what it did not put on disk. The caller does not hold x.mu, for which what the
 // index does in the background may wait.
-func (x *textIndex) closeIndex(ix *search.Index) error {
+func (x *Index) closeIndex(ix *search.Index) error {
 	if ix == nil {
 		return nil
 	}
@@ -381,7 +403,7 @@ func unavailable(detail, msg string) error {
 	return fail.New(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", detail, "%s", msg)
 }
 
-func (x *textIndex) wake() {
+func (x *Index) wake() {
 	select {
 	case x.wakes <- struct{}{}:
 	default:
@@ -389,13 +411,13 @@ func (x *textIndex) wake() {
 }
 
 // notifyWaiters wakes those that wait for the index. The caller holds x.mu.
-func (x *textIndex) notifyWaiters() {
+func (x *Index) notifyWaiters() {
 	close(x.changed)
 	x.changed = make(chan struct{})
 }
 
 // wait returns once all changes before next are in the index.
-func (x *textIndex) wait(ctx context.Context, next []uint64) error {
+func (x *Index) wait(ctx context.Context, next []uint64) error {
 	for {
 		x.mu.Lock()
 		err, changed := x.err, x.changed
@@ -417,14 +439,14 @@ func (x *textIndex) wait(ctx context.Context, next []uint64) error {
 			return graph.DeadlineError(ctx.Err())
 		case <-x.ctx.Done():
 			return errTextGone
-		case <-x.g.stop:
+		case <-x.of.stop:
 			return fail.Closed()
 		}
 	}
 }
 
 // reader returns the present state of the index with its mark. The caller closes it.
-func (x *textIndex) reader() (r *search.Reader, m textMark, err error) {
+func (x *Index) reader() (r *search.Reader, m textMark, err error) {
 	x.mu.Lock()
 	ix, err := x.index, x.err
 	if err == nil {
@@ -437,7 +459,7 @@ func (x *textIndex) reader() (r *search.Reader, m textMark, err error) {
 	b, err := r.Mark()
 	if err == nil {
 		var ok bool
-		if m, ok = decodeTextMark(b, len(x.g.shards)); !ok {
+		if m, ok = decodeTextMark(b, len(x.of.shards)); !ok {
 			err = graph.CorruptError("read the mark of a full-text index", nil)
 		}
 	}
@@ -447,10 +469,14 @@ func (x *textIndex) reader() (r *search.Reader, m textMark, err error) {
 	return r, m, nil
 }
 
-// part is about which part of all changes is in the index, from 0 to 1.
-func (x *textIndex) part() float64 {
-	c := x.g.acquire()
-	defer x.g.release(c)
+// Progress is about which part of all changes is in an index, from 0 to 1.
+func (t *Indexes) Progress(id graph.IndexID) float64 {
+	x := t.find(id)
+	if x == nil {
+		return 1
+	}
+	c, release := t.g.Newest()
+	defer release()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	done, all := 1.0, 1.0
@@ -460,18 +486,15 @@ func (x *textIndex) part() float64 {
 	return min(done/all, 1)
 }
 
-// settleText waits until a full-text index has all that is queued.
-func (g *Graph) settleText(ctx context.Context, id graph.IndexID) error {
-	x := g.texts.find(id)
+// Settle waits until a full-text index has all that is queued.
+func (t *Indexes) Settle(ctx context.Context, id graph.IndexID) error {
+	x := t.find(id)
 	if x == nil {
-		return errDropped
+		return index.ErrDropped
 	}
-	c := g.acquire()
-	next := make([]uint64, len(c.Views))
-	for no, v := range c.Views {
-		next[no] = v.NextText()
-	}
-	g.release(c)
+	c, release := t.g.Newest()
+	next := nextOf(c.Views)
+	release()
 	return x.wait(ctx, next)
 }
 

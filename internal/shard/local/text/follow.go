@@ -1,4 +1,4 @@
-package local
+package text
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 )
 
 // run makes the index follow the graph until it is closed.
-func (x *textIndex) run() {
+func (x *Index) run() {
 	defer close(x.done)
 	timer := time.NewTimer(textPause)
 	defer timer.Stop()
@@ -54,7 +55,7 @@ func (x *textIndex) run() {
 		select {
 		case <-x.ctx.Done():
 			return
-		case <-x.g.stop:
+		case <-x.of.stop:
 			return
 		case <-later:
 			if err != nil {
@@ -66,11 +67,11 @@ func (x *textIndex) run() {
 }
 
 // fail says that the index cannot follow.
-func (x *textIndex) fail(err error) {
+func (x *Index) fail(err error) {
 	if fail.IsClosed(err) {
 		return
 	}
-	x.g.Options.Logger.Error("follow the graph with a full-text index", slog.String("graph", x.g.Name), slog.Uint64("index", uint64(x.id)), slog.Any("error", err))
+	x.of.on.Options.Logger.Error("follow the graph with a full-text index", slog.String("graph", x.of.on.Name), slog.Uint64("index", uint64(x.id)), slog.Any("error", err))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.err = unavailable("TextIndexFailed", "the full-text index cannot follow the graph; it tries again")
@@ -78,7 +79,7 @@ func (x *textIndex) fail(err error) {
 }
 
 // reopen goes back to what is on disk after an error.
-func (x *textIndex) reopen() {
+func (x *Index) reopen() {
 	if x.dir == "" {
 		x.mu.Lock()
 		x.err = nil // there is nothing but memory
@@ -90,39 +91,29 @@ func (x *textIndex) reopen() {
 	x.index = nil
 	x.mu.Unlock()
 	err := x.closeIndex(old)
-	c := x.g.acquire()
-	defer x.g.release(c)
+	c, release := x.of.g.Newest()
+	defer release()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	err = errors.Join(err, x.load(c.Views))
 	if x.index == nil {
-		x.g.Options.Logger.Error("open a full-text index", slog.String("graph", x.g.Name), slog.Uint64("index", uint64(x.id)), slog.Any("error", err))
+		x.of.on.Options.Logger.Error("open a full-text index", slog.String("graph", x.of.on.Name), slog.Uint64("index", uint64(x.id)), slog.Any("error", err))
 		return
 	}
 	if err != nil {
-		x.g.Options.Logger.Warn("close a full-text index", slog.String("graph", x.g.Name), slog.Any("error", err))
+		x.of.on.Options.Logger.Warn("close a full-text index", slog.String("graph", x.of.on.Name), slog.Any("error", err))
 	}
 	x.err = nil
 	x.notifyWaiters()
 }
 
-// snapshotTx reads the newest snapshot, even if something in it has expired.
-func (g *Graph) snapshotTx() (*Tx, error) {
-	if err := g.Enter(); err != nil {
-		return nil, err
-	}
-	tx := g.reader(g.acquire())
-	tx.Plain()
-	return tx, nil
-}
-
 // follow puts some of the queued changes into the index; more says that there may be others.
-func (x *textIndex) follow() (more bool, err error) {
-	tx, err := x.g.snapshotTx()
+func (x *Index) follow() (more bool, err error) {
+	tx, end, err := x.of.g.Read()
 	if err != nil {
 		return false, err
 	}
-	defer tx.Rollback()
+	defer end()
 	d := tx.Defs().ByID[x.id]
 	if d == nil {
 		return false, nil // the snapshot is older than the index
@@ -164,11 +155,11 @@ func (x *textIndex) follow() (more bool, err error) {
 
 // put reads what some owners are and puts that into the index, a batch after the other. The mark moves with the last one; before, the
 // index says that it may have changes that are later than its mark.
-func (x *textIndex) put(tx *Tx, d *index.Def, owners []graph.IndexOwner, m textMark) error {
+func (x *Index) put(tx *read.Tx, d *index.Def, owners []graph.IndexOwner, m textMark) error {
 	b := &search.Batch{}
 	bytes := 0
 	apply := func(mark textMark) error {
-		give, err := x.g.texts.room.Take(x.ctx, textGrowth*(bytes+256*(len(b.Docs)+len(b.Delete))))
+		give, err := x.of.room.Take(x.ctx, textGrowth*(bytes+256*(len(b.Docs)+len(b.Delete))))
 		if err != nil {
 			return err
 		}
@@ -196,7 +187,7 @@ func (x *textIndex) put(tx *Tx, d *index.Def, owners []graph.IndexOwner, m textM
 	for len(owners) > 0 {
 		some := owners[:min(len(owners), textDocs)]
 		owners = owners[len(some):]
-		docs, gone, err := tx.textDocs(x.ctx, d, some)
+		docs, gone, err := x.of.docs(x.ctx, tx, d, some)
 		if err != nil {
 			return err
 		}
@@ -223,7 +214,7 @@ func docBytes(d *search.Doc) (n int) {
 }
 
 // saved notes that a batch is on disk, or cannot be, which the index says itself.
-func (x *textIndex) saved(no uint64, m textMark, err error) {
+func (x *Index) saved(no uint64, m textMark, err error) {
 	x.mu.Lock()
 	give := x.held[no]
 	delete(x.held, no)
@@ -240,7 +231,7 @@ func (x *textIndex) saved(no uint64, m textMark, err error) {
 }
 
 // trim deletes changes from the queue that the index has on disk, unless another writes now; then it says again.
-func (x *textIndex) trim() (again bool, err error) {
+func (x *Index) trim() (again bool, err error) {
 	x.mu.Lock()
 	to := slices.Clone(x.persisted)
 	x.mu.Unlock()
@@ -251,13 +242,11 @@ func (x *textIndex) trim() (again bool, err error) {
 	if sum < x.trimmed+textTrim {
 		return false, nil
 	}
-	select {
-	case x.g.writer <- struct{}{}:
-	default:
+	if !x.of.g.TryLock() {
 		return true, nil
 	}
-	defer x.g.unlock()
-	for no, s := range x.g.shards {
+	defer x.of.g.Unlock()
+	for no, s := range x.of.shards {
 		if err := s.TrimTexts(x.id, to[no]); err != nil {
 			return false, err
 		}
@@ -266,10 +255,10 @@ func (x *textIndex) trim() (again bool, err error) {
 	return false, nil
 }
 
-// textDocs reads the documents of owners; gone are the names of those that have none.
-func (tx *Tx) textDocs(ctx context.Context, d *index.Def, owners []graph.IndexOwner) (docs []search.Doc, gone []search.ID, err error) {
+// docs reads the documents of owners; gone are the names of those that have none.
+func (t *Indexes) docs(ctx context.Context, tx *read.Tx, d *index.Def, owners []graph.IndexOwner) (docs []search.Doc, gone []search.ID, err error) {
 	if len(d.Types) > 0 {
-		return tx.edgeDocs(ctx, d, owners)
+		return edgeDocs(ctx, tx, d, owners)
 	}
 	ids := make([]graph.VertexID, len(owners))
 	for i, o := range owners {
@@ -290,7 +279,7 @@ func (tx *Tx) textDocs(ctx context.Context, d *index.Def, owners []graph.IndexOw
 			vals[p] = cols[p][i]
 		}
 		doc := search.Doc{ID: binary.BigEndian.AppendUint64(nil, uint64(id)), Fields: textFields(d, vals)}
-		if len(doc.Fields) == 0 || !tx.g.hasAny(sets[i], d.Labels) {
+		if len(doc.Fields) == 0 || !d.Covers(t.catalog.Labels(sets[i])) {
 			gone = append(gone, doc.ID)
 			continue
 		}
@@ -309,8 +298,8 @@ func textFields(d *index.Def, vals []graph.Value) (fields []search.Field) {
 	return fields
 }
 
-// edgeDocs is textDocs for an index over edges. An owner does not name its type.
-func (tx *Tx) edgeDocs(ctx context.Context, d *index.Def, owners []graph.IndexOwner) (docs []search.Doc, gone []search.ID, err error) {
+// edgeDocs is docs for an index over edges. An owner does not name its type.
+func edgeDocs(ctx context.Context, tx *read.Tx, d *index.Def, owners []graph.IndexOwner) (docs []search.Doc, gone []search.ID, err error) {
 	recs := make([]shard.Record, len(owners))
 	edges := make([]graph.Edge, len(owners))
 	for _, t := range d.Types {

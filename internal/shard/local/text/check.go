@@ -1,4 +1,4 @@
-package local
+package text
 
 import (
 	"context"
@@ -10,35 +10,36 @@ import (
 	"github.com/hopgate/hopgate/internal/search"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
 )
 
-// FaultText is the kind of faults of full-text indexes.
-const FaultText = "full-text index"
+// Fault is the kind of faults of full-text indexes.
+const Fault = "full-text index"
 
 // maxTextExamples bounds the examples of faults of full-text indexes.
 const maxTextExamples = 10
 
-// checkTexts compares each full-text index with the newest snapshot, document by document. A repair has the index read again what is wrong.
-func (g *Graph) checkTexts(ctx context.Context, rep *shard.CheckReport, o shard.CheckOptions) error {
-	f := &shard.CheckFinding{Kind: FaultText, Repairable: true}
-	for _, ix := range g.Indexes() {
+// Check compares each full-text index with the newest snapshot, document by document. A repair has the index read again what is wrong.
+func (t *Indexes) Check(ctx context.Context, rep *shard.CheckReport, o shard.CheckOptions) error {
+	f := &shard.CheckFinding{Kind: Fault, Repairable: true}
+	for _, ix := range t.catalog.Indexes() {
 		if ix.Kind != graph.FullTextIndex || !ix.Online || ix.Failure != "" {
 			continue
 		}
 		if o.Progress != nil {
 			o.Progress("full-text index "+ix.Name, 0)
 		}
-		wrong, err := g.checkText(ctx, ix.ID, f)
+		wrong, err := t.check(ctx, ix.ID, f)
 		if err != nil {
 			return err
 		}
 		if len(wrong) == 0 || !o.Repair {
 			continue
 		}
-		if err := g.renoteTexts(ctx, ix.ID, wrong); err != nil {
+		if err := t.g.Note(ctx, ix.ID, wrong); err != nil {
 			return err
 		}
-		left, err := g.checkText(ctx, ix.ID, &shard.CheckFinding{})
+		left, err := t.check(ctx, ix.ID, &shard.CheckFinding{})
 		if err != nil {
 			return err
 		}
@@ -52,7 +53,8 @@ func (g *Graph) checkTexts(ctx context.Context, rep *shard.CheckReport, o shard.
 
 // textCheck compares an index with a transaction.
 type textCheck struct {
-	tx    *Tx
+	of    *Indexes
+	tx    *read.Tx
 	d     *index.Def
 	main  *search.Reader
 	skip  map[graph.IndexOwner]bool // what was changed meanwhile
@@ -60,22 +62,22 @@ type textCheck struct {
 	wrong []graph.IndexOwner
 }
 
-// checkText returns the owners whose documents are missing, wrong or too many in an index.
-func (g *Graph) checkText(ctx context.Context, id graph.IndexID, f *shard.CheckFinding) (_ []graph.IndexOwner, err error) {
-	x := g.texts.find(id)
+// check returns the owners whose documents are missing, wrong or too many in an index.
+func (t *Indexes) check(ctx context.Context, id graph.IndexID, f *shard.CheckFinding) (_ []graph.IndexOwner, err error) {
+	x := t.find(id)
 	if x == nil {
 		return nil, nil
 	}
-	tx, err := g.snapshotTx()
+	tx, end, err := t.g.Read()
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback()
+	defer end()
 	d := tx.Defs().ByID[id]
 	if d == nil || !d.Online {
 		return nil, nil
 	}
-	next := tx.nextTexts()
+	next := nextOf(tx.Views())
 	if err := x.wait(ctx, next); err != nil {
 		return nil, err
 	}
@@ -84,11 +86,11 @@ func (g *Graph) checkText(ctx context.Context, id graph.IndexID, f *shard.CheckF
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, main.Close()) }()
-	changed, err := tx.changedTexts(ctx, x, next, m.until)
+	changed, err := x.changedSince(ctx, nil, next, m.until)
 	if err != nil {
 		return nil, err
 	}
-	c := &textCheck{tx: tx, d: d, main: main, skip: map[graph.IndexOwner]bool{}, f: f}
+	c := &textCheck{of: t, tx: tx, d: d, main: main, skip: map[graph.IndexOwner]bool{}, f: f}
 	for _, o := range changed {
 		c.skip[o] = true
 	}
@@ -112,7 +114,7 @@ func (c *textCheck) note(o graph.IndexOwner, what string) {
 
 // compare looks for the documents of owners in the index.
 func (c *textCheck) compare(ctx context.Context, owners []graph.IndexOwner) error {
-	docs, _, err := c.tx.textDocs(ctx, c.d, owners)
+	docs, _, err := c.of.docs(ctx, c.tx, c.d, owners)
 	if err != nil {
 		return err
 	}
@@ -189,7 +191,7 @@ func (c *textCheck) edges(ctx context.Context) error {
 func (c *textCheck) surplus(ctx context.Context) error {
 	var owners []graph.IndexOwner
 	flush := func() error {
-		docs, _, err := c.tx.textDocs(ctx, c.d, owners)
+		docs, _, err := c.of.docs(ctx, c.tx, c.d, owners)
 		if err != nil {
 			return err
 		}
@@ -220,16 +222,8 @@ func (c *textCheck) surplus(ctx context.Context) error {
 	return err
 }
 
-// renoteTexts has an index read some owners again.
-func (g *Graph) renoteTexts(ctx context.Context, id graph.IndexID, owners []graph.IndexOwner) error {
-	t, err := g.beginAlways(ctx, shard.WriteExclusive)
-	if err != nil {
-		return err
-	}
-	tx := t.(*Tx)
-	defer tx.Rollback()
-	for _, o := range owners {
-		tx.Writers()[o.Vertex.Shard()].Texts.Note(id, o)
-	}
-	return tx.Commit(ctx)
+// Tamper changes an index beside the graph. Tests call it.
+func (t *Indexes) Tamper(id graph.IndexID, docs []search.Doc, gone []search.ID) error {
+	x := t.find(id)
+	return x.index.Apply(&search.Batch{Docs: docs, Delete: gone, Mark: x.kept.encode()})
 }
