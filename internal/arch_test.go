@@ -63,6 +63,7 @@ internal/shard/local/read
 internal/shard/local/part
 internal/shard/local/write
 internal/shard/local/text
+internal/shard/local/maintain
 internal/shard/local/bulk
 internal/shard/local
 internal/shard/remote/wire
@@ -175,7 +176,6 @@ var large = map[string]string{
 	"internal/query/cypher/check.checker": "one method for each clause and expression",
 	"internal/query/cypher/parse.parser":  "one method for each production of the grammar",
 	"internal/query/fn":                   "a catalogue: each function is a file's entry, known to no other",
-	"internal/shard/local.Graph":          "it commits and maintains",
 }
 
 func TestLayers(t *testing.T) {

@@ -32,7 +32,7 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 	if o.Repair && s.Options.ReadOnly {
 		return nil, fail.ReadOnly()
 	}
-	rep, err := g.checkRounds(ctx, o)
+	rep, err := checker{g}.rounds(ctx, o)
 	if err == nil {
 		err = g.texts.Check(ctx, rep, o)
 	}
@@ -52,22 +52,25 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 // graph is checked is left to the next round, so vertices that they change all the time may be left several times.
 const idleRounds = 6
 
-// checkRounds checks the graph and repairs what it finds until nothing is left to repair: counters come right once lists and labels are.
-func (g *Graph) checkRounds(ctx context.Context, o shard.CheckOptions) (rep *shard.CheckReport, err error) {
+// checker checks a graph and repairs it.
+type checker struct{ *Graph }
+
+// rounds checks the graph and repairs what it finds until nothing is left to repair: counters come right once lists and labels are.
+func (k checker) rounds(ctx context.Context, o shard.CheckOptions) (rep *shard.CheckReport, err error) {
 	least := [2]uint64{math.MaxUint64}
 	for idle := 0; ; idle++ {
-		c := g.acquireBase()
-		found, err := g.check(ctx, c, o.Progress)
+		c := k.acquireBase()
+		found, err := k.check(ctx, c, o.Progress)
 		some := false
 		if err == nil && o.Repair {
 			if left := faults(found); slices.Compare(left[:], least[:]) < 0 {
 				idle, least = 0, left
 			}
 			if idle < idleRounds {
-				some, err = g.repairRound(ctx, c, found)
+				some, err = k.repairRound(ctx, c, found)
 			}
 		}
-		g.releaseBase(c)
+		k.releaseBase(c)
 		if err != nil {
 			return nil, err
 		}
@@ -96,15 +99,15 @@ func faults(c *check.Result) (n [2]uint64) {
 }
 
 // check verifies a snapshot.
-func (g *Graph) check(ctx context.Context, c *snapshot, tell func(string, uint64)) (*check.Result, error) {
+func (k checker) check(ctx context.Context, c *snapshot, tell func(string, uint64)) (*check.Result, error) {
 	var indexes []check.Index
-	for _, d := range g.defs.Load().ByID {
+	for _, d := range k.defs.Load().ByID {
 		ix := check.Index{Index: d.Index, Props: d.PropIDs, All: d.Bare()}
-		ix.Label, _ = g.Catalog.Label(d.Index.Label)
-		ix.Type, _ = g.Catalog.Type(d.Index.Type)
+		ix.Label, _ = k.Catalog.Label(d.Index.Label)
+		ix.Type, _ = k.Catalog.Type(d.Index.Type)
 		indexes = append(indexes, ix)
 	}
-	return check.Run(ctx, c.Views, g.Catalog, indexes, tell)
+	return check.Run(ctx, c.Views, k.Catalog, indexes, tell)
 }
 
 // repairBatch is how many records are repaired together.
@@ -130,14 +133,14 @@ func settle(rep *shard.CheckReport, left *check.Result) {
 
 // repairRound repairs what a check has found in a snapshot, counters once nothing else is wrong; some reports whether there was
 // anything to repair.
-func (g *Graph) repairRound(ctx context.Context, c *snapshot, found *check.Result) (some bool, err error) {
+func (k checker) repairRound(ctx context.Context, c *snapshot, found *check.Result) (some bool, err error) {
 	var fixes, counters []storage.Fix
 	for _, kind := range found.Kinds() {
 		for _, f := range found.Findings[kind].Fixes {
 			switch {
 			case f.Announce != nil:
 				some = true
-				if err := g.Present(f.Announce.Set, []graph.Property{{ID: f.Announce.Prop, Value: graph.BoolValue(true)}}); err != nil {
+				if err := k.Present(f.Announce.Set, []graph.Property{{ID: f.Announce.Prop, Value: graph.BoolValue(true)}}); err != nil {
 					return false, err
 				}
 			case kind == check.FaultCounter:
@@ -152,7 +155,7 @@ func (g *Graph) repairRound(ctx context.Context, c *snapshot, found *check.Resul
 	}
 	some = some || len(fixes) > 0
 	for step := range slices.Chunk(fixes, repairBatch) {
-		if err := g.repair(ctx, c, step); err != nil {
+		if err := k.repair(ctx, c, step); err != nil {
 			return false, err
 		}
 	}
@@ -160,21 +163,21 @@ func (g *Graph) repairRound(ctx context.Context, c *snapshot, found *check.Resul
 }
 
 // repair applies fixes of what a check has found in a snapshot and shows readers the outcome.
-func (g *Graph) repair(ctx context.Context, c *snapshot, fixes []storage.Fix) error {
-	if err := g.lock(ctx); err != nil {
+func (k checker) repair(ctx context.Context, c *snapshot, fixes []storage.Fix) error {
+	if err := k.lock(ctx); err != nil {
 		return err
 	}
-	p, err := g.repairLocked(c, fixes)
-	g.unlock()
+	p, err := k.repairLocked(c, fixes)
+	k.unlock()
 	if err != nil {
 		return err
 	}
-	return g.publish(p, nil)
+	return k.publish(p, nil)
 }
 
-func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, error) {
+func (k checker) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, error) {
 	changed := map[graph.IndexOwner]bool{}
-	for _, s := range g.since(c.Seq) {
+	for _, s := range k.since(c.Seq) {
 		for _, id := range s.vertices {
 			changed[graph.IndexOwner{Vertex: id}] = true
 		}
@@ -182,7 +185,7 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 			changed[graph.IndexOwner{Edge: id, IsEdge: true}] = true
 		}
 	}
-	byShard := make([][]storage.Fix, len(g.shards))
+	byShard := make([][]storage.Fix, len(k.shards))
 	for _, f := range fixes {
 		if !slices.ContainsFunc(f.Owners, func(o graph.IndexOwner) bool {
 			if o.IsEdge {
@@ -194,11 +197,11 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 		}
 	}
 	// What is kept in memory follows what is stored, even if not all was repaired.
-	g.loads.Reset()
-	g.seq++
-	g.Topology.ForgetKeys(g.seq)
+	k.loads.Reset()
+	k.seq++
+	k.Topology.ForgetKeys(k.seq)
 	var errs []error
-	for no, s := range g.shards {
+	for no, s := range k.shards {
 		done, err := s.Repair(byShard[no], c.Views[no])
 		errs = append(errs, err, s.Reload())
 		var lists []staging.EdgeChange
@@ -207,15 +210,15 @@ func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, er
 				lists = append(lists, *f.Edge)
 			}
 		}
-		g.Topology.NoteRepair(g.seq, no, lists)
+		k.Topology.NoteRepair(k.seq, no, lists)
 	}
-	p, err := g.enqueue()
-	g.noteDeltas()
+	p, err := k.enqueue()
+	k.compactor.Note()
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, g.publish(p, nil))
+		return nil, errors.Join(err, k.publish(p, nil))
 	}
 	return p, nil
 }

@@ -71,10 +71,10 @@ func TestCompactBesideWriters(t *testing.T) {
 						useful++
 					}
 				}
-				require.NoError(t, g.compacted(true, nil))
+				require.NoError(t, g.compactor.End(true, nil))
 				compare()
 				if rng.IntN(3) == 0 {
-					_, err := g.compactStep(ctx)
+					_, err := g.compactor.Step(ctx)
 					require.NoError(t, err)
 					compare()
 				}
@@ -139,7 +139,7 @@ func TestCompactBesideLoad(t *testing.T) {
 			require.NoError(t, g.lock(ctx))
 			_, _, err = x.End()
 			require.NoError(t, err)
-			require.NoError(t, g.compacted(true, nil))
+			require.NoError(t, g.compactor.End(true, nil))
 			if seq%4 == 0 {
 				require.NoError(t, c.g.Load(ctx, c.batch(seq)))
 			}

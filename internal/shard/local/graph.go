@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/datadir"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/maintain"
 	"github.com/hopgate/hopgate/internal/shard/local/read"
 	"github.com/hopgate/hopgate/internal/shard/local/text"
 	"github.com/hopgate/hopgate/internal/shard/local/turns"
@@ -55,28 +56,23 @@ type Graph struct {
 	snapshots uint64
 	last      *publication
 	loads     bulk.Graph
-	due       int64 // nothing that was applied expires before
 
-	defs   atomic.Pointer[index.Defs]
-	builds builds
-	texts  *text.Indexes
+	defs      atomic.Pointer[index.Defs]
+	texts     *text.Indexes
+	compactor *maintain.Compactor
+	expirer   *maintain.Expirer
+	builds    *maintain.Builds
 
 	mu      sync.Mutex // guards the fields below
 	current *snapshot
 	bases   map[uint64]int // how many transactions write over a snapshot of a sequence
 	recent  []writeSet     // of the commits that one of these, or one that begins now, does not see
+}
 
-	deltaCount  atomic.Int64  // about how many records wait to be compacted
-	deltasDue   atomic.Int64  // of these, about how many do not wait for writers to rest
-	noted       atomic.Uint64 // counts what has changed that
-	kick        chan struct{}
-	compacting  sync.Mutex // held by a step of a compaction
-	compactDone chan struct{}
-
-	expiring   chan struct{} // holds one token while somebody deletes what has expired
-	rouse      chan struct{} // signals an earlier due time
-	expireDone chan struct{}
-	expired    [2]atomic.Uint64 // vertices and edges
+// due is a time before which nothing expires: nothing that a commit writes, or, if all is set, nothing that there is.
+type due struct {
+	at  int64 // nanoseconds since 1970
+	all bool
 }
 
 // snapshot is a snapshot of all shards.
@@ -99,8 +95,6 @@ type publication struct {
 func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name, dir string, m datadir.Manifest, create bool) (_ *Graph, err error) {
 	g := &Graph{
 		Readers: read.NewReaders(name, opts), id: m.ID, dir: dir, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
-		kick: make(chan struct{}, 1), compactDone: make(chan struct{}),
-		expiring: make(chan struct{}, 1), rouse: make(chan struct{}, 1), expireDone: make(chan struct{}),
 	}
 	defer func() {
 		if err != nil {
@@ -131,7 +125,14 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		Catalog: g.Catalog, Shards: g.shards, PlaceBlock: opts.Tuning.PlaceBlock, ValueThreshold: opts.ValueThreshold,
 	}
 	g.loadDefs()
-	if err := g.findDue(); err != nil {
+	g.compactor = maintain.NewCompactor(host{g}, g.Readers, g.shards, g.stop)
+	g.builds = maintain.NewBuilds(host{g}, g.Readers, g.Catalog, g.shards)
+	g.expirer = maintain.NewExpirer(host{g}, g.Readers, func() int64 {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.current.due
+	}, g.stop)
+	if err := g.expirer.Find(); err != nil {
 		return nil, err
 	}
 	if g.texts, err = text.Open(text.Config{
@@ -151,15 +152,12 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		return nil, err
 	}
 	g.current.refs = 1
-	if opts.ReadOnly {
-		close(g.compactDone)
-		close(g.expireDone)
-	} else {
-		g.noteDeltas()
-		go g.compactLoop() //nolint:gosec // It lasts as long as the graph.
-		go g.expireLoop()  //nolint:gosec // It lasts as long as the graph.
+	if !opts.ReadOnly {
+		g.compactor.Note()
+		go g.compactor.Run()
+		go g.expirer.Run()
 		g.texts.Start()
-		g.resumeBuilds()
+		g.builds.Resume()
 	}
 	return g, nil
 }
@@ -203,7 +201,7 @@ func (g *Graph) openPeers(ctx context.Context, of storage.PartOf, create bool) e
 // newSnapshot snapshots all shards. The caller holds the writer's lock.
 func (g *Graph) newSnapshot() (*snapshot, error) {
 	g.snapshots++
-	c := &snapshot{id: g.snapshots, due: g.due}
+	c := &snapshot{id: g.snapshots, due: g.expirer.Due()}
 	c.Seq, c.Defs = g.seq, g.defs.Load()
 	for _, s := range g.shards {
 		if err := c.Add(s); err != nil {
@@ -243,10 +241,7 @@ func (g *Graph) publish(p *publication, err error) error {
 		old, g.current = g.current, p.snap
 		g.forget()
 		if g.current.due < old.due {
-			select {
-			case g.rouse <- struct{}{}:
-			default:
-			}
+			g.expirer.Rouse()
 		}
 	} else {
 		old.refs = 1
@@ -364,12 +359,12 @@ func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 			if err := g.lock(ctx); err != nil {
 				return nil, err
 			}
-			at = g.due
+			at = g.expirer.Due()
 		default:
 			c = g.acquireBase()
 			at = c.due
 		}
-		if at == write.Never || at > g.now() || g.Options.ReadOnly {
+		if at == write.Never || at > g.expirer.Now() || g.Options.ReadOnly {
 			return g.transaction(mode, c), nil
 		}
 		switch mode {
@@ -380,7 +375,7 @@ func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 		default:
 			g.releaseBase(c)
 		}
-		if err := g.expire(ctx); err != nil {
+		if err := g.expirer.Expire(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -436,11 +431,15 @@ func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, keys *bulk.
 	}
 	g.seq++
 	seq = g.seq
-	g.noteDue(next)
+	if next.all {
+		g.expirer.Set(next.at)
+	} else {
+		g.expirer.Note(next.at)
+	}
 	g.remember(written)
 	g.Topology.Note(seq, ws)
 	p, err := g.enqueue()
-	g.noteDeltas()
+	g.compactor.Note()
 	g.unlock()
 	if err != nil {
 		return seq, errors.Join(err, wait())
@@ -457,9 +456,11 @@ func (g *Graph) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return graph.DeadlineError(ctx.Err())
 	}
-	<-g.compactDone
-	<-g.expireDone
-	g.builds.running.Wait()
+	if !g.Options.ReadOnly {
+		g.compactor.Wait()
+		g.expirer.Wait()
+	}
+	g.builds.Wait()
 	err := g.texts.Close()
 	g.release(g.current)
 	g.Topology.Close()
@@ -476,159 +477,6 @@ func (g *Graph) closeShards() error {
 	return errors.Join(errs...)
 }
 
-// noteDeltas tells the compacting how much there is to do. The caller holds the writer's lock.
-func (g *Graph) noteDeltas() {
-	n, due := int64(0), int64(0)
-	for _, s := range g.shards {
-		all, now := s.DeltaCount()
-		n, due = n+int64(all), due+int64(now)
-	}
-	g.noted.Add(1)
-	old, oldDue, many := g.deltaCount.Swap(n), g.deltasDue.Swap(due), int64(g.Options.Tuning.CompactRecords)
-	if n > 0 && old == 0 || due >= many && oldDue < many {
-		select {
-		case g.kick <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// compactPause is how long to wait after a compaction that failed.
-const compactPause = 5 * time.Second
-
-// compactLoop compacts delta records: when there are many of them, or after a while without a commit.
-func (g *Graph) compactLoop() {
-	defer close(g.compactDone)
-	if g.Options.Tuning.CompactRecords < 0 {
-		return
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		<-g.stop
-		cancel()
-	}()
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	var took time.Duration // by the last step
-	for {
-		select {
-		case <-g.stop:
-			return
-		case <-g.kick:
-		}
-		for g.deltaCount.Load() > 0 {
-			idle := g.deltasDue.Load() < int64(g.Options.Tuning.CompactRecords)
-			if idle {
-				noted := g.noted.Load()
-				// At most half the time of one processor goes into this.
-				timer.Reset(max(g.Options.Tuning.CompactIdle, took))
-				select {
-				case <-g.stop:
-					return
-				case <-g.kick:
-					continue
-				case <-timer.C:
-				}
-				if g.noted.Load() != noted || len(g.writer) > 0 {
-					continue
-				}
-			}
-			began := time.Now()
-			_, err := g.compactStep(ctx)
-			took = time.Since(began)
-			if err != nil {
-				select {
-				case <-g.stop:
-					return
-				default:
-				}
-				g.Options.Logger.Error("compact", slog.String("graph", g.Name), slog.Any("error", err))
-				timer.Reset(compactPause)
-				select {
-				case <-g.stop:
-					return
-				case <-timer.C:
-				}
-			}
-		}
-	}
-}
-
-// mostDeltas is how many times the delta records from which on they are compacted there may be before writers wait for it.
-const mostDeltas = 16
-
-// compactStep compacts a little in each shard and reports whether there was work. Chunks with groups, or many other delta
-// edges, are compacted beside writers, unless these touch the same lists all the time or are faster; for the rest they wait.
-func (g *Graph) compactStep(ctx context.Context) (some bool, err error) {
-	g.compacting.Lock()
-	defer g.compacting.Unlock()
-	beside := g.deltasDue.Load() < mostDeltas*int64(g.Options.Tuning.CompactRecords)
-	if beside {
-		if some, beside, err = g.compactChunks(ctx); err != nil {
-			return some, err
-		}
-	}
-	if err := g.lock(ctx); err != nil {
-		return some, err
-	}
-	for _, s := range g.shards {
-		n, ferr := s.CompactDeltas(ctx, g.Options.Tuning.CompactStep, !beside)
-		err = errors.Join(err, ferr)
-		some = some || n > 0
-	}
-	return some, g.compacted(some, err)
-}
-
-// compacted ends a step of a compaction, which holds the writer's lock.
-func (g *Graph) compacted(some bool, err error) error {
-	if !some || err != nil {
-		g.noteDeltas()
-		g.unlock()
-		return err
-	}
-	p, err := g.enqueue()
-	g.noteDeltas()
-	g.unlock()
-	if err != nil {
-		return err
-	}
-	return g.publish(p, nil)
-}
-
-// compactChunks compacts chunks of each shard beside writers; useful says that none of it was in vain.
-func (g *Graph) compactChunks(ctx context.Context) (some, useful bool, err error) {
-	if err := g.lock(ctx); err != nil {
-		return false, false, err
-	}
-	var xs []*storage.Compaction
-	for _, s := range g.shards {
-		x, ferr := s.BeginCompaction()
-		if ferr != nil {
-			err = ferr
-			break
-		}
-		xs = append(xs, x)
-	}
-	g.unlock()
-	for _, x := range xs {
-		if err == nil {
-			err = x.Run(ctx, g.Options.Tuning.CompactStep)
-		}
-	}
-	g.writer <- struct{}{} // whatever becomes of the request, what has begun ends
-	useful = true
-	for _, x := range xs {
-		if err != nil {
-			err = errors.Join(err, x.Discard())
-			continue
-		}
-		n, used, ferr := x.End()
-		some, useful, err = some || n > 0, useful && used, ferr
-	}
-	return some, useful, g.compacted(some, err)
-}
-
 // Settle compacts all delta records, so that reads take the packed form alone.
 func (g *Graph) Settle(ctx context.Context) error {
 	if err := g.Enter(); err != nil {
@@ -636,7 +484,7 @@ func (g *Graph) Settle(ctx context.Context) error {
 	}
 	defer g.Leave()
 	for {
-		if some, err := g.compactStep(ctx); err != nil || !some {
+		if some, err := g.compactor.Step(ctx); err != nil || !some {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/shard/local/read"
 	"github.com/hopgate/hopgate/internal/shard/local/write"
+	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
 // host is a graph as its full-text indexes and its maintenance use it.
@@ -19,8 +20,8 @@ func (h host) Newest() (*read.Snapshot, func()) {
 	return &c.Snapshot, func() { h.g.release(c) }
 }
 
-// Read implements text.Graph.
-func (h host) Read() (*read.Tx, func(), error) {
+// ReadNewest implements text.Graph.
+func (h host) ReadNewest() (*read.Tx, func(), error) {
 	if err := h.g.Enter(); err != nil {
 		return nil, nil, err
 	}
@@ -71,3 +72,60 @@ func (h host) Write(ctx context.Context, f func(tx *read.Tx, m *write.Mutator) e
 	}
 	return tx.Commit(ctx)
 }
+
+// Read implements maintain.Graph.
+func (h host) Read(ctx context.Context) (*read.Tx, func(), error) {
+	t, err := h.g.beginAlways(ctx, shard.Read)
+	if err != nil {
+		return nil, nil, err
+	}
+	tx := t.(*Tx)
+	return &tx.Tx, tx.Rollback, nil
+}
+
+// Lock implements maintain.Graph.
+func (h host) Lock(ctx context.Context) error { return h.g.lock(ctx) }
+
+// Relock implements maintain.Graph.
+func (h host) Relock() { h.g.writer <- struct{}{} }
+
+// Locked implements maintain.Graph.
+func (h host) Locked() bool { return len(h.g.writer) > 0 }
+
+// Enqueue implements maintain.Graph.
+func (h host) Enqueue() (publish func() error, err error) {
+	p, err := h.g.enqueue()
+	return func() error { return h.g.publish(p, nil) }, err
+}
+
+// Refresh implements maintain.Graph.
+func (h host) Refresh() error { return h.g.refresh() }
+
+// Writable implements maintain.Graph.
+func (h host) Writable() error { return h.g.writable() }
+
+// State implements maintain.Graph.
+func (h host) State() write.State { return h.g.state() }
+
+// CommitExpired implements maintain.Graph.
+func (h host) CommitExpired(ws []*staging.Writer, next int64) error {
+	_, err := h.g.commit(ws, nil, nil, due{next, true})
+	return err
+}
+
+// SetDefs implements maintain.Graph.
+func (h host) SetDefs(indexes []graph.Index) { h.g.storeDefs(indexes) }
+
+// RemoveIndex implements maintain.Graph.
+func (h host) RemoveIndex(ix graph.Index) error { return h.g.removeIndex(ix) }
+
+// DropText implements maintain.Graph.
+func (h host) DropText(id graph.IndexID) error { return h.g.texts.Drop(id) }
+
+// SettleText implements maintain.Graph.
+func (h host) SettleText(ctx context.Context, id graph.IndexID) error {
+	return h.g.texts.Settle(ctx, id)
+}
+
+// TextProgress implements maintain.Graph.
+func (h host) TextProgress(id graph.IndexID) float64 { return h.g.texts.Progress(id) }

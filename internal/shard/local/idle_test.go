@@ -107,7 +107,7 @@ func TestLoadCompacted(t *testing.T) {
 			}
 			require.NoError(t, g.Load(ctx, l))
 		}
-		require.Eventually(t, func() bool { return g.deltaCount.Load() == 0 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return g.compactor.Pending() == 0 }, time.Minute, time.Millisecond)
 		checkDegrees(t, g)
 		require.NoError(t, c.store.Close())
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/maintain"
 )
 
 // CreateIndex implements shard.Graph. From the definition on writers keep the new index; what was there before is added
@@ -19,27 +20,14 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 	if err != nil || b == nil {
 		return err
 	}
-	return g.await(ctx, b, ix.Unique || ix.Required)
+	return b.Await(ctx, g.stop, ix.Unique || ix.Required)
 }
 
-// await waits until an index is built. When ctx ends before, the build goes on, or, if it is strict, is given up.
-func (g *Graph) await(ctx context.Context, b *build, strict bool) error {
-	select {
-	case <-b.done:
-		return b.err
-	case <-g.stop:
-		return fail.Closed()
-	case <-ctx.Done():
-	}
-	err := graph.DeadlineError(ctx.Err())
-	if strict {
-		b.abandon(err)
-	}
-	return err
-}
+// IndexProgress implements shard.Graph.
+func (g *Graph) IndexProgress(id graph.IndexID) float64 { return g.builds.Progress(id) }
 
 // define makes the definition of an index and has it built. It returns nil for one that needs no building.
-func (g *Graph) define(ctx context.Context, ix graph.Index) (*build, error) {
+func (g *Graph) define(ctx context.Context, ix graph.Index) (*maintain.Build, error) {
 	if err := g.Enter(); err != nil {
 		return nil, err
 	}
@@ -56,7 +44,7 @@ func (g *Graph) define(ctx context.Context, ix graph.Index) (*build, error) {
 
 // addIndex puts a definition in the catalog and has what was there before added, if there can be any. The caller holds the
 // writer's lock.
-func (g *Graph) addIndex(ix graph.Index) (*build, error) {
+func (g *Graph) addIndex(ix graph.Index) (*maintain.Build, error) {
 	var errs []error
 	if ix.Label != "" {
 		_, err := g.NewLabel(ix.Label)
@@ -104,7 +92,7 @@ func (g *Graph) addIndex(ix graph.Index) (*build, error) {
 	if err := g.refresh(); err != nil || ix.Online {
 		return nil, err
 	}
-	return g.startBuild(ix.ID), nil
+	return g.builds.Start(ix.ID), nil
 }
 
 // refresh shows readers the present state. The caller holds the writer's lock.

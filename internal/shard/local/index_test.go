@@ -271,7 +271,7 @@ func TestIndexWhileWriting(t *testing.T) {
 			stop()
 			w.wait(t)
 			w.check(t)
-			require.Empty(t, w.g.builds.byID)
+			require.Zero(t, w.g.builds.Len())
 			require.NoError(t, w.store.Close())
 		})
 	}

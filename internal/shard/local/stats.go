@@ -37,7 +37,7 @@ func (s *Store) Expired() map[string][2]uint64 {
 	out := map[string][2]uint64{}
 	for _, name := range s.Graphs() {
 		if g, err := s.Local(name); err == nil {
-			out[name] = [2]uint64{g.expired[0].Load(), g.expired[1].Load()}
+			out[name] = g.expirer.Deleted()
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
+	"github.com/hopgate/hopgate/internal/shard/local/maintain"
 )
 
 // A TTL is a hidden index: over the property that holds the time from which it counts, or over a hidden property
@@ -35,11 +36,11 @@ func (g *Graph) SetTTL(ctx context.Context, t graph.TTL) error {
 	if err != nil || b == nil {
 		return err
 	}
-	return g.await(ctx, b, false)
+	return b.Await(ctx, g.stop, false)
 }
 
 // setTTL defines a TTL; it returns nil if the graph needs no new entries.
-func (g *Graph) setTTL(ctx context.Context, t graph.TTL) (b *build, err error) {
+func (g *Graph) setTTL(ctx context.Context, t graph.TTL) (b *maintain.Build, err error) {
 	if (t.Label == "") == (t.Type == "") || t.After <= 0 {
 		return nil, fail.Invalid("a TTL is on a label or an edge type and longer than nothing")
 	}
@@ -51,7 +52,7 @@ func (g *Graph) setTTL(ctx context.Context, t graph.TTL) (b *build, err error) {
 				return err
 			}
 			g.loadDefs()
-			return g.refreshDue()
+			return g.expirer.Refresh()
 		}
 		ix := graph.Index{Name: "ttl", Label: t.Label, Type: t.Type, Indexed: true, TTL: t.After}
 		if t.Property != "" {
@@ -107,5 +108,5 @@ func (g *Graph) removeExpiries(old []graph.Index) error {
 	for _, ix := range old {
 		errs = append(errs, g.removeIndex(ix))
 	}
-	return errors.Join(append(errs, g.refreshDue())...)
+	return errors.Join(append(errs, g.expirer.Refresh())...)
 }

@@ -161,7 +161,7 @@ func TestExpireBesideWriters(t *testing.T) {
 			close(done)
 			readers.Wait()
 			w.clean()
-			require.NotZero(t, w.g.expired[0].Load())
+			require.NotZero(t, w.g.expirer.Deleted()[0])
 			w.clock.advance(time.Hour)
 			last := w.begin(shard.Read)
 			require.Empty(t, w.whole(last, hub))
@@ -200,7 +200,7 @@ func TestCrashWhileExpiring(t *testing.T) {
 				defer close(begun)
 				w.begin(shard.Read).Rollback()
 			}()
-			for waiting := true; waiting && w.g.expired[0].Load() < until; {
+			for waiting := true; waiting && w.g.expirer.Deleted()[0] < until; {
 				select {
 				case <-begun:
 					waiting = false

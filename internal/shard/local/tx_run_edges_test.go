@@ -146,7 +146,7 @@ func TestPackedEdges(t *testing.T) {
 				done()
 			}
 			if rng.IntN(2) == 0 {
-				_, err := g.compactStep(ctx)
+				_, err := g.compactor.Step(ctx)
 				require.NoError(t, err)
 			}
 			require.NoError(t, late.Commit(ctx))

@@ -68,7 +68,7 @@ func (t *Indexes) check(ctx context.Context, id graph.IndexID, f *shard.CheckFin
 	if x == nil {
 		return nil, nil
 	}
-	tx, end, err := t.g.Read()
+	tx, end, err := t.g.ReadNewest()
 	if err != nil {
 		return nil, err
 	}

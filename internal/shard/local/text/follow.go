@@ -109,7 +109,7 @@ func (x *Index) reopen() {
 
 // follow puts some of the queued changes into the index; more says that there may be others.
 func (x *Index) follow() (more bool, err error) {
-	tx, end, err := x.of.g.Read()
+	tx, end, err := x.of.g.ReadNewest()
 	if err != nil {
 		return false, err
 	}

@@ -27,8 +27,8 @@ import (
 type Graph interface {
 	// Newest returns the newest snapshot, for use until release is called.
 	Newest() (snap *read.Snapshot, release func())
-	// Read begins to read the newest snapshot, even if something in it has expired, until end is called.
-	Read() (tx *read.Tx, end func(), err error)
+	// ReadNewest begins to read the newest snapshot, even if something in it has expired, until end is called.
+	ReadNewest() (tx *read.Tx, end func(), err error)
 	// Defs are the present definitions. LoadDefs makes them follow the catalog.
 	Defs() *index.Defs
 	LoadDefs()

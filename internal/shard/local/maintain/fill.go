@@ -1,4 +1,4 @@
-package local
+package maintain
 
 import (
 	"context"
@@ -8,17 +8,19 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
+	"github.com/hopgate/hopgate/internal/shard/local/read"
+	"github.com/hopgate/hopgate/internal/shard/local/write"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
 // fill adds the entries of what was there when the index was defined.
-func (b *build) fill() error {
-	from, err := b.g.IndexMark(b.id)
+func (b *Build) fill() error {
+	from, err := b.of.catalog.IndexMark(b.id)
 	if err != nil {
 		return err
 	}
-	d := b.g.defs.Load().ByID[b.id]
+	d := b.of.g.Defs().ByID[b.id]
 	for err == nil && d != nil && from != graph.NoVertex {
 		if err := context.Cause(b.ctx); err != nil {
 			return err
@@ -35,13 +37,13 @@ func (b *build) fill() error {
 	case d == nil:
 		return index.ErrDropped
 	case d.Kind == graph.FullTextIndex:
-		return b.g.texts.Settle(b.ctx, d.ID)
+		return b.of.g.SettleText(b.ctx, d.ID)
 	}
 	return nil
 }
 
 // progress notes that all vertices before from are done.
-func (b *build) progress(from graph.VertexID) {
+func (b *Build) progress(from graph.VertexID) {
 	done, all := 0.0, 1.0
 	for no, end := range b.ends {
 		all += float64(end)
@@ -57,9 +59,9 @@ func (b *build) progress(from graph.VertexID) {
 
 // scan finds some vertices at or after from that the build must visit; next is where to go on, graph.NoVertex after the
 // last one.
-func (b *build) scan(tx *Tx, label graph.LabelID, from graph.VertexID) (ids []graph.VertexID, next graph.VertexID, err error) {
+func (b *Build) scan(tx *read.Tx, label graph.LabelID, from graph.VertexID) (ids []graph.VertexID, next graph.VertexID, err error) {
 	b.progress(from)
-	ids, next, done, err := tx.Scan(b.ctx, label, from, make([]graph.VertexID, 0, b.g.Options.Tuning.IndexBatch))
+	ids, next, done, err := tx.Scan(b.ctx, label, from, make([]graph.VertexID, 0, b.of.on.Options.Tuning.IndexBatch))
 	if err != nil {
 		return nil, from, err
 	}
@@ -76,40 +78,25 @@ func (b *build) scan(tx *Tx, label graph.LabelID, from graph.VertexID) (ids []gr
 	return ids, graph.NoVertex, nil
 }
 
-// read begins a transaction on the newest snapshot.
-func (b *build) read() (*Tx, error) { return b.begin(shard.Read) }
-
-func (b *build) begin(mode shard.Mode) (*Tx, error) {
-	t, err := b.g.beginAlways(b.ctx, mode)
-	if err != nil {
-		return nil, err
-	}
-	tx := t.(*Tx)
-	tx.Plain()
-	return tx, nil
-}
-
 // put makes entries in a transaction, in which the definition of the index is what it is now; next is the mark that goes
 // with them.
-func (b *build) put(next graph.VertexID, f func(tx *Tx, d *index.Def) error) error {
-	tx, err := b.begin(shard.WriteExclusive)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	d := b.g.defs.Load().ByID[b.id]
-	if d == nil {
-		return index.ErrDropped
-	}
-	if err := f(tx, d); err != nil {
-		return err
-	}
-	storage.SetIndexMark(tx.Writers()[0], b.id, next)
-	return tx.Commit(b.ctx)
+func (b *Build) put(next graph.VertexID, f func(tx *read.Tx, m *write.Mutator, d *index.Def) error) error {
+	return b.of.g.Write(b.ctx, func(tx *read.Tx, m *write.Mutator) error {
+		tx.Plain()
+		d := b.of.g.Defs().ByID[b.id]
+		if d == nil {
+			return index.ErrDropped
+		}
+		if err := f(tx, m, d); err != nil {
+			return err
+		}
+		storage.SetIndexMark(m.Writers()[0], b.id, next)
+		return nil
+	})
 }
 
 // entry makes the entry of one owner with the values that it has now.
-func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o graph.IndexOwner) error {
+func (b *Build) entry(m *write.Mutator, d *index.Def, vals []graph.Value, o graph.IndexOwner) error {
 	if p := d.Missing(vals); p != "" {
 		return index.Lacks(d, p, o)
 	}
@@ -117,12 +104,12 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o graph.IndexOwn
 		return nil
 	}
 	if d.Kind == graph.FullTextIndex {
-		tx.NoteText(d, o, vals)
+		m.NoteText(d, o, vals)
 		return nil
 	}
 	if d.Stamped() && vals[0].IsNull() {
-		vals[0] = tx.Stamp()
-		if err := tx.PutStamp(b.ctx, d, o); err != nil {
+		vals[0] = m.Stamp()
+		if err := m.PutStamp(b.ctx, d, o); err != nil {
 			return err
 		}
 	}
@@ -131,7 +118,7 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o graph.IndexOwn
 		return err
 	}
 	if d.Unique && !loose {
-		other, ok, err := tx.Owner(d.ID, tuple)
+		other, ok, err := m.Owner(d.ID, tuple)
 		switch {
 		case err != nil || ok && other == o:
 			return err
@@ -139,27 +126,28 @@ func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o graph.IndexOwn
 			return index.Clash(d, vals, other, o)
 		}
 	}
-	tx.NoteDue(d, tuple)
-	tx.Writers()[o.Vertex.Shard()].Entries.Put(d.ID, tuple, !d.Unique || loose, o)
+	m.NoteDue(d, tuple)
+	m.Writers()[o.Vertex.Shard()].Entries.Put(d.ID, tuple, !d.Unique || loose, o)
 	return nil
 }
 
 // someVertices makes the entries of some vertices at or after from; next is where to go on.
-func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
+func (b *Build) someVertices(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
 	label := graph.LabelID(0) // all vertices
 	if len(d.Labels) == 1 {
 		label = d.Labels[0]
 	}
-	tx, err := b.read()
+	tx, end, err := b.of.g.Read(b.ctx)
 	if err != nil {
 		return from, err
 	}
+	tx.Plain()
 	ids, next, err := b.scan(tx, label, from)
-	tx.Rollback()
+	end()
 	if err != nil {
 		return from, err
 	}
-	return next, b.put(next, func(tx *Tx, d *index.Def) error {
+	return next, b.put(next, func(tx *read.Tx, m *write.Mutator, d *index.Def) error {
 		sets := make([]graph.LabelSet, len(ids))
 		cols := shard.Columns(len(d.PropIDs), len(ids))
 		if err := tx.LabelSets(b.ctx, ids, sets); err != nil {
@@ -170,13 +158,13 @@ func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.Vert
 		}
 		vals := make([]graph.Value, len(d.PropIDs))
 		for i, id := range ids {
-			if !d.Covers(b.g.Labels(sets[i])) {
+			if !d.Covers(b.of.catalog.Labels(sets[i])) {
 				continue
 			}
 			for p := range vals {
 				vals[p] = cols[p][i]
 			}
-			if err := b.entry(tx, d, vals, graph.IndexOwner{Vertex: id}); err != nil {
+			if err := b.entry(m, d, vals, graph.IndexOwner{Vertex: id}); err != nil {
 				return err
 			}
 		}
@@ -186,17 +174,18 @@ func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.Vert
 
 // someEdges makes the entries of the edges that leave some vertices at or after from; next is where to go on. The edges
 // of one vertex may take several transactions.
-func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
-	tx, err := b.read()
+func (b *Build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
+	tx, end, err := b.of.g.Read(b.ctx)
 	if err != nil {
 		return from, err
 	}
+	tx.Plain()
 	ids, next, err := b.scan(tx, 0, from)
 	var res shard.Neighbours
 	if err == nil && len(ids) > 0 {
-		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: d.Types, Edges: true, MaxEdges: b.g.Options.Tuning.IndexBatch}, &res)
+		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: d.Types, Edges: true, MaxEdges: b.of.on.Options.Tuning.IndexBatch}, &res)
 	}
-	tx.Rollback()
+	end()
 	if err != nil {
 		return from, err
 	}
@@ -212,7 +201,7 @@ func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexI
 			}
 		}
 	}
-	recs := make([]shard.Record, min(len(edges), b.g.Options.Tuning.IndexBatch))
+	recs := make([]shard.Record, min(len(edges), b.of.on.Options.Tuning.IndexBatch))
 	for len(edges) > 0 {
 		some := edges[:min(len(edges), len(recs))]
 		edges = edges[len(some):]
@@ -220,7 +209,7 @@ func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexI
 		if len(edges) > 0 {
 			mark = from
 		}
-		err := b.put(mark, func(tx *Tx, d *index.Def) error {
+		err := b.put(mark, func(tx *read.Tx, m *write.Mutator, d *index.Def) error {
 			if err := tx.AllEdgeRecords(b.ctx, some, recs[:len(some)]); err != nil {
 				return err
 			}
@@ -228,7 +217,7 @@ func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexI
 				if recs[i].Labels == 0 {
 					continue
 				}
-				if err := b.entry(tx, d, d.Values(recs[i].Props), index.EdgeOwner(e)); err != nil {
+				if err := b.entry(m, d, d.Values(recs[i].Props), index.EdgeOwner(e)); err != nil {
 					return err
 				}
 			}
