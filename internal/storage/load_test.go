@@ -13,6 +13,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/codec"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/pack"
 	"github.com/hopgate/hopgate/internal/storage/staging"
 	"github.com/hopgate/hopgate/internal/storage/stats"
@@ -290,6 +291,13 @@ func (m *bulkModel) checkLists(t *testing.T, v *view.View, dir graph.Direction) 
 		for i, e := range want {
 			if out.Targets[i] != e.Neighbour || out.IDs[i] != e.Edge || out.Props[0][i].Int() != int64(e.Edge) {
 				t.Fatalf("list of %d: edge %d differs", id, i)
+			}
+			if (i+int(id))%4 > 0 {
+				continue
+			}
+			ok, err := ls.Edge(ctx, uint64(id), e.Neighbour, e.Edge, func(graph.PropID, graph.Value, keys.Ref, bool) error { return nil })
+			if err != nil || !ok {
+				t.Fatalf("list of %d: edge %d is not found: %v", id, i, err)
 			}
 		}
 	}
