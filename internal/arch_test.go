@@ -113,6 +113,7 @@ internal/bucket
 internal/shell
 internal/loader/record
 internal/loader/mapping
+internal/loader/graphfile
 internal/loader/text
 internal/loader/propose
 internal/loader/social

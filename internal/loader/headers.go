@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hopgate/hopgate/internal/loader/graphfile"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
 	"github.com/hopgate/hopgate/internal/loader/text"
@@ -31,6 +32,8 @@ func NewHeaderPlan(ctx context.Context, o HeaderOptions) (*Plan, error) {
 	h := mapping.NewHeaders(o.IntegerIDs)
 	var errs []error
 	claimed := map[string]bool{}
+	var graphs []string
+	tables := false
 	base := ""
 	for _, flag := range []struct {
 		name  string
@@ -74,15 +77,70 @@ func NewHeaderPlan(ctx context.Context, o HeaderOptions) (*Plan, error) {
 			if claimed[p] {
 				continue
 			}
-			errs = append(errs, addHeader(ctx, h, mapping.File{Paths: []string{p}}))
+			err := addHeader(ctx, h, mapping.File{Paths: []string{p}})
+			if errors.Is(err, errGraphFile) {
+				graphs, err = append(graphs, p), nil
+			} else {
+				tables = true
+			}
+			errs = append(errs, err)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	if len(graphs) > 0 {
+		if tables || len(claimed) > 0 {
+			return nil, fmt.Errorf("%s holds a graph: load it apart from tables", graphs[0])
+		}
+		return newGraphPlan(ctx, graphs)
+	}
 	m := h.Mapping()
 	m.Text = fmt.Appendf(nil, "headers %q %q %v", o.Nodes, o.Relationships, o.IntegerIDs)
 	return NewPlan(ctx, m, base, nil)
+}
+
+// errGraphFile says that a file holds vertices and edges.
+var errGraphFile = errors.New("the file holds a graph, and has no header")
+
+// newGraphPlan plans the load of files that hold graphs, after it has read them for the names of their properties.
+func newGraphPlan(ctx context.Context, paths []string) (*Plan, error) {
+	all := &mapping.Mapping{}
+	for _, p := range paths {
+		m, err := graphMapping(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text.Shown(p), err)
+		}
+		all.Inputs, all.Spaces, all.Text = append(all.Inputs, m.Inputs...), append(all.Spaces, m.Spaces...), append(all.Text, m.Text...)
+	}
+	return NewPlan(ctx, all, "", nil)
+}
+
+func graphMapping(ctx context.Context, path string) (m *mapping.Mapping, err error) {
+	in := &text.Source{Paths: []string{path}, Name: text.Shown(path)}
+	data, err := in.Peek(ctx)
+	if err != nil {
+		return nil, err
+	}
+	format, err := text.Recognise(data, path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := in.Open(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	names, err := graphfile.Scan(format, t)
+	if err != nil {
+		return nil, err
+	}
+	if !text.IsURL(path) {
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+	}
+	return mapping.Parse(path, names.Mapping(format, path, filepath.Base(text.FileName(path))))
 }
 
 // addHeader reads the header of a file and adds it.
@@ -93,13 +151,19 @@ func addHeader(ctx context.Context, h *mapping.Headers, f mapping.File) error {
 	if slices.ContainsFunc(f.Paths, func(p string) bool { return p == text.Stdin || text.IsPipe(p) }) {
 		return errors.New("a pipe needs a mapping")
 	}
-	if format := text.FormatOf(f.Paths[0]); format == mapping.JSONL || format == mapping.Parquet {
-		return fmt.Errorf("%s: JSON lines and Parquet have no header; write a mapping", f.Paths[0])
-	}
 	in := &text.Source{Paths: f.Paths[:1], Name: text.Shown(f.Paths[0])}
 	data, err := in.Peek(ctx)
 	if err != nil {
 		return err
+	}
+	format, err := text.Recognise(data, f.Paths[0])
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", f.Paths[0], err)
+	case graphfile.Holds(format):
+		return errGraphFile
+	case format != mapping.CSV && format != mapping.TSV:
+		return fmt.Errorf("%s: JSON and Parquet have no header; write a mapping", f.Paths[0])
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return fmt.Errorf("%s: the file is empty; it should begin with a header", f.Paths[0])
@@ -110,7 +174,7 @@ func addHeader(ctx context.Context, h *mapping.Headers, f mapping.File) error {
 	if err := text.RefuseEncoding(data, header); err != nil {
 		return fmt.Errorf("%s: %w", f.Paths[0], err)
 	}
-	if text.FormatOf(f.Paths[0]) == mapping.TSV {
+	if format == mapping.TSV {
 		d.Delimiter = '\t'
 	}
 	head, err := text.ReadHead(data, &d, 0, true)

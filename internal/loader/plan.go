@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader/graphfile"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
 	"github.com/hopgate/hopgate/internal/loader/text"
@@ -169,6 +170,26 @@ func (in *input) columns(name string) (used, binary bool) {
 	return true, binary
 }
 
+// recognise finds out the format of an input, and has files that hold graphs converted to JSON lines.
+func (in *input) recognise(ctx context.Context) error {
+	if in.format == mapping.Auto {
+		data, err := in.Peek(ctx)
+		if err != nil {
+			return err
+		}
+		if in.format, err = text.Recognise(data, in.Paths[0]); err != nil {
+			return in.rules.Errorf("%s: %v", in.Name, err)
+		}
+	}
+	switch f, edges := in.format, len(in.rules.Edges) > 0; {
+	case graphfile.Holds(f) && edges && len(in.rules.Vertices) > 0:
+		return in.rules.Errorf("%s: a %s file takes two inputs, one for its vertices and one for its edges", in.Name, f)
+	case graphfile.Holds(f):
+		in.Use(func(r io.Reader) io.Reader { return graphfile.Lines(f, edges, r) })
+	}
+	return nil
+}
+
 // begin reads the header of an input and binds its rules.
 func (in *input) begin(ctx context.Context) error {
 	for _, path := range in.Paths {
@@ -190,11 +211,6 @@ func (in *input) begin(ctx context.Context) error {
 		in.size += info.Size()
 	}
 	o := &in.rules.Options
-	in.Parquet = in.format == mapping.Parquet
-	in.Dialect = record.Dialect{JSON: in.format == mapping.JSONL || in.Parquet, Delimiter: o.Delimiter, Quote: o.Quote}
-	if in.format == mapping.TSV && o.Delimiter == 0 {
-		in.Dialect.Delimiter = '\t'
-	}
 	var err error
 	if in.Encoding, err = text.EncodingOf(o.Encoding); err != nil {
 		return in.rules.Errorf("%v", err)
@@ -203,6 +219,14 @@ func (in *input) begin(ctx context.Context) error {
 		if err := in.Pipe.Begin(ctx, &in.Source); err != nil {
 			return err
 		}
+	}
+	if err := in.recognise(ctx); err != nil {
+		return err
+	}
+	in.Parquet = in.format == mapping.Parquet
+	in.Dialect = record.Dialect{JSON: in.format != mapping.CSV && in.format != mapping.TSV, Delimiter: o.Delimiter, Quote: o.Quote}
+	if in.format == mapping.TSV && o.Delimiter == 0 {
+		in.Dialect.Delimiter = '\t'
 	}
 	if in.Parquet {
 		// The rows have the columns that the rules use.
@@ -215,15 +239,16 @@ func (in *input) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if in.Convert == nil && in.Dialect.JSON && text.IsArray(data) {
+		in.Use(text.Lines)
+		if data, err = in.Peek(ctx); err != nil {
+			return err
+		}
+	}
 	in.Dialect.CR = text.EndsInCR(data, in.Dialect)
 	if o.Encoding == "" && !in.Parquet {
 		header, _, _ := bytes.Cut(data, []byte{in.Dialect.End()})
 		if err := text.RefuseEncoding(data, header); err != nil {
-			return in.rules.Errorf("%s: %v", in.Name, err)
-		}
-	}
-	if in.Dialect.JSON {
-		if err := text.RefuseArray(data); err != nil {
 			return in.rules.Errorf("%s: %v", in.Name, err)
 		}
 	}

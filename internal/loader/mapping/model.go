@@ -20,14 +20,33 @@ type Mapping struct {
 // Format is the file format of an input.
 type Format uint8
 
-// Auto derives the format from the file's name.
+// Auto recognises the format by the file's content and name.
 const (
 	Auto Format = iota
 	CSV
 	TSV
-	JSONL
-	Parquet
+	JSONL    // an object a line
+	JSON     // an array of objects
+	Parquet  //
+	GraphML  // files that hold vertices and edges, see package graphfile
+	GEXF     //
+	NodeLink //
+	APOC     //
 )
+
+var formatWords = [...]string{"auto", "csv", "tsv", "jsonl", "json", "parquet", "graphml", "gexf", "node-link", "apoc"}
+
+// String returns the name that a mapping gives to the format.
+func (f Format) String() string { return formatWords[f] }
+
+// formatNamed returns the formats by the names that a mapping may use.
+func formatNamed() map[string]Format {
+	out := map[string]Format{"ndjson": JSONL, "CSV": CSV, "TSV": TSV, "JSONL": JSONL, "NDJSON": JSONL, "JSON": JSON, "Parquet": Parquet, "GraphML": GraphML, "GEXF": GEXF}
+	for f, name := range formatWords[1:] {
+		out[name] = Format(f + 1)
+	}
+	return out
+}
 
 // Input is one or more files with the same columns.
 type Input struct {

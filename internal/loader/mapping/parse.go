@@ -25,10 +25,7 @@ var (
 		"OVERRIDE": shard.Override, "SUM": shard.Sum, "BIGGER": shard.Bigger, "SMALLER": shard.Smaller, "UNION": shard.Union,
 		"INTERSECTION": shard.Intersection, "APPEND": shard.Append, "ELIMINATE": shard.Eliminate,
 	}
-	formatNames = map[string]Format{
-		"csv": CSV, "tsv": TSV, "jsonl": JSONL, "ndjson": JSONL, "CSV": CSV, "TSV": TSV, "JSONL": JSONL, "NDJSON": JSONL,
-		"parquet": Parquet, "Parquet": Parquet,
-	}
+	formatNames = formatNamed()
 )
 
 func defaultOptions() Options {
@@ -611,7 +608,7 @@ func (n node) dict(to string, add func(v node)) *Dict {
 	return d
 }
 
-// label reads a label or {column, values}. split separates several labels in one cell.
+// label reads a label or {column, values, split}. split separates several labels in one cell.
 func (p *parser) label(n node, split string) label {
 	if n.y.Kind != yaml.MappingNode {
 		return label{name: n.str()}
@@ -619,6 +616,7 @@ func (p *parser) label(n node, split string) label {
 	l := label{split: split}
 	n.fields(map[string]func(node){
 		"column": func(n node) { l.column = p.column(n) },
+		"split":  func(n node) { l.split = n.str() },
 		"values": func(n node) {
 			l.values = n.dict("names", func(v node) { l.mapped = append(l.mapped, v.str()) })
 		},

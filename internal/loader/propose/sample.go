@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hopgate/hopgate/internal/loader/graphfile"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
 	"github.com/hopgate/hopgate/internal/loader/text"
@@ -76,11 +77,22 @@ func sampleFiles(ctx context.Context, paths []string, named func(string) string)
 
 // sampleFile samples the beginning of a file; it returns nil if the file has no records.
 func sampleFile(ctx context.Context, name string) (*sampled, error) {
-	format := text.FormatOf(name)
-	in := &text.Source{Paths: []string{name}, Name: text.Shown(name), Parquet: format == mapping.Parquet}
+	in := &text.Source{Paths: []string{name}, Name: text.Shown(name), Parquet: text.FormatOf(name) == mapping.Parquet}
 	data, err := in.Peek(ctx)
 	if err != nil {
 		return nil, err
+	}
+	format, err := text.Recognise(data, name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", text.Shown(name), err)
+	case graphfile.Holds(format):
+		return nil, fmt.Errorf("%s: a %s file describes itself: load it without a mapping", text.Shown(name), format)
+	case format == mapping.Parquet && !in.Parquet:
+		in.Parquet = true
+		if data, err = in.Peek(ctx); err != nil {
+			return nil, err
+		}
 	}
 	s := &sampled{stem: stemOf(name)}
 	if !in.Parquet {
@@ -98,12 +110,15 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 		return nil, nil
 	}
 	whole := len(data) < text.HeadBytes-len(text.ByteOrderMark)
-	if format == mapping.JSONL || format == mapping.Parquet {
+	if format != mapping.CSV && format != mapping.TSV {
 		s.dialect.JSON = true
-		s.dialect.CR = text.EndsInCR(data, s.dialect)
-		if err := text.RefuseArray(data); err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		if !in.Parquet && text.IsArray(data) {
+			in.Convert = text.Lines
+			if data, err = in.Peek(ctx); err != nil {
+				return nil, err
+			}
 		}
+		s.dialect.CR = text.EndsInCR(data, s.dialect)
 		s.readJSON(data, whole)
 		for _, c := range s.columns {
 			c.binary = in.Parquet && slices.ContainsFunc(c.values, func(v string) bool { return !utf8.ValidString(v) })

@@ -31,6 +31,8 @@ type Source struct {
 	Dialect  record.Dialect
 	Parquet  bool              // the files are Parquet; their rows are read as JSON lines
 	Encoding encoding.Encoding // or nil for UTF-8
+	// Convert makes JSON lines of the text, or is nil.
+	Convert func(io.Reader) io.Reader
 	// Columns returns which columns of a Parquet file to read, and whether as bytes; nil reads all.
 	Columns func(name string) (used, binary bool)
 	Pipe    *Pipe // the text, if it can be read only once
@@ -65,7 +67,7 @@ func Files(ctx context.Context, base, path string) ([]string, error) {
 	}
 	if strings.ContainsAny(path, "*?[") {
 		var names []string
-		for _, suffix := range []string{"", ".gz", ".zst"} {
+		for _, suffix := range append([]string{""}, suffixes...) {
 			found, err := filepath.Glob(path + suffix)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
@@ -82,13 +84,17 @@ func Files(ctx context.Context, base, path string) ([]string, error) {
 		}
 		return nil, fmt.Errorf("no file matches %s", path)
 	}
-	return nil, fmt.Errorf("file %s does not exist, nor does it with .gz or .zst", path)
+	return nil, fmt.Errorf("file %s does not exist, nor does it with %s", path, strings.Join(suffixes, ", "))
 }
 
 // existing finds a file by its name, possibly with another compression suffix.
 func existing(path string) (string, bool) {
 	plain := PlainName(path)
-	for _, name := range []string{path, plain, plain + ".gz", plain + ".zst"} {
+	names := []string{path, plain}
+	for _, s := range suffixes {
+		names = append(names, plain+s)
+	}
+	for _, name := range names {
 		if _, err := os.Stat(name); err == nil {
 			return name, true
 		}
@@ -98,8 +104,16 @@ func existing(path string) (string, bool) {
 
 // PlainName removes the compression suffix from a name.
 func PlainName(name string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	for _, s := range suffixes {
+		if base, ok := strings.CutSuffix(name, s); ok {
+			return base
+		}
+	}
+	return name
 }
+
+// suffixes are those of compressed files.
+var suffixes = []string{".gz", ".zst", ".bz2", ".xz", ".zip"}
 
 // filesIn lists the files in a directory and its subdirectories whose extension is a known format.
 func filesIn(dir string) ([]string, error) {
@@ -115,19 +129,19 @@ func filesIn(dir string) ([]string, error) {
 			}
 			return nil
 		}
-		if f := formatByExt(name); !d.IsDir() && f != mapping.Auto && name != RejectsName {
+		if f := FormatOf(name); !d.IsDir() && f != mapping.Auto && name != RejectsName {
 			names = append(names, path)
 		}
 		return nil
 	})
 	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("the directory %s has no files that end in .csv, .tsv or .jsonl, plain or with .gz or .zst, or in .parquet", dir)
+		err = fmt.Errorf("the directory %s has no files that end in .csv, .tsv, .jsonl, .graphml or .gexf, plain or compressed, or in .parquet", dir)
 	}
 	return names, err
 }
 
-// formatByExt derives the format from the extension of a name.
-func formatByExt(name string) mapping.Format {
+// FormatOf returns the format that the extension of a name says, or Auto.
+func FormatOf(name string) mapping.Format {
 	switch strings.ToLower(filepath.Ext(PlainName(FileName(name)))) {
 	case ".csv", ".txt", ".psv":
 		return mapping.CSV
@@ -137,16 +151,12 @@ func formatByExt(name string) mapping.Format {
 		return mapping.JSONL
 	case ".parquet":
 		return mapping.Parquet
+	case ".graphml":
+		return mapping.GraphML
+	case ".gexf":
+		return mapping.GEXF
 	}
 	return mapping.Auto
-}
-
-// FormatOf is formatByExt for a file that is named, not found in a directory: there, .json files are often not to be loaded.
-func FormatOf(name string) mapping.Format {
-	if strings.EqualFold(filepath.Ext(PlainName(FileName(name))), ".json") {
-		return mapping.JSONL
-	}
-	return formatByExt(name)
 }
 
 // Peek reads the beginning of the text.

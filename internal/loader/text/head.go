@@ -78,17 +78,11 @@ func EndsInCR(data []byte, d record.Dialect) bool {
 	return found
 }
 
-// RefuseArray returns an error if a text that should have an object per line is an array of them.
-func RefuseArray(data []byte) error {
-	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) > 0 && data[0] == '[' {
-		return errors.New("the file begins with a JSON array where JSON lines have an object per line; convert it, for example with jq -c '.[]'")
-	}
-	return nil
-}
+// candidates are the delimiters that are recognised.
+const candidates = ",|\t;"
 
 // RecogniseDelimiter returns the candidate that occurs most often in the first line outside quotes.
 func RecogniseDelimiter(data []byte, d record.Dialect) byte {
-	const candidates = ",|\t;"
 	var counts [len(candidates)]int
 	quoted := false
 	for _, c := range bytes.TrimLeft(data, "\r\n") {

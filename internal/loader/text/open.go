@@ -1,8 +1,10 @@
 package text
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
+	"compress/bzip2"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -15,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
@@ -108,6 +111,11 @@ func (in *Source) openFile(ctx context.Context, path string, offset int64) (_ *T
 			return t, in.openParquet(t, f, offset)
 		}
 	}
+	if zipped, err := t.unzip(f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	} else if zipped {
+		return t, in.decode(t, path, offset, nil)
+	}
 	return t, in.decode(t, path, offset, func(offset int64) error {
 		stored.n.Store(offset)
 		_, err := f.Seek(offset, io.SeekStart)
@@ -186,10 +194,13 @@ func (in *Source) decode(t *Text, name string, offset int64, seek func(offset in
 		mark = nil
 	}
 	switch {
+	case in.Convert != nil:
+		t.Reader = in.Convert(io.MultiReader(bytes.NewReader(mark), t.Reader))
+		_, err = io.CopyN(io.Discard, t.Reader, offset)
 	case offset <= int64(len(mark)):
 		t.Reader = io.MultiReader(bytes.NewReader(mark[offset:]), t.Reader)
 		return nil
-	case !compressed && in.Encoding == nil:
+	case !compressed && in.Encoding == nil && seek != nil:
 		err = seek(offset + int64(n-len(mark)))
 		buffered.Reset(stored)
 	default:
@@ -207,6 +218,12 @@ var compressions = []struct {
 	open       func(t *Text, r io.Reader) (io.Reader, error)
 }{
 	{".gz", "\x1f\x8b\x08", func(_ *Text, r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
+	{".bz2", "BZh", func(_ *Text, r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }},
+	{".xz", "\xfd7zXZ\x00", func(_ *Text, r io.Reader) (io.Reader, error) {
+		tail := &tail{Reader: r}
+		z, err := xz.NewReader(tail)
+		return &xzReader{z, tail}, err
+	}},
 	{".zst", "\x28\xb5\x2f\xfd", func(t *Text, r io.Reader) (io.Reader, error) {
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<31))
 		if err == nil {
@@ -219,6 +236,9 @@ var compressions = []struct {
 // uncompress decompresses the text as it is read if its first bytes say that it is compressed, whatever its name. A file whose name says that it is
 // compressed, and which ends within these bytes, is cut off.
 func (t *Text) uncompress(r *bufio.Reader, ext string) (bool, error) {
+	if start, _ := r.Peek(len(zipMagic)); string(start) == zipMagic {
+		return false, errors.New("a zip archive is read from files alone; fetch it first")
+	}
 	for _, c := range compressions {
 		start, err := r.Peek(len(c.magic))
 		switch {
@@ -236,6 +256,101 @@ func (t *Text) uncompress(r *bufio.Reader, ext string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+const zipMagic = "PK\x03\x04"
+
+// unzip has t read the only file in f if f is a zip archive.
+func (t *Text) unzip(f *os.File) (bool, error) {
+	var magic [len(zipMagic)]byte
+	if n, err := f.ReadAt(magic[:], 0); string(magic[:n]) != zipMagic {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return false, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	stored := &counterAt{ReaderAt: f}
+	z, err := zip.NewReader(stored, info.Size())
+	if err != nil {
+		return false, fmt.Errorf("the zip archive is damaged: %w", err)
+	}
+	var found []*zip.File
+	for _, e := range z.File {
+		switch {
+		case e.Name == "[Content_Types].xml" || e.Name == "mimetype":
+			return false, errExcel
+		case !e.FileInfo().IsDir() && !strings.HasPrefix(e.Name, "__MACOSX/"):
+			found = append(found, e)
+		}
+	}
+	if len(found) != 1 {
+		return false, fmt.Errorf("the zip archive holds %d files, not one: unpack it", len(found))
+	}
+	r, err := found[0].Open()
+	if err != nil {
+		return false, fmt.Errorf("the zip archive is damaged: %w", err)
+	}
+	t.Reader, t.counters = whole{r, ErrCutOff}, []func() int64{stored.n.Load}
+	t.closers = append(t.closers, r.Close)
+	return true, nil
+}
+
+// counterAt counts the bytes read from storage.
+type counterAt struct {
+	io.ReaderAt
+	n atomic.Int64
+}
+
+// ReadAt implements io.ReaderAt.
+func (c *counterAt) ReadAt(p []byte, at int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, at)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// Use has the text converted from now on.
+func (in *Source) Use(convert func(io.Reader) io.Reader) {
+	in.Convert = convert
+	if in.Pipe != nil {
+		in.Pipe.text.Reader = convert(in.Pipe.text.Reader)
+	}
+}
+
+// xzReader reads xz. The decoder takes the end of the data for the end of the stream even where the stream's index and footer are missing.
+type xzReader struct {
+	io.Reader
+	tail *tail
+}
+
+// Read implements io.Reader.
+func (r *xzReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if errors.Is(err, io.EOF) && string(r.tail.last[:]) != "YZ" {
+		err = ErrCutOff
+	}
+	return n, err
+}
+
+// tail remembers the last two bytes read before padding with zeros.
+type tail struct {
+	io.Reader
+	last [2]byte
+}
+
+// Read implements io.Reader.
+func (t *tail) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	if read := bytes.TrimRight(p[:n], "\x00"); len(read) > 0 {
+		t.last[0], t.last[1] = t.last[1], read[len(read)-1]
+		if len(read) > 1 {
+			t.last[0] = read[len(read)-2]
+		}
+	}
+	return n, err
 }
 
 // isSkippable reports whether the first bytes are those of a skippable frame of zstd, with which some writers begin.

@@ -178,7 +178,7 @@ func objects(ctx context.Context, name string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", Shown(name), err)
 	}
 	names = slices.DeleteFunc(names, func(n string) bool {
-		return folder && formatByExt(n) == mapping.Auto || FileName(n) == RejectsName
+		return folder && FormatOf(n) == mapping.Auto || FileName(n) == RejectsName
 	})
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no object matches %s", Shown(name))
