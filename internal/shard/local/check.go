@@ -196,7 +196,7 @@ func (k checker) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, e
 			byShard[f.Shard] = append(byShard[f.Shard], f)
 		}
 	}
-	// What is kept in memory follows what is stored, even if not all was repaired.
+	// Memory follows what is stored, even if not all was repaired.
 	k.loads.Reset()
 	k.seq++
 	k.Topology.ForgetKeys(k.seq)

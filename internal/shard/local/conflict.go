@@ -8,8 +8,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/staging"
 )
 
-// writeSet is what a commit has changed of what was there before it: vertices, by their labels and properties or as a
-// whole, and edges. What it made is not in it: no other transaction can have changed that.
+// writeSet has the existing vertices that a commit has changed or deleted, and the edges. What the commit created is not in it: no other
+// transaction can have changed that.
 type writeSet struct {
 	seq      uint64
 	vertices []graph.VertexID
@@ -35,8 +35,8 @@ func writeSetOf(ws []*staging.Writer) writeSet {
 	return s
 }
 
-// writesOf returns what mutations set or delete, sorted, whether that changes anything or not: what is as it should be in
-// the transaction's snapshot may be otherwise by now.
+// writesOf returns what mutations set or delete, sorted, even where that changes nothing in the transaction's snapshot: by
+// now it may.
 func writesOf(ms []shard.Mutation) writeSet {
 	var s writeSet
 	for i := range ms {
@@ -52,7 +52,7 @@ func writesOf(ms []shard.Mutation) writeSet {
 	return s
 }
 
-// meets reports whether a sorted set and another have something in common.
+// meets reports whether a sorted set and another one overlap.
 func (s *writeSet) meets(o *writeSet) bool {
 	return meet(s.vertices, o.vertices) || meet(s.edges, o.edges)
 }
@@ -69,8 +69,7 @@ func meet[T ~uint64](sorted, ids []T) bool {
 	return false
 }
 
-// remember keeps the write set of the commit at hand, which holds the writer's lock, for transactions that do not see
-// it.
+// remember stores the write set of a commit for transactions that do not see it. The caller holds the writer's lock.
 func (g *Graph) remember(s writeSet) {
 	s.seq = g.seq
 	g.mu.Lock()
@@ -78,7 +77,7 @@ func (g *Graph) remember(s writeSet) {
 	g.recent = append(g.recent, s)
 }
 
-// forget drops the write sets that no transaction asks for any more. The caller holds g.mu.
+// forget drops the write sets that no transaction needs. The caller holds g.mu.
 func (g *Graph) forget() {
 	oldest := g.current.Seq
 	for seq := range g.bases {
@@ -118,7 +117,7 @@ func (g *Graph) releaseBase(c *snapshot) {
 	g.release(c)
 }
 
-// current reports whether all is as the transaction's snapshot shows it. The caller holds the writer's lock.
+// current reports whether nothing was applied since the transaction's snapshot. The caller holds the writer's lock.
 func (tx *Tx) current() bool {
 	for no, v := range tx.snap.Views {
 		if !tx.g.shards[no].Current(v) {
@@ -129,5 +128,5 @@ func (tx *Tx) current() bool {
 }
 
 func conflict(err error) error {
-	return graph.ConflictError("the transaction meets changes that were committed after it began; run it again", err)
+	return graph.ConflictError("conflict with changes committed after the transaction began; run it again", err)
 }

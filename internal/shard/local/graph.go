@@ -36,8 +36,8 @@ import (
 // made: a snapshot of each shard. It is published, for new transactions, when the commit and all before it are synced.
 // So readers never wait and see nothing that a crash could undo.
 //
-// The writer's lock is the only one that is held while something is waited for, but for that of a compaction, which is taken before
-// it; so there are no deadlocks. Transactions that wait for their turns, see turns, hold none.
+// Only the writer's lock, and that of a compaction, which is taken before it, are held across waits, so there are no deadlocks. Transactions
+// that wait for their turns hold neither.
 type Graph struct {
 	*storage.Catalog
 	*read.Readers
@@ -176,7 +176,7 @@ func (g *Graph) openShards(shared *storage.Shared, create bool) (err error) {
 	return nil
 }
 
-// openPeers attaches the graph to its shards, the first one, which makes a new graph be there, last.
+// openPeers attaches the graph to its shards. The first one, with which a new graph exists, comes last.
 func (g *Graph) openPeers(ctx context.Context, of storage.PartOf, create bool) error {
 	attach := func(ctx context.Context, no int) error {
 		p, version, err := g.Options.Peers.Open(ctx, of, no, create)
@@ -318,7 +318,7 @@ func (g *Graph) BeginStale(ctx context.Context, _ time.Duration) (shard.Tx, erro
 	return g.Begin(ctx, shard.Read)
 }
 
-// beginAlways is Begin for what goes on until the graph is closed: if its emptying is given up, nothing is to be missing.
+// beginAlways is Begin for work that must not fail while the graph is being emptied, since that may be cancelled.
 func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	if err := kv.Alive(ctx); err != nil {
 		return nil, err
@@ -406,7 +406,7 @@ func (g *Graph) writable() error {
 	return nil
 }
 
-// commit applies the writers' changes and gives up the writer's lock, which the caller holds. It returns when they are
+// commit applies the writers' changes and releases the writer's lock, which the caller holds. It returns when they are
 // durable and can be read. seq is the commit's number, 0 if there was nothing to commit. keys are what a load knows of
 // unique indexes afterwards, and next says when what was written expires. ids name the transactions.
 func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, keys *bulk.Keys, next due) (seq uint64, err error) {
@@ -447,7 +447,7 @@ func (g *Graph) commit(ws []*staging.Writer, ids []storage.CommitID, keys *bulk.
 	return seq, g.publish(p, wait())
 }
 
-// close ends the graph: no transaction begins any more, and those that run are waited for.
+// close closes the graph after the transactions that run have ended.
 func (g *Graph) close(ctx context.Context) error {
 	g.Shut()
 	g.stopOnce.Do(func() { close(g.stop) })
@@ -470,7 +470,7 @@ func (g *Graph) close(ctx context.Context) error {
 func (g *Graph) closeShards() error {
 	var errs []error
 	for _, s := range g.shards {
-		if s != nil { // opening has come so far
+		if s != nil { // it was opened
 			errs = append(errs, s.Close())
 		}
 	}

@@ -11,10 +11,9 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// commits are the transactions over a snapshot that wait to be committed. One of them leads: it waits for the writer's lock,
-// takes those that have come meanwhile along and applies the changes of all as one commit, with one sync and one snapshot.
-// The next one leads before it waits for the sync, but not before as many wait as there are whose sync is under way, or
-// none is: of clients that commit all the time, one half then runs while the other half is synced.
+// commits are the transactions over a snapshot that wait to be committed. One of them leads: it waits for the writer's lock
+// and applies the changes of all that wait by then as one commit, with one sync and one snapshot. The next one leads before that sync ends,
+// once as many wait as are being synced, or none is: of clients that commit all the time, one half then runs while the other half syncs.
 type commits struct {
 	mu      sync.Mutex
 	waiting []*committing // the first leads
@@ -37,11 +36,11 @@ type role uint8
 
 const (
 	roleLead  role = iota // it leads
-	roleAlone             // it is to commit by itself
-	roleDone              // it was committed, or not, with others
+	roleAlone             // it must commit alone
+	roleDone              // others have committed it, or failed to
 )
 
-// What is committed together at most: so many transactions, with so many bytes of changes.
+// The limits of a group: transactions, and bytes of changes.
 const (
 	groupLength = 64
 	groupBytes  = 256 << 10
@@ -54,7 +53,7 @@ func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
 		return 0, nil
 	}
 	g := tx.g
-	if err := g.writable(); err != nil { // before it waits for commits that wait for room on the disk
+	if err := g.writable(); err != nil { // before it waits behind commits that wait for disk space
 		return 0, err
 	}
 	switch g.commits.await(c) {
@@ -75,7 +74,7 @@ func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
 	return c.seq, c.err
 }
 
-// await waits for a transaction's role. If its time ends first, the role is roleDone.
+// await waits for a transaction's role, which is roleDone if its context ends first.
 func (q *commits) await(c *committing) role {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, c)
@@ -93,7 +92,7 @@ func (q *commits) await(c *committing) role {
 	}
 }
 
-// lead makes the first the leader if it is time. The caller holds q.mu.
+// lead makes the first one the leader if it may commit now. The caller holds q.mu.
 func (q *commits) lead() {
 	if n := len(q.waiting); n > 0 && !q.leads && (q.syncing == 0 || n >= q.syncing) {
 		q.leads = true
@@ -101,7 +100,7 @@ func (q *commits) lead() {
 	}
 }
 
-// withdraw takes a transaction that does not lead out of those that wait; false if it has a role.
+// withdraw removes a transaction that does not lead from the queue; false if it has a role already.
 func (q *commits) withdraw(c *committing) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,21 +112,21 @@ func (q *commits) withdraw(c *committing) bool {
 	return true
 }
 
-// leave takes the leader out of those that wait.
+// leave removes the leader from the queue.
 func (q *commits) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.drop(1)
 }
 
-// drop takes out the first n, one of them the leader. The caller holds q.mu.
+// drop removes the first n, the leader among them. The caller holds q.mu.
 func (q *commits) drop(n int) {
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	q.leads = false
 	q.lead()
 }
 
-// take takes out those that commit together. The first is the leader.
+// take removes those that commit together. The first one is the leader.
 func (q *commits) take() []*committing {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -150,7 +149,7 @@ func (q *commits) synced(n int) {
 	q.lead()
 }
 
-// commitAlone commits a transaction by itself. The caller holds the writer's lock, which ends.
+// commitAlone commits one transaction. The caller holds the writer's lock, which it releases.
 func (c *committing) commitAlone() {
 	m, err := c.tx.rebase(c.ctx)
 	if err != nil {
@@ -161,7 +160,7 @@ func (c *committing) commitAlone() {
 	c.seq, c.err = c.tx.g.commit(m.Writers(), c.tx.ids(), nil, due{at: m.Due()})
 }
 
-// commitGroup commits transactions. The first is the caller's. The caller holds the writer's lock, which ends.
+// commitGroup commits transactions, of which the first is the caller's. The caller holds the writer's lock, which it releases.
 func (g *Graph) commitGroup(group []*committing) {
 	lead, rest := group[0], group[1:]
 	if len(rest) == 0 {
@@ -189,15 +188,14 @@ func (g *Graph) commitGroup(group []*committing) {
 	}
 }
 
-// batch applies the changes of transactions to the present state, but of those that are in a conflict with commits
-// that they do not see, or with one before them in the group: these have their error, and the others are given. live is
-// nil if the changes cannot be made together. The caller holds the writer's lock.
+// batch applies the changes of transactions to the present state and returns those transactions. One that conflicts with a commit that it
+// does not see, or with one before it in the group, gets an error instead. live is nil if the changes cannot be applied together. The caller holds the writer's lock.
 func (g *Graph) batch(group []*committing) (live *write.Mutator, in []*committing) {
 	oldest := group[0].tx.snap.Seq
 	mutations := 0
 	for _, c := range group {
 		if !c.tx.Stamped().IsNull() {
-			return nil, nil // each has written at a time of its own
+			return nil, nil // each has its own time of writing
 		}
 		oldest = min(oldest, c.tx.snap.Seq)
 		mutations += len(c.tx.Log())
@@ -229,12 +227,12 @@ func (g *Graph) batch(group []*committing) (live *write.Mutator, in []*committin
 	return live, in
 }
 
-// rebase returns the writers whose commit makes the transaction's changes to the present state. The caller holds the
+// rebase returns the changes as they apply to the present state. The caller holds the
 // writer's lock.
 //
-// If nothing was applied since the transaction's snapshot, these are its own writers. Else what it changed must not have
-// been changed by a commit that it does not see: the first committer wins. Then its mutations are applied again to what
-// is there now, under the ids that they have; a constraint that they break only there is a conflict too.
+// If nothing was applied since the transaction's snapshot, these are its own. Otherwise no commit that it does not see
+// may have changed the same: the first committer wins. Then its mutations are applied again to the present state, with the same ids; a
+// constraint that they break only there is a conflict too.
 func (tx *Tx) rebase(ctx context.Context) (*write.Mutator, error) {
 	if tx.current() {
 		return tx.Mutator, nil

@@ -12,9 +12,9 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/maintain"
 )
 
-// CreateIndex implements shard.Graph. From the definition on writers keep the new index; what was there before is added
-// in the background, and the call returns when that is done. When ctx ends before, a plain index goes on being built; a
-// constraint is removed again.
+// CreateIndex implements shard.Graph. Writers maintain the new index from its definition on. A build adds the entries of
+// existing elements in the background, and the call returns when it is done. If ctx ends before that, the build of a plain index continues,
+// and a constraint is removed.
 func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 	b, err := g.define(ctx, ix)
 	if err != nil || b == nil {
@@ -26,7 +26,7 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 // IndexProgress implements shard.Graph.
 func (g *Graph) IndexProgress(id graph.IndexID) float64 { return g.builds.Progress(id) }
 
-// define makes the definition of an index and has it built. It returns nil for one that needs no building.
+// define defines an index and starts its build, nil for one that needs none.
 func (g *Graph) define(ctx context.Context, ix graph.Index) (*maintain.Build, error) {
 	if err := g.Enter(); err != nil {
 		return nil, err
@@ -42,8 +42,7 @@ func (g *Graph) define(ctx context.Context, ix graph.Index) (*maintain.Build, er
 	return g.addIndex(ix)
 }
 
-// addIndex puts a definition in the catalog and has what was there before added, if there can be any. The caller holds the
-// writer's lock.
+// addIndex puts a definition in the catalog and starts its build, if it needs one. The caller holds the writer's lock.
 func (g *Graph) addIndex(ix graph.Index) (*maintain.Build, error) {
 	var errs []error
 	if ix.Label != "" {
@@ -95,7 +94,7 @@ func (g *Graph) addIndex(ix graph.Index) (*maintain.Build, error) {
 	return g.builds.Start(ix.ID), nil
 }
 
-// refresh shows readers the present state. The caller holds the writer's lock.
+// refresh publishes the present state. The caller holds the writer's lock.
 func (g *Graph) refresh() error {
 	p, err := g.enqueue()
 	if err != nil {
@@ -104,28 +103,28 @@ func (g *Graph) refresh() error {
 	return g.publish(p, nil)
 }
 
-// checkIndex says why an index cannot be made.
+// checkIndex says why an index cannot be created.
 func (g *Graph) checkIndex(ix graph.Index) error {
 	bare := ix.Label == "" && ix.Type == ""
 	switch {
 	case ix.Label != "" && ix.Type != "":
-		return fail.Invalid("an index is over vertices of a label or over edges of a type, not both")
+		return fail.Invalid("an index covers the vertices of a label or the edges of a type, not both")
 	case bare && (ix.Name == "" || !ix.Unique || len(ix.Props) > 0 || ix.Required):
-		return fail.Invalid("an id space has a name, is unique and has no properties")
+		return fail.Invalid("an id space needs a name, is unique and has no properties")
 	case !bare && len(ix.Props) == 0:
-		return fail.Invalid("an index has properties")
+		return fail.Invalid("an index needs properties")
 	case (ix.Unique || bare) && !ix.Indexed:
 		return fail.Invalid("a unique constraint needs entries")
 	case ix.Kind == graph.PointIndex && (len(ix.Props) != 1 || ix.Unique || ix.Required):
-		return fail.Invalid("a point index is over one property and no constraint")
+		return fail.Invalid("a point index covers one property and cannot be a constraint")
 	case ix.Kind == graph.VectorIndex && (len(ix.Props) != 1 || ix.Unique || ix.Required || ix.Indexed):
-		return fail.Invalid("a vector index is over one property, and is no constraint")
+		return fail.Invalid("a vector index covers one property and cannot be a constraint")
 	case ix.Kind == graph.FullTextIndex && (ix.Unique || ix.Required || !ix.Indexed):
-		return fail.Invalid("a full-text index is no constraint")
+		return fail.Invalid("a full-text index cannot be a constraint")
 	case ix.Kind != graph.FullTextIndex && len(ix.Text.More) > 0:
-		return fail.Invalid("an index over several labels or types is a full-text index")
+		return fail.Invalid("only a full-text index can cover several labels or types")
 	case !ix.Searches() && !ix.Required:
-		return fail.Invalid("an index without entries that requires nothing")
+		return fail.Invalid("an index without entries must require its properties")
 	}
 	for i, p := range ix.Props {
 		if slices.Contains(ix.Props[:i], p) {
@@ -153,10 +152,10 @@ func (g *Graph) DropIndex(ctx context.Context, name string) error {
 			return g.removeIndex(ix)
 		}
 	}
-	return fail.New(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexNotFound", "there is no index or constraint %s", name)
+	return fail.New(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexNotFound", "index or constraint %s does not exist", name)
 }
 
-// removeIndex takes an index out and deletes its entries. The caller holds the writer's lock.
+// removeIndex removes an index and its entries. The caller holds the writer's lock.
 func (g *Graph) removeIndex(ix graph.Index) error {
 	if err := g.Catalog.DropIndex(ix); err != nil {
 		return err
@@ -165,11 +164,11 @@ func (g *Graph) removeIndex(ix graph.Index) error {
 	if err := g.texts.Drop(ix.ID); err != nil {
 		return err
 	}
-	// The last snapshot is for the store: one that still had the entries would hold their space.
+	// The second snapshot replaces one that would pin the space of the entries.
 	return errors.Join(g.refresh(), g.clearDropped(), g.refresh())
 }
 
-// clearDropped deletes what is left of the indexes that were dropped. The caller holds the writer's lock.
+// clearDropped deletes the remains of dropped indexes. The caller holds the writer's lock.
 func (g *Graph) clearDropped() error {
 	for _, id := range g.Dropped() {
 		for _, s := range g.shards {

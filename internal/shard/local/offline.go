@@ -81,7 +81,7 @@ func OpenOffline(opts Options, name string, o OfflineOptions) (_ *Offline, err e
 		return nil, err
 	}
 	if old != nil {
-		s.Options.Logger.Info("throw away an offline load that was interrupted", slog.String("graph", old.Graph))
+		s.Options.Logger.Info("discard an interrupted offline load", slog.String("graph", old.Graph))
 		if err := s.renew(ctx, old); err != nil {
 			return nil, err
 		}

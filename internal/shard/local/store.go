@@ -42,7 +42,7 @@ type Store struct{ datadir.Directory[*Graph] }
 
 var _ shard.Store = (*Store)(nil)
 
-// Open opens a data directory, making it if it is not there. One process at a time may have it open.
+// Open opens a data directory, creating it if needed. One process at a time may have it open.
 func Open(opts Options) (*Store, error) { return open(opts, false) }
 
 // open opens a data directory; offline says that it may hold an offline load that did not end.
@@ -58,7 +58,7 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 	}()
 	fs := s.Options.FS
 	if _, err := fs.Stat(fs.PathJoin(s.Options.Dir, datadir.LoadingName)); err == nil && !offline {
-		return nil, fmt.Errorf("%s holds an offline load that was interrupted; run it again", s.Options.Dir)
+		return nil, fmt.Errorf("%s holds an interrupted offline load; run it again", s.Options.Dir)
 	}
 	err = s.Each(func(name string, m datadir.Manifest) (err error) {
 		if m.ID != 0 {
@@ -188,7 +188,7 @@ func (s *Store) CreateGraph(ctx context.Context, name string) error {
 		return fail.ReadOnly()
 	}
 	m := datadir.Manifest{Format: storage.FormatVersion, Shards: s.Options.Shards}
-	if s.Options.Peers != nil { // the graph is there once its first shard is, which comes last
+	if s.Options.Peers != nil { // the graph exists once its first shard does, which comes last
 		m.ID = rand.Uint64() | 1
 		g, err := openGraph(ctx, &s.Options, s.Shared, name, "", m, true)
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // A TTL is a hidden index: over the property that holds the time from which it counts, or over a hidden property
-// that every write sets to its time. So its entries are kept, built, loaded and checked like those of any index, and what is
-// due stands first among them.
+// that every write sets to its time. So its entries are maintained, built, loaded and checked like those of any index, and what
+// is due comes first among them.
 
 // TTLs implements shard.Graph.
 func (g *Graph) TTLs() []graph.TTL {
@@ -42,7 +42,7 @@ func (g *Graph) SetTTL(ctx context.Context, t graph.TTL) error {
 // setTTL defines a TTL; it returns nil if the graph needs no new entries.
 func (g *Graph) setTTL(ctx context.Context, t graph.TTL) (b *maintain.Build, err error) {
 	if (t.Label == "") == (t.Type == "") || t.After <= 0 {
-		return nil, fail.Invalid("a TTL is on a label or an edge type and longer than nothing")
+		return nil, fail.Invalid("a TTL needs a label or an edge type, and a positive duration")
 	}
 	err = g.changing(ctx, func() error {
 		old := g.expiriesOf(t.Label, t.Type)
@@ -71,7 +71,7 @@ func (g *Graph) DropTTL(ctx context.Context, label, typ string) error {
 	return g.changing(ctx, func() error {
 		old := g.expiriesOf(label, typ)
 		if len(old) == 0 {
-			return fail.NotFound("there is no TTL on %s", label+typ)
+			return fail.NotFound("no TTL on %s", label+typ)
 		}
 		return g.removeExpiries(old)
 	})
@@ -90,7 +90,7 @@ func (g *Graph) changing(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// expiriesOf returns the TTLs on a label or type: one, or none, or two if a crash came between a new one and the end of the
+// expiriesOf returns the TTLs on a label or type: one, none, or two if a crash came between the creation of a new one and the removal of the
 // old.
 func (g *Graph) expiriesOf(label, typ string) []graph.Index {
 	var out []graph.Index

@@ -56,6 +56,6 @@ func TestVectorIndexRefused(t *testing.T) {
 		{Label: "Doc", Props: []string{"v"}, Indexed: true},
 	} {
 		ix.Kind = graph.VectorIndex
-		require.ErrorContains(t, g.CreateIndex(context.Background(), ix), "a vector index is over one property")
+		require.ErrorContains(t, g.CreateIndex(context.Background(), ix), "a vector index covers one property")
 	}
 }

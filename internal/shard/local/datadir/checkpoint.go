@@ -22,8 +22,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/kv"
 )
 
-// checkpointsName is the directory of checkpoints in a data directory. What is there when the store is opened was left
-// behind by a process that died.
+// checkpointsName is the directory of checkpoints in a data directory. Whatever is there when the store opens was left by a process
+// that died.
 const checkpointsName = "checkpoints"
 
 // LoadingName is the file that a data directory has while an offline load is at work. A directory with it is not opened except by the next
@@ -43,8 +43,7 @@ const LayoutName = ReplicasName + "/LAYOUT"
 // interrupted is not taken for a store.
 const PartialName = "restore.partial"
 
-// Copies makes the checkpoints of a data directory, and knows those that are there and the checksums of files that do not
-// change.
+// Copies makes the checkpoints of a data directory, and remembers the open ones and the checksums of files that do not change.
 type Copies struct {
 	opts *storage.Options
 	mu   sync.Mutex
@@ -59,7 +58,7 @@ type fileSum struct {
 	sum  [sha256.Size]byte
 }
 
-// Checkpoint is a copy of graphs, or of a shard of graphs. It implements shard.Checkpoint.
+// Checkpoint is a copy of graphs, or of one shard of each. It implements shard.Checkpoint.
 type Checkpoint struct {
 	of     *Copies
 	id     uint64
@@ -80,7 +79,7 @@ func (o *Copies) Begin(id uint64) (*Checkpoint, error) {
 		id = rand.Uint64()
 	}
 	if o.open[id] != nil {
-		return nil, fail.Exists("there is a copy %x already", id)
+		return nil, fail.Exists("copy %x already exists", id)
 	}
 	if o.open == nil {
 		o.open = map[uint64]*Checkpoint{}
@@ -103,14 +102,14 @@ func (o *Copies) Scratch(f func(dir string) error) (err error) {
 	return f(c.dir)
 }
 
-// File opens a file of a checkpoint that is there.
+// File opens a file of an open checkpoint.
 func (o *Copies) File(id uint64, path string) (io.ReadCloser, error) {
 	o.mu.Lock()
 	c := o.open[id]
 	known := c != nil && slices.ContainsFunc(c.files, func(f graph.CheckpointFile) bool { return f.Path == path })
 	o.mu.Unlock()
 	if !known {
-		return nil, fail.NotFound("there is no copy with the file %s any more", path)
+		return nil, fail.NotFound("no open copy has the file %s", path)
 	}
 	return c.read(path)
 }
@@ -198,7 +197,7 @@ func (c *Checkpoint) sumFile(ctx context.Context, at string, info vfs.FileInfo) 
 		return sum, err
 	}
 	if n != info.Size() {
-		return sum, fmt.Errorf("%s has changed while it was read", at)
+		return sum, fmt.Errorf("%s changed while it was read", at)
 	}
 	h.Sum(sum[:0])
 	if path.Ext(at) == ".sst" {
@@ -237,7 +236,7 @@ func (c *Checkpoint) forgetSums() {
 	}
 }
 
-// DropCheckpoints removes what checkpoints of a process that died have left.
+// DropCheckpoints removes the checkpoints of a process that died.
 func DropCheckpoints(fs vfs.FS, dir string) error {
 	return fs.RemoveAll(fs.PathJoin(dir, checkpointsName))
 }

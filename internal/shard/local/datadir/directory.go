@@ -26,7 +26,7 @@ type Directory[G any] struct {
 	Closed bool
 }
 
-// Acquire opens the directory, making it if it is not there. Its caches are those of others unless shared is nil.
+// Acquire opens the directory, creating it if needed. It shares the caches of others, unless shared is nil.
 func (d *Directory[G]) Acquire(opts storage.Options, shared *storage.Shared) (err error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
@@ -68,8 +68,8 @@ func (d *Directory[G]) Use(opts storage.Options, shared *storage.Shared) {
 	}
 }
 
-// Each calls f with the name and the manifest of each graph, in the order of their names, and removes what is left of
-// graphs that were not made, or were dropped.
+// Each calls f with the name and the manifest of each graph, in the order of their names, and removes the remains of
+// graphs that were not created, or were dropped.
 func (d *Directory[G]) Each(f func(name string, m Manifest) error) error {
 	fs := d.Options.FS
 	names, err := fs.List(d.GraphsDir())
@@ -87,7 +87,7 @@ func (d *Directory[G]) Each(f func(name string, m Manifest) error) error {
 			err = nil
 		default:
 			if err = fs.RemoveAll(d.Dir(name)); err != nil {
-				err = fmt.Errorf("remove what is left of graph %s: %w", name, err)
+				err = fmt.Errorf("remove the remains of graph %s: %w", name, err)
 			}
 		}
 		if err != nil {
@@ -130,7 +130,7 @@ func (d *Directory[G]) Release(end func(G) error) error {
 // CheckRestored refuses a directory in which a restore was interrupted.
 func CheckRestored(opts *storage.Options) error {
 	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, PartialName)); err == nil {
-		return fmt.Errorf("%s holds a restore that was interrupted; run it again", opts.Dir)
+		return fmt.Errorf("%s holds an interrupted restore; run it again", opts.Dir)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func checkSingle(opts *storage.Options) error {
 
 // ErrUnlogged refuses a directory with graphs of a cluster beside those of Replicas, as versions before all processes had a log made it.
 func ErrUnlogged(dir, name string) error {
-	return fmt.Errorf("%s holds one shard of graph %s without a log, as an earlier version kept it: back the graph up with that version, and restore it", dir, name)
+	return fmt.Errorf("%s holds one shard of graph %s without a log, as earlier versions wrote it: back the graph up with that version, and restore it", dir, name)
 }
 
 // Lock makes the process the only one that has the data directory open.

@@ -21,7 +21,7 @@ var ValidName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 type Manifest struct {
 	Format int `json:"format"`
 	Shards int `json:"shards"`
-	// ID and Dropped are of graphs of a cluster: a dropped one is there until all of its shards are gone.
+	// ID and Dropped are set for graphs of a cluster: a dropped one remains until all of its shards are removed.
 	ID      uint64 `json:"id,omitempty"`
 	Dropped bool   `json:"dropped,omitempty"`
 }
@@ -62,7 +62,7 @@ func ReadManifest(fs vfs.FS, dir string) (m Manifest, err error) {
 	return m, nil
 }
 
-// WriteManifest makes the graph be there.
+// WriteManifest writes the manifest, with which the graph exists.
 func WriteManifest(fs vfs.FS, dir string, m Manifest) error {
 	b, err := json.Marshal(m)
 	if err != nil {

@@ -35,7 +35,7 @@ const closedDetail = "Closed"
 
 // Closed reports that the graph is closing.
 func Closed() error {
-	return New(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", closedDetail, "the graph is being closed")
+	return New(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", closedDetail, "the graph is closing")
 }
 
 // IsClosed reports whether an error is that of Closed.

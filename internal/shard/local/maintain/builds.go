@@ -43,15 +43,15 @@ func (bs *Builds) Len() int {
 }
 
 // Build is an index under construction. From its definition on, every transaction keeps the entries of what it writes,
-// so the build adds those of what was there before: it finds vertices or edges in a snapshot, which costs writers nothing,
+// so the build adds those of existing elements: it finds vertices or edges in a snapshot, which costs writers nothing,
 // and then, some thousand at a time, reads what they are now and puts their entries in a transaction of its own, which
-// carries the mark from which the build goes on after a crash. It leaves out the vertices that were made since it began,
+// carries the mark from which the build continues after a crash. It leaves out the vertices that were made since it began,
 // so it ends however many are added meanwhile.
 type Build struct {
 	of     *Builds
 	id     graph.IndexID
 	ends   []uint64        // by shard: the first local id of a vertex that is made later
-	ctx    context.Context // ended when the build is given up
+	ctx    context.Context // ended when the build is cancelled
 	cancel context.CancelCauseFunc
 	part   atomic.Uint64 // the bits of the part that is done, 0 to 1
 	done   chan struct{}
@@ -118,7 +118,7 @@ func (b *Build) Await(ctx context.Context, stop <-chan struct{}, strict bool) er
 }
 
 // run builds the index, and puts it online or says that it failed. A build that the closing of the graph or a fault of the
-// store interrupts is left for the next time the graph is opened.
+// store interrupts continues when the graph is opened again.
 func (b *Build) run() {
 	err := b.fill()
 	var gerr *graph.Error
@@ -183,7 +183,7 @@ func (b *Build) finish() error {
 	})
 }
 
-// giveUp removes a constraint that cannot be, and marks an index that could not be built as failed.
+// giveUp removes a constraint that does not hold, and marks an index that could not be built as failed.
 func (b *Build) giveUp(cause error) error {
 	return b.locked(func(ix graph.Index) error {
 		if ix.Unique || ix.Required {

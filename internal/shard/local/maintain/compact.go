@@ -160,7 +160,7 @@ func (c *Compactor) End(some bool, err error) error {
 	return publish()
 }
 
-// chunks compacts chunks of each shard beside writers; useful says that none of it was in vain.
+// chunks compacts chunks of each shard beside writers; useful reports whether all of it was applied.
 func (c *Compactor) chunks(ctx context.Context) (some, useful bool, err error) {
 	if err := c.g.Lock(ctx); err != nil {
 		return false, false, err
@@ -180,7 +180,7 @@ func (c *Compactor) chunks(ctx context.Context) (some, useful bool, err error) {
 			err = x.Run(ctx, c.on.Options.Tuning.CompactStep)
 		}
 	}
-	c.g.Relock() // whatever becomes of the request, what has begun ends
+	c.g.Relock() // so that what has begun ends, even if ctx has
 	useful = true
 	for _, x := range xs {
 		if err != nil {

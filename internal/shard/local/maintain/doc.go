@@ -21,7 +21,7 @@
 //
 // # Building an index
 //
-// From its definition on, every transaction maintains the entries of an index. A Build adds those of what was there before:
+// From its definition on, every transaction maintains the entries of an index. A Build adds those of existing elements:
 //
 //	snapshot ─ scan some vertices ─ lock ─ read what they are now, put entries and a mark ─ commit ─ next
 //

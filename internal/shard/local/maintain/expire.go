@@ -251,8 +251,7 @@ func (x *Expirer) dropOf(ctx context.Context, tx *read.Tx, m *write.Mutator, d *
 	return m.Apply(ctx, ms)
 }
 
-// expirePause is how long to wait after a failure, and expireWait at most until the clock is looked at again, which may have
-// been set.
+// expirePause is how long to wait after a failure. expireWait is how long to wait at most: the clock may have been set.
 const (
 	expirePause = 5 * time.Second
 	expireWait  = time.Minute

@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// fill adds the entries of what was there when the index was defined.
+// fill adds the entries of what existed when the index was defined.
 func (b *Build) fill() error {
 	from, err := b.of.catalog.IndexMark(b.id)
 	if err != nil {
@@ -57,7 +57,7 @@ func (b *Build) progress(from graph.VertexID) {
 	b.part.Store(math.Float64bits(done / all))
 }
 
-// scan finds some vertices at or after from that the build must visit; next is where to go on, graph.NoVertex after the
+// scan finds some vertices at or after from that the build must visit; next is where to continue, graph.NoVertex after the
 // last one.
 func (b *Build) scan(tx *read.Tx, label graph.LabelID, from graph.VertexID) (ids []graph.VertexID, next graph.VertexID, err error) {
 	b.progress(from)
@@ -131,7 +131,7 @@ func (b *Build) entry(m *write.Mutator, d *index.Def, vals []graph.Value, o grap
 	return nil
 }
 
-// someVertices makes the entries of some vertices at or after from; next is where to go on.
+// someVertices makes the entries of some vertices at or after from; next is where to continue.
 func (b *Build) someVertices(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
 	label := graph.LabelID(0) // all vertices
 	if len(d.Labels) == 1 {
@@ -172,7 +172,7 @@ func (b *Build) someVertices(d *index.Def, from graph.VertexID) (next graph.Vert
 	})
 }
 
-// someEdges makes the entries of the edges that leave some vertices at or after from; next is where to go on. The edges
+// someEdges makes the entries of the edges that leave some vertices at or after from; next is where to continue. The edges
 // of one vertex may take several transactions.
 func (b *Build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
 	tx, end, err := b.of.g.Read(b.ctx)

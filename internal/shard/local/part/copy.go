@@ -36,7 +36,7 @@ func (s *Parts) use(of storage.PartOf, f func(p *Part) error) error {
 	}
 	defer p.Leave()
 	if p.m.PartOf(of.Name) != of {
-		return fail.NotFound("this process keeps a shard of another graph %q", of.Name)
+		return fail.NotFound("this process has a shard of another graph %q", of.Name)
 	}
 	return f(p)
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/hopgate/hopgate/internal/replica"
 )
 
-// A replica whose disk has damaged a file of its state goes on to vote and to answer what it can: its log is intact, and other replicas
-// answer the rest. Meanwhile it fetches the state of another one, and continues with that and its own log.
+// A replica with a damaged file still votes and answers the reads that it can: its log is intact, and other replicas answer the rest.
+// Meanwhile it fetches the state of another replica, and continues with that and its own log.
 
 // The pauses between tries to replace a damaged state.
 const firstMend, lastMend = 100 * time.Millisecond, time.Minute
 
-// mend has the state of a shard's replica, which is damaged, replaced by that of another one. It does not wait.
+// mend starts to replace the damaged state of a replica by that of another one.
 func (r *Replicas) mend(no int, damaged *Parts) {
 	r.mu.Lock() // else Close or Release may wait for what runs already
 	defer r.mu.Unlock()
@@ -26,17 +26,17 @@ func (r *Replicas) mend(no int, damaged *Parts) {
 	}
 	r.seeds.run(no, func() {
 		log := r.opts.Logger.With(slog.Int("shard", no))
-		log.Error("the replica is damaged: other replicas answer reads that fail here, and it is seeded with the state of one", slog.Any("error", damaged.Damage()))
+		log.Error("replica damaged: fetching the state of another replica; other replicas answer reads that fail here", slog.Any("error", damaged.Damage()))
 		for pause := firstMend; ; pause = min(2*pause, lastMend) {
 			if s.on.CompareAndSwap(false, true) {
 				err := r.restore(s.ctx, no, damaged)
 				s.on.Store(false)
 				if err == nil {
-					log.Info("the replica is damaged no more", slog.Uint64("bytes", s.size.Load()))
+					log.Info("damaged replica repaired", slog.Uint64("bytes", s.size.Load()))
 					return
 				}
 				if s.ctx.Err() == nil {
-					log.Warn("the damaged replica is not seeded yet", slog.Any("error", err), slog.Duration("next", pause))
+					log.Warn("cannot repair the damaged replica yet", slog.Any("error", err), slog.Duration("next", pause))
 				}
 			}
 			select {
@@ -48,7 +48,7 @@ func (r *Replicas) mend(no int, damaged *Parts) {
 	})
 }
 
-// restore replaces a damaged state, unless that has happened.
+// restore replaces a damaged state, unless it was replaced already.
 func (r *Replicas) restore(ctx context.Context, no int, damaged *Parts) error {
 	host, group := r.log.host, uint32(no)
 	st, ok := host.GroupStatus(group)
@@ -60,9 +60,9 @@ func (r *Replicas) restore(ctx context.Context, no int, damaged *Parts) error {
 	}
 	leader := r.process
 	switch {
-	case st.Leads: // the others follow another one while this replica is closed
+	case st.Leads: // so that another replica leads while this one is closed
 		if err := host.Transfer(ctx, group, 0); err != nil {
-			return fmt.Errorf("hand the lead of shard %d over: %w", no, err)
+			return fmt.Errorf("transfer the lead of shard %d: %w", no, err)
 		}
 	case st.Leader != 0:
 		leader = r.layout.Process(st.Leader)
@@ -82,5 +82,5 @@ func (r *Replicas) restore(ctx context.Context, no int, damaged *Parts) error {
 	return err
 }
 
-// byDamage reports whether a fault of a replica comes of damage in its state.
+// byDamage reports whether a fault of a replica results from damage to its state.
 func byDamage(fault error) bool { return graph.AsError(fault).Kind == graph.KindCorrupt }

@@ -29,8 +29,8 @@ type Parts struct {
 	log    *replicated
 	damage atomic.Pointer[error] // of a file, nil if none is known
 
-	dropped sync.WaitGroup           // the shards that wait for their readers to go
-	leaving map[string]chan struct{} // those of them by graph, under mu; closed when the shard has gone
+	dropped sync.WaitGroup           // shards that wait for their last readers
+	leaving map[string]chan struct{} // those by graph, under Mu; closed when the shard is removed
 }
 
 // Part is one shard of a graph in a replica: what it holds, and what is decoded of it.
@@ -41,8 +41,8 @@ type Part struct {
 	*read.Readers
 }
 
-// openParts opens the shards of a replica with a log, whose caches it shares. damaged is called once when a file of the shards fails its
-// checks; it does not wait.
+// openParts opens the shards of a replica with a log, whose caches it shares. damaged is called once when a file of the shards fails
+// its checks; it must not block.
 func openParts(opts storage.Options, no int, log *replicated, l *replica.Log, shared *storage.Shared, damaged func(s *Parts)) (_ *Parts, err error) {
 	s := &Parts{no: no, log: log, leaving: map[string]chan struct{}{}}
 	opts.Damaged = func(file string, err error) {
@@ -93,8 +93,8 @@ func (s *Parts) start(member uint64, members []uint64) error {
 	return s.log.host.Start(uint32(s.no), member, members, partsState{s})
 }
 
-// spread makes graphs in a directory, which are whole or were copied of a cluster, parts of graphs that are spread over
-// processes. id names the state that they were copied of: only shards of one state go together.
+// spread turns the graphs of a directory, copied from a single server or a cluster, into parts of graphs of a cluster. id names the state
+// that was copied: only shards of one state belong together.
 func spread(fs vfs.FS, dir, id string) error {
 	names, err := fs.List(fs.PathJoin(dir, "graphs"))
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Parts) open(name string, m datadir.Manifest, create bool) (*Part, error
 	return p, nil
 }
 
-// No is the number of the shards that are kept.
+// No is the number of the shards.
 func (s *Parts) No() int { return s.no }
 
 // Part returns a graph's shard.
@@ -137,7 +137,7 @@ func (s *Parts) Part(name string) (*Part, error) {
 	defer s.Mu.Unlock()
 	p := s.ByName[name]
 	if p == nil || s.Closed {
-		return nil, fail.NotFound("this process keeps no shard of a graph %q", name)
+		return nil, fail.NotFound("this process has no shard of graph %q", name)
 	}
 	return p, nil
 }
@@ -158,11 +158,11 @@ func (s *Parts) epoch() uint64 {
 	return epoch
 }
 
-// Attach makes a writer, whose epoch is at least Epoch, the only one for a graph's shard, see storage.Part, making the shard if create is set and there
-// is none, or one of another graph that was never written to.
+// Attach makes a writer, whose epoch is at least Epoch, the only one of a graph's shard; see storage.Part. If create is set, it creates a
+// missing shard, and replaces one of another graph that was never written to.
 func (s *Parts) Attach(ctx context.Context, of storage.PartOf, no int, epoch uint64, create bool) (version uint64, err error) {
 	if no != s.no {
-		return 0, fail.Invalid("this process keeps the shards %d, not %d: the order of the addresses is wrong", s.no, no)
+		return 0, fail.Invalid("this process has the shards with number %d, not %d: the addresses are in the wrong order", s.no, no)
 	}
 	if err := s.change(ctx, &command{kind: attachCommand, graph: of, epoch: epoch, create: create}); err != nil {
 		return 0, err
@@ -177,7 +177,7 @@ func (s *Parts) Attach(ctx context.Context, of storage.PartOf, no int, epoch uin
 // attach is Attach by an entry of the log.
 func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create bool) (version uint64, err error) {
 	if !datadir.ValidName.MatchString(of.Name) || of.ID == 0 || s.no >= of.Shards || of.Shards > storage.MaxShards {
-		return 0, fail.Invalid("there can be no shard %d of %d of the graph %q", s.no, of.Shards, of.Name)
+		return 0, fail.Invalid("invalid shard %d of %d of graph %q", s.no, of.Shards, of.Name)
 	}
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -199,7 +199,7 @@ func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create boo
 			return 0, err
 		}
 		if !create || !unused {
-			return 0, fail.Exists("this process keeps a shard of another graph %q", of.Name)
+			return 0, fail.Exists("this process has a shard of another graph %q", of.Name)
 		}
 		if err := s.remove(of.Name, p); err != nil {
 			return 0, err
@@ -208,7 +208,7 @@ func (s *Parts) attach(entry uint64, of storage.PartOf, epoch uint64, create boo
 	}
 	if p == nil {
 		if !create {
-			return 0, fail.NotFound("this process keeps no shard of a graph %q", of.Name)
+			return 0, fail.NotFound("this process has no shard of graph %q", of.Name)
 		}
 		if p, err = s.create(entry, of); err != nil {
 			return 0, fmt.Errorf("make a shard of graph %s: %w", of.Name, err)
@@ -240,7 +240,7 @@ func (s *Parts) create(entry uint64, of storage.PartOf) (*Part, error) {
 	return p, nil
 }
 
-// Drop drops a graph's shard; it is no error if it is gone.
+// Drop drops a graph's shard, if it exists.
 func (s *Parts) Drop(ctx context.Context, of storage.PartOf) error {
 	return s.change(ctx, &command{kind: dropCommand, graph: of})
 }
@@ -255,7 +255,7 @@ func (s *Parts) drop(of storage.PartOf) error {
 	return s.remove(of.Name, p)
 }
 
-// Discard notes that a graph is being dropped; it is no error if it is gone.
+// Discard marks a graph as being dropped, if it exists.
 func (s *Parts) Discard(ctx context.Context, of storage.PartOf) error {
 	return s.change(ctx, &command{kind: discardCommand, graph: of})
 }
@@ -288,7 +288,7 @@ func (s *Parts) Held() []datadir.Held {
 	return out
 }
 
-// remove removes a shard without waiting for its readers: what is left goes after the last one.
+// remove removes a shard without waiting for its readers: the files go after the last one.
 func (s *Parts) remove(name string, p *Part) error {
 	fs, dir := s.Options.FS, s.Dir(name)
 	if err := errors.Join(fs.Remove(fs.PathJoin(dir, datadir.ManifestName)), storage.SyncDir(fs, dir)); err != nil {
@@ -354,10 +354,10 @@ func (p *Part) close() error {
 	return p.Part.Close()
 }
 
-// behind is how long a reader waits for a state that the shard does not have yet.
+// behind is how long a reader waits for a version that the shard has not applied yet.
 const behind = 50 * time.Millisecond
 
-// Await waits for a short time until the shard has a state that was asked for; see storage.Part.
+// Await waits for a short time until the shard has applied a version; see storage.Part.
 func (p *Part) Await(ctx context.Context, epoch, version uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, behind)
 	defer cancel()
@@ -365,7 +365,7 @@ func (p *Part) Await(ctx context.Context, epoch, version uint64) error {
 }
 
 // Read returns the shard as of a version of a writer's epoch. Types must be named in all requests, and indexes be asked by
-// Lookup and Range. The caller ends it by Rollback. A replica waits for a version that it does not have yet.
+// Lookup and Range. The caller ends it by Rollback. A replica waits briefly for a version that it has not applied yet.
 func (p *Part) Read(ctx context.Context, epoch, version uint64) (*read.Reader, error) {
 	if err := p.Enter(); err != nil {
 		return nil, err

@@ -207,7 +207,7 @@ func readCommand(b []byte) (c command, err error) {
 	return c, nil
 }
 
-// change has the log take a command, and returns its result once the parts have it.
+// change proposes a command to the log, and returns its result once the parts have applied it.
 func (s *Parts) change(ctx context.Context, c *command) error {
 	return s.log.host.Propose(ctx, uint32(s.no), c.append(nil))
 }
@@ -260,7 +260,7 @@ func (st partsState) apply(entry uint64, c *command) error {
 	}
 }
 
-// refusal reports whether an error follows from the state and the command, and not from the machine.
+// refusal reports whether an error depends only on the state and the command, so that all replicas have it.
 func refusal(err error) bool {
 	if errors.Is(err, storage.ErrFenced) || errors.Is(err, storage.ErrOrder) {
 		return true
@@ -273,7 +273,7 @@ func refusal(err error) bool {
 	}
 }
 
-// settle flushes all parts before their epoch rises. A part takes an entry by the greatest epoch of all parts, so none may be taken back
+// settle flushes all parts before their epoch rises. A part takes an entry by the greatest epoch of all parts, so none may fall back
 // behind an entry that raises it. The caller holds s.Mu.
 func (s *Parts) settle() error {
 	for _, p := range s.ByName {

@@ -22,9 +22,9 @@ import (
 //
 //	LOCK                 held while a process has the directory open
 //	log/                 the logs of all replicas
-//	replicas/LAYOUT      the layout, the number of this process, which shards it keeps, and the addresses of all processes
+//	replicas/LAYOUT      the layout, the number of this process, its shards, and the addresses of all processes
 //	replicas/0002/       the shards with number 2; see Parts
-//	replicas/0002.seed/  another state of them, while it arrives
+//	replicas/0002.seed/  the state of another replica, while it arrives
 type Replicas struct {
 	layout  shard.Layout
 	process int
@@ -37,7 +37,7 @@ type Replicas struct {
 	mu    sync.Mutex
 	parts map[int]*Parts
 
-	placing   sync.Mutex // held while shards and addresses come and go
+	moving    sync.Mutex // held while shards or addresses change
 	kept      []int      // in order, as LAYOUT has them
 	addresses []string   // by process, as LAYOUT has them
 
@@ -46,13 +46,13 @@ type Replicas struct {
 
 // Network reaches the other processes of a cluster.
 type Network struct {
-	// Send passes messages on. It does not wait, and may lose them.
+	// Send sends messages. It does not block, and may lose them.
 	Send func(group uint32, messages []*replica.Message)
-	// Seed has a process copy its shards with a number, with a log entry at least.
+	// Seed asks a process for a copy of its shards with a number, which includes at least a log entry.
 	Seed func(ctx context.Context, process, no int, index uint64) (SeedCopy, error)
 }
 
-// OpenReplicas opens the data directory of a process of a cluster, making it if it is not there, and starts its replicas.
+// OpenReplicas opens the data directory of a process of a cluster, creating it if needed, and starts its replicas.
 func OpenReplicas(opts storage.Options, layout shard.Layout, process int, network Network) (_ *Replicas, err error) {
 	opts.EnsureDefaults()
 	opts.Shards = layout.Shards
@@ -60,7 +60,7 @@ func OpenReplicas(opts storage.Options, layout shard.Layout, process int, networ
 		return nil, err
 	}
 	if layout.Replicas > layout.Processes {
-		return nil, fmt.Errorf("%d processes cannot keep %d replicas of a shard", layout.Processes, layout.Replicas)
+		return nil, fmt.Errorf("%d processes cannot hold %d replicas of a shard", layout.Processes, layout.Replicas)
 	}
 	if err := storage.MakeDir(opts.FS, opts.FS.PathJoin(opts.Dir, datadir.ReplicasName)); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
@@ -133,8 +133,8 @@ func (r *Replicas) open(no int, l *replica.Log) (*Parts, error) {
 	return openParts(o, no, r.log, l, r.shared, func(s *Parts) { r.mend(no, s) })
 }
 
-// openLog opens the log of the process's replica of a shard: the last one that it has, or an empty one of a replica that gets its id
-// when it is admitted.
+// openLog opens the log of the process's replica of a shard: its last one, or an empty one for a replica that gets its id when it is
+// admitted.
 func (r *Replicas) openLog(no int) (*replica.Log, error) {
 	id, ok, err := r.log.logs.Replica(uint32(no))
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *Replicas) StoreID() replica.StoreID { return r.log.logs.ID() }
 // Host runs the replicas.
 func (r *Replicas) Host() *replica.Host { return r.log.host }
 
-// Parts returns the shards with a number, nil if this process keeps none.
+// Parts returns the shards with a number, nil if this process has none.
 func (r *Replicas) Parts(no int) *Parts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +178,7 @@ func (r *Replicas) all() map[int]*Parts {
 func (r *Replicas) Lead(peers storage.Peers) (opts storage.Options, shared *storage.Shared, held []datadir.Held, err error) {
 	parts := r.Parts(0)
 	if parts == nil {
-		return opts, nil, nil, fail.NotFound("this process keeps no replica of shard 0")
+		return opts, nil, nil, fail.NotFound("this process has no replica of shard 0")
 	}
 	opts = r.opts
 	opts.Peers = peers
@@ -197,7 +197,7 @@ func (r *Replicas) Writable() error {
 
 // CopiedFile opens a file of a copy of any of the shards.
 func (r *Replicas) CopiedFile(id uint64, path string) (f io.ReadCloser, err error) {
-	err = fail.NotFound("there is no copy %x", id)
+	err = fail.NotFound("no such copy %x", id)
 	for _, p := range r.all() {
 		if f, err = p.CopiedFile(id, path); err == nil {
 			return f, nil
@@ -253,9 +253,9 @@ type Recovered struct {
 	*replica.Recovery
 }
 
-// Recover makes the replicas in a data directory that no process has open the only members of their groups: that of a shard, or all for -1;
-// see replica.Recovery. Without force it only says what it would do. An error changes nothing, but that of a disk may leave some
-// shards recovered and others not; each shard is recovered at once, and Recover can be repeated.
+// Recover makes the replicas in a data directory that is not open the only members of their groups: that of one shard, or all for -1; see
+// replica.Recovery. Without force it only reports what it would do. Each shard is recovered atomically. After an error of the disk some may
+// be recovered and others not; Recover can be repeated. Other errors change nothing.
 func Recover(opts storage.Options, no int, force bool) (out []Recovered, err error) {
 	opts.EnsureDefaults()
 	was, moved, ok, err := readLayout(&opts)
@@ -293,7 +293,7 @@ func Recover(opts storage.Options, no int, force bool) (out []Recovered, err err
 		out = append(out, found)
 	}
 	if len(out) == 0 {
-		return nil, fail.Invalid("%s is that of process %d, which keeps no replica of shard %d", opts.Dir, was.Process, no)
+		return nil, fail.Invalid("%s belongs to process %d, which has no replica of shard %d", opts.Dir, was.Process, no)
 	}
 	for i := range out {
 		if !force {
@@ -337,12 +337,12 @@ func (r *Replicas) planRecovery(no int) (out Recovered, err error) {
 type layoutRecord struct {
 	shard.Layout
 	Process int `json:"process"`
-	// Moved is nil as long as the process keeps the shards that the layout gives it. It is set with Processes at 0, which versions that
-	// would not see it refuse.
+	// Moved is nil as long as the process has the shards that the layout assigns to it. It is set with Processes at 0, which older versions
+	// refuse.
 	Moved *movedRecord `json:"moved,omitempty"`
 }
 
-// movedRecord says which shards a process keeps in place of those that the layout gives it, and which processes there are.
+// movedRecord says which shards a process has in place of those that the layout assigns to it, and which processes exist.
 type movedRecord struct {
 	Processes int   `json:"processes"` // of the layout
 	Kept      []int `json:"kept"`
@@ -350,8 +350,8 @@ type movedRecord struct {
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// checkLayout compares the layout with the one that the directory was made with, which it makes the directory's if there is none, and
-// learns which shards the process keeps.
+// checkLayout compares the layout with the one that the directory was made with, which it writes if the directory has none, and
+// learns which shards the process has.
 func (r *Replicas) checkLayout() error {
 	now := layoutRecord{Layout: r.layout, Process: r.process}
 	was, moved, ok, err := readLayout(&r.opts)
@@ -384,22 +384,22 @@ func ReadLayout(opts storage.Options) (layout shard.Layout, process int, address
 // Addresses returns the addresses of all processes, by their numbers, as the directory had them when it was opened or they were set; none
 // before a process was added or removed.
 func (r *Replicas) Addresses() []string {
-	r.placing.Lock()
-	defer r.placing.Unlock()
+	r.moving.Lock()
+	defer r.moving.Unlock()
 	return slices.Clone(r.addresses)
 }
 
 // SetAddresses makes the addresses of all processes durable.
 func (r *Replicas) SetAddresses(all []string) error {
-	r.placing.Lock()
-	defer r.placing.Unlock()
+	r.moving.Lock()
+	defer r.moving.Unlock()
 	if slices.Equal(all, r.addresses) {
 		return nil
 	}
 	return r.note(r.kept, all)
 }
 
-// founded returns the shards that the layout gives to the process.
+// founded returns the shards that the layout assigns to the process.
 func (l *layoutRecord) founded() (kept []int) {
 	for no := range l.Shards {
 		if slices.Contains(l.Keepers(no), l.Process) {
@@ -450,18 +450,18 @@ func (r *Replicas) writeLayout(l layoutRecord) error {
 	return datadir.WriteWhole(r.opts.FS, layoutPath(&r.opts), append(b, '\n'))
 }
 
-// note makes it durable which shards the process keeps, and the addresses of all processes. The caller holds placing.
+// note writes which shards the process has, and the addresses of all processes. The caller holds moving.
 func (r *Replicas) note(kept []int, addresses []string) error {
 	l := layoutRecord{Layout: r.layout, Process: r.process, Moved: &movedRecord{Processes: r.layout.Processes, Kept: kept, Addresses: addresses}}
 	l.Processes = 0
 	if err := r.writeLayout(l); err != nil {
-		return fmt.Errorf("note the shards of this process and the addresses of all: %w", err)
+		return fmt.Errorf("write the layout of this process: %w", err)
 	}
 	r.kept, r.addresses = kept, addresses
 	return nil
 }
 
-// Founds reports whether the layout gives a shard to this process.
+// Founds reports whether the layout assigns a shard to this process.
 func (r *Replicas) Founds(no int) bool { return slices.Contains(r.layout.Keepers(no), r.process) }
 
 // members returns the ids of the first replicas of a shard. A group that begins with one has its id in the log; see replica.Host.Begin.
@@ -503,13 +503,13 @@ func (r *Replicas) openShard(no int) error {
 	return nil
 }
 
-// Hold makes the process keep a replica of a shard, which is empty and takes part once it is admitted; see replica.Host.
+// Hold adds an empty replica of a shard, which takes part once it is admitted; see replica.Host.
 func (r *Replicas) Hold(no int) error {
 	if no < 0 || no >= r.layout.Shards {
 		return fail.Invalid("there is no shard %d: they have the numbers 0 to %d", no, r.layout.Shards-1)
 	}
-	r.placing.Lock()
-	defer r.placing.Unlock()
+	r.moving.Lock()
+	defer r.moving.Unlock()
 	if r.Parts(no) != nil {
 		return nil
 	}
@@ -524,11 +524,11 @@ func (r *Replicas) Hold(no int) error {
 	return r.openShard(no)
 }
 
-// Release deletes the replica of a shard, which is no member of its group any more. A crash leaves the replica, or nothing that
-// another start does not delete.
+// Release deletes the replica of a shard, which has left its group. After a crash, the
+// replica remains, or the next start deletes what does.
 func (r *Replicas) Release(no int) error {
-	r.placing.Lock()
-	defer r.placing.Unlock()
+	r.moving.Lock()
+	defer r.moving.Unlock()
 	p := r.Parts(no)
 	if p == nil {
 		return nil
@@ -540,7 +540,7 @@ func (r *Replicas) Release(no int) error {
 	r.mu.Lock()
 	r.seeds.shards[no].end()
 	r.mu.Unlock()
-	r.seeds.shards[no].running.Wait() // its files are no longer in use then
+	r.seeds.shards[no].running.Wait() // which use its files
 	r.mu.Lock()
 	p = r.parts[no] // a seed may have replaced it
 	delete(r.parts, no)
@@ -548,7 +548,7 @@ func (r *Replicas) Release(no int) error {
 	return errors.Join(p.Close(), r.clear(no))
 }
 
-// clear deletes what is left of a shard that the process does not keep.
+// clear deletes the remains of a shard that this process does not have.
 func (r *Replicas) clear(no int) error {
 	for {
 		id, ok, err := r.log.logs.Replica(uint32(no))

@@ -78,9 +78,9 @@ type seedings struct {
 	shards  []seeding
 }
 
-// seeding is how far the seeding of a replica is.
+// seeding is the progress of seeding a replica.
 type seeding struct {
-	ctx         context.Context // ends when the process gives the replica up
+	ctx         context.Context // ends when the process releases the replica
 	end         context.CancelFunc
 	running     sync.WaitGroup
 	on          atomic.Bool
@@ -117,24 +117,24 @@ func (r *Replicas) behind(group uint32, leader, index uint64) {
 	r.seeds.run(int(group), func() {
 		defer s.on.Store(false)
 		log := r.opts.Logger.With(slog.Uint64("shard", uint64(group)))
-		log.Info("the replica is seeded: its next log entry is in no log any more", slog.Uint64("entry", index))
+		log.Info("replica too far behind the log: fetching the state of another replica", slog.Uint64("entry", index))
 		err := r.seed(s.ctx, int(group), r.layout.Process(leader), index, r.log.host.Install)
 		switch {
 		case err == nil:
 			s.done.Add(1)
-			log.Info("the replica is seeded", slog.Uint64("bytes", s.size.Load()))
+			log.Info("replica caught up from a seed", slog.Uint64("bytes", s.size.Load()))
 		case s.ctx.Err() != nil:
 		case errors.Is(err, replica.ErrNotBehind):
 			if err := r.opts.FS.RemoveAll(replica.SeedDir(r.dir(int(group)))); err != nil {
-				log.Warn("a seed that is not needed stays on disk", slog.Any("error", err))
+				log.Warn("cannot remove a seed that is not needed", slog.Any("error", err))
 			}
 		default:
-			log.Warn("the replica is not seeded yet", slog.Any("error", err))
+			log.Warn("cannot seed the replica yet", slog.Any("error", err))
 		}
 	})
 }
 
-// dropSeed removes what an attempt of an earlier process has left of a seed, once the replica has caught up without it.
+// dropSeed removes the remains of an interrupted seed, once the replica has caught up without it.
 func (r *Replicas) dropSeed(no int) {
 	dir, s := replica.SeedDir(r.dir(no)), &r.seeds.shards[no]
 	for pause := time.NewTimer(0); ; pause.Reset(time.Second) {
@@ -150,14 +150,14 @@ func (r *Replicas) dropSeed(no int) {
 			continue
 		}
 		if err := r.opts.FS.RemoveAll(dir); err != nil {
-			r.opts.Logger.Warn("a seed that is not needed stays on disk", slog.Int("shard", no), slog.Any("error", err))
+			r.opts.Logger.Warn("cannot remove a seed that is not needed", slog.Int("shard", no), slog.Any("error", err))
 		}
 		s.on.Store(false)
 		return
 	}
 }
 
-// seed replaces a replica's state by that of another one, of the leader last, which has enough to do. install is Host.Install, or like it.
+// seed replaces a replica's state by that of another one, of the leader last, which is the busiest. install is Host.Install, or like it.
 func (r *Replicas) seed(
 	ctx context.Context, no, leader int, index uint64,
 	install func(ctx context.Context, group uint32, at replica.Snapshot, install func(l *replica.Log) (replica.State, error)) error,
@@ -202,8 +202,8 @@ func (r *Replicas) seed(
 	return errors.Join(errs...)
 }
 
-// fetch puts the state of another process's replica together in the seed's directory. It takes over the files that are there already,
-// of an attempt that has failed.
+// fetch puts the state of another process's replica together in the seed's directory. It reuses the files of an
+// earlier attempt that failed.
 func (r *Replicas) fetch(ctx context.Context, from, no int, index uint64) (at replica.Snapshot, err error) {
 	c, err := r.network.Seed(ctx, from, no, index)
 	if err != nil {
@@ -221,7 +221,7 @@ func (r *Replicas) fetch(ctx context.Context, from, no int, index uint64) (at re
 	for i := range files {
 		f := &files[i]
 		if f.Size < 0 || !filepath.IsLocal(f.Path) || !strings.HasPrefix(f.Path, "graphs/") {
-			return at, fmt.Errorf("a seed has the file %q", f.Path)
+			return at, fmt.Errorf("invalid file %q in a seed", f.Path)
 		}
 		wanted[f.Path] = true
 		size += uint64(f.Size)
@@ -286,7 +286,7 @@ func eachFile(fs vfs.FS, root, rel string, file, dir func(path string) error) er
 	return dir(rel)
 }
 
-// fetchFile reads a file of a copy, unless it is there.
+// fetchFile reads a file of a copy, unless it is present.
 func fetchFile(ctx context.Context, fs vfs.FS, dir string, c SeedCopy, f *graph.CheckpointFile) error {
 	name := fs.PathJoin(dir, f.Path)
 	if there, err := fs.Open(name, vfs.SequentialReadsOption); err == nil {
@@ -324,7 +324,7 @@ func readSum(ctx context.Context, from io.Reader, to io.Writer, f *graph.Checkpo
 		return err
 	}
 	if n != f.Size || [sha256.Size]byte(h.Sum(nil)) != f.SHA256 {
-		return fmt.Errorf("%d bytes with another checksum than the %d bytes that were copied", n, f.Size)
+		return fmt.Errorf("checksum mismatch: %d bytes here, %d bytes copied", n, f.Size)
 	}
 	return nil
 }
@@ -433,11 +433,11 @@ func seedPart(o *storage.Options, shared *storage.Shared, dir string, no int, in
 	return p.Restart(context.Background(), index)
 }
 
-// A directory of a single server is adopted by the process of the first shard: its graphs become the state of a group whose only member
-// is this process, and the leader of the group adds the others. LAYOUT, with this shard alone, is the point of no return: before it the
-// directory also starts as it was, behind it each start completes the adoption. No file of a graph is copied; their directory is renamed.
+// The process of the first shard adopts the directory of a single server: its graphs become the state of a group whose only member
+// is this process, and the leader of the group adds the others. Once LAYOUT is written, each start completes the adoption; before,
+// the directory also starts as it was. No file of a graph is copied; their directory is renamed.
 
-// adoptable reports whether the directory is to be adopted, or an adoption completed. It changes nothing.
+// adoptable reports whether the directory is to be adopted, or an adoption to be completed. It changes nothing.
 func (r *Replicas) adoptable() (bool, error) {
 	o := &r.opts
 	graphs := o.FS.PathJoin(o.Dir, "graphs")
@@ -448,7 +448,7 @@ func (r *Replicas) adoptable() (bool, error) {
 	_, _, known, lerr := readLayout(o)
 	switch err = errors.Join(err, lerr); {
 	case err != nil:
-		return false, fmt.Errorf("look for graphs of a single server: %w", err)
+		return false, fmt.Errorf("list the graphs of a single server: %w", err)
 	case len(names) == 0:
 		return known && r.adopting(), nil
 	case known && !r.adopting():
@@ -457,12 +457,12 @@ func (r *Replicas) adoptable() (bool, error) {
 		return true, nil
 	}
 	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, datadir.LoadingName)); !fail.IsNotExist(err) {
-		return false, errors.Join(fmt.Errorf("%s holds an offline load that was interrupted; run it again", o.Dir), err)
+		return false, errors.Join(fmt.Errorf("%s holds an interrupted offline load; run it again", o.Dir), err)
 	}
 	for _, name := range names {
 		m, err := datadir.ReadManifest(o.FS, o.FS.PathJoin(graphs, name))
 		switch {
-		case errors.Is(err, datadir.ErrNoGraph): // it was not made, or dropped
+		case errors.Is(err, datadir.ErrNoGraph): // it was not created, or dropped
 		case err != nil:
 			return false, err
 		case m.ID != 0:
@@ -541,7 +541,7 @@ func (r *Replicas) beginAlone(graphs string, names []string) error {
 	return r.note([]int{0}, nil)
 }
 
-// lags names the processes of replicas that lack entries: those that are replaced are left out for the new ones.
+// lags names the processes of replicas that lack entries, without replicas that were replaced.
 func (r *Replicas) lags(lags []replica.Lag) (out []replica.Lag) {
 	for _, l := range lags {
 		l.Process = r.layout.Process(l.Replica)

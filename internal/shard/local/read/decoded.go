@@ -54,7 +54,7 @@ type listViews struct {
 var listViewsPool = sync.Pool{New: func() any { return new(listViews) }}
 
 // openLists opens views of the decoded lists; close ends them. They are filled from a snapshot alone: what a writer without
-// one reads may never come to pass. With values, those of edges are read, which are good until the transaction ends.
+// one reads may never be committed. With values, properties of edges may be read, which are valid until the transaction ends.
 func (tx *Reader) openLists(values bool) *listViews {
 	lv := listViewsPool.Get().(*listViews)
 	if len(lv.Views) != len(tx.views) {
@@ -151,7 +151,7 @@ func (tx *Reader) CloseDecoded() {
 	}
 }
 
-// decode decodes a cell that is not a simple value.
+// Decode decodes a cell that is not a simple value.
 func (tx *Reader) decode(b []byte) (graph.Value, error) {
 	v, ref, isRef, _, err := keys.Cell(b)
 	if err != nil {

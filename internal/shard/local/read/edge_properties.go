@@ -91,7 +91,7 @@ func (tx *Reader) EdgeProperties(ctx context.Context, edges []graph.Edge, props 
 	})
 }
 
-// cachedEdges fills in the properties that stand beside decoded lists, and gives the places that are left in at.
+// cachedEdges fills in the properties of edges in decoded lists, and returns the places that remain in at.
 func (tx *Reader) cachedEdges(edges []graph.Edge, at []int32, props []graph.PropID, out [][]graph.Value) ([]int32, error) {
 	views := tx.openLists(true)
 	defer views.Close()
@@ -124,7 +124,7 @@ func (tx *Reader) cachedEdges(edges []graph.Edge, at []int32, props []graph.Prop
 	return rest, nil
 }
 
-// cachedEdge fills out[p][i] with the properties of an edge, if the block at hand shows it as it is.
+// cachedEdge fills out[p][i] with the properties of an edge, if the block shows its present state.
 func (tx *Reader) cachedEdge(cur *cache.Cursor, e *graph.Edge, i int, out [][]graph.Value) (ok bool, err error) {
 	list, ok := cur.List(e.Src)
 	if !ok {

@@ -22,7 +22,7 @@ type list struct {
 	want view.Want
 	cur  cache.Cursor
 	hit  bool        // cur is at a block that is decoded
-	ls   *view.Lists // of the shard at hand, opened when needed
+	ls   *view.Lists // of the shard being read, opened when needed
 }
 
 // lists appends to ls the edge lists of a request: the types, or all that have edges, by type and direction. In both
@@ -514,7 +514,7 @@ func (tx *Reader) degrees(ctx context.Context, v *view.View, views *listViews, i
 	if views != nil {
 		views.Views[v.No()].Cursor(&l.cur, l.t, l.dir, cache.Want{})
 	}
-	end := graph.VertexID(0) // of the block at hand
+	end := graph.VertexID(0) // of the block
 	n := at.Len(len(ids))
 	for j := range n {
 		i := at.At(j)

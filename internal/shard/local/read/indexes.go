@@ -22,7 +22,7 @@ func (tx *Tx) index(id graph.IndexID, edges bool) (*index.Def, error) {
 	d := tx.defs.ByID[id]
 	switch {
 	case d == nil || !d.Indexed || d.Kind == graph.FullTextIndex || edges != (d.Type != ""):
-		return nil, fail.Misuse("there is no such index %d", id)
+		return nil, fail.Misuse("no such index %d", id)
 	case !d.Online:
 		return nil, index.Unavailable(d)
 	}
@@ -66,7 +66,7 @@ func (tx *Reader) seek(ctx context.Context, d *index.Def, vals []graph.Value, of
 	}
 	width := max(1, len(d.Props))
 	if len(vals)%width != 0 {
-		return offsets, fail.Misuse("the keys of a seek are no whole tuples")
+		return offsets, fail.Misuse("incomplete tuple in the keys of a seek")
 	}
 	n := len(vals) / width
 	offsets = append(offsets, 0)
@@ -208,7 +208,7 @@ func (tx *Reader) seekRange(ctx context.Context, d *index.Def, r shard.Range, cu
 			}
 		}
 	}
-	// A violation of the constraint lasts until commit at most.
+	// A violation of the constraint lasts until the commit at most.
 	for key, owners := range tx.dups() {
 		tuple := []byte(key)[4:]
 		if graph.IndexID(binary.BigEndian.Uint32([]byte(key))) != d.ID || !slices.ContainsFunc(spans, func(s keySpan) bool { return s.holds(tuple) }) {
@@ -311,7 +311,7 @@ func (tx *Reader) Range(ctx context.Context, ref shard.IndexRef, r shard.Range, 
 	return entries, cursor != nil, err
 }
 
-// seekKnown looks the keys of a unique index over vertices up among those that are kept; ok is false unless all are.
+// seekKnown looks up the keys of a unique index over vertices in the cache; ok is false unless it has all.
 func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok bool) {
 	width := max(1, len(d.Props))
 	if !tx.keepsKeys(d) || len(vals)%width != 0 {
@@ -334,7 +334,7 @@ func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok 
 	return true
 }
 
-// keepKeys keeps what a look-up in a unique index over vertices has found.
+// keepKeys caches what a look-up in a unique index over vertices has found.
 func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
 	if !tx.keepsKeys(d) {
 		return
@@ -352,7 +352,7 @@ func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
 	}
 }
 
-// keepsKeys reports whether what a look-up in an index finds is what a snapshot shows of a unique index.
+// keepsKeys reports whether look-ups in an index may be cached: the index is unique, and the transaction has not changed it.
 func (tx *Tx) keepsKeys(d *index.Def) bool {
 	if !d.Unique || tx.plain || tx.snap == nil || len(tx.dups()) > 0 {
 		return false

@@ -16,8 +16,8 @@ import (
 
 var graphSearches = sync.Pool{New: func() any { return new(cache.GraphSearch) }}
 
-// Nearest implements shard.Composed: it searches the HNSW graphs of all shards, if they are there. If not, or if a graph has too many changes to
-// take in, a goroutine begins with that.
+// Nearest implements shard.Composed: it searches the HNSW graphs of all shards, if they exist. If one does not, or lacks many changes, a
+// goroutine builds it.
 func (tx *Reader) Nearest(ctx context.Context, req *shard.Nearest, best *shard.Top) (found shard.NearestFound, err error) {
 	if err := tx.Alive(ctx); err != nil {
 		return found, err

@@ -116,7 +116,7 @@ func (tx *Reader) next(no int) uint64 {
 	return tx.over.writers[no].NextVertex()
 }
 
-// Alive says why a request cannot be served now.
+// Alive says why a request cannot be answered now, or nil.
 func (tx *Reader) Alive(ctx context.Context) error {
 	if tx.ended.Load() {
 		return fail.Misuse("the transaction has ended")
@@ -305,7 +305,7 @@ func (tx *Reader) eachShard(ids []graph.VertexID, rows []int32, f func(v *view.V
 	return nil
 }
 
-// large fills in the large values that a read has left out.
+// large reads large values and fills them in.
 func (tx *Reader) large(ctx context.Context, pending []view.Pending, out [][]graph.Value) error {
 	slices.SortFunc(pending, func(a, b view.Pending) int { return cmp.Compare(a.Ref.ID, b.Ref.ID) })
 	for len(pending) > 0 {

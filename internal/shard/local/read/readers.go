@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Readers counts the transactions that read a graph, or a part of one, and has what they share.
+// Readers counts the transactions of a graph, or of a part of one, and has what they share.
 type Readers struct {
 	Name     string // of the graph
 	Options  *storage.Options
@@ -24,7 +24,7 @@ type Readers struct {
 
 	graphs sync.WaitGroup // goroutines that build HNSW graphs
 
-	emptying atomic.Bool // written with mu: nothing begins any more once the last transaction has ended
+	emptying atomic.Bool // written with mu: nothing begins once the last transaction has ended
 }
 
 // NewReaders returns the readers of a graph, or of a part of one. Topology is set before the first one.
@@ -53,7 +53,7 @@ func (r *Readers) Leave() {
 	}
 }
 
-// Shut lets no transaction begin any more. Idle says when the last one has ended.
+// Shut lets no transaction begin from now on. Idle tells when the last one has ended.
 func (r *Readers) Shut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,8 +83,7 @@ func (r *Readers) Ending() bool {
 // Emptying reports whether Empty waits for the transactions to end.
 func (r *Readers) Emptying() bool { return r.emptying.Load() }
 
-// Empty waits for the transactions to end, and shuts the graph. If ctx ends before they do, the graph goes on as if nothing had been
-// asked.
+// Empty waits for the transactions to end, and shuts the graph. If ctx ends before they do, the graph stays open.
 func (r *Readers) Empty(ctx context.Context) error {
 	r.mu.Lock()
 	if r.closing || r.emptying.Load() {

@@ -66,7 +66,7 @@ func (x *Index) run() {
 	}
 }
 
-// fail says that the index cannot follow.
+// fail records that the index cannot follow.
 func (x *Index) fail(err error) {
 	if fail.IsClosed(err) {
 		return
@@ -78,7 +78,7 @@ func (x *Index) fail(err error) {
 	x.notifyWaiters()
 }
 
-// reopen goes back to what is on disk after an error.
+// reopen returns to the state on disk after an error.
 func (x *Index) reopen() {
 	if x.dir == "" {
 		x.mu.Lock()
@@ -213,7 +213,7 @@ func docBytes(d *search.Doc) (n int) {
 	return n
 }
 
-// saved notes that a batch is on disk, or cannot be, which the index says itself.
+// saved records that a batch is on disk, or failed, which the index reports itself.
 func (x *Index) saved(no uint64, m textMark, err error) {
 	x.mu.Lock()
 	give := x.held[no]
@@ -230,7 +230,7 @@ func (x *Index) saved(no uint64, m textMark, err error) {
 	x.wake()
 }
 
-// trim deletes changes from the queue that the index has on disk, unless another writes now; then it says again.
+// trim deletes changes from the queue that the index has on disk. If somebody else holds the writer's lock, again is true.
 func (x *Index) trim() (again bool, err error) {
 	x.mu.Lock()
 	to := slices.Clone(x.persisted)

@@ -25,7 +25,7 @@ func (t *Indexes) Search(ctx context.Context, tx *read.Tx, ws []*staging.Writer,
 	d := tx.Defs().ByID[req.Index]
 	switch {
 	case d == nil || d.Kind != graph.FullTextIndex:
-		return fail.Misuse("there is no full-text index %d", req.Index)
+		return fail.Misuse("no such full-text index %d", req.Index)
 	case d.Failure != "" || !d.Online:
 		return index.Unavailable(d)
 	}

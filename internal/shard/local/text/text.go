@@ -88,7 +88,7 @@ type Index struct {
 	err       error    // why the index cannot follow
 	changed   chan struct{}
 	batches   uint64            // so far
-	held      map[uint64]func() // by number of a batch that is not on disk: what gives its memory back
+	held      map[uint64]func() // by number of a batch that is not on disk: what returns its memory
 }
 
 // textMark is how far an index is, by shard: it has all changes before next, and none from until on.
@@ -122,7 +122,7 @@ func (t *Indexes) find(id graph.IndexID) *Index {
 	return t.byID[id]
 }
 
-// Wake tells the indexes that there may be changes.
+// Wake tells the indexes about possible changes.
 func (t *Indexes) Wake() {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -165,7 +165,7 @@ func Open(c Config) (*Indexes, error) {
 	return t, nil
 }
 
-// Remove removes what lies in a directory of full-text indexes and is not in use any more.
+// Remove removes the full-text indexes of a directory that are not in use.
 func Remove(dir string, used func(dir string) bool) error {
 	dirs, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -266,8 +266,8 @@ func closeAll(views []*view.View) error {
 	return errors.Join(errs...)
 }
 
-// errNoMark says that an index was never begun.
-var errNoMark = errors.New("there is no index yet")
+// errNoMark reports an index that was never begun.
+var errNoMark = errors.New("the index does not exist yet")
 
 // load opens the index and reads its mark. An error says why it must be built again.
 func (x *Index) load(views []*view.View) error {
@@ -301,7 +301,7 @@ func (x *Index) loadMark(ix *search.Index, views []*view.View) error {
 	}
 	m, ok := decodeTextMark(b, len(views))
 	if !ok {
-		return errors.New("its mark is malformed")
+		return errors.New("malformed mark")
 	}
 	for no, v := range views {
 		trim, err := v.TextTrim(x.id)
@@ -309,7 +309,7 @@ func (x *Index) loadMark(ix *search.Index, views []*view.View) error {
 		case err != nil:
 			return err
 		case m.next[no] < trim || m.until[no] > v.NextText():
-			return fmt.Errorf("it is of another state of the graph: shard %d has changes from %d to %d, the index those up to %d", no, trim, v.NextText(), m.next[no])
+			return fmt.Errorf("the index belongs to another state of the graph: shard %d has changes %d to %d, the index has those up to %d", no, trim, v.NextText(), m.next[no])
 		}
 	}
 	x.kept, x.next, x.persisted = m, slices.Clone(m.next), slices.Clone(m.next)
@@ -319,7 +319,7 @@ func (x *Index) loadMark(ix *search.Index, views []*view.View) error {
 // renew makes an empty index. If it was online, it is built from the beginning; else its build has not begun, or begins again.
 func (x *Index) renew(views []*view.View, online bool, why error) (err error) {
 	if online {
-		x.of.on.Options.Logger.Warn("build a full-text index again", slog.String("graph", x.of.on.Name), slog.Uint64("index", uint64(x.id)), slog.Any("reason", why))
+		x.of.on.Options.Logger.Warn("rebuild a full-text index", slog.String("graph", x.of.on.Name), slog.Uint64("index", uint64(x.id)), slog.Any("reason", why))
 	}
 	if x.dir != "" {
 		if err := os.RemoveAll(x.dir); err != nil {
@@ -380,8 +380,8 @@ func (x *Index) close() error {
 	return x.closeIndex(ix)
 }
 
-// closeIndex closes an index, and gives back the memory of what it did not put on disk. The caller does not hold x.mu, for which what the
-// index does in the background may wait.
+// closeIndex closes an index, and returns the memory of batches that are not on disk. The caller does not hold x.mu, for which background
+// work of the index may wait.
 func (x *Index) closeIndex(ix *search.Index) error {
 	if ix == nil {
 		return nil
@@ -397,7 +397,7 @@ func (x *Index) closeIndex(ix *search.Index) error {
 	return err
 }
 
-var errTextGone = unavailable("TextIndexClosed", "the full-text index was dropped, or its graph is being closed")
+var errTextGone = unavailable("TextIndexClosed", "the full-text index was dropped, or its graph is closing")
 
 func unavailable(detail, msg string) error {
 	return fail.New(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", detail, "%s", msg)
@@ -498,5 +498,5 @@ func (t *Indexes) Settle(ctx context.Context, id graph.IndexID) error {
 	return x.wait(ctx, next)
 }
 
-// textPause is how long an index rests after it could not follow, and until it tries again to trim its queue.
+// textPause is how long an index waits after an error, and until it tries again to trim its queue.
 const textPause = time.Second

@@ -34,7 +34,7 @@ type Queues struct {
 
 // Taker is a transaction that takes turns.
 type Taker struct {
-	turns  []shard.Key // at which it has had its turn
+	turns  []shard.Key // at which it has its turn
 	awaits *waiter     // where it waits
 	// Queues.mu guards both while it waits.
 }
@@ -104,7 +104,7 @@ func (ts *Queues) Wait(ctx context.Context, tx *Taker, keys []shard.Key, stop <-
 		ts.withdraw(w)
 		ts.leave(tx)
 		ts.mu.Unlock()
-		return graph.ConflictError("the transaction and others wait for each other; run it again", nil)
+		return graph.ConflictError("deadlock with other transactions; run it again", nil)
 	}
 	left := ts.next(w)
 	ts.mu.Unlock()
@@ -157,8 +157,8 @@ func (ts *Queues) waitsFor(tx, other *Taker, seen map[*Taker]bool) bool {
 	return false
 }
 
-// next passes on the turns that a waiter waits for and whose time is up, and returns after how long to look again. The time of a holder
-// that waits itself does not run. The caller holds ts.mu.
+// next passes on the turns that a waiter waits for and whose time is up, and returns how long to wait until the next look. The clock of a
+// holder that waits itself stands still. The caller holds ts.mu.
 func (ts *Queues) next(w *waiter) time.Duration {
 	most := cmp.Or(ts.Time, turnTime)
 	left := most
@@ -194,7 +194,7 @@ func (ts *Queues) pass(k shard.Key, t *turn) {
 	}
 }
 
-// goOn ends a wait: the time of the turns runs from now on. The caller holds ts.mu.
+// goOn ends a wait: the clock of its turns starts now. The caller holds ts.mu.
 func (ts *Queues) goOn(w *waiter) {
 	w.tx.awaits = nil
 	for _, k := range w.tx.turns {
@@ -204,7 +204,7 @@ func (ts *Queues) goOn(w *waiter) {
 	}
 }
 
-// withdraw takes one that waits out of the queues. The turns that have come meanwhile it keeps until its end. The caller holds ts.mu.
+// withdraw removes a waiter from the queues. The transaction keeps the turns that it got until its end. The caller holds ts.mu.
 func (ts *Queues) withdraw(w *waiter) {
 	for _, k := range w.at {
 		t := ts.keys[k]

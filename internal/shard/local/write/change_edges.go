@@ -218,7 +218,7 @@ func (c *edgeCounter) flush() {
 	}
 }
 
-// deleteEdge takes an edge out of the list of its source and out of the indexes.
+// deleteEdge deletes an edge from the list of its source and from the indexes.
 func (tx *Mutator) deleteEdge(ctx context.Context, w *staging.Writer, ls *view.Lists, e graph.Edge) (ok bool, err error) {
 	for _, d := range tx.defs.ByType[e.Type] {
 		vals, ok, err := tx.edgeValuesOf(ctx, d, e)

@@ -73,14 +73,14 @@ func (tx *Mutator) DeleteEntry(d *index.Def, vals []graph.Value, o graph.IndexOw
 	return tx.deleteTuple(d, tuple, loose, o)
 }
 
-// NoteText says that a full-text index must read an owner again, if there is or was any text.
+// NoteText queues an owner for a full-text index, if it has or had any text.
 func (tx *Mutator) NoteText(d *index.Def, o graph.IndexOwner, vals ...[]graph.Value) {
 	if slices.ContainsFunc(vals, index.HasText) {
 		tx.ws[o.Vertex.Shard()].Texts.Note(d.ID, o)
 	}
 }
 
-// putTuple adds an entry. What a unique index holds already becomes a violation that must be gone at commit.
+// putTuple adds an entry. A second owner of a unique tuple is a violation that must be resolved by the commit.
 func (tx *Mutator) putTuple(d *index.Def, tuple []byte, loose bool, o graph.IndexOwner) error {
 	if d.Unique && !loose {
 		_, ok, err := tx.Owner(d.ID, tuple)
@@ -111,7 +111,7 @@ func (tx *Mutator) Owner(ix graph.IndexID, tuple []byte) (o graph.IndexOwner, ok
 func (tx *Mutator) deleteTuple(d *index.Def, tuple []byte, loose bool, o graph.IndexOwner) error {
 	plain := !d.Unique || loose
 	if !plain && !d.Online {
-		// What a build has not come to yet has no entry, and the entry that is there may be another's.
+		// What a build has not reached has no entry yet, and an existing entry may belong to another owner.
 		have, ok, err := tx.Owner(d.ID, tuple)
 		if err != nil || (!ok || have != o) && !slices.Contains(tx.Duplicates[read.DuplicateKey(d.ID, tuple)], o) {
 			return err

@@ -45,9 +45,9 @@ type Mutator struct {
 	log []shard.Mutation
 	// logged is about what log holds, in bytes.
 	logged int
-	// logs says that there is a log.
+	// logs reports whether there is a log.
 	logs bool
-	// replaying says that what is created has its id already.
+	// replaying reports whether new elements have their ids already.
 	replaying bool
 	// due is the earliest time at which something that was written expires, in nanoseconds since 1970, and stamped the time of the writing.
 	due     int64
@@ -59,7 +59,7 @@ type State struct {
 	Readers *read.Readers
 	Catalog *storage.Catalog
 	Shards  []*storage.Shard
-	// Seq and Defs are those of the present state. They count where there is no snapshot.
+	// Seq and Defs are those of the present state. They are used only without a snapshot.
 	Seq  uint64
 	Defs *index.Defs
 }
@@ -652,7 +652,7 @@ func (tx *Mutator) countEdge(e graph.Edge, n int64) {
 	}
 }
 
-// dropKeys takes a vertex's keys out of the id spaces.
+// dropKeys deletes a vertex's keys from the id spaces.
 func (tx *Mutator) dropKeys(ctx context.Context, id graph.VertexID) (props []graph.PropID, err error) {
 	for _, d := range tx.defs.Spaces {
 		vals, err := tx.valuesOf(ctx, d, id)

@@ -83,7 +83,7 @@ func (tx *Mutator) restamp(ctx context.Context, id graph.VertexID, old, set grap
 	return tx.ws[id.Shard()].Vertices.SetProps(id, old, props)
 }
 
-// PutStamp gives what was there before its TTL the time of the write at hand.
+// PutStamp gives an element that is older than its TTL the time of this write.
 func (tx *Mutator) PutStamp(ctx context.Context, d *index.Def, o graph.IndexOwner) error {
 	props := []graph.Property{{ID: d.PropIDs[0], Value: tx.Stamp()}}
 	if !o.IsEdge {

@@ -67,7 +67,7 @@ func (tx *Mutator) verifyDeleted(ctx context.Context) error {
 	return nil
 }
 
-// verifyVertices checks that required properties are there.
+// verifyVertices checks that vertices have their required properties.
 func (tx *Mutator) verifyVertices(ctx context.Context) error {
 	byDef := map[*index.Def][]graph.VertexID{}
 	for id := range tx.touched {

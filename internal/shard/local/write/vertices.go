@@ -99,7 +99,7 @@ type labelRun struct {
 	set        graph.LabelSet
 }
 
-// addRun adds new vertices. In a replay they may have been looked up, in vain, before they were made.
+// addRun adds new vertices. In a replay they may have been looked up before they were created.
 func (s *labelSets) addRun(first graph.VertexID, n int, set graph.LabelSet) {
 	if len(s.one) > 0 {
 		for i := range n {
