@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/check"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -23,15 +23,7 @@ import (
 
 // checkClean checks a graph in which nothing is wrong.
 func checkClean(t *testing.T, s *Store, name string) *shard.CheckReport {
-	rep, err := s.Check(context.Background(), name, shard.CheckOptions{})
-	require.NoError(t, err)
-	for _, f := range rep.Findings {
-		t.Errorf("%s: %d: %s", f.Kind, f.Count, strings.Join(f.Examples, "; "))
-	}
-	if t.Failed() {
-		t.FailNow()
-	}
-	return rep
+	return localtest.CheckClean(t, s, name)
 }
 
 // filled makes a graph of n transactions, if spread is set with each shard in a process of its own.

@@ -2,17 +2,20 @@
 package localtest
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -74,4 +77,17 @@ func EachSeed(t testing.TB, n int) iter.Seq[uint64] {
 			t.Logf("%d seeds in %v, %v each", ran, took.Round(time.Millisecond), (took / time.Duration(ran)).Round(time.Millisecond))
 		}
 	}
+}
+
+// CheckClean checks a graph in which nothing is wrong.
+func CheckClean(t testing.TB, s shard.Maintainer, name string) *shard.CheckReport {
+	rep, err := s.Check(context.Background(), name, shard.CheckOptions{})
+	require.NoError(t, err)
+	for _, f := range rep.Findings {
+		t.Errorf("%s: %d: %s", f.Kind, f.Count, strings.Join(f.Examples, "; "))
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return rep
 }

@@ -1,4 +1,4 @@
-package local
+package read_test
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // What readers find in the caches, which all shards share, counts for the shard that they read; the process's counts are
 // the sum, and stay when the graph goes.
 func TestCachesByShard(t *testing.T) {
-	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Shards: 3})
+	s, err := local.Open(local.Options{Dir: "data", FS: vfs.NewMem(), Shards: 3})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	ctx := context.Background()

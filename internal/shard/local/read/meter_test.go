@@ -1,4 +1,4 @@
-package local
+package read_test
 
 import (
 	"context"
@@ -10,15 +10,16 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // TestMeter counts the large values that a transaction fetches and the blocks that it finds decoded, from the call on until it ends.
 func TestMeter(t *testing.T) {
 	ctx := context.Background()
-	s, err := Open(Options{Dir: "data", FS: vfs.NewMem()})
+	s, err := local.Open(local.Options{Dir: "data", FS: vfs.NewMem()})
 	require.NoError(t, err)
 	defer s.Close()
-	g, err := s.Graph(DefaultGraph)
+	g, err := s.Graph(local.DefaultGraph)
 	require.NoError(t, err)
 	tx, err := g.Begin(ctx, shard.Write)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package local
+package read_test
 
 import (
 	"context"
@@ -10,11 +10,12 @@ import (
 	"github.com/hopgate/hopgate/internal/alloctest"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // TestReadAllocations bounds what a warm request allocates, whatever the number of its rows.
 func TestReadAllocations(t *testing.T) {
-	s, err := Open(Options{Dir: "data", FS: vfs.NewMem()})
+	s, err := local.Open(local.Options{Dir: "data", FS: vfs.NewMem()})
 	require.NoError(t, err)
 	lg, err := s.Local("default")
 	require.NoError(t, err)
@@ -57,7 +58,7 @@ func TestReadAllocations(t *testing.T) {
 	req := shard.Expand{Sources: ids, Types: []graph.TypeID{knows}, Edges: true}
 	for _, plain := range []bool{false, true} {
 		if plain {
-			read.(*Tx).Plain()
+			read.(*local.Tx).Plain()
 		}
 		for name, f := range map[string]func() error{
 			"properties": func() error { return read.Properties(ctx, ids, props, cols) },

@@ -1,4 +1,4 @@
-package local
+package read_test
 
 import (
 	"context"
@@ -16,14 +16,16 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/vector"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 )
 
 // nearWorld is a graph of documents with vectors around a few centres, and of others that have vectors too but not the label; or, if typ is not
 // 0, of edges like that.
 type nearWorld struct {
 	t       *testing.T
-	s       *Store
-	g       *Graph
+	s       *local.Store
+	g       *local.Graph
 	rng     *rand.Rand
 	hnsw    graph.VectorOptions
 	prop    graph.PropID
@@ -44,14 +46,14 @@ func newNearWorld(t *testing.T, by graph.Similarity, quantized bool, shards, ver
 		}
 		w.centres = append(w.centres, c)
 	}
-	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: shards, Tuning: Tuning{GraphVectors: 300, PlaceBlock: 64}}
+	opts := local.Options{Dir: "data", FS: vfs.NewMem(), Shards: shards, Tuning: local.Tuning{GraphVectors: 300, PlaceBlock: 64}}
 	var err error
-	w.s, err = Open(opts)
+	w.s, err = local.Open(opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.s.Close()) })
 	g, err := w.s.Graph("default")
 	require.NoError(t, err)
-	w.g = g.(*Graph)
+	w.g = g.(*local.Graph)
 	w.write(func(tx shard.Tx) {
 		w.prop, err = tx.Prop("v")
 		require.NoError(t, err)
@@ -255,7 +257,7 @@ func (w *nearWorld) follow(change func(shard.Tx, *rand.Rand)) {
 	tx.Rollback()
 	w.g.WaitGraphs()
 	var old []shard.Tx
-	for range size(12, 5) {
+	for range localtest.Size(12, 5) {
 		for range 3 {
 			w.write(func(tx shard.Tx) { change(tx, w.rng) })
 		}

@@ -1,4 +1,4 @@
-package local
+package read_test
 
 import (
 	"context"
@@ -11,12 +11,13 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // Properties of edges come from decoded lists, follow commits, and stay what they were for those who have read them, although
 // the lists are decoded again and their memory is reused meanwhile.
 func TestEdgePropertiesDecoded(t *testing.T) {
-	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Shards: 2})
+	s, err := local.Open(local.Options{Dir: "data", FS: vfs.NewMem(), Shards: 2})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	g, err := s.Local("default")
@@ -95,7 +96,7 @@ func TestEdgePropertiesDecoded(t *testing.T) {
 	require.Equal(t, text(rounds-1, 1)[0].Value.Str(), out[0][1].Str())
 	require.Eventually(t, func() bool { // others may be decoding what is asked for
 		var reads graph.Reads
-		last.tx.(*Tx).Meter(&reads)
+		last.tx.(*local.Tx).Meter(&reads)
 		err := last.tx.EdgeProperties(ctx, edges, props, last.got)
 		return err == nil && reads.Misses.Load() == 0
 	}, time.Minute, time.Millisecond)

@@ -1,4 +1,4 @@
-package local
+package write_test
 
 import (
 	"context"
@@ -13,19 +13,21 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/exectest"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/localtest"
 )
 
 // TestPackedVertices makes runs of new vertices of random lengths over several cells of the grid and bitmaps, while
 // transactions that have taken ids commit later, properties change and delta records are compacted.
 func TestPackedVertices(t *testing.T) {
 	ctx := context.Background()
-	for seed := range eachSeed(t, seeds(8)) {
+	for seed := range localtest.EachSeed(t, localtest.Seeds(8)) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Shards: 1 + int(seed%2), ValueThreshold: 64, Tuning: Tuning{
+		s, err := local.Open(local.Options{Dir: "data", FS: vfs.NewMem(), Shards: 1 + int(seed%2), ValueThreshold: 64, Tuning: local.Tuning{
 			CompactRecords: -1, PackVertices: 1 + rng.IntN(40), ChunkBytes: 100 << rng.IntN(8), PlaceBlock: 200,
 		}})
 		require.NoError(t, err)
-		g, err := s.Local(DefaultGraph)
+		g, err := s.Local(local.DefaultGraph)
 		require.NoError(t, err)
 		begin := func() shard.Tx {
 			tx, err := g.Begin(ctx, shard.Write)
@@ -105,7 +107,7 @@ func TestPackedVertices(t *testing.T) {
 			}
 			require.EqualValues(t, len(ids), read.Counts().ByLabel["L"])
 			read.Rollback()
-			rep := checkClean(t, s, DefaultGraph)
+			rep := localtest.CheckClean(t, s, local.DefaultGraph)
 			require.EqualValues(t, len(ids), rep.Vertices)
 			require.NoError(t, g.Settle(ctx))
 		}

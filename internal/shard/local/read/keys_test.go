@@ -1,4 +1,4 @@
-package local
+package read_test
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // Look-ups in a unique index whose keys are kept give what the first look-up gave, and follow the changes that others
 // commit, each reader as of its snapshot.
 func TestKeptKeysFollowCommits(t *testing.T) {
 	ctx := context.Background()
-	s, err := Open(Options{Dir: "data", FS: vfs.NewMem()})
+	s, err := local.Open(local.Options{Dir: "data", FS: vfs.NewMem()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	g, err := s.Local("default")

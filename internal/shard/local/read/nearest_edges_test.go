@@ -1,4 +1,4 @@
-package local
+package read_test
 
 import (
 	"context"

@@ -1,5 +1,5 @@
 //go:build !race
 
-package local
+package read_test
 
 const raceDetector = false
