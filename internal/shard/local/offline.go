@@ -8,8 +8,6 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/bulk"
@@ -153,15 +151,7 @@ func (s *Store) setLoading(l *loading) error {
 	if err != nil {
 		return err
 	}
-	f, err := fs.Create(name+".tmp", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return errors.Join(fs.Rename(name+".tmp", name), storage.SyncDir(fs, s.Options.Dir))
+	return datadir.WriteWhole(fs, name, append(b, '\n'))
 }
 
 // renew recreates the graph of an interrupted load as it was before.
