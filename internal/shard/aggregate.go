@@ -23,8 +23,10 @@ type Aggregate struct {
 	Where []EdgeRange
 	Props []graph.PropID
 	Keys  []int // the places in Props that vertices are grouped by; none: there is one group, as there always is of edges
-	Aggs  []PartialAgg
-	Pairs *Pairs
+	// Members asks for the vertices of each group as well.
+	Members bool
+	Aggs    []PartialAgg
+	Pairs   *Pairs
 }
 
 // PartialAgg is an aggregate of the property at a place in Aggregate.Props.
@@ -83,4 +85,7 @@ type Groups struct {
 	Counts [][]int64        // by aggregate and group: values that are not null
 	Values [][]graph.Value  // by aggregate and group: the sum or the extreme; null without values
 	Pairs  []int64          // the matrix that Aggregate.Pairs asks for
+	// Members are the vertices that Aggregate.Members asks for, MemberOf their groups.
+	Members  []graph.VertexID
+	MemberOf []uint32
 }

@@ -2,34 +2,27 @@ package plan
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// EdgeGroups returns the rows of Input, which counts the edges of Type by properties of their ends. The properties of all
-// vertices of both ends are numbered first; if there are too many groups, Input runs.
+// EdgeGroups returns the rows of Input, which counts the edges of Type by properties of their ends. The shards group
+// the vertices of both ends first; if there are too many groups, Input runs.
 type EdgeGroups struct {
 	Input  Node
 	Type   string
 	Dir    graph.Direction
 	Ends   [2]GroupEnd // the vertex whose list has the edge, and the far end
+	Same   bool        // the ends are numbered alike
 	Places map[Col]GroupKey
 }
 
 // GroupEnd is one end of the edges of an EdgeGroups.
 type GroupEnd struct {
-	Scan Node // nil: as the other end
-	Col  Col
-	Keys []string
+	Label string // "": any
+	Keys  []string
 }
 
 // GroupKey is the place of a key in an EdgeGroups: an end and the place among its keys.
 type GroupKey struct{ End, At int }
 
-func (n *EdgeGroups) inputs(f func(*Node)) {
-	f(&n.Input)
-	for i := range n.Ends {
-		if n.Ends[i].Scan != nil {
-			f(&n.Ends[i].Scan)
-		}
-	}
-}
+func (n *EdgeGroups) inputs(f func(*Node)) { f(&n.Input) }
 
 func (*EdgeGroups) exprs(exprVisitor) {}
 

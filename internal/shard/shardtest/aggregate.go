@@ -39,6 +39,7 @@ func (w *Model) compareAggregates(tx shard.Tx, edges bool) {
 			for range w.Rng.IntN(3) {
 				req.Keys = append(req.Keys, w.Rng.IntN(len(req.Props)))
 			}
+			req.Members = w.Rng.IntN(2) == 0
 		}
 		if w.Rng.IntN(3) == 0 {
 			req.Where = w.someRanges()
@@ -71,6 +72,9 @@ func (w *Model) compareGroups(tx shard.Tx, f shard.Aggregator, req *shard.Aggreg
 	}
 	want, got := w.rowGroups(tx, req), map[string]*aggregated{}
 	for _, of := range parts {
+		if req.Members {
+			w.checkMembers(tx, req, of)
+		}
 		for g := range of.Rows {
 			key := make([]graph.Value, len(req.Keys))
 			for k := range key {
@@ -110,6 +114,27 @@ func (w *Model) compareGroups(tx shard.Tx, f shard.Aggregator, req *shard.Aggreg
 				require.True(w.T, floats == gotFloats || math.Abs(floats-gotFloats) <= 1e-9*math.Abs(floats) || math.IsNaN(floats) && math.IsNaN(gotFloats) || math.IsInf(floats, 0), key)
 			}
 		}
+	}
+}
+
+// checkMembers compares the keys of groups with those of their vertices.
+func (w *Model) checkMembers(tx shard.Tx, req *shard.Aggregate, of *shard.Groups) {
+	w.T.Helper()
+	rows := make([]int64, len(of.Rows))
+	cols := shard.Columns(len(req.Props), len(of.Members))
+	require.NoError(w.T, tx.Properties(context.Background(), of.Members, req.Props, cols))
+	for i, g := range of.MemberOf {
+		rows[g]++
+		for k, p := range req.Keys {
+			require.Equal(w.T, Text(cols[p][i]), Text(of.Keys[k][g]))
+		}
+	}
+	entries := map[graph.VertexID]int64{} // a group's further entries have no rows
+	for g, n := range of.Rows {
+		entries[of.First[g]] += n - rows[g]
+	}
+	for _, n := range entries {
+		require.Zero(w.T, n)
 	}
 }
 

@@ -7,20 +7,19 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
-	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// edgeGroups counts the edges of a type by the keys of both ends. It numbers the keys of all vertices once, as a dictionary
-// does, and the shards count the pairs of numbers in a matrix, list by list, without rows. The planner uses it
+// edgeGroups counts the edges of a type by the keys of both ends. The shards group the vertices of both ends, whose
+// groups are numbered, and then count the pairs of numbers in a matrix, list by list, without rows. The planner uses it
 // only where transactions have shard.Aggregates. It runs its input instead if the matrix is large, which shows when the keys are numbered.
 // BenchmarkRewrites/EdgeGroups in bench/traversal compares the two.
 type edgeGroups struct {
+	runtime.Input
 	r     *runtime.Run
 	node  *plan.EdgeGroups
-	in    runtime.Operator
 	ends  [2]*endKeys // of sources and of far ends, which may be the same
 	cols  []plan.Col
 	acct  runtime.Account
@@ -35,14 +34,9 @@ type edgeGroups struct {
 
 // endKeys numbers the combinations of keys of vertices.
 type endKeys struct {
-	in    runtime.Operator
-	pos   int // of the vertex
-	es    *expr.Evaluators
-	keys  []runtime.Evaluator
+	end   *plan.GroupEnd
 	table *GroupTable
 	codes [][]int32 // by shard and local id: the number; negative: none
-	cols  [][]graph.Value
-	found []int32
 }
 
 const (
@@ -54,31 +48,16 @@ const (
 func EdgeGroups(c *compile.Compiler, n *plan.EdgeGroups, need plan.ColSet) *runtime.Stage {
 	in := c.Compile(n.Input, need)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: in.Cols}
-	for _, e := range n.Ends {
-		if e.Scan != nil {
-			vertex := plan.NewColSet()
-			vertex.Add(e.Col)
-			s.Inputs = append(s.Inputs, c.Compile(e.Scan, vertex))
-		}
-	}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &edgeGroups{
-			r: r, node: n, in: kids[0], cols: in.Cols, alone: r.Frame == nil, acct: runtime.Account{Run: r, Name: "EdgeGroups"},
+			Input: runtime.Input{In: kids[0]}, r: r, node: n, cols: in.Cols, alone: r.Frame == nil, acct: runtime.Account{Run: r, Name: "EdgeGroups"},
 		}
-		for i, e := range n.Ends {
-			if e.Scan == nil {
-				x.ends[i] = x.ends[0]
-				continue
-			}
-			stage := s.Inputs[1+i]
-			k := &endKeys{
-				in: kids[1+i], pos: stage.Pos(e.Col), es: expr.New(r, stage.Cols), table: NewGroupTable(r, "EdgeGroups", len(e.Keys)),
-				cols: make([][]graph.Value, len(e.Keys)),
-			}
-			for _, key := range e.Keys {
-				k.keys = append(k.keys, k.es.Add(&plan.Prop{X: &plan.ColRef{Col: e.Col}, Key: key}))
-			}
-			x.ends[i] = k
+		for i := range n.Ends {
+			e := &n.Ends[i]
+			x.ends[i] = &endKeys{end: e, table: NewGroupTable(r, "EdgeGroups", len(e.Keys))}
+		}
+		if n.Same {
+			x.ends[1] = x.ends[0]
 		}
 		return x
 	}
@@ -93,9 +72,8 @@ func (x *edgeGroups) Open(context.Context) error {
 
 // Close implements runtime.Operator.
 func (x *edgeGroups) Close() {
-	x.in.Close()
+	x.In.Close()
 	for _, k := range x.ends {
-		k.in.Close()
 		k.table.Reset()
 		k.codes = nil
 	}
@@ -112,13 +90,13 @@ func (x *edgeGroups) Next(ctx context.Context) (*runtime.Batch, error) {
 			return nil, err
 		}
 		if !x.direct {
-			if err := x.in.Open(ctx); err != nil {
+			if err := x.In.Open(ctx); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if !x.direct {
-		return x.in.Next(ctx)
+		return x.In.Next(ctx)
 	}
 	x.out.Reset(len(x.cols))
 	for ; x.at < len(x.counts) && x.out.N < x.r.BatchSize(); x.at++ {
@@ -156,7 +134,7 @@ func (x *edgeGroups) count(ctx context.Context) (bool, error) {
 		if i > 0 && k == x.ends[0] {
 			break
 		}
-		if ok, err := k.fill(ctx, &x.acct); !ok || err != nil {
+		if ok, err := k.fill(ctx, r, &x.acct); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -184,38 +162,49 @@ func (x *edgeGroups) count(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// fill numbers the keys of all vertices, and reports whether there are few enough.
-func (k *endKeys) fill(ctx context.Context, acct *runtime.Account) (bool, error) {
+// fill numbers the keys of all vertices, and reports whether it could, and there are few enough.
+func (k *endKeys) fill(ctx context.Context, r *runtime.Run, acct *runtime.Account) (bool, error) {
 	k.table.Reset()
 	k.codes = k.codes[:0]
-	if err := k.in.Open(ctx); err != nil {
+	req := shard.Aggregate{Members: true}
+	var ok bool
+	if k.end.Label != "" {
+		if req.Label, ok = r.Graph.Label(k.end.Label); !ok {
+			return false, nil
+		}
+	}
+	for i, key := range k.end.Keys {
+		id, ok := r.Graph.Prop(key)
+		if !ok {
+			return false, nil
+		}
+		req.Props, req.Keys = append(req.Props, id), append(req.Keys, i)
+	}
+	parts, err := addUp(ctx, r, &req)
+	if parts == nil || err != nil {
 		return false, err
 	}
-	for {
-		b, err := k.in.Next(ctx)
-		if b == nil || err != nil {
-			return err == nil, err
-		}
-		s := runtime.AllRows(b.N)
-		k.es.Begin(s)
-		for i, e := range k.keys {
-			if k.cols[i], err = e.Eval(ctx, b, s); err != nil {
-				return false, err
-			}
-		}
-		k.found = slices.Grow(k.found[:0], b.N)[:b.N]
-		if err := k.table.Numbers(b, k.cols, s, k.found); err != nil {
+	var b runtime.Batch
+	var found []int32
+	for _, of := range parts {
+		b.N = len(of.Rows)
+		found = slices.Grow(found[:0], b.N)[:b.N]
+		if err := k.table.Numbers(&b, of.Keys, runtime.AllRows(b.N), found); err != nil {
 			return false, err
 		}
 		if k.table.len() > maxEndKeys {
 			return false, nil
 		}
-		for i := range b.N {
-			if err := k.set(b.Cols[k.pos].Value(i).Vertex(), k.found[i], acct); err != nil {
+		if err := acct.Grow(12 * len(of.Members)); err != nil {
+			return false, err
+		}
+		for i, v := range of.Members {
+			if err := k.set(v, found[of.MemberOf[i]], acct); err != nil {
 				return false, err
 			}
 		}
 	}
+	return true, nil
 }
 
 // set sets the number of a vertex.

@@ -93,7 +93,6 @@ func edgeGroups(o *optimizer, n plan.Node) plan.Node {
 		}
 	}
 	g := &plan.EdgeGroups{Input: a, Type: x.Types[0], Dir: x.Dir, Places: map[plan.Col]plan.GroupKey{}}
-	g.Ends[0].Col, g.Ends[1].Col = x.From, x.To
 	for _, k := range a.Keys {
 		p, ok := k.Expr.(*plan.Prop)
 		if !ok {
@@ -111,18 +110,14 @@ func edgeGroups(o *optimizer, n plan.Node) plan.Node {
 		g.Places[k.Col] = plan.GroupKey{End: end, At: len(e.Keys)}
 		e.Keys = append(e.Keys, p.Key)
 	}
-	labels := [2]*plan.LabelExpr{scan.Labels, x.Labels}
-	for i := range g.Ends {
-		e := &g.Ends[i]
-		if i > 0 && sameLabels(labels[0], labels[1]) && slices.Equal(g.Ends[0].Keys, e.Keys) {
-			break
+	for i, l := range []*plan.LabelExpr{scan.Labels, x.Labels} {
+		if l != nil && l.Op != plan.LabelName {
+			return nil
 		}
-		e.Scan = &plan.Scan{Input: &plan.Unit{}, Labels: labels[i], Out: e.Col}
+		if l != nil {
+			g.Ends[i].Label = l.Name
+		}
 	}
+	g.Same = g.Ends[0].Label == g.Ends[1].Label && slices.Equal(g.Ends[0].Keys, g.Ends[1].Keys)
 	return g
-}
-
-// sameLabels reports whether two conditions on labels are none, or one label, and the same.
-func sameLabels(a, b *plan.LabelExpr) bool {
-	return a == nil && b == nil || a != nil && b != nil && a.Op == plan.LabelName && b.Op == plan.LabelName && a.Name == b.Name
 }

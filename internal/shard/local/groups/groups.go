@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxGroups and maxKeyBytes bound the groups. From minRows rows on, there must be rowsPerGroup of them for each group.
+	// maxGroups and maxKeyBytes bound the groups. From minRows rows on, there must be rowsPerGroup of them for each group, unless their
+	// members are asked for.
 	maxGroups, maxKeyBytes, minRows, rowsPerGroup = 1 << 16, 16 << 20, 1 << 13, 2
 )
 
@@ -32,6 +33,9 @@ type Grouper struct {
 	rows   []int64            // by group
 	aggs   []partial
 	seen   int // rows
+
+	members  []graph.VertexID
+	memberOf []uint32
 
 	numbers  [][]uint32 // by key and row: the number of the value
 	known    []uint32   // by code of a block: the number of the value, plus 1
@@ -127,6 +131,11 @@ func (g *Grouper) Rows(first graph.VertexID, places []uint32, cells []cache.Cell
 	for _, k := range group {
 		g.rows[k]++
 	}
+	if g.req.Members {
+		for i, k := range group {
+			g.members, g.memberOf = append(g.members, first+graph.VertexID(places[i])), append(g.memberOf, k)
+		}
+	}
 	for i := range g.aggs {
 		a := &g.aggs[i]
 		if err := g.add(a, group, places, &cells[a.prop]); err != nil {
@@ -175,7 +184,7 @@ func (g *Grouper) group(first graph.VertexID, places []uint32, cells []cache.Cel
 	}
 	g.extend()
 	g.seen += n
-	if g.seen >= minRows && len(g.rows)*rowsPerGroup > g.seen || len(g.rows) > maxGroups || size > maxKeyBytes {
+	if size > maxKeyBytes || !g.req.Members && (g.seen >= minRows && len(g.rows)*rowsPerGroup > g.seen || len(g.rows) > maxGroups) {
 		return nil, shard.ErrRows
 	}
 	return groups, nil
@@ -391,7 +400,7 @@ func (s *floatSum) add(x float64) {
 func (g *Grouper) Groups() ([]*shard.Groups, error) {
 	out := &shard.Groups{
 		First: g.first, Rows: g.rows, Keys: make([][]graph.Value, len(g.codes)),
-		Counts: make([][]int64, len(g.aggs)), Values: make([][]graph.Value, len(g.aggs)),
+		Counts: make([][]int64, len(g.aggs)), Values: make([][]graph.Value, len(g.aggs)), Members: g.members, MemberOf: g.memberOf,
 	}
 	for k, codes := range g.codes {
 		for _, n := range codes {

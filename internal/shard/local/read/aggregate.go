@@ -210,7 +210,7 @@ func (x *aggregator) block(first graph.VertexID, n int, labels *cache.Column, st
 
 // piece adds a decoded piece of a block of n cells. labels are those that tell which vertices have the label; nil: all have it.
 func (x *aggregator) piece(first graph.VertexID, p cache.Piece, n int, labels *cache.Column) error {
-	if len(x.req.Keys) == 0 && labels == nil {
+	if len(x.req.Keys) == 0 && labels == nil && !x.req.Members {
 		switch {
 		case len(x.req.Props) == 0 && len(x.open) == 0:
 			x.Count(int(p.Hi - p.Lo))

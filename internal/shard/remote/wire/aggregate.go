@@ -17,7 +17,7 @@ func EncodeAggregate(x *shard.Aggregate) (*pb.AggregateRequest, error) {
 	where, err := EncodeRanges(x.Where)
 	out := &pb.AggregateRequest{
 		Label: uint32(x.Label), Sets: Numbers[uint32](x.Sets), Type: uint32(x.Type), Dir: uint32(x.Dir), Where: where,
-		Props: Numbers[uint32](x.Props), Keys: Numbers[uint32](x.Keys),
+		Props: Numbers[uint32](x.Props), Keys: Numbers[uint32](x.Keys), Members: x.Members,
 	}
 	for _, g := range x.Aggs {
 		out.Functions, out.Arguments = append(out.Functions, uint32(g.Func)), append(out.Arguments, uint32(g.Prop))
@@ -29,7 +29,7 @@ func EncodeAggregate(x *shard.Aggregate) (*pb.AggregateRequest, error) {
 func DecodeAggregate(req *pb.AggregateRequest) (*shard.Aggregate, error) {
 	x := &shard.Aggregate{
 		Label: graph.LabelID(req.GetLabel()), Sets: Numbers[graph.LabelSet](req.GetSets()), Type: graph.TypeID(req.GetType()), Dir: graph.Direction(req.GetDir()),
-		Props: Numbers[graph.PropID](req.GetProps()), Keys: Numbers[int](req.GetKeys()),
+		Props: Numbers[graph.PropID](req.GetProps()), Keys: Numbers[int](req.GetKeys()), Members: req.GetMembers(),
 	}
 	var err error
 	if x.Where, err = DecodeRanges(req.GetWhere()); err != nil {
@@ -104,6 +104,7 @@ func EncodeGroups(g *shard.Groups, out *pb.AggregateResponse) (err error) {
 	}
 	out.Cells, out.Edges = EncodeIDs(cells), EncodeIDs(edges)
 	out.First, out.Rows = EncodeIDs(g.First), EncodeIDs(Numbers[uint64](g.Rows))
+	out.Members, out.MemberOf = EncodeIDs(g.Members), EncodeIDs(g.MemberOf)
 	for _, c := range g.Counts {
 		out.Counts = append(out.Counts, EncodeIDs(Numbers[uint64](c)))
 	}
@@ -164,5 +165,14 @@ func DecodeGroups(r *pb.AggregateResponse, req *shard.Aggregate, g *shard.Groups
 	for _, b := range r.GetCounts() {
 		g.Counts = append(g.Counts, counts(b))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if g.Members, err = DecodeIDs([]graph.VertexID(nil), r.GetMembers()); err == nil {
+		g.MemberOf, err = DecodeIDs([]uint32(nil), r.GetMemberOf())
+	}
+	if err != nil || len(g.Members) != len(g.MemberOf) || len(g.Members) > 0 && slices.Max(g.MemberOf) >= uint32(n) {
+		return ErrMalformed
+	}
+	return nil
 }

@@ -2299,7 +2299,9 @@ type AggregateRequest struct {
 	Arguments []uint32 `protobuf:"varint,10,rep,packed,name=arguments,proto3" json:"arguments,omitempty"`
 	Pairs     *Pairs   `protobuf:"bytes,11,opt,name=pairs,proto3" json:"pairs,omitempty"`
 	// part is the first part of the shard to add up.
-	Part          uint64 `protobuf:"varint,12,opt,name=part,proto3" json:"part,omitempty"`
+	Part uint64 `protobuf:"varint,12,opt,name=part,proto3" json:"part,omitempty"`
+	// members asks for the vertices of each group.
+	Members       bool `protobuf:"varint,13,opt,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2418,6 +2420,13 @@ func (x *AggregateRequest) GetPart() uint64 {
 	return 0
 }
 
+func (x *AggregateRequest) GetMembers() bool {
+	if x != nil {
+		return x.Members
+	}
+	return false
+}
+
 // Pairs are the numbers of vertices, plus 1: rows and columns of a matrix that counts edges. 0 is none.
 type Pairs struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2502,7 +2511,10 @@ type AggregateResponse struct {
 	Edges    []byte   `protobuf:"bytes,8,opt,name=edges,proto3" json:"edges,omitempty"`
 	Visited  uint64   `protobuf:"varint,9,opt,name=visited,proto3" json:"visited,omitempty"`
 	// next is the part to continue from; 0 if there is none.
-	Next          uint64 `protobuf:"varint,10,opt,name=next,proto3" json:"next,omitempty"`
+	Next uint64 `protobuf:"varint,10,opt,name=next,proto3" json:"next,omitempty"`
+	// members are vertices, member_of their groups.
+	Members       []byte `protobuf:"bytes,11,opt,name=members,proto3" json:"members,omitempty"`
+	MemberOf      []byte `protobuf:"bytes,12,opt,name=member_of,json=memberOf,proto3" json:"member_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2605,6 +2617,20 @@ func (x *AggregateResponse) GetNext() uint64 {
 		return x.Next
 	}
 	return 0
+}
+
+func (x *AggregateResponse) GetMembers() []byte {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *AggregateResponse) GetMemberOf() []byte {
+	if x != nil {
+		return x.MemberOf
+	}
+	return nil
 }
 
 type EdgePropertiesRequest struct {
@@ -7182,7 +7208,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"candidates\x18\x05 \x01(\x04R\n" +
 	"candidates\x12\x18\n" +
 	"\asources\x18\x06 \x03(\x04R\asources\x12\x18\n" +
-	"\atargets\x18\a \x03(\x04R\atargets\"\xf6\x02\n" +
+	"\atargets\x18\a \x03(\x04R\atargets\"\x90\x03\n" +
 	"\x10AggregateRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\rR\x05label\x12\x12\n" +
@@ -7196,12 +7222,13 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\targuments\x18\n" +
 	" \x03(\rR\targuments\x12-\n" +
 	"\x05pairs\x18\v \x01(\v2\x17.hopgate.shard.v1.PairsR\x05pairs\x12\x12\n" +
-	"\x04part\x18\f \x01(\x04R\x04part\"U\n" +
+	"\x04part\x18\f \x01(\x04R\x04part\x12\x18\n" +
+	"\amembers\x18\r \x01(\bR\amembers\"U\n" +
 	"\x05Pairs\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\rR\x04rows\x12\x14\n" +
 	"\x05width\x18\x02 \x01(\rR\x05width\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\fR\x04from\x12\x0e\n" +
-	"\x02to\x18\x04 \x03(\fR\x02to\"\xf7\x01\n" +
+	"\x02to\x18\x04 \x03(\fR\x02to\"\xae\x02\n" +
 	"\x11AggregateResponse\x12\x1a\n" +
 	"\bdeclined\x18\x01 \x01(\bR\bdeclined\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\fR\x05first\x12\x12\n" +
@@ -7213,7 +7240,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05edges\x18\b \x01(\fR\x05edges\x12\x18\n" +
 	"\avisited\x18\t \x01(\x04R\avisited\x12\x12\n" +
 	"\x04next\x18\n" +
-	" \x01(\x04R\x04next\"{\n" +
+	" \x01(\x04R\x04next\x12\x18\n" +
+	"\amembers\x18\v \x01(\fR\amembers\x12\x1b\n" +
+	"\tmember_of\x18\f \x01(\fR\bmemberOf\"{\n" +
 	"\x15EdgePropertiesRequest\x126\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\x12\x14\n" +
