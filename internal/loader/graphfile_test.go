@@ -128,3 +128,15 @@ func (w *world) loadFiles(o Options, names ...string) (*Report, error) {
 	}
 	return p.Run(w.t.Context(), NewLocal(w.l), o)
 }
+
+// Files that hold graphs have ids of their own: equal ones do not make one vertex.
+func TestGraphFilesApart(t *testing.T) {
+	w := newWorld(t)
+	b, err := os.ReadFile("testdata/graphs/ig.graphml")
+	require.NoError(t, err)
+	w.file("a.graphml", string(b))
+	w.file("b.graphml", string(b))
+	rep, err := w.loadFiles(Options{}, "a.graphml", "b.graphml")
+	require.NoError(t, err)
+	require.Equal(t, Totals{Rows: 10, Vertices: 6, Edges: 4}, rep.Totals)
+}

@@ -4,6 +4,8 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // gexf reads GEXF (gexf.net, versions 1.1 to 1.3), as Gephi, NetworkX and igraph write it. Labels, which are for people, and the weights of
@@ -149,6 +151,9 @@ func (d *gexf) element(start *xml.StartElement) error {
 	}
 	if err := fill(&d.e, d.first[kind]); err != nil {
 		return d.fault(err)
+	}
+	if !d.e.Edge {
+		d.e.identify(jsontext.Value(quote(d.e.ID)))
 	}
 	return nil
 }

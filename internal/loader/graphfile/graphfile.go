@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -59,6 +58,13 @@ func (e *Element) set(name string, v jsontext.Value) {
 	e.Properties = append(e.Properties, Property{name, v})
 }
 
+// identify makes the id of a vertex its property id, if it has none of that name.
+func (e *Element) identify(id jsontext.Value) {
+	if !has(e, "id") {
+		e.set("id", id)
+	}
+}
+
 // Decoder reads the elements of a file.
 type Decoder interface {
 	// Next returns the next element, or io.EOF. It is valid until the next call.
@@ -91,7 +97,6 @@ func NewDecoder(f mapping.Format, r io.Reader) Decoder {
 // Names are the property names of a file, in their order of occurrence.
 type Names struct {
 	Vertex, Edge []string
-	IDs          bool // the ids of vertices mean something to the user of the file
 }
 
 // Scan reads a whole file for the names of its properties.
@@ -102,7 +107,6 @@ func Scan(f mapping.Format, r io.Reader) (n Names, err error) {
 	for {
 		e, err := d.Next()
 		if errors.Is(err, io.EOF) {
-			n.IDs = f != mapping.APOC
 			return n, nil
 		}
 		if err != nil {
@@ -137,16 +141,7 @@ func (n *Names) Mapping(f mapping.Format, path, space string) []byte {
 	}
 	fmt.Fprintf(&b, "version: 1\ninputs:\n  - path: %s\n    format: %s\n    vertices:\n", quote(path), f)
 	fmt.Fprintf(&b, "      - labels: [{column: %q, split: \"\\x1f\"}]\n        id: %q\n        idSpace: %s\n", labelColumn, idColumn, quote(space))
-	names := slices.Clone(n.Vertex)
-	if n.IDs && !slices.Contains(names, "id") {
-		b.WriteString("        properties:\n")
-		fmt.Fprintf(&b, "          id: {column: %q}\n", idColumn)
-		for _, name := range names {
-			fmt.Fprintf(&b, "          %s: {type: any}\n", quote(name))
-		}
-	} else {
-		properties(names)
-	}
+	properties(n.Vertex)
 	fmt.Fprintf(&b, "  - path: %s\n    format: %s\n    edges:\n      - type: {column: %q}\n", quote(path), f, typeColumn)
 	fmt.Fprintf(&b, "        action: insert\n        from: {column: %q, idSpace: %s}\n        to: {column: %q, idSpace: %s}\n", fromColumn, quote(space), toColumn, quote(space))
 	properties(n.Edge)

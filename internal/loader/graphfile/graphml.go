@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // graphML reads GraphML (graphml.graphdrawing.org/specification.html). Labels and types are those of apoc.export.graphml: the attribute or
@@ -152,6 +154,9 @@ func (d *graphML) element(start *xml.StartElement) error {
 	}
 	if err := fill(&d.e, keys); err != nil {
 		return d.fault(err)
+	}
+	if !d.e.Edge {
+		d.e.identify(jsontext.Value(quote(d.e.ID)))
 	}
 	return nil
 }

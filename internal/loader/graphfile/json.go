@@ -89,6 +89,7 @@ func (d *nodeLink) element() error {
 			d.e.Type = idText(v)
 		case !edge && name == "id":
 			d.e.ID = idText(v)
+			d.e.set(name, v.Clone())
 		case !edge && (name == "labels" || name == "label") && d.e.Labels == nil && labelled(v):
 			d.e.Labels = texts(v)
 		default:
