@@ -317,7 +317,11 @@ func (g *groups) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy,
 		}
 		return &ownCopy{ctx, g.epoch, parts, c}, nil
 	}
-	return copyAt(ctx, fmt.Sprintf("shard %d", no), g.p.peers.At(to).Raw, no, id, g.epoch)
+	c, err := beginCopy(ctx, fmt.Sprintf("shard %d", no), g.p.peers.At(to).Raw, no, id, g.epoch)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // ownCopy is a copy of shards of this process. It implements storage.PeerCopy.
@@ -467,15 +471,7 @@ func (p *Process) seed(ctx context.Context, process, no int, index uint64) (part
 // Snapshot implements part.SeedCopy.
 func (w *peerCopy) Snapshot() replica.Snapshot { return w.at }
 
-// copyAt begins a copy of shards at another process.
-func copyAt(ctx context.Context, who string, conn grpc.ClientConnInterface, no int, id, epoch uint64) (storage.PeerCopy, error) {
-	w, err := beginCopy(ctx, who, conn, no, id, epoch)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
-}
-
+// beginCopy begins a copy of shards at another process.
 func beginCopy(ctx context.Context, who string, conn grpc.ClientConnInterface, no int, id, epoch uint64) (*peerCopy, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &peerCopy{ctx: ctx, who: who, id: id, epoch: epoch, c: pb.NewCopyServiceClient(conn), cancel: cancel}

@@ -75,12 +75,6 @@ func (p *Process) others(no int) []int {
 	return slices.DeleteFunc(slices.Clone(p.assignedTo(no)), func(to int) bool { return to == p.no })
 }
 
-// askMembers returns the state of the replicas of all other processes.
-func (p *Process) askMembers(ctx context.Context) []*pb.MembersResponse {
-	answers, _ := p.peers.Ask(ctx)
-	return answers
-}
-
 // join has the replica of a shard join its group as soon as it may.
 func (p *Process) join(ctx context.Context, no int, requested bool) {
 	host := p.replicas.Host()

@@ -62,13 +62,13 @@ func NewProcess(opts local.Options, layout shard.Layout, no int, addresses []str
 		waiting: make([]atomic.Pointer[string], layout.Shards), hosting: map[int]hosting{}, peersChanged: make(chan struct{}, 1),
 	}
 	p.ctx, p.end = context.WithCancel(context.Background())
-	p.assigned = peers.NewAssignment(layout, p.askMembers)
+	p.peers = peers.NewList(peers.Options{Self: no, Dial: rpc.FailFast(more), Changed: p.reach, Behind: func() { p.assigned.Renew() }, Agrees: p.agrees})
+	p.assigned = peers.NewAssignment(layout, p.peers)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	p.peers = peers.NewList(peers.Options{Self: no, Dial: rpc.FailFast(more), Changed: p.reach, Behind: p.assigned.Renew, Agrees: p.agrees})
 	if err := p.peers.Learn(addresses); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@
 // # Reads
 //
 // ask sends the calls to all targets before it waits for the first answer (tx.go). For each shard a rpc.Hedger repeats slow calls, and a
-// readCaller (replicas.go) chooses the process: the near one, or one at random, and the next one if it does not answer, is damaged, or lacks the
+// readCaller (callers.go) chooses the process: the near one, or one at random, and the next one if it does not answer, is damaged, or lacks the
 // version. Answers are merged in the order of the shards.
 //
 //	Tx.Seek with the next hops ─► the shard that had the key last (hint.go) ─► owners, edges of the first hop, part of the second
@@ -26,7 +26,7 @@
 // # Writes
 //
 // Apply and the numbers of names are calls to the leader, as is Commit, under an id. Without an answer to Commit, the gateway asks the leader,
-// or the next one, for the outcome of that id (outcome.go).
+// or the next one, for the outcome of that id (Tx.commit).
 //
 // # Processes
 //

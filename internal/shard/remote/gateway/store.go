@@ -72,15 +72,12 @@ func Discover(service string, log *slog.Logger, more ...grpc.DialOption) (*Store
 
 func newStore(layout shard.Layout, near int, f *finder, more []grpc.DialOption) *Store {
 	s := &Store{finder: f, near: near, graphs: map[string]*Graph{}}
-	s.assigned = peers.NewAssignment(layout, func(ctx context.Context) []*pb.MembersResponse {
-		answers, _ := s.peers.Ask(ctx)
-		return answers
-	})
-	o := peers.Options{Self: -1, Dial: rpc.FailFast(more), Behind: s.assigned.Renew}
+	o := peers.Options{Self: -1, Dial: rpc.FailFast(more), Behind: func() { s.assigned.Renew() }}
 	if f != nil {
 		o.Target = f.target
 	}
 	s.peers = peers.NewList(o)
+	s.assigned = peers.NewAssignment(layout, s.peers)
 	s.leader = &leaderCaller{assigned: s.assigned, peers: s.peers}
 	s.lead, s.maintain = pb.NewLeadServiceClient(s.leader), pb.NewMaintainServiceClient(s.leader)
 	return s

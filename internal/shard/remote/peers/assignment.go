@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/rpc"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
@@ -19,7 +18,7 @@ import (
 // Assignment.
 type Assignment struct {
 	layout atomic.Pointer[shard.Layout] // of a new cluster, as far as it is known; its shards are not used
-	ask    func(ctx context.Context) []*pb.MembersResponse
+	list   *List
 
 	known   atomic.Pointer[[]assigned] // by shard; never changed, only replaced
 	mu      sync.Mutex                 // held while known is replaced
@@ -39,9 +38,9 @@ type assigned struct {
 // renewEvery bounds how often Renew asks.
 const renewEvery = time.Second
 
-// NewAssignment returns the assignment of a layout. ask returns what the other processes say, nil for those that do not answer.
-func NewAssignment(layout shard.Layout, ask func(ctx context.Context) []*pb.MembersResponse) *Assignment {
-	a := &Assignment{ask: ask}
+// NewAssignment returns the assignment of a layout, which asks the processes of a list.
+func NewAssignment(layout shard.Layout, list *List) *Assignment {
+	a := &Assignment{list: list}
 	a.layout.Store(&layout)
 	a.known.Store(&[]assigned{})
 	a.ctx, a.end = context.WithCancel(context.Background())
@@ -150,7 +149,8 @@ func (a *Assignment) Refresh(ctx context.Context) {
 	defer a.asking.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, rpc.HeartbeatTimeout)
 	defer cancel()
-	for _, r := range a.ask(ctx) {
+	answers, _ := a.list.Ask(ctx)
+	for _, r := range answers {
 		if l := r.GetLayout(); l.GetProcesses() > 0 {
 			a.SetLayout(wire.DecodeLayout(l))
 		}

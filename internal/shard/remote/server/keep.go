@@ -34,13 +34,16 @@ func (k *keepService) change(no uint32) (*part.Parts, error) {
 	return parts, Status(err)
 }
 
-// part returns a shard of a graph.
-func (k *keepService) part(no uint32, name string) (*part.Part, error) {
+// onPart calls f with a shard of a graph.
+func onPart[A any](k *keepService, no uint32, name string, f func(p *part.Part) (*A, error)) (a *A, err error) {
 	parts, err := k.Parts(int(no))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		var p *part.Part
+		if p, err = parts.Part(name); err == nil {
+			a, err = f(p)
+		}
 	}
-	return parts.Part(name)
+	return a, Status(err)
 }
 
 func (k *keepService) Attach(ctx context.Context, r *pb.AttachRequest) (*pb.AttachResponse, error) {
@@ -71,49 +74,40 @@ func (k *keepService) Apply(ctx context.Context, r *pb.ApplyRequest) (*pb.ApplyR
 }
 
 func (k *keepService) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse, error) {
-	p, err := k.part(r.GetShard(), r.GetGraph())
-	if err != nil {
-		return nil, Status(err)
-	}
-	v, ok, err := p.Get(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetLeast(), r.GetKey())
-	if err != nil || !ok {
-		return &pb.GetResponse{}, Status(err)
-	}
-	if v == nil {
-		v = []byte{}
-	}
-	return &pb.GetResponse{Value: v}, nil
+	return onPart(k, r.GetShard(), r.GetGraph(), func(p *part.Part) (*pb.GetResponse, error) {
+		v, ok, err := p.Get(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetLeast(), r.GetKey())
+		if err != nil || !ok {
+			return &pb.GetResponse{}, err
+		}
+		if v == nil {
+			v = []byte{}
+		}
+		return &pb.GetResponse{Value: v}, nil
+	})
 }
 
 func (k *keepService) GetAll(_ context.Context, r *pb.GetAllRequest) (*pb.GetAllResponse, error) {
-	p, err := k.part(r.GetShard(), r.GetGraph())
-	if err != nil {
-		return nil, Status(err)
-	}
-	values, err := p.GetAll(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetLeast(), r.GetKeys())
-	if err != nil {
-		return nil, Status(err)
-	}
-	out := &pb.GetAllResponse{}
-	for i, v := range values {
-		if v != nil {
-			out.At, out.Values = append(out.At, uint32(i)), append(out.Values, v)
+	return onPart(k, r.GetShard(), r.GetGraph(), func(p *part.Part) (*pb.GetAllResponse, error) {
+		out := &pb.GetAllResponse{}
+		values, err := p.GetAll(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetLeast(), r.GetKeys())
+		for i, v := range values {
+			if v != nil {
+				out.At, out.Values = append(out.At, uint32(i)), append(out.Values, v)
+			}
 		}
-	}
-	return out, nil
+		return out, err
+	})
 }
 
 func (k *keepService) Walk(_ context.Context, r *pb.WalkRequest) (*pb.WalkResponse, error) {
-	p, err := k.part(r.GetShard(), r.GetGraph())
-	if err != nil {
-		return nil, Status(err)
-	}
-	out, err := p.Walk(r.GetEpoch(), r.GetLeast(), &storage.Walk{
-		Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Lower: r.Lower, Upper: r.Upper, From: r.GetFrom(), Down: r.GetDown(),
-		Bytes: int(r.GetBytes()),
+	return onPart(k, r.GetShard(), r.GetGraph(), func(p *part.Part) (*pb.WalkResponse, error) {
+		out, err := p.Walk(r.GetEpoch(), r.GetLeast(), &storage.Walk{
+			Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Lower: r.Lower, Upper: r.Upper, From: r.GetFrom(), Down: r.GetDown(),
+			Bytes: int(r.GetBytes()),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &pb.WalkResponse{Keys: out.Keys, Values: out.Values, Done: out.Done}, nil
 	})
-	if err != nil {
-		return nil, Status(err)
-	}
-	return &pb.WalkResponse{Keys: out.Keys, Values: out.Values, Done: out.Done}, nil
 }
