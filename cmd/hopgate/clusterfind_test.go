@@ -146,6 +146,6 @@ func TestClusterFound(t *testing.T) {
 	} {
 		o := run(t, nil, "hopgate", args...)
 		require.NotZero(t, o.code, "%q", args)
-		require.Contains(t, o.err, "shard", "%q", args)
+		require.Contains(t, o.err, "join: ", "%q", args)
 	}
 }
