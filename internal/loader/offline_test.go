@@ -267,7 +267,7 @@ func TestOfflineAgain(t *testing.T) {
 		_, err = runOffline(t, ctx, dir, 1, 1<<20, text, w.dir, cut)
 		require.Error(t, err)
 		_, err = disk.Open(offlineOptions(dir, 1))
-		require.ErrorContains(t, err, "was interrupted")
+		require.ErrorContains(t, err, "holds an interrupted offline load")
 	}
 	_, err = runOffline(t, t.Context(), dir, 1, 1<<20, text, w.dir, o)
 	require.NoError(t, err)

@@ -36,7 +36,7 @@ func TestRecover(t *testing.T) {
 
 	opts.FS = c.fs[left]
 	_, err := part.Recover(opts, 2, true)
-	require.ErrorContains(t, err, "keeps no replica of shard 2")
+	require.ErrorContains(t, err, "has no replica of shard 2")
 	lock, err := opts.FS.Lock("data/LOCK")
 	require.NoError(t, err)
 	_, err = part.Recover(opts, -1, true)
