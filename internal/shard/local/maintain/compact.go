@@ -67,12 +67,8 @@ func (c *Compactor) Run() {
 	if c.many() < 0 {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := until(c.stop)
 	defer cancel()
-	go func() {
-		<-c.stop
-		cancel()
-	}()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var took time.Duration // by the last step

@@ -260,12 +260,8 @@ const (
 // Run deletes what is due in time, until the graph closes.
 func (x *Expirer) Run() {
 	defer close(x.done)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := until(x.stop)
 	defer cancel()
-	go func() {
-		<-x.stop
-		cancel()
-	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -43,3 +43,13 @@ type Graph interface {
 	SettleText(ctx context.Context, id graph.IndexID) error
 	TextProgress(id graph.IndexID) float64
 }
+
+// until returns a context that ends with stop.
+func until(stop <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-stop
+		cancel()
+	}()
+	return ctx, cancel
+}

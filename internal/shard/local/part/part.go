@@ -387,11 +387,7 @@ func (p *Part) Read(ctx context.Context, epoch, version uint64) (*read.Reader, e
 		}
 		return r, r.Rollback, nil
 	}
-	release := func() {
-		done()
-		p.Leave()
-	}
-	return read.NewReader(p.Readers, read.PartOf(p.m.Shards, p.no, version, v, next), again, release), nil
+	return read.NewReader(p.Readers, read.PartOf(p.m.Shards, p.no, version, v, next), again, done), nil
 }
 
 // Get is storage.Part.Get, during which the part stays open.

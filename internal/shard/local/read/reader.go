@@ -28,7 +28,7 @@ type Reader struct {
 	ended   atomic.Bool
 	plain   bool         // reads nothing that is decoded
 	reads   *graph.Reads // what counts the reads, or nil
-	release func()       // called at the end of a part's reader
+	release func()       // gives back a part's snapshot
 	again   Again        // of a part's reader
 
 	columns []cache.ColumnView // open from the first use to the end
@@ -58,7 +58,7 @@ func DuplicateKey(ix graph.IndexID, tuple []byte) string {
 	return string(append(binary.BigEndian.AppendUint32(nil, uint32(ix)), tuple...))
 }
 
-// NewReader reads the part of a snapshot that this process has. release is called at its end.
+// NewReader reads the part of a snapshot that this process has, after Enter. Its Rollback calls release and Leave.
 func NewReader(on *Readers, snap *Snapshot, again Again, release func()) *Reader {
 	return &Reader{on: on, snap: snap, views: snap.Views, again: again, release: release}
 }
@@ -97,6 +97,7 @@ func (tx *Reader) Ended() bool { return tx.ended.Load() }
 func (tx *Reader) Rollback() {
 	if tx.End() {
 		tx.release()
+		tx.on.Leave()
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
-	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 	"github.com/hopgate/hopgate/internal/storage/staging"
 	"github.com/hopgate/hopgate/internal/storage/view"
@@ -98,10 +97,8 @@ func (tx *Mutator) setEdges(ctx context.Context, ms []shard.Mutation) error {
 		if !has(len(tx.ws), ms[i].Edge) {
 			return fail.Gone("edge", uint64(ms[i].Edge.ID))
 		}
-		for _, p := range ms[i].Props {
-			if !keys.Storable(p.Value) {
-				return graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", p.Value.Kind())
-			}
+		if err := storable(ms[i].Props); err != nil {
+			return err
 		}
 	}
 	bodies := make([][]byte, len(ms))

@@ -10,7 +10,6 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local/fail"
 	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage/codec"
-	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/pack"
 )
 
@@ -41,10 +40,8 @@ func (tx *Mutator) createEdges(ms []shard.Mutation) error {
 	counts := edgeCounter{tx: tx, by: 1}
 	for i := range ms {
 		m := &ms[i]
-		for _, p := range m.Props {
-			if !keys.Storable(p.Value) {
-				return graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", p.Value.Kind())
-			}
+		if err := storable(m.Props); err != nil {
+			return err
 		}
 		e := &m.Edge
 		srcSet, dstSet := tx.set(e.Src), tx.set(e.Dst)

@@ -363,10 +363,8 @@ func (tx *Mutator) set(id graph.VertexID) graph.LabelSet {
 
 // Mutate makes a change; it checks no constraint and needs what Prefetch reads.
 func (tx *Mutator) Mutate(ctx context.Context, m *shard.Mutation) error {
-	for _, p := range m.Props {
-		if !keys.Storable(p.Value) {
-			return graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", p.Value.Kind())
-		}
+	if err := storable(m.Props); err != nil {
+		return err
 	}
 	switch m.Op {
 	case shard.CreateVertex:
@@ -383,6 +381,16 @@ func (tx *Mutator) Mutate(ctx context.Context, m *shard.Mutation) error {
 		return tx.changeEdges(ctx, []shard.Mutation{*m})
 	}
 	return fail.Misuse("an unknown mutation %d", m.Op)
+}
+
+// storable checks that all values can be properties.
+func storable(props []graph.Property) error {
+	for i := range props {
+		if v := props[i].Value; !keys.Storable(v) {
+			return graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", v.Kind())
+		}
+	}
+	return nil
 }
 
 // Place chooses the shard of a new vertex: the one whose block is not full, else the one with the fewest vertices.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
-	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // alike is how many mutations, from the first on, create vertices with the same labels and the same properties in
@@ -58,12 +57,11 @@ func (tx *Mutator) createVertices(ms []shard.Mutation) (n int, err error) {
 	for i := range ms {
 		m := &ms[i]
 		m.Vertex = first + graph.VertexID(i)
+		if err := storable(m.Props); err != nil {
+			return 0, err
+		}
 		for p := range m.Props {
-			v := m.Props[p].Value
-			if !keys.Storable(v) {
-				return 0, graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", v.Kind())
-			}
-			if !v.IsNull() {
+			if !m.Props[p].Value.IsNull() {
 				some[p] = m.Props[p]
 			}
 		}
