@@ -1,4 +1,3 @@
-// Package index describes the indexes and constraints of a graph, with their names resolved to numbers.
 package index
 
 import (

@@ -1,14 +1,3 @@
-// Package turns queues transactions that change the same vertices and edges.
-//
-// A transaction has its turn at a key from its first change of it to its end. The next one then finds that it does not see what was
-// committed, and begins again while it has its turn.
-//
-//	key a:  tx 1 has its turn   tx 2 waits   tx 3 waits
-//	key b:                      tx 2 waits   tx 4 waits
-//	                            └ one waiter, which joins all its queues at once
-//
-// Turns only order transactions. Whether a commit meets a conflict is decided without them, so a turn may be lost: after some seconds, if others
-// wait.
 package turns
 
 import (
