@@ -20,6 +20,10 @@ import (
 
 // flush has a process put all that its replica of shard 0 has into tables, and restarts it without what it has decoded of them.
 func (c *replicated) flush(i int) {
+	// A replica behind the others would have the rest in its log alone.
+	require.Eventually(c.t, func() bool {
+		return c.processes[i].Local().Replicas()[0].Applied >= c.processes[c.leader(0)].Local().Replicas()[0].Applied
+	}, time.Minute, time.Millisecond)
 	parts := c.processes[i].Local().Parts(0)
 	for _, h := range parts.Held() {
 		require.NoError(c.t, parts.Flush(c.t.Context(), storage.PartOf{Name: h.Name, ID: h.ID, Shards: h.Shards}))
