@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the wheel of this machine, installs it in a fresh virtual environment, and runs the tests of the package with the server inside,
+# Builds the wheel of this machine, with the server that make build leaves, installs it in a fresh virtual environment, and runs the tests of the package with the server inside,
 # without Go.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,8 @@ fi
 
 platform=$(${GO:-go} env GOOS)/$(${GO:-go} env GOARCH)
 rm -f bin/wheels/*.whl
-python/wheels.sh "$platform"
+make build
+HOPGATE_BUILT=$PWD/bin/hopgate python/wheels.sh "$platform"
 
 wheel=$(echo "$PWD"/bin/wheels/*.whl)
 "$work/venv/bin/pip" install -q "$wheel[test]"

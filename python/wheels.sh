@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds a wheel for each platform given, such as linux/amd64, into bin/wheels: the package with the server for it.
+# Builds a wheel for each platform given, such as linux/amd64, into bin/wheels: the package with the server for it, or with the one that
+# HOPGATE_BUILT names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +21,10 @@ for platform; do
       exit 1
       ;;
   esac
-  server=$PWD/bin/wheels-server/$os-$arch/hopgate$suffix
-  CGO_ENABLED=0 GOOS=$os GOARCH=$arch ${GO:-go} build -trimpath -pgo=bench/default.pgo -ldflags "-s -w" -o "$server" ./cmd/hopgate
+  server=${HOPGATE_BUILT:-}
+  if [[ -z $server ]]; then
+    server=$PWD/bin/wheels-server/$os-$arch/hopgate$suffix
+    CGO_ENABLED=0 GOOS=$os GOARCH=$arch ${GO:-go} build -trimpath -pgo=bench/default.pgo -ldflags "-s -w" -o "$server" ./cmd/hopgate
+  fi
   HOPGATE_SERVER=$server HOPGATE_PLATFORM=$tag "$venv/bin/python" -m build -q --wheel --no-isolation --outdir bin/wheels python
 done
