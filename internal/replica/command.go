@@ -10,7 +10,7 @@ import (
 // last.
 const (
 	commandKind  = 1 // payload: the command, or the rest of one
-	fragmentKind = 2 // payload: a piece of a command
+	fragmentKind = 2 // payload: a part of a command
 	cutKind      = 3 // payload: the index up to which logs may be cut, a varint
 )
 
@@ -56,7 +56,7 @@ type assembly struct {
 	id     proposalID
 	term   uint64
 	pieces []byte
-	first  uint64 // index of the first piece; 0 if there is none
+	first  uint64 // index of the first entry; 0 without one
 }
 
 // add takes the payload of the entry with an index; whole is the command if that was its last one. The caller owns it.

@@ -29,7 +29,7 @@
 //	                                                                   │ an entry of its own term commits all earlier ones
 //	proposals of the old leader: ErrAmbiguous ◄────────────────────────┘
 //
-// A leader that ends in order hands over before (transfer.go), so nobody waits.
+// A leader that stops in order hands over first (transfer.go), so clients do not wait.
 //
 // Members change by joint consensus (members.go): learners first, votes once they have caught up. A replica whose log is lost never votes
 // again under its id, because its store has another StoreID; it returns as a new replica. After a majority has lost its disks, Recovery

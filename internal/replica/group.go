@@ -27,7 +27,7 @@ const (
 
 // Errors of proposals and reads.
 var (
-	// ErrNotLeader says that the replica does not lead its group, or leads it no more; what was proposed will not be applied.
+	// ErrNotLeader says that the replica does not lead its group, or no longer leads it; what was proposed will not be applied.
 	ErrNotLeader = errors.New("replica: this replica does not lead its group")
 	// ErrAmbiguous says that the replica has lost the lead, or has stopped, after it proposed a command: it may be applied or not.
 	ErrAmbiguous = errors.New("replica: the lead was lost before the command was applied; it may or may not be applied")
@@ -44,10 +44,10 @@ var (
 // A state may consist of parts that a crash takes back to different commands. When its replica opens again, the group applies all
 // commands of the log once more, and each part skips those that it has.
 type State interface {
-	// Applied is the index of the last command that any part has, 0 if there is none.
+	// Applied is the index of the last command that any part has, or 0.
 	Applied() uint64
 	// Apply applies commands in their order. A crash leaves each part as it was after one of its commands. Apply may set the result
-	// of a command, which must depend on the state and the commands alone. After an error the replica stops.
+	// of a command, which must depend only on the state and the commands. After an error the replica stops.
 	Apply(commands []Command) error
 	// Durable returns an index such that a crash takes no command up to it from any part; the index may be beyond the last command.
 	Durable() (uint64, error)
@@ -97,7 +97,7 @@ type Group struct {
 	// transferred end once another member leads, or once raft has given the transfer up.
 	transferred []func(error)
 	members     *Members  // after the last entry that was applied
-	changing    *proposal // the change of the members that is under way
+	changing    *proposal // the pending change of the members
 	// proven is a snapshot whose last entry is in the log, and therefore committed.
 	proven  Snapshot
 	fault   error
@@ -278,7 +278,7 @@ func (g *Group) Step(m *pb.Message) error {
 			return nil
 		}
 		// A late message of this replica's, from an earlier term that it led, brings an empty answer, which tells it of the present
-		// term. If it leads that one too, raft takes the answer for an acknowledgement of entry 0, and goes on to send entries that
+		// term. If it leads that one too, raft takes the answer for an acknowledgement of entry 0, and continues to send entries that
 		// were cut off long ago.
 		if m.GetType() == pb.MsgAppResp && !m.GetReject() && m.GetIndex() == 0 && m.GetTerm() == g.node.BasicStatus().GetTerm() {
 			return nil
@@ -505,7 +505,7 @@ func (g *Group) apply(entries []*pb.Entry) error {
 	}
 	g.applied = entries[len(entries)-1].GetIndex()
 	if g.partial.first != 0 {
-		g.applied = g.partial.first - 1 // the pieces are read again after a crash
+		g.applied = g.partial.first - 1 // its entries are read again after a crash
 	}
 	if len(commands) > 0 {
 		if err := g.o.State.Apply(commands); err != nil {
@@ -523,7 +523,7 @@ func (g *Group) apply(entries []*pb.Entry) error {
 	return nil
 }
 
-// commandEnd returns the last index up to an index at which no command goes on behind it: a log is not cut within a command.
+// commandEnd returns the last index up to an index at which a command ends: a log is not cut within a command.
 func (g *Group) commandEnd(index uint64) (uint64, error) {
 	for ; index >= g.log.first; index-- {
 		es, err := g.log.Entries(index, index+1, 0)
@@ -550,7 +550,7 @@ type GroupStatus struct {
 	LogBytes              uint64 // about the bytes of the log's entries
 	Replica               uint64 // its id
 	Members               *Members
-	Proposals, Reads      int    // under way
+	Proposals, Reads      int    // pending
 	Wins                  uint64 // how often the replica has begun to lead since it was opened
 	Lags                  []Lag  // of the other members, as of the leader's last tick; none of a follower
 	// Of seeds: how many were installed since the process started, and the size in bytes of an arriving one, with the bytes received so far.

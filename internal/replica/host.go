@@ -43,11 +43,11 @@ type hosted struct {
 	stop  chan struct{}
 	done  chan struct{} // closed when the replica has stopped
 
-	// g is its goroutine's alone, but for Leased. It changes when the replica is seeded.
+	// Only its goroutine uses g, but for Leased. It changes when the replica is seeded.
 	g    atomic.Pointer[Group]
 	open func(l *Log) (*Group, error)
 	log  func() (*Log, error)
-	// The rest is the goroutine's alone.
+	// Only the goroutine uses the rest.
 	replica  uint64
 	state    State
 	admitted bool // takes part; else no time passes and no message arrives
@@ -304,7 +304,7 @@ func (h *Host) Install(ctx context.Context, group uint32, s Snapshot, install fu
 var ErrDiffers = errors.New("replica: the log has neither the last entry of the snapshot nor a place behind it")
 
 // Restore replaces the state of a group's replica, which its disk has damaged, by that of a snapshot, as Install does. A log that has the
-// last entry of the snapshot stays as it is, with what the replica has acknowledged behind it. A replica whose fault comes of the damage
+// last entry of the snapshot stays as it is, with what the replica has acknowledged after it. A replica whose fault the damage caused
 // runs again.
 func (h *Host) Restore(ctx context.Context, group uint32, s Snapshot, damage func(fault error) bool, install func(l *Log) (State, error)) error {
 	return h.withFault(ctx, group, damage, func(r *hosted, g *Group) error {
@@ -323,7 +323,7 @@ func (h *Host) Restore(ctx context.Context, group uint32, s Snapshot, damage fun
 	})
 }
 
-// KeepLog has a group's replica keep its log, or cut it as ever, and returns the index of the entry before the first: Restore can take a
+// KeepLog has a group's replica keep its log, or cut it as usual, and returns the index of the entry before the first: Restore can take a
 // snapshot from there on. damage is as in Restore.
 func (h *Host) KeepLog(ctx context.Context, group uint32, keep bool, damage func(fault error) bool) (index uint64, err error) {
 	answer := make(chan uint64, 1)
@@ -377,7 +377,7 @@ func (r *hosted) reopen(install func(l *Log) (State, error)) error {
 	return err
 }
 
-// Role returns who leads a group, and a channel that is closed when that changes. A replica that has failed leads no more, and knows
+// Role returns who leads a group, and a channel that is closed when that changes. A replica that has failed no longer leads, and knows
 // no leader.
 func (h *Host) Role(group uint32) (Role, <-chan struct{}, error) {
 	r, err := h.find(group)
@@ -558,7 +558,7 @@ func (h *Host) Writable() error { return h.o.Store.Writable() }
 // Stalled is for how long the disk of the log store has completed none of the writes that wait for it, 0 if none waits.
 func (h *Host) Stalled() time.Duration { return h.o.Store.Stalled() }
 
-// GroupStatus returns the status of the replica of a group; ok is false if there is none.
+// GroupStatus returns the status of the replica of a group; ok is false without one.
 func (h *Host) GroupStatus(group uint32) (s GroupStatus, ok bool) {
 	h.mu.Lock()
 	r := h.groups[group]

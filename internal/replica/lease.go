@@ -9,7 +9,7 @@ import (
 // an election timeout.
 type lease struct {
 	held atomic.Pointer[leasedTerm] // nil means none
-	// number and start identify the read in flight; number is 0 if there is none.
+	// number and start identify the read in flight; number is 0 without one.
 	number  uint64
 	start   time.Duration
 	tick    uint64

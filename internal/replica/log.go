@@ -361,7 +361,7 @@ const BeginIndex = 1
 // Replica returns the id of the replica that has the log.
 func (l *Log) Replica() uint64 { return l.replica }
 
-// HardState returns the last hard state, or nil if there is none.
+// HardState returns the last hard state, or nil.
 func (l *Log) HardState() *pb.HardState { return l.hard }
 
 // FirstIndex implements raft.Storage.

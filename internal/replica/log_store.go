@@ -32,7 +32,7 @@ type LogStore struct {
 	id      StoreID
 	closing chan struct{} // closed when the store begins to close
 
-	// pending are the writes whose sync is under way, and progress is when the first of them began or one last ended, by clock.
+	// pending are the writes that wait for their sync, and progress is when the first of them began or one last ended, by clock.
 	pending  atomic.Int32
 	progress atomic.Int64
 	opened   time.Time

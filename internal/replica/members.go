@@ -37,10 +37,10 @@ func (m *Members) Voters() []uint64 { return slices.Sorted(slices.Values(m.conf.
 // Learners returns the ids of the members that follow without a vote, in the order of their ids.
 func (m *Members) Learners() []uint64 { return slices.Sorted(slices.Values(m.conf.GetLearners())) }
 
-// Joint reports whether a change of the voters goes on, during which a majority of the former ones has to agree as well.
+// Joint reports whether a change of the voters is in progress, during which a majority of the former ones has to agree as well.
 func (m *Members) Joint() bool { return len(m.conf.GetVotersOutgoing()) > 0 }
 
-// Joining returns the ids of the voters that a change adds which goes on.
+// Joining returns the ids of the voters that the change in progress adds.
 func (m *Members) Joining() []uint64 {
 	if !m.Joint() {
 		return nil
@@ -81,7 +81,7 @@ func (m *Members) append(dst []byte) []byte {
 	}
 	conf, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.conf)
 	if err != nil {
-		panic(err) // it has numbers alone
+		panic(err) // it has only numbers
 	}
 	dst = append(binary.AppendUvarint(dst, uint64(len(conf))), conf...)
 	return appendNotes(dst, m.stores, m.addresses)
@@ -162,7 +162,7 @@ func readAddresses(b []byte) (map[uint32]string, error) {
 }
 
 // Change is a change of the members of a group: one more that learns, or some that are to vote from now on, in the place of others. Or it is
-// one of the addresses that they carry alone, as etcd's members carry theirs. An address is set once, and "" is permanent.
+// one of the addresses that only they carry, as etcd's members carry theirs. An address is set once, and "" is permanent.
 type Change struct {
 	// Of are the members that the change was made for, as CockroachDB's replica changes name the descriptor that they expect: if the group has
 	// others by now, it fails with ErrChanging. Nil for any.
@@ -200,7 +200,7 @@ func (c *Change) raft(id []byte, self uint64) *pb.ConfChangeV2 {
 	return cc
 }
 
-// ErrChanging says that members cannot change now, as another change goes on, may go on, or has come first.
+// ErrChanging says that members cannot change now, because another change is in progress, may be, or came first.
 var ErrChanging = errors.New("replica: another change of the members is not complete")
 
 // Change changes the members; done gets nil once this replica has the new ones, or an error.
@@ -338,7 +338,7 @@ func (s *LogStore) Met(group uint32, replica uint64) (store StoreID, ok bool, er
 }
 
 // Meet returns the log store of another process's replica, and makes it this one, durably, if there was none. A process that loses its
-// disk returns with another store: it has forgotten what it has promised, and must not go on as the same replica.
+// disk returns with another store: it has forgotten what it has promised, and must not continue as the same replica.
 func (s *LogStore) Meet(group uint32, replica uint64, store StoreID) (StoreID, error) {
 	known, ok, err := s.Met(group, replica)
 	if ok || err != nil {
@@ -351,7 +351,7 @@ func (s *LogStore) Meet(group uint32, replica uint64, store StoreID) (StoreID, e
 	return store, s.apply(b, true)
 }
 
-// Replica returns the last replica of a group that the store has a log of; ok is false if there is none.
+// Replica returns the last replica of a group that the store has a log of; ok is false without one.
 func (s *LogStore) Replica(group uint32) (replica uint64, ok bool, err error) {
 	it, err := s.db.NewIter(nil)
 	if err != nil {

@@ -34,7 +34,7 @@ type Recovery struct {
 	entries []*pb.Entry
 }
 
-// recoveredTerms is how far a recovery raises the term: beyond that of any leader that the replica has not heard of. The epochs of
+// recoveredTerms is how far a recovery raises the term: beyond that of any leader that the replica does not know. The epochs of
 // leaders come from their terms, and the members of other groups may know a later leader.
 const recoveredTerms = 1 << 20
 

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A follower whose next entry is in no log any more is seeded: it gets a copy of the state of another replica. The leader's MsgSnap
+// A follower whose next entry no log has any longer is seeded: it gets a copy of the state of another replica. The leader's MsgSnap
 // has no state in it. It tells the follower that it is behind, again each second, and how far the leader's log goes back. The
 // follower fetches the copy, of whichever replica and index that goes beyond, and has its log continue there. Its next answer to a
 // MsgSnap names the entry that it has, which is all that the leader needs (raft's documentation of Progress.PendingSnapshot).
@@ -89,8 +89,8 @@ func (g *Group) catchUp(m *pb.Message) *pb.Message {
 	}
 }
 
-// Lacks reports whether the replica needs a snapshot. If the log has its last entry, the entries go on to be applied instead: the
-// replica may have acknowledged some behind it.
+// Lacks reports whether the replica needs a snapshot. If the log has its last entry, the entries are applied instead: the
+// replica may have acknowledged some after it.
 func (g *Group) Lacks(s Snapshot) bool {
 	if g.log.has(s) {
 		g.proven = s

@@ -9,7 +9,7 @@ import (
 const campaignTransfer = "CampaignTransfer"
 
 // Transfer hands the lead over to another member, 0 for the one whose log ends last, and calls done once this replica knows that
-// another one leads, or with an error: until then the election may need its vote. The replica has no lease in this term any more,
+// another one leads, or with an error: until then the election may need its vote. The replica has no further lease in this term,
 // whether that succeeds or not: the message that makes the other member stand for election may come late.
 func (g *Group) Transfer(to uint64, done func(error)) {
 	if g.fault == nil && g.leads && to == 0 {
@@ -53,7 +53,7 @@ func (g *Group) nearest() uint64 {
 	return to
 }
 
-// endTransfers ends the transfers under way.
+// endTransfers ends the pending transfers.
 func (g *Group) endTransfers(err error) {
 	transferred := g.transferred
 	g.transferred = nil

@@ -55,7 +55,7 @@ func (s *shardCheck) degree(d stats.Degree, counted, stored int64) {
 		s.no, way, s.cat.TypeName(d.Type), uint64(1)<<d.Power, counted, stored)
 }
 
-// marks checks how far the building of indexes has come: a mark stands in the first shard beside its index's definition.
+// marks checks how far the building of indexes has come: a mark is in the first shard beside its index's definition.
 func (s *shardCheck) marks() error {
 	if !s.first {
 		return nil
@@ -83,7 +83,7 @@ func (s *shardCheck) marks() error {
 	})
 }
 
-// texts checks the changes that full-text indexes must read: each is of an index that is there, and below the next number.
+// texts checks the changes that full-text indexes must read: each is of an existing index, and below the next number.
 func (s *shardCheck) texts() error {
 	if !s.first {
 		return nil

@@ -46,7 +46,7 @@ func (s *shardCheck) edges() (err error) {
 	delta.First()
 	groups.First()
 	s.groups = groupLists{it: groups}
-	// The prefixes of lists in the two spaces differ in their first byte alone.
+	// The prefixes of lists in the two spaces differ only in their first byte.
 	at := func(it kv.Iterator, size ...int) []byte {
 		for it.Valid() && !slices.Contains(size, len(it.Key())) {
 			s.malformed(it.Key(), codec.ErrRecord)
@@ -91,11 +91,11 @@ type groupLists struct {
 	it     kv.Iterator
 	prefix []byte // of the keys of the chunk's groups
 	x      codec.GroupIndex
-	i      int    // of x.at: the list at hand
+	i      int    // of x.at: the current list
 	list   []byte // its key but for the keyspace
 }
 
-// grouped returns the list at hand of those in groups, nil after the last.
+// grouped returns the current list of those in groups, nil after the last.
 func (s *shardCheck) grouped() ([]byte, error) {
 	g := &s.groups
 	for g.i == len(g.x.At) {

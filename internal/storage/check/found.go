@@ -61,7 +61,7 @@ func (s *shardCheck) members() error {
 		}
 		return nil
 	}
-	// before reports whether the next delta membership lies in a bitmap before this one, which is then not packed.
+	// before reports whether the next delta membership is in a bitmap before this one, which is then not packed.
 	before := func(label graph.LabelID, chunk uint32, all bool) (l graph.LabelID, c uint32, ok bool) {
 		for delta.Valid() && len(delta.Key()) != keys.DeltaLSize {
 			s.malformed(delta.Key(), codec.ErrDelta)

@@ -114,7 +114,7 @@ type checker struct {
 	failed  error // of a look-up between passes
 
 	balance balance
-	// first says that this is the first pass, which counts and looks at each record by itself.
+	// first says that this is the first pass, which counts and checks each record alone.
 	first bool
 	large []largeSet // by shard
 
@@ -128,7 +128,7 @@ const checkAtOnce = 8
 
 // Run verifies a graph on views of all of its shards, in order, that show one state. tell may be nil.
 //
-// It reads everything in the order of the keys, some shards side by side, twice for what stands in two places: a first pass
+// It reads everything in the order of the keys, some shards side by side, twice for what is stored in two places: a first pass
 // adds up checksums of what each place says, in as many sums as fit in little memory. Only what falls in sums that do not
 // agree is compared in further passes. So memory is bounded whatever the size of the graph. What is found is in the order of
 // the shards.
@@ -259,7 +259,7 @@ func (s *shardCheck) alive() error {
 	return nil
 }
 
-// note notes a fault that one record shows by itself; it does so once.
+// note notes a fault that a single record shows; it does so once.
 func (s *shardCheck) note(kind string, fixes []storage.Fix, format string, args ...any) {
 	if s.first {
 		s.out.add(kind, fixes, format, args...)

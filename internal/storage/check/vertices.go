@@ -152,7 +152,7 @@ func (s *shardCheck) closeSets() error {
 	return s.damage("graph", err)
 }
 
-// set returns the label set of a vertex, 0 if there is none.
+// set returns the label set of a vertex, or 0.
 func (s *shardCheck) set(local uint64) (graph.LabelSet, error) {
 	g := &s.sets
 	if base := local &^ (codec.GridRows - 1); !g.known || g.base != base {
@@ -324,7 +324,7 @@ func (s *shardCheck) endOfVertices(props []graph.PropID) (uint64, error) {
 	return end, nil
 }
 
-// countVertices enters the vertices of the grid cell at hand and their labels.
+// countVertices enters the vertices of the current grid cell and their labels.
 func (s *shardCheck) countVertices(base uint64) {
 	for i, set := range s.sets.sets {
 		if set == 0 {
@@ -347,7 +347,7 @@ func (s *shardCheck) member(side int, l graph.LabelID, local uint64, aux []byte)
 	s.balance.put(side, s.item, len(s.item), aux)
 }
 
-// checkCells checks the cells of one property of the grid cell at hand.
+// checkCells checks the cells of one property of the current grid cell.
 func (s *shardCheck) checkCells(base uint64, p graph.PropID, cells *gridCells) {
 	if !s.first {
 		return
@@ -372,7 +372,7 @@ func (s *shardCheck) checkCells(base uint64, p graph.PropID, cells *gridCells) {
 	}
 }
 
-// checkIndexed enters the entries that the vertices of the grid cell at hand must have.
+// checkIndexed enters the entries that the vertices of the current grid cell must have.
 func (s *shardCheck) checkIndexed(base uint64, cells map[graph.PropID]*gridCells) error {
 	for x := range s.indexes {
 		ix := &s.indexes[x]

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
-// The tags of ordered values, in openCypher's order of types. They are stored. tagEnd ends a list and lies below all.
+// The tags of ordered values, in openCypher's order of types. They are stored. tagEnd ends a list and is the least.
 const (
 	tagEnd           byte = 0x01
 	tagList          byte = 0x10
@@ -106,7 +106,7 @@ func HasNaN(v graph.Value) bool {
 	return false
 }
 
-// TypeBounds returns the tag under which values of v's type lie and the first key that is above them: NaN for numbers,
+// TypeBounds returns the tag of values of v's type and the first key that is above them: NaN for numbers,
 // which no comparison finds.
 func TypeBounds(v graph.Value) (lower, upper []byte) {
 	key, ok := AppendOrdered(nil, v)

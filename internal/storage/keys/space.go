@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Space is the first byte of every key: the keyspaces, in the order in which they lie in a shard's graph instance.
+// Space is the first byte of every key: the keyspaces, in their order in a shard's graph instance.
 // Records that are read together share one; docs/format.md draws them. The numbers are stored.
 type Space byte
 
@@ -22,7 +22,7 @@ const (
 	Sketch     Space = 0x06 // distinct counts of indexes
 	LoadMark   Space = 0x07 // how far a bulk load came
 	Intent     Space = 0x08 // a commit over several shards that may not have reached all of them
-	Garbage    Space = 0x09 // large values that nothing refers to any more
+	Garbage    Space = 0x09 // large values without a reference
 	IndexMark  Space = 0x0a // how far the building of an index came
 	Degree     Space = 0x0b // degree histograms
 	Outcome    Space = 0x0c // the ids of recent commits
@@ -223,7 +223,7 @@ type GroupChunk struct {
 	Chunk uint64
 }
 
-// ChunkOf returns the chunk that a vertex's list lies in.
+// ChunkOf returns the chunk of a vertex's list.
 func ChunkOf(t graph.TypeID, dir graph.Direction, local uint64) GroupChunk {
 	return GroupChunk{t, dir, local >> GroupBits}
 }

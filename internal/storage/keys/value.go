@@ -18,7 +18,7 @@ import (
 // A cell is one stored property value: a byte that names its kind, which is graph.ValueKind's number or KindRef, and
 // the value. docs/format.md lists the forms.
 
-// KindRef is the kind byte of a cell whose value is large and lies in the values instance.
+// KindRef is the kind byte of a cell whose value is large and is in the values instance.
 const KindRef byte = 0x40
 
 // maxDepth bounds how deep lists may be nested.
@@ -27,7 +27,7 @@ const maxDepth = 64
 // ErrCell reports that bytes are not a cell.
 var ErrCell = errors.New("malformed value")
 
-// Ref is where a large value lies: its id, with the number of its shard in the high 16 bits, and the size of its cell
+// Ref is the place of a large value: its id, with the number of its shard in the high 16 bits, and the size of its cell
 // in bytes.
 type Ref struct {
 	ID   uint64
@@ -251,7 +251,7 @@ func listCell(b []byte, depth int) (v graph.Value, rest []byte, err error) {
 }
 
 // AppendVector appends the numbers of the cell of a vector or a list to dst, packed as vector.Pack packs them. dimensions is how many there are; ok is
-// false, and dst as it was, if the cell is none that can be packed.
+// false, and dst as it was, if the cell cannot be packed.
 func AppendVector(dst []float32, cell []byte) (packed []float32, dimensions int, ok bool) {
 	if len(cell) > 0 && cell[0] == byte(graph.VectorKind) {
 		x, _, err := vectorCell(cell[1:])

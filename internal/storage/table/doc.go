@@ -9,5 +9,5 @@
 // of all others in their class, so the table of a class overlaps no stored table, and Pebble puts it at the lowest level as it is. One table of all
 // classes would overlap every table of the store.
 //
-// Tables lie in the directory of the store until it ingests them. After a crash, Clean removes those that it has not.
+// Tables are in the directory of the store until it ingests them. After a crash, Clean removes those that it has not.
 package table

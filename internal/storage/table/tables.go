@@ -62,7 +62,7 @@ func (c *Sizes) size(key []byte) int {
 	return 0
 }
 
-// Bounds returns the first key of each class of at least large bytes and the first key behind it, in order.
+// Bounds returns the first key of each class of at least large bytes and the first key after it, in order.
 func (c *Sizes) Bounds(large int) [][]byte {
 	var bounds [][]byte
 	for i := range c.sizes {
@@ -74,7 +74,7 @@ func (c *Sizes) Bounds(large int) [][]byte {
 	return slices.CompactFunc(bounds, bytes.Equal)
 }
 
-// Dir is where tables lie before a store ingests them.
+// Dir is where tables are before a store ingests them.
 type Dir struct {
 	FS      vfs.FS
 	Path    string
@@ -83,7 +83,7 @@ type Dir struct {
 	Large int
 }
 
-// Tables writes records in the order of their keys to sorted tables, one for each large class and one for what lies between
+// Tables writes records in the order of their keys to sorted tables, one for each large class and one for what is between
 // two of these. A store ingests them together.
 type Tables struct {
 	d     *Dir
@@ -137,7 +137,7 @@ func (t *Tables) begin() {
 		return
 	}
 	t.paths = append(t.paths, path)
-	// Options for the lowest level would hide deletions, if the table came to lie above it.
+	// Options for the lowest level would hide deletions, if the table ended up above it.
 	t.w = sstable.NewWriter(objstorageprovider.NewFileWritable(f), d.Options(0))
 }
 
