@@ -185,6 +185,7 @@ func TestLayers(t *testing.T) {
 		rank[p] = i
 	}
 	documented := map[string]bool{}
+	imports := map[string][]string{}
 	lines, methods := map[string]int{}, map[string]int{}
 	root := os.DirFS("..")
 	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
@@ -223,8 +224,11 @@ func TestLayers(t *testing.T) {
 		documented[pkg] = documented[pkg] || f.Doc != nil
 		for _, spec := range f.Imports {
 			imp := strings.Trim(spec.Path.Value, `"`)
-			if dep, ok := strings.CutPrefix(imp, module+"internal/"); ok && rank["internal/"+dep] >= own {
-				t.Errorf("%s imports internal/%s, which stands above %s", file, dep, pkg)
+			if dep, ok := strings.CutPrefix(imp, module+"internal/"); ok {
+				imports[pkg] = append(imports[pkg], "internal/"+dep)
+				if rank["internal/"+dep] >= own {
+					t.Errorf("%s imports internal/%s, which stands above %s", file, dep, pkg)
+				}
 			}
 			if owners, ok := ownersOf(imp); ok && !within(pkg, owners) {
 				t.Errorf("%s imports %s, which belongs to %s", file, imp, owners)
@@ -234,6 +238,11 @@ func TestLayers(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, heavy := range []string{"internal/query/exec", "internal/storage", "internal/shard/local"} {
+		if way := leads(imports, "cmd/graphctl", heavy, map[string]bool{}); way != nil {
+			t.Errorf("the client must do without %s, and gets it by %s", heavy, strings.Join(way, ", "))
+		}
 	}
 	for p := range rank {
 		if !documented[p] {
@@ -332,6 +341,23 @@ func receiver(d ast.Decl) string {
 	}
 	name, _ := t.(*ast.Ident)
 	return name.Name
+}
+
+// leads returns packages by whose imports one package depends on another, or nil.
+func leads(imports map[string][]string, from, to string, seen map[string]bool) []string {
+	for _, p := range imports[from] {
+		if p == to {
+			return []string{from, to}
+		}
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		if way := leads(imports, p, to, seen); way != nil {
+			return append([]string{from}, way...)
+		}
+	}
+	return nil
 }
 
 // ownersOf gives the owners of an import that onlyIn names.

@@ -25,6 +25,7 @@ import (
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/summary"
 	"github.com/hopgate/hopgate/internal/server/wire"
 	"github.com/hopgate/hopgate/internal/version"
@@ -280,7 +281,7 @@ func requestIn(b []byte, charge *memory.Charge) (req ticketRequest, err error) {
 		return req, wire.RequestError("elements: must be json or structs, was " + strconv.Quote(p.Elements))
 	}
 	if p.Route != "" {
-		typed, err := wire.DecodeTyped(p.Route, p.Body, p.Typed, charge)
+		typed, err := request.DecodeTyped(p.Route, p.Body, p.Typed, charge)
 		req.typed = &typed
 		return req, err
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -31,7 +32,7 @@ func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, route string)
 	if err != nil {
 		return nil, err
 	}
-	req, err := wire.DecodeTyped(route, data, mediaType(r.Header.Get("Content-Type")) == mediaTyped, h.e.Charge(r.Context()))
+	req, err := request.DecodeTyped(route, data, mediaType(r.Header.Get("Content-Type")) == mediaTyped, h.e.Charge(r.Context()))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package wire
+package request
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/memory"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/traverse"
+	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
 // typedBody is the common part of the bodies of typed requests.
@@ -141,10 +142,10 @@ const maxMillis = int64(1<<63-1) / int64(time.Millisecond)
 func DecodeTyped(route string, data []byte, typedParams bool, charge *memory.Charge) (req query.TypedRequest, err error) {
 	create := bodies[route]
 	if create == nil {
-		return req, RequestError("route: must be traverse, path, subgraph, vertices or edges, was " + strconv.Quote(route))
+		return req, wire.RequestError("route: must be traverse, path, subgraph, vertices or edges, was " + strconv.Quote(route))
 	}
 	body := create()
-	if err := DecodeJSON(data, true, body); err != nil {
+	if err := wire.DecodeJSON(data, true, body); err != nil {
 		return req, err
 	}
 	if req.Typed, err = body.typed(charge); err != nil {
@@ -153,14 +154,14 @@ func DecodeTyped(route string, data []byte, typedParams bool, charge *memory.Cha
 	common := body.common()
 	b := &common.Budget
 	if b.TimeoutMs < 0 || b.TimeoutMs > maxMillis {
-		return req, RequestError("budget.timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(b.TimeoutMs, 10))
+		return req, wire.RequestError("budget.timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(b.TimeoutMs, 10))
 	}
 	req.Graph = common.Graph
 	req.Limits = query.Limits{
 		Visits: int64(min(b.MaxVisits, 1<<62)), Rows: int64(min(b.MaxRows, 1<<62)), Bytes: int64(min(b.MaxBytes, 1<<62)),
 		Timeout: time.Duration(b.TimeoutMs) * time.Millisecond, Partial: b.Partial,
 	}
-	req.Params, err = DecodeParams(common.Parameters, typedParams, charge)
+	req.Params, err = wire.DecodeParams(common.Parameters, typedParams, charge)
 	return req, err
 }
 
@@ -176,14 +177,14 @@ func (s *selectorBody) selector(field string, charge *memory.Charge) (out traver
 	}
 	out.Values = make([]graph.Value, 0, len(values))
 	for _, raw := range values {
-		v, err := DecodeValue(raw, charge)
+		v, err := wire.DecodeValue(raw, charge)
 		if err != nil {
-			return out, BadParams(field+".values: ", err)
+			return out, wire.BadParams(field+".values: ", err)
 		}
 		out.Values = append(out.Values, v)
 	}
 	if s.Statement != "" {
-		err = CheckStatement(s.Statement)
+		err = wire.CheckStatement(s.Statement)
 	}
 	return out, err
 }
@@ -192,7 +193,7 @@ func (s *selectorBody) selector(field string, charge *memory.Charge) (out traver
 func (h *hopBody) hop(field string) (traverse.Hop, error) {
 	d, ok := traverse.Directions[h.Direction]
 	if !ok {
-		return traverse.Hop{}, RequestError(field + "direction: must be out, in or both, was " + strconv.Quote(h.Direction))
+		return traverse.Hop{}, wire.RequestError(field + "direction: must be out, in or both, was " + strconv.Quote(h.Direction))
 	}
 	return traverse.Hop{
 		Field: field, Types: h.Edges, Direction: d, Where: h.Where, SkipSupernodes: h.SkipSupernodes, MaxDegree: h.MaxDegree,
@@ -207,7 +208,7 @@ func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
 		return []traverse.Hop{h}, err
 	}
 	if len(common.Edges) > 0 || common.Direction != "" || common.Where != "" || common.SkipSupernodes|common.MaxDegree|common.Sample|common.Limit != 0 {
-		return nil, RequestError("perHop: cannot be combined with settings for all hops; set them for each hop")
+		return nil, wire.RequestError("perHop: cannot be combined with settings for all hops; set them for each hop")
 	}
 	out := make([]traverse.Hop, len(perHop))
 	for i := range perHop {
@@ -235,7 +236,7 @@ func (b *traverseBody) typed(charge *memory.Charge) (query.Typed, error) {
 	}
 	mode, ok := traverse.Modes[b.Mode]
 	if !ok {
-		return nil, RequestError("mode: must be frontier, walk, trail, acyclic or nearest, was " + strconv.Quote(b.Mode))
+		return nil, wire.RequestError("mode: must be frontier, walk, trail, acyclic or nearest, was " + strconv.Quote(b.Mode))
 	}
 	t.Mode = mode
 	if len(b.Hops) == 0 {
@@ -244,7 +245,7 @@ func (b *traverseBody) typed(charge *memory.Charge) (query.Typed, error) {
 	text := string(b.Hops)
 	if text[0] == '"' {
 		if err := json.Unmarshal(b.Hops, &text); err != nil {
-			return nil, RequestError("hops: " + err.Error())
+			return nil, wire.RequestError("hops: " + err.Error())
 		}
 	}
 	t.Min, t.Max, err = traverse.ParseHops(text)
@@ -268,7 +269,7 @@ func (b *subgraphBody) typed(charge *memory.Charge) (query.Typed, error) {
 	s := &traverse.Subgraph{}
 	if b.Hops != nil {
 		if s.Max = *b.Hops; s.Max == 0 {
-			return nil, RequestError("hops: must be at least 1, was 0")
+			return nil, wire.RequestError("hops: must be at least 1, was 0")
 		}
 	}
 	var err error
