@@ -97,7 +97,7 @@ func TestHost(t *testing.T) {
 	h.o.Store.in.Fail(vfs.ErrUnsupported)
 	require.Error(t, h.Propose(ctx, 1, []byte("late")))
 	require.ErrorIs(t, h.Err(), vfs.ErrUnsupported)
-	require.ErrorIs(t, h.Status()[1].Fault, vfs.ErrUnsupported)
+	require.Eventually(t, func() bool { return errors.Is(h.Status()[1].Fault, vfs.ErrUnsupported) }, time.Minute, time.Millisecond)
 	<-changed
 	require.False(t, h.Leased(1, role.Term))
 	role, changed, err = h.Role(1)
