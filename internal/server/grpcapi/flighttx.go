@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
@@ -43,52 +42,14 @@ const (
 // the stream and the open transaction.
 func (s *flightService) DoExchange(stream flight.FlightService_DoExchangeServer) error {
 	c := &exchange{s: s, stream: stream}
-	defer func() {
-		if c.tx != nil {
-			c.tx.Rollback()
-		}
-	}()
-	steps, ctx := make(chan *flight.FlightData), stream.Context()
-	failed := make(chan error, 1)
-	go func() { // ends with the stream
-		for {
-			step, err := stream.Recv()
-			if err != nil {
-				failed <- err
-				return
-			}
-			select {
-			case steps <- step:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	for {
-		select {
-		case step := <-steps:
-			if err := c.step(ctx, step); err != nil {
-				return wire.GRPCError(err)
-			}
-		case err := <-failed:
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		case <-c.ended:
-			return wire.GRPCError(c.tx.Touch()) // returns the reason
-		case <-s.drained.Done():
-			return wire.GRPCError(wire.Draining())
-		}
-	}
+	return eachStep(stream.Context(), s.drained.Done(), &c.openTx, stream.Recv, c.step)
 }
 
 // exchange is a call of DoExchange.
 type exchange struct {
 	s      *flightService
 	stream flight.FlightService_DoExchangeServer
-	tx     *query.Transaction // or nil
-	ended  chan struct{}      // closed when tx ends
+	openTx
 }
 
 // step executes a step of the client.

@@ -16,16 +16,27 @@ import (
 // Transact runs explicit transactions, one after another. An open transaction ends with the stream.
 func (s *graphService) Transact(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]) error {
 	c := &transactCall{s: s, stream: stream}
+	return eachStep(stream.Context(), s.drained.Done(), &c.openTx, stream.Recv, c.step)
+}
+
+// openTx is the explicit transaction of a stream.
+type openTx struct {
+	tx    *query.Transaction // or nil
+	ended chan struct{}      // closed when tx ends
+}
+
+// eachStep handles the messages of a stream until the client ends it, the transaction ends by itself or the server drains. The open
+// transaction rolls back at the end.
+func eachStep[M any](ctx context.Context, drained <-chan struct{}, open *openTx, recv func() (M, error), handle func(context.Context, M) error) error {
 	defer func() {
-		if c.tx != nil {
-			c.tx.Rollback()
+		if open.tx != nil {
+			open.tx.Rollback()
 		}
 	}()
-	steps, ctx := make(chan *pb.TransactRequest), stream.Context()
-	failed := make(chan error, 1)
+	steps, failed := make(chan M), make(chan error, 1)
 	go func() { // ends with the stream
 		for {
-			step, err := stream.Recv()
+			step, err := recv()
 			if err != nil {
 				failed <- err
 				return
@@ -40,7 +51,7 @@ func (s *graphService) Transact(stream grpc.BidiStreamingServer[pb.TransactReque
 	for {
 		select {
 		case step := <-steps:
-			if err := c.step(ctx, step); err != nil {
+			if err := handle(ctx, step); err != nil {
 				return wire.GRPCError(err)
 			}
 		case err := <-failed:
@@ -48,9 +59,9 @@ func (s *graphService) Transact(stream grpc.BidiStreamingServer[pb.TransactReque
 				return nil
 			}
 			return err
-		case <-c.ended:
-			return wire.GRPCError(c.tx.Touch()) // returns the reason
-		case <-s.drained.Done():
+		case <-open.ended:
+			return wire.GRPCError(open.tx.Touch()) // returns the reason
+		case <-drained:
 			return wire.GRPCError(wire.Draining())
 		}
 	}
@@ -60,8 +71,7 @@ func (s *graphService) Transact(stream grpc.BidiStreamingServer[pb.TransactReque
 type transactCall struct {
 	s      *graphService
 	stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]
-	tx     *query.Transaction // or nil
-	ended  chan struct{}      // closed when tx ends
+	openTx
 }
 
 // step executes a step of the client.
