@@ -59,25 +59,11 @@ func (d *gexf) attribute(start *xml.StartElement) error {
 		k.name = id
 	}
 	d.keys[d.class+"\x00"+id] = k
-	for {
-		inner, end, err := d.next()
-		if err != nil {
-			return err
-		}
-		if end == "attribute" {
-			break
-		}
-		if inner == nil {
-			continue
-		}
-		text, err := d.text()
-		if err != nil {
-			return err
-		}
-		if inner.Name.Local == "default" {
-			k.initial = &text
-			d.first[d.class] = append(d.first[d.class], k)
-		}
+	if err := d.readDefault(k, "attribute"); err != nil {
+		return err
+	}
+	if k.initial != nil {
+		d.first[d.class] = append(d.first[d.class], k)
 	}
 	return nil
 }

@@ -63,24 +63,8 @@ func (d *graphML) key(start *xml.StartElement) error {
 		k.name = id
 	}
 	d.keys[of+"\x00"+id] = k
-	for {
-		inner, end, err := d.next()
-		if err != nil {
-			return err
-		}
-		if end == "key" {
-			break
-		}
-		if inner == nil {
-			continue
-		}
-		text, err := d.text()
-		if err != nil {
-			return err
-		}
-		if inner.Name.Local == "default" {
-			k.initial = &text
-		}
+	if err := d.readDefault(k, "key"); err != nil {
+		return err
 	}
 	if k.initial != nil && (of == "node" || of == "all") {
 		d.nodes = append(d.nodes, k)

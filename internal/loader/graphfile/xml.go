@@ -116,6 +116,26 @@ type declared struct {
 	initial *string // of elements without a value
 }
 
+// readDefault reads the default of a declaration, up to the end of its element.
+func (d *document) readDefault(k *declared, element string) error {
+	for {
+		inner, end, err := d.next()
+		if err != nil || end == element {
+			return err
+		}
+		if inner == nil {
+			continue
+		}
+		text, err := d.text()
+		if err != nil {
+			return err
+		}
+		if inner.Name.Local == "default" {
+			k.initial = &text
+		}
+	}
+}
+
 // value returns text of the declared type as JSON. Text that is not of the type is an error.
 func (k *declared) value(text string) (jsontext.Value, error) {
 	if k.list {
