@@ -51,7 +51,7 @@ func Dial(address string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	}, more...)...)
 }
 
-// FailFast returns options of connections to a process that others can stand in for. Calls fail at once without a connection, and within
+// FailFast returns options of connections to a process that others can replace. Calls fail at once without a connection, and within
 // HeartbeatTimeout once packets are lost.
 func FailFast(more []grpc.DialOption) []grpc.DialOption {
 	return append([]grpc.DialOption{

@@ -53,7 +53,7 @@ class LimitError(HopgateError):
 
 
 class TimeoutError(HopgateError):
-    """The time is up, or the request was ended."""
+    """The request exceeded its timeout or was cancelled."""
 
 
 class UnavailableError(HopgateError):

@@ -220,7 +220,7 @@ func (c *Checkpoint) sumFile(ctx context.Context, at string, info vfs.FileInfo) 
 // Immutable reports whether a file is one that Pebble writes once.
 func Immutable(name string) bool { return path.Ext(name) == ".sst" || path.Ext(name) == ".blob" }
 
-// forgetSums forgets the checksums of files of the checkpoint's graphs that it does not hold: they are gone. The caller holds
+// forgetSums forgets the checksums of files of the checkpoint's graphs that it no longer holds. The caller holds
 // the mutex.
 func (c *Checkpoint) forgetSums() {
 	known := c.of

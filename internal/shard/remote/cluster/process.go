@@ -260,7 +260,7 @@ func (s *placeService) Shape(_ context.Context, r *pb.ShapeRequest) (*pb.ShapeRe
 	return &pb.ShapeResponse{}, nil
 }
 
-// spareLinger is how long a process that may stop still runs. So of processes that are told to stop at about the same time, each still sees
+// spareLinger is how long a process that may stop still runs. So of processes that stop at about the same time, each still sees
 // the others.
 const spareLinger = 3 * time.Second
 

@@ -580,7 +580,7 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 }
 
 // commit commits the transaction under a new id. Without an answer, or if the leader itself does not know, it asks the leader, or the next one,
-// for the outcome of that id until the time is up.
+// for the outcome of that id until the deadline.
 func (tx *Tx) commit(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return graph.DeadlineError(ctx.Err())
