@@ -205,7 +205,7 @@ func TestRolesGRPC(t *testing.T) {
 
 	load, err := pb.NewLoadServiceClient(g.conn).Load(g.as(access.Reader))
 	require.NoError(t, err)
-	require.NoError(t, load.Send(&pb.LoadRequest{Part: &pb.LoadRequest_Open{Open: &pb.LoadOpen{Stream: "s"}}}))
+	requireSent(t, load.Send(&pb.LoadRequest{Part: &pb.LoadRequest_Open{Open: &pb.LoadOpen{Stream: "s"}}}))
 	_, err = load.Recv()
 	require.Equal(t, codes.PermissionDenied, status.Code(err))
 }

@@ -96,14 +96,14 @@ func TestLargeParameters(t *testing.T) {
 				for i := range keys {
 					keys[i] = int64(seq)*4000 + int64(i)
 				}
-				require.NoError(t, load.Send(loadBatch(seq+1, intKeys(keys...))))
+				requireSent(t, load.Send(loadBatch(seq+1, intKeys(keys...))))
 			}
 			for seq := range uint64(20) {
 				res, err := load.Recv()
 				require.NoError(t, err)
 				require.Equal(t, seq+1, res.GetAck().GetSeq())
 			}
-			require.NoError(t, load.Send(loadBatch(21, intKeys(make([]int64, n)...))))
+			requireSent(t, load.Send(loadBatch(21, intKeys(make([]int64, n)...))))
 			_, err = load.Recv()
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			require.ErrorContains(t, err, name)

@@ -260,7 +260,7 @@ func TestFlightDamaged(t *testing.T) {
 	require.NoError(t, err)
 	w := flight.NewRecordWriter(stream, ipc.WithSchema(schema), ipc.WithZstd())
 	w.SetFlightDescriptor(d.GetFlightDescriptor())
-	require.NoError(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{b.NewArray()}, 1)))
+	requireSent(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{b.NewArray()}, 1)))
 	require.NoError(t, stream.CloseSend())
 	_, err = stream.Recv()
 	require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
@@ -269,7 +269,7 @@ func TestFlightDamaged(t *testing.T) {
 	for _, m := range []*flight.FlightData{{}, {FlightDescriptor: d.GetFlightDescriptor(), DataHeader: []byte{255, 255, 255, 255}}} {
 		stream, err := c.Client.DoPut(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, stream.Send(m))
+		requireSent(t, stream.Send(m))
 		_, err = stream.Recv()
 		require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
 	}
@@ -303,19 +303,12 @@ func putRows(t *testing.T, c *flightsql.Client, command string, rec arrow.Record
 	require.NoError(t, err)
 	w := flight.NewRecordWriter(stream, ipc.WithSchema(rec.Schema()))
 	w.SetFlightDescriptor(&flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: []byte(command)})
-	// Once the server has refused the load, writes end with io.EOF, and Recv says why.
-	sent := func(err error) bool {
-		if !errors.Is(err, io.EOF) {
-			require.NoError(t, err)
-		}
-		return err == nil
-	}
 	for _, m := range metadata {
-		if !sent(w.WriteWithAppMetadata(rec, []byte(m))) {
+		if !requireSent(t, w.WriteWithAppMetadata(rec, []byte(m))) {
 			break
 		}
 	}
-	sent(w.Close())
+	requireSent(t, w.Close())
 	require.NoError(t, stream.CloseSend())
 	for {
 		m, err := stream.Recv()
@@ -391,7 +384,7 @@ func TestFlightLoad(t *testing.T) {
 	require.NoError(t, err)
 	w := flight.NewRecordWriter(stream, ipc.WithSchema(knows.Schema()))
 	w.SetFlightDescriptor(&flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: []byte(`{"vertices": {"labels": ["P"], "key": "a"}}`)})
-	require.NoError(t, w.Write(knows))
+	requireSent(t, w.Write(knows))
 	_, err = stream.Recv()
 	require.Equal(t, codes.PermissionDenied, status.Code(err), "%v", err)
 }
@@ -455,7 +448,7 @@ func TestFlightFetchAndTransaction(t *testing.T) {
 	x, err := c.Client.DoExchange(ctx)
 	require.NoError(t, err)
 	step := func(text string) (byte, string) {
-		require.NoError(t, x.Send(&flight.FlightData{AppMetadata: []byte(text)}))
+		requireSent(t, x.Send(&flight.FlightData{AppMetadata: []byte(text)}))
 		m, err := x.Recv()
 		require.NoError(t, err)
 		return m.GetAppMetadata()[0], string(m.GetAppMetadata()[1:])
@@ -495,7 +488,7 @@ func TestFlightFetchAndTransaction(t *testing.T) {
 	for _, wrong := range []string{`{}`, `{"commit": {}}`, `{"begin": {"accessMode": "X"}}`, `x`} {
 		x, err := c.Client.DoExchange(ctx)
 		require.NoError(t, err)
-		require.NoError(t, x.Send(&flight.FlightData{AppMetadata: []byte(wrong)}))
+		requireSent(t, x.Send(&flight.FlightData{AppMetadata: []byte(wrong)}))
 		_, err = x.Recv()
 		require.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", wrong, err)
 	}

@@ -48,7 +48,7 @@ func TestGRPCNotifications(t *testing.T) {
 
 	x := r.transact(ctx, t)
 	require.NoError(t, x.begin(&pb.TransactBegin{}))
-	require.NoError(t, x.Send(&pb.TransactRequest{Step: &pb.TransactRequest_Run{Run: &pb.TransactRun{Statement: text}}}))
+	requireSent(t, x.Send(&pb.TransactRequest{Step: &pb.TransactRequest_Run{Run: &pb.TransactRun{Statement: text}}}))
 	one(summaryOf(t, x, nil, func(m *pb.TransactResponse) *pb.QuerySummary { return m.GetResult().GetSummary() }).GetNotifications())
 	require.NoError(t, x.rollback())
 

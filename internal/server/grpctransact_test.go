@@ -195,7 +195,7 @@ func TestTransactErrors(t *testing.T) {
 		x := r.transact(context.Background(), t)
 		var err error
 		for _, step := range c.steps {
-			require.NoError(t, x.Send(step))
+			requireSent(t, x.Send(step))
 		}
 		for err == nil {
 			_, err = x.Recv()

@@ -151,10 +151,10 @@ func TestLostRights(t *testing.T) {
 
 			load, err := pb.NewLoadServiceClient(g.conn).Load(ctx)
 			require.NoError(t, err)
-			require.NoError(t, load.Send(loadOpen()))
+			requireSent(t, load.Send(loadOpen()))
 			_, err = load.Recv()
 			require.NoError(t, err)
-			require.NoError(t, load.Send(loadBatch(1, intKeys(1))))
+			requireSent(t, load.Send(loadBatch(1, intKeys(1))))
 			_, err = load.Recv()
 			require.NoError(t, err)
 			checks["Load"] = func() error {
