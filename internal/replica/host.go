@@ -446,11 +446,20 @@ func (h *Host) Known(group uint32, replica uint64) (store StoreID, ok bool, err 
 	return h.o.Store.Met(group, replica)
 }
 
-// Admit lets a group's replica, whose log is empty, take part, under an id.
+// ErrRemoved says that the log of a replica was removed, so that the replica must not take part again; see LogStore.Removed.
+var ErrRemoved = errors.New("replica: this replica has left its group")
+
+// Admit lets a group's replica, whose log is empty, take part, under an id. It fails with ErrRemoved if that is the id of an earlier one.
 func (h *Host) Admit(ctx context.Context, group uint32, replica uint64) error {
 	return h.within(ctx, group, func(r *hosted, g *Group) error {
 		if r.admitted {
 			return nil
+		}
+		switch gone, err := h.o.Store.Removed(group, replica); {
+		case err != nil:
+			return err
+		case gone:
+			return fmt.Errorf("%w: replica %d of group %d", ErrRemoved, replica, group)
 		}
 		if r.replica != replica {
 			g.Close()

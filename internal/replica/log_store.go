@@ -51,11 +51,12 @@ type LogStoreOptions struct {
 
 // The keyspaces of a log store. A log's key is its keyspace, the group (4 bytes, big-endian), the replica (8 bytes, big-endian)
 // and a byte for the record kind; entries append their index (8 bytes). The log store of another process's replica is at its keyspace,
-// the group and the replica.
+// the group and the replica; so is, without a payload, each replica whose log was removed.
 const (
 	storeSpace = 0x01
 	logSpace   = 0x02
 	meetSpace  = 0x03
+	goneSpace  = 0x04
 )
 
 // The kinds of log records, in key order.
@@ -153,13 +154,24 @@ func (s *LogStore) Close() error {
 	return s.in.Close()
 }
 
-// Remove deletes the log of a replica, durably.
+// Remove deletes the log of a replica, durably, and remembers that it did; see Removed.
 func (s *LogStore) Remove(group uint32, replica uint64) error {
 	b := s.db.NewBatch()
-	if err := b.DeleteRange(logKey(group, replica, hardStateKind), logKey(group, replica, endKind), nil); err != nil {
+	err := errors.Join(
+		b.DeleteRange(logKey(group, replica, hardStateKind), logKey(group, replica, endKind), nil),
+		put(b, memberKey(goneSpace, group, replica), func(dst []byte) []byte { return dst }),
+	)
+	if err != nil {
 		return errors.Join(err, b.Close())
 	}
 	return s.apply(b, true)
+}
+
+// Removed reports whether the log of a replica was removed. With the log, the replica has forgotten its votes and the entries that it
+// has acknowledged, so it must never take part again: members that do not know yet that it left would count its new votes.
+func (s *LogStore) Removed(group uint32, replica uint64) (bool, error) {
+	_, ok, err := s.get(memberKey(goneSpace, group, replica))
+	return ok, err
 }
 
 // get reads the payload of a record.

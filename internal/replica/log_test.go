@@ -246,6 +246,9 @@ func TestLogStoreID(t *testing.T) {
 	s = openStore(t, fs)
 	require.Equal(t, id, s.ID())
 	for replica := range uint64(3) {
+		gone, err := s.Removed(1, replica)
+		require.NoError(t, err)
+		require.Equal(t, replica == 1, gone)
 		l, err := s.Log(1, replica)
 		require.NoError(t, err)
 		if replica == 1 {

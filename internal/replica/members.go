@@ -322,15 +322,15 @@ func readStart(payload []byte, index, term *uint64) (*Members, error) {
 	return readMembers(payload)
 }
 
-// meetKey is the key of the log store that a member has.
-func meetKey(group uint32, replica uint64) []byte {
-	key := binary.BigEndian.AppendUint32([]byte{meetSpace}, group)
+// memberKey is the key of what a keyspace has of a member.
+func memberKey(space byte, group uint32, replica uint64) []byte {
+	key := binary.BigEndian.AppendUint32([]byte{space}, group)
 	return binary.BigEndian.AppendUint64(key, replica)
 }
 
 // Met returns the log store of another process's replica, if it has sent a message before.
 func (s *LogStore) Met(group uint32, replica uint64) (store StoreID, ok bool, err error) {
-	payload, ok, err := s.get(meetKey(group, replica))
+	payload, ok, err := s.get(memberKey(meetSpace, group, replica))
 	if ok && copy(store[:], payload) != len(payload) {
 		err = errMembers
 	}
@@ -345,7 +345,7 @@ func (s *LogStore) Meet(group uint32, replica uint64, store StoreID) (StoreID, e
 		return known, err
 	}
 	b := s.db.NewBatch()
-	if err := put(b, meetKey(group, replica), func(dst []byte) []byte { return append(dst, store[:]...) }); err != nil {
+	if err := put(b, memberKey(meetSpace, group, replica), func(dst []byte) []byte { return append(dst, store[:]...) }); err != nil {
 		return known, errors.Join(err, b.Close())
 	}
 	return store, s.apply(b, true)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -181,6 +183,60 @@ func TestMoveBack(t *testing.T) {
 	<-retired
 	require.Contains(t, c.voters(0), back)
 	require.NotNil(t, c.processes[back].Local().Parts(0))
+	p.write()
+	p.verify(gateway)
+}
+
+// TestMoveForgotten holds a shard again at a process whose earlier replica of it was deleted, while a member that was away still takes the
+// earlier one for a voter: the process does not take part under the id of the earlier one, whose log is gone.
+func TestMoveForgotten(t *testing.T) {
+	c := newReplicatedTuned(t, 4, 1, local.Tuning{PlaceBlock: 16})
+	gateway := c.gateway()
+	p := newPairs(t, gateway)
+	p.write()
+	const away = 3
+	back := c.leader(0) // the others have had messages from it
+	late, stays := (back+1)%3, (back+2)%3
+	c.kill(late)
+	c.move(gateway, 0, back, away)
+	p.write()
+
+	catchUp := make(chan struct{})
+	var asked atomic.Int32
+	c.more = []grpc.ServerOption{
+		grpc.ChainStreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+			select {
+			case <-catchUp:
+				return next(srv, s)
+			case <-s.Context().Done():
+				return s.Context().Err()
+			}
+		}),
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, call any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			if q, ok := call.(*pb.IdentifyRequest); ok && q.GetProcess() == uint32(back) && q.GetFormer() == 0 {
+				asked.Add(1)
+			}
+			return next(ctx, call)
+		}),
+	}
+	c.start(late)
+	c.more = nil
+	conn, err := grpc.NewClient(c.addresses[back], grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(c.dial))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	_, err = pb.NewReplicaServiceClient(conn).Hold(t.Context(), &pb.HoldRequest{Keepers: []uint32{uint32(stays), uint32(late), away}})
+	require.NoError(t, err)
+	in := false
+	require.Eventually(t, func() bool { // the second question follows the outcome of the first one
+		var err error
+		in, err = c.processes[back].Local().Host().Admitted(t.Context(), 0)
+		return err == nil && in || asked.Load() > 1
+	}, time.Minute, time.Millisecond)
+	require.False(t, in)
+
+	close(catchUp)
+	c.move(gateway, 0, away, back)
+	require.Contains(t, c.voters(0), back)
 	p.write()
 	p.verify(gateway)
 }

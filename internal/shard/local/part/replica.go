@@ -235,6 +235,9 @@ func (st partsState) Apply(commands []replica.Command) error {
 		case err == nil:
 		case refusal(err):
 			c.Result = err
+			if errors.Is(err, storage.ErrOrder) { // a writer sends its batches one after another
+				st.s.Options.Logger.Error("a replica refuses a batch", slog.Int("shard", st.s.no), slog.Uint64("entry", c.Index), slog.Any("error", err))
+			}
 		default:
 			return fmt.Errorf("entry %d: %w", c.Index, err)
 		}

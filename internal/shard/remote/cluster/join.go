@@ -33,7 +33,8 @@ import (
 //   - If the process has no replica in the group, since another process has replaced it, it gets none.
 //   - Where the layout gives a shard to one process alone, that begins the group once all other processes say that they have no replica.
 //
-// The id of the new replica names the store that may use it, so the answer of any member suffices then. A move to another process works the
+// The id of the new replica names the store that may use it, so the answer of any member suffices then. That member may lag and name a
+// replica that the process has had before and whose log it has deleted; the host refuses that id, and the process asks again. A move to another process works the
 // same way: that process gets an empty replica, which waits until it is added, and replaces the one that moves. The former one is deleted once
 // another member has confirmed, by a linearizable read, that it is no longer a member.
 
