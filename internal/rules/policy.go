@@ -1,0 +1,277 @@
+package rules
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Public is the role that every caller has.
+const Public = "PUBLIC"
+
+// Policy is what a caller may see and change of a graph. It does not change.
+type Policy struct {
+	rules []resolved
+	check bool
+}
+
+// resolved is a rule with the caller's claims in place of their names.
+type resolved struct {
+	*Rule
+	where *test // its columns are numbers of properties in props; nil: always
+	props []string
+}
+
+// New returns the policy of a caller who has roles and claims, or nil if no rule restricts the caller: all is permitted that base permits.
+// base are the actions that the caller's built-in role grants on all elements, such as Match for a reader; a caller without one has none.
+func New(all []Rule, roles []string, base []Action, claims map[string]graph.Value) *Policy {
+	p := &Policy{}
+	restricted := len(base) == 0
+	for _, action := range base {
+		for _, edges := range []bool{false, true} {
+			p.rules = append(p.rules, resolved{Rule: &Rule{Effect: Grant, Action: action, Edges: edges}})
+		}
+	}
+	for i := range all {
+		r := &all[i]
+		if r.Role != Public && !slices.Contains(roles, r.Role) {
+			continue
+		}
+		restricted = restricted || r.Effect == Deny
+		where, ok := resolve(r, claims)
+		if !ok {
+			continue
+		}
+		p.rules = append(p.rules, where)
+		p.check = p.check || r.Check
+	}
+	if !restricted {
+		return nil
+	}
+	return p
+}
+
+// resolve puts a caller's claims into a rule; ok is false for a granting rule whose claim the caller lacks.
+func resolve(r *Rule, claims map[string]graph.Value) (out resolved, ok bool) {
+	out = resolved{Rule: r, props: r.Where.Props(nil)}
+	for _, c := range r.Where.Claims(nil) {
+		if _, has := claims[c]; !has {
+			out.props = nil
+			return out, r.Effect == Deny
+		}
+	}
+	if r.Where != nil {
+		out.where = testOf(r.Where, out.props, claims)
+	}
+	return out, true
+}
+
+func testOf(c *Condition, props []string, claims map[string]graph.Value) *test {
+	t := &test{op: c.Op, col: slices.Index(props, c.Prop)}
+	for _, of := range c.Of {
+		t.of = append(t.of, *testOf(of, props, claims))
+	}
+	switch {
+	case c.With == nil:
+	case c.With.Claim != "":
+		t.with = claims[c.With.Claim]
+	default:
+		t.with = c.With.Const.Value
+	}
+	return t
+}
+
+// Checks reports whether a write must leave what it changes visible to its writer.
+func (p *Policy) Checks() bool { return p.check }
+
+// about calls f with the rules about elements with some names for an action.
+func (p *Policy) about(edges bool, names []string, action Action, f func(r *resolved)) {
+	for i := range p.rules {
+		r := &p.rules[i]
+		if r.Edges == edges && r.covers(action) && (len(r.Names) == 0 || slices.ContainsFunc(r.Names, func(n string) bool { return slices.Contains(names, n) })) {
+			f(r)
+		}
+	}
+}
+
+// covers reports whether a rule decides about an action: a Match of some properties grants traversing too, but denies only reading them.
+func (r *Rule) covers(action Action) bool {
+	switch {
+	case r.Action == action:
+		return true
+	case r.Action == Match && action == Traverse:
+		return r.Effect == Grant || len(r.Props) == 0
+	case r.Action == Match:
+		return action == Read
+	case r.Action == Write:
+		return !action.Reads()
+	}
+	return false
+}
+
+// Gate says whether an action is permitted on elements with the same labels, or type: Always, never, or as their properties decide.
+type Gate struct {
+	Always bool
+	// grants and denies are tests over the columns of the Bound; the action is permitted if one of grants holds and none of denies. With
+	// neither, and without Always, it never is.
+	open           bool // a rule grants it unconditionally
+	grants, denies []*test
+}
+
+// Never reports whether the action is permitted on no element.
+func (g *Gate) Never() bool { return !g.Always && !g.open && len(g.grants) == 0 }
+
+// Permits reports whether the action is permitted on the element in row i of the columns.
+func (g *Gate) Permits(cols [][]graph.Value, i int) bool {
+	if g.Always {
+		return true
+	}
+	permits := g.open
+	for k := 0; k < len(g.grants) && !permits; k++ {
+		permits = g.grants[k].eval(cols, i) == yes
+	}
+	for k := 0; k < len(g.denies) && permits; k++ {
+		permits = g.denies[k].eval(cols, i) != yes
+	}
+	return permits
+}
+
+// Bound is a policy over the numbers of a graph's catalog. It is safe for concurrent use.
+type Bound struct {
+	p *Policy
+	c graph.Catalog
+	// VertexProps and EdgeProps are the properties that gates of vertices and of edges read: their columns, in this order.
+	VertexProps, EdgeProps []graph.PropID
+	sets, types            sync.Map // *Element by LabelSet, and by TypeID
+}
+
+// Bind binds the policy to a catalog. Names that the catalog gets later need another Bound.
+func (p *Policy) Bind(c graph.Catalog) *Bound {
+	b := &Bound{p: p, c: c}
+	for i := range p.rules {
+		for _, name := range p.rules[i].props {
+			props := &b.VertexProps
+			if p.rules[i].Edges {
+				props = &b.EdgeProps
+			}
+			if id, ok := c.Prop(name); ok && !slices.Contains(*props, id) {
+				*props = append(*props, id)
+			}
+		}
+	}
+	return b
+}
+
+// Element is what a policy says of vertices with one label set, or of edges of one type.
+type Element struct {
+	Visible Gate
+	b       *Bound
+	edges   bool
+	names   []string
+	read    sync.Map // *Gate by PropID
+}
+
+// Vertices returns what the policy says of vertices with a label set.
+func (b *Bound) Vertices(set graph.LabelSet) *Element {
+	if e, ok := b.sets.Load(set); ok {
+		return e.(*Element)
+	}
+	var names []string
+	for _, l := range b.c.Labels(set) {
+		names = append(names, b.c.LabelName(l))
+	}
+	e, _ := b.sets.LoadOrStore(set, b.element(false, names))
+	return e.(*Element)
+}
+
+// Edges returns what the policy says of edges of a type; their ends must be visible too.
+func (b *Bound) Edges(t graph.TypeID) *Element {
+	if e, ok := b.types.Load(t); ok {
+		return e.(*Element)
+	}
+	e, _ := b.types.LoadOrStore(t, b.element(true, []string{b.c.TypeName(t)}))
+	return e.(*Element)
+}
+
+func (b *Bound) element(edges bool, names []string) *Element {
+	e := &Element{b: b, edges: edges, names: names}
+	e.Visible = e.Gate(Traverse, "")
+	return e
+}
+
+// Read returns the gate of reading a property of a visible element.
+func (e *Element) Read(p graph.PropID) *Gate {
+	if g, ok := e.read.Load(p); ok {
+		return g.(*Gate)
+	}
+	gate := e.Gate(Read, e.b.c.PropName(p))
+	g, _ := e.read.LoadOrStore(p, &gate)
+	return g.(*Gate)
+}
+
+// Gate returns the gate of an action, on a property if the action has some.
+func (e *Element) Gate(action Action, prop string) (g Gate) {
+	denied := false
+	e.b.p.about(e.edges, e.names, action, func(r *resolved) {
+		switch {
+		case action.OfProperties() && len(r.Props) > 0 && !slices.Contains(r.Props, prop):
+		case r.Effect == Deny && r.where == nil:
+			denied = true
+		case r.Effect == Deny:
+			g.denies = append(g.denies, e.b.columns(r))
+		case r.where == nil:
+			g.open = true
+		default:
+			g.grants = append(g.grants, e.b.columns(r))
+		}
+	})
+	if denied {
+		return Gate{}
+	}
+	g.Always = g.open && len(g.denies) == 0
+	return g
+}
+
+// columns returns a rule's test over the columns of the Bound.
+func (b *Bound) columns(r *resolved) *test {
+	props := b.VertexProps
+	if r.Edges {
+		props = b.EdgeProps
+	}
+	var to func(t *test) *test
+	to = func(t *test) *test {
+		out := *t
+		out.of = nil
+		for i := range t.of {
+			out.of = append(out.of, *to(&t.of[i]))
+		}
+		if t.col >= 0 {
+			out.col = noColumn
+			if id, ok := b.c.Prop(r.props[t.col]); ok {
+				out.col = slices.Index(props, id)
+			}
+		}
+		return &out
+	}
+	return to(r.where)
+}
+
+// Hides reports whether the policy may hide vertices or edges, and not only properties.
+func (b *Bound) Hides() bool {
+	plain := func(edges bool) bool {
+		granted := false
+		for i := range b.p.rules {
+			r := &b.p.rules[i]
+			if r.Edges != edges || !r.covers(Traverse) {
+				continue
+			}
+			if r.Effect == Deny {
+				return false
+			}
+			granted = granted || len(r.Names) == 0 && r.where == nil
+		}
+		return granted
+	}
+	return !plain(false) || !plain(true)
+}
