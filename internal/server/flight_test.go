@@ -482,6 +482,32 @@ func TestFlightFetchAndTransaction(t *testing.T) {
 		require.Equal(t, end == "commit", strings.Contains(summary, `"nodesCreated":1`))
 	}
 	require.Equal(t, []string{"1"}, count())
+	mark, rows := step(`{"query": {"statement": "MATCH (u:User) RETURN u.id AS id"}}`)
+	require.EqualValues(t, 'r', mark)
+	for mark == 'r' {
+		m, err := x.Recv()
+		require.NoError(t, err)
+		if mark = m.GetAppMetadata()[0]; mark == 'r' {
+			rows += string(m.GetAppMetadata()[1:])
+		}
+	}
+	reader, err := ipc.NewReader(strings.NewReader(rows))
+	require.NoError(t, err)
+	require.True(t, reader.Next())
+	require.EqualValues(t, 7, reader.RecordBatch().Column(0).(*array.Int64).Value(0))
+	reader.Release()
+	mark, answer := step(`{"fetch": {"request": {"User": {"id": 7}}}}`)
+	require.EqualValues(t, 'r', mark)
+	require.Contains(t, answer, `"User":{"id":7}`)
+	m, err := x.Recv()
+	require.NoError(t, err)
+	require.Equal(t, "s{}", string(m.GetAppMetadata()))
+	step(`{"begin": {}}`)
+	requireSent(t, x.Send(&flight.FlightData{AppMetadata: []byte(`{"query": {"statement": "RETURN 1"}}`)}))
+	_, err = x.Recv()
+	require.ErrorContains(t, err, "query, fetch: run outside of a transaction")
+	x, err = c.Client.DoExchange(ctx)
+	require.NoError(t, err)
 	require.NoError(t, x.CloseSend())
 	_, err = x.Recv()
 	require.ErrorIs(t, err, io.EOF)

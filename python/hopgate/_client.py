@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from . import _load
-from ._connection import Call, Connection
+from ._connection import Call, Connection, cancellable, scope
 from ._errors import HopgateError
 from ._load import Edges, LoadResult, Progress, Vertices
 from ._result import Result, summary_of
@@ -80,6 +80,9 @@ class Database:
         return request
 
     def _run(self, request: dict[str, Any]) -> Result:
+        if scope.get() is not None:
+            with _Exchange(self._connection) as exchange:
+                return _result(*exchange.step({"query": request}))
         call = Call()
         ticket = flight.Ticket(json.dumps(request).encode())
         with call.errors():
@@ -108,10 +111,8 @@ class Database:
         body: dict[str, Any] = {"graph": self.graph, "method": method, "request": request}
         if "timeoutMs" in self._options:
             body["timeoutMs"] = self._options["timeoutMs"]
-        call = Call()
-        with call.errors():
-            action = flight.Action("hopgate.fetch", json.dumps(body).encode())
-            text = b"".join(r.body.to_pybytes() for r in self._connection.client.do_action(action, self._connection.options()))
+        with _Exchange(self._connection) as exchange:
+            text, _ = exchange.step({"fetch": body})
         answer: dict[str, Any] = json.loads(text)
         if answer.get("code") != 200:
             raise HopgateError(str(answer.get("msg")), code=str(answer.get("code")))
@@ -207,51 +208,20 @@ class Database:
         return f"<hopgate.Database {self.graph or 'default'} at {self.location}>"
 
 
-class Transaction:
-    """An explicit transaction: statements over one snapshot that see earlier writes and commit together. Leaving a ``with`` block commits,
-    or rolls back after an exception. It also rolls back when a statement fails, and when no statement comes for the server's
-    ``tx-idle-timeout``."""
+class _Exchange:
+    """A call that runs one step after the other, and that other threads can cancel."""
 
-    def __init__(self, db: Database, read_only: bool, timeout: float | None):
-        self._db, self._call, self._lock = db, Call(), threading.Lock()
-        self._open = True
-        begin: dict[str, Any] = {"graph": db.graph, "accessMode": "READ" if read_only else "WRITE"}
-        if timeout is not None:
-            begin["timeoutMs"] = int(timeout * 1000)
+    def __init__(self, connection: Connection):
+        self._call, self.open = Call(), True
         with self._call.errors():
-            self._writer, self._reader = db._connection.client.do_exchange(flight.FlightDescriptor.for_command(b"{}"), db._connection.options())
-        with self._lock:
-            self._step({"begin": begin})
+            descriptor = flight.FlightDescriptor.for_command(b"{}")
+            self._writer, self._reader = connection.client.do_exchange(descriptor, connection.options())
 
-    def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **params: Any) -> Result:
-        """Runs a statement in the transaction and reads all of its rows."""
-        request = self._db._statement(text, {**(parameters or {}), **params})
-        del request["graph"]
-        request.pop("accessMode", None)
-        with self._lock:
-            data, summary = self._step({"run": request})
-        reader = pa.ipc.open_stream(pa.BufferReader(data))
-        result = Result(reader.schema, iter(reader), lambda: summary, lambda: None)
-        result.table()
-        return result
-
-    def commit(self) -> dict[str, Any]:
-        """Makes the writes durable and visible, and returns the counters of all statements. A conflict raises ConflictError."""
-        with self._lock:
-            _, summary = self._step({"commit": {}})
-            self._end()
-        return summary
-
-    def rollback(self) -> None:
-        """Discards the writes."""
-        with self._lock:
-            if self._open:
-                self._step({"rollback": {}})
-                self._end()
-
-    def _step(self, step: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
-        if not self._open:
+    def step(self, step: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+        """Runs a step, and returns the bytes and the summary of its answer. The call ends if it fails."""
+        if not self.open:
             raise HopgateError("the transaction has ended")
+        cancellable(self._reader.cancel)
         rows = io.BytesIO()
         try:
             with self._call.errors():
@@ -263,14 +233,14 @@ class Transaction:
                         return rows.getvalue(), summary_of(part[1:])
                     rows.write(part[1:])
         except StopIteration:
-            self._end()
+            self.end()
             raise HopgateError("the server has ended the transaction") from None
         except BaseException:
-            self._end()
+            self.end()
             raise
 
-    def _end(self) -> None:
-        self._open = False
+    def end(self) -> None:
+        self.open = False
         try:
             with self._call.errors():
                 self._writer.done_writing()
@@ -278,11 +248,62 @@ class Transaction:
         except Exception:  # noqa: S110 - the call has failed already, and its error is known
             pass
 
+    def __enter__(self) -> _Exchange:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.open:
+            self.end()
+
+
+def _result(data: bytes, summary: dict[str, Any]) -> Result:
+    """The rows of a step."""
+    reader = pa.ipc.open_stream(pa.BufferReader(data))
+    result = Result(reader.schema, iter(reader), lambda: summary, lambda: None)
+    result.table()
+    return result
+
+
+class Transaction:
+    """An explicit transaction: statements over one snapshot that see earlier writes and commit together. Leaving a ``with`` block commits,
+    or rolls back after an exception. It also rolls back when a statement fails, and when no statement comes for the server's
+    ``tx-idle-timeout``."""
+
+    def __init__(self, db: Database, read_only: bool, timeout: float | None):
+        self._db, self._lock = db, threading.Lock()
+        begin: dict[str, Any] = {"graph": db.graph, "accessMode": "READ" if read_only else "WRITE"}
+        if timeout is not None:
+            begin["timeoutMs"] = int(timeout * 1000)
+        self._exchange = _Exchange(db._connection)
+        self._exchange.step({"begin": begin})
+
+    def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **params: Any) -> Result:
+        """Runs a statement in the transaction and reads all of its rows."""
+        request = self._db._statement(text, {**(parameters or {}), **params})
+        del request["graph"]
+        request.pop("accessMode", None)
+        with self._lock:
+            return _result(*self._exchange.step({"run": request}))
+
+    def commit(self) -> dict[str, Any]:
+        """Makes the writes durable and visible, and returns the counters of all statements. A conflict raises ConflictError."""
+        with self._lock:
+            _, summary = self._exchange.step({"commit": {}})
+            self._exchange.end()
+        return summary
+
+    def rollback(self) -> None:
+        """Discards the writes."""
+        with self._lock:
+            if self._exchange.open:
+                self._exchange.step({"rollback": {}})
+                self._exchange.end()
+
     def __enter__(self) -> Transaction:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if not self._open:
+        if not self._exchange.open:
             return
         if kind is None:
             self.commit()

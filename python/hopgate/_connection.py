@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow.flight as flight
@@ -33,6 +34,40 @@ class Call:
             raise better from None
         finally:
             _calls.now = before
+
+
+class Scope:
+    """The calls of a request, which another thread may cancel."""
+
+    def __init__(self) -> None:
+        self._lock, self._cancelled = threading.Lock(), False
+        self._calls: list[Callable[[], None]] = []
+
+    def add(self, cancel: Callable[[], None]) -> None:
+        """Adds a call by the function that cancels it, and calls that if the request has been cancelled."""
+        with self._lock:
+            self._calls.append(cancel)
+            cancelled = self._cancelled
+        if cancelled:
+            cancel()
+
+    def cancel(self) -> None:
+        """Cancels the calls, and those to come."""
+        with self._lock:
+            self._cancelled, calls = True, list(self._calls)
+        for cancel in calls:
+            cancel()
+
+
+# The scope of the request that this thread makes; None if nobody can cancel it.
+scope: contextvars.ContextVar[Scope | None] = contextvars.ContextVar("hopgate_scope", default=None)
+
+
+def cancellable(cancel: Callable[[], None]) -> None:
+    """Adds a call to the scope of this thread's request, if it has one."""
+    now = scope.get()
+    if now is not None:
+        now.add(cancel)
 
 
 class _Middleware(flight.ClientMiddleware):  # type: ignore[misc]

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from ._connection import Call
-from ._errors import HopgateError, RejectedError, UnavailableError
+from ._connection import Call, cancellable
+from ._errors import HopgateError, RejectedError, TimeoutError, UnavailableError
 
 if TYPE_CHECKING:
     from ._client import Database
@@ -293,6 +293,7 @@ class _Run:
         """Sends what is not acknowledged over one call."""
         call = Call()
         self.failure = None
+        cancellable(lambda: self.fail(TimeoutError("the load was cancelled")))
         command = {**self.command, "restart": self.restart}
         with call.errors():
             descriptor = flight.FlightDescriptor.for_command(json.dumps(command).encode())
@@ -313,7 +314,11 @@ class _Run:
                     self.send(writer)
                     self.wait(lambda: not self.waiting)
                 except BaseException:
-                    listener.join(5)
+                    if self.failure is None:
+                        listener.join(5)  # which learns why
+                    with contextlib.suppress(Exception):
+                        writer.done_writing()
+                        listener.join()  # closing waits for it
                     if isinstance(self.failure, _Ended):
                         self.end(writer)
                     if self.failure is not None:
@@ -345,6 +350,8 @@ class _Run:
                 self.done(sent)  # applied, and its rejects came with the opening
         while self.more:
             self.wait(lambda: len(self.waiting) < _AHEAD)
+            if self.failure is not None:
+                raise self.failure
             batch = next(self.source, None)
             if batch is None:
                 self.more = False
@@ -386,9 +393,13 @@ class _Run:
                         self.condition.notify_all()
                     self.progress(self.acked_rows, None)
         except BaseException as err:
-            with self.condition:
-                self.failure = err
-                self.condition.notify_all()
+            self.fail(err)
+
+    def fail(self, err: BaseException) -> None:
+        """Ends the call for a reason, unless it has one."""
+        with self.condition:
+            self.failure = self.failure or err
+            self.condition.notify_all()
 
     def done(self, sent: _Sent) -> None:
         with self.condition:

@@ -1,6 +1,7 @@
 """Async twins of the package's functions and classes.
 
-The same methods, to be awaited. Each request runs in a thread, so the event loop goes on; its result is read to its end there.
+The same methods, to be awaited. Each request runs in a thread, so the event loop goes on; its result is read to its end there. Cancelling a
+task ends its request at the server: a statement stops, a transaction is rolled back, and a load ends after the batches that have been sent.
 """
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from . import _client, _server
+from ._connection import Scope, scope
 from ._load import Edges, LoadResult, Progress, Vertices
 from ._result import Result
 
@@ -18,12 +20,17 @@ _T = TypeVar("_T")
 
 
 async def _thread(f: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
-    return await asyncio.to_thread(functools.partial(f, *args, **kwargs))
+    calls = Scope()
 
+    def work() -> _T:
+        scope.set(calls)  # in the thread's copy of the context
+        return f(*args, **kwargs)
 
-def _read(result: Result) -> Result:
-    result.table()
-    return result
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        calls.cancel()
+        raise
 
 
 class Database:
@@ -43,7 +50,7 @@ class Database:
 
     async def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **params: Any) -> Result:
         """As hopgate.Database.query."""
-        return await _thread(lambda: _read(self._db.query(text, parameters, **params)))
+        return await _thread(self._db.query, text, parameters, **params)
 
     async def fetch(self, request: Mapping[str, Any], method: str = "get") -> dict[str, Any]:
         """As hopgate.Database.fetch."""
@@ -51,15 +58,15 @@ class Database:
 
     async def traverse(self, from_: Mapping[str, Any] | None = None, /, **members: Any) -> Result:
         """As hopgate.Database.traverse."""
-        return await _thread(lambda: _read(self._db.traverse(from_, **members)))
+        return await _thread(self._db.traverse, from_, **members)
 
     async def path(self, from_: Mapping[str, Any] | None = None, /, **members: Any) -> Result:
         """As hopgate.Database.path."""
-        return await _thread(lambda: _read(self._db.path(from_, **members)))
+        return await _thread(self._db.path, from_, **members)
 
     async def subgraph(self, from_: Mapping[str, Any] | None = None, /, **members: Any) -> Result:
         """As hopgate.Database.subgraph."""
-        return await _thread(lambda: _read(self._db.subgraph(from_, **members)))
+        return await _thread(self._db.subgraph, from_, **members)
 
     async def load(self, data: Any, *, vertices: Vertices | None = None, edges: Edges | None = None, id: str | None = None, restart: bool = False,
                    max_rejects: int | None = 0, progress: bool | Progress | None = None) -> LoadResult:
@@ -72,7 +79,7 @@ class Database:
 
     async def table(self, kind: str, name: str) -> Result:
         """As hopgate.Database.table."""
-        return await _thread(lambda: _read(self._db.table(kind, name)))
+        return await _thread(self._db.table, kind, name)
 
     def transaction(self, *, read_only: bool = False, timeout: float | None = None) -> Transaction:
         """As hopgate.Database.transaction, for ``async with``."""

@@ -1,5 +1,6 @@
 import asyncio
 import datetime
+import itertools
 import zoneinfo
 
 import pyarrow as pa
@@ -7,6 +8,7 @@ import pytest
 
 import hopgate
 from hopgate import aio
+from hopgate._connection import Scope
 
 UTC = datetime.timezone.utc
 
@@ -229,3 +231,71 @@ def test_async(server, db):
             assert (await twin.tables())[0]["count"] == 3
 
     asyncio.run(run())
+
+
+LONG = "UNWIND range(1, 1000000000000) AS x RETURN sum(x) AS cancelled"
+
+
+@pytest.mark.parametrize("start", [
+    lambda twin: twin.query(LONG),
+    lambda twin: twin.query("UNWIND range(1, 1000000000000) AS x RETURN x AS cancelled"),
+    lambda twin: in_transaction(twin),
+], ids=["before any row", "between rows", "in a transaction"])
+def test_cancelling_a_task_stops_its_request_at_the_server(server, db, start):
+    def running():
+        return [r["currentQuery"] for r in server.query("SHOW TRANSACTIONS").rows() if "AS cancelled" in str(r["currentQuery"])]
+
+    async def run():
+        async with await aio.connect(server.location, server.token, graph=db.graph) as twin:
+            task = asyncio.create_task(start(twin))
+            while not running():
+                assert not task.done(), task
+                await asyncio.sleep(0.02)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            while running():
+                await asyncio.sleep(0.02)
+            assert (await twin.query("RETURN 1")).value() == 1
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+    assert db.query("MATCH (n:Cancelled) RETURN count(*)").value() == 0
+
+
+async def in_transaction(twin):
+    async with twin.transaction() as tx:
+        await tx.query("CREATE (:Cancelled)")
+        await tx.query(LONG)
+
+
+def test_a_request_that_is_cancelled_before_it_begins():
+    scope, called = Scope(), []
+    scope.add(lambda: called.append("before"))
+    scope.cancel()
+    scope.add(lambda: called.append("after"))
+    assert called == ["before", "after"]
+
+
+def test_cancelling_a_load_ends_it(server, db):
+    pad = "x" * (2 << 20)  # so that a batch has few rows
+
+    async def run():
+        loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+        def endless():
+            for i in itertools.count():
+                yield pa.record_batch({"id": [i], "pad": [pad]})
+                if i == 10:
+                    loop.call_soon_threadsafe(begun.set)
+
+        async with await aio.connect(server.location, server.token, graph=db.graph) as twin:
+            batches = endless()
+            reader = pa.RecordBatchReader.from_batches(next(batches).schema, batches)
+            task = asyncio.create_task(twin.load(reader, vertices=hopgate.Vertices("N", "id", properties=[])))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(run())  # waits for the thread of the load
+    assert db.query("MATCH (n:N) RETURN count(*) > 0").value()

@@ -139,12 +139,7 @@ func (s *flightService) DoGet(ticket *flight.Ticket, stream flight.FlightService
 	if err != nil {
 		return wire.GRPCError(err)
 	}
-	var res *query.Result
-	if req.typed != nil {
-		res, err = s.e.Traverse(ctx, *req.typed)
-	} else {
-		res, err = s.e.Query(ctx, req.statement)
-	}
+	res, err := s.open(ctx, &req)
 	if err != nil {
 		return wire.GRPCError(err)
 	}
@@ -161,6 +156,14 @@ func (s *flightService) DoGet(ticket *flight.Ticket, stream flight.FlightService
 	}
 	stream.SetTrailer(metadata.Pairs(summaryKey, summary.Text(res.Summary(), nil)))
 	return nil
+}
+
+// open runs what a ticket asks for.
+func (s *flightService) open(ctx context.Context, req *ticketRequest) (*query.Result, error) {
+	if req.typed != nil {
+		return s.e.Traverse(ctx, *req.typed)
+	}
+	return s.e.Query(ctx, req.statement)
 }
 
 // DoPut takes a load, or a command of Flight SQL with Arrow data.
@@ -273,6 +276,11 @@ func requestIn(b []byte, charge *memory.Charge) (req ticketRequest, err error) {
 	if err := wire.DecodeJSON(text, true, &p); err != nil {
 		return req, err
 	}
+	return p.ticket(charge)
+}
+
+// ticket returns what a request asks for.
+func (p *plainRequest) ticket(charge *memory.Charge) (req ticketRequest, err error) {
 	switch p.Elements {
 	case "", "json":
 	case "structs":

@@ -107,25 +107,29 @@ func (s *flightService) DoAction(a *flight.Action, stream flight.FlightService_D
 	if err := wire.DecodeJSON(a.GetBody(), true, &b); err != nil {
 		return wire.GRPCError(err)
 	}
-	timeout, err := millis("timeoutMs", b.TimeoutMs)
-	if err != nil {
-		return wire.GRPCError(err)
-	}
-	_, err = s.e.Fetch(stream.Context(), query.FetchRequest{Graph: b.Graph, Method: cmp.Or(b.Method, "get"), Body: b.Request, Timeout: timeout}, results{stream})
+	err := b.run(stream.Context(), s.e, func(p []byte) error { return stream.Send(&flight.Result{Body: p}) })
 	if err != nil {
 		return wire.GRPCError(err)
 	}
 	return nil
 }
 
-// results sends what is written to it as results of an action.
-type results struct {
-	stream flight.FlightService_DoActionServer
+// run sends the answer of the fetch in pieces.
+func (b *fetchBody) run(ctx context.Context, e *query.Engine, send pieces) error {
+	timeout, err := millis("timeoutMs", b.TimeoutMs)
+	if err != nil {
+		return err
+	}
+	_, err = e.Fetch(ctx, query.FetchRequest{Graph: b.Graph, Method: cmp.Or(b.Method, "get"), Body: b.Request, Timeout: timeout}, send)
+	return err
 }
 
-func (r results) Write(p []byte) (int, error) {
+// pieces sends what is written to it in messages that clients can read.
+type pieces func(p []byte) error
+
+func (send pieces) Write(p []byte) (int, error) {
 	for n := 0; n < len(p); n += rowBytes {
-		if err := r.stream.Send(&flight.Result{Body: p[n:min(n+rowBytes, len(p))]}); err != nil {
+		if err := send(p[n:min(n+rowBytes, len(p))]); err != nil {
 			return n, err
 		}
 	}

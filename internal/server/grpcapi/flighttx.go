@@ -16,13 +16,16 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// exchangeStep is a step of an explicit transaction, as JSON in the metadata of a message. Each has one member. The answer to Run is the
-// bytes of an Arrow IPC stream, in messages whose metadata begin with rowsMark, then the summary. The others are answered by one message.
+// exchangeStep is a step of a call of DoExchange, as JSON in the metadata of a message. Each has one member. The answer to Run and Query is
+// the bytes of an Arrow IPC stream, that to Fetch the JSON text, in messages whose metadata begin with rowsMark, then the summary. The others
+// are answered by one message.
 type exchangeStep struct {
 	Begin    *exchangeBegin `json:"begin"`
 	Run      *plainRequest  `json:"run"`
 	Commit   *struct{}      `json:"commit"`
 	Rollback *struct{}      `json:"rollback"`
+	Query    *plainRequest  `json:"query"` // outside of a transaction
+	Fetch    *fetchBody     `json:"fetch"` // likewise
 }
 
 // exchangeBegin opens a transaction.
@@ -34,12 +37,13 @@ type exchangeBegin struct {
 
 // The first byte of the metadata of an answer.
 const (
-	rowsMark    = 'r' // bytes of an Arrow IPC stream follow
+	rowsMark    = 'r' // bytes of an Arrow IPC stream follow, or of the answer to a fetch
 	summaryMark = 's' // the summary of a statement follows, as JSON; that of a transaction for a commit
 )
 
-// DoExchange runs explicit transactions as GraphService.Transact does: one after another, until the client ends the stream. A failure ends
-// the stream and the open transaction.
+// DoExchange runs explicit transactions as GraphService.Transact does, and requests outside of them: one after another, until the client ends
+// the stream. A failure ends the stream and the open transaction. Unlike DoGet of Arrow's C++ library, a client may cancel the call at any
+// time.
 func (s *flightService) DoExchange(stream flight.FlightService_DoExchangeServer) error {
 	c := &exchange{s: s, stream: stream}
 	return eachStep(stream.Context(), s.drained.Done(), &c.openTx, stream.Recv, c.step)
@@ -66,8 +70,14 @@ func (c *exchange) step(ctx context.Context, m *flight.FlightData) error {
 		return wire.RequestError("begin: a transaction is already open")
 	case step.Begin != nil:
 		return c.begin(ctx, step.Begin)
+	case (step.Query != nil || step.Fetch != nil) && c.tx != nil:
+		return wire.RequestError("query, fetch: run outside of a transaction, and one is open")
+	case step.Query != nil:
+		return c.query(ctx, step.Query)
+	case step.Fetch != nil:
+		return c.fetch(ctx, step.Fetch)
 	case c.tx == nil:
-		return wire.RequestError("no transaction is open; the first step is begin")
+		return wire.RequestError("no transaction is open; the first step is begin, query or fetch")
 	case step.Run != nil:
 		return c.run(ctx, step.Run)
 	case step.Commit != nil:
@@ -116,13 +126,40 @@ func (c *exchange) run(ctx context.Context, p *plainRequest) error {
 	if err != nil {
 		return err
 	}
+	return c.send(res, p.Elements == "structs")
+}
+
+// query runs a request outside of a transaction.
+func (c *exchange) query(ctx context.Context, p *plainRequest) error {
+	charge := c.s.e.Charge(ctx)
+	defer charge.Release()
+	req, err := p.ticket(charge)
+	if err != nil {
+		return err
+	}
+	res, err := c.s.open(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return c.send(res, req.structs)
+}
+
+func (c *exchange) fetch(ctx context.Context, b *fetchBody) error {
+	if err := b.run(ctx, c.s.e, func(p []byte) error { return c.answer(rowsMark, p) }); err != nil {
+		return err
+	}
+	return c.answer(summaryMark, []byte("{}"))
+}
+
+// send answers with the rows of a result, which it closes, and their summary.
+func (c *exchange) send(res *query.Result, structs bool) error {
 	defer res.Close()
 	sink := &exchangeSink{c: c, res: res}
 	out := arrowstream.New(res.Columns, func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		sink.Writer = ipc.NewWriter(&sink.buf, ipc.WithSchema(schema))
 		return sink, nil
 	}, res.HoldBytes)
-	out.Structs(p.Elements == "structs")
+	out.Structs(structs)
 	if err := out.Copy(res); err != nil {
 		if errors.Is(err, arrowstream.ErrGone) {
 			err = graph.DeadlineError(err)
