@@ -101,6 +101,49 @@ type DropGraph struct {
 	IfExists bool
 }
 
+// Name is a name with its position.
+type Name struct {
+	At
+	Name string
+}
+
+// PrivilegeElements is the kind of elements that a privilege is about.
+type PrivilegeElements uint8
+
+// The kinds.
+const (
+	PrivilegeAll PrivilegeElements = iota // nodes and relationships
+	PrivilegeNodes
+	PrivilegeRelationships
+)
+
+// Privilege is GRANT or DENY action ON graph elements [WITH CHECK] TO roles, or REVOKE [GRANT | DENY] action ON graph elements [WITH CHECK]
+// FROM roles. A map in the pattern of FOR is a condition too.
+type Privilege struct {
+	At
+	Revoke    bool
+	Effect    string  // GRANT or DENY; "" with Revoke: both
+	Action    string  // in capitals: TRAVERSE, SET LABEL, …
+	Resources []*Name // its properties, or labels; none: all
+	Graph     string  // "": HOME GRAPH
+	Elements  PrivilegeElements
+	Names     []*Name // labels, or types; none: all
+	Variable  string  // in Where; "" without it
+	Where     Expr    // of FOR, or nil
+	Check     bool
+	Roles     []*Name // at least one
+}
+
+// OfProperties reports whether the action names properties.
+func (p *Privilege) OfProperties() bool {
+	return p.Action == "READ" || p.Action == "MATCH" || p.Action == "SET PROPERTY"
+}
+
+// OfElements reports whether the action may be limited to some elements.
+func (p *Privilege) OfElements() bool {
+	return p.Action != "SET LABEL" && p.Action != "REMOVE LABEL" && p.Action != "WRITE"
+}
+
 // ShowKind is what a SHOW command lists.
 type ShowKind uint8
 
@@ -119,8 +162,10 @@ const (
 	ShowRoles
 	ShowPrivileges
 	ShowSettings
-	ShowDatabases  // the graphs, as Neo4j lists databases
-	ShowTerminated // TERMINATE TRANSACTIONS: the terminated ones
+	ShowDatabases         // the graphs, as Neo4j lists databases
+	ShowTerminated        // TERMINATE TRANSACTIONS: the terminated ones
+	ShowPrivilegeCommands // SHOW PRIVILEGES AS COMMANDS
+	ShowRevokeCommands    // SHOW PRIVILEGES AS REVOKE COMMANDS
 )
 
 // Show is SHOW [filter] list [names] [YIELD … | WHERE …] [RETURN …], or TERMINATE TRANSACTION[S] ids [YIELD …] [RETURN …].
@@ -128,7 +173,7 @@ type Show struct {
 	At
 	Kind   ShowKind
 	Filter string      // in capitals: ALL, RANGE, UNIQUE, BUILT IN, …; or empty
-	Names  []Expr      // ids of transactions; SHOW GRAPH name as a *StringLit; settings
+	Names  []Expr      // ids of transactions; SHOW GRAPH name as a *StringLit; settings; roles or users of SHOW PRIVILEGES
 	Yield  *Projection // or nil; its items are the requested columns
 	Where  Expr        // or nil
 	Return *Return     // or nil
@@ -141,4 +186,5 @@ func (*DropConstraint) body()   {}
 func (*AlterName) body()        {}
 func (*CreateGraph) body()      {}
 func (*DropGraph) body()        {}
+func (*Privilege) body()        {}
 func (*Show) body()             {}

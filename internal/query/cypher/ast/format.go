@@ -125,6 +125,8 @@ func (p *printer) part(n Node) {
 		p.typ(n)
 	case *Schema:
 		p.schemaPattern(n)
+	case *Name:
+		p.name(n.Name)
 	}
 }
 

@@ -46,6 +46,8 @@ func (p *printer) command(b Body) {
 	case *DropGraph:
 		p.put("DROP GRAPH ")
 		p.dropped(c.Name, nil, c.IfExists)
+	case *Privilege:
+		p.privilege(c)
 	case *Show:
 		p.show(c)
 	}
@@ -183,6 +185,10 @@ func (p *printer) show(c *Show) {
 	if c.Filter != "" {
 		p.put(c.Filter, " ")
 	}
+	if c.privileges() && len(c.Names) > 0 {
+		list(p, c.Names, p.holder)
+		p.put(" ")
+	}
 	if name, ok := graphName(c); ok {
 		word := "GRAPH "
 		if c.Kind == ShowDatabases {
@@ -226,8 +232,9 @@ func (p *printer) showNames(c *Show) {
 		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS", ShowTerminated: "TRANSACTIONS",
 		ShowLabels: "LABELS", ShowTypes: "TYPES", ShowUser: "USER", ShowUsers: "USERS", ShowRoles: "ROLES",
 		ShowPrivileges: "PRIVILEGES", ShowSettings: "SETTINGS", ShowDatabases: "DATABASES",
+		ShowPrivilegeCommands: "PRIVILEGES AS COMMANDS", ShowRevokeCommands: "PRIVILEGES AS REVOKE COMMANDS",
 	}[c.Kind])
-	if len(c.Names) > 0 {
+	if len(c.Names) > 0 && !c.privileges() {
 		p.put(" ")
 		list(p, c.Names, func(e Expr) { p.expr(e, precLowest) })
 	}

@@ -258,6 +258,11 @@ func (w walker) part(n Node) {
 		w.all(n.Options)
 	case *AlterName:
 		w.all(n.Options)
+	case *Privilege:
+		each(w, n.Resources)
+		each(w, n.Names)
+		w.all(n.Where)
+		each(w, n.Roles)
 	case *Show:
 		each(w, n.Names)
 		opt(w, n.Yield)

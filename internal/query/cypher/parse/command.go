@@ -13,10 +13,9 @@ func (p *parser) command() ast.Body {
 	at := p.here()
 	switch {
 	case p.administration():
-		e := graph.SyntaxError("UnsupportedAdministrationCommand", at.Pos, "users, roles, aliases and servers are not changed by statements: "+
-			"tokens say who may do what")
-		e.Code = "Neo.ClientError.Statement.UnsupportedAdministrationCommand"
-		p.fail(e)
+		p.failAdministration(at, "users, roles, aliases and servers are not changed by statements: tokens say who may do what")
+	case (p.is("GRANT") || p.is("DENY") || p.is("REVOKE")) && p.peekAt(1).name():
+		return p.privilege(at)
 	case p.is("CREATE"):
 		return p.create(at)
 	case p.is("ALTER"):
@@ -46,7 +45,9 @@ func (p *parser) administration() bool {
 	}
 	either := func(words ...string) bool { return slices.ContainsFunc(words, next.is) }
 	switch {
-	case p.is("GRANT"), p.is("DENY"), p.is("REVOKE"), p.is("RENAME"):
+	case p.is("GRANT"), p.is("DENY"), p.is("REVOKE"):
+		return either("ROLE", "ROLES")
+	case p.is("RENAME"):
 		return next.kind == tokWord
 	case p.is("CREATE"), p.is("DROP"):
 		return either("USER", "ROLE", "IMMUTABLE", "ALIAS", "SERVER")
@@ -420,12 +421,15 @@ var shows = []struct {
 	{ast.ShowUser, []string{"USER"}, []string{"CURRENT"}},
 	{ast.ShowUsers, []string{"USERS"}, nil},
 	{ast.ShowRoles, []string{"ROLES", "ROLE"}, []string{"POPULATED"}},
-	{ast.ShowPrivileges, []string{"PRIVILEGES", "PRIVILEGE"}, []string{"USER"}},
 	{ast.ShowSettings, []string{"SETTINGS", "SETTING"}, nil},
 }
 
 func (p *parser) show(at ast.At) ast.Body {
 	s := &ast.Show{At: at}
+	if p.showPrivileges(s) {
+		p.yielded(s)
+		return s
+	}
 	single := p.showKind(s)
 	switch {
 	case (s.Kind == ast.ShowGraphs || s.Kind == ast.ShowDatabases) && single && isVariable(p.peek()) && !p.is("YIELD"):

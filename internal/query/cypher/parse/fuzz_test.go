@@ -24,6 +24,9 @@ var seeds = []string{
 	"CREATE FULLTEXT INDEX i IF NOT EXISTS FOR (n:A|B) ON EACH [n.a, n.b] OPTIONS {x: 1}",
 	"CREATE CONSTRAINT c FOR ()-[r:T]-() REQUIRE (r.a, r.b) IS RELATIONSHIP KEY",
 	"SHOW RANGE INDEXES YIELD name AS n ORDER BY n WHERE n = 'x' RETURN n", "DROP INDEX ON :A(b)", "TERMINATE TRANSACTION 'a', 'b';",
+	"GRANT MATCH {*} ON GRAPH g FOR (p:A|B) WHERE p.t = $claims.t AND NOT (p.x < -1 OR p.y IS NULL) WITH CHECK TO r, PUBLIC",
+	"REVOKE DENY READ {a, b} ON HOME GRAPH RELATIONSHIPS T FROM r", "GRANT SET LABEL A, B ON GRAPH g TO r", "DENY TRAVERSE ON GRAPH g FOR ()-[:T {a: 1}]-() TO r",
+	"SHOW ROLE a, $b PRIVILEGES AS REVOKE COMMANDS YIELD * WHERE command = 'x'", "SHOW USER a PRIVILEGES",
 	"RETURN // comment\n /* another */ `odd``name`, $`p q`, $1 ^ 2 ^ -3 - -4 % 5 || '6'",
 }
 
