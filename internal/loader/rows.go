@@ -311,12 +311,20 @@ func (p *parser) fill(r *ruleState, g *group, cells []record.Cell) bool {
 		v := q.Constant
 		if q.Slot >= 0 {
 			if v, ok = q.Conv.Value(cells[q.Slot], &p.scratch); !ok {
-				return p.fail(q.Slot, excerpt(cells[q.Slot].Text), "BadType", "the value is no "+q.Conv.Type.String())
+				return p.fail(q.Slot, excerpt(cells[q.Slot].Text), "BadType", noValue(q.Conv.Type))
 			}
 		}
 		g.props[i] = append(g.props[i], v)
 	}
 	return true
+}
+
+// noValue says that a cell is no value of the type.
+func noValue(t mapping.Type) string {
+	if t == (mapping.Type{}) {
+		return "a property cannot hold the value"
+	}
+	return "the value is no " + t.String()
 }
 
 // keySeparator separates the parts of a joined key.

@@ -2,6 +2,7 @@ package notation
 
 import (
 	"encoding/base64"
+	"math"
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -37,6 +38,10 @@ var TypedJSON = JSONForm{
 	start: `","_start_node_element_id":"`, far: `","_end_node_element_id":"`, typ: `","_type":`,
 	properties: `,"_properties":`,
 }
+
+// LosslessJSON is plain JSON for null, booleans, integers, finite floats, strings and lists of these, and typed JSON for other values. So a
+// reader that tells integers from floats by their text gets the same value again. It is no form of vertices and edges.
+var LosslessJSON = JSONForm{scalar: appendLosslessScalar}
 
 // BareJSON is plain JSON in which a vertex or an edge is the object of its properties, as fetches return them.
 var BareJSON = JSONForm{scalar: appendBareScalar, bare: true}
@@ -168,6 +173,18 @@ func appendPlainScalar(dst []byte, v graph.Value) []byte {
 		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), v.Bytes()), '"')
 	}
 	return append(graph.AppendTemporal(append(dst, '"'), v), '"')
+}
+
+func appendLosslessScalar(dst []byte, v graph.Value) []byte {
+	switch v.Kind() {
+	case graph.Null, graph.Bool, graph.Int, graph.String:
+		return appendPlainScalar(dst, v)
+	case graph.Float:
+		if f := v.Float(); !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return appendPlainScalar(dst, v)
+		}
+	}
+	return appendTypedScalar(dst, v)
 }
 
 func appendTypedScalar(dst []byte, v graph.Value) []byte {

@@ -189,7 +189,7 @@ func (c *Conv) array(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 		if e.Kind == record.Null || e.Kind == record.Array {
 			return v, false
 		}
-		if l[i], ok = c.scalar(e); !ok {
+		if l[i], ok = c.scalar(e); !ok || l[i].Kind() == graph.VectorKind {
 			return v, false
 		}
 	}
@@ -218,6 +218,9 @@ func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
 	text := cell.Text
 	kind := c.Type.Kind
 	if cell.Kind == record.Object && kind != graph.PointKind {
+		if kind == graph.Null {
+			return typed(cell)
+		}
 		return v, false
 	}
 	if kind == graph.Null {
