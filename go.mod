@@ -30,6 +30,7 @@ require (
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/klauspost/compress v1.20.3
 	github.com/mattn/go-runewidth v0.0.31
+	github.com/neo4j/neo4j-go-driver/v6 v6.2.0
 	github.com/parquet-go/parquet-go v0.30.2
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/common v0.72.0

@@ -119,6 +119,7 @@ internal/loader/text
 internal/loader/propose
 internal/loader/social
 internal/loader
+internal/loader/graphdb
 internal/telemetry
 internal/console
 internal/server/wire
@@ -149,6 +150,7 @@ var onlyIn = map[string]string{
 	"github.com/golang/geo":                          "internal/graph/spatial",
 	"github.com/chromedp":                            "nothing but tests",
 	"github.com/apache/arrow-go":                     "internal/server internal/loader/record internal/shard/arrowgraph cmd/graphctl",
+	"github.com/neo4j":                               "internal/loader/graphdb",
 	"gocloud.dev":                                    "internal/bucket internal/backup internal/cli",
 	module + "internal/rpc":                          "internal/shard/remote cmd/hopgate",
 	module + "internal/shard/remote":                 "internal/shard/remote cmd/hopgate",

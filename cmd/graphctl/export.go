@@ -159,7 +159,7 @@ func (a *app) eachRow(statement string, f func(cells []*pb.Value) error) error {
 		res := part.GetResult()
 		if s := res.GetSummary(); s != nil {
 			if s.GetTruncated() {
-				err = fmt.Errorf("export: the server truncated the result: %s", s.GetTruncatedReason())
+				err = fmt.Errorf("the server truncated the result: %s", s.GetTruncatedReason())
 				break
 			}
 			return nil

@@ -21,7 +21,7 @@ var examples = map[string][]string{
 	"generate":         {"graphctl generate social --persons 1000 -d social"},
 	"generate social":  {"graphctl generate social --persons 1000 --seed 7 -d social"},
 	"kill":             {"graphctl ps", "graphctl kill 17"},
-	"load":             {"graphctl load people.csv --init > people.yaml", "graphctl load people.yaml --max-rejects 1% --rejects-dir rejects", "graphctl load --nodes Person=people.csv --relationships KNOWS=knows.csv"},
+	"load":             {"graphctl load people.csv --init > people.yaml", "graphctl load people.yaml --max-rejects 1% --rejects-dir rejects", "graphctl load --nodes Person=people.csv --relationships KNOWS=knows.csv", "graphctl load bolt://127.0.0.1:7687 --from-user neo4j --graph copy"},
 	"member":           {"graphctl member list"},
 	"member add":       {"graphctl member add hopgate-4:9190"},
 	"member list":      {"graphctl member list", "graphctl member list -o json"},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hopgate/hopgate/internal/cli"
@@ -10,12 +12,18 @@ import (
 func newLoad(a *app) *cobra.Command {
 	var dir string
 	var offline, propose bool
-	l := cli.Load{To: a.load}
+	from := &fromDatabase{a: a}
+	l := cli.Load{Database: from.open, Then: from.finish}
+	l.To = func(cmd *cobra.Command, l *cli.Load, plan *loader.Plan, o loader.Options) (*loader.Report, error) {
+		return a.load(cmd, l, plan, o, from)
+	}
 	cmd := &cobra.Command{
-		Use:   "load MAPPING.yaml | DIR | FILES…",
-		Short: "Load files: by a mapping, or CSV with neo4j-admin headers",
+		Use:   "load MAPPING.yaml | DIR | FILES… | bolt://HOST:PORT",
+		Short: "Load files, by a mapping or CSV with neo4j-admin headers, or a running Neo4j or Memgraph",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case slices.ContainsFunc(args, loader.IsDatabase) && (offline || propose):
+				return cli.Usagef("a running database is copied through a server: without --offline and --init")
 			case propose:
 				return l.Propose(cmd, args)
 			case !offline && dir == "":
@@ -32,6 +40,7 @@ func newLoad(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	l.Flags(f)
+	from.flags(f)
 	f.BoolVar(&l.DryRun, "dry-run", false, "parse and check everything, write nothing")
 	f.BoolVar(&offline, "offline", false, "load into a data directory without a server, by hopgate import")
 	f.BoolVar(&propose, "init", false, "load nothing: print a mapping proposed for the files, which loads as it is")
@@ -40,7 +49,7 @@ func newLoad(a *app) *cobra.Command {
 }
 
 // load loads through a server.
-func (a *app) load(cmd *cobra.Command, l *cli.Load, plan *loader.Plan, o loader.Options) (*loader.Report, error) {
+func (a *app) load(cmd *cobra.Command, l *cli.Load, plan *loader.Plan, o loader.Options, from *fromDatabase) (*loader.Report, error) {
 	o.Graph = a.graph
 	conn, ctx, cancel, err := a.dial(cmd.Context())
 	if err != nil {
@@ -56,5 +65,12 @@ func (a *app) load(cmd *cobra.Command, l *cli.Load, plan *loader.Plan, o loader.
 	if l.DryRun {
 		return plan.DryRun(ctx, o, a.resolver(conn))
 	}
-	return plan.Run(ctx, newGRPCSink(conn), o)
+	if from.source == nil {
+		return plan.Run(ctx, newGRPCSink(conn), o)
+	}
+	sink, err := from.sink(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Run(ctx, sink, o)
 }

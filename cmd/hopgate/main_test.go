@@ -84,7 +84,7 @@ type server struct {
 	cmd   *exec.Cmd
 	log   *bytes.Buffer
 	ended chan error
-	addrs struct{ HTTP, GRPC, Admin string }
+	addrs struct{ HTTP, GRPC, Admin, Bolt string }
 }
 
 // start starts a server on free ports and waits until it is ready.

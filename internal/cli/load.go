@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +21,7 @@ import (
 )
 
 // MappingName is the name of the mapping in an exported directory, where a load finds it.
-const MappingName = "mapping.yaml"
+const MappingName = loader.MappingName
 
 // outsideHeap is about the memory of a load apart from the Go heap and a tenth of the limit: pages of the program itself.
 const outsideHeap = 64 << 20
@@ -31,6 +33,11 @@ const gcPercent = 400
 type Load struct {
 	// To runs a load, or a dry run. It sets the graph of the options.
 	To func(cmd *cobra.Command, l *Load, plan *loader.Plan, o loader.Options) (*loader.Report, error)
+
+	// Database connects to a running database; nil if the command copies none.
+	Database func(ctx context.Context, url string) (loader.Database, error)
+	// Then, if not nil, runs after a load that is no dry run and has come to its end.
+	Then func(cmd *cobra.Command) error
 
 	Workers  int        // number of parsers
 	Memory   size.Bytes // of the load
@@ -113,9 +120,14 @@ func (l *Load) Run(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	printReport(cmd.OutOrStdout(), rep)
+	if err == nil && l.Then != nil && !l.DryRun {
+		err = l.Then(cmd)
+	}
 	switch {
-	case err != nil:
+	case tooMany != nil:
 		return Error{Rejects, fmt.Errorf("%w; %s", err, l.where(rep.Rejects))}
+	case err != nil && rep.Rejects == 0:
+		return err
 	case rep.Rejects > 0:
 		return Error{Rejects, fmt.Errorf("finished, but %d rows were refused; %s", rep.Rejects, l.where(rep.Rejects))}
 	}
@@ -139,6 +151,9 @@ func (l *Load) where(rows int64) string {
 func (l *Load) plan(cmd *cobra.Command, args []string) (*loader.Plan, error) {
 	if len(args) == 0 && len(l.nodes)+len(l.relationships) == 0 {
 		return nil, Usagef("%s: name a mapping, a directory or files", cmd.Name())
+	}
+	if slices.ContainsFunc(args, loader.IsDatabase) {
+		return l.fromDatabase(cmd, args)
 	}
 	if len(args) == 1 && !isMapping(args[0]) {
 		// A directory may contain its mapping, as exported ones do.
@@ -180,6 +195,26 @@ func (l *Load) plan(cmd *cobra.Command, args []string) (*loader.Plan, error) {
 		return l.offer(cmd, args, err)
 	}
 	return p, err
+}
+
+// fromDatabase plans to copy a running database.
+func (l *Load) fromDatabase(cmd *cobra.Command, args []string) (*loader.Plan, error) {
+	if l.Database == nil {
+		return nil, Usagef("%s: graphctl load copies a running database, through a server", cmd.Name())
+	}
+	if len(args) != 1 {
+		return nil, Usagef("a running database is copied by itself: name it alone")
+	}
+	for _, name := range []string{"nodes", "relationships", "id-type", "dir"} {
+		if cmd.Flags().Changed(name) {
+			return nil, Usagef("--%s is for files; %s describes itself", name, args[0])
+		}
+	}
+	db, err := l.Database(cmd.Context(), args[0])
+	if err != nil {
+		return nil, err
+	}
+	return loader.NewDatabasePlan(cmd.Context(), db)
 }
 
 // planned gives errors in a mapping or a header the exit code of bad usage.

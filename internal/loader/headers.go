@@ -140,7 +140,7 @@ func graphMapping(ctx context.Context, path string) (m *mapping.Mapping, err err
 			return nil, err
 		}
 	}
-	return mapping.Parse(path, names.Mapping(format, path, filepath.Base(text.FileName(path))))
+	return mapping.Parse(path, names.Mapping(format, path, path, filepath.Base(text.FileName(path)), ""))
 }
 
 // addHeader reads the header of a file and adds it.

@@ -33,8 +33,9 @@ type Plan struct {
 	Stream string
 	// closers end pipes and remove copies of them.
 	closers []func() error
-	stdin   bool // standard input is one of the inputs
-	chunk   int  // bytes of text in a batch; 0 means the constant. Tests use small ones.
+	stdin   bool   // standard input is one of the inputs
+	chunk   int    // bytes of text in a batch; 0 means the constant. Tests use small ones.
+	mapping []byte // describes files of refused rows; nil if the user has the mapping
 
 	running atomic.Pointer[run]
 }
@@ -149,9 +150,10 @@ type input struct {
 	header []byte // everything before the records, verbatim
 	offset int64  // of the first record
 	line   int64
-	size   int64 // of the files as stored; 0 if unknown
-	empty  bool  // the input has no content
-	once   bool  // a part of it can be read only once
+	size   int64    // of the files as stored; 0 if unknown
+	empty  bool     // the input has no content
+	once   bool     // a part of it can be read only once
+	from   Database // or nil for a text
 }
 
 // columns reports whether the rules use a column of a Parquet file, and whether as bytes.
@@ -328,6 +330,9 @@ func (p *Plan) identify(ctx context.Context, m *mapping.Mapping) error {
 	part([]byte("load 1"))
 	part(m.Text)
 	for _, in := range p.inputs {
+		if in.from != nil {
+			continue // the mapping's text names it
+		}
 		for _, path := range in.Paths {
 			if in.once {
 				return nil

@@ -24,6 +24,9 @@ func (r *run) reject(j *job, x *refused) error {
 	if x.slot >= 0 && x.slot < len(in.bound.Columns) {
 		rej.Column = in.bound.Columns[x.slot]
 	}
+	if id := in.element(j.chunk.Data[x.start:x.end]); id != "" {
+		rej.Message += "; the element is " + id
+	}
 	again, err := r.log.add(in, &rej, j.chunk.Data[x.start:x.end], j.seq)
 	if err != nil || again {
 		return err

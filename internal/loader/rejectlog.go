@@ -29,6 +29,9 @@ const (
 	partOf = "%d %d %q more\n"
 )
 
+// MappingName is the name of a mapping beside the files that it describes.
+const MappingName = "mapping.yaml"
+
 // MaxWaiting bounds the refused rows that a load without a rejects directory leaves for a later run that has one. The server stores them
 // with each batch.
 const MaxWaiting = 10_000
@@ -280,6 +283,9 @@ func (l *rejectLog) close(ended bool) error {
 		for _, in := range l.plan.inputs {
 			_, err := l.file(in)
 			errs = append(errs, err)
+		}
+		if l.plan.mapping != nil {
+			errs = append(errs, os.WriteFile(filepath.Join(l.dir, MappingName), l.plan.mapping, 0o666))
 		}
 	}
 	for _, f := range l.files {

@@ -201,17 +201,22 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	return rep, nil
 }
 
-// position is a position in the inputs.
+// position is a position in the inputs: in a text, its offset; in a database, see Cursor.
 type position struct {
 	step         int
 	offset, line int64
+	part         int64
 }
 
-// mark encodes a position for resume.
+// mark encodes a position for resume. Only a position within the edges of a vertex has its part.
 func (p position) mark() []byte {
 	b := binary.AppendUvarint([]byte{1}, uint64(p.step))
 	b = binary.AppendUvarint(b, uint64(p.offset))
-	return binary.AppendUvarint(b, uint64(p.line))
+	b = binary.AppendUvarint(b, uint64(p.line))
+	if p.part > 0 {
+		b = binary.AppendUvarint(b, uint64(p.part))
+	}
+	return b
 }
 
 // resume decodes the position of a mark. Without a mark, it is the beginning.
@@ -223,9 +228,12 @@ func (p *Plan) resume(mark []byte) (position, error) {
 	if mark[0] != 1 {
 		return position{}, bad
 	}
-	var n [3]uint64
+	var n [4]uint64
 	rest := mark[1:]
 	for i := range n {
+		if i == 3 && len(rest) == 0 {
+			break
+		}
 		v, k := binary.Uvarint(rest)
 		if k <= 0 {
 			return position{}, bad
@@ -235,7 +243,7 @@ func (p *Plan) resume(mark []byte) (position, error) {
 	if n[0] > uint64(len(p.steps)) {
 		return position{}, bad
 	}
-	return position{int(n[0]), int64(n[1]), int64(n[2])}, nil
+	return position{int(n[0]), int64(n[1]), int64(n[2]), int64(n[3])}, nil
 }
 
 // read splits the inputs into chunks.
@@ -245,7 +253,7 @@ func (r *run) read(ctx context.Context, seq uint64, at position) error {
 	resumed := at.offset >= 0
 	for i := at.step; i < len(r.plan.steps) && !r.stop.Load(); i++ {
 		if in := r.plan.steps[i].in; !resumed {
-			at = position{i, in.offset, in.line}
+			at = position{step: i, offset: in.offset, line: in.line}
 		}
 		var err error
 		if seq, err = r.readStep(ctx, i, seq, at, resumed); err != nil {
@@ -259,19 +267,18 @@ func (r *run) read(ctx context.Context, seq uint64, at position) error {
 func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resumed bool) (_ uint64, err error) {
 	s := &r.plan.steps[i]
 	began := time.Now()
-	t, err := s.in.Open(ctx, at.offset)
+	t, err := s.in.chunks(ctx, s.edges, at, cmp.Or(r.plan.chunk, s.in.chunk()))
 	if err != nil {
 		return seq, err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	sp := record.NewSplitter(t, s.in.Dialect, cmp.Or(r.plan.chunk, s.in.chunk()), maxRecord, at.line, at.offset)
 	base := r.plan.before(i)
 	if resumed {
 		r.counts.beginAt(base + min(t.Stored(), s.in.size))
 	}
 	long := false
 	for !r.stop.Load() {
-		c, err := sp.Next()
+		c, err := t.Next()
 		r.counts.spent(i, stageRead, time.Since(began))
 		if errors.Is(err, io.EOF) {
 			return seq, nil
@@ -283,7 +290,7 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resu
 		j := &job{
 			step: i, chunk: c, end: s.in.Dialect.End(), first: c.Long && !long, seq: seq, bytes: int64(len(c.Data)), done: make(chan struct{}),
 			at:   base + min(t.Stored(), s.in.size),
-			mark: position{i, c.EndOffset, c.EndLine}.mark(),
+			mark: position{i, c.EndOffset, c.EndLine, c.EndPart}.mark(),
 		}
 		// In flight are the text and its message, which is about as large; parse corrects this if the message is larger.
 		j.held = 2 * j.bytes

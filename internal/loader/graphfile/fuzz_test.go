@@ -43,7 +43,7 @@ func FuzzLines(f *testing.F) {
 					}), "%q", line)
 				}
 			}
-			_, err := mapping.Parse("f", names.Mapping(format, "f", "f"))
+			_, err := mapping.Parse("f", names.Mapping(format, "f", "f", "f", ""))
 			require.NoError(t, err)
 		}
 	})

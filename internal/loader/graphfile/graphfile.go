@@ -13,14 +13,18 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
-// Names of the columns beside those of properties.
+// Names of the columns beside those of properties. ElementColumn, which no mapping uses, is the id of an element in its database.
 const (
-	idColumn    = ":ID"
-	labelColumn = ":LABEL"
-	fromColumn  = ":START_ID"
-	toColumn    = ":END_ID"
-	typeColumn  = ":TYPE"
+	ElementColumn = ":ELEMENT_ID"
+	idColumn      = ":ID"
+	labelColumn   = ":LABEL"
+	fromColumn    = ":START_ID"
+	toColumn      = ":END_ID"
+	typeColumn    = ":TYPE"
 )
+
+// Columns are these names.
+var Columns = []string{ElementColumn, idColumn, labelColumn, fromColumn, toColumn, typeColumn}
 
 // labelSplit separates the labels of a vertex.
 const labelSplit = "\x1f"
@@ -37,9 +41,10 @@ type Property struct {
 	Value jsontext.Value
 }
 
-// Element is a vertex or an edge of a file.
+// Element is a vertex or an edge of a file, or of a database.
 type Element struct {
 	Edge       bool
+	Source     string   // its id in a database, or ""
 	ID         string   // of a vertex
 	Labels     []string // of a vertex
 	From, To   string   // the ends of an edge, by their ids
@@ -125,9 +130,9 @@ func Scan(f mapping.Format, r io.Reader) (n Names, err error) {
 	}
 }
 
-// Mapping describes, as YAML, how to load a file: its vertices by their labels with all properties, and its edges. The ids of vertices are a
-// space of this file.
-func (n *Names) Mapping(f mapping.Format, path, space string) []byte {
+// Mapping describes, as YAML, how to load vertices by their labels with all properties, and edges, from files, or one file, of a format. The ids
+// of vertices are a space of this name and type, "" for strings.
+func (n *Names) Mapping(f mapping.Format, vertices, edges, space, idType string) []byte {
 	var b bytes.Buffer
 	properties := func(names []string) {
 		b.WriteString("        properties:")
@@ -139,10 +144,13 @@ func (n *Names) Mapping(f mapping.Format, path, space string) []byte {
 			fmt.Fprintf(&b, "          %s: {type: any}\n", quote(name))
 		}
 	}
-	fmt.Fprintf(&b, "version: 1\ninputs:\n  - path: %s\n    format: %s\n    vertices:\n", quote(path), f)
+	fmt.Fprintf(&b, "version: 1\ninputs:\n  - path: %s\n    format: %s\n    vertices:\n", quote(vertices), f)
 	fmt.Fprintf(&b, "      - labels: [{column: %q, split: \"\\x1f\"}]\n        id: %q\n        idSpace: %s\n", labelColumn, idColumn, quote(space))
+	if idType != "" {
+		fmt.Fprintf(&b, "        idType: %s\n", idType)
+	}
 	properties(n.Vertex)
-	fmt.Fprintf(&b, "  - path: %s\n    format: %s\n    edges:\n      - type: {column: %q}\n", quote(path), f, typeColumn)
+	fmt.Fprintf(&b, "  - path: %s\n    format: %s\n    edges:\n      - type: {column: %q}\n", quote(edges), f, typeColumn)
 	fmt.Fprintf(&b, "        action: insert\n        from: {column: %q, idSpace: %s}\n        to: {column: %q, idSpace: %s}\n", fromColumn, quote(space), toColumn, quote(space))
 	properties(n.Edge)
 	return b.Bytes()
@@ -189,7 +197,7 @@ func (l *lines) Read(p []byte) (int, error) {
 		for len(l.buf) < lineBytes && l.err == nil {
 			var e *Element
 			if e, l.err = l.dec.Next(); l.err == nil && e.Edge == l.edges {
-				l.buf = e.appendLine(l.buf)
+				l.buf = e.AppendLine(l.buf)
 			}
 		}
 		if l.rest = l.buf; len(l.rest) == 0 {
@@ -201,13 +209,17 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// appendLine appends the element as a JSON object and a line end.
-func (e *Element) appendLine(dst []byte) []byte {
+// AppendLine appends the element as a JSON object and a line end.
+func (e *Element) AppendLine(dst []byte) []byte {
 	text := func(name, value string) {
 		dst = append(dst, quote(name)...)
 		dst = append(append(dst, ':'), quote(value)...)
 	}
 	dst = append(dst, '{')
+	if e.Source != "" {
+		text(ElementColumn, e.Source)
+		dst = append(dst, ',')
+	}
 	if e.Edge {
 		text(fromColumn, e.From)
 		dst = append(dst, ',')

@@ -13,6 +13,8 @@ type Chunk struct {
 	Line, Offset int64
 	// EndLine and EndOffset are the line and offset after the chunk.
 	EndLine, EndOffset int64
+	// EndPart, of a chunk of a database's edges, is how far the edges of the vertex EndOffset have been read.
+	EndPart int64
 	// Long marks a part of a line that is longer than a record may be; Last marks the end of that line.
 	Long, Last bool
 }
