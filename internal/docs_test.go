@@ -4,8 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/procedure"
 )
 
 var (
@@ -82,5 +86,47 @@ func TestPrograms(t *testing.T) {
 				t.Errorf("the %s block of %s is not part of %s/%s", fence, guide, shown.examples, file)
 			}
 		}
+	}
+}
+
+// named matches the name of a procedure or, with parentheses, of a function.
+var named = regexp.MustCompile("`([A-Za-z][\\w.]*)(\\(\\))?`")
+
+// TestReplacements checks that the guide for users of Neo4j names procedures and functions that exist, in place of those of APOC and GDS.
+func TestReplacements(t *testing.T) {
+	text, err := os.ReadFile("../docs/howto/from-neo4j.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	procedures := procedure.New(nil).Names()
+	_, tables, _ := strings.Cut(string(text), "\n## APOC\n")
+	checked := 0
+	for line := range strings.Lines(tables) {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 2 {
+			continue
+		}
+		here := cells[1]
+		if strings.HasPrefix(here, "the same") {
+			here += cells[0]
+		}
+		for _, m := range named.FindAllStringSubmatch(here, -1) {
+			switch name, function := m[1], m[2] != ""; {
+			case function:
+				_, maps := fn.Lookup(name)
+				_, aggregates := fn.LookupAggregate(name)
+				if !maps && !aggregates {
+					t.Errorf("there is no function %s: %s", name, line)
+				}
+			case !strings.Contains(name, "."): // an entry of an argument
+				continue
+			case !slices.Contains(procedures, name):
+				t.Errorf("there is no procedure %s: %s", name, line)
+			}
+			checked++
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d names were found: does the test still recognise them?", checked)
 	}
 }
