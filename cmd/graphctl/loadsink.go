@@ -46,7 +46,10 @@ func (s *grpcSink) Begin(ctx context.Context, o loader.Open) (loader.Opened, err
 		return loader.Opened{}, errors.New("the server did not open the load")
 	}
 	p := resp.GetOpened()
-	opened := loader.Opened{Seq: p.GetSeq(), Mark: p.GetMark(), Confirmed: p.GetConfirmed(), ConfirmedMark: p.GetConfirmedMark()}
+	opened := loader.Opened{
+		Seq: p.GetSeq(), Mark: p.GetMark(), Confirmed: p.GetConfirmed(), ConfirmedMark: p.GetConfirmedMark(),
+		Counts: countsOf(p.GetVertexCounts(), p.GetEdgeCounts()),
+	}
 	for _, a := range p.GetRefused() {
 		opened.Refused = append(opened.Refused, ackOf(a))
 	}
@@ -71,9 +74,18 @@ func (s *grpcSink) Recv() (loader.Ack, error) {
 	return ackOf(a), nil
 }
 
+func countsOf(vertices, edges *pb.LoadCounts) shard.LoadCounts {
+	of := func(c *pb.LoadCounts) shard.RowCounts {
+		return shard.RowCounts{
+			Created: int(c.GetCreated()), Overwritten: int(c.GetOverwritten()), Unchanged: int(c.GetUnchanged()), Deleted: int(c.GetDeleted()),
+		}
+	}
+	return shard.LoadCounts{Vertices: of(vertices), Edges: of(edges)}
+}
+
 func ackOf(a *pb.LoadAck) loader.Ack {
 	out := loader.Ack{
-		Seq: a.GetSeq(), Vertices: int(a.GetVertices()), Edges: int(a.GetEdges()),
+		Seq: a.GetSeq(), Counts: countsOf(a.GetVertexCounts(), a.GetEdgeCounts()),
 		Resolve: time.Duration(a.GetResolveSeconds() * 1e9), Commit: time.Duration(a.GetCommitSeconds() * 1e9),
 	}
 	for _, r := range a.GetRejected() {

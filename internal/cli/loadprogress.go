@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // shownRejects bounds the refused rows that are printed.
@@ -128,15 +129,32 @@ func printReport(w io.Writer, r *loader.Report) {
 		return
 	case r.Resumed && r.Rows == 0 && r.Rejects > 0:
 		fmt.Fprintf(w, "an earlier run loaded all rows but %s, which it refused\n", Grouped(r.Rejects))
-		return
 	case r.Resumed && r.Rows == 0:
 		fmt.Fprintln(w, "nothing to do: this load has finished before; --restart loads again")
-		return
-	case r.Resumed:
-		fmt.Fprintln(w, "resumed an interrupted run of this load")
+	default:
+		if r.Resumed {
+			fmt.Fprintln(w, "resumed an interrupted run of this load")
+		}
+		fmt.Fprintf(w, "loaded %s rows: %s vertices and %s edges, %s rejects, in %.1f s (%s rows/s)\n",
+			Grouped(r.Rows), Grouped(r.Vertices), Grouped(r.Edges), Grouped(r.Rejects), r.Seconds, Grouped(int64(float64(r.Rows)/max(r.Seconds, 1e-3))))
 	}
-	fmt.Fprintf(w, "loaded %s rows: %s vertices and %s edges, %s rejects, in %.1f s (%s rows/s)\n",
-		Grouped(r.Rows), Grouped(r.Vertices), Grouped(r.Edges), Grouped(r.Rejects), r.Seconds, Grouped(int64(float64(r.Rows)/max(r.Seconds, 1e-3))))
+	printCounts(w, "vertices", &r.VertexCounts, r.Resumed)
+	printCounts(w, "edges", &r.EdgeCounts, r.Resumed)
+}
+
+// printCounts prints what rows did, if there were any.
+func printCounts(w io.Writer, noun string, c *shard.RowCounts, whole bool) {
+	if c.Applied() == 0 {
+		return
+	}
+	if whole {
+		noun += " of the whole load"
+	}
+	fmt.Fprintf(w, "%s: %s created, %s overwritten, %s unchanged", noun, Grouped(int64(c.Created)), Grouped(int64(c.Overwritten)), Grouped(int64(c.Unchanged)))
+	if c.Deleted > 0 {
+		fmt.Fprintf(w, ", %s deleted", Grouped(int64(c.Deleted)))
+	}
+	fmt.Fprintln(w)
 }
 
 // Grouped formats a number with commas.

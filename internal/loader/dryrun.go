@@ -23,6 +23,7 @@ func (p *Plan) DryRun(ctx context.Context, o Options, resolve Resolver) (*Report
 	rep, err := p.Run(ctx, s, o)
 	if rep != nil {
 		rep.DryRun, rep.Dangling, rep.DiskBytes, rep.Resumed = true, s.dangling, s.disk, false
+		rep.VertexCounts, rep.EdgeCounts = shard.RowCounts{}, shard.RowCounts{}
 	}
 	return rep, err
 }
@@ -147,7 +148,7 @@ func (s *dry) vertices(b *Batch, group int, a *Ack) error {
 			continue
 		}
 		known[h] = v.Action != shard.Delete
-		a.Vertices++
+		a.Counts.Vertices.Created++ // or overwritten: the report of a dry run does not say
 		s.disk += vertexBytes + keyBytes(k) + rowBytes(v.Props, row)
 	}
 	return nil
@@ -183,7 +184,7 @@ func (s *dry) edges(b *Batch, group int, a *Ack) error {
 			}
 			srcs[src], dsts[dst] = true, true
 		}
-		a.Edges++
+		a.Counts.Edges.Created++
 		s.disk += edgeBytes + 2*rowBytes(e.Props, row)
 	}
 	return nil

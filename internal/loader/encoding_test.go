@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/hopgate/hopgate/internal/loader/text"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // Texts in other encodings get a mapping that names the encoding, and without one are refused by its name.
@@ -77,9 +78,11 @@ inputs: [{path: v.csv, encoding: utf-16le, update: {strategies: {v: APPEND}}, ve
 		p, err := w.plan(m)
 		require.NoError(t, err)
 		p.chunk = 256
-		_, err = p.Run(t.Context(), &cut{Sink: NewLocal(w.l), sends: sends, acks: sends}, Options{MaxRejects: Budget{Rows: 1}, RejectsDir: rejects})
+		rep, err := p.Run(t.Context(), &cut{Sink: NewLocal(w.l), sends: sends, acks: sends}, Options{MaxRejects: Budget{Rows: 1}, RejectsDir: rejects})
 		if err == nil {
 			require.Greater(t, sends, 2)
+			require.Less(t, rep.Vertices, int64(300))
+			require.Equal(t, shard.RowCounts{Created: 300}, rep.VertexCounts, "those of all runs")
 			break
 		}
 		require.ErrorIs(t, err, errCut)

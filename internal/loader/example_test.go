@@ -37,7 +37,7 @@ func ExampleSession_Apply() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(acks[0].Seq, acks[0].Vertices, acks[0].Edges)
+		fmt.Println(acks[0].Seq, acks[0].Counts.Vertices.Created, acks[0].Counts.Edges.Created)
 	}
 	// Output:
 	// 1 2 0

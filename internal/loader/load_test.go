@@ -55,6 +55,7 @@ func TestLoad(t *testing.T) {
 		}
 		out.WriteString(w.state())
 		fmt.Fprintf(&out, "rows %d vertices %d edges %d rejects %d\n", rep.Rows, rep.Vertices, rep.Edges, rep.Rejects)
+		fmt.Fprintf(&out, "vertices %+v edges %+v\n", rep.VertexCounts, rep.EdgeCounts)
 		if rep.Rejects > 0 {
 			out.WriteString(readAll(t, o.RejectsDir))
 		}

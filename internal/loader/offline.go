@@ -13,17 +13,18 @@ import (
 // offline is a sink for a load into an empty graph. It applies vertices, and edges that depend on existing data, batch by batch. The
 // parsers resolve all other edges, which are then sorted.
 type offline struct {
-	s       *Session
-	l       *Loader
-	sorter  shard.EdgeSorter
-	ctx     context.Context // of the load; Begin is called once
-	done    <-chan struct{}
-	batches chan *offlineBatch
-	acks    []Ack
-	mu      sync.Mutex  // guards the session's names
-	ready   atomic.Bool // keys can be resolved
-	complex map[string]bool
-	some    bool // a type known only from rows is complex, so all types are
+	s        *Session
+	l        *Loader
+	sorter   shard.EdgeSorter
+	ctx      context.Context // of the load; Begin is called once
+	done     <-chan struct{}
+	batches  chan *offlineBatch
+	acks     []Ack
+	mu       sync.Mutex  // guards the session's names
+	ready    atomic.Bool // keys can be resolved
+	complex  map[string]bool
+	some     bool // a type known only from rows is complex, so all types are
+	complete bool // Finish has been called
 }
 
 // offlineBatch is a batch whose groups of edges may already be resolved.
@@ -245,21 +246,26 @@ func (s *offline) edges(m *offlineBatch) error {
 			return err
 		}
 	}
-	ack.Vertices += l.AppliedVertices
-	ack.Edges += l.AppliedEdges
+	ack.Counts.Add(l.Counts)
 	ack.Rejected = append(ack.Rejected, l.Rejected...)
-	s.l.stats.Vertices.Add(uint64(l.AppliedVertices))
-	s.l.stats.Edges.Add(uint64(l.AppliedEdges))
-	s.l.stats.Rejected.Add(uint64(len(l.Rejected)))
+	s.l.stats.add(l)
 	s.acks = append(s.acks, ack)
 	return nil
 }
 
-// end completes the graph.
+// end completes the graph, which corrects the counts.
 func (s *offline) end() error {
+	if s.complete {
+		return io.EOF
+	}
 	s.s.Close()
-	if err := s.sorter.Finish(s.ctx); err != nil {
+	again, err := s.sorter.Finish(s.ctx)
+	if err != nil {
 		return err
 	}
-	return io.EOF
+	s.complete = true
+	l := &shard.Load{Counts: shard.LoadCounts{Edges: again}}
+	s.l.stats.add(l)
+	s.acks = append(s.acks, Ack{Counts: l.Counts})
+	return nil
 }

@@ -43,6 +43,8 @@ func left(elapsed time.Duration, done, rest int64) time.Duration {
 func (r *run) progress() Progress {
 	c, now := &r.counts, time.Now()
 	done, began := c.done.Load(), c.began.Load()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	p := Progress{
 		Totals: c.totals(), Done: done, Bytes: r.plan.Bytes(), Elapsed: now.Sub(r.start), Left: -1,
 		InFlight: r.window.taken(), Window: r.window.size,
@@ -65,8 +67,6 @@ func (r *run) progress() Progress {
 	if len(r.plan.steps) > 0 {
 		current = r.plan.steps[c.step.Load()].in
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var all stageTimes
 	for i, in := range r.plan.inputs {
 		n, x := c.inputs[in], parts[in]

@@ -13,18 +13,20 @@ import (
 //
 // Its encoding is
 //
-//	byte     2
+//	byte     3
 //	bytes    mark of the last batch
+//	         counts of all batches before the commit, as shard.LoadCounts.Append writes them
 //	uvarint  number of the last confirmed batch
 //	bytes    its mark
 //	uvarint  number of further batches with refused rows; for each, its number minus the confirmed one, and the rows as bytes
 //	uvarint  number of vertex groups in the commit; for each, its batch (relative likewise) and its index there
 //	         the same for edges
-//	         the rows that the commit refused, by these groups
+//	         the outcome of the commit, by these groups, as shard.Load.AppendOutcome writes it
 //
 // where bytes are prefixed by their length.
 type progress struct {
 	mark          []byte
+	counts        shard.LoadCounts
 	confirmed     uint64
 	confirmedMark []byte
 	refused       []Ack
@@ -38,15 +40,15 @@ type origin struct {
 	group int
 }
 
-const progressForm = 2
+const progressForm = 3
 
 func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// encode writes everything except the rows that the commit refuses.
+// encode writes everything except the outcome of the commit.
 func (p *progress) encode() []byte {
-	b := appendBytes([]byte{progressForm}, p.mark)
+	b := p.counts.Append(appendBytes([]byte{progressForm}, p.mark))
 	b = binary.AppendUvarint(b, p.confirmed)
 	b = appendBytes(b, p.confirmedMark)
 	b = binary.AppendUvarint(b, uint64(len(p.refused)))
@@ -64,7 +66,7 @@ func (p *progress) encode() []byte {
 	return b
 }
 
-var errProgress = errors.New("the stored progress of the load is malformed; use --restart")
+var errProgress = errors.New("this version cannot read the stored progress of the load; use --restart")
 
 // decodeProgress reads the stored progress of a load.
 func decodeProgress(b []byte) (p progress, err error) {
@@ -73,6 +75,7 @@ func decodeProgress(b []byte) (p progress, err error) {
 	}
 	f := shard.Fields{Rest: b[1:]}
 	p.mark = f.Bytes()
+	p.counts = f.Counts()
 	p.confirmed = f.Number()
 	p.confirmedMark = f.Bytes()
 	for n := f.Number(); n > 0 && !f.Bad; n-- {
@@ -90,10 +93,11 @@ func decodeProgress(b []byte) (p progress, err error) {
 	if f.Bad {
 		return p, errProgress
 	}
-	last, err := shard.ReadRejected(f.Rest)
+	counts, last, err := shard.ReadOutcome(f.Rest)
 	if err != nil {
 		return p, errProgress
 	}
+	p.counts.Add(counts)
 	for _, r := range last {
 		groups := p.vertices
 		if r.Edge {

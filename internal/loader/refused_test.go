@@ -15,12 +15,17 @@ func TestProgressStored(t *testing.T) {
 		return shard.Rejected{Edge: edge, Group: group, Row: row, Code: "C", Msg: "m"}
 	}
 	p := progress{
-		mark: []byte("mark"), confirmed: 7, confirmedMark: []byte("earlier"), refused: []Ack{{Seq: 9, Rejected: []shard.Rejected{row(false, 2, 5)}}},
+		mark: []byte("mark"), counts: shard.LoadCounts{Vertices: shard.RowCounts{Created: 4}, Edges: shard.RowCounts{Overwritten: 5}}, confirmed: 7, confirmedMark: []byte("earlier"), refused: []Ack{{Seq: 9, Rejected: []shard.Rejected{row(false, 2, 5)}}},
 		vertices: []origin{{10, 0}, {12, 1}}, edges: []origin{{11, 3}},
 	}
-	stored := shard.AppendRejected(p.encode(), []shard.Rejected{row(false, 1, 4), row(false, 1, 6), row(true, 0, 1)})
+	commit := shard.Load{
+		Counts:   shard.LoadCounts{Vertices: shard.RowCounts{Created: 1, Unchanged: 2}, Edges: shard.RowCounts{Deleted: 3}},
+		Rejected: []shard.Rejected{row(false, 1, 4), row(false, 1, 6), row(true, 0, 1)},
+	}
+	stored := commit.AppendOutcome(p.encode())
 	got, err := decodeProgress(stored)
 	require.NoError(t, err)
+	p.counts = shard.LoadCounts{Vertices: shard.RowCounts{Created: 5, Unchanged: 2}, Edges: shard.RowCounts{Overwritten: 5, Deleted: 3}}
 	p.refused = append(p.refused, Ack{Seq: 12, Rejected: []shard.Rejected{row(false, 1, 4), row(false, 1, 6)}}, Ack{Seq: 11, Rejected: []shard.Rejected{row(true, 3, 1)}})
 	require.Equal(t, p, got)
 	whole := len(p.encode())

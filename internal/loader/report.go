@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // Report summarises a load, as --report writes it.
@@ -18,11 +20,14 @@ type Report struct {
 	Totals
 	Seconds   float64 `json:"seconds"`
 	PeakBytes int64   `json:"peakBytes"`
+	// VertexCounts and EdgeCounts say what the rows of the whole load did, with those of earlier runs; dry runs leave them out.
+	VertexCounts shard.RowCounts `json:"vertexCounts,omitzero"`
+	EdgeCounts   shard.RowCounts `json:"edgeCounts,omitzero"`
 	// GCShare is the share of this process's CPU time spent in garbage collection, as the runtime estimates it.
 	GCShare float64       `json:"gcShare"`
 	Stages  Stages        `json:"stages"`
 	Inputs  []InputReport `json:"inputs"`
-	// Resumed means that an earlier run loaded a part, which is not counted here; DryRun means that nothing was written.
+	// Resumed means that an earlier run loaded a part, which counts in VertexCounts and EdgeCounts alone; DryRun means that nothing was written.
 	Resumed   bool  `json:"resumed,omitempty"`
 	DryRun    bool  `json:"dryRun,omitempty"`
 	Dangling  int64 `json:"dangling,omitempty"`  // dry runs: edges with a missing end
@@ -80,16 +85,19 @@ func (r *Report) JSON() ([]byte, error) { return json.MarshalIndent(r, "", "  ")
 
 // counts are updated by all stages.
 type counts struct {
-	rows, rejects, vertices, edges atomic.Int64
+	rows, rejects atomic.Int64
 	// began, sent and done are positions in the stored bytes of all steps, one after another: where the run began, and how far it has sent
 	// batches and received acknowledgements.
 	began, sent, done atomic.Int64
 	step              atomic.Int64 // the step being acknowledged
 	resumed           bool
 
+	before shard.LoadCounts // of earlier runs
+
 	mu     sync.Mutex
 	plan   *Plan
 	inputs map[*input]*inputCounts
+	load   shard.LoadCounts // as the server reports them
 }
 
 type inputCounts struct {
@@ -132,37 +140,50 @@ func (c *counts) reject(step int) {
 	c.of(step, func(in *inputCounts) { in.Rejects++ })
 }
 
-// applied counts the rows of a batch: for its input those sent and not refused, in total those that the server reports.
-func (c *counts) applied(step int, vertices, edges, allVertices, allEdges int64) {
-	c.vertices.Add(allVertices)
-	c.edges.Add(allEdges)
+// add counts what the server reports.
+func (c *counts) add(of shard.LoadCounts) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.load.Add(of)
+}
+
+// applied counts the rows of a batch for its input: those sent and not refused.
+func (c *counts) applied(step int, vertices, edges int64) {
 	c.of(step, func(in *inputCounts) {
 		in.Vertices += vertices
 		in.Edges += edges
 	})
 }
 
+// totals returns the totals of the run so far. The caller holds c.mu.
 func (c *counts) totals() Totals {
-	return Totals{Rows: c.rows.Load(), Vertices: c.vertices.Load(), Edges: c.edges.Load(), Rejects: c.rejects.Load()}
+	return Totals{
+		Rows: c.rows.Load(), Vertices: int64(c.load.Vertices.Applied()), Edges: int64(c.load.Edges.Applied()), Rejects: c.rejects.Load(),
+	}
 }
 
 // report returns the report of the run so far.
 func (r *run) report() *Report {
 	c := &r.counts
-	rep := &Report{Totals: c.totals(), Seconds: time.Since(r.start).Seconds(), PeakBytes: peakBytes(), GCShare: gcShare(), Resumed: c.resumed}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var all stageTimes
+	all := c.before
+	all.Add(c.load)
+	rep := &Report{
+		Totals: c.totals(), Seconds: time.Since(r.start).Seconds(), PeakBytes: peakBytes(), GCShare: gcShare(), Resumed: c.resumed,
+		VertexCounts: all.Vertices, EdgeCounts: all.Edges,
+	}
+	var times stageTimes
 	for _, in := range r.plan.inputs {
 		n := c.inputs[in]
 		for i, t := range n.times {
-			all[i] += t
+			times[i] += t
 		}
 		rep.Inputs = append(rep.Inputs, InputReport{
 			Path: in.Name, Totals: n.Totals, Seconds: n.last.Sub(n.first).Seconds(), PeakBytes: rep.PeakBytes, Stages: n.times.seconds(),
 		})
 	}
-	rep.Stages = all.seconds()
+	rep.Stages = times.seconds()
 	return rep
 }
 

@@ -163,7 +163,7 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	if r.log, err = openRejects(o.RejectsDir, p, seq); err != nil {
 		return nil, err
 	}
-	r.counts.resumed = opened.Seq > 0
+	r.counts.resumed, r.counts.before = opened.Seq > 0, opened.Counts
 	p.running.Store(r)
 
 	var wg sync.WaitGroup
@@ -512,6 +512,10 @@ func (r *run) receive(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if a.Seq == 0 {
+			r.counts.add(a.Counts)
+			continue
+		}
 		j, ok := <-r.flight
 		if !ok || j.seq != a.Seq {
 			return fmt.Errorf("the server acknowledged batch %d out of turn", a.Seq)
@@ -550,7 +554,8 @@ func (r *run) acknowledged(j *job, a *Ack) error {
 	}
 	r.counts.step.Store(int64(j.step))
 	r.counts.done.Store(j.at)
-	r.counts.applied(j.step, int64(j.parsed.vertices)-vertices, int64(j.parsed.edges)-edges, int64(a.Vertices), int64(a.Edges))
+	r.counts.add(a.Counts)
+	r.counts.applied(j.step, int64(j.parsed.vertices)-vertices, int64(j.parsed.edges)-edges)
 	return nil
 }
 

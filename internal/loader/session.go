@@ -69,6 +69,8 @@ type Open struct {
 type Opened struct {
 	Seq  uint64 // the last applied batch
 	Mark []byte
+	// Counts are of all applied batches.
+	Counts shard.LoadCounts
 	// Refused holds the rows refused in batches after the last confirmed one.
 	Refused       []Ack
 	Confirmed     uint64
@@ -163,7 +165,7 @@ func (s *Session) resume(ctx context.Context) error {
 // Opened returns the progress of an earlier run. Call it before the first Apply.
 func (s *Session) Opened() Opened {
 	return Opened{
-		Seq: s.Seq, Mark: s.known.mark, Refused: s.known.refused, Confirmed: s.known.confirmed, ConfirmedMark: s.known.confirmedMark,
+		Seq: s.Seq, Mark: s.known.mark, Counts: s.known.counts, Refused: s.known.refused, Confirmed: s.known.confirmed, ConfirmedMark: s.known.confirmedMark,
 	}
 }
 
@@ -282,9 +284,9 @@ func (b *Batch) Rows() int {
 
 // Ack reports the outcome of a batch.
 type Ack struct {
-	Seq             uint64
-	Vertices, Edges int
-	Rejected        []shard.Rejected
+	Seq      uint64
+	Counts   shard.LoadCounts
+	Rejected []shard.Rejected
 	// Resolve is the time spent looking up keys, Commit the rest of the time until the batches were durable.
 	Resolve, Commit time.Duration
 }
@@ -345,16 +347,15 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 		return nil, err
 	}
 	s.stats.Batches.Add(uint64(len(batches)))
-	s.stats.Vertices.Add(uint64(load.AppliedVertices))
-	s.stats.Edges.Add(uint64(load.AppliedEdges))
-	s.stats.Rejected.Add(uint64(len(load.Rejected)))
+	s.stats.add(load)
+	s.known.counts.Add(load.Counts)
 	s.Seq = max(s.Seq, load.Seq)
 	acks := make([]Ack, len(batches))
 	for i, b := range batches {
 		acks[i].Seq = b.Seq
 	}
 	last := &acks[len(acks)-1]
-	last.Vertices, last.Edges = load.AppliedVertices, load.AppliedEdges
+	last.Counts = load.Counts
 	last.Resolve, last.Commit = load.Resolve, took-load.Resolve
 	at := map[uint64]int{}
 	for _, i := range pending {

@@ -15,7 +15,7 @@ type Sink interface {
 	Send(msg any) error
 	// Finish ends the sequence of batches.
 	Finish() error
-	// Recv returns the acknowledgements in the order of the batches, then io.EOF.
+	// Recv returns the acknowledgements in the order of the batches, then io.EOF. One with number 0 only corrects the counts.
 	Recv() (Ack, error)
 }
 

@@ -1,10 +1,12 @@
 package oracle
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -18,8 +20,7 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 		return err
 	}
 	defer g.unlock()
-	l.Rejected = l.Rejected[:0]
-	l.AppliedVertices, l.AppliedEdges, l.Skipped = 0, 0, false
+	l.Rejected, l.Counts, l.Skipped = l.Rejected[:0], shard.LoadCounts{}, false
 	b := &batch{g: g, s: g.state.Load().clone(), l: l}
 	if l.Stream != "" {
 		if l.Restart {
@@ -28,7 +29,7 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 		if l.Seq <= b.s.streams[l.Stream].seq {
 			l.Skipped = true
 			g.state.Store(b.s)
-			return nil
+			return l.Again(b.s.streams[l.Stream].seq, b.s.streams[l.Stream].mark)
 		}
 	}
 	for i := range l.Vertices {
@@ -56,7 +57,7 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 		}
 	}
 	if l.Stream != "" {
-		b.s.streams[l.Stream] = stream{seq: l.Seq, mark: shard.AppendRejected(slices.Clone(l.Mark), l.Rejected)}
+		b.s.streams[l.Stream] = stream{seq: l.Seq, mark: l.AppendOutcome(slices.Clone(l.Mark))}
 	}
 	g.state.Store(b.s)
 	return nil
@@ -106,7 +107,7 @@ func (b *batch) create(x *index, key graph.Value, labels graph.LabelSet, props [
 		b.s.putVertex(id, nil)
 		return &reject{"ConstraintViolation", err.Error()}
 	}
-	b.l.AppliedVertices++
+	b.l.Counts.Vertices.Created++
 	return nil
 }
 
@@ -124,7 +125,7 @@ func (b *batch) vertex(x *index, group *shard.LoadVertices, row int) *reject {
 	case group.Action == shard.Delete:
 		if exists {
 			b.detach(id)
-			b.l.AppliedVertices++
+			b.l.Counts.Vertices.Deleted++
 		}
 		return nil
 	}
@@ -147,7 +148,7 @@ func (b *batch) vertex(x *index, group *shard.LoadVertices, row int) *reject {
 		b.s.putVertex(id, old)
 		return &reject{"ConstraintViolation", err.Error()}
 	}
-	b.l.AppliedVertices++
+	b.l.Counts.Vertices.Existing(v.labels != old.labels || !same(v.props, old.props))
 	return nil
 }
 
@@ -193,7 +194,7 @@ func (b *batch) edge(srcSpace, dstSpace *index, group *shard.LoadEdges, row int)
 	case group.Action == shard.Delete:
 		for _, id := range between {
 			b.s.removeEdge(id)
-			b.l.AppliedEdges++
+			b.l.Counts.Edges.Deleted++
 		}
 		return nil
 	case group.Action == shard.Update && len(between) == 0:
@@ -208,7 +209,7 @@ func (b *batch) edge(srcSpace, dstSpace *index, group *shard.LoadEdges, row int)
 			b.s.removeEdge(id)
 			return &reject{"ConstraintViolation", err.Error()}
 		}
-		b.l.AppliedEdges++
+		b.l.Counts.Edges.Created++
 		return nil
 	}
 	for _, id := range between {
@@ -222,7 +223,7 @@ func (b *batch) edge(srcSpace, dstSpace *index, group *shard.LoadEdges, row int)
 			b.s.parts[id.Shard()].edges[id.Local()] = old
 			return &reject{"ConstraintViolation", err.Error()}
 		}
-		b.l.AppliedEdges++
+		b.l.Counts.Edges.Existing(!same(props, old.props))
 	}
 	return nil
 }
@@ -247,6 +248,13 @@ func combine(old []graph.Property, cols []shard.LoadColumn, row int) ([]graph.Pr
 		props = withProperties(props, []graph.Property{{ID: c.Prop, Value: v}})
 	}
 	return props, nil
+}
+
+// same reports whether properties are the same ones, with values of the same types.
+func same(a, b []graph.Property) bool {
+	return slices.EqualFunc(a, b, func(x, y graph.Property) bool {
+		return x.ID == y.ID && bytes.Equal(notation.Append(nil, x.Value), notation.Append(nil, y.Value))
+	})
 }
 
 // merge combines an old and a new value, neither of them null. ok is false if their types do not fit.

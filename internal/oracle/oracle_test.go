@@ -260,7 +260,7 @@ func TestLoadAppliesABatchOnce(t *testing.T) {
 	require.NoError(t, g.Load(ctx, &l))
 	require.Equal(t, []string{"DuplicateKey", "MissingVertex", "DanglingEdge"},
 		[]string{l.Rejected[0].Code, l.Rejected[1].Code, l.Rejected[2].Code})
-	require.Equal(t, 4, l.AppliedEdges)
+	require.Equal(t, shard.RowCounts{Created: 3, Unchanged: 1}, l.Counts.Edges)
 	c := begin(t, g, shard.Read).Counts()
 	require.Equal(t, uint64(5), c.Vertices)
 	require.Equal(t, map[string]uint64{"P": 3, "Q": 2, "B": 1}, c.ByLabel)
@@ -274,15 +274,18 @@ func TestLoadAppliesABatchOnce(t *testing.T) {
 	require.Equal(t, int64(42), property(rec[0].Props, g.internProp("n")).Int())
 	require.Len(t, rec[1].Props, 1)
 
-	rejected := slices.Clone(l.Rejected)
+	rejected, done := slices.Clone(l.Rejected), l.Counts
 	require.NoError(t, g.Load(ctx, &l))
 	require.True(t, l.Skipped)
+	require.Equal(t, rejected, l.Rejected)
+	require.Equal(t, done, l.Counts)
 	seq, mark, err := g.LoadState(ctx, "s")
 	require.NoError(t, err)
 	require.Equal(t, uint64(1), seq)
 	require.Equal(t, byte('m'), mark[0])
-	refused, err := shard.ReadRejected(mark[1:])
+	counts, refused, err := shard.ReadOutcome(mark[1:])
 	require.NoError(t, err)
 	require.Equal(t, rejected, refused)
+	require.Equal(t, done, counts)
 	require.Equal(t, uint64(3), begin(t, g, shard.Read).Counts().Edges)
 }

@@ -343,7 +343,7 @@ func TestFlightLoad(t *testing.T) {
 	require.Len(t, answers, 3)
 	answers, err = putRows(t, c, command, people, `{"seq": 1}`, `{"seq": 2}`)
 	require.NoError(t, err)
-	require.Equal(t, []string{`{"opened":2}`, `{"seq":1,"vertices":0,"edges":0}`, `{"seq":2,"vertices":0,"edges":0}`}, answers)
+	require.Equal(t, []string{`{"opened":2,"vertexCounts":{"created":3,"overwritten":2,"unchanged":1,"deleted":0}}`, `{"seq":1,"vertices":0,"edges":0}`, `{"seq":2,"vertices":0,"edges":0}`}, answers)
 	_, rows, err := flightRows(c.DoGet(t.Context(), &flight.Ticket{Ticket: []byte("MATCH (p:Person:Old) RETURN p.id, p.name, p.visits ORDER BY p.id")}))
 	require.NoError(t, err)
 	require.Equal(t, []string{"1 Ann 2", "2 (null) (null)", "3 Ann 4"}, rows)
@@ -356,7 +356,7 @@ func TestFlightLoad(t *testing.T) {
 		answers, err = putRows(t, c, command, knows, "")
 		require.NoError(t, err)
 		require.Equal(t, `{"opened":0}`, answers[0])
-		require.Contains(t, answers[1], `{"seq":1,"vertices":0,"edges":1,"rejected":[{"row":1,"code":"DanglingEdge"`)
+		require.Contains(t, answers[1], `{"seq":1,"vertices":0,"edges":1,"edgeCounts":{"created":1,"overwritten":0,"unchanged":0,"deleted":0},"rejected":[{"row":1,"code":"DanglingEdge"`)
 	}
 	_, rows, err = flightRows(c.DoGet(t.Context(), &flight.Ticket{Ticket: []byte("MATCH (a)-[r:KNOWS]->(b) RETURN DISTINCT a.id, b.id, properties(r).since")}))
 	require.NoError(t, err)

@@ -19,8 +19,9 @@ type EdgeSorter interface {
 	Resolve(e *LoadEdges) (SortedRows, error)
 	// Add takes rows in, in the order of the load. Those that are refused are appended to l.Rejected as rows of a group.
 	Add(ctx context.Context, rows SortedRows, l *Load, group int) error
-	// Finish writes the lists and completes the graph: packed, compacted, with all its statistics.
-	Finish(ctx context.Context) error
+	// Finish writes the lists and completes the graph: packed, compacted, with all its statistics. Add counts every row as created; again
+	// corrects that for the rows that repeat an edge.
+	Finish(ctx context.Context) (again RowCounts, err error)
 }
 
 // SortedRows is the packed form of rows that EdgeSorter.Resolve returns.

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// AppendRejected appends refused rows as they are stored behind the mark of a load: each code with its message once, then by
+// AppendRejected appends refused rows as an outcome stores them: each code with its message once, then by
 // row its message, group and number. Nothing is appended if there are none.
 func AppendRejected(dst []byte, rs []Rejected) []byte {
 	if len(rs) == 0 {
@@ -76,7 +76,7 @@ func (f *Fields) Bytes() []byte {
 	return b
 }
 
-var errRejected = errors.New("malformed list of refused rows")
+var errRejected = errors.New("malformed outcome of a load")
 
 // ReadRejected reads what AppendRejected has written.
 func ReadRejected(b []byte) ([]Rejected, error) {

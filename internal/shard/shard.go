@@ -236,11 +236,11 @@ type Load struct {
 	Vertices []LoadVertices
 	Edges    []LoadEdges
 
-	// Rejected is filled with the rows that were refused.
+	// Rejected is filled with the rows that were refused, Counts with what the others did. Skipped reports that the batch had been applied
+	// before; both are those of then, if no batch of the stream has followed it.
 	Rejected []Rejected
-	// Applied is set to the number of vertices and edges written. Skipped reports that the batch had been applied before.
-	AppliedVertices, AppliedEdges int
-	Skipped                       bool
+	Counts   LoadCounts
+	Skipped  bool
 	// Resolve is filled with the time spent in looking keys up, where a store measures it.
 	Resolve time.Duration
 }

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _BATCH_BYTES = 4 << 20  # about; a batch must not exceed the server's max-request
 _BATCH_ROWS = 1 << 17
 _AHEAD = 16  # batches sent ahead of their acknowledgements
+_KINDS = ("vertexCounts", "edgeCounts")
+_COUNTS = ("created", "overwritten", "unchanged", "deleted")
 _TRIES = 6  # without progress, when the connection is lost
 
 
@@ -94,7 +96,9 @@ class LoadResult:
 
     Attributes:
         rows: the rows of the data.
-        vertices, edges: those that were written, created or changed.
+        vertices, edges: the rows that were applied to vertices and to edges.
+        vertex_counts, edge_counts: what the rows of the whole load did, with those that an earlier run applied: ``created``, ``overwritten``
+            (existed, and changed), ``unchanged`` (existed, and is as before) and ``deleted``.
         rejected: the rows that were refused.
         rejects: these rows with the columns ``row`` (their number in the data, from 0), ``code`` and ``message``.
         seconds: the time it took.
@@ -108,6 +112,8 @@ class LoadResult:
     rejects: pa.Table
     seconds: float
     skipped: int
+    vertex_counts: dict[str, int] = field(default_factory=dict)
+    edge_counts: dict[str, int] = field(default_factory=dict)
 
 
 Progress = Callable[[int, "int | None"], None]
@@ -262,7 +268,8 @@ class _Run:
         self.waiting: deque[_Sent] = deque()  # sent or to be sent again, and not acknowledged
         self.source = _batches(reader)
         self.seq = self.rows = self.acked_rows = self.skipped = 0
-        self.vertices = self.edges = 0
+        self.before: dict[str, int] = {}  # rows that earlier runs applied to vertices and edges
+        self.counts: dict[str, dict[str, int]] = {}
         self.acked = 0
         self.more = True
         self.known = 0  # the last batch that earlier calls have applied
@@ -287,7 +294,8 @@ class _Run:
         columns = [pa.field("row", pa.int64()), pa.field("code", pa.string()), pa.field("message", pa.string())]
         empty = pa.schema([f for f in self.reader.schema if f.name not in ("row", "code", "message")] + columns).empty_table()
         rejects = pa.concat_tables(self.rejects) if self.rejects else empty
-        return LoadResult(self.rows, self.vertices, self.edges, rejects.num_rows, rejects, time.monotonic() - began, self.skipped)
+        vertices, edges = (sum(self.counts[k].values()) - self.before[k] for k in _KINDS)
+        return LoadResult(self.rows, vertices, edges, rejects.num_rows, rejects, time.monotonic() - began, self.skipped, *self.counts.values())
 
     def once(self) -> None:
         """Sends what is not acknowledged over one call."""
@@ -306,6 +314,10 @@ class _Run:
                 opened = json.loads(answer.to_pybytes())
                 self.restart = False
                 self.known = opened["opened"]
+                self.counts = {k: dict.fromkeys(_COUNTS, 0) for k in _KINDS}
+                self.count(opened)  # all applied batches, those whose acknowledgements were lost too
+                if not self.before:
+                    self.before = {k: sum(self.counts[k].values()) for k in _KINDS}
                 for ack in opened.get("refused", []):
                     self.refused(ack)
                 listener = threading.Thread(target=self.listen, args=(call, answers), daemon=True)
@@ -329,6 +341,12 @@ class _Run:
             finally:
                 with contextlib.suppress(Exception):  # the error of the call is known
                     writer.close()
+
+    def count(self, answer: dict[str, Any]) -> None:
+        """Adds the counts of an answer."""
+        for kind, counts in self.counts.items():
+            for name, n in answer.get(kind, {}).items():
+                counts[name] += n
 
     def end(self, writer: Any) -> None:
         """Raises why the server has ended the call."""
@@ -383,8 +401,7 @@ class _Run:
                         return
                     ack = json.loads(answer.to_pybytes())
                     self.refused(ack)
-                    self.vertices += ack["vertices"]
-                    self.edges += ack["edges"]
+                    self.count(ack)
                     with self.condition:
                         if self.waiting and self.waiting[0].seq == ack["seq"]:
                             sent = self.waiting.popleft()

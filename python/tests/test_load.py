@@ -42,6 +42,7 @@ def test_mapping(db):
     result = db.load(
         PEOPLE, vertices=Vertices(["Person", "Member"], "id", property="number", properties={"called": "name"}))
     assert result.vertices == 3
+    assert result.vertex_counts == {"created": 3, "overwritten": 0, "unchanged": 0, "deleted": 0}
     rows = db.query("MATCH (p:Person:Member) RETURN properties(p) AS p ORDER BY p.number").rows()
     assert [r["p"] for r in rows] == [{"called": "Ann", "number": 1}, {"called": "Bob", "number": 2}, {"number": 3}]
     visits = pa.table({"id": [1, 1, 2], "visits": [1, 2, 5]})

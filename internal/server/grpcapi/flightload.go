@@ -112,7 +112,7 @@ func (s *flightService) putLoad(stream flight.FlightService_DoPutServer, descrip
 	defer session.Close()
 	defer request.Hurry()()
 	opened := session.Opened()
-	if err := putResult(stream, putOpened{opened.Seq, putAcks(opened.Refused)}); err != nil {
+	if err := putResult(stream, putOpened{opened.Seq, putCounts{opened.Counts.Vertices, opened.Counts.Edges}, putAcks(opened.Refused)}); err != nil {
 		r.Release()
 		return err
 	}
@@ -172,16 +172,24 @@ func unreadable(ctx context.Context, err error) error {
 
 // putOpened is the first answer to a load: the progress of an earlier run.
 type putOpened struct {
-	Opened  uint64       `json:"opened"`
+	Opened uint64 `json:"opened"`
+	putCounts
 	Refused []putApplied `json:"refused,omitempty"`
 }
 
 // putApplied acknowledges a batch.
 type putApplied struct {
-	Seq      uint64        `json:"seq"`
-	Vertices int           `json:"vertices"`
-	Edges    int           `json:"edges"`
+	Seq      uint64 `json:"seq"`
+	Vertices int    `json:"vertices"`
+	Edges    int    `json:"edges"`
+	putCounts
 	Rejected []putRejected `json:"rejected,omitempty"`
+}
+
+// putCounts say what applied rows did.
+type putCounts struct {
+	VertexCounts shard.RowCounts `json:"vertexCounts,omitzero"`
+	EdgeCounts   shard.RowCounts `json:"edgeCounts,omitzero"`
 }
 
 // putRejected is a refused row, by its number in the batch.
@@ -192,7 +200,9 @@ type putRejected struct {
 }
 
 func putAck(a *loader.Ack) putApplied {
-	out := putApplied{Seq: a.Seq, Vertices: a.Vertices, Edges: a.Edges}
+	out := putApplied{
+		Seq: a.Seq, Vertices: a.Counts.Vertices.Applied(), Edges: a.Counts.Edges.Applied(), putCounts: putCounts{a.Counts.Vertices, a.Counts.Edges},
+	}
 	for _, r := range a.Rejected {
 		out.Rejected = append(out.Rejected, putRejected{r.Row, r.Code, r.Msg})
 	}

@@ -208,16 +208,27 @@ func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest
 }
 
 func openedProto(o loader.Opened) *pb.LoadOpened {
-	out := &pb.LoadOpened{Seq: o.Seq, Mark: o.Mark, Confirmed: o.Confirmed, ConfirmedMark: o.ConfirmedMark}
+	out := &pb.LoadOpened{
+		Seq: o.Seq, Mark: o.Mark, Confirmed: o.Confirmed, ConfirmedMark: o.ConfirmedMark,
+		VertexCounts: countsProto(&o.Counts.Vertices), EdgeCounts: countsProto(&o.Counts.Edges),
+	}
 	for i := range o.Refused {
 		out.Refused = append(out.Refused, ackProto(&o.Refused[i]))
 	}
 	return out
 }
 
+func countsProto(c *shard.RowCounts) *pb.LoadCounts {
+	return &pb.LoadCounts{
+		Created: uint64(c.Created), Overwritten: uint64(c.Overwritten), Unchanged: uint64(c.Unchanged), Deleted: uint64(c.Deleted),
+	}
+}
+
 func ackProto(a *loader.Ack) *pb.LoadAck {
 	out := &pb.LoadAck{
-		Seq: a.Seq, Vertices: uint64(a.Vertices), Edges: uint64(a.Edges), ResolveSeconds: a.Resolve.Seconds(), CommitSeconds: a.Commit.Seconds(),
+		Seq: a.Seq, Vertices: uint64(a.Counts.Vertices.Applied()), Edges: uint64(a.Counts.Edges.Applied()),
+		VertexCounts: countsProto(&a.Counts.Vertices), EdgeCounts: countsProto(&a.Counts.Edges),
+		ResolveSeconds: a.Resolve.Seconds(), CommitSeconds: a.Commit.Seconds(),
 	}
 	for _, r := range a.Rejected {
 		out.Rejected = append(out.Rejected, &pb.Rejected{

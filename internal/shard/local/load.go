@@ -11,8 +11,7 @@ import (
 // Load implements shard.Graph. A batch holds the writer's lock from its first look-up to its commit, so loads that run
 // side by side lose no update.
 func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
-	l.Rejected = l.Rejected[:0]
-	l.AppliedVertices, l.AppliedEdges, l.Skipped = 0, 0, false
+	l.Rejected, l.Counts, l.Skipped = l.Rejected[:0], shard.LoadCounts{}, false
 	t, err := g.Begin(ctx, shard.WriteExclusive)
 	if err != nil {
 		return err
@@ -23,14 +22,14 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	tx.Plain()
 	if l.Stream != "" {
 		first := tx.Writers()[0]
-		seq := uint64(0)
+		seq, mark := uint64(0), []byte(nil)
 		if !l.Restart {
-			if seq, _, err = first.Mark(l.Stream); err != nil {
+			if seq, mark, err = first.Mark(l.Stream); err != nil {
 				return err
 			}
 		}
 		if l.Skipped = l.Seq <= seq; l.Skipped && !l.Restart {
-			return nil
+			return l.Again(seq, mark)
 		}
 		if l.Skipped {
 			first.DropMark(l.Stream)
@@ -44,7 +43,7 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 			return err
 		}
 		if l.Stream != "" {
-			tx.Writers()[0].SetMark(l.Stream, l.Seq, shard.AppendRejected(slices.Clone(l.Mark), l.Rejected))
+			tx.Writers()[0].SetMark(l.Stream, l.Seq, l.AppendOutcome(slices.Clone(l.Mark)))
 		}
 	}
 	tx.End()

@@ -199,11 +199,11 @@ func (f *Offline) Store() *Store { return f.store }
 func (f *Offline) Takes(t graph.TypeID) bool { return len(f.g.defs.Load().ByType[t]) == 0 }
 
 // Finish implements shard.EdgeSorter.
-func (f *Offline) Finish(ctx context.Context) error {
-	if err := f.Sorter.Finish(ctx); err != nil {
-		return err
+func (f *Offline) Finish(ctx context.Context) (again shard.RowCounts, err error) {
+	if again, err = f.Sorter.Finish(ctx); err == nil {
+		err = f.store.setLoading(nil)
 	}
-	return f.store.setLoading(nil)
+	return again, err
 }
 
 // Close ends the load. Unless Finish has succeeded the directory stays marked as incomplete.

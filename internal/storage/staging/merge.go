@@ -14,15 +14,9 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/view"
 )
 
-// MergeProp is a property that Merge changes.
-type MergeProp struct {
-	ID    graph.PropID
-	Reads bool // the change depends on what a vertex has
-}
-
 // MergeCell is a property of a vertex in a Merge, encoded as package keys says.
 type MergeCell struct {
-	// Old is what the vertex has, empty if nothing, or if the property is not read; it may be a reference to a large value.
+	// Old is what the vertex has, empty if nothing; it may be a reference to a large value.
 	Old []byte
 	// New is what it gets, empty if it keeps what it has. It must last until the next call.
 	New []byte
@@ -42,7 +36,7 @@ type merge struct {
 	w      *Vertices
 	ids    []graph.VertexID // of a part, with their label sets
 	sets   []graph.LabelSet
-	props  []MergeProp
+	props  []graph.PropID
 	cells  []MergeCell // beside props, of one vertex
 	bodies codec.Cells // delta records
 	// by property
@@ -60,7 +54,7 @@ type mergeColumn struct {
 
 // Merge changes properties, in ascending order, of vertices in ascending order. change is called for each vertex in turn
 // with the cells of the properties.
-func (w *Vertices) Merge(ctx context.Context, ids []graph.VertexID, sets []graph.LabelSet, props []MergeProp, change func(i int, cells []MergeCell) error) error {
+func (w *Vertices) Merge(ctx context.Context, ids []graph.VertexID, sets []graph.LabelSet, props []graph.PropID, change func(i int, cells []MergeCell) error) error {
 	m := &merge{w: w, props: props, cells: make([]MergeCell, len(props)), cols: make([]mergeColumn, len(props))}
 	w.changes.Props = slices.Grow(w.changes.Props, len(ids)*len(props))
 	for from := 0; from < len(ids); {
@@ -115,10 +109,7 @@ func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCel
 		body := m.bodies.At(i)
 		for k, p := range m.props {
 			m.cells[k] = MergeCell{}
-			if !p.Reads {
-				continue
-			}
-			delta, err := codec.PropCell(body, p.ID)
+			delta, err := codec.PropCell(body, p)
 			switch {
 			case err != nil:
 				return kv.Corrupt("delta properties", m.w.key, err)
@@ -138,7 +129,7 @@ func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCel
 	return nil
 }
 
-// read reads the delta records of a part, and the packed values of the properties that are read.
+// read reads the delta records of a part, and the packed values of the properties.
 func (m *merge) read(ctx context.Context) (err error) {
 	r := m.w.Acquire()
 	defer m.w.Release(r, &err)
@@ -157,10 +148,8 @@ func (m *merge) read(ctx context.Context) (err error) {
 		m.bodies.Close()
 	}
 	for k, p := range m.props {
-		if p.Reads {
-			if err := columnCells(ctx, r, m.ids, p.ID, &m.cols[k].old); err != nil {
-				return err
-			}
+		if err := columnCells(ctx, r, m.ids, p, &m.cols[k].old); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -201,7 +190,7 @@ func columnCells(ctx context.Context, r *view.Reader, ids []graph.VertexID, prop
 }
 
 // setCells is setProps for cells of a Merge.
-func (w *Vertices) setCells(id graph.VertexID, set graph.LabelSet, props []MergeProp, cells []MergeCell, old []byte, texts *codec.Arena) (err error) {
+func (w *Vertices) setCells(id graph.VertexID, set graph.LabelSet, props []graph.PropID, cells []MergeCell, old []byte, texts *codec.Arena) (err error) {
 	buf, rest, some := w.buf[:0], old, false
 	for k, p := range props {
 		if len(cells[k].New) == 0 {
@@ -209,19 +198,19 @@ func (w *Vertices) setCells(id graph.VertexID, set graph.LabelSet, props []Merge
 		}
 		some = true
 		var delta int
-		if buf, rest, delta, err = w.copyBefore(buf, rest, p.ID); err != nil {
+		if buf, rest, delta, err = w.copyBefore(buf, rest, p); err != nil {
 			return err
 		}
-		had, err := w.had(id.Local(), p.ID, delta)
+		had, err := w.had(id.Local(), p, delta)
 		if err != nil {
 			return err
 		}
 		if !had {
-			w.CountProp(set, p.ID, 1)
+			w.CountProp(set, p, 1)
 		}
-		buf = binary.AppendUvarint(buf, uint64(p.ID))
+		buf = binary.AppendUvarint(buf, uint64(p))
 		buf = w.over.AppendCell(buf, cells[k].New)
-		if err := w.noteCell(id, p.ID, cells[k].New, texts); err != nil {
+		if err := w.noteCell(id, p, cells[k].New, texts); err != nil {
 			return err
 		}
 	}
@@ -274,10 +263,7 @@ func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error
 	for i, id := range m.ids {
 		at := int(id.Local() - base)
 		for k := range m.props {
-			m.cells[k] = MergeCell{}
-			if m.props[k].Reads {
-				m.cells[k].Old = m.cols[k].old.At(at)
-			}
+			m.cells[k] = MergeCell{Old: m.cols[k].old.At(at)}
 		}
 		if err := change(i, m.cells); err != nil {
 			return false, err
@@ -287,12 +273,12 @@ func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error
 			if now := m.cells[k].New; len(now) > 0 {
 				old := c.old.At(at)
 				if len(old) == 0 {
-					w.CountProp(m.sets[i], p.ID, 1)
+					w.CountProp(m.sets[i], p, 1)
 				} else if err := w.drop(old); err != nil {
 					return false, err
 				}
 				c.next.Buf = w.over.AppendCell(c.next.Buf, now)
-				if err := w.noteCell(id, p.ID, now, &m.texts); err != nil {
+				if err := w.noteCell(id, p, now, &m.texts); err != nil {
 					return false, err
 				}
 			}
@@ -315,7 +301,7 @@ func (m *merge) readGrid(base uint64) (size int, err error) {
 	r := m.w.Acquire()
 	defer m.w.Release(r, &err)
 	for k, p := range m.props {
-		n, err := gridCells(r, p.ID, base, &m.cols[k])
+		n, err := gridCells(r, p, base, &m.cols[k])
 		if err != nil {
 			return 0, err
 		}
@@ -359,7 +345,7 @@ func (m *merge) takeDelta(k int) error {
 	for at := range codec.GridRows {
 		cell := c.old.At(at)
 		if at < m.bodies.Len() {
-			delta, err := codec.PropCell(m.bodies.At(at), m.props[k].ID)
+			delta, err := codec.PropCell(m.bodies.At(at), m.props[k])
 			if err != nil {
 				return kv.Corrupt("delta properties", m.buf, err)
 			}
@@ -386,7 +372,7 @@ func (m *merge) dropDelta(base uint64) error {
 		body := m.bodies.At(at)
 		m.buf = m.buf[:0]
 		err := codec.EachProp(body, func(p graph.PropID, cell []byte) error {
-			if !slices.ContainsFunc(m.props, func(q MergeProp) bool { return q.ID == p }) {
+			if !slices.Contains(m.props, p) {
 				m.buf = append(binary.AppendUvarint(m.buf, uint64(p)), cell...)
 			}
 			return nil
@@ -408,7 +394,7 @@ func (m *merge) dropDelta(base uint64) error {
 
 // putGrid writes the chunks of a column of a grid cell.
 func (m *merge) putGrid(k int, base uint64) error {
-	c, p, w := &m.cols[k], m.props[k].ID, m.w
+	c, p, w := &m.cols[k], m.props[k], m.w
 	m.cell.Reset()
 	full, i := 0, 0 // up to the last value
 	for at := range codec.GridRows {

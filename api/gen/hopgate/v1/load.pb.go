@@ -1037,6 +1037,9 @@ type LoadOpened struct {
 	Confirmed     uint64     `protobuf:"varint,3,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	ConfirmedMark []byte     `protobuf:"bytes,4,opt,name=confirmed_mark,json=confirmedMark,proto3" json:"confirmed_mark,omitempty"`
 	Refused       []*LoadAck `protobuf:"bytes,5,rep,name=refused,proto3" json:"refused,omitempty"`
+	// What all applied batches did.
+	VertexCounts  *LoadCounts `protobuf:"bytes,6,opt,name=vertex_counts,json=vertexCounts,proto3" json:"vertex_counts,omitempty"`
+	EdgeCounts    *LoadCounts `protobuf:"bytes,7,opt,name=edge_counts,json=edgeCounts,proto3" json:"edge_counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1106,19 +1109,37 @@ func (x *LoadOpened) GetRefused() []*LoadAck {
 	return nil
 }
 
+func (x *LoadOpened) GetVertexCounts() *LoadCounts {
+	if x != nil {
+		return x.VertexCounts
+	}
+	return nil
+}
+
+func (x *LoadOpened) GetEdgeCounts() *LoadCounts {
+	if x != nil {
+		return x.EdgeCounts
+	}
+	return nil
+}
+
 // LoadAck reports that a batch is durable and visible.
 type LoadAck struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Seq      uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	Vertices uint64                 `protobuf:"varint,2,opt,name=vertices,proto3" json:"vertices,omitempty"`
-	Edges    uint64                 `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`
-	Rejected []*Rejected            `protobuf:"bytes,4,rep,name=rejected,proto3" json:"rejected,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Applied rows.
+	Vertices uint64      `protobuf:"varint,2,opt,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges    uint64      `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`
+	Rejected []*Rejected `protobuf:"bytes,4,rep,name=rejected,proto3" json:"rejected,omitempty"`
 	// Seconds spent looking up keys, and the rest of the time until the batch was durable. If batches are applied together, the last one
-	// reports the times.
+	// reports the times and the rows.
 	ResolveSeconds float64 `protobuf:"fixed64,5,opt,name=resolve_seconds,json=resolveSeconds,proto3" json:"resolve_seconds,omitempty"`
 	CommitSeconds  float64 `protobuf:"fixed64,6,opt,name=commit_seconds,json=commitSeconds,proto3" json:"commit_seconds,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What the applied rows did.
+	VertexCounts  *LoadCounts `protobuf:"bytes,7,opt,name=vertex_counts,json=vertexCounts,proto3" json:"vertex_counts,omitempty"`
+	EdgeCounts    *LoadCounts `protobuf:"bytes,8,opt,name=edge_counts,json=edgeCounts,proto3" json:"edge_counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoadAck) Reset() {
@@ -1193,6 +1214,91 @@ func (x *LoadAck) GetCommitSeconds() float64 {
 	return 0
 }
 
+func (x *LoadAck) GetVertexCounts() *LoadCounts {
+	if x != nil {
+		return x.VertexCounts
+	}
+	return nil
+}
+
+func (x *LoadAck) GetEdgeCounts() *LoadCounts {
+	if x != nil {
+		return x.EdgeCounts
+	}
+	return nil
+}
+
+// LoadCounts count applied rows by what they did to vertices, or to edges. A row that changes or deletes several edges counts for each.
+type LoadCounts struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Created uint64                 `protobuf:"varint,1,opt,name=created,proto3" json:"created,omitempty"`
+	// Existed, and changed.
+	Overwritten uint64 `protobuf:"varint,2,opt,name=overwritten,proto3" json:"overwritten,omitempty"`
+	// Existed, and has the same labels and properties as before.
+	Unchanged     uint64 `protobuf:"varint,3,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	Deleted       uint64 `protobuf:"varint,4,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoadCounts) Reset() {
+	*x = LoadCounts{}
+	mi := &file_hopgate_v1_load_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoadCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoadCounts) ProtoMessage() {}
+
+func (x *LoadCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_load_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoadCounts.ProtoReflect.Descriptor instead.
+func (*LoadCounts) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *LoadCounts) GetCreated() uint64 {
+	if x != nil {
+		return x.Created
+	}
+	return 0
+}
+
+func (x *LoadCounts) GetOverwritten() uint64 {
+	if x != nil {
+		return x.Overwritten
+	}
+	return 0
+}
+
+func (x *LoadCounts) GetUnchanged() uint64 {
+	if x != nil {
+		return x.Unchanged
+	}
+	return 0
+}
+
+func (x *LoadCounts) GetDeleted() uint64 {
+	if x != nil {
+		return x.Deleted
+	}
+	return 0
+}
+
 // Rejected identifies a refused row.
 type Rejected struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1207,7 +1313,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[12]
+	mi := &file_hopgate_v1_load_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1219,7 +1325,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[12]
+	mi := &file_hopgate_v1_load_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1232,7 +1338,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -1337,21 +1443,33 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\fLoadResponse\x120\n" +
 	"\x06opened\x18\x01 \x01(\v2\x16.hopgate.v1.LoadOpenedH\x00R\x06opened\x12'\n" +
 	"\x03ack\x18\x02 \x01(\v2\x13.hopgate.v1.LoadAckH\x00R\x03ackB\x06\n" +
-	"\x04part\"\xa6\x01\n" +
+	"\x04part\"\x9c\x02\n" +
 	"\n" +
 	"LoadOpened\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04mark\x18\x02 \x01(\fR\x04mark\x12\x1c\n" +
 	"\tconfirmed\x18\x03 \x01(\x04R\tconfirmed\x12%\n" +
 	"\x0econfirmed_mark\x18\x04 \x01(\fR\rconfirmedMark\x12-\n" +
-	"\arefused\x18\x05 \x03(\v2\x13.hopgate.v1.LoadAckR\arefused\"\xcf\x01\n" +
+	"\arefused\x18\x05 \x03(\v2\x13.hopgate.v1.LoadAckR\arefused\x12;\n" +
+	"\rvertex_counts\x18\x06 \x01(\v2\x16.hopgate.v1.LoadCountsR\fvertexCounts\x127\n" +
+	"\vedge_counts\x18\a \x01(\v2\x16.hopgate.v1.LoadCountsR\n" +
+	"edgeCounts\"\xc5\x02\n" +
 	"\aLoadAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1a\n" +
 	"\bvertices\x18\x02 \x01(\x04R\bvertices\x12\x14\n" +
 	"\x05edges\x18\x03 \x01(\x04R\x05edges\x120\n" +
 	"\brejected\x18\x04 \x03(\v2\x14.hopgate.v1.RejectedR\brejected\x12'\n" +
 	"\x0fresolve_seconds\x18\x05 \x01(\x01R\x0eresolveSeconds\x12%\n" +
-	"\x0ecommit_seconds\x18\x06 \x01(\x01R\rcommitSeconds\"t\n" +
+	"\x0ecommit_seconds\x18\x06 \x01(\x01R\rcommitSeconds\x12;\n" +
+	"\rvertex_counts\x18\a \x01(\v2\x16.hopgate.v1.LoadCountsR\fvertexCounts\x127\n" +
+	"\vedge_counts\x18\b \x01(\v2\x16.hopgate.v1.LoadCountsR\n" +
+	"edgeCounts\"\x80\x01\n" +
+	"\n" +
+	"LoadCounts\x12\x18\n" +
+	"\acreated\x18\x01 \x01(\x04R\acreated\x12 \n" +
+	"\voverwritten\x18\x02 \x01(\x04R\voverwritten\x12\x1c\n" +
+	"\tunchanged\x18\x03 \x01(\x04R\tunchanged\x12\x18\n" +
+	"\adeleted\x18\x04 \x01(\x04R\adeleted\"t\n" +
 	"\bRejected\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\bR\x04edge\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x10\n" +
@@ -1396,7 +1514,7 @@ func file_hopgate_v1_load_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_v1_load_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_hopgate_v1_load_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_hopgate_v1_load_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_hopgate_v1_load_proto_goTypes = []any{
 	(LoadAction)(0),        // 0: hopgate.v1.LoadAction
 	(Dangling)(0),          // 1: hopgate.v1.Dangling
@@ -1413,11 +1531,12 @@ var file_hopgate_v1_load_proto_goTypes = []any{
 	(*LoadResponse)(nil),   // 12: hopgate.v1.LoadResponse
 	(*LoadOpened)(nil),     // 13: hopgate.v1.LoadOpened
 	(*LoadAck)(nil),        // 14: hopgate.v1.LoadAck
-	(*Rejected)(nil),       // 15: hopgate.v1.Rejected
-	(*IntColumn)(nil),      // 16: hopgate.v1.IntColumn
-	(*DoubleColumn)(nil),   // 17: hopgate.v1.DoubleColumn
-	(*TextColumn)(nil),     // 18: hopgate.v1.TextColumn
-	(*ListValue)(nil),      // 19: hopgate.v1.ListValue
+	(*LoadCounts)(nil),     // 15: hopgate.v1.LoadCounts
+	(*Rejected)(nil),       // 16: hopgate.v1.Rejected
+	(*IntColumn)(nil),      // 17: hopgate.v1.IntColumn
+	(*DoubleColumn)(nil),   // 18: hopgate.v1.DoubleColumn
+	(*TextColumn)(nil),     // 19: hopgate.v1.TextColumn
+	(*ListValue)(nil),      // 20: hopgate.v1.ListValue
 }
 var file_hopgate_v1_load_proto_depIdxs = []int32{
 	4,  // 0: hopgate.v1.LoadRequest.open:type_name -> hopgate.v1.LoadOpen
@@ -1435,23 +1554,27 @@ var file_hopgate_v1_load_proto_depIdxs = []int32{
 	1,  // 12: hopgate.v1.EdgeRows.dangling:type_name -> hopgate.v1.Dangling
 	10, // 13: hopgate.v1.PropertyColumn.values:type_name -> hopgate.v1.LoadColumn
 	2,  // 14: hopgate.v1.PropertyColumn.strategy:type_name -> hopgate.v1.UpdateStrategy
-	16, // 15: hopgate.v1.LoadColumn.integers:type_name -> hopgate.v1.IntColumn
-	17, // 16: hopgate.v1.LoadColumn.floats:type_name -> hopgate.v1.DoubleColumn
-	18, // 17: hopgate.v1.LoadColumn.texts:type_name -> hopgate.v1.TextColumn
-	19, // 18: hopgate.v1.LoadColumn.values:type_name -> hopgate.v1.ListValue
+	17, // 15: hopgate.v1.LoadColumn.integers:type_name -> hopgate.v1.IntColumn
+	18, // 16: hopgate.v1.LoadColumn.floats:type_name -> hopgate.v1.DoubleColumn
+	19, // 17: hopgate.v1.LoadColumn.texts:type_name -> hopgate.v1.TextColumn
+	20, // 18: hopgate.v1.LoadColumn.values:type_name -> hopgate.v1.ListValue
 	11, // 19: hopgate.v1.LoadColumn.lists:type_name -> hopgate.v1.ListColumn
 	10, // 20: hopgate.v1.ListColumn.elements:type_name -> hopgate.v1.LoadColumn
 	13, // 21: hopgate.v1.LoadResponse.opened:type_name -> hopgate.v1.LoadOpened
 	14, // 22: hopgate.v1.LoadResponse.ack:type_name -> hopgate.v1.LoadAck
 	14, // 23: hopgate.v1.LoadOpened.refused:type_name -> hopgate.v1.LoadAck
-	15, // 24: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
-	3,  // 25: hopgate.v1.LoadService.Load:input_type -> hopgate.v1.LoadRequest
-	12, // 26: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
-	26, // [26:27] is the sub-list for method output_type
-	25, // [25:26] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	15, // 24: hopgate.v1.LoadOpened.vertex_counts:type_name -> hopgate.v1.LoadCounts
+	15, // 25: hopgate.v1.LoadOpened.edge_counts:type_name -> hopgate.v1.LoadCounts
+	16, // 26: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
+	15, // 27: hopgate.v1.LoadAck.vertex_counts:type_name -> hopgate.v1.LoadCounts
+	15, // 28: hopgate.v1.LoadAck.edge_counts:type_name -> hopgate.v1.LoadCounts
+	3,  // 29: hopgate.v1.LoadService.Load:input_type -> hopgate.v1.LoadRequest
+	12, // 30: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
+	30, // [30:31] is the sub-list for method output_type
+	29, // [29:30] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_load_proto_init() }
@@ -1481,7 +1604,7 @@ func file_hopgate_v1_load_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_load_proto_rawDesc), len(file_hopgate_v1_load_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -215,7 +215,7 @@ func (b *Batch) makeEnd(d *index.Def, key graph.Value, id *graph.VertexID) (*rej
 	}
 	p.setKey(n, key)
 	*id = makePendingID(at, n)
-	b.l.AppliedVertices++
+	b.l.Counts.Vertices.Created++
 	b.put(d, key, *id)
 	tuple, _ := keys.AppendOrdered(nil, key)
 	p.keys.AddKey(tuple)
@@ -364,18 +364,19 @@ func (b *Batch) compactRun(e *edgeRows, run []int32) {
 			continue
 		}
 		for _, to := range made {
-			if r := e.combine(i, to); r != nil {
+			changed, r := e.combine(i, to)
+			if r != nil {
 				b.refuse(true, int(row.group), int(row.row), r)
 				break
 			}
-			b.l.AppliedEdges++
+			b.l.Counts.Edges.Existing(changed)
 		}
 		row.src = graph.NoVertex
 	}
 }
 
-// combine changes edge to by row i.
-func (e *edgeRows) combine(i, to int32) *reject {
+// combine changes edge to by row i, and reports whether any of its properties changes.
+func (e *edgeRows) combine(i, to int32) (changed bool, _ *reject) {
 	next := make([]graph.Value, len(e.cols))
 	for c := range e.cols {
 		col := &e.cols[c]
@@ -385,7 +386,7 @@ func (e *edgeRows) combine(i, to int32) *reject {
 		}
 		var r *reject
 		if next[c], r = combine(col.strategy[e.rows[i].group], col.values[to], v); r != nil {
-			return r
+			return false, r
 		}
 	}
 	for c, v := range next {
@@ -396,9 +397,10 @@ func (e *edgeRows) combine(i, to int32) *reject {
 		if !col.own {
 			col.values, col.own = slices.Clone(col.values), true
 		}
+		changed = changed || !same(col.values[to], v)
 		col.values[to] = v
 	}
-	return nil
+	return changed, nil
 }
 
 // bulkColumns encodes the properties of the rows that have a source.
@@ -470,7 +472,7 @@ func (b *Batch) insertEdges(e *edgeRows) error {
 		lists[0][from] = append(lists[0][from], codec.ListEdge{Vertex: r.src.Local(), Neighbour: r.dst, Edge: id, Row: int32(i)})
 		lists[1][to] = append(lists[1][to], codec.ListEdge{Vertex: r.dst.Local(), Neighbour: r.src, Edge: id, Row: int32(i)})
 	}
-	b.l.AppliedEdges += n
+	b.l.Counts.Edges.Created += n
 	sorted := func(shards [][]codec.ListEdge) {
 		for no := range shards {
 			shards[no] = pack.SortEdges(shards[no])

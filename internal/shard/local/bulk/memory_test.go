@@ -70,7 +70,7 @@ func TestOfflineMemory(t *testing.T) {
 				}
 				l := &shard.Load{Vertices: []shard.LoadVertices{{Labels: graph.NoLabels, Space: space, Keys: vals, Action: shard.Insert}}}
 				require.NoError(t, g.Load(ctx, l))
-				require.Equal(t, batch, l.AppliedVertices)
+				require.Equal(t, batch, l.Counts.Vertices.Created)
 				if from%(vertices/4) == 0 {
 					measure()
 				}

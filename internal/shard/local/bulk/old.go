@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -100,7 +101,7 @@ type changer struct {
 	b     *Batch
 	first *shard.LoadVertices // of the groups, which are alike
 	cols  []int               // in the order of their properties
-	props []staging.MergeProp // beside cols
+	props []graph.PropID      // beside cols
 	rows  []oldRow            // by vertex, then row
 	ids   []graph.VertexID    // each once
 	sets  []graph.LabelSet    // beside ids
@@ -124,7 +125,7 @@ func (c *changer) order() (ok bool) {
 		if k > 0 && prop(c.cols[k-1]) == prop(col) {
 			return false
 		}
-		c.props = append(c.props, staging.MergeProp{ID: prop(col), Reads: c.first.Props[col].Strategy != shard.Override})
+		c.props = append(c.props, prop(col))
 	}
 	c.vals = make([]changing, len(c.cols))
 	return true
@@ -196,7 +197,7 @@ func (c *changer) present(set graph.LabelSet) error {
 func (c *changer) run() error {
 	b := c.b
 	if len(c.cols) == 0 {
-		b.l.AppliedVertices += len(c.rows)
+		b.l.Counts.Vertices.Unchanged += len(c.rows)
 		return nil
 	}
 	rows := c.rows
@@ -230,16 +231,8 @@ func (c *changer) change(w *staging.Writer, rows []oldRow, cells []staging.Merge
 	for k := range c.vals {
 		v := &c.vals[k]
 		v.now, v.set = cells[k].Old, false
-		if len(v.now) > 0 && v.now[0] == keys.KindRef {
-			_, ref, _, _, err := keys.Cell(v.now)
-			if err != nil {
-				return err
-			}
-			old, err := w.Large(ref)
-			if err != nil {
-				return err
-			}
-			v.now, _ = keys.AppendCell(nil, old)
+		if err := v.resolve(w); err != nil {
+			return err
 		}
 	}
 	for _, r := range rows {
@@ -247,12 +240,13 @@ func (c *changer) change(w *staging.Writer, rows []oldRow, cells []staging.Merge
 			b.refuse(false, int(r.group), int(r.row), bad)
 			continue
 		}
+		changed := false
 		for k := range c.vals {
-			if v := &c.vals[k]; len(v.next) > 0 {
-				v.now, v.at, v.set = v.next, 1-v.at, true
+			if v := &c.vals[k]; len(v.next) > 0 && !bytes.Equal(v.next, v.now) {
+				v.now, v.at, v.set, changed = v.next, 1-v.at, true, true
 			}
 		}
-		b.l.AppliedVertices++
+		b.l.Counts.Vertices.Existing(changed)
 	}
 	for k := range c.vals {
 		if v := &c.vals[k]; v.set {
@@ -262,7 +256,24 @@ func (c *changer) change(w *staging.Writer, rows []oldRow, cells []staging.Merge
 	return nil
 }
 
-// combine sets next to the result of a row; empty without a change.
+// resolve replaces the reference to a large value by the value.
+func (v *changing) resolve(w *staging.Writer) error {
+	if len(v.now) == 0 || v.now[0] != keys.KindRef {
+		return nil
+	}
+	_, ref, _, _, err := keys.Cell(v.now)
+	if err != nil {
+		return err
+	}
+	old, err := w.Large(ref)
+	if err != nil {
+		return err
+	}
+	v.now, _ = keys.AppendCell(nil, old)
+	return nil
+}
+
+// combine sets next to the result of a row; empty if it has no value.
 func (c *changer) combine(r oldRow) *reject {
 	for k, col := range c.cols {
 		p, v := &c.b.l.Vertices[r.group].Props[col], &c.vals[k]

@@ -63,7 +63,7 @@ func (b *Batch) vertexRow(d *index.Def, group *shard.LoadVertices, row int) (*re
 		if !exists {
 			return nil, nil
 		}
-		b.l.AppliedVertices++
+		b.l.Counts.Vertices.Deleted++
 		if err := b.forget(d); err != nil {
 			return nil, err
 		}
@@ -117,6 +117,14 @@ func rowProps(cols []shard.LoadColumn, row int, old []graph.Property) ([]graph.P
 	return props, nil
 }
 
+// changes reports whether setting properties changes those that there are.
+func changes(old, set []graph.Property) bool {
+	return slices.ContainsFunc(set, func(p graph.Property) bool {
+		at := slices.IndexFunc(old, func(o graph.Property) bool { return o.ID == p.ID })
+		return at < 0 || !same(old[at].Value, p.Value)
+	})
+}
+
 // create creates a vertex under an external key through the transaction.
 func (b *Batch) create(d *index.Def, key graph.Value, labels graph.LabelSet, props []graph.Property) (*reject, error) {
 	set, err := b.newSet(d, labels)
@@ -142,7 +150,7 @@ func (b *Batch) create(d *index.Def, key graph.Value, labels graph.LabelSet, pro
 			return nil, err
 		}
 	}
-	b.l.AppliedVertices++
+	b.l.Counts.Vertices.Created++
 	b.put(d, key, m.Vertex)
 	return nil, b.forget(d)
 }
@@ -178,7 +186,7 @@ func (b *Batch) changeRow(d *index.Def, group *shard.LoadVertices, row int, id g
 	if r, err := b.violation(id, set, all); r != nil || err != nil {
 		return r, err
 	}
-	b.l.AppliedVertices++
+	b.l.Counts.Vertices.Existing(set != rec[0].Labels || changes(rec[0].Props, props))
 	b.tx.Know(id, rec[0].Labels)
 	if set != rec[0].Labels {
 		m := shard.Mutation{Op: shard.SetLabels, Vertex: id, Labels: set}
@@ -306,7 +314,7 @@ func (b *Batch) edgeRow(group *shard.LoadEdges, row int, src, dst graph.VertexID
 		for _, e := range between {
 			ms = append(ms, shard.Mutation{Op: shard.DeleteEdge, Edge: e})
 		}
-		b.l.AppliedEdges += len(ms)
+		b.l.Counts.Edges.Deleted += len(ms)
 		return nil, b.apply(ms)
 	case group.Action == shard.Update && len(between) == 0:
 		return rejectNoEdge, nil
@@ -318,7 +326,7 @@ func (b *Batch) edgeRow(group *shard.LoadEdges, row int, src, dst graph.VertexID
 		if r, err := b.edgeViolation(noEdge, group.Type, props); r != nil || err != nil {
 			return r, err
 		}
-		b.l.AppliedEdges++
+		b.l.Counts.Edges.Created++
 		return nil, b.apply([]shard.Mutation{{Op: shard.CreateEdge, Edge: graph.Edge{Src: src, Dst: dst, Type: group.Type}, Props: props}})
 	}
 	for _, e := range between {
@@ -337,7 +345,7 @@ func (b *Batch) edgeRow(group *shard.LoadEdges, row int, src, dst graph.VertexID
 		if r, err := b.edgeViolation(e.ID, group.Type, all); r != nil || err != nil {
 			return r, err
 		}
-		b.l.AppliedEdges++
+		b.l.Counts.Edges.Existing(changes(rec[0].Props, props))
 		if len(props) == 0 {
 			continue
 		}

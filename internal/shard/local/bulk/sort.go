@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 	"github.com/hopgate/hopgate/internal/storage/kv"
 	"github.com/hopgate/hopgate/internal/storage/pack"
@@ -24,6 +26,7 @@ type sortedSum struct {
 	counts  []map[stats.Count]int64
 	degrees []map[stats.Degree]int64
 	garbage [][]uint64
+	again   shard.RowCounts // corrects what Add has counted; see shard.EdgeSorter
 }
 
 func newSortedSum(shards int) *sortedSum {
@@ -143,6 +146,7 @@ type edgeSorter struct {
 	ids     []graph.VertexID
 	sizes   []int64
 	garbage []uint64
+	again   shard.RowCounts // by the rows that repeat an edge
 	// Of the table: how many edges have each property.
 	props map[graph.PropID]int64
 }
@@ -190,6 +194,8 @@ func (s *edgeSorter) task(ctx context.Context, from *spill.File, buckets []int, 
 	clear(s.props)
 	s.sum.garbage[no] = append(s.sum.garbage[no], s.garbage...)
 	s.garbage = s.garbage[:0]
+	s.sum.again.Add(s.again)
+	s.again = shard.RowCounts{}
 	return nil
 }
 
@@ -421,19 +427,26 @@ func (s *edgeSorter) compact(records []placed) {
 			s.rows = append(s.rows, r)
 			continue
 		}
-		for i := made; i < len(s.rows) && len(r.props) > 0; i++ {
-			s.rows[i].props = s.override(s.rows[i].props, r.props)
+		s.again.Created--
+		for i := made; i < len(s.rows); i++ {
+			var changed bool
+			s.rows[i].props, changed = s.override(s.rows[i].props, r.props)
+			s.again.Existing(changed)
 		}
 	}
 }
 
-// override returns properties with those of next in place of their own.
-func (s *edgeSorter) override(old, next []byte) []byte {
-	start := len(s.merged)
+// override returns properties with those of next in place of their own, and reports whether any changes. Large values count as changed.
+func (s *edgeSorter) override(old, next []byte) (props []byte, changed bool) {
+	start, kept := len(s.merged), 0
 	_ = eachSorted(old, func(p graph.PropID, cell []byte) error {
 		named := false
 		_ = eachSorted(next, func(q graph.PropID, now []byte) error {
-			named = named || q == p
+			if q == p {
+				named = true
+				kept += len(now)
+				changed = changed || !bytes.Equal(now, cell)
+			}
 			return nil
 		})
 		switch {
@@ -447,8 +460,12 @@ func (s *edgeSorter) override(old, next []byte) []byte {
 		}
 		return nil
 	})
+	_ = eachSorted(next, func(_ graph.PropID, now []byte) error {
+		kept -= len(now)
+		return nil
+	})
 	s.merged = append(s.merged, next...)
-	return s.merged[start:len(s.merged):len(s.merged)]
+	return s.merged[start:len(s.merged):len(s.merged)], changed || kept != 0
 }
 
 // count counts the edges of the bucket by the labels of the vertices whose lists they are in.

@@ -216,7 +216,7 @@ func (f *Sorter) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load, 
 		if err := st.buf.End(bucket, record.append(st.buf.Begin(bucket), graph.Out)); err != nil {
 			return err
 		}
-		l.AppliedEdges++
+		l.Counts.Edges.Created++
 	}
 	clear(r.missing)
 	resolvedPool.Put(r)
@@ -374,7 +374,7 @@ func (f *Sorter) makeEnds(ctx context.Context, space graph.IndexID, wanted []gra
 			tuples = append(tuples, key)
 		}
 	}
-	l.AppliedVertices += len(tuples)
+	l.Counts.Vertices.Created += len(tuples)
 	return f.lookUp(ctx, space, tuples)
 }
 

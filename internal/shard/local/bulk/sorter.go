@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/spill"
 	"github.com/hopgate/hopgate/internal/storage/staging"
@@ -162,13 +163,13 @@ func (f *Sorter) sorted(t graph.TypeID) (*sortedType, error) {
 }
 
 // Finish implements shard.EdgeSorter.
-func (f *Sorter) Finish(ctx context.Context) error {
+func (f *Sorter) Finish(ctx context.Context) (again shard.RowCounts, err error) {
 	if err := f.flushLarge(); err != nil {
-		return err
+		return again, err
 	}
 	f.tables, f.made, f.g.Keys = nil, nil, nil
 	if err := f.g.spill.close(); err != nil {
-		return err
+		return again, err
 	}
 	var types []graph.TypeID
 	for t := range f.types {
@@ -180,22 +181,22 @@ func (f *Sorter) Finish(ctx context.Context) error {
 		f.o.Progress("sort edges of type " + f.g.TypeName(t))
 		st := f.types[t]
 		if err := st.buf.Flush(); err != nil {
-			return err
+			return again, err
 		}
 		st.buf = nil
 		if err := f.sortType(ctx, t, st.spill, sum); err != nil {
-			return err
+			return again, err
 		}
 	}
 	f.o.Progress("compact")
 	if err := f.compact(ctx); err != nil {
-		return err
+		return again, err
 	}
 	f.o.Progress("take in sorted tables")
 	if err := f.takeIn(ctx, sum); err != nil {
-		return err
+		return again, err
 	}
-	return f.compact(ctx)
+	return sum.again, f.compact(ctx)
 }
 
 // compact compacts what was not sorted. The tables that takeIn put beside it stay as they are.

@@ -140,7 +140,7 @@ func (b *Batch) newOrOld(i int, d *index.Def, set graph.LabelSet, t *keyTable, o
 			var n int
 			if n, r = p.add(group, row, cols); r == nil {
 				p.setKey(n, k)
-				b.l.AppliedVertices++
+				b.l.Counts.Vertices.Created++
 				key, _ = keys.AppendOrdered(key[:0], k)
 				p.keys.AddKey(key)
 				t.put(key, makePendingID(at, n))
@@ -163,8 +163,9 @@ func (b *Batch) newOrOld(i int, d *index.Def, set graph.LabelSet, t *keyTable, o
 				old.add(id, i, row)
 				break
 			}
-			if r = p.change(group, row, n, cols); r == nil {
-				b.l.AppliedVertices++
+			var changed bool
+			if changed, r = p.change(group, row, n, cols); r == nil {
+				b.l.Counts.Vertices.Existing(changed)
 			}
 		}
 		if r != nil {
@@ -233,7 +234,7 @@ func (p *newVertices) add(group *shard.LoadVertices, row int, cols []int) (n int
 		p.cols[c] = append(p.cols[c], graph.Value{})
 	}
 	// A property that the group names twice is combined with itself.
-	if r := p.change(group, row, n, cols); r != nil {
+	if _, r := p.change(group, row, n, cols); r != nil {
 		for c := range p.cols {
 			p.cols[c] = p.cols[c][:n]
 		}
@@ -245,8 +246,8 @@ func (p *newVertices) add(group *shard.LoadVertices, row int, cols []int) (n int
 // setKey sets the property that holds the key.
 func (p *newVertices) setKey(n int, key graph.Value) { p.cols[0][n] = key }
 
-// change combines a row's values with those of vertex n.
-func (p *newVertices) change(group *shard.LoadVertices, row, n int, cols []int) *reject {
+// change combines a row's values with those of vertex n, and reports whether any of these changes.
+func (p *newVertices) change(group *shard.LoadVertices, row, n int, cols []int) (changed bool, _ *reject) {
 	var undo [8]graph.Value
 	was := undo[:0]
 	for i, c := range cols {
@@ -264,11 +265,12 @@ func (p *newVertices) change(group *shard.LoadVertices, row, n int, cols []int) 
 			for ; i >= 0; i-- {
 				p.cols[cols[i]][n] = was[i]
 			}
-			return r
+			return false, r
 		}
+		changed = changed || !same(*cell, v)
 		*cell = v
 	}
-	return nil
+	return changed, nil
 }
 
 // makePending returns ids to the vertices that are being made and puts them into the bulks.

@@ -113,7 +113,7 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 		a, err = peers.Call(ctx, leaderName, g.s.lead.Load, r)
 	}
 	if err == nil {
-		setLoaded(l, a)
+		err = setLoaded(l, a)
 	}
 	return err
 }
@@ -124,13 +124,17 @@ func (g *Graph) LoadState(ctx context.Context, stream string) (seq uint64, mark 
 	return r.GetSeq(), r.GetMark(), err
 }
 
-func setLoaded(l *shard.Load, r *pb.LoadResponse) {
+func setLoaded(l *shard.Load, r *pb.LoadResponse) error {
 	l.Rejected = l.Rejected[:0]
 	for _, x := range r.GetRejected() {
 		l.Rejected = append(l.Rejected, shard.Rejected{Edge: x.GetEdge(), Group: int(x.GetGroup()), Row: int(x.GetRow()), Code: x.GetCode(), Msg: x.GetMsg()})
 	}
-	l.AppliedVertices, l.AppliedEdges, l.Skipped = int(r.GetVertices()), int(r.GetEdges()), r.GetSkipped()
-	l.Resolve = time.Duration(r.GetResolveNanos())
+	l.Skipped, l.Resolve = r.GetSkipped(), time.Duration(r.GetResolveNanos())
+	f := shard.Fields{Rest: r.GetCounts()}
+	if l.Counts = f.Counts(); f.Bad {
+		return wire.ErrMalformed
+	}
+	return nil
 }
 
 // change makes a call to the leader that is not idempotent. Without an answer, it is unknown whether it was applied. soon gives it a deadline

@@ -436,7 +436,10 @@ func (s *leadService) Load(ctx context.Context, r *pb.LoadRequest) (*pb.LoadResp
 		if err := g.Load(ctx, load); err != nil {
 			return nil, err
 		}
-		out := &pb.LoadResponse{Vertices: uint64(load.AppliedVertices), Edges: uint64(load.AppliedEdges), Skipped: load.Skipped, ResolveNanos: int64(load.Resolve)}
+		out := &pb.LoadResponse{
+			Vertices: uint64(load.Counts.Vertices.Applied()), Edges: uint64(load.Counts.Edges.Applied()), Counts: load.Counts.Append(nil),
+			Skipped: load.Skipped, ResolveNanos: int64(load.Resolve),
+		}
 		for _, x := range load.Rejected {
 			out.Rejected = append(out.Rejected, &pb.Rejected{Edge: x.Edge, Group: uint32(x.Group), Row: uint32(x.Row), Code: x.Code, Msg: x.Msg})
 		}

@@ -6170,12 +6170,15 @@ func (x *LoadColumn) GetStrategy() uint32 {
 }
 
 type LoadResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rejected      []*Rejected            `protobuf:"bytes,1,rep,name=rejected,proto3" json:"rejected,omitempty"`
-	Vertices      uint64                 `protobuf:"varint,2,opt,name=vertices,proto3" json:"vertices,omitempty"`
-	Edges         uint64                 `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`
-	Skipped       bool                   `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	ResolveNanos  int64                  `protobuf:"varint,5,opt,name=resolve_nanos,json=resolveNanos,proto3" json:"resolve_nanos,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Rejected []*Rejected            `protobuf:"bytes,1,rep,name=rejected,proto3" json:"rejected,omitempty"`
+	// Applied rows.
+	Vertices     uint64 `protobuf:"varint,2,opt,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges        uint64 `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`
+	Skipped      bool   `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	ResolveNanos int64  `protobuf:"varint,5,opt,name=resolve_nanos,json=resolveNanos,proto3" json:"resolve_nanos,omitempty"`
+	// What the applied rows did, as it is stored behind the mark.
+	Counts        []byte `protobuf:"bytes,6,opt,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6243,6 +6246,13 @@ func (x *LoadResponse) GetResolveNanos() int64 {
 		return x.ResolveNanos
 	}
 	return 0
+}
+
+func (x *LoadResponse) GetCounts() []byte {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
 }
 
 type Rejected struct {
@@ -7521,13 +7531,14 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"LoadColumn\x12\x12\n" +
 	"\x04prop\x18\x01 \x01(\rR\x04prop\x12\x16\n" +
 	"\x06values\x18\x02 \x01(\fR\x06values\x12\x1a\n" +
-	"\bstrategy\x18\x03 \x01(\rR\bstrategy\"\xb7\x01\n" +
+	"\bstrategy\x18\x03 \x01(\rR\bstrategy\"\xcf\x01\n" +
 	"\fLoadResponse\x126\n" +
 	"\brejected\x18\x01 \x03(\v2\x1a.hopgate.shard.v1.RejectedR\brejected\x12\x1a\n" +
 	"\bvertices\x18\x02 \x01(\x04R\bvertices\x12\x14\n" +
 	"\x05edges\x18\x03 \x01(\x04R\x05edges\x12\x18\n" +
 	"\askipped\x18\x04 \x01(\bR\askipped\x12#\n" +
-	"\rresolve_nanos\x18\x05 \x01(\x03R\fresolveNanos\"l\n" +
+	"\rresolve_nanos\x18\x05 \x01(\x03R\fresolveNanos\x12\x16\n" +
+	"\x06counts\x18\x06 \x01(\fR\x06counts\"l\n" +
 	"\bRejected\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\bR\x04edge\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x10\n" +
