@@ -1,16 +1,18 @@
 """Calls of Arrow Flight with their headers, trailers and errors."""
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import contextvars
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow.flight as flight
 
 from ._errors import HopgateError, translate
 
+_T = TypeVar("_T")
 _calls = threading.local()
 
 
@@ -68,6 +70,21 @@ def cancellable(cancel: Callable[[], None]) -> None:
     now = scope.get()
     if now is not None:
         now.add(cancel)
+
+
+async def awaited(f: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
+    """Makes a request in a thread, and cancels its calls if the task is cancelled."""
+    calls = Scope()
+
+    def work() -> _T:
+        scope.set(calls)  # in the thread's copy of the context
+        return f(*args, **kwargs)
+
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        calls.cancel()
+        raise
 
 
 class _Middleware(flight.ClientMiddleware):  # type: ignore[misc]

@@ -98,3 +98,8 @@ class NanoTime(datetime.time):
     """A time of day with ``nanosecond``, from 0 to 999, as NanoDateTime."""
 
     nanosecond: int = 0
+
+
+def quoted(name: str) -> str:
+    """A name of a label, a type or a property in a statement."""
+    return "`" + name.replace("`", "``") + "`"

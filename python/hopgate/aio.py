@@ -5,33 +5,15 @@ task ends its request at the server: a statement stops, a transaction is rolled 
 """
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from . import _client, _server
-from ._connection import Scope, scope
+from ._connection import awaited
 from ._load import Edges, LoadResult, Progress, Vertices
 from ._result import Result
-
-_T = TypeVar("_T")
-
-
-async def _thread(f: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
-    calls = Scope()
-
-    def work() -> _T:
-        scope.set(calls)  # in the thread's copy of the context
-        return f(*args, **kwargs)
-
-    try:
-        return await asyncio.to_thread(work)
-    except asyncio.CancelledError:
-        calls.cancel()
-        raise
-
 
 class Database:
     """As hopgate.Database."""
@@ -50,36 +32,36 @@ class Database:
 
     async def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **params: Any) -> Result:
         """As hopgate.Database.query."""
-        return await _thread(self._db.query, text, parameters, **params)
+        return await awaited(self._db.query, text, parameters, **params)
 
     async def fetch(self, request: Mapping[str, Any], method: str = "get") -> dict[str, Any]:
         """As hopgate.Database.fetch."""
-        return await _thread(self._db.fetch, request, method)
+        return await awaited(self._db.fetch, request, method)
 
     async def traverse(self, from_: Mapping[str, Any] | None = None, /, **members: Any) -> Result:
         """As hopgate.Database.traverse."""
-        return await _thread(self._db.traverse, from_, **members)
+        return await awaited(self._db.traverse, from_, **members)
 
     async def path(self, from_: Mapping[str, Any] | None = None, /, **members: Any) -> Result:
         """As hopgate.Database.path."""
-        return await _thread(self._db.path, from_, **members)
+        return await awaited(self._db.path, from_, **members)
 
     async def subgraph(self, from_: Mapping[str, Any] | None = None, /, **members: Any) -> Result:
         """As hopgate.Database.subgraph."""
-        return await _thread(self._db.subgraph, from_, **members)
+        return await awaited(self._db.subgraph, from_, **members)
 
     async def load(self, data: Any, *, vertices: Vertices | None = None, edges: Edges | None = None, id: str | None = None, restart: bool = False,
                    max_rejects: int | None = 0, progress: bool | Progress | None = None) -> LoadResult:
         """As hopgate.Database.load."""
-        return await _thread(self._db.load, data, vertices=vertices, edges=edges, id=id, restart=restart, max_rejects=max_rejects, progress=progress)
+        return await awaited(self._db.load, data, vertices=vertices, edges=edges, id=id, restart=restart, max_rejects=max_rejects, progress=progress)
 
     async def tables(self) -> list[dict[str, Any]]:
         """As hopgate.Database.tables."""
-        return await _thread(self._db.tables)
+        return await awaited(self._db.tables)
 
     async def table(self, kind: str, name: str) -> Result:
         """As hopgate.Database.table."""
-        return await _thread(self._db.table, kind, name)
+        return await awaited(self._db.table, kind, name)
 
     def transaction(self, *, read_only: bool = False, timeout: float | None = None) -> Transaction:
         """As hopgate.Database.transaction, for ``async with``."""
@@ -87,7 +69,7 @@ class Database:
 
     async def close(self) -> None:
         """As hopgate.Database.close."""
-        await _thread(self._db.close)
+        await awaited(self._db.close)
 
     async def __aenter__(self) -> Database:
         return self
@@ -105,29 +87,29 @@ class Transaction:
 
     async def query(self, text: str, /, parameters: Mapping[str, Any] | None = None, **params: Any) -> Result:
         """As hopgate.Transaction.query."""
-        return await _thread(self._tx.query, text, parameters, **params)
+        return await awaited(self._tx.query, text, parameters, **params)
 
     async def commit(self) -> dict[str, Any]:
         """As hopgate.Transaction.commit."""
-        return await _thread(self._tx.commit)
+        return await awaited(self._tx.commit)
 
     async def rollback(self) -> None:
         """As hopgate.Transaction.rollback."""
-        await _thread(self._tx.rollback)
+        await awaited(self._tx.rollback)
 
     async def __aenter__(self) -> Transaction:
-        self._tx = await _thread(self._begin)
+        self._tx = await awaited(self._begin)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        await _thread(self._tx.__exit__, kind)
+        await awaited(self._tx.__exit__, kind)
 
 
 async def connect(location: str, token: str | None = None, **options: Any) -> Database:
     """As hopgate.connect."""
-    return Database(await _thread(_client.connect, location, token, **options))
+    return Database(await awaited(_client.connect, location, token, **options))
 
 
 async def open(path: str | os.PathLike[str], **settings: Any) -> Database:
     """As hopgate.open."""
-    return Database(await _thread(_server.open, path, **settings))
+    return Database(await awaited(_server.open, path, **settings))

@@ -24,6 +24,7 @@ import pyarrow as pa
 from ._client import Database
 from ._load import Edges, Vertices
 from ._server import open as _open
+from ._types import quoted
 
 _server: Database | None = None
 
@@ -47,10 +48,6 @@ def _default() -> Database:
 
         atexit.register(end)
     return _server
-
-
-def _quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 class Graph:
@@ -87,11 +84,11 @@ class Graph:
 
     def _name(self, variable: str) -> str:
         """The expression of a node's key."""
-        return f"elementId({variable})" if self.key is None else f"{variable}.{_quote(self.key)}"
+        return f"elementId({variable})" if self.key is None else f"{variable}.{quoted(self.key)}"
 
     def _pattern(self, variable: str) -> str:
         """The pattern of a node of the graph."""
-        return f"({variable}{':' if self._labels else ''}{'|'.join(map(_quote, self._labels))})"
+        return f"({variable}{':' if self._labels else ''}{'|'.join(map(quoted, self._labels))})"
 
     @functools.cached_property
     def _keys(self) -> dict[Hashable, int]:
@@ -247,10 +244,10 @@ class _Backend:
         start, end = G._key(source), G._key(target)
         if start == end:
             return [source]
-        types = ":" * bool(G._types) + "|".join(map(_quote, G._types))
+        types = ":" * bool(G._types) + "|".join(map(quoted, G._types))
         inside = ""
         if G._labels:
-            inside = f"WHERE all(x IN nodes(p) WHERE {' OR '.join(f'x:{_quote(label)}' for label in G._labels)})"
+            inside = f"WHERE all(x IN nodes(p) WHERE {' OR '.join(f'x:{quoted(label)}' for label in G._labels)})"
         found = G.db.query(
             f"MATCH {G._pattern('a')}, {G._pattern('b')} WHERE {G._name('a')} = $start AND {G._name('b')} = $end "
             f"MATCH p = shortestPath((a)-[{types}*]-{'>' if G.is_directed() else ''}(b)) {inside} RETURN [x IN nodes(p) | {G._name('x')}]",

@@ -1,4 +1,6 @@
 """The tests run against the server that the installed package has, or that PYTHON_HOPGATE_BINARY names."""
+import asyncio
+import inspect
 import itertools
 
 import pytest
@@ -22,3 +24,12 @@ def db(server):
     server.query(f"CREATE GRAPH {name}")
     yield server.using(graph=name)
     server.query(f"DROP GRAPH {name}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Runs async tests."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
+    return True

@@ -8,7 +8,7 @@ PAGES = [p for p in (HERE.parent / "python.md", HERE.parent.parent / "docs" / "p
 
 
 def test_the_page_runs_as_written(tmp_path, monkeypatch):
-    for package in ("pandas", "networkx"):
+    for package in ("pandas", "networkx", "langchain_community"):
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", PAGES[0].read_text(encoding="utf-8"), re.M | re.S)
