@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import networkx as nx
@@ -118,6 +118,17 @@ class Graph:
             {"labels": self._labels, "types": self._types}, **params)
         return {self._node(key): value for key, value in rows.lists()}
 
+    def _networkx(self) -> Any:
+        """The graph as one of NetworkX, with properties as attributes, for what Hopgate does not compute."""
+        g = nx.MultiDiGraph() if self._directed else nx.MultiGraph()
+        nodes = self.db.query(f"MATCH {self._pattern('n')} RETURN {self._name('n')} AS name, properties(n) AS properties")
+        g.add_nodes_from((self._node(r["name"]), r["properties"]) for r in nodes)
+        types = ":" * bool(self._types) + "|".join(map(quoted, self._types))
+        edges = self.db.query(f"MATCH {self._pattern('a')}-[r{types}]->{self._pattern('b')} "
+                              f"RETURN {self._name('a')} AS a, {self._name('b')} AS b, properties(r) AS properties")
+        g.add_edges_from((self._node(r["a"]), self._node(r["b"]), r["properties"]) for r in edges)
+        return g
+
     def _groups(self, procedure: str) -> list[set[Any]]:
         groups: dict[Any, set[Any]] = {}
         for node, name in self._run(procedure, "component").items():
@@ -125,8 +136,8 @@ class Graph:
         return list(groups.values())
 
 
-def _copy(g: Any) -> Graph:
-    """A copy of a graph of NetworkX, without its attributes."""
+def _copy(g: Any, weights: Mapping[str, Any]) -> Graph:
+    """A copy of a graph of NetworkX, with attributes of edges that are weights; an edge without one has the value given."""
     server = _default()
     name = "networkx_" + uuid.uuid4().hex
     server.query(f"CREATE GRAPH {name}")
@@ -134,9 +145,11 @@ def _copy(g: Any) -> Graph:
     out = Graph(db, key="n", directed=g.is_directed())
     weakref.finalize(out, _drop, server, name)
     out._nodes = list(g)
-    ends = [(out._keys[u], out._keys[v]) for u, v in g.edges()]
+    edges = list(g.edges(data=True))
     db.load(pa.table({"n": pa.array(range(len(out._nodes)), pa.int64())}), vertices=Vertices("Node", "n"), progress=False)
-    rows = pa.table({"a": pa.array([a for a, _ in ends], pa.int64()), "b": pa.array([b for _, b in ends], pa.int64())})
+    rows = pa.table({
+        "a": pa.array([out._keys[u] for u, _, _ in edges], pa.int64()), "b": pa.array([out._keys[v] for _, v, _ in edges], pa.int64()),
+        **{name: pa.array([d.get(name, missing) for *_, d in edges], pa.float64()) for name, missing in weights.items()}})
     db.load(rows, edges=Edges("EDGE", ("a", "Node", "n"), ("b", "Node", "n")), progress=False)
     return out
 
@@ -150,12 +163,12 @@ class _Backend:
     """The functions that NetworkX dispatches, with a Graph in place of its own."""
 
     @staticmethod
-    def convert_from_nx(graph: Any, *_: Any, **__: Any) -> Graph:
-        return graph if isinstance(graph, Graph) else _copy(graph)
+    def convert_from_nx(graph: Any, *_: Any, edge_attrs: Mapping[str, Any] | None = None, **__: Any) -> Graph:
+        return graph if isinstance(graph, Graph) else _copy(graph, edge_attrs or {})
 
     @staticmethod
     def convert_to_nx(result: Any, **_: Any) -> Any:
-        return result
+        return result._networkx() if isinstance(result, Graph) else result
 
     @staticmethod
     def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
@@ -170,17 +183,22 @@ class _Backend:
         for argument in ("personalization", "nstart", "dangling", "k", "endpoints", "nodes", "cutoff"):
             if given.get(argument):
                 return f"{argument} is not supported"
-        weight = given.get("weight")
-        if weight is not None and (name != "pagerank" or not ours and any(weight in d for *_, d in g.edges(data=True))):
-            return "weights are not supported"
+        if why := _weights(name, g, given.get("weight")):
+            return why
         if g.is_directed() and name in _UNDIRECTED or not g.is_directed() and name in _DIRECTED:
             return "the graph is of the other kind"
-        if not ours and (g.is_multigraph() or nx.number_of_selfloops(g)):
+        if not ours and name in _SIMPLE and (g.is_multigraph() or nx.number_of_selfloops(g)):
             return "parallel edges and loops are not supported"
         for argument in ("source", "target"):
             if argument in given and given[argument] is None and (name, argument) != ("shortest_path_length", "target"):
                 return f"it needs a {argument}"
         return True
+
+    @staticmethod
+    def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+        """Whether a call is worth a copy of its graph; or why not."""
+        g = args[0] if args else kwargs["G"]
+        return isinstance(g, Graph) or g.number_of_edges() >= _WORTH or f"a graph of fewer than {_WORTH} edges takes longer to copy"
 
     @staticmethod
     def pagerank(G: Graph, alpha: float = 0.85, personalization: Any = None, max_iter: int = 100, tol: float = 1e-6, nstart: Any = None,
@@ -215,6 +233,10 @@ class _Backend:
         return G._run("triangleCount", "triangles")
 
     @staticmethod
+    def clustering(G: Graph, nodes: Any = None, weight: str | None = None) -> dict[Any, float]:
+        return G._run("lcc", "coefficient", "direction: 'both'")
+
+    @staticmethod
     def betweenness_centrality(G: Graph, k: int | None = None, normalized: bool = True, weight: str | None = None, endpoints: bool = False,
                                seed: Any = None) -> dict[Any, float]:
         scores = G._run("betweenness", "score", "direction: $direction", direction=G._direction)
@@ -227,6 +249,12 @@ class _Backend:
     def single_source_shortest_path_length(G: Graph, source: Any, cutoff: Any = None) -> dict[Any, int]:
         found = G._run("bfs", "distance", "source: s, direction: $direction", f"MATCH {G._pattern('s')} WHERE {G._name('s')} = $key",
                        key=G._key(source), direction=G._direction)
+        return dict(sorted(((n, d) for n, d in found.items() if d is not None), key=lambda item: item[1]))
+
+    @staticmethod
+    def single_source_dijkstra_path_length(G: Graph, source: Any, cutoff: Any = None, weight: str = "weight") -> dict[Any, float]:
+        found = G._run("sssp", "distance", "source: s, direction: $direction, weight: $weight", f"MATCH {G._pattern('s')} WHERE {G._name('s')} = $key",
+                       key=G._key(source), direction=G._direction, weight=weight)
         return dict(sorted(((n, d) for n, d in found.items() if d is not None), key=lambda item: item[1]))
 
     @staticmethod
@@ -257,7 +285,25 @@ class _Backend:
         return [G._node(key) for key in found[0][0]]
 
 
-_UNDIRECTED = {"connected_components", "number_connected_components", "triangles"}
+def _weights(name: str, g: Any, weight: Any) -> str:
+    """Why a call cannot use the weights that it asks for; "" if it can."""
+    if weight is None or name == "pagerank" and isinstance(g, Graph):
+        return ""
+    if not isinstance(weight, str):
+        return "a weight must be the name of an attribute"
+    if isinstance(g, Graph):
+        return "" if name == "single_source_dijkstra_path_length" else "weights are not supported"
+    values = [d[weight] for *_, d in g.edges(data=True) if weight in d]
+    if name == "single_source_dijkstra_path_length":
+        fit = all(isinstance(v, (int, float)) and 0 <= v <= _EXACT for v in values)
+        return "" if fit else "weights must be numbers from 0"
+    return "weights are not supported" if values or name != "pagerank" else ""
+
+
+_EXACT = 1 << 53  # integers up to it are floats
+_WORTH = 100_000  # edges, from which a copy may pay
+_SIMPLE = {"pagerank", "core_number", "triangles", "clustering", "betweenness_centrality"}  # loops and parallel edges count otherwise there
+_UNDIRECTED = {"connected_components", "number_connected_components", "triangles", "clustering"}
 _DIRECTED = {
     "weakly_connected_components", "number_weakly_connected_components", "strongly_connected_components", "number_strongly_connected_components",
 }
@@ -267,5 +313,5 @@ backend = _Backend()
 
 def info() -> dict[str, Any]:
     """What NetworkX shows of the backend."""
-    functions = [n for n, f in vars(_Backend).items() if isinstance(f, staticmethod) and n not in ("convert_from_nx", "convert_to_nx", "can_run")]
+    functions = [n for n, f in vars(_Backend).items() if isinstance(f, staticmethod) and n not in ("convert_from_nx", "convert_to_nx", "can_run", "should_run")]
     return {"short_summary": "Hopgate, a graph store: computes in its server.", "functions": {n: {} for n in functions}}

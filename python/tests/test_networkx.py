@@ -43,6 +43,7 @@ def test_functions_return_what_networkx_does(g):
         assert groups(nx.connected_components(g, **run)) == groups(nx.connected_components(g))
         assert nx.triangles(g, **run) == nx.triangles(g)
         assert nx.core_number(g, **run) == nx.core_number(g)
+        assert nx.clustering(g, **run) == pytest.approx(nx.clustering(g))
     source = next(iter(g))
     want = dict(nx.single_source_shortest_path_length(g, source))
     assert nx.single_source_shortest_path_length(g, source, **run) == want
@@ -63,12 +64,38 @@ def test_functions_return_what_networkx_does(g):
     lambda: nx.shortest_path(nx.Graph([(1, 2, {"weight": 5})]), 1, 2, weight="weight", backend="hopgate"),
     lambda: nx.pagerank(nx.Graph([(1, 1)]), backend="hopgate"),
     lambda: nx.pagerank(nx.MultiGraph([(1, 2)]), backend="hopgate"),
+    lambda: nx.single_source_dijkstra_path_length(nx.Graph([(1, 2, {"weight": -1})]), 1, backend="hopgate"),
+    lambda: nx.single_source_dijkstra_path_length(nx.Graph([(1, 2)]), 1, weight=lambda u, v, d: 1, backend="hopgate"),
     lambda: nx.betweenness_centrality(nx.path_graph(3), k=1, backend="hopgate"),
     lambda: nx.shortest_path(nx.path_graph(3), 1, backend="hopgate"),
 ])
 def test_what_differs_is_refused(call):
     with pytest.raises(NotImplementedError):
         call()
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_weights_loops_and_parallel_edges(kind):
+    g = kind([(1, 2, {"w": 5}), (1, 3, {"w": 1.5}), (3, 2, {}), (2, 2, {"w": 7}), (4, 4, {})])
+    g.add_edge(1, 2, w=4)
+    run = {"backend": "hopgate"}
+    assert nx.single_source_dijkstra_path_length(g, 1, weight="w", **run) == nx.single_source_dijkstra_path_length(g, 1, weight="w") == {1: 0, 3: 1.5, 2: 2.5}
+    assert nx.single_source_shortest_path_length(g, 1, **run) == {1: 0, 2: 1, 3: 1}
+    components = nx.strongly_connected_components if g.is_directed() else nx.connected_components
+    assert groups(components(g, **run)) == groups(components(g))
+
+
+def test_what_is_left_to_networkx(db):
+    g = nx.path_graph(4)
+    assert hopgate.nx.backend.should_run("triangles", (g,), {}) != True  # noqa: E712 - the reason is true as well
+    assert hopgate.nx.backend.should_run("triangles", (hopgate.nx.Graph(db),), {}) is True
+    db.query("CREATE (a:P {id: 1})-[:R {w: 2}]->(b:P {id: 2})-[:R]->(:P {id: 3}), (b)-[:S]->(:Q {id: 4})")
+    ours = hopgate.nx.Graph(db, labels=["P"], types=["R"], key="id", directed=False)
+    with nx.config(fallback_to_nx=True):
+        assert nx.diameter(ours) == 2  # which Hopgate does not compute
+        assert nx.betweenness_centrality(ours, endpoints=True) == nx.betweenness_centrality(nx.path_graph([1, 2, 3]), endpoints=True)
+    copied = hopgate.nx.backend.convert_to_nx(ours)
+    assert sorted(copied) == [1, 2, 3] and copied.edges[1, 2, 0] == {"w": 2} and copied.nodes[1] == {"id": 1}
 
 
 def test_graphs_of_the_server(db):
