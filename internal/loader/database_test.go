@@ -169,3 +169,29 @@ func TestDatabaseArguments(t *testing.T) {
 		require.Equal(t, p, got, fmt.Sprint(p.mark()))
 	}
 }
+
+// packed keeps the batches that it packs.
+type packed struct {
+	Sink
+	batches []Batch
+}
+
+func (p *packed) Pack(b *Batch) (any, bool) {
+	p.batches = append(p.batches, *b)
+	return p.Sink.Pack(b)
+}
+
+// A column begins with its first value, which stays in its row; one without values is not sent.
+func TestColumnsBegin(t *testing.T) {
+	w := newWorld(t)
+	w.file("a.jsonl", "{\"id\":1,\"x\":null}\n{\"id\":2,\"x\":5}\n{\"id\":3}\n")
+	p, err := w.plan("version: 1\ninputs: [{path: a.jsonl, vertices: [{label: A, id: id, properties: {id: {type: int}, x: {}, y: {}}}]}]")
+	require.NoError(t, err)
+	sink := &packed{Sink: NewLocal(w.l)}
+	_, err = p.Run(t.Context(), sink, Options{Workers: 1})
+	require.NoError(t, err)
+	props := sink.batches[0].Vertices[0].Props
+	require.Len(t, props, 2)
+	require.Equal(t, "x", props[1].Name)
+	require.Equal(t, ":A {id: 1}\n:A {id: 2, x: 5}\n:A {id: 3}\n", w.state())
+}

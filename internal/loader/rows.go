@@ -41,7 +41,7 @@ type group struct {
 	action   shard.Action
 	seq      int // the order in which groups begin
 	key, dst []graph.Value
-	props    [][]graph.Value
+	props    [][]graph.Value // empty up to the first value; see begin
 	rows     []uint32
 	n        int // complete rows
 }
@@ -51,9 +51,20 @@ func (g *group) truncate() {
 	if g.dst != nil {
 		g.dst = g.dst[:g.n]
 	}
-	for i := range g.props {
-		g.props[i] = g.props[i][:g.n]
+	for i, column := range g.props {
+		g.props[i] = column[:min(g.n, len(column))]
 	}
+}
+
+// begin makes room in a column for the complete rows if v is its first value. A column without values takes no memory.
+func (g *group) begin(column int, v graph.Value) bool {
+	if v.IsNull() {
+		return false
+	}
+	for range g.n {
+		g.props[column] = append(g.props[column], graph.Value{})
+	}
+	return true
 }
 
 // ruleState holds the rows that a rule has made of a chunk, and the label sets or types that it has met in the file.
@@ -314,7 +325,9 @@ func (p *parser) fill(r *ruleState, g *group, cells []record.Cell) bool {
 				return p.fail(q.Slot, excerpt(cells[q.Slot].Text), "BadType", noValue(q.Conv.Type))
 			}
 		}
-		g.props[i] = append(g.props[i], v)
+		if len(g.props[i]) > 0 || g.begin(i, v) {
+			g.props[i] = append(g.props[i], v)
+		}
 	}
 	return true
 }
@@ -404,9 +417,11 @@ func (p *parser) collect() {
 			p.spare = append(p.spare, g)
 			continue
 		}
-		props := make([]PropertyColumn, len(g.props))
-		for k := range props {
-			props[k] = PropertyColumn{Name: r.rule.Props[k].Name, Values: g.props[k], Strategy: r.rule.Props[k].Strategy}
+		props := make([]PropertyColumn, 0, len(g.props))
+		for k, values := range g.props {
+			if len(values) > 0 {
+				props = append(props, PropertyColumn{Name: r.rule.Props[k].Name, Values: values, Strategy: r.rule.Props[k].Strategy})
+			}
 		}
 		if r.vertex != nil {
 			b.Vertices = append(b.Vertices, VertexRows{
