@@ -22,7 +22,6 @@ import (
 // the hashes of their properties. It does not depend on their order.
 type digest struct {
 	seed   maphash.Seed
-	values bool // hash properties
 	groups map[string]*group
 	buf    []byte
 }
@@ -48,17 +47,20 @@ func between(source []string, typ string, target []string) string {
 	return labelled(source) + "-[:" + quoteName(typ) + "]->" + labelled(target)
 }
 
-// add adds an element with properties in any order.
-func (d *digest) add(kind string, properties []*pb.MapEntry) error {
+// count counts elements.
+func (d *digest) count(kind string, n int64) *group {
 	g := d.groups[kind]
 	if g == nil {
 		g = &group{}
 		d.groups[kind] = g
 	}
-	g.count++
-	if !d.values {
-		return nil
-	}
+	g.count += n
+	return g
+}
+
+// add adds an element with properties in any order.
+func (d *digest) add(kind string, properties []*pb.MapEntry) error {
+	g := d.count(kind, 1)
 	slices.SortFunc(properties, func(a, b *pb.MapEntry) int { return strings.Compare(a.GetKey(), b.GetKey()) })
 	var err error
 	d.buf, err = proto.MarshalOptions{Deterministic: true}.MarshalAppend(d.buf[:0], &pb.MapValue{Entries: properties})
@@ -91,11 +93,15 @@ func (d *digest) differences(o *digest) (out []string) {
 // compare compares the copy with its source, and prints the differences.
 func (d *fromDatabase) compare(ctx context.Context, out io.Writer) (int, error) {
 	digests := [2]*digest{}
+	seed := maphash.MakeSeed()
 	for i := range digests {
-		digests[i] = &digest{seed: maphash.MakeSeed(), values: d.comparison == compareValues, groups: map[string]*group{}}
-		digests[i].seed = digests[0].seed
+		digests[i] = &digest{seed: seed, groups: map[string]*group{}}
 	}
-	if err := errors.Join(d.digestSource(ctx, digests[0]), d.digestCopy(ctx, digests[1])); err != nil {
+	ofSource, ofCopy := d.digestSource, d.digestCopy
+	if d.comparison == compareCounts {
+		ofSource, ofCopy = d.countSource, d.countCopy
+	}
+	if err := errors.Join(ofSource(ctx, digests[0]), ofCopy(ctx, digests[1])); err != nil {
 		return 0, fmt.Errorf("compare: %w", err)
 	}
 	differences := digests[0].differences(digests[1])
@@ -145,13 +151,46 @@ func each[T any](next func() (T, error), f func(T) error) error {
 	}
 }
 
-func (d *fromDatabase) digestCopy(ctx context.Context, to *digest) error {
-	names := func(v *pb.Value) (out []string) {
-		for _, e := range v.GetList().GetValues() {
-			out = append(out, e.GetString_())
+func (d *fromDatabase) countSource(ctx context.Context, to *digest) error {
+	for _, edges := range []bool{false, true} {
+		kinds, err := d.source.Kinds(ctx, edges)
+		if err != nil {
+			return err
 		}
-		return out
+		for _, k := range kinds {
+			kind := labelled(k.Labels)
+			if edges {
+				kind = between(k.Labels, k.Type, k.Target)
+			}
+			to.count(kind, k.Count)
+		}
 	}
+	return nil
+}
+
+func (d *fromDatabase) countCopy(ctx context.Context, to *digest) error {
+	err := d.a.read(ctx, graphdb.CountVertices, func(cells []*pb.Value) error {
+		to.count(labelled(names(cells[0])), cells[1].GetInteger())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return d.a.read(ctx, graphdb.CountEdges, func(cells []*pb.Value) error {
+		to.count(between(names(cells[0]), cells[2].GetString_(), names(cells[3])), cells[1].GetInteger())
+		return nil
+	})
+}
+
+// names returns the elements of a list of strings.
+func names(v *pb.Value) (out []string) {
+	for _, e := range v.GetList().GetValues() {
+		out = append(out, e.GetString_())
+	}
+	return out
+}
+
+func (d *fromDatabase) digestCopy(ctx context.Context, to *digest) error {
 	err := d.a.read(ctx, "MATCH (n) RETURN labels(n), properties(n)", func(cells []*pb.Value) error {
 		return to.add(labelled(names(cells[0])), cells[1].GetMap().GetEntries())
 	})

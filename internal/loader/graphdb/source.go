@@ -103,3 +103,31 @@ func (s *Source) all(ctx context.Context, statement string) (rows []map[string]a
 	}
 	return rows, result.Err()
 }
+
+// Kind is the vertices with a set of labels, or the edges of a type between vertices with such sets.
+type Kind struct {
+	Labels []string // of the vertices, or of the edges' sources
+	Type   string   // of edges
+	Target []string // the labels of the edges' targets
+	Count  int64
+}
+
+// Statements that count elements by kind.
+const (
+	CountVertices = "MATCH (n) RETURN labels(n) AS labels, count(n) AS count"
+	CountEdges    = "MATCH (a)-[r]->(b) RETURN labels(a) AS labels, count(r) AS count, type(r) AS type, labels(b) AS target"
+)
+
+// Kinds counts the vertices, or the edges, by kind.
+func (s *Source) Kinds(ctx context.Context, edges bool) (out []Kind, err error) {
+	statement := CountVertices
+	if edges {
+		statement = CountEdges
+	}
+	rows, err := s.all(ctx, statement)
+	for _, row := range rows {
+		count, _ := row["count"].(int64)
+		out = append(out, Kind{texts(row["labels"]), text(row, "type"), texts(row["target"]), count})
+	}
+	return out, err
+}
