@@ -15,8 +15,8 @@ import (
 
 // Numbers of ids: in a page, for which the database may look at all vertices, and in a window, whose rows it sorts.
 const (
-	pageIDs   = 1 << 20
-	windowIDs = 2000
+	defaultPageIDs   = 1 << 20
+	defaultWindowIDs = 2000
 )
 
 const (
@@ -99,7 +99,7 @@ func (r *Rows) ask() (err error) {
 	if len(r.ids) == 0 {
 		return io.EOF
 	}
-	window := r.ids[:min(windowIDs, len(r.ids))]
+	window := r.ids[:min(r.s.windowIDs, len(r.ids))]
 	r.ids = r.ids[len(window):]
 	r.result, err = r.session.Run(r.ctx, r.statement, map[string]any{"ids": window, "vertex": r.from.Vertex, "edge": r.from.Edge})
 	return err
@@ -107,7 +107,7 @@ func (r *Rows) ask() (err error) {
 
 // page asks for the ids of the next page.
 func (r *Rows) page() error {
-	result, err := r.session.Run(r.ctx, pageStatement, map[string]any{"from": r.next, "limit": pageIDs})
+	result, err := r.session.Run(r.ctx, pageStatement, map[string]any{"from": r.next, "limit": r.s.pageIDs})
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (r *Rows) page() error {
 		r.ids = append(r.ids, id)
 		r.next = id + 1
 	}
-	r.last = len(r.ids) < pageIDs
+	r.last = len(r.ids) < r.s.pageIDs
 	return result.Err()
 }
 

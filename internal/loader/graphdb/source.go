@@ -24,10 +24,11 @@ type Options struct {
 
 // Source is a graph in a running database. It implements loader.Database.
 type Source struct {
-	driver  neo4j.Driver
-	session neo4j.SessionConfig
-	name    string
-	keys    map[string]bool // that Keys has named; nil before
+	driver             neo4j.Driver
+	session            neo4j.SessionConfig
+	name               string
+	keys               map[string]bool // that Keys has named; nil before
+	pageIDs, windowIDs int
 }
 
 // Open connects to a database.
@@ -44,12 +45,17 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 		auth = neo4j.BasicAuth(o.User, o.Password, "")
 	}
 	// The driver makes local times in this zone, and not every time exists in every zone.
-	time.Local = time.UTC
+	if time.Local != time.UTC {
+		time.Local = time.UTC
+	}
 	driver, err := neo4j.NewDriver(o.URL, auth)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{driver: driver, session: neo4j.SessionConfig{AccessMode: neo4j.AccessModeRead, DatabaseName: o.Database}, name: u.Scheme + "://" + u.Host + "/" + o.Database}
+	s := &Source{
+		driver: driver, session: neo4j.SessionConfig{AccessMode: neo4j.AccessModeRead, DatabaseName: o.Database},
+		name: u.Scheme + "://" + u.Host + "/" + o.Database, pageIDs: defaultPageIDs, windowIDs: defaultWindowIDs,
+	}
 	if err := driver.VerifyConnectivity(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", s.name, err), s.Close(ctx))
 	}
