@@ -26,6 +26,8 @@ func newLoad(a *app) *cobra.Command {
 				return cli.Usagef("a running database is copied through a server: without --offline and --init")
 			case propose:
 				return l.Propose(cmd, args)
+			case cmd.Flags().Changed("out") || cmd.Flags().Changed("partial"):
+				return cli.Usagef("--out and --partial go with --init")
 			case !offline && dir == "":
 				return l.Run(cmd, args)
 			case !offline:
@@ -44,6 +46,7 @@ func newLoad(a *app) *cobra.Command {
 	f.BoolVar(&l.DryRun, "dry-run", false, "parse and check everything, write nothing")
 	f.BoolVar(&offline, "offline", false, "load into a data directory without a server, by hopgate import")
 	f.BoolVar(&propose, "init", false, "load nothing: print a mapping proposed for the files, which loads as it is")
+	l.InitFlags(f)
 	f.StringVar(&dir, "data-dir", "", "the data directory of --offline")
 	return cmd
 }

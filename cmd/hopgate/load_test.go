@@ -254,3 +254,43 @@ func TestLoadAdmin(t *testing.T) {
 	require.Contains(t, o.err, "--admin")
 	require.Zero(t, s.stop(syscall.SIGTERM))
 }
+
+// Related tables load with the mapping that --init writes, and loading them again leaves all unchanged. A file without a key must be left out
+// expressly.
+func TestLoadInit(t *testing.T) {
+	dir, s := t.TempDir(), start(t, filepath.Join(t.TempDir(), "data"))
+	write := func(name, header string, rows int, row func(i int) string) {
+		text := header + "\n"
+		for i := range rows {
+			text += row(i) + "\n"
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("customers.csv", "CustomerID,CompanyName", 12, func(i int) string { return fmt.Sprintf("C%d,Company %d", i, i) })
+	write("products.csv", "product_id,product_name", 9, func(i int) string { return fmt.Sprintf("%d,Product %d", i, i) })
+	write("orders.csv", "order_id,customer_id,order_date", 30, func(i int) string { return fmt.Sprintf("%d,C%d,1996-07-%02d", 100+i, i%12, i+1) })
+	write("order_details.csv", "order_id,product_id,unit_price,quantity", 60, func(i int) string {
+		return fmt.Sprintf("%d,%d,%d.5,%d", 100+i/2, i%9, i%7, i%5)
+	})
+	mapping := filepath.Join(dir, "shop", "mapping.yaml")
+	require.NoError(t, os.Mkdir(filepath.Dir(mapping), 0o700))
+	initial := []string{"load", "--init", "--out", mapping}
+	for _, name := range []string{"customers", "products", "orders", "order_details"} {
+		initial = append(initial, filepath.Join(dir, name+".csv"))
+	}
+	s.graphctl(initial...)
+	summary := s.graphctl("load", mapping)
+	require.Contains(t, summary, "vertices: 51 created, 0 overwritten, 0 unchanged\nedges: 90 created, 0 overwritten, 0 unchanged\n")
+	summary = s.graphctl("load", mapping, "--restart")
+	require.Contains(t, summary, "vertices: 0 created, 0 overwritten, 51 unchanged\nedges: 0 created, 0 overwritten, 90 unchanged\n")
+	require.Equal(t, [4]int{51, 90, 51, 90}, s.counts())
+
+	write("notes.csv", "text", 2, func(int) string { return "x" })
+	initial = append(initial, filepath.Join(dir, "notes.csv"))
+	o := run(t, nil, "graphctl", initial...)
+	require.Equal(t, 2, o.code)
+	require.Contains(t, o.err, "notes.csv: no column identifies the rows; --partial leaves them out")
+	o = run(t, nil, "graphctl", append(initial, "--partial")...)
+	require.Zero(t, o.code, o.err)
+	require.Contains(t, o.err, "left out: ../notes.csv: no column identifies the rows")
+}

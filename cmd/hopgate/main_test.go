@@ -313,8 +313,11 @@ func TestKillDuringLoad(t *testing.T) {
 		require.Zero(t, s.stop(syscall.SIGTERM), s.log)
 	}
 	s := start(t, data)
-	s.graphctl("load", dir)
+	summary := s.graphctl("load", dir)
 	require.Equal(t, [4]int{vertices, edges, vertices, edges}, s.counts())
+	for noun, n := range map[string]int{"vertices": vertices, "edges": edges} {
+		require.Regexp(t, fmt.Sprintf(`(?m)^%s( of the whole load)?: %d created 0 overwritten 0 unchanged$`, noun, n), strings.ReplaceAll(summary, ",", ""))
+	}
 	require.Zero(t, s.stop(syscall.SIGTERM), s.log)
 }
 

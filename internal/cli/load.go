@@ -49,6 +49,8 @@ type Load struct {
 	maxRejects, idType             string
 	nodes, relationships           []string
 	restart                        bool
+	out                            string // of --init
+	partial                        bool
 }
 
 // Flags defines the flags of the command.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/hopgate/hopgate/internal/loader"
@@ -18,14 +20,21 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/text"
 )
 
-// Propose prints a mapping for files. Its paths are those of the arguments, or relative to --dir.
+// InitFlags defines the flags of Propose.
+func (l *Load) InitFlags(f *pflag.FlagSet) {
+	f.StringVar(&l.out, "out", "", "with --init: file for the mapping, whose paths are then relative to its folder (default: standard output)")
+	f.BoolVar(&l.partial, "partial", false, "with --init: leave out files for which there is no proposal")
+}
+
+// Propose prints a mapping for files, or writes it to --out. Its paths are relative to --dir, else to the folder of --out, else those of the
+// arguments. A file that it leaves out is an error without --partial.
 func (l *Load) Propose(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return Usagef("load --init: name files or directories")
 	}
 	for _, name := range []string{"nodes", "relationships", "id-type", "offline", "data-dir", "dry-run"} {
 		if cmd.Flags().Changed(name) {
-			return Usagef("--init loads nothing: it takes files and --dir, not --%s", name)
+			return Usagef("--init loads nothing: it takes files, --dir, --out and --partial, not --%s", name)
 		}
 	}
 	for _, name := range args {
@@ -34,8 +43,21 @@ func (l *Load) Propose(cmd *cobra.Command, args []string) error {
 		}
 	}
 	text, err := l.proposed(cmd.Context(), args)
+	var left *propose.PartialError
+	if errors.As(err, &left) && text != nil {
+		if !l.partial {
+			return Error{Usage, fmt.Errorf("no proposal for %w; --partial leaves them out", err)}
+		}
+		for _, file := range left.Files {
+			fmt.Fprintln(cmd.ErrOrStderr(), "left out:", file)
+		}
+		err = nil
+	}
 	if err != nil {
 		return Error{Usage, err}
+	}
+	if l.out != "" {
+		return os.WriteFile(l.out, text, 0o666)
 	}
 	_, err = cmd.OutOrStdout().Write(text)
 	return err
@@ -44,10 +66,14 @@ func (l *Load) Propose(cmd *cobra.Command, args []string) error {
 // proposed returns a mapping for files.
 func (l *Load) proposed(ctx context.Context, args []string) ([]byte, error) {
 	return propose.Propose(ctx, args, func(name string) string {
-		if l.dir == "" || text.IsURL(name) {
+		dir := l.dir
+		if dir == "" && l.out != "" {
+			dir = filepath.Dir(l.out)
+		}
+		if dir == "" || text.IsURL(name) {
 			return filepath.ToSlash(name)
 		}
-		base, err := filepath.Abs(l.dir)
+		base, err := filepath.Abs(dir)
 		if err != nil {
 			return name
 		}

@@ -6,6 +6,8 @@
 //	              │
 //	        vertices, or edges whose ends find the keys of other files
 //	              │
+//	        columns that refer to vertices, and rows that only relate them (reference.go)
+//	              │
 //	        a mapping, as YAML with comments (yaml.go)
 //
 // What it cannot tell, it says in comments of the mapping.

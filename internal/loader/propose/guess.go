@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +47,17 @@ func (c *sampleColumn) example() string {
 	return ""
 }
 
+// holes counts the JSON arrays with null elements, which no property can hold.
+func (c *sampleColumn) holes() (n int) {
+	var lines record.Lines
+	for i, v := range c.values {
+		if c.kinds[i] == record.Array && !c.binary && slices.ContainsFunc(lines.Elements(nil, []byte(v)), func(e record.Cell) bool { return e.Kind == record.Null }) {
+			n++
+		}
+	}
+	return n
+}
+
 // repeats counts the rows whose value occurs in an earlier row, and the rows without a value.
 func (c *sampleColumn) repeats(rows int) (duplicates, missing int) {
 	seen := make(map[string]bool, rows)
@@ -82,8 +94,11 @@ func (c *sampleColumn) typ() (name string, ok bool) {
 		case c.kinds[i] == record.Array:
 			lists++
 			for _, e := range lines.Elements(nil, []byte(v)) {
-				if e.Kind == record.Object || e.Kind == record.Array || e.Kind == record.Null {
+				if e.Kind == record.Object || e.Kind == record.Array {
 					return "", false
+				}
+				if e.Kind == record.Null {
+					continue
 				}
 				values, kinds = append(values, string(e.Text)), append(kinds, e.Kind)
 			}

@@ -15,6 +15,9 @@ func (p *proposer) vertices(x *proposal) {
 	candidates := x.candidates()
 	x.id = x.key(candidates)
 	x.repeats = x.repeated(candidates)
+	x.ownKey = slices.ContainsFunc(candidates, func(c candidate) bool {
+		return c.column == x.id && c.unique() && (c.named || c.suffix || c.other)
+	})
 	if x.id < 0 {
 		x.why = "no column identifies the rows"
 		if x.repeats != "" {
@@ -48,7 +51,11 @@ func (x *proposal) candidates() []candidate {
 		c.duplicates, c.missing = x.columns[i].repeats(x.rows)
 		out = append(out, c)
 	}
-	for _, name := range []string{"id", x.stem + "id", x.label + "id", "uuid", "guid", "uid"} {
+	names := []string{"id"}
+	for _, one := range append(singulars(normalise(x.stem)), normalise(x.label)) {
+		names = append(names, one+"id", one+"key", one+"no", one+"number", one+"code", "id"+one)
+	}
+	for _, name := range append(names, "uuid", "guid", "uid") {
 		add(x.columnOf(name), candidate{named: true})
 	}
 	for _, name := range []string{"key", "code", x.stem} {

@@ -3,7 +3,6 @@ package propose
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,6 +19,9 @@ type proposal struct {
 	from, to proposedEnd
 	why      string // the reason why nothing can be proposed
 	repeats  string // which candidate keys have duplicates, or ""
+	ownKey   bool   // the name of the key column says that it is one
+	refs     []reference
+	parallel int // rows of edges whose ends are those of an earlier row
 }
 
 // proposedEnd is an end of edges: a column and an id space.
@@ -41,16 +43,23 @@ type proposer struct {
 	inputs []*proposal
 	names  map[string]string // labels by their normalised names
 	spaces []*proposedSpace
+	empty  []string // files without records
 }
 
+// PartialError names files for which nothing can be proposed.
+type PartialError struct{ Files []string } // each with the reason
+
+func (e *PartialError) Error() string { return strings.Join(e.Files, "; ") }
+
 // Propose samples files and returns a mapping for them as commented YAML, ready to load. named returns the path of a file as the mapping
-// should show it. Files that cannot be mapped appear in comments; Propose fails if no file can be.
+// should show it. Files that cannot be mapped appear in comments and in a *PartialError beside the mapping, which is nil if no file can
+// be.
 func Propose(ctx context.Context, paths []string, named func(string) string) ([]byte, error) {
-	samples, err := sampleFiles(ctx, paths, named)
+	samples, empty, err := sampleFiles(ctx, paths, named)
 	if err != nil {
 		return nil, err
 	}
-	p := &proposer{names: map[string]string{}}
+	p := &proposer{names: map[string]string{}, empty: empty}
 	for _, s := range samples {
 		p.inputs = append(p.inputs, &proposal{sampled: s, id: -1})
 	}
@@ -66,6 +75,7 @@ func Propose(ctx context.Context, paths []string, named func(string) string) ([]
 			p.vertices(x)
 		}
 	}
+	p.refer()
 	p.defineSpaces()
 	for _, x := range p.inputs {
 		if x.edges && x.cells == nil {
@@ -73,17 +83,23 @@ func Propose(ctx context.Context, paths []string, named func(string) string) ([]
 		}
 	}
 	p.knownSpaces()
-	ready := 0
+	var left []string
 	for _, x := range p.inputs {
-		if x.why == "" {
-			ready++
+		if x.why != "" {
+			left = append(left, strings.Join(x.paths, ", ")+": "+x.why)
 		}
 	}
-	if ready == 0 {
-		if len(p.inputs) == 0 {
-			return nil, errors.New("the files have no records to propose a mapping from")
-		}
-		return nil, fmt.Errorf("%s: %s", p.inputs[0].paths[0], p.inputs[0].why)
+	ready := len(left) < len(p.inputs)
+	for _, name := range p.empty {
+		left = append(left, name+": the file has no records")
+	}
+	switch {
+	case !ready && len(left) == 0:
+		return nil, errors.New("the files have no records to propose a mapping from")
+	case !ready:
+		return nil, &PartialError{left}
+	case len(left) > 0:
+		return p.yaml(), &PartialError{left}
 	}
 	return p.yaml(), nil
 }

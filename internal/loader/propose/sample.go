@@ -29,6 +29,7 @@ type sampled struct {
 	columns  []*sampleColumn
 	cells    []mapping.HeaderCell // of a neo4j-admin header, or nil
 	rows     int
+	whole    bool // all records
 }
 
 // numbered matches the number at the end of the name of a partial file.
@@ -45,22 +46,22 @@ func stemOf(name string) string {
 }
 
 // sampleFiles samples files and joins those that are parts of one. named returns the name of a file in the mapping.
-func sampleFiles(ctx context.Context, paths []string, named func(string) string) ([]*sampled, error) {
-	var out []*sampled
+func sampleFiles(ctx context.Context, paths []string, named func(string) string) (out []*sampled, empty []string, err error) {
 	for _, p := range paths {
 		found, err := text.Files(ctx, "", p)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, name := range found {
 			if name == text.Stdin || text.IsPipe(name) {
-				return nil, errors.New("a pipe cannot be sampled and then loaded: use files")
+				return nil, nil, errors.New("a pipe cannot be sampled and then loaded: use files")
 			}
 			s, err := sampleFile(ctx, name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			if s == nil {
+			if s == nil || s.rows == 0 && s.cells == nil {
+				empty = append(empty, named(name))
 				continue
 			}
 			s.paths = []string{named(name)}
@@ -72,7 +73,7 @@ func sampleFiles(ctx context.Context, paths []string, named func(string) string)
 			out[i].join(s)
 		}
 	}
-	return out, nil
+	return out, empty, nil
 }
 
 // sampleFile samples the beginning of a file; it returns nil if the file has no records.
@@ -109,7 +110,7 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
 	}
-	whole := len(data) < text.HeadBytes-len(text.ByteOrderMark)
+	s.whole = len(data) < text.HeadBytes-len(text.ByteOrderMark)
 	if format != mapping.CSV && format != mapping.TSV {
 		s.dialect.JSON = true
 		if !in.Parquet && text.IsArray(data) {
@@ -119,7 +120,7 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 			}
 		}
 		s.dialect.CR = text.EndsInCR(data, s.dialect)
-		s.readJSON(data, whole)
+		s.readJSON(data, s.whole)
 		for _, c := range s.columns {
 			c.binary = in.Parquet && slices.ContainsFunc(c.values, func(v string) bool { return !utf8.ValidString(v) })
 		}
@@ -132,7 +133,7 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 	} else {
 		s.dialect.Delimiter = text.RecogniseDelimiter(data, s.dialect)
 	}
-	s.readCSV(data, whole)
+	s.readCSV(data, s.whole)
 	return s, nil
 }
 
@@ -150,9 +151,10 @@ func (s *sampled) join(other *sampled) {
 		}
 	}
 	s.rows += other.rows
+	s.whole = s.whole && other.whole
 }
 
-// readCSV reads records with quotes or, if that fits better, without.
+// readCSV reads records with quotes or, if that fits better, with single quotes or without.
 func (s *sampled) readCSV(data []byte, whole bool) {
 	plain := s.dialect
 	plain.Quote = 0
@@ -160,6 +162,13 @@ func (s *sampled) readCSV(data []byte, whole bool) {
 	if quoted == 0 && (s.dialect.Delimiter == '|' || s.dialect.Delimiter == '\t') || faults > 0 {
 		if other, _, none := readRecords(data, plain, whole); none < faults || quoted == 0 {
 			records, s.dialect = other, plain
+		}
+	}
+	if quoted == 0 {
+		single := s.dialect
+		single.Quote = '\''
+		if other, cells, none := readRecords(data, single, whole); cells > 1 && none == 0 {
+			records, s.dialect = other, single
 		}
 	}
 	if len(records) == 0 {

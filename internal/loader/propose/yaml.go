@@ -85,8 +85,11 @@ func (p *proposer) input(b *bytes.Buffer, x *proposal) {
 	}
 	if !x.dialect.JSON {
 		fmt.Fprintf(b, "    delimiter: %s\n", quote(string(x.dialect.Delimiter)))
-		if x.dialect.Quote == 0 {
+		switch x.dialect.Quote {
+		case 0:
 			b.WriteString("    quote: \"\"\n")
+		case '\'':
+			b.WriteString("    quote: \"'\"\n")
 		}
 	}
 	if x.noHeader {
@@ -115,8 +118,37 @@ func (p *proposer) input(b *bytes.Buffer, x *proposal) {
 		if i == x.id {
 			return s.idType(), true
 		}
+		if slices.ContainsFunc(x.refs, func(r reference) bool { return r.column == i && r.doubt == "" }) {
+			return "", false // the edges say it
+		}
 		return x.typeOf(i)
 	})
+	p.references(b, x)
+}
+
+// references writes the edges of columns that refer to other vertices.
+func (p *proposer) references(b *bytes.Buffer, x *proposal) {
+	for i, r := range x.sure() {
+		if i == 0 {
+			b.WriteString("    edges:\n")
+		}
+		fmt.Fprintf(b, "      # %s.\n      - type: %s\n", r.counted(x), quote(r.typ))
+		fmt.Fprintf(b, "        from: {column: %s, idSpace: %s}\n", x.column(x.id), quote(p.spaceOf(x).name))
+		fmt.Fprintf(b, "        to: {column: %s, idSpace: %s}\n", x.column(r.column), quote(p.spaceOf(r.to).name))
+		if name := x.columns[r.column].name; r.nulls && x.column(r.column) == quote(name) {
+			fmt.Fprintf(b, "        where: %s\n", quote("`"+strings.ReplaceAll(name, "`", "``")+"` IS NOT NULL"))
+		}
+	}
+	x.doubts(b)
+}
+
+// doubts writes what might refer to other vertices and makes no edges.
+func (x *proposal) doubts(b *bytes.Buffer) {
+	for i := range x.refs {
+		if r := &x.refs[i]; r.doubt != "" {
+			fmt.Fprintf(b, "    # %s, %s.\n", r.counted(x), r.doubt)
+		}
+	}
 }
 
 // spaceOf returns the id space that vertices define.
@@ -134,7 +166,15 @@ func (p *proposer) edgesOf(b *bytes.Buffer, x *proposal) {
 			typ = fmt.Sprintf("{column: %d}", i)
 		}
 	}
-	fmt.Fprintf(b, "    edges:\n      - type: %s\n", typ)
+	b.WriteString("    edges:\n")
+	for _, r := range x.sure() {
+		fmt.Fprintf(b, "      # %s.\n", r.counted(x))
+	}
+	if x.parallel > 0 {
+		action = "insert"
+		fmt.Fprintf(b, "      # %s with the ends of an earlier row: each row makes an edge.\n", plural(x.parallel, "row"))
+	}
+	fmt.Fprintf(b, "      - type: %s\n", typ)
 	if action != "" {
 		fmt.Fprintf(b, "        action: %s\n", action)
 	}
@@ -147,6 +187,7 @@ func (p *proposer) edgesOf(b *bytes.Buffer, x *proposal) {
 		}
 		return x.typeOf(i)
 	})
+	x.doubts(b)
 }
 
 // column names a column, or gives its position if the name is ambiguous.
@@ -211,7 +252,15 @@ func (x *proposal) properties(b *bytes.Buffer, typ func(i int) (name string, ok 
 		if e := oneLine(c.example()); e != "" {
 			b.WriteString("  # " + e)
 		}
+		if n := c.holes(); n > 0 {
+			fmt.Fprintf(b, "; %s with null, which a load refuses", plural(n, "list"))
+		}
 		b.WriteString("\n")
+	}
+	for i, c := range x.columns {
+		if _, ok := x.columns[i].typ(); !ok && c.name != "" {
+			fmt.Fprintf(b, "        # %s holds objects: left out.\n", oneLine(c.name))
+		}
 	}
 }
 
