@@ -145,11 +145,14 @@ def _copy(g: Any, weights: Mapping[str, Any]) -> Graph:
     out = Graph(db, key="n", directed=g.is_directed())
     weakref.finalize(out, _drop, server, name)
     out._nodes = list(g)
-    edges = list(g.edges(data=True))
+    edges: dict[tuple[int, int], list[Any]] = {}  # with their weights, of parallel ones the least
+    for u, v, d in g.edges(data=True):
+        ends, values = (out._keys[u], out._keys[v]), [d.get(name, missing) for name, missing in weights.items()]
+        edges[ends] = list(map(min, values, edges.get(ends, values)))
     db.load(pa.table({"n": pa.array(range(len(out._nodes)), pa.int64())}), vertices=Vertices("Node", "n"), progress=False)
     rows = pa.table({
-        "a": pa.array([out._keys[u] for u, _, _ in edges], pa.int64()), "b": pa.array([out._keys[v] for _, v, _ in edges], pa.int64()),
-        **{name: pa.array([d.get(name, missing) for *_, d in edges], pa.float64()) for name, missing in weights.items()}})
+        "a": pa.array([a for a, _ in edges], pa.int64()), "b": pa.array([b for _, b in edges], pa.int64()),
+        **{name: pa.array([values[i] for values in edges.values()], pa.float64()) for i, name in enumerate(weights)}})
     db.load(rows, edges=Edges("EDGE", ("a", "Node", "n"), ("b", "Node", "n")), progress=False)
     return out
 
@@ -181,7 +184,7 @@ class _Backend:
         given, g = bound.arguments, bound.arguments["G"]
         ours = isinstance(g, Graph)
         for argument in ("personalization", "nstart", "dangling", "k", "endpoints", "nodes", "cutoff"):
-            if given.get(argument):
+            if given.get(argument) is not None and given[argument] is not False:
                 return f"{argument} is not supported"
         if why := _weights(name, g, given.get("weight")):
             return why
@@ -303,7 +306,7 @@ def _weights(name: str, g: Any, weight: Any) -> str:
 _EXACT = 1 << 53  # integers up to it are floats
 _WORTH = 100_000  # edges, from which a copy may pay
 _SIMPLE = {"pagerank", "core_number", "triangles", "clustering", "betweenness_centrality"}  # loops and parallel edges count otherwise there
-_UNDIRECTED = {"connected_components", "number_connected_components", "triangles", "clustering"}
+_UNDIRECTED = {"connected_components", "number_connected_components", "core_number", "triangles", "clustering"}
 _DIRECTED = {
     "weakly_connected_components", "number_weakly_connected_components", "strongly_connected_components", "number_strongly_connected_components",
 }

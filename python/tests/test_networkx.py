@@ -67,6 +67,9 @@ def test_functions_return_what_networkx_does(g):
     lambda: nx.single_source_dijkstra_path_length(nx.Graph([(1, 2, {"weight": -1})]), 1, backend="hopgate"),
     lambda: nx.single_source_dijkstra_path_length(nx.Graph([(1, 2)]), 1, weight=lambda u, v, d: 1, backend="hopgate"),
     lambda: nx.betweenness_centrality(nx.path_graph(3), k=1, backend="hopgate"),
+    lambda: nx.betweenness_centrality(nx.path_graph(3), k=0, backend="hopgate"),
+    lambda: nx.triangles(nx.path_graph(3), 0, backend="hopgate"),
+    lambda: nx.core_number(nx.DiGraph([(1, 2), (2, 1)]), backend="hopgate"),
     lambda: nx.shortest_path(nx.path_graph(3), 1, backend="hopgate"),
 ])
 def test_what_differs_is_refused(call):
@@ -78,6 +81,7 @@ def test_what_differs_is_refused(call):
 def test_weights_loops_and_parallel_edges(kind):
     g = kind([(1, 2, {"w": 5}), (1, 3, {"w": 1.5}), (3, 2, {}), (2, 2, {"w": 7}), (4, 4, {})])
     g.add_edge(1, 2, w=4)
+    g.add_edge(1, 3, w=9 if g.is_multigraph() else 1.5)
     run = {"backend": "hopgate"}
     assert nx.single_source_dijkstra_path_length(g, 1, weight="w", **run) == nx.single_source_dijkstra_path_length(g, 1, weight="w") == {1: 0, 3: 1.5, 2: 2.5}
     assert nx.single_source_shortest_path_length(g, 1, **run) == {1: 0, 2: 1, 3: 1}
