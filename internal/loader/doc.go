@@ -1,6 +1,6 @@
 // Package loader turns record files into batches and applies them to shards, each batch exactly once.
 //
-//	files ─ text ─ record (CSV, JSON lines, Parquet)
+//	files ─ text ─ record (CSV, JSON lines, Parquet, Arrow)
 //	          │ records, in chunks
 //	        rows.go ◄── mapping: labels, types, keys, conversions
 //	          │ columns, several chunks at a time (pipe.go)

@@ -163,7 +163,7 @@ func addHeader(ctx context.Context, h *mapping.Headers, f mapping.File) error {
 	case graphfile.Holds(format):
 		return errGraphFile
 	case format != mapping.CSV && format != mapping.TSV:
-		return fmt.Errorf("%s: JSON and Parquet have no header; write a mapping", f.Paths[0])
+		return fmt.Errorf("%s: JSON, Parquet and Arrow have no header; write a mapping", f.Paths[0])
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return fmt.Errorf("%s: the file is empty; it should begin with a header", f.Paths[0])

@@ -156,7 +156,7 @@ type input struct {
 	from   Database // or nil for a text
 }
 
-// columns reports whether the rules use a column of a Parquet file, and whether as bytes.
+// columns reports whether the rules use a column of a columnar file, and whether as bytes.
 func (in *input) columns(name string) (used, binary bool) {
 	slot := in.bound.Keys.Slot(name)
 	if slot < 0 {
@@ -230,12 +230,15 @@ func (in *input) begin(ctx context.Context) error {
 	if in.format == mapping.TSV && o.Delimiter == 0 {
 		in.Dialect.Delimiter = '\t'
 	}
-	if in.Parquet {
+	if in.format.Columnar() {
 		// The rows have the columns that the rules use.
 		in.Columns = in.columns
 		if in.bound, err = in.rules.Bind(nil, 0, true); err != nil {
 			return err
 		}
+	}
+	if in.format == mapping.Arrow {
+		in.UseArrow()
 	}
 	data, err := in.Peek(ctx)
 	if err != nil {
@@ -248,7 +251,7 @@ func (in *input) begin(ctx context.Context) error {
 		}
 	}
 	in.Dialect.CR = text.EndsInCR(data, in.Dialect)
-	if o.Encoding == "" && !in.Parquet {
+	if o.Encoding == "" && !in.format.Columnar() {
 		header, _, _ := bytes.Cut(data, []byte{in.Dialect.End()})
 		if err := text.RefuseEncoding(data, header); err != nil {
 			return in.rules.Errorf("%s: %v", in.Name, err)

@@ -28,20 +28,24 @@ const (
 	JSONL    // an object a line
 	JSON     // an array of objects
 	Parquet  //
+	Arrow    // an IPC file or stream
 	GraphML  // files that hold vertices and edges, see package graphfile
 	GEXF     //
 	NodeLink //
 	APOC     //
 )
 
-var formatWords = [...]string{"auto", "csv", "tsv", "jsonl", "json", "parquet", "graphml", "gexf", "node-link", "apoc"}
+var formatWords = [...]string{"auto", "csv", "tsv", "jsonl", "json", "parquet", "arrow", "graphml", "gexf", "node-link", "apoc"}
+
+// Columnar reports whether files of the format are binary and have typed columns.
+func (f Format) Columnar() bool { return f == Parquet || f == Arrow }
 
 // String returns the name that a mapping gives to the format.
 func (f Format) String() string { return formatWords[f] }
 
 // formatNamed returns the formats by the names that a mapping may use.
 func formatNamed() map[string]Format {
-	out := map[string]Format{"ndjson": JSONL, "CSV": CSV, "TSV": TSV, "JSONL": JSONL, "NDJSON": JSONL, "JSON": JSON, "Parquet": Parquet, "GraphML": GraphML, "GEXF": GEXF}
+	out := map[string]Format{"ndjson": JSONL, "CSV": CSV, "TSV": TSV, "JSONL": JSONL, "NDJSON": JSONL, "JSON": JSON, "Parquet": Parquet, "Arrow": Arrow, "GraphML": GraphML, "GEXF": GEXF}
 	for f, name := range formatWords[1:] {
 		out[name] = Format(f + 1)
 	}

@@ -91,12 +91,16 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 		return nil, fmt.Errorf("%s: a %s file describes itself: load it without a mapping", text.Shown(name), format)
 	case format == mapping.Parquet && !in.Parquet:
 		in.Parquet = true
-		if data, err = in.Peek(ctx); err != nil {
-			return nil, err
-		}
+		data, err = in.Peek(ctx)
+	case format == mapping.Arrow:
+		in.UseArrow()
+		data, err = in.Peek(ctx)
+	}
+	if err != nil {
+		return nil, err
 	}
 	s := &sampled{stem: stemOf(name)}
-	if !in.Parquet {
+	if !format.Columnar() {
 		if s.encoding = text.GuessEncoding(data); s.encoding != "" {
 			if in.Encoding, err = text.EncodingOf(s.encoding); err != nil {
 				return nil, fmt.Errorf("%s: %w", text.Shown(name), err)
@@ -113,7 +117,7 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 	s.whole = len(data) < text.HeadBytes-len(text.ByteOrderMark)
 	if format != mapping.CSV && format != mapping.TSV {
 		s.dialect.JSON = true
-		if !in.Parquet && text.IsArray(data) {
+		if !format.Columnar() && text.IsArray(data) {
 			in.Convert = text.Lines
 			if data, err = in.Peek(ctx); err != nil {
 				return nil, err
@@ -122,7 +126,7 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 		s.dialect.CR = text.EndsInCR(data, s.dialect)
 		s.readJSON(data, s.whole)
 		for _, c := range s.columns {
-			c.binary = in.Parquet && slices.ContainsFunc(c.values, func(v string) bool { return !utf8.ValidString(v) })
+			c.binary = format.Columnar() && slices.ContainsFunc(c.values, func(v string) bool { return !utf8.ValidString(v) })
 		}
 		return s, nil
 	}

@@ -22,17 +22,16 @@ import (
 // It reads a file by arrow-go and checks what arrow-go leaves to its callers: that each row group has the rows that the footer says,
 // and that pages match their checksums.
 type Parquet struct {
+	rows
 	file    *file.Reader
 	source  io.ReaderAt
 	size    int64
 	columns []parquetColumn
 	group   int   // of the next rows
 	row     int64 // within it
-	rows    int64 // read
+	done    int64 // rows read
 	stored  atomic.Int64
 	text    []byte
-	rest    []byte // text not returned yet
-	err     error  // follows the text
 }
 
 // parquetColumn converts the values of a leaf column to text.
@@ -54,15 +53,13 @@ type parquetColumn struct {
 const (
 	// parquetLevels is the number of values of a column read at once.
 	parquetLevels = 1024
-	// parquetText is about the text produced at once.
-	parquetText = 1 << 16
 	// parquetBuffer is the buffer of a column.
 	parquetBuffer = 1 << 16
 )
 
 // NewParquet opens a Parquet file of size bytes. use says whether a column is used, and whether as bytes, which become base64; nil uses all columns.
 func NewParquet(r io.ReaderAt, size int64, use func(name string) (used, binary bool)) (p *Parquet, err error) {
-	defer caught(&err)
+	defer caught("Parquet", &err)
 	props := parquet.NewReaderProperties(nil)
 	props.BufferedStreamEnabled, props.BufferSize = true, parquetBuffer
 	f, err := file.NewParquetReader(io.NewSectionReader(r, 0, size), file.WithReadProps(props))
@@ -70,6 +67,7 @@ func NewParquet(r io.ReaderAt, size int64, use func(name string) (used, binary b
 		return nil, fmt.Errorf("the Parquet file is damaged or not supported: %w", err)
 	}
 	p = &Parquet{file: f, source: r, size: size}
+	p.rows.fill = p.fill
 	var walk func(n schema.Node, path []string, lists []int16, defined int16, inList bool) error
 	index := 0
 	walk = func(n schema.Node, path []string, lists []int16, defined int16, inList bool) error {
@@ -123,13 +121,6 @@ func NewParquet(r io.ReaderAt, size int64, use func(name string) (used, binary b
 	return p, nil
 }
 
-// caught turns a panic of the library, which some damaged files cause, into an error.
-func caught(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("the Parquet file is damaged or not supported: %v", r)
-	}
-}
-
 // isList reports whether a group has the list annotation.
 func isList(g *schema.GroupNode) bool {
 	_, ok := g.LogicalType().(schema.ListLogicalType)
@@ -139,19 +130,6 @@ func isList(g *schema.GroupNode) bool {
 // Stored returns the share of the file's bytes that belongs to the rows read.
 func (p *Parquet) Stored() int64 { return p.stored.Load() }
 
-// Read implements io.Reader.
-func (p *Parquet) Read(b []byte) (int, error) {
-	for len(p.rest) == 0 {
-		if p.err != nil {
-			return 0, p.err
-		}
-		p.rest, p.err = p.fill()
-	}
-	n := copy(b, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
-}
-
 // Close stops reading; it does not close the file.
 func (p *Parquet) Close() error { return p.endGroup() }
 
@@ -160,8 +138,8 @@ func (p *Parquet) fill() (text []byte, err error) {
 	p.text = p.text[:0]
 	whole := 0
 	defer func() { text = p.text[:whole] }()
-	defer caught(&err)
-	for len(p.text) < parquetText {
+	defer caught("Parquet", &err)
+	for len(p.text) < rowsText {
 		if p.group == p.file.NumRowGroups() {
 			return nil, io.EOF
 		}
@@ -185,10 +163,10 @@ func (p *Parquet) fill() (text []byte, err error) {
 			return nil, err
 		}
 		p.row++
-		p.rows++
+		p.done++
 		whole = len(p.text)
 	}
-	p.stored.Store(int64(float64(p.size) * float64(p.rows) / float64(max(1, p.file.NumRows()))))
+	p.stored.Store(int64(float64(p.size) * float64(p.done) / float64(max(1, p.file.NumRows()))))
 	return nil, nil
 }
 

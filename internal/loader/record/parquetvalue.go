@@ -1,14 +1,9 @@
 package record
 
 import (
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"math"
 	"math/big"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/float16"
@@ -68,15 +63,6 @@ func (c *parquetColumn) form(n *schema.PrimitiveNode, binary bool) error {
 	return nil
 }
 
-var binaryOrder = binary.LittleEndian
-
-// localForm is the format of times without a zone.
-const localForm = "2006-01-02T15:04:05.999999999"
-
-func appendTime(dst []byte, seconds, nanos int64, form string) []byte {
-	return appendQuoted(dst, time.Unix(seconds, nanos).UTC().Format(form))
-}
-
 // unitOf returns a unit of time.
 func unitOf(u schema.TimeUnitType) time.Duration {
 	switch u {
@@ -108,12 +94,7 @@ func int64Form(l schema.LogicalType) func(dst []byte, v int64) []byte {
 		return func(dst []byte, v int64) []byte { return appendDecimal(dst, big.NewInt(v), scale) }
 	case schema.IntLogicalType:
 		if !l.IsSigned() {
-			return func(dst []byte, v int64) []byte {
-				if v >= 0 {
-					return strconv.AppendInt(dst, v, 10)
-				}
-				return appendQuoted(dst, strconv.FormatUint(uint64(v), 10)) // it fits no integer of a graph
-			}
+			return func(dst []byte, v int64) []byte { return appendUint(dst, uint64(v)) }
 		}
 	}
 	return func(dst []byte, v int64) []byte { return strconv.AppendInt(dst, v, 10) }
@@ -122,7 +103,7 @@ func int64Form(l schema.LogicalType) func(dst []byte, v int64) []byte {
 // bytesForm writes bytes of a logical type. Those of none may be text, unless they are used as bytes.
 func bytesForm(l schema.LogicalType, binary bool) func(dst, v []byte) []byte {
 	if binary {
-		return func(dst, v []byte) []byte { return append(base64.StdEncoding.AppendEncode(append(dst, '"'), v), '"') }
+		return appendBase64
 	}
 	switch l := l.(type) {
 	case schema.DecimalLogicalType:
@@ -154,59 +135,8 @@ func bytesForm(l schema.LogicalType, binary bool) func(dst, v []byte) []byte {
 			if len(v) != 16 {
 				return appendJSONText(dst, v)
 			}
-			h := hex.EncodeToString(v)
-			return appendQuoted(dst, h[:8]+"-"+h[8:12]+"-"+h[12:16]+"-"+h[16:20]+"-"+h[20:])
+			return appendUUID(dst, v)
 		}
 	}
 	return appendJSONText
-}
-
-func appendFloat(dst []byte, f float64, bits int) []byte {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		name := "NaN"
-		if !math.IsNaN(f) {
-			name = map[bool]string{true: "Infinity", false: "-Infinity"}[f > 0]
-		}
-		return appendQuoted(dst, name)
-	}
-	start := len(dst)
-	dst = strconv.AppendFloat(dst, f, 'g', -1, bits)
-	if !strings.ContainsAny(string(dst[start:]), ".e") {
-		dst = append(dst, ".0"...)
-	}
-	return dst
-}
-
-// appendDecimal appends a number with scale digits after the point. An integer that no integer of a graph holds becomes a string.
-func appendDecimal(dst []byte, n *big.Int, scale int) []byte {
-	if scale > 0 {
-		return append(dst, new(big.Rat).SetFrac(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)).FloatString(scale)...)
-	}
-	if scale < 0 {
-		n = new(big.Int).Mul(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-scale)), nil))
-	}
-	if !n.IsInt64() {
-		return appendQuoted(dst, n.String())
-	}
-	return n.Append(dst, 10)
-}
-
-func appendQuoted(dst []byte, s string) []byte {
-	return append(append(append(dst, '"'), s...), '"')
-}
-
-// appendJSONText appends text as a JSON string. Invalid UTF-8 passes through, so that the loader refuses the row.
-func appendJSONText(dst, b []byte) []byte {
-	dst = append(dst, '"')
-	for _, c := range b {
-		switch {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c < 0x20:
-			dst = append(dst, '\\', 'u', '0', '0', "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return append(dst, '"')
 }

@@ -6,7 +6,7 @@
 //	                     │ stored bytes, counted        │
 //	              gzip, zstd by their first bytes       │
 //	              another encoding, byte order mark     │
-//	                     └──────► Text ◄── Parquet, as JSON lines
+//	                     └──────► Text ◄── Parquet and Arrow, as JSON lines
 //
 // An offset is one of the text, not of the stored bytes: a load that begins again names the place where it continues. Several parts of one
 // text follow each other, each from the beginning of a line.

@@ -31,9 +31,9 @@ type Source struct {
 	Dialect  record.Dialect
 	Parquet  bool              // the files are Parquet; their rows are read as JSON lines
 	Encoding encoding.Encoding // or nil for UTF-8
-	// Convert makes JSON lines of the text, or is nil.
+	// Convert makes JSON lines of the content, or is nil.
 	Convert func(io.Reader) io.Reader
-	// Columns returns which columns of a Parquet file to read, and whether as bytes; nil reads all.
+	// Columns returns which columns of a Parquet or Arrow file to read, and whether as bytes; nil reads all.
 	Columns func(name string) (used, binary bool)
 	Pipe    *Pipe // the text, if it can be read only once
 }
@@ -135,7 +135,7 @@ func filesIn(dir string) ([]string, error) {
 		return nil
 	})
 	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("the directory %s has no files that end in .csv, .tsv, .jsonl, .graphml or .gexf, plain or compressed, or in .parquet", dir)
+		err = fmt.Errorf("the directory %s has no files that end in .csv, .tsv, .jsonl, .arrow, .graphml or .gexf, plain or compressed, or in .parquet", dir)
 	}
 	return names, err
 }
@@ -151,6 +151,8 @@ func FormatOf(name string) mapping.Format {
 		return mapping.JSONL
 	case ".parquet":
 		return mapping.Parquet
+	case ".arrow", ".arrows", ".feather":
+		return mapping.Arrow
 	case ".graphml":
 		return mapping.GraphML
 	case ".gexf":

@@ -320,6 +320,12 @@ func (in *Source) Use(convert func(io.Reader) io.Reader) {
 	}
 }
 
+// UseArrow has the columns of an Arrow IPC file or stream read from now on.
+func (in *Source) UseArrow() {
+	in.Encoding = nil
+	in.Use(func(r io.Reader) io.Reader { return record.NewArrow(r, in.Columns) })
+}
+
 // xzReader reads xz. The decoder takes the end of the data for the end of the stream even where the stream's index and footer are missing.
 type xzReader struct {
 	io.Reader

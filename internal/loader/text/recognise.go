@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/loader/record"
 )
 
 var errExcel = errors.New("the file is an Excel workbook, which load does not read: save its sheets as CSV")
@@ -25,12 +26,12 @@ func Recognise(data []byte, name string) (mapping.Format, error) {
 	}
 	data = bytes.TrimLeft(bytes.TrimPrefix(data, []byte(ByteOrderMark)), " \t\r\n")
 	switch {
+	case bytes.HasPrefix(data, []byte(record.ArrowFile)), bytes.HasPrefix(data, []byte(record.ArrowStream)):
+		return mapping.Arrow, nil
 	case len(data) == 0 || name == Stdin && data[0] != '<' && data[0] != '{' && data[0] != '[':
 		return mapping.CSV, nil
 	case bytes.HasPrefix(data, []byte("PAR1")):
 		return mapping.Parquet, nil
-	case bytes.HasPrefix(data, []byte("ARROW1")):
-		return mapping.Auto, errors.New("the file is an Arrow IPC file, which load does not read: write it as Parquet")
 	case bytes.HasPrefix(data, []byte("\xd0\xcf\x11\xe0")):
 		return mapping.Auto, errExcel
 	case data[0] == '<':
