@@ -1,10 +1,12 @@
 package oracle
 
 import (
+	"context"
 	"slices"
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rules"
 )
 
 // names assigns numbers to names, from 1.
@@ -45,6 +47,7 @@ type catalog struct {
 	sets                 [][]graph.LabelID // label set i+1
 	indexes              []graph.Index
 	nextIndex            graph.IndexID
+	rules                []rules.Rule
 	version              uint64
 }
 
@@ -118,6 +121,24 @@ func (c *catalog) Indexes() []graph.Index {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.indexes
+}
+
+func (c *catalog) Rules() []rules.Rule {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.rules
+}
+
+func (c *catalog) ChangeRules(_ context.Context, add, remove []rules.Rule) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next, changed, err := rules.Change(c.rules, add, remove)
+	if err != nil || !changed {
+		return err
+	}
+	c.rules = next
+	c.version++
+	return nil
 }
 
 func (c *catalog) Version() uint64 {

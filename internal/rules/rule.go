@@ -33,6 +33,8 @@ const (
 	Write       Action = "WRITE"
 )
 
+var actions = []Action{Traverse, Read, Match, Create, Delete, SetLabel, RemoveLabel, SetProperty, Write}
+
 // Reads reports whether the action changes nothing.
 func (a Action) Reads() bool { return a == Traverse || a == Read || a == Match }
 

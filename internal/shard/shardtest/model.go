@@ -17,6 +17,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/spatial"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -245,6 +246,7 @@ func (w *Model) Step() {
 		if w.Reopen != nil {
 			w.Graph = w.Reopen()
 			w.indexes()
+			require.Equal(w.T, w.Oracle.Rules(), w.Graph.Rules())
 		}
 	case 2:
 		name := []string{"u", "i", "c", "e", "p"}[w.Rng.IntN(5)]
@@ -264,6 +266,8 @@ func (w *Model) Step() {
 		}
 		w.same(err, oerr)
 		w.indexes()
+	case 3:
+		w.changeRules(ctx)
 	}
 	old, oldO := w.Begin(shard.Read)
 	defer func() { old.Rollback(); oldO.Rollback() }()
@@ -273,6 +277,26 @@ func (w *Model) Step() {
 	tx.Rollback()
 	o.Rollback()
 	w.Compare(old, oldO) // an older snapshot stays as it was
+}
+
+// changeRules adds and removes access rules, some of which there are.
+func (w *Model) changeRules(ctx context.Context) {
+	var add, remove []rules.Rule
+	for range w.Rng.IntN(3) {
+		r := rules.Rule{Effect: rules.Grant, Action: rules.Match, Names: []string{"L" + strconv.Itoa(w.Rng.IntN(3))}, Role: "r"}
+		if w.Rng.IntN(2) == 0 {
+			add = append(add, r)
+		} else {
+			remove = append(remove, r)
+		}
+	}
+	before := w.Graph.Version()
+	had := w.Graph.Rules()
+	w.same(w.Graph.ChangeRules(ctx, add, remove), w.Oracle.ChangeRules(ctx, add, remove))
+	require.Equal(w.T, w.Oracle.Rules(), w.Graph.Rules())
+	if !slices.EqualFunc(had, w.Graph.Rules(), func(a, b rules.Rule) bool { return a.Key() == b.Key() }) {
+		require.Greater(w.T, w.Graph.Version(), before)
+	}
 }
 
 func (w *Model) same(err, oerr error) {

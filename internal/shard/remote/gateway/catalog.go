@@ -3,6 +3,7 @@ package gateway
 import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
 )
 
@@ -14,6 +15,7 @@ type catalog struct {
 	present [][]graph.PropID
 	indexes []graph.Index
 	ttls    []graph.TTL
+	rules   []rules.Rule
 	version uint64
 }
 
@@ -42,7 +44,8 @@ func (n *names) name(id uint32) string {
 	return n.all[id-1]
 }
 
-func newCatalog(c *pb.Catalog) *catalog {
+// newCatalog decodes a catalog. It fails if it cannot read an access rule, as of a leader of a newer version.
+func newCatalog(c *pb.Catalog) (*catalog, error) {
 	out := &catalog{
 		state: c.GetState(), names: [3]names{newNames(c.GetLabels()), newNames(c.GetTypes()), newNames(c.GetProps())},
 		labels: make([][]graph.LabelID, 2), present: make([][]graph.PropID, 1),
@@ -60,7 +63,9 @@ func newCatalog(c *pb.Catalog) *catalog {
 	for _, t := range c.GetTtls() {
 		out.ttls = append(out.ttls, wire.DecodeTTL(t))
 	}
-	return out
+	var err error
+	out.rules, err = wire.DecodeRules(c.GetRules())
+	return out, err
 }
 
 // propsOf returns the properties that vertices of a label set may have, in ascending order.

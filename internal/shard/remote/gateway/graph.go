@@ -12,6 +12,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/rpc"
+	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/remote/peers"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
@@ -47,16 +48,32 @@ func (g *Graph) Size() uint64 {
 	return c.counts.Vertices + c.counts.Edges
 }
 
-// learn stores a catalog if it is newer; nil changes nothing.
-func (g *Graph) learn(c *pb.Catalog) {
+// learn stores a catalog if it is newer; nil changes nothing. One of another epoch is newer if it answers a call that was made, and is
+// confirmed, after the present one, seen, was learned; nil takes none of another epoch. Otherwise fresh is false. So catalogs, and the rules
+// in them, never go back to those of a former leader.
+func (g *Graph) learn(c *pb.Catalog, seen *catalog) (fresh bool, err error) {
 	if c == nil {
-		return
+		return true, nil
 	}
-	next := newCatalog(c)
+	if c.GetId() != g.id {
+		return false, nil
+	}
+	next, err := newCatalog(c)
+	if err != nil {
+		return false, err
+	}
 	for {
 		old := g.state.Load()
-		if old != nil && old.state.GetEpoch() == next.state.GetEpoch() && old.state.GetNumber() >= next.state.GetNumber() || g.state.CompareAndSwap(old, next) {
-			return
+		switch {
+		case old != nil && old.state.GetEpoch() == next.state.GetEpoch():
+			if old.state.GetNumber() >= next.state.GetNumber() {
+				return true, nil
+			}
+		case old != seen:
+			return false, nil
+		}
+		if g.state.CompareAndSwap(old, next) {
+			return true, nil
 		}
 	}
 }
@@ -89,8 +106,32 @@ func alter[Q, A any](ctx context.Context, g *Graph, soon bool, call func(context
 	if _, err := change(ctx, soon, call, q); err != nil {
 		return err
 	}
-	a, err := peers.Call(ctx, leaderName, g.s.lead.Describe, &pb.DescribeRequest{Graph: g.name, Known: g.state.Load().state})
-	g.learn(a.GetCatalog())
+	seen := g.state.Load()
+	a, err := peers.Call(ctx, leaderName, g.s.lead.Describe, &pb.DescribeRequest{Graph: g.name, Known: seen.state})
+	if err == nil {
+		_, err = g.learn(a.GetCatalog(), seen)
+	}
+	return err
+}
+
+// Rules implements shard.Graph.
+func (g *Graph) Rules() []rules.Rule { return g.state.Load().rules }
+
+// ChangeRules implements shard.Graph.
+func (g *Graph) ChangeRules(ctx context.Context, add, remove []rules.Rule) error {
+	seen := g.state.Load()
+	r := &pb.ChangeRulesRequest{Graph: g.name, Known: seen.state}
+	var err error
+	if r.Add, err = rules.Encode(add); err != nil {
+		return err
+	}
+	if r.Remove, err = rules.Encode(remove); err != nil {
+		return err
+	}
+	a, err := peers.Call(ctx, leaderName, g.s.lead.ChangeRules, r)
+	if err == nil {
+		_, err = g.learn(a.GetCatalog(), seen)
+	}
 	return err
 }
 

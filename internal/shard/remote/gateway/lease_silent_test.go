@@ -48,7 +48,7 @@ func TestSilentLeader(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, store.Close()) }()
 		g := &Graph{s: store, name: "g", shards: 1, reads: store.reads, hints: newHints()}
-		g.learn(&pb.Catalog{State: &pb.State{Epoch: 1}})
+		learnt(t, g, &pb.Catalog{State: &pb.State{Epoch: 1}}, nil)
 		begin := func(ctx context.Context) error {
 			_, err := g.Begin(ctx, shard.Read)
 			return err

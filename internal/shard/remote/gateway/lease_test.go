@@ -16,7 +16,7 @@ import (
 func TestStaleSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Graph{name: "g", shards: 1, hints: newHints()}
-		g.learn(&pb.Catalog{State: &pb.State{Epoch: 1, Number: 1}})
+		learnt(t, g, &pb.Catalog{State: &pb.State{Epoch: 1, Number: 1}}, nil)
 		var stopped sync.Map // by number
 		pin := func(snap uint64) {
 			l := &lease{id: snap, epoch: 1, snap: snap, versions: []uint64{snap}, names: g.state.Load(), counts: &graph.Counts{}, stop: func() { stopped.Store(snap, true) }}
@@ -67,7 +67,7 @@ func TestStaleSnapshots(t *testing.T) {
 
 		require.Zero(t, stale(time.Hour))
 		pin(5)
-		g.learn(&pb.Catalog{State: &pb.State{Epoch: 1, Number: 2}})
+		learnt(t, g, &pb.Catalog{State: &pb.State{Epoch: 1, Number: 2}}, nil)
 		require.Zero(t, stale(time.Hour), "it has another catalog than plans are made for")
 		time.Sleep(staleness)
 		synctest.Wait()

@@ -138,8 +138,10 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 	g := s.graphs[name]
 	s.mu.Unlock()
 	r := &pb.DescribeRequest{Graph: name}
+	var seen *catalog
 	if g != nil {
-		r.Known = g.state.Load().state
+		seen = g.state.Load()
+		r.Known = seen.state
 	}
 	a, err := peers.Call(context.Background(), leaderName, s.lead.Describe, r)
 	c := a.GetCatalog()
@@ -157,14 +159,16 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 	case c == nil:
 		return g, nil
 	case now != nil && now.id == c.GetId():
-		now.learn(c)
-		return now, nil
+		_, err := now.learn(c, seen)
+		return now, err
 	}
 	if len(s.reads) < int(c.GetShards()) {
 		s.reads = s.readers(int(c.GetShards()))
 	}
 	g = &Graph{s: s, name: name, shards: int(c.GetShards()), reads: s.reads[:c.GetShards()], id: c.GetId(), hints: newHints()}
-	g.learn(c)
+	if _, err := g.learn(c, nil); err != nil {
+		return nil, err
+	}
 	s.graphs[name] = g
 	return g, nil
 }

@@ -44,10 +44,12 @@ type Tx struct {
 	failed error         // of Counts
 }
 
-// BeginStale implements shard.Graph.
+// BeginStale implements shard.Graph. A graph with access rules has no stale transactions, since they would follow stale rules.
 func (g *Graph) BeginStale(ctx context.Context, within time.Duration) (shard.Tx, error) {
-	if l := g.borrowStale(within); l != nil {
-		return &Tx{g: g, mode: shard.Read, l: l, counts: l.counts}, nil
+	if len(g.Rules()) == 0 {
+		if l := g.borrowStale(within); l != nil {
+			return &Tx{g: g, mode: shard.Read, l: l, counts: l.counts}, nil
+		}
 	}
 	return g.Begin(ctx, shard.Read)
 }
@@ -92,7 +94,8 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, retry
 		}
 	}()
 	undo := context.AfterFunc(wait, stop)
-	r := &pb.BeginRequest{Graph: g.name, Mode: uint32(mode), Known: g.state.Load().state}
+	seen := g.state.Load()
+	r := &pb.BeginRequest{Graph: g.name, Mode: uint32(mode), Known: seen.state}
 	if mode == shard.WriteInTurn {
 		// The leader reads the mode from InTurn.
 		r.Mode = uint32(shard.Write)
@@ -124,7 +127,12 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, retry
 		g.s.forget(g)
 		return nil, false, wire.Unavailable(shard.SnapshotGone, "the graph has been recreated", nil)
 	}
-	g.learn(b.GetCatalog())
+	switch fresh, err := g.learn(b.GetCatalog(), seen); {
+	case err != nil:
+		return nil, false, err
+	case !fresh:
+		return nil, true, wire.Unavailable(shard.SnapshotGone, "the leader has changed while the transaction began", nil)
+	}
 	l := &lease{id: b.GetTx(), epoch: b.GetEpoch(), snap: b.GetSnapshot(), versions: b.GetVersions(), online: b.GetOnline(), names: g.state.Load(), stop: stop}
 	l.confirmed.Store(asked)
 	switch {
@@ -397,7 +405,9 @@ func (tx *Tx) intern(r *pb.InternRequest) (uint32, error) {
 	}
 	r.Graph, r.Tx, r.Known = tx.g.name, tx.l.id, tx.g.state.Load().state
 	a, err := peers.Call(context.Background(), leaderName, tx.g.s.lead.Intern, r)
-	tx.g.learn(a.GetCatalog())
+	if err == nil {
+		_, err = tx.g.learn(a.GetCatalog(), nil)
+	}
 	return a.GetId(), err
 }
 
@@ -450,7 +460,9 @@ func (tx *Tx) mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateRespon
 		}
 		return nil, err
 	}
-	tx.g.learn(a.GetCatalog())
+	if _, err := tx.g.learn(a.GetCatalog(), nil); err != nil {
+		return nil, err
+	}
 	return a, nil
 }
 

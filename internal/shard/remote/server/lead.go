@@ -12,6 +12,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/rpc"
+	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/remote/wire"
@@ -484,6 +485,23 @@ func (s *leadService) DropTTL(ctx context.Context, r *pb.DropTTLRequest) (*pb.Dr
 	})
 }
 
+func (s *leadService) ChangeRules(ctx context.Context, r *pb.ChangeRulesRequest) (*pb.ChangeRulesResponse, error) {
+	return withGraph(ctx, s, r.GetGraph(), true, func(l *Leader, g *local.Graph) (*pb.ChangeRulesResponse, error) {
+		add, err := wire.DecodeRules(r.GetAdd())
+		if err != nil {
+			return nil, err
+		}
+		remove, err := wire.DecodeRules(r.GetRemove())
+		if err != nil {
+			return nil, err
+		}
+		if err := g.ChangeRules(ctx, add, remove); err != nil {
+			return nil, err
+		}
+		return &pb.ChangeRulesResponse{Catalog: l.catalog(g, r.GetKnown())}, nil
+	})
+}
+
 // Outcome implements the call. It ends the transaction first, so that no commit of it can follow.
 func (s *leadService) Outcome(ctx context.Context, r *pb.OutcomeRequest) (*pb.OutcomeResponse, error) {
 	return asLeader(ctx, s, true, func(l *Leader) (*pb.OutcomeResponse, error) {
@@ -532,6 +550,12 @@ func encodeCatalog(g *local.Graph, state *pb.State) *pb.Catalog {
 	}
 	for _, t := range g.TTLs() {
 		c.Ttls = append(c.Ttls, wire.EncodeTTL(t))
+	}
+	if all := g.Rules(); len(all) > 0 {
+		var err error
+		if c.Rules, err = rules.Encode(all); err != nil {
+			panic(err) // they have been stored in this form
+		}
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -18,6 +19,18 @@ func EncodeTTL(t graph.TTL) *pb.TTL {
 // DecodeTTL decodes when vertices or edges expire.
 func DecodeTTL(t *pb.TTL) graph.TTL {
 	return graph.TTL{Label: t.GetLabel(), Type: t.GetType(), After: time.Duration(t.GetAfterNanos()), Property: t.GetProperty()}
+}
+
+// DecodeRules decodes access rules; none are none.
+func DecodeRules(b []byte) ([]rules.Rule, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	all, err := rules.Decode(b)
+	if err != nil {
+		return nil, graph.InternalError("access rules of another process cannot be read, which has perhaps a newer version", err)
+	}
+	return all, nil
 }
 
 // EncodeIndex encodes the definition of an index.

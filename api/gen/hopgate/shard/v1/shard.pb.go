@@ -3877,8 +3877,10 @@ type Catalog struct {
 	// id is that of the graph; one that is made again under a name has another one.
 	Id uint64 `protobuf:"fixed64,11,opt,name=id,proto3" json:"id,omitempty"`
 	// replicas is how many processes keep each shard, and processes with how many the cluster began; see shard.Layout.
-	Replicas      uint32 `protobuf:"varint,12,opt,name=replicas,proto3" json:"replicas,omitempty"`
-	Processes     uint32 `protobuf:"varint,13,opt,name=processes,proto3" json:"processes,omitempty"`
+	Replicas  uint32 `protobuf:"varint,12,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	Processes uint32 `protobuf:"varint,13,opt,name=processes,proto3" json:"processes,omitempty"`
+	// rules are the access rules as a JSON array, if there are any.
+	Rules         []byte `protobuf:"bytes,14,opt,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4002,6 +4004,13 @@ func (x *Catalog) GetProcesses() uint32 {
 		return x.Processes
 	}
 	return 0
+}
+
+func (x *Catalog) GetRules() []byte {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
 }
 
 // TTL makes the vertices of a label, or the edges of a type, expire.
@@ -6795,6 +6804,120 @@ func (*DropTTLResponse) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{98}
 }
 
+// ChangeRulesRequest has arrays of rules in JSON.
+type ChangeRulesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Add           []byte                 `protobuf:"bytes,2,opt,name=add,proto3" json:"add,omitempty"`
+	Remove        []byte                 `protobuf:"bytes,3,opt,name=remove,proto3" json:"remove,omitempty"`
+	Known         *State                 `protobuf:"bytes,4,opt,name=known,proto3" json:"known,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRulesRequest) Reset() {
+	*x = ChangeRulesRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRulesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRulesRequest) ProtoMessage() {}
+
+func (x *ChangeRulesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeRulesRequest.ProtoReflect.Descriptor instead.
+func (*ChangeRulesRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{99}
+}
+
+func (x *ChangeRulesRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *ChangeRulesRequest) GetAdd() []byte {
+	if x != nil {
+		return x.Add
+	}
+	return nil
+}
+
+func (x *ChangeRulesRequest) GetRemove() []byte {
+	if x != nil {
+		return x.Remove
+	}
+	return nil
+}
+
+func (x *ChangeRulesRequest) GetKnown() *State {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
+type ChangeRulesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// catalog is that of the graph, unless it is the known one.
+	Catalog       *Catalog `protobuf:"bytes,1,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRulesResponse) Reset() {
+	*x = ChangeRulesResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRulesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRulesResponse) ProtoMessage() {}
+
+func (x *ChangeRulesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeRulesResponse.ProtoReflect.Descriptor instead.
+func (*ChangeRulesResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{100}
+}
+
+func (x *ChangeRulesResponse) GetCatalog() *Catalog {
+	if x != nil {
+		return x.Catalog
+	}
+	return nil
+}
+
 type IndexProgressRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
@@ -6805,7 +6928,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6817,7 +6940,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[99]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6830,7 +6953,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{99}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -6856,7 +6979,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6868,7 +6991,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[100]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6881,7 +7004,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{100}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -6902,7 +7025,7 @@ type NotLeading struct {
 
 func (x *NotLeading) Reset() {
 	*x = NotLeading{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6914,7 +7037,7 @@ func (x *NotLeading) String() string {
 func (*NotLeading) ProtoMessage() {}
 
 func (x *NotLeading) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[101]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6927,7 +7050,7 @@ func (x *NotLeading) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotLeading.ProtoReflect.Descriptor instead.
 func (*NotLeading) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{101}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *NotLeading) GetLeader() uint32 {
@@ -6955,7 +7078,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6967,7 +7090,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[102]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6980,7 +7103,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{102}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -7332,7 +7455,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x11DropGraphResponse\"5\n" +
 	"\x05State\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x06R\x05epoch\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"\xd1\x03\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"\xe7\x03\n" +
 	"\aCatalog\x12-\n" +
 	"\x05state\x18\x01 \x01(\v2\x17.hopgate.shard.v1.StateR\x05state\x12\x16\n" +
 	"\x06labels\x18\x02 \x03(\tR\x06labels\x12\x14\n" +
@@ -7348,7 +7471,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	" \x03(\v2\x15.hopgate.shard.v1.TTLR\x04ttls\x12\x0e\n" +
 	"\x02id\x18\v \x01(\x06R\x02id\x12\x1a\n" +
 	"\breplicas\x18\f \x01(\rR\breplicas\x12\x1c\n" +
-	"\tprocesses\x18\r \x01(\rR\tprocesses\"l\n" +
+	"\tprocesses\x18\r \x01(\rR\tprocesses\x12\x14\n" +
+	"\x05rules\x18\x0e \x01(\fR\x05rules\"l\n" +
 	"\x03TTL\x12\x14\n" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1f\n" +
@@ -7567,7 +7691,14 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\tR\x04type\"\x11\n" +
-	"\x0fDropTTLResponse\"<\n" +
+	"\x0fDropTTLResponse\"\x83\x01\n" +
+	"\x12ChangeRulesRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x10\n" +
+	"\x03add\x18\x02 \x01(\fR\x03add\x12\x16\n" +
+	"\x06remove\x18\x03 \x01(\fR\x06remove\x12-\n" +
+	"\x05known\x18\x04 \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"J\n" +
+	"\x13ChangeRulesResponse\x123\n" +
+	"\acatalog\x18\x01 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\"<\n" +
 	"\x14IndexProgressRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\"+\n" +
@@ -7611,7 +7742,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\tAggregate\x12\".hopgate.shard.v1.AggregateRequest\x1a#.hopgate.shard.v1.AggregateResponse\"\x03\x90\x02\x01\x12\\\n" +
 	"\n" +
 	"SearchText\x12#.hopgate.shard.v1.SearchTextRequest\x1a$.hopgate.shard.v1.SearchTextResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\x99\f\n" +
+	"\x05Batch\x12\x1e.hopgate.shard.v1.BatchRequest\x1a\x1f.hopgate.shard.v1.BatchResponse\"\x03\x90\x02\x012\xfa\f\n" +
 	"\vLeadService\x12P\n" +
 	"\x06Graphs\x12\x1f.hopgate.shard.v1.GraphsRequest\x1a .hopgate.shard.v1.GraphsResponse\"\x03\x90\x02\x01\x12_\n" +
 	"\vCreateGraph\x12$.hopgate.shard.v1.CreateGraphRequest\x1a%.hopgate.shard.v1.CreateGraphResponse\"\x03\x90\x02\x00\x12Y\n" +
@@ -7630,7 +7761,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\tDropIndex\x12\".hopgate.shard.v1.DropIndexRequest\x1a#.hopgate.shard.v1.DropIndexResponse\"\x03\x90\x02\x00\x12e\n" +
 	"\rIndexProgress\x12&.hopgate.shard.v1.IndexProgressRequest\x1a'.hopgate.shard.v1.IndexProgressResponse\"\x03\x90\x02\x01\x12P\n" +
 	"\x06SetTTL\x12\x1f.hopgate.shard.v1.SetTTLRequest\x1a .hopgate.shard.v1.SetTTLResponse\"\x03\x90\x02\x00\x12S\n" +
-	"\aDropTTL\x12 .hopgate.shard.v1.DropTTLRequest\x1a!.hopgate.shard.v1.DropTTLResponse\"\x03\x90\x02\x00B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
+	"\aDropTTL\x12 .hopgate.shard.v1.DropTTLRequest\x1a!.hopgate.shard.v1.DropTTLResponse\"\x03\x90\x02\x00\x12_\n" +
+	"\vChangeRules\x12$.hopgate.shard.v1.ChangeRulesRequest\x1a%.hopgate.shard.v1.ChangeRulesResponse\"\x03\x90\x02\x02B=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
 	file_hopgate_shard_v1_shard_proto_rawDescOnce sync.Once
@@ -7645,7 +7777,7 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 106)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
 	(*PartOf)(nil),                 // 1: hopgate.shard.v1.PartOf
@@ -7747,13 +7879,15 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(*SetTTLResponse)(nil),         // 97: hopgate.shard.v1.SetTTLResponse
 	(*DropTTLRequest)(nil),         // 98: hopgate.shard.v1.DropTTLRequest
 	(*DropTTLResponse)(nil),        // 99: hopgate.shard.v1.DropTTLResponse
-	(*IndexProgressRequest)(nil),   // 100: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 101: hopgate.shard.v1.IndexProgressResponse
-	(*NotLeading)(nil),             // 102: hopgate.shard.v1.NotLeading
-	(*Fault)(nil),                  // 103: hopgate.shard.v1.Fault
-	nil,                            // 104: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 105: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 106: hopgate.shard.v1.Counts.DistinctEntry
+	(*ChangeRulesRequest)(nil),     // 100: hopgate.shard.v1.ChangeRulesRequest
+	(*ChangeRulesResponse)(nil),    // 101: hopgate.shard.v1.ChangeRulesResponse
+	(*IndexProgressRequest)(nil),   // 102: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 103: hopgate.shard.v1.IndexProgressResponse
+	(*NotLeading)(nil),             // 104: hopgate.shard.v1.NotLeading
+	(*Fault)(nil),                  // 105: hopgate.shard.v1.Fault
+	nil,                            // 106: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 107: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 108: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	1,   // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
@@ -7799,11 +7933,11 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	57,  // 40: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
 	70,  // 41: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
 	56,  // 42: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	104, // 43: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	105, // 44: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	106, // 43: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	107, // 44: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
 	72,  // 45: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
 	73,  // 46: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	106, // 47: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	108, // 47: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
 	71,  // 48: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
 	56,  // 49: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
 	59,  // 50: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
@@ -7819,89 +7953,93 @@ var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	89,  // 60: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
 	60,  // 61: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
 	58,  // 62: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	2,   // 63: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	4,   // 64: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	6,   // 65: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	8,   // 66: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	10,  // 67: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	12,  // 68: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	18,  // 69: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	20,  // 70: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	22,  // 71: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	24,  // 72: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	27,  // 73: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	29,  // 74: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	36,  // 75: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	38,  // 76: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	41,  // 77: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	44,  // 78: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	46,  // 79: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	31,  // 80: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
-	33,  // 81: hopgate.shard.v1.ReadService.Aggregate:input_type -> hopgate.shard.v1.AggregateRequest
-	48,  // 82: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
-	14,  // 83: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
-	50,  // 84: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	52,  // 85: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	54,  // 86: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	63,  // 87: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	65,  // 88: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	68,  // 89: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	74,  // 90: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	76,  // 91: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	78,  // 92: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	80,  // 93: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	82,  // 94: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
-	84,  // 95: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	90,  // 96: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	92,  // 97: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	94,  // 98: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	100, // 99: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	96,  // 100: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	98,  // 101: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	3,   // 102: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	5,   // 103: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	7,   // 104: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	9,   // 105: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	11,  // 106: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	13,  // 107: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	19,  // 108: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	21,  // 109: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	23,  // 110: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	26,  // 111: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	28,  // 112: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	30,  // 113: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	37,  // 114: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	39,  // 115: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	42,  // 116: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	45,  // 117: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	47,  // 118: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	32,  // 119: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
-	35,  // 120: hopgate.shard.v1.ReadService.Aggregate:output_type -> hopgate.shard.v1.AggregateResponse
-	49,  // 121: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
-	15,  // 122: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
-	51,  // 123: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	53,  // 124: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	55,  // 125: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	64,  // 126: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	66,  // 127: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	69,  // 128: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	75,  // 129: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	77,  // 130: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	79,  // 131: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	81,  // 132: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	83,  // 133: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	88,  // 134: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	91,  // 135: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	93,  // 136: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	95,  // 137: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	101, // 138: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	97,  // 139: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	99,  // 140: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	102, // [102:141] is the sub-list for method output_type
-	63,  // [63:102] is the sub-list for method input_type
-	63,  // [63:63] is the sub-list for extension type_name
-	63,  // [63:63] is the sub-list for extension extendee
-	0,   // [0:63] is the sub-list for field type_name
+	56,  // 63: hopgate.shard.v1.ChangeRulesRequest.known:type_name -> hopgate.shard.v1.State
+	57,  // 64: hopgate.shard.v1.ChangeRulesResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	2,   // 65: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	4,   // 66: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	6,   // 67: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	8,   // 68: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	10,  // 69: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	12,  // 70: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	18,  // 71: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	20,  // 72: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	22,  // 73: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	24,  // 74: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	27,  // 75: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	29,  // 76: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	36,  // 77: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	38,  // 78: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	41,  // 79: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	44,  // 80: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	46,  // 81: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	31,  // 82: hopgate.shard.v1.ReadService.Compare:input_type -> hopgate.shard.v1.CompareRequest
+	33,  // 83: hopgate.shard.v1.ReadService.Aggregate:input_type -> hopgate.shard.v1.AggregateRequest
+	48,  // 84: hopgate.shard.v1.ReadService.SearchText:input_type -> hopgate.shard.v1.SearchTextRequest
+	14,  // 85: hopgate.shard.v1.ReadService.Batch:input_type -> hopgate.shard.v1.BatchRequest
+	50,  // 86: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	52,  // 87: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	54,  // 88: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	63,  // 89: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	65,  // 90: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	68,  // 91: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	74,  // 92: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	76,  // 93: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	78,  // 94: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	80,  // 95: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	82,  // 96: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	84,  // 97: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	90,  // 98: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	92,  // 99: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	94,  // 100: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	102, // 101: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	96,  // 102: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	98,  // 103: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	100, // 104: hopgate.shard.v1.LeadService.ChangeRules:input_type -> hopgate.shard.v1.ChangeRulesRequest
+	3,   // 105: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	5,   // 106: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	7,   // 107: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	9,   // 108: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	11,  // 109: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	13,  // 110: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	19,  // 111: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	21,  // 112: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	23,  // 113: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	26,  // 114: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	28,  // 115: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	30,  // 116: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	37,  // 117: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	39,  // 118: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	42,  // 119: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	45,  // 120: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	47,  // 121: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	32,  // 122: hopgate.shard.v1.ReadService.Compare:output_type -> hopgate.shard.v1.CompareResponse
+	35,  // 123: hopgate.shard.v1.ReadService.Aggregate:output_type -> hopgate.shard.v1.AggregateResponse
+	49,  // 124: hopgate.shard.v1.ReadService.SearchText:output_type -> hopgate.shard.v1.SearchTextResponse
+	15,  // 125: hopgate.shard.v1.ReadService.Batch:output_type -> hopgate.shard.v1.BatchResponse
+	51,  // 126: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	53,  // 127: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	55,  // 128: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	64,  // 129: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	66,  // 130: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	69,  // 131: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	75,  // 132: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	77,  // 133: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	79,  // 134: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	81,  // 135: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	83,  // 136: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	88,  // 137: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	91,  // 138: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	93,  // 139: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	95,  // 140: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	103, // 141: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	97,  // 142: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	99,  // 143: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	101, // 144: hopgate.shard.v1.LeadService.ChangeRules:output_type -> hopgate.shard.v1.ChangeRulesResponse
+	105, // [105:145] is the sub-list for method output_type
+	65,  // [65:105] is the sub-list for method input_type
+	65,  // [65:65] is the sub-list for extension type_name
+	65,  // [65:65] is the sub-list for extension extendee
+	0,   // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_shard_proto_init() }
@@ -7923,7 +8061,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   106,
+			NumMessages:   108,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

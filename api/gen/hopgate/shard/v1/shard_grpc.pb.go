@@ -990,6 +990,7 @@ const (
 	LeadService_IndexProgress_FullMethodName = "/hopgate.shard.v1.LeadService/IndexProgress"
 	LeadService_SetTTL_FullMethodName        = "/hopgate.shard.v1.LeadService/SetTTL"
 	LeadService_DropTTL_FullMethodName       = "/hopgate.shard.v1.LeadService/DropTTL"
+	LeadService_ChangeRules_FullMethodName   = "/hopgate.shard.v1.LeadService/ChangeRules"
 )
 
 // LeadServiceClient is the client API for LeadService service.
@@ -1021,6 +1022,8 @@ type LeadServiceClient interface {
 	IndexProgress(ctx context.Context, in *IndexProgressRequest, opts ...grpc.CallOption) (*IndexProgressResponse, error)
 	SetTTL(ctx context.Context, in *SetTTLRequest, opts ...grpc.CallOption) (*SetTTLResponse, error)
 	DropTTL(ctx context.Context, in *DropTTLRequest, opts ...grpc.CallOption) (*DropTTLResponse, error)
+	// ChangeRules adds and removes access rules.
+	ChangeRules(ctx context.Context, in *ChangeRulesRequest, opts ...grpc.CallOption) (*ChangeRulesResponse, error)
 }
 
 type leadServiceClient struct {
@@ -1220,6 +1223,16 @@ func (c *leadServiceClient) DropTTL(ctx context.Context, in *DropTTLRequest, opt
 	return out, nil
 }
 
+func (c *leadServiceClient) ChangeRules(ctx context.Context, in *ChangeRulesRequest, opts ...grpc.CallOption) (*ChangeRulesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeRulesResponse)
+	err := c.cc.Invoke(ctx, LeadService_ChangeRules_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // LeadServiceServer is the server API for LeadService service.
 // All implementations must embed UnimplementedLeadServiceServer
 // for forward compatibility.
@@ -1249,6 +1262,8 @@ type LeadServiceServer interface {
 	IndexProgress(context.Context, *IndexProgressRequest) (*IndexProgressResponse, error)
 	SetTTL(context.Context, *SetTTLRequest) (*SetTTLResponse, error)
 	DropTTL(context.Context, *DropTTLRequest) (*DropTTLResponse, error)
+	// ChangeRules adds and removes access rules.
+	ChangeRules(context.Context, *ChangeRulesRequest) (*ChangeRulesResponse, error)
 	mustEmbedUnimplementedLeadServiceServer()
 }
 
@@ -1312,6 +1327,9 @@ func (UnimplementedLeadServiceServer) SetTTL(context.Context, *SetTTLRequest) (*
 }
 func (UnimplementedLeadServiceServer) DropTTL(context.Context, *DropTTLRequest) (*DropTTLResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DropTTL not implemented")
+}
+func (UnimplementedLeadServiceServer) ChangeRules(context.Context, *ChangeRulesRequest) (*ChangeRulesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeRules not implemented")
 }
 func (UnimplementedLeadServiceServer) mustEmbedUnimplementedLeadServiceServer() {}
 func (UnimplementedLeadServiceServer) testEmbeddedByValue()                     {}
@@ -1651,6 +1669,24 @@ func _LeadService_DropTTL_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _LeadService_ChangeRules_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeRulesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LeadServiceServer).ChangeRules(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LeadService_ChangeRules_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LeadServiceServer).ChangeRules(ctx, req.(*ChangeRulesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // LeadService_ServiceDesc is the grpc.ServiceDesc for LeadService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1725,6 +1761,10 @@ var LeadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DropTTL",
 			Handler:    _LeadService_DropTTL_Handler,
+		},
+		{
+			MethodName: "ChangeRules",
+			Handler:    _LeadService_ChangeRules_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
