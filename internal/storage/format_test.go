@@ -42,3 +42,17 @@ func TestFormatVersion(t *testing.T) {
 		}
 	}
 }
+
+// A catalog with an access rule that this program does not know is not opened.
+func TestUnknownRule(t *testing.T) {
+	o := &Options{Dir: "data", FS: vfs.NewMem()}
+	o.EnsureDefaults()
+	s, err := CreateShard(o, nil, "data/0", 0, 1)
+	require.NoError(t, err)
+	require.NoError(t, s.put(func(b *pebble.Batch) error {
+		return b.Set(nameKey(nameRules, 0), []byte(`[{"effect":"GRANT","action":"FLY","role":"a"}]`), nil)
+	}))
+	_, err = OpenCatalog(s)
+	require.ErrorContains(t, err, `rule 1, {"effect":"GRANT","action":"FLY","role":"a"}: the action "FLY" is not known`)
+	require.NoError(t, s.Close())
+}
