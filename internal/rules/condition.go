@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -108,7 +109,7 @@ func ValueOf(x any) (graph.Value, error) {
 		out := make([]graph.Value, 0, len(x))
 		for _, e := range x {
 			if _, nested := e.([]any); nested {
-				return graph.Value{}, fmt.Errorf("a list of lists is not supported")
+				return graph.Value{}, errors.New("a list of lists is not supported")
 			}
 			v, err := ValueOf(e)
 			if err != nil {
@@ -118,7 +119,7 @@ func ValueOf(x any) (graph.Value, error) {
 		}
 		return graph.ListValue(out), nil
 	default:
-		return graph.Value{}, fmt.Errorf("must be a boolean, a number, a string, or a list of them")
+		return graph.Value{}, errors.New("must be a boolean, a number, a string, or a list of them")
 	}
 }
 

@@ -439,8 +439,8 @@ func (*readOnlyGraph) Load(context.Context, *Load) error              { return e
 func (*readOnlyGraph) ChangeRules(context.Context, []rules.Rule, []rules.Rule) error {
 	return errReadOnly()
 }
-func (g *readOnlyGraph) Size() uint64                                 { return g.size() }
-func (*readOnlyGraph) Features() *FeatureSet                          { return &readOnly }
+func (g *readOnlyGraph) Size() uint64        { return g.size() }
+func (*readOnlyGraph) Features() *FeatureSet { return &readOnly }
 func (*readOnlyGraph) LoadState(context.Context, string) (uint64, []byte, error) {
 	return 0, nil, nil
 }

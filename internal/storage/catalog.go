@@ -39,7 +39,7 @@ type catalog struct {
 	labels  [][]graph.LabelID
 	present map[presence]struct{}
 	indexes []graph.Index
-	ttls    []graph.Index   // those with a TTL
+	ttls    []graph.Index // those with a TTL
 	rules   []rules.Rule
 	dropped []graph.IndexID // some of their entries may not be deleted yet
 	version uint64

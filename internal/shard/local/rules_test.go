@@ -2,7 +2,7 @@ package local
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -46,7 +46,7 @@ func TestRules(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if err := g.ChangeRules(ctx, []rules.Rule{granting(fmt.Sprint(i))}, []rules.Rule{granting("a")}); err != nil {
+			if err := g.ChangeRules(ctx, []rules.Rule{granting(strconv.Itoa(i))}, []rules.Rule{granting("a")}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestRules(t *testing.T) {
 	require.Empty(t, seen(stale))
 	var want []string
 	change := func(step int) {
-		name := fmt.Sprint(step)
+		name := strconv.Itoa(step)
 		require.NoError(t, mine.g.ChangeRules(t.Context(), of(name), nil))
 		want = append(want, name)
 		require.Equal(t, want, seen(present))
