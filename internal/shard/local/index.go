@@ -16,7 +16,14 @@ import (
 // existing elements in the background, and the call returns when it is done. If ctx ends before that, the build of a plain index continues,
 // and a constraint is removed.
 func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
-	b, err := g.define(ctx, ix)
+	var b *maintain.Build
+	err := g.changing(ctx, func() (err error) {
+		if err := g.checkIndex(ix); err != nil {
+			return err
+		}
+		b, err = g.addIndex(ix)
+		return err
+	})
 	if err != nil || b == nil {
 		return err
 	}
@@ -25,22 +32,6 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 
 // IndexProgress implements shard.Graph.
 func (g *Graph) IndexProgress(id graph.IndexID) float64 { return g.builds.Progress(id) }
-
-// define defines an index and starts its build, nil for one that needs none.
-func (g *Graph) define(ctx context.Context, ix graph.Index) (*maintain.Build, error) {
-	if err := g.Enter(); err != nil {
-		return nil, err
-	}
-	defer g.Leave()
-	if err := g.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer g.unlock()
-	if err := g.checkIndex(ix); err != nil {
-		return nil, err
-	}
-	return g.addIndex(ix)
-}
 
 // addIndex puts a definition in the catalog and starts its build, if it needs one. The caller holds the writer's lock.
 func (g *Graph) addIndex(ix graph.Index) (*maintain.Build, error) {
@@ -139,20 +130,14 @@ func (g *Graph) checkIndex(ix graph.Index) error {
 
 // DropIndex implements shard.Graph.
 func (g *Graph) DropIndex(ctx context.Context, name string) error {
-	if err := g.Enter(); err != nil {
-		return err
-	}
-	defer g.Leave()
-	if err := g.lock(ctx); err != nil {
-		return err
-	}
-	defer g.unlock()
-	for _, ix := range g.Indexes() {
-		if ix.Name == name {
-			return g.removeIndex(ix)
+	return g.changing(ctx, func() error {
+		for _, ix := range g.Indexes() {
+			if ix.Name == name {
+				return g.removeIndex(ix)
+			}
 		}
-	}
-	return fail.New(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexNotFound", "index or constraint %s does not exist", name)
+		return fail.New(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexNotFound", "index or constraint %s does not exist", name)
+	})
 }
 
 // removeIndex removes an index and its entries. The caller holds the writer's lock.
