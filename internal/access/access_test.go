@@ -6,12 +6,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"net"
@@ -19,6 +21,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +31,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rules"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -50,6 +54,62 @@ func TestRoles(t *testing.T) {
 	require.Error(t, CheckEvery(ctx, Admin))
 	require.Equal(t, Admin, id.highest())
 	require.NoError(t, CheckEvery(context.Background(), Admin), "without authentication, everything is permitted")
+}
+
+// Custom roles and claims come from the tokens file and from JSON Web Tokens. By themselves they permit nothing.
+func TestCustomRoles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	sum := sha256.Sum256([]byte("secret"))
+	write(t, path, fmt.Sprintf("tokens: [{name: ann, sha256: %x, graphs: {own: reader}, roles: [analyst], claims: {tenant: acme, level: 3, share: 0.5, on: true, regions: [a, 2]}}]", sum))
+	a, err := New(Options{TokensFile: path}, quiet)
+	require.NoError(t, err)
+	ctx, err := a.Authenticate(context.Background(), "Bearer secret")
+	require.NoError(t, err)
+	id := Caller(ctx)
+	require.Equal(t, map[string]string{"tenant": `"acme"`, "level": "3", "share": "0.5", "on": "true", "regions": `["a",2]`}, texts(t, id.Claims))
+	id.Claims = nil
+	require.Equal(t, &Identity{Name: "ann", Graph: map[string]Role{"own": Reader}, Roles: []string{"analyst"}}, id)
+	require.True(t, id.CustomIn("g"))
+	require.False(t, id.CustomIn("own"))
+	require.Error(t, Check(ctx, "g", Fetcher))
+	require.NoError(t, Check(ctx, "own", Reader))
+
+	id = &Identity{Graph: map[string]Role{}}
+	for _, role := range []string{"analyst", "g:auditor", "h:writer", "", "g:", "reader"} {
+		id.give(role)
+	}
+	require.Equal(t, &Identity{Every: Reader, Graph: map[string]Role{"h": Writer}, Roles: []string{"analyst"}, GraphRoles: map[string][]string{"g": {"auditor"}}}, id)
+	require.Equal(t, []string{"analyst", "auditor"}, id.RolesIn("g"))
+	require.Equal(t, []string{"analyst"}, id.RolesIn("h"))
+}
+
+// texts returns claims as JSON.
+func texts(t *testing.T, claims map[string]graph.Value) map[string]string {
+	out := map[string]string{}
+	for name, v := range claims {
+		b, err := rules.Constant{Value: v}.MarshalJSON()
+		require.NoError(t, err)
+		out[name] = string(b)
+	}
+	return out
+}
+
+func TestClaims(t *testing.T) {
+	raw := func(text string) (out map[string]json.RawMessage) {
+		require.NoError(t, json.Unmarshal([]byte(text), &out))
+		return out
+	}
+	claims, err := claimsOf(raw(`{"sub": "ann", "level": 9007199254740993, "x": {"y": 1}, "z": null, "l": [1.5, "a"], "m": [{}]}`))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"sub": `"ann"`, "level": "9007199254740993", "l": `[1.5,"a"]`}, texts(t, claims))
+	_, err = claimsOf(raw(`{"long": "` + strings.Repeat("x", mostClaimBytes) + `"}`))
+	require.ErrorContains(t, err, "it has 1 claims in 16390 bytes; at most 64 in 16384 are allowed")
+	many := map[string]json.RawMessage{}
+	for i := range mostClaims + 1 {
+		many["c"+strconv.Itoa(i)] = json.RawMessage("1")
+	}
+	_, err = claimsOf(many)
+	require.ErrorContains(t, err, "it has 65 claims")
 }
 
 func TestTokens(t *testing.T) {
@@ -96,9 +156,15 @@ func TestTokenFaults(t *testing.T) {
 	for text, fault := range map[string]string{
 		"tokens: [{name: a, sha256: x, role: reader}]":                                                       "tokens[0].sha256: must be 64 hexadecimal digits",
 		"tokens: [{sha256: " + sum + ", role: reader}]":                                                      "tokens[0].name: must not be empty",
-		"tokens: [{name: a, sha256: " + sum + "}]":                                                           "tokens[0].role: a token has a role, or graphs with roles",
+		"tokens: [{name: a, sha256: " + sum + "}]":                                                           "tokens[0].role: a token has a role, roles, or graphs with roles",
 		"tokens: [{name: a, sha256: " + sum + ", role: root}]":                                               `tokens[0].role: must be fetcher, reader, writer or admin, is "root"`,
 		"tokens: [{name: a, sha256: " + sum + ", graphs: {g: x}}]":                                           "tokens[0].graphs.g: must be",
+		"tokens: [{name: a, sha256: " + sum + ", roles: [writer]}]":                                          "tokens[0].roles[0]: writer is a built-in role",
+		"tokens: [{name: a, sha256: " + sum + ", roles: [x, '']}]":                                           "tokens[0].roles[1]: must not be empty",
+		"tokens: [{name: a, sha256: " + sum + ", roles: [x], claims: {t: {u: 1}}}]":                          "tokens[0].claims.t: must be a boolean, a number, a string, or a list of them",
+		"tokens: [{name: a, sha256: " + sum + ", roles: [x], claims: {t: [[1]]}}]":                           "tokens[0].claims.t: a list of lists",
+		"tokens: [{name: a, sha256: " + sum + ", roles: [x], claims: {t: 2026-01-01}}]":                      "tokens[0].claims.t: must be",
+		"tokens: [{name: a, sha256: " + sum + ", roles: [x], claims: {t: null}}]":                            "tokens[0].claims.t: must be",
 		"tokens: [{name: a, secret: x}]":                                                                     "field secret not found",
 		"tokens: [{name: a, sha256: " + sum + ", role: admin}, {name: b, sha256: " + sum + ", role: admin}]": "is that of a already",
 	} {
@@ -214,11 +280,19 @@ func TestOIDC(t *testing.T) {
 	require.Equal(t, "Neo.ClientError.Security.TokenExpired", graph.AsError(Check(ctx, "g", Admin)).Code)
 	require.Equal(t, None, Caller(ctx).In("g"))
 	id.Expires = time.Time{}
-	require.Equal(t, &Identity{Name: "ann", Issuer: issuer.URL, Every: Reader, Graph: map[string]Role{"g": Admin}}, id)
+	require.Equal(t, "ann", id.Claims["sub"].Str())
+	id.Claims = nil
+	require.Equal(t, &Identity{
+		Name: "ann", Issuer: issuer.URL, Every: Reader, Graph: map[string]Role{"g": Admin}, GraphRoles: map[string][]string{"something": {"else"}},
+	}, id)
+	cook, err := ask("hopgate", time.Minute, "cook")
+	require.NoError(t, err)
+	require.Equal(t, []string{"cook"}, cook.Roles)
+	require.Error(t, Check(WithIdentity(context.Background(), cook), "g", Fetcher), "a custom role permits nothing by itself")
 	for _, bad := range []func() (*Identity, error){
 		func() (*Identity, error) { return ask("other", time.Minute, "reader") },
 		func() (*Identity, error) { return ask("hopgate", -time.Minute, "reader") },
-		func() (*Identity, error) { return ask("hopgate", time.Minute, "cook") },
+		func() (*Identity, error) { return ask("hopgate", time.Minute) },
 	} {
 		_, err := bad()
 		require.Equal(t, graph.KindUnauthenticated, graph.AsError(err).Kind)

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +16,7 @@ import (
 type OIDC struct {
 	Issuer   string // the accepted issuer; its keys are found by discovery
 	Audience string // the required audience
-	Claim    string // the claim that lists roles: fetcher, reader, writer, admin, or GRAPH:ROLE
+	Claim    string // the claim that lists roles: fetcher, reader, writer, admin, a custom role, or GRAPH:ROLE
 }
 
 // verifier validates tokens by the keys of their issuer.
@@ -61,30 +62,45 @@ func (v *verifier) describe(t *oidc.IDToken) (*Identity, error) {
 	if t.Subject == "" {
 		return nil, errors.New("it has no claim sub, which names its caller")
 	}
-	var claims map[string]any
-	if err := t.Claims(&claims); err != nil {
+	var all map[string]json.RawMessage
+	if err := t.Claims(&all); err != nil {
 		return nil, err
 	}
-	id := &Identity{Name: t.Subject, Issuer: v.opt.Issuer, Graph: map[string]Role{}, Expires: t.Expiry}
-	list, _ := claims[v.opt.Claim].([]any)
-	for _, c := range list {
-		s, _ := c.(string)
-		where, name, scoped := strings.Cut(s, ":")
-		if !scoped {
-			name = where
-		}
-		r, err := ParseRole(name)
-		if err != nil {
-			continue // a role of another application
-		}
-		if scoped {
-			id.Graph[where] = max(id.Graph[where], r)
-		} else {
-			id.Every = max(id.Every, r)
+	claims, err := claimsOf(all)
+	if err != nil {
+		return nil, err
+	}
+	id := &Identity{Name: t.Subject, Issuer: v.opt.Issuer, Graph: map[string]Role{}, Expires: t.Expiry, Claims: claims}
+	for _, c := range claims[v.opt.Claim].List() {
+		if c.Kind() == graph.String {
+			id.give(c.Str())
 		}
 	}
-	if id.highest() == None {
+	if id.highest() == None && len(id.Roles)+len(id.GraphRoles) == 0 {
 		return nil, fmt.Errorf("the claim %s gives %s no role", v.opt.Claim, t.Subject)
 	}
 	return id, nil
+}
+
+// give adds a role of a JSON Web Token: a name, or GRAPH:NAME. A name that is not built in is that of a custom role.
+func (id *Identity) give(s string) {
+	where, name, scoped := strings.Cut(s, ":")
+	if !scoped {
+		name = where
+	}
+	r, err := ParseRole(name)
+	switch {
+	case name == "":
+	case err == nil && scoped:
+		id.Graph[where] = max(id.Graph[where], r)
+	case err == nil:
+		id.Every = max(id.Every, r)
+	case !scoped:
+		id.Roles = append(id.Roles, name)
+	default:
+		if id.GraphRoles == nil {
+			id.GraphRoles = map[string][]string{}
+		}
+		id.GraphRoles[where] = append(id.GraphRoles[where], name)
+	}
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rules"
 )
 
 // A token has at least 128 random bits, so it cannot be guessed, and a fast hash protects it; only passwords need a slow one. NewToken
@@ -22,6 +25,8 @@ type tokenFile struct {
 		SHA256 string            `yaml:"sha256"` // of the token, in hexadecimal digits
 		Role   string            `yaml:"role"`   // in all graphs
 		Graphs map[string]string `yaml:"graphs"` // role by graph
+		Roles  []string          `yaml:"roles"`  // custom roles in all graphs
+		Claims map[string]any    `yaml:"claims"`
 		Limits *string           `yaml:"limits"` // in the syntax of ParseLimits
 	} `yaml:"tokens"`
 }
@@ -69,8 +74,25 @@ func readTokens(path string, whole Limits) (*tokens, error) {
 			if id.Every, err = ParseRole(t.Role); err != nil {
 				bad("role", err)
 			}
-		} else if len(t.Graphs) == 0 {
-			bad("role", errors.New("a token has a role, or graphs with roles"))
+		} else if len(t.Graphs)+len(t.Roles) == 0 {
+			bad("role", errors.New("a token has a role, roles, or graphs with roles"))
+		}
+		for k, name := range t.Roles {
+			if err := customRole(name); err != nil {
+				bad(fmt.Sprintf("roles[%d]", k), err)
+			}
+		}
+		id.Roles = t.Roles
+		for name, x := range t.Claims {
+			v, err := rules.ValueOf(x)
+			if err != nil {
+				bad("claims."+name, err)
+				continue
+			}
+			if id.Claims == nil {
+				id.Claims = map[string]graph.Value{}
+			}
+			id.Claims[name] = v
 		}
 		for g, name := range t.Graphs {
 			if id.Graph[g], err = ParseRole(name); err != nil {
@@ -91,6 +113,17 @@ func readTokens(path string, whole Limits) (*tokens, error) {
 		ts.byHash[key] = &entry{ts, id}
 	}
 	return ts, errors.Join(errs...)
+}
+
+// customRole returns why a name cannot be that of a custom role, or nil.
+func customRole(name string) error {
+	if name == "" {
+		return errors.New("must not be empty")
+	}
+	if _, err := ParseRole(name); err == nil {
+		return fmt.Errorf("%s is a built-in role, and stands in role", name)
+	}
+	return nil
 }
 
 // NewToken generates a token and its entry for a tokens file.

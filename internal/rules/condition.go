@@ -92,13 +92,18 @@ func (c *Constant) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// ValueOf converts a claim, or a constant, from what encoding/json decodes with UseNumber: a boolean, number, string, or list of them.
+// ValueOf converts a claim, or a constant, from what encoding/json decodes with UseNumber, or a YAML decoder: a boolean, number, string, or
+// list of them.
 func ValueOf(x any) (graph.Value, error) {
 	switch x := x.(type) {
 	case bool:
 		return graph.BoolValue(x), nil
 	case string:
 		return graph.StringValue(x), nil
+	case int:
+		return graph.IntValue(int64(x)), nil
+	case float64:
+		return graph.FloatValue(x), nil
 	case json.Number:
 		if i, err := strconv.ParseInt(x.String(), 10, 64); err == nil {
 			return graph.IntValue(i), nil
