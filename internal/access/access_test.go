@@ -74,6 +74,20 @@ func TestCustomRoles(t *testing.T) {
 	require.Error(t, Check(ctx, "g", Fetcher))
 	require.NoError(t, Check(ctx, "own", Reader))
 
+	again, entry, err := NewTokenOf(&Identity{Name: "bob", Every: Fetcher, Roles: []string{"a b", "auditor"}, Claims: map[string]graph.Value{"tenant": graph.StringValue("x: y"), "n": graph.IntValue(1)}})
+	require.NoError(t, err)
+	write(t, path, "tokens:\n"+entry)
+	a, err = New(Options{TokensFile: path}, quiet)
+	require.NoError(t, err)
+	ctx, err = a.Authenticate(context.Background(), "Bearer "+again)
+	require.NoError(t, err)
+	id = Caller(ctx)
+	require.Equal(t, map[string]string{"tenant": `"x: y"`, "n": "1"}, texts(t, id.Claims))
+	require.Equal(t, []string{"a b", "auditor"}, id.Roles)
+	require.Equal(t, Fetcher, id.Every)
+	_, _, err = NewTokenOf(&Identity{Name: "bob", Roles: []string{"admin"}})
+	require.ErrorContains(t, err, "admin is a built-in role")
+
 	id = &Identity{Graph: map[string]Role{}}
 	for _, role := range []string{"analyst", "g:auditor", "h:writer", "", "g:", "reader"} {
 		id.give(role)

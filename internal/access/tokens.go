@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -128,7 +129,43 @@ func customRole(name string) error {
 
 // NewToken generates a token and its entry for a tokens file.
 func NewToken(name string, role Role) (token, entry string) {
+	token, entry, err := NewTokenOf(&Identity{Name: name, Every: role})
+	if err != nil {
+		panic(err) // it has neither custom roles nor claims
+	}
+	return token, entry
+}
+
+// NewTokenOf generates a token of a caller, and its entry for a tokens file, with its role, custom roles and claims in all graphs.
+func NewTokenOf(id *Identity) (token, entry string, err error) {
 	token = "hop_" + strings.ToLower(rand.Text())
 	sum := sha256.Sum256([]byte(token))
-	return token, fmt.Sprintf("- {name: %q, sha256: %s, role: %s}\n", name, hex.EncodeToString(sum[:]), role)
+	entry = fmt.Sprintf("- {name: %q, sha256: %s", id.Name, hex.EncodeToString(sum[:]))
+	if id.Every != None {
+		entry += ", role: " + id.Every.String()
+	}
+	for _, name := range id.Roles {
+		if err := customRole(name); err != nil {
+			return "", "", fmt.Errorf("the custom role %q: %w", name, err)
+		}
+	}
+	if len(id.Roles) > 0 {
+		b, err := json.Marshal(id.Roles) // JSON is YAML too
+		if err != nil {
+			return "", "", err
+		}
+		entry += ", roles: " + string(b)
+	}
+	if len(id.Claims) > 0 {
+		claims := map[string]rules.Constant{}
+		for name, v := range id.Claims {
+			claims[name] = rules.Constant{Value: v}
+		}
+		b, err := json.Marshal(claims)
+		if err != nil {
+			return "", "", err
+		}
+		entry += ", claims: " + string(b)
+	}
+	return token, entry + "}\n", nil
 }
