@@ -25,6 +25,8 @@ func (e commands) command(ctx context.Context, g shard.Graph, p *prepared, param
 		return e.dropIndex(ctx, g, c, params, res)
 	case *cypher.AlterTTL:
 		return e.alterTTL(ctx, g, c, params)
+	case *cypher.ChangeRules:
+		return e.changeRules(ctx, g, c, params, res)
 	case *cypher.CreateGraph:
 		return e.createGraph(ctx, c, res)
 	case *cypher.DropGraph:

@@ -29,6 +29,14 @@ func (h host) Server() procedure.Server {
 
 func (h host) Authenticates() bool { return h.e.opt.Authenticates }
 
+// Graph implements procedure.Host.
+func (h host) Graph(ctx context.Context) string {
+	if q := transactionOf(ctx); q != nil {
+		return q.on()
+	}
+	return DefaultGraph
+}
+
 // Transactions implements procedure.Host.
 func (h host) Transactions(ctx context.Context) []procedure.Transaction {
 	var ts []procedure.Transaction

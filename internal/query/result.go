@@ -53,7 +53,7 @@ type SchemaCounters struct {
 // commandCounters count what the commands of a request have changed.
 type commandCounters struct {
 	SchemaCounters
-	system int64 // graphs created or dropped
+	system int64 // graphs created or dropped, and rules added or removed
 }
 
 // changed returns the counters of commands.
@@ -70,7 +70,7 @@ type Summary struct {
 	// Type is the type of the statement, also of one that is only explained: r, w, rw or s.
 	Type   string
 	Schema SchemaCounters
-	// SystemUpdates counts the graphs that a command has created or dropped.
+	// SystemUpdates counts the graphs that a command has created or dropped, or the access rules that it has added or removed.
 	SystemUpdates int64
 
 	Plan      *PlanNode // of EXPLAIN and PROFILE

@@ -267,6 +267,8 @@ func (q *Running) allow(ctx context.Context, p *prepared) error {
 			q.action = "graphs"
 		case *cypher.CreateIndex, *cypher.DropIndex:
 			q.action = "schema"
+		case *cypher.ChangeRules:
+			q.action = "rules"
 		}
 		if q.action == "" {
 			q.action = "write"
@@ -294,6 +296,8 @@ func (p *prepared) needs() rights {
 	switch p.command.(type) {
 	case *cypher.CreateGraph, *cypher.DropGraph:
 		return rights{role: access.Admin, every: true}
+	case *cypher.ChangeRules:
+		return rights{role: access.Admin}
 	}
 	return rights{role: access.Writer}
 }

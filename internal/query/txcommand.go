@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/rules"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -16,6 +17,7 @@ import (
 type schemaChange struct {
 	commands []boundCommand
 	indexes  []graph.Index   // after the commands
+	rules    []rules.Rule    // after the commands
 	graphs   map[string]bool // created or dropped by the commands, by name
 }
 
@@ -25,12 +27,14 @@ const changesBoth = "a change of data and one of the schema"
 type boundCommand struct {
 	p      *prepared
 	params map[string]graph.Value
+	// add and remove are of commands that change rules. Those in a row are one, so that all or none of them take effect.
+	add, remove []rules.Rule
 }
 
 // add checks a command and counts its changes in res.
 func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
 	if s.commands == nil {
-		s.indexes, s.graphs = slices.Clone(g.Indexes()), map[string]bool{}
+		s.indexes, s.rules, s.graphs = slices.Clone(g.Indexes()), g.Rules(), map[string]bool{}
 	}
 	switch c := p.command.(type) {
 	case *cypher.CreateIndex:
@@ -53,6 +57,12 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 				return err
 			}
 		}
+	case *cypher.ChangeRules:
+		add, remove, err := changedRules(g, c, params)
+		if err != nil {
+			return err
+		}
+		return s.addRules(p, add, remove, res)
 	case *cypher.CreateGraph:
 		there := s.hasGraph(e, c.Name)
 		switch {
@@ -75,8 +85,30 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 		res.changed().system++
 		s.graphs[c.Name] = false
 	}
-	s.commands = append(s.commands, boundCommand{p, params})
+	s.commands = append(s.commands, boundCommand{p: p, params: params})
 	return nil
+}
+
+// addRules adds a command that changes rules.
+func (s *schemaChange) addRules(p *prepared, add, remove []rules.Rule, res *Result) (err error) {
+	if s.rules, err = res.changed().rules(s.rules, add, remove); err != nil {
+		return err
+	}
+	last := len(s.commands) - 1
+	if last < 0 || !s.commands[last].changesRules() {
+		s.commands = append(s.commands, boundCommand{p: p, add: add, remove: remove})
+		return nil
+	}
+	c := &s.commands[last]
+	if c.remove, _, err = rules.Change(c.remove, remove, add); err == nil {
+		c.add, _, err = rules.Change(c.add, add, remove)
+	}
+	return err
+}
+
+func (c *boundCommand) changesRules() bool {
+	_, ok := c.p.command.(*cypher.ChangeRules)
+	return ok
 }
 
 func (s *schemaChange) hasGraph(e *Engine, name string) bool {
@@ -90,7 +122,13 @@ func (s *schemaChange) hasGraph(e *Engine, name string) bool {
 // run runs the commands in order. After an error, those before it have taken effect, and the error says so.
 func (s *schemaChange) run(ctx context.Context, e *Engine, g shard.Graph, q *Running) error {
 	for i, c := range s.commands {
-		if err := (commands{e}).command(ctx, g, c.p, c.params, &Result{e: e, q: q}); err != nil {
+		var err error
+		if c.changesRules() {
+			err = g.ChangeRules(ctx, c.add, c.remove)
+		} else {
+			err = commands{e}.command(ctx, g, c.p, c.params, &Result{e: e, q: q})
+		}
+		if err != nil {
 			if i > 0 {
 				err = graph.StandError(err, fmt.Sprintf("commands: %d", i))
 			}

@@ -70,53 +70,91 @@ func (r *Rule) Key() string {
 }
 
 // Command returns the statement that makes the rule in a graph.
-func (r *Rule) Command(graph string) string {
+func (r *Rule) Command(graph string) string { return string(r.Effect) + r.statement(graph, " TO ") }
+
+// Revoke returns the statement that removes the rule from a graph.
+func (r *Rule) Revoke(graph string) string {
+	return "REVOKE " + string(r.Effect) + r.statement(graph, " FROM ")
+}
+
+// statement returns the statement about the rule from the action on, with what stands before the role.
+func (r *Rule) statement(graph, before string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s", r.Effect, r.Action)
+	fmt.Fprintf(&b, " %s", r.Action)
+	elements := false
 	switch {
 	case r.Action == SetLabel || r.Action == RemoveLabel:
-		b.WriteString(" " + list(r.Names) + " ON GRAPH " + name(graph) + " TO " + name(r.Role))
-		return b.String()
-	case r.Action == Write:
-		b.WriteString(" ON GRAPH " + name(graph) + " TO " + name(r.Role))
-		return b.String()
+		b.WriteString(" " + list(r.Names))
 	case r.Action.OfProperties():
 		b.WriteString(" {" + list(r.Props) + "}")
+		elements = true
+	default:
+		elements = r.Action != Write
 	}
 	b.WriteString(" ON GRAPH " + name(graph))
+	if elements {
+		b.WriteString(" " + r.Elements())
+	}
+	b.WriteString(before + name(r.Role))
+	return b.String()
+}
+
+// Elements returns the elements that the rule is about, as they stand in a statement.
+func (r *Rule) Elements() string {
+	out := "NODES " + list(r.Names)
 	switch {
 	case r.Where == nil && r.Edges:
-		b.WriteString(" RELATIONSHIPS " + list(r.Names))
-	case r.Where == nil:
-		b.WriteString(" NODES " + list(r.Names))
-	case r.Edges:
-		b.WriteString(" FOR ()-[n" + alternatives(r.Names) + "]-() WHERE " + r.Where.String())
-	default:
-		b.WriteString(" FOR (n" + alternatives(r.Names) + ") WHERE " + r.Where.String())
+		out = "RELATIONSHIPS " + list(r.Names)
+	case r.Where != nil && r.Edges:
+		out = "FOR ()-[n" + alternatives(r.Names) + "]-() WHERE " + r.Where.String()
+	case r.Where != nil:
+		out = "FOR (n" + alternatives(r.Names) + ") WHERE " + r.Where.String()
 	}
 	if r.Check {
-		b.WriteString(" WITH CHECK")
+		out += " WITH CHECK"
 	}
-	b.WriteString(" TO " + name(r.Role))
-	return b.String()
+	return out
+}
+
+// Split returns rules that say together what the rule says, each about one of its names and one of its properties.
+func (r *Rule) Split() (all []Rule) {
+	one := *r
+	for _, one.Names = range singles(r.Names) {
+		for _, one.Props = range singles(r.Props) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// singles returns a list for each element; none for an empty list.
+func singles(names []string) [][]string {
+	if len(names) == 0 {
+		return [][]string{nil}
+	}
+	return slices.Collect(slices.Chunk(names, 1))
 }
 
 func list(names []string) string {
 	if len(names) == 0 {
 		return "*"
 	}
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = name(n)
-	}
-	return strings.Join(out, ", ")
+	return joined(names, ", ")
 }
 
 func alternatives(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ":" + strings.ReplaceAll(list(names), ", ", "|")
+	return ":" + joined(names, "|")
+}
+
+func joined(names []string, sep string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = name(n)
+	}
+	return strings.Join(out, sep)
 }
 
 // name quotes a name that is not an identifier.

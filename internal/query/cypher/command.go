@@ -12,7 +12,7 @@ import (
 )
 
 // Command is a statement that changes the schema or the engine and has no plan: one of *CreateIndex, *DropIndex, *AlterTTL,
-// *CreateGraph, *DropGraph.
+// *CreateGraph, *DropGraph, *ChangeRules.
 type Command interface{ head() *Head }
 
 // Head is what all commands have in common.
@@ -113,8 +113,15 @@ func (b *commands) command(stmt *ast.Statement) Command {
 			b.fail(graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "USE cannot stand before a command that is not about one graph's schema"))
 		}
 	}
+	on := stmt.Graph
+	if p, ok := stmt.Body.(*ast.Privilege); ok && p.Graph != "" {
+		if on != "" && on != p.Graph {
+			b.fail(graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "USE names another graph than ON GRAPH"))
+		}
+		on = p.Graph
+	}
 	*c.head() = Head{
-		Prefix: prefixes[stmt.Mode], Graph: stmt.Graph, Text: ast.Format(stmt.Body), deprecated: deprecated(stmt),
+		Prefix: prefixes[stmt.Mode], Graph: on, Text: ast.Format(stmt.Body), deprecated: deprecated(stmt),
 	}
 	return c
 }
@@ -184,6 +191,8 @@ func (b *commands) commandOf(body ast.Body) Command {
 		return &CreateGraph{Name: c.Name, OrReplace: c.OrReplace, IfNotExists: c.IfNotExists}
 	case *ast.DropGraph:
 		return &DropGraph{Name: c.Name, IfExists: c.IfExists}
+	case *ast.Privilege:
+		return b.changeRules(c)
 	}
 	b.unsupported(body, "this command is")
 	return nil
@@ -279,7 +288,8 @@ var showProcedures = map[ast.ShowKind]string{
 	ast.ShowIndexes: "show.indexes", ast.ShowConstraints: "show.constraints", ast.ShowGraphs: "show.graphs",
 	ast.ShowFunctions: "show.functions", ast.ShowProcedures: "show.procedures", ast.ShowTransactions: "show.transactions",
 	ast.ShowLabels: "show.labels", ast.ShowTypes: "show.types", ast.ShowTerminated: "show.terminated", ast.ShowUser: "show.user",
-	ast.ShowUsers: "show.users", ast.ShowRoles: "show.roles", ast.ShowPrivileges: "show.privileges", ast.ShowSettings: "show.settings",
+	ast.ShowUsers: "show.users", ast.ShowRoles: "show.roles", ast.ShowPrivileges: "show.privileges",
+	ast.ShowPrivilegeCommands: "show.commands", ast.ShowRevokeCommands: "show.revokes", ast.ShowSettings: "show.settings",
 	ast.ShowDatabases: "show.databases",
 }
 

@@ -14,6 +14,8 @@ type Host interface {
 	Store() shard.Store
 	// Server describes the server to its clients.
 	Server() Server
+	// Graph returns the name of the graph of the transaction at hand.
+	Graph(ctx context.Context) string
 	// Transactions returns the transactions that the caller may see, the oldest first.
 	Transactions(ctx context.Context) []Transaction
 	// Terminate ends a transaction that the caller may end, and returns the name of its owner.

@@ -37,14 +37,9 @@ func (r *Registry) addServer() {
 			return [][]graph.Value{{graph.BoolValue(true)}}, nil
 		})
 	r.add("db.info() :: (id :: STRING, name :: STRING, creationDate :: STRING?)", "Name the graph.",
-		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-			name, store := "", r.host.Store()
-			for _, n := range store.Graphs() {
-				if other, err := store.Graph(n); err == nil && other == c.Graph {
-					name = n
-				}
-			}
-			return [][]graph.Value{{text(name), text(name), {}}}, nil
+		func(ctx context.Context, _ *exec.Call) ([][]graph.Value, error) {
+			name := text(r.host.Graph(ctx))
+			return [][]graph.Value{{name, name, {}}}, nil
 		})
 	config := func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 		var rows [][]graph.Value
@@ -241,34 +236,7 @@ func (r *Registry) addUsers() {
 			}
 			return nil, nil
 		})
-	r.add("show.privileges(filter :: STRING, names :: LIST<ANY>) :: (access :: STRING, action :: STRING, resource :: STRING, graph :: STRING, "+
-		"segment :: STRING, role :: STRING, immutable :: BOOLEAN, +user :: STRING)", "List what who asks may do.",
-		func(ctx context.Context, _ *exec.Call) ([][]graph.Value, error) {
-			id := access.Caller(ctx)
-			if id == nil {
-				return nil, nil
-			}
-			var rows [][]graph.Value
-			add := func(on string, role access.Role) {
-				for _, a := range []struct {
-					need   access.Role
-					action string
-				}{{access.Reader, "match"}, {access.Writer, "write"}, {access.Admin, "database_actions"}} {
-					if role >= a.need {
-						rows = append(rows, []graph.Value{
-							text("GRANTED"), text(a.action), text("all_properties"), text(on), text("*"), text(role.String()), graph.BoolValue(true), text(id.Name),
-						})
-					}
-				}
-			}
-			if id.Every != access.None {
-				add("*", id.Every)
-			}
-			for _, name := range slices.Sorted(maps.Keys(id.Graph)) {
-				add(name, id.Graph[name])
-			}
-			return rows, nil
-		})
+	r.addPrivileges()
 }
 
 // rolesOf names the roles of a caller, those of one graph behind its name.
