@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A file of rules is applied by its difference to the rules of the graph, and what is wrong in it is named with its place.
+func TestRules(t *testing.T) {
+	a, _ := serve(t)
+	path := filepath.Join(t.TempDir(), "rules.cypher")
+	apply := func(text string, args ...string) (out, errs string, code int) {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return ctl(a.address, "", append([]string{"rules", "apply", "-f", path}, args...)...)
+	}
+	_, errs, code := ctl(a.address, "", "query", "CREATE (:Ward {name: 'a', secret: 1})-[:OF]->(:House)")
+	require.Zero(t, code, errs)
+
+	first := "// Who sees what.\nGRANT MATCH {*} ON HOME GRAPH FOR (w:Ward) WHERE w.name = $claims.ward TO nurse;\nDENY READ {secret} ON GRAPH default NODES Ward TO reader;\n" +
+		"GRANT WRITE ON GRAPH default TO nurse"
+	const grant, deny, write = "GRANT MATCH {*} ON GRAPH default FOR (n:Ward) WHERE n.name = $claims.ward TO nurse;\n",
+		"DENY READ {secret} ON GRAPH default NODES Ward TO reader;\n", "GRANT WRITE ON GRAPH default TO nurse;\n"
+	out, errs, code := apply(first, "--dry-run")
+	require.Zero(t, code, errs)
+	require.Equal(t, grant+deny+write, out)
+	out, _, _ = ctl(a.address, "", "rules", "show")
+	require.Empty(t, out, "nothing has changed yet")
+	out, errs, code = apply(first)
+	require.Zero(t, code, errs)
+	require.Equal(t, grant+deny+write, out)
+	shown, _, _ := ctl(a.address, "", "rules", "show")
+	require.Equal(t, deny+grant+write, shown)
+	for _, same := range []string{first, shown} {
+		out, errs, code = apply(same)
+		require.Zero(t, code, errs)
+		require.Equal(t, "nothing to change\n", out)
+	}
+	out, errs, code = apply("GRANT TRAVERSE ON GRAPH default TO nurse;" + grant)
+	require.Zero(t, code, errs)
+	require.Equal(t, "GRANT TRAVERSE ON GRAPH default NODES * TO nurse;\nGRANT TRAVERSE ON GRAPH default RELATIONSHIPS * TO nurse;\n"+
+		"REVOKE DENY READ {secret} ON GRAPH default NODES Ward FROM reader;\nREVOKE GRANT WRITE ON GRAPH default FROM nurse;\n", out)
+	shown, _, _ = ctl(a.address, "", "rules", "show")
+
+	for text, want := range map[string]string{
+		"": "has no statement, and so no rules",
+		"GRANT WRITE ON HOME GRAPH TO nurse;\n  GRANT TRAVERSE ON GRAPH *\n TO nurse": "rules.cypher:2:27: ",
+		"\nRETURN 1;":                                                                           "rules.cypher:2:1: ",
+		"REVOKE WRITE ON HOME GRAPH FROM nurse":                                                 "others are revoked",
+		"GRANT WRITE ON GRAPH other TO nurse":                                                   "about the graph other, not default",
+		"GRANT TRAVERSE ON HOME GRAPH ELEMENTS Ward TO nurse":                                   "NODES or RELATIONSHIPS",
+		"GRANT TRAVERSE ON HOME GRAPH FOR (w:Ward) WHERE w.name = $x TO nurse":                  "expected parameter(s): x",
+		"GRANT WRITE ON HOME GRAPH TO nurse; GRANT TRAVERSE ON HOME GRAPH NODES Wrad TO nurse;": "did you mean `Ward`?",
+	} {
+		_, errs, code := apply(text)
+		require.NotZero(t, code, text)
+		require.Contains(t, errs, want)
+		now, _, _ := ctl(a.address, "", "rules", "show")
+		require.Equal(t, shown, now, "nothing has changed")
+	}
+	_, _, code = ctl(a.address, "", "rules", "apply")
+	require.NotZero(t, code)
+}
