@@ -15,7 +15,7 @@ import (
 func TestRulesOfGraphs(t *testing.T) {
 	var log bytes.Buffer
 	e := inGraphs(t, Options{Audit: access.NewAudit(&log)})
-	id := &access.Identity{Name: "ann", Every: access.Writer, Graph: map[string]access.Role{"other": access.Admin}}
+	id := &access.Identity{Name: "ann", Every: access.Writer, Graph: map[string]access.Role{"other": access.Admin}, Roles: []string{"app"}}
 	ctx := access.WithIdentity(context.Background(), id)
 	run := func(graphName, statement string) ([]string, error) {
 		return rowsOf(e.Query(ctx, Request{Statement: statement, Graph: graphName}))
@@ -43,8 +43,13 @@ func TestRulesOfGraphs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"['match', '*', 'writer', 'ann']", "['write', '*', 'writer', 'ann']", "['match', 'other', 'admin', 'ann']", "['write', 'other', 'admin', 'ann']",
-		"['database_actions', 'other', 'admin', 'ann']", "['traverse', 'other', 'PUBLIC', 'ann']", "['traverse', 'other', 'PUBLIC', 'ann']",
+		"['database_actions', 'other', 'admin', 'ann']", "['traverse', 'other', 'app', 'ann']", "['traverse', 'other', 'app', 'ann']",
+		"['traverse', 'other', 'PUBLIC', 'ann']", "['traverse', 'other', 'PUBLIC', 'ann']",
 	}, rows)
+	id.GraphRoles = map[string][]string{"other": {"nurse"}}
+	rows, err = run("other", "SHOW ROLES")
+	require.NoError(t, err)
+	require.Equal(t, []string{"['writer']", "['app']", "['other:admin']", "['other:nurse']"}, rows)
 	res, err := e.Query(ctx, Request{Statement: "EXPLAIN " + grant})
 	require.NoError(t, err)
 	require.Equal(t, "ChangeRules", res.Summary().Plan.Operator)

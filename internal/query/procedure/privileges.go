@@ -50,7 +50,7 @@ func (r *Registry) asked(ctx context.Context, c *exec.Call) (out []rules.Rule, e
 	if c.Args[0].Str() != "USER" {
 		err = access.Check(ctx, name, access.Admin)
 	} else if err = onlySelf(c, id); id != nil {
-		own := []string{rules.Public, id.In(name).String()}
+		own := append(id.RolesIn(name), rules.Public, id.In(name).String())
 		has = func(role string) bool { return slices.Contains(own, role) }
 	} else {
 		return nil, err // no rule applies without authentication

@@ -245,8 +245,14 @@ func rolesOf(id *access.Identity) []string {
 	if id.Every != access.None {
 		roles = append(roles, id.Every.String())
 	}
+	roles = append(roles, id.Roles...)
 	for _, name := range slices.Sorted(maps.Keys(id.Graph)) {
 		roles = append(roles, name+":"+id.Graph[name].String())
+	}
+	for _, name := range slices.Sorted(maps.Keys(id.GraphRoles)) {
+		for _, role := range id.GraphRoles[name] {
+			roles = append(roles, name+":"+role)
+		}
 	}
 	return roles
 }
