@@ -116,6 +116,7 @@ internal/loader/record
 internal/loader/mapping
 internal/loader/graphfile
 internal/loader/text
+internal/loader/resource
 internal/loader/propose
 internal/loader/social
 internal/loader

@@ -24,6 +24,7 @@ import (
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/console"
 	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/loader/resource"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
@@ -284,11 +285,12 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 	}
 	perUser, _ := access.ParseLimits(c.UserLimits, c.Whole(s.memory)) // Validate has parsed them
 	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(s.memory))
+	sources, _ := resource.ParseList(c.LoadCSVSources)
 	rates := access.NewRates(perUser, perGraph)
 	s.engine = query.New(s.backing.store, query.Options{
 		FetchRules: rules, FetchCaller: fetchCaller(rules),
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
-		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
+		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, Open: resource.NewOpener(c.ImportDir, sources).Open,
 		Admission: query.Admission{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
 		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: s.guards.auth != nil,
 	})

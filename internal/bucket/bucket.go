@@ -14,6 +14,7 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
+	"gocloud.dev/gcerrors"
 )
 
 // IsURL reports whether a name is the URL of an object store or of an object, such as s3://bucket/key.
@@ -62,6 +63,9 @@ func OpenDir(dir string, create bool) (*blob.Bucket, error) {
 		CreateDir: create, DirFileMode: 0o755, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
 	})
 }
+
+// IsNotFound reports whether an error says that there is no such object.
+func IsNotFound(err error) bool { return gcerrors.Code(err) == gcerrors.NotFound }
 
 // Object describes an object.
 type Object struct {

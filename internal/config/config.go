@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/loader/resource"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch/syntax"
 	"github.com/hopgate/hopgate/internal/size"
@@ -85,7 +86,8 @@ type Config struct {
 	OIDCRoles      string        // claim that lists roles
 	OTLPEndpoint   string        // URL of the collector of traces and metrics; "": none
 	AuditLog       string        // file of the audit log, or stderr; "": none
-	ImportDir      string        // directory for LOAD CSV; "": disabled
+	ImportDir      string        // directory for LOAD CSV; "": none
+	LoadCSVSources string        // URLs for LOAD CSV; "": none
 	TestProcedures bool          // whether PUT /v1/test/procedures is enabled
 	LogFormat      string        // text or json
 	LogLevel       string        // debug, info, warn or error
@@ -179,7 +181,8 @@ func (c *Config) settings() []setting {
 		{"oidc-roles", "claim of JSON Web Tokens that lists roles: fetcher, reader, writer, admin, a custom role, or GRAPH:ROLE", (*text)(&c.OIDCRoles)},
 		{"otlp-endpoint", "URL of a collector for traces and metrics by OTLP over gRPC, such as http://localhost:4317; empty sends none", (*text)(&c.OTLPEndpoint)},
 		{"audit-log", "file of the audit log, or stderr; empty disables it", (*text)(&c.AuditLog)},
-		{"import-dir", "directory that LOAD CSV may read; empty disables LOAD CSV", (*text)(&c.ImportDir)},
+		{"import-dir", "directory whose files LOAD CSV may read; empty is none", (*text)(&c.ImportDir)},
+		{"load-csv-sources", "comma-separated prefixes of URLs that LOAD CSV may read, such as https://data.example.com/csv/ or s3://bucket/people/, hosts, and networks besides the public ones in which these may be; empty is none", (*text)(&c.LoadCSVSources)},
 		{"test-procedures", "open PUT /v1/test/procedures", (*truth)(&c.TestProcedures)},
 		{"log-format", "text or json", (*text)(&c.LogFormat)},
 		{"log-level", "debug, info, warn or error", (*text)(&c.LogLevel)},
@@ -392,6 +395,9 @@ func (c *Config) Validate() error {
 	}
 	if u, err := url.Parse(c.OTLPEndpoint); c.OTLPEndpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		bad("otlp-endpoint: must be a URL such as http://localhost:4317, is %q", c.OTLPEndpoint)
+	}
+	if _, err := resource.ParseList(c.LoadCSVSources); err != nil {
+		bad("load-csv-sources: %w", err)
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		bad("log-format: must be text or json, is %q", c.LogFormat)

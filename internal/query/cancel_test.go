@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader/resource"
 	"github.com/hopgate/hopgate/internal/query/endless"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -48,7 +49,7 @@ func endlessWorlds(t *testing.T, f func(t *testing.T, e *Engine)) {
 	dir := t.TempDir()
 	name, text := endless.File()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	overStores(t, Options{QueryBytes: 4 << 30, ImportDir: dir}, func(t *testing.T, e *Engine) {
+	overStores(t, Options{QueryBytes: 4 << 30, Open: resource.NewOpener(dir, resource.List{}).Open}, func(t *testing.T, e *Engine) {
 		for _, s := range endless.World(2000) {
 			must(t, e, s)
 		}
@@ -155,7 +156,7 @@ func TestOperatorsAsk(t *testing.T) {
 					tx, err := g.Begin(context.Background(), mode)
 					require.NoError(t, err)
 					defer tx.Rollback()
-					env := exec.Env{Procs: e.procs, ImportDir: e.opt.ImportDir, Begin: g.Begin, Budget: exec.Budget{Bytes: 1 << 30}}
+					env := exec.Env{Procs: e.procs, Open: e.opt.Open, Begin: g.Begin, Budget: exec.Budget{Bytes: 1 << 30}}
 					if r.Typed != nil {
 						env.Params = r.Typed.Params(nil)
 					}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -49,8 +50,8 @@ type Options struct {
 	FetchRules *syntax.Rules
 	// FetchCaller identifies the caller of a fetch for FetchRules; nil identifies no caller.
 	FetchCaller func(ctx context.Context, graphName string) syntax.Caller
-	// ImportDir is the directory that LOAD CSV may read; default "", none.
-	ImportDir string
+	// Open opens the files and URLs that statements may read, as exec.Env says; default nil, none.
+	Open func(ctx context.Context, name string) (r io.ReadCloser, shown string, err error)
 	// Neo4jVersion is the version reported to clients of Neo4j; default Neo4jVersion.
 	Neo4jVersion string
 	// Authenticates says that callers must authenticate.
@@ -486,7 +487,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.cpu, Labels: q.labels, Totals: &e.totals, Pools: e.pools(q), Spill: e.opt.Spill,
+		Params: params, Procs: e.procs, Open: e.opt.Open, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.cpu, Labels: q.labels, Totals: &e.totals, Pools: e.pools(q), Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader/resource"
 )
 
 // TestStatements runs the statements of testdata/statements over each store and prints the columns and the rows, sorted unless the
 // case says ordered, or the error; the command explain prints a plan. Arguments of a case are parameters: numbers, or else strings.
 // Each file begins with an empty graph.
 func TestStatements(t *testing.T) {
-	overStores(t, Options{ImportDir: "testdata/import"}, func(t *testing.T, e *Engine) {
+	overStores(t, Options{Open: resource.NewOpener("testdata/import", resource.List{}).Open}, func(t *testing.T, e *Engine) {
 		datadriven.Walk(t, "testdata/statements", func(t *testing.T, path string) {
 			_, err := e.rows(Request{Statement: "MATCH (n) DETACH DELETE n"})
 			require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/loader/resource"
 	"github.com/hopgate/hopgate/internal/query/endless"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
@@ -130,7 +131,7 @@ func allocated(t *testing.T, w work, n int) uint64 {
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
-	e := New(store, Options{ImportDir: "testdata/import"})
+	e := New(store, Options{Open: resource.NewOpener("testdata/import", resource.List{}).Open})
 	run := func(text string) {
 		_, err := rowsOf(e.Query(context.Background(), Request{Statement: strings.ReplaceAll(text, "$n", strconv.Itoa(n))}))
 		require.NoError(t, err, text)

@@ -212,6 +212,38 @@ func (in *Source) decode(t *Text, name string, offset int64, seek func(offset in
 	return nil
 }
 
+// Decode reads a stored text from its beginning as UTF-8, without a byte order mark: it recognises compression and encoding by the first
+// bytes. name is its path or URL. Closing the text closes body, and so does an error.
+func Decode(name string, body io.ReadCloser) (_ *Text, err error) {
+	stored := newCounter(body)
+	t := &Text{Reader: stored, closers: []func() error{body.Close}, counters: []func() int64{stored.n.Load}}
+	defer func() {
+		if err != nil {
+			_ = t.Close()
+		}
+	}()
+	if err := (&Source{}).decode(t, name, 0, nil); err != nil {
+		return nil, err
+	}
+	plain := bufio.NewReaderSize(t.Reader, HeadBytes)
+	head, err := plain.Peek(HeadBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", Shown(name), err)
+	}
+	e, err := EncodingOf(GuessEncoding(head))
+	switch t.Reader = plain; {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", Shown(name), err)
+	case e != nil:
+		decoded := bufio.NewReader(e.NewDecoder().Reader(plain))
+		if mark, _ := decoded.Peek(len(ByteOrderMark)); string(mark) == ByteOrderMark {
+			_, _ = decoded.Discard(len(mark)) // it has been peeked
+		}
+		t.Reader = decoded
+	}
+	return t, nil
+}
+
 // compressions are the formats that uncompress reads, by their first bytes.
 var compressions = []struct {
 	ext, magic string

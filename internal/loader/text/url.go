@@ -34,7 +34,7 @@ func FileName(name string) string {
 }
 
 // get requests a URL from an offset; the caller closes the response body. Nothing asks by HEAD, which some servers refuse.
-func get(ctx context.Context, name string, offset int64) (*http.Response, error) {
+func get(ctx context.Context, client *http.Client, name string, offset int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func get(ctx context.Context, name string, offset int64) (*http.Response, error)
 	if offset > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		if fault, ok := errors.AsType[*url.Error](err); ok {
 			fault.URL = Shown(name)
@@ -69,8 +69,17 @@ func Shown(name string) string {
 	return name
 }
 
-// openURL reads a URL from an offset. If the server does not support ranges, it reads from the start and skips.
+// OpenURL reads what is stored at a URL until ctx ends or the server sends nothing for two minutes. Errors show no user and query.
+func OpenURL(ctx context.Context, client *http.Client, name string) (io.ReadCloser, error) {
+	return openURLAt(ctx, client, name, 0)
+}
+
 func openURL(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
+	return openURLAt(ctx, http.DefaultClient, name, offset)
+}
+
+// openURLAt reads a URL from an offset. If the server does not support ranges, it reads from the start and skips.
+func openURLAt(ctx context.Context, client *http.Client, name string, offset int64) (io.ReadCloser, error) {
 	if bucket.IsURL(name) {
 		body, err := bucket.Read(ctx, name, offset)
 		if err != nil {
@@ -80,7 +89,7 @@ func openURL(ctx context.Context, name string, offset int64) (io.ReadCloser, err
 	}
 	skip := int64(0)
 	body, err := bucket.Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
-		resp, err := get(ctx, name, offset)
+		resp, err := get(ctx, client, name, offset)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +118,7 @@ func SizeURL(ctx context.Context, name string) (int64, error) {
 	}
 	var size int64
 	body, err := bucket.Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
-		resp, err := get(ctx, name, 0)
+		resp, err := get(ctx, http.DefaultClient, name, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +146,7 @@ func SampleURL(ctx context.Context, h hash.Hash, name string) error {
 		return hashBeginning(h, body)
 	}
 	body, err := bucket.Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
-		resp, err := get(ctx, name, 0)
+		resp, err := get(ctx, http.DefaultClient, name, 0)
 		if err != nil {
 			return nil, err
 		}

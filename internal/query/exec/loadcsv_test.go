@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader/resource"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/exec/exectest"
@@ -33,7 +34,7 @@ func TestLoadCSV(t *testing.T) {
 			URL: &plan.ColRef{Col: u}, Headers: headers, Delimiter: ";", Out: r,
 		}
 		q.Out, q.Names = []plan.Col{r}, []string{"r"}
-		res, err := exectest.Run(context.Background(), oracle.NewGraph(1), q, exec.Options{BatchSize: size}, exec.Env{ImportDir: dir})
+		res, err := exectest.Run(context.Background(), oracle.NewGraph(1), q, exec.Options{BatchSize: size}, exec.Env{Open: resource.NewOpener(dir, resource.List{}).Open})
 		if err != nil {
 			return nil, err
 		}

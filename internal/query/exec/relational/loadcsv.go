@@ -6,11 +6,8 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -21,8 +18,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// loadCSV joins each row with the records of a file in the import directory: a list of the fields or, with headers, a map from
-// the names in the first record. An empty field is null.
+// loadCSV joins each row with the records of a file or URL: a list of the fields or, with headers, a map from the names in the first
+// record. An empty field is null.
 type loadCSV struct {
 	runtime.Input
 	r    *runtime.Run
@@ -36,8 +33,8 @@ type loadCSV struct {
 	b              *runtime.Batch
 	vs             []graph.Value
 	row            int // the row of b that opened file
-	root           *os.Root
 	file           io.Closer
+	limit          *recordLimit
 	csv            *csv.Reader
 	head           []string
 	rows           runtime.Sel
@@ -82,7 +79,7 @@ func (l *loadCSV) Next(ctx context.Context) (*runtime.Batch, error) {
 		}
 		l.out.Reset(len(l.from))
 		l.rows = l.rows[:0]
-		if err := l.fill(); err != nil {
+		if err := l.fill(ctx); err != nil {
 			return nil, err
 		}
 		b := l.b
@@ -98,24 +95,24 @@ func (l *loadCSV) Next(ctx context.Context) (*runtime.Batch, error) {
 }
 
 // fill reads records until a batch is full or the rows of b end.
-func (l *loadCSV) fill() error {
+func (l *loadCSV) fill(ctx context.Context) error {
 	for len(l.rows) < l.r.BatchSize() {
 		if l.csv == nil {
 			if l.row+1 >= l.b.N {
 				return nil
 			}
 			l.row++
-			if err := l.openFile(l.vs[l.row]); err != nil {
+			if err := l.open(ctx, l.vs[l.row]); err != nil {
 				return err
 			}
 		}
-		fields, err := l.csv.Read()
+		fields, err := l.read(ctx)
 		if errors.Is(err, io.EOF) {
 			l.closeFile()
 			continue
 		}
 		if err != nil {
-			return loadFailed("cannot read the file: %v", err)
+			return err
 		}
 		l.rows = append(l.rows, int32(l.row))
 		if l.at >= 0 {
@@ -164,72 +161,95 @@ func loadFailed(format string, args ...any) error {
 	return e
 }
 
-// openFile opens a file within the import directory.
-func (l *loadCSV) openFile(v graph.Value) error {
-	if l.r.Env.ImportDir == "" {
-		return loadFailed("no import directory is configured")
-	}
+// open opens a file or URL.
+func (l *loadCSV) open(ctx context.Context, v graph.Value) error {
 	if v.Kind() != graph.String {
 		return graph.TypeError("InvalidArgumentType", "LOAD CSV needs a String, not %s", notation.Describe(v))
 	}
-	u, err := url.Parse(v.Str())
-	if err != nil || u.Scheme != "" && u.Scheme != "file" || u.Host != "" {
-		return loadFailed("%q is not a file of the import directory", v.Str())
+	if l.r.Env.Open == nil {
+		return loadFailed("the server reads no files and no URLs")
 	}
-	root, err := os.OpenRoot(l.r.Env.ImportDir)
+	file, name, err := l.r.Env.Open(ctx, v.Str())
 	if err != nil {
-		return loadFailed("%v", err)
+		return l.failed(ctx, err)
 	}
-	l.name = "/" + strings.TrimLeft(u.Path, "/")
-	name := filepath.FromSlash(l.name[1:])
-	if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() {
-		// Opening a pipe would wait for its writer.
-		_ = root.Close()
-		return loadFailed("%q is not a regular file", v.Str())
-	}
-	f, err := root.Open(name)
+	l.file, l.name = file, name
+	text, err := csvText(file)
 	if err != nil {
-		_ = root.Close()
-		return loadFailed("cannot open %q", v.Str())
+		return l.failed(ctx, err)
 	}
-	l.root, l.file = root, f
-	text, err := csvText(f)
-	if err != nil {
-		return loadFailed("cannot read the file: %v", err)
-	}
-	l.csv = csv.NewReader(text)
+	l.limit = &recordLimit{Reader: text, left: maxRecord}
+	l.csv = csv.NewReader(l.limit)
 	l.csv.FieldsPerRecord = -1
 	if l.node.Delimiter != "" {
 		l.csv.Comma, _ = utf8.DecodeRuneInString(l.node.Delimiter)
 	}
 	if l.node.Headers {
-		head, err := l.csv.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			head = nil
-		case err != nil:
-			return loadFailed("cannot read the file: %v", err)
+		if l.head, err = l.read(ctx); err != nil && !errors.Is(err, io.EOF) {
+			return err
 		}
-		l.head = head
 	}
 	return nil
 }
 
-const (
-	byteOrderMark = "\ufeff"
-	// csvHead is how much of a file shows how its lines end.
-	csvHead = 1 << 16
-)
+// read reads the fields of a record, or returns io.EOF.
+func (l *loadCSV) read(ctx context.Context) ([]string, error) {
+	l.limit.left = maxRecord
+	fields, err := l.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, l.failed(ctx, err)
+	}
+	for k, f := range fields {
+		if !utf8.ValidString(f) {
+			line, column := l.csv.FieldPos(k)
+			return nil, loadFailed("%s: line %d, column %d: the text is not valid UTF-8", l.name, line, column)
+		}
+	}
+	return fields, nil
+}
 
-// csvText returns the text of a file after its byte order mark. If the lines end with carriage returns alone, these become line feeds.
+// failed is the error of a file that cannot be opened or read, if the statement goes on.
+func (l *loadCSV) failed(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return graph.DeadlineError(context.Cause(ctx))
+	case l.file == nil:
+		return loadFailed("%v", err)
+	}
+	return loadFailed("%s: cannot read the file: %v", l.name, err)
+}
+
+// maxRecord bounds the bytes that one record reads.
+const maxRecord = 64 << 20
+
+// recordLimit fails if a record has more bytes.
+type recordLimit struct {
+	io.Reader
+	left int
+}
+
+// Read implements io.Reader.
+func (r *recordLimit) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, fmt.Errorf("a record has more than %d MiB: a quotation mark may not be closed", maxRecord>>20)
+	}
+	n, err := r.Reader.Read(p)
+	r.left -= n
+	return n, err
+}
+
+// csvHead is how much of a file shows how its lines end.
+const csvHead = 1 << 16
+
+// csvText returns a text. If its lines end with carriage returns alone, these become line feeds.
 func csvText(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, csvHead)
 	head, err := b.Peek(csvHead)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
-	}
-	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
-		_, _ = b.Discard(len(byteOrderMark)) // it has been peeked
 	}
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
 		return lineFeeds{b}, nil
@@ -254,9 +274,8 @@ func (r lineFeeds) Read(p []byte) (int, error) {
 func (l *loadCSV) closeFile() {
 	if l.file != nil {
 		_ = l.file.Close()
-		_ = l.root.Close()
 	}
-	l.file, l.root, l.csv = nil, nil, nil
+	l.file, l.csv = nil, nil
 }
 
 func (l *loadCSV) Close() {

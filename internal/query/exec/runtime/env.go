@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -27,8 +28,8 @@ type Env struct {
 	Procs Procedures
 	// Statement runs a statement for a procedure in the transaction of the run; nil: procedures run none.
 	Statement func(ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value) ([][]graph.Value, Counters, error)
-	// ImportDir is the directory that LOAD CSV reads from; "": LOAD CSV is off.
-	ImportDir string
+	// Open opens a file or URL that a statement names, as UTF-8 text, and returns how messages name it; nil: there are none to read.
+	Open func(ctx context.Context, name string) (r io.ReadCloser, shown string, err error)
 	// Permit returns why the transactions of CALL {…} IN TRANSACTIONS may not commit any more, or nil.
 	Permit func() error
 	// Begin opens the transactions of CALL {…} IN TRANSACTIONS; nil: there can be none.
