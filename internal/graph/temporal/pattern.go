@@ -40,6 +40,9 @@ func scanParts(s string, depth int) (parts []patternPart, rest string, err error
 			n := run(s)
 			parts = append(parts, patternPart{letter: c, n: n, width: width})
 			s, width = s[n:], 0
+		case markUTC <= c && c <= markWeekday:
+			parts = append(parts, patternPart{letter: c, n: 1})
+			s = s[1:]
 		case c == '\'':
 			text, after, ok := cutQuoted(s[1:])
 			if !ok {

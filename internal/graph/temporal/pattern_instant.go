@@ -12,6 +12,13 @@ func (p Parts) Format(pattern string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(parts) > 0 && parts[0].letter == markUTC {
+		var ok bool
+		if p, ok = p.inUTC(); !ok {
+			return "", invalid("%s is no instant", p.describe())
+		}
+		parts = parts[1:]
+	}
 	return formatParts(parts, p.describe(), p.field)
 }
 
@@ -33,6 +40,10 @@ func (p Parts) field(dst []byte, letter byte, n int) ([]byte, bool, error) {
 		has   bool
 		write func([]byte, byte, int) ([]byte, error)
 	)
+	if letter <= markWeekday {
+		dst, ok := p.mark(dst, letter)
+		return dst, ok, nil
+	}
 	switch letter {
 	case 'G', 'u', 'y', 'Y', 'D', 'M', 'L', 'd', 'g', 'Q', 'q', 'w', 'W', 'E', 'e', 'c', 'F':
 		has, write = p.HasDate, p.dateField

@@ -7,7 +7,8 @@ import (
 )
 
 // ParsePattern parses an instant by a pattern of Java's DateTimeFormatter. The result lacks fields without a letter in the pattern.
-// Names of weekdays are parsed and ignored. The letters are y, u, M, L, d, H, k, K, h, a, m, s, S, n, E, X, x and Z.
+// Names of weekdays are parsed and ignored. The letters are y, u, M, L, d, D, H, k, K, h, a,
+// m, s, S, n, A, N, E, X, x, Z, O, V and z, the last two with names of the IANA database.
 func ParsePattern(text, pattern string) (Parts, error) {
 	parts, err := scanPattern(pattern)
 	if err != nil {
@@ -15,22 +16,25 @@ func ParsePattern(text, pattern string) (Parts, error) {
 	}
 	p := patternReader{rest: text, month: 1, day: 1}
 	if err := p.read(parts); err != nil {
-		return Parts{}, invalid("%q is not written as %q: %v", text, pattern, err)
+		return Parts{}, invalid("%q is not written as %q: %v", text, shownPattern(pattern), err)
 	}
 	if p.rest != "" {
-		return Parts{}, invalid("%q is not written as %q: it goes on with %q", text, pattern, p.rest)
+		return Parts{}, invalid("%q is not written as %q: it goes on with %q", text, shownPattern(pattern), p.rest)
 	}
 	return p.parts(text)
 }
 
 // patternReader takes the fields of an instant off the head of a text.
 type patternReader struct {
-	rest                            string
-	year, month, day                int64
-	hour, minute, second, nano      int64
-	offset                          int32
-	afternoon                       bool
-	hasDate, hasClock, hasZone, h12 bool
+	rest                             string
+	year, month, day                 int64
+	hour, minute, second, nano       int64
+	weekYear, week, weekday, ordinal int64
+	offset                           int32
+	location                         *time.Location
+	afternoon, h12                   bool
+	hasDate, hasClock, hasZone       bool
+	hasOffset                        bool // the text has it
 }
 
 func (p *patternReader) read(parts []patternPart) error {
@@ -49,9 +53,14 @@ func (p *patternReader) read(parts []patternPart) error {
 			}
 			p.rest = rest
 			continue
+		case part.letter <= markWeekday:
+			if err := p.readMark(part.letter); err != nil {
+				return err
+			}
+			continue
 		}
 		// Digits that touch the next number are as many as there are letters.
-		touches := i+1 < len(parts) && parts[i+1].letter != 0 && parts[i+1].letter != '['
+		touches := i+1 < len(parts) && isPatternLetter(parts[i+1].letter)
 		if err := p.field(part.letter, part.n, touches); err != nil {
 			return err
 		}
@@ -69,13 +78,22 @@ func (p *patternReader) field(letter byte, n int, touches bool) error {
 			return p.name(letter)
 		}
 	}
-	if letter == 'X' || letter == 'x' || letter == 'Z' {
-		p.hasZone = true
+	switch letter {
+	case 'X', 'x', 'Z', 'O':
+		p.hasZone, p.hasOffset = true, true
 		return p.zone(letter)
+	case 'V', 'z':
+		end := strings.IndexFunc(p.rest, func(r rune) bool { return !isZoneName(r) })
+		if end < 0 {
+			end = len(p.rest)
+		}
+		name := p.rest[:end]
+		p.rest = p.rest[end:]
+		return p.region(name)
 	}
 	at := map[byte]*int64{
 		'y': &p.year, 'u': &p.year, 'M': &p.month, 'L': &p.month, 'd': &p.day, 'H': &p.hour, 'k': &p.hour, 'h': &p.hour, 'K': &p.hour,
-		'm': &p.minute, 's': &p.second, 'S': &p.nano, 'n': &p.nano,
+		'm': &p.minute, 's': &p.second, 'S': &p.nano, 'n': &p.nano, 'D': &p.ordinal, 'A': &p.nano, 'N': &p.nano,
 	}[letter]
 	if at == nil {
 		return invalid("%c cannot be read", letter)
@@ -94,6 +112,11 @@ func (p *patternReader) field(letter byte, n int, touches bool) error {
 		for ; digits < 9; digits++ {
 			v *= 10
 		}
+	case 'A', 'N':
+		if letter == 'A' {
+			v = min(v, nanosPerDay) * 1_000_000
+		}
+		p.hour, p.minute, p.second, v = v/nanosPerHour, v/nanosPerMinute%60, v/nanosPerSecond%60, v%nanosPerSecond
 	case 'h', 'K':
 		p.h12, v = true, v%12
 	case 'k':
@@ -104,7 +127,7 @@ func (p *patternReader) field(letter byte, n int, touches bool) error {
 		}
 	}
 	*at = v
-	if strings.IndexByte("yuMLd", letter) >= 0 {
+	if strings.IndexByte("yuMLdD", letter) >= 0 {
 		p.hasDate = true
 	} else {
 		p.hasClock = true
@@ -150,7 +173,18 @@ func (p *patternReader) name(letter byte) error {
 
 // zone reads an offset: Z, +02, +0200 or +02:00.
 func (p *patternReader) zone(letter byte) error {
-	if rest, ok := strings.CutPrefix(p.rest, "Z"); ok && letter != 'x' {
+	if letter == 'O' {
+		rest, ok := strings.CutPrefix(p.rest, "GMT")
+		if !ok {
+			return invalid("there is no GMT before %q", p.rest)
+		}
+		if p.rest = rest; rest == "" || rest[0] != '+' && rest[0] != '-' {
+			return nil
+		}
+		if len(rest) < 3 || rest[2] < '0' || rest[2] > '9' { // GMT+2
+			p.rest = rest[:1] + "0" + rest[1:]
+		}
+	} else if rest, ok := strings.CutPrefix(p.rest, "Z"); ok && letter != 'x' {
 		p.rest = rest
 		return nil
 	}
@@ -174,7 +208,7 @@ func (p *patternReader) parts(text string) (Parts, error) {
 	out := Parts{HasDate: p.hasDate, HasClock: p.hasClock, HasZone: p.hasZone, Offset: p.offset, Zone: Zone{Offset: p.offset}}
 	var err error
 	if p.hasDate {
-		if out.Date, err = dateOfDay(p.year, p.month, p.day); err != nil {
+		if out.Date, err = p.date(); err != nil {
 			return Parts{}, invalid("%q: %v", text, err)
 		}
 	}
@@ -183,5 +217,10 @@ func (p *patternReader) parts(text string) (Parts, error) {
 			return Parts{}, invalid("%q: %v", text, err)
 		}
 	}
+	out.locate(p.location, p.hasOffset)
 	return out, nil
+}
+
+func isZoneName(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/_+-:~", r)
 }

@@ -56,7 +56,7 @@ var apocFunctions = []Function{
 		Name: "apoc.date.convertFormat", MinArgs: 2, MaxArgs: 3, Deterministic: true,
 		Result:      String | Null,
 		Signature:   "apoc.date.convertFormat(temporal :: STRING, currentFormat :: STRING [, convertTo :: STRING]) :: STRING",
-		Description: "The text of an instant in another format: a pattern of Java's DateTimeFormatter, or the name of one, such as iso_date.",
+		Description: "The text of an instant in another format: a pattern of Java's DateTimeFormatter, or the name of one, such as iso_zoned_date_time.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			var texts [3]string
 			texts[2] = "yyyy-MM-dd"
@@ -66,11 +66,14 @@ var apocFunctions = []Function{
 					return null, err
 				}
 			}
-			p, err := temporal.ParsePattern(texts[0], dateFormat(texts[1]))
+			if texts[0] == "" {
+				return null, nil
+			}
+			p, err := temporal.ParsePattern(texts[0], temporal.NamedPattern(texts[1]))
 			if err != nil {
 				return temporalResult(null, err)
 			}
-			text, err := p.Format(dateFormat(texts[2]))
+			text, err := p.Format(temporal.NamedPattern(texts[2]))
 			return temporalResult(graph.StringValue(text), err)
 		}),
 	},
@@ -113,24 +116,6 @@ var apocFunctions = []Function{
 			return Validate(args[0], args[1], params)
 		},
 	},
-}
-
-// dateFormats are the patterns that have names.
-var dateFormats = map[string]string{
-	"basic_date": "yyyyMMdd", "basic_iso_date": "yyyyMMdd", "date": "yyyy-MM-dd", "iso_date": "yyyy-MM-dd", "iso_local_date": "yyyy-MM-dd",
-	"year_month_day": "yyyy-MM-dd", "basic_date_time": "yyyyMMdd'T'HHmmss.SSSX", "date_time": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
-	"date_hour_minute_second": "yyyy-MM-dd'T'HH:mm:ss", "iso_date_time": "yyyy-MM-dd'T'HH:mm:ss[XXX]",
-	"iso_local_date_time": "yyyy-MM-dd'T'HH:mm:ss", "iso_offset_date_time": "yyyy-MM-dd'T'HH:mm:ssXXX", "iso_instant": "yyyy-MM-dd'T'HH:mm:ssXXX",
-	"iso_local_time": "HH:mm:ss", "iso_time": "HH:mm:ss[XXX]", "hour_minute_second": "HH:mm:ss", "year_month": "yyyy-MM", "year": "yyyy",
-	"rfc_1123_date_time": "EEE, d MMM yyyy HH:mm:ss Z",
-}
-
-// dateFormat returns the pattern of a name, or the pattern itself.
-func dateFormat(s string) string {
-	if p, ok := dateFormats[strings.ToLower(s)]; ok {
-		return p
-	}
-	return s
 }
 
 func cleanMap(_ *Context, args []graph.Value) (graph.Value, error) {
