@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -395,6 +396,9 @@ func (b *expressions) call(e *ast.Call) plan.Expr {
 		b.fx.labels.all = true
 	case "linenumber", "file":
 		return b.ofFile(name)
+	}
+	if f, ok := fn.Lookup(name); ok && f.Records {
+		b.fx.readEntities()
 	}
 	return &plan.Call{Func: name, Args: b.exprs(e.Args), Pos: e.Pos}
 }

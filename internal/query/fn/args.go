@@ -74,3 +74,10 @@ func listArg(name string, v graph.Value) ([]graph.Value, error) {
 	}
 	return v.List(), nil
 }
+
+// CallFailed is the error of a procedure whose arguments it cannot work with.
+func CallFailed(format string, args ...any) error {
+	e := graph.RuntimeError("ProcedureError", "ProcedureCallFailed", format, args...)
+	e.Code = "Neo.ClientError.Procedure.ProcedureCallFailed"
+	return e
+}

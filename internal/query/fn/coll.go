@@ -102,7 +102,7 @@ func distinctOf(c *Context, l, _ []graph.Value) (graph.Value, error) {
 	out := make([]graph.Value, 0, len(l))
 	for i, v := range l {
 		if i&0xfff == 0xfff {
-			if err := c.alive(); err != nil {
+			if err := c.Alive(); err != nil {
 				return null, err
 			}
 		}
@@ -147,7 +147,7 @@ func placeArg(name string, v graph.Value, most int) (i int, ok bool, err error) 
 // flatten appends l with the lists in it opened to a depth.
 func flatten(c *Context, dst, l []graph.Value, depth int) (_ []graph.Value, err error) {
 	if len(l) > 1<<10 {
-		if err := c.alive(); err != nil {
+		if err := c.Alive(); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +160,7 @@ func flatten(c *Context, dst, l []graph.Value, depth int) (_ []graph.Value, err 
 			dst = append(dst, v)
 		}
 	}
-	if most := c.mostCells(); int64(len(dst)) > most {
+	if most := c.MostCells(); int64(len(dst)) > most {
 		return nil, graph.BudgetError("coll.flatten() would make a list of more than %d elements", most)
 	}
 	return dst, nil

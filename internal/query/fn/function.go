@@ -38,25 +38,25 @@ func (c *Context) vectors() *vectorScratch {
 	return c.scratch
 }
 
-// alive returns an error once the run has ended.
-func (c *Context) alive() error {
+// Alive returns an error once the run has ended.
+func (c *Context) Alive() error {
 	if c.Run != nil && c.Run.Err() != nil {
 		return graph.DeadlineError(context.Cause(c.Run))
 	}
 	return nil
 }
 
-// mostCells returns the length of the longest list that a function may build.
-func (c *Context) mostCells() int64 {
+// MostCells returns the length of the longest list that a function may build.
+func (c *Context) MostCells() int64 {
 	if c.MaxList > 0 {
 		return c.MaxList
 	}
 	return maxRange
 }
 
-// fits returns an error if a function may not build a string of so many bytes.
-func (c *Context) fits(name string, bytes int64) error {
-	if most := c.mostCells() * cellBytes; bytes > most {
+// Fits returns an error if a function may not build a string of so many bytes.
+func (c *Context) Fits(name string, bytes int64) error {
+	if most := c.MostCells() * cellBytes; bytes > most {
 		return graph.BudgetError("%s() would make a string of %d bytes, more than %d", name, bytes, most)
 	}
 	return nil
@@ -84,6 +84,7 @@ type Function struct {
 	Deterministic bool   // equal arguments always yield the same value
 	Stable        bool   // equal arguments, at least one, yield the same value within a statement
 	Volatile      bool   // each call gives another value, so an aggregate may not take it
+	Records       bool   // reads properties: vertices and edges in its arguments have their records
 	Internal      bool   // statements cannot call it: the binders of openCypher and fetches do
 	Category      string // as SHOW FUNCTIONS says
 	integers      uint   // a bit for each argument that Signature declares as INTEGER
@@ -144,7 +145,13 @@ func find(name string) (*Function, bool) {
 // All returns every function and aggregate, sorted by name without regard to case. It must not be changed.
 func All() []*Function { return functions }
 
-// functions is the catalogue, sorted by compareFold.
+// Register adds functions of a category to the catalogue. Only initialisation may call it.
+func Register(name string, tables ...[]Function) {
+	functions = slices.Concat(functions, sortFunctions([]category{{name, tables}}))
+	slices.SortFunc(functions, byName)
+}
+
+// functions is the catalogue, sorted by name.
 var functions = sortFunctions([]category{
 	{"Aggregating", [][]Function{aggregates}},
 	{"Scalar", [][]Function{scalarFunctions, conversionFunctions, entityFunctions}},
@@ -154,7 +161,6 @@ var functions = sortFunctions([]category{
 	{"Spatial", [][]Function{pointFunctions}},
 	{"Temporal", [][]Function{temporalFunctions, durationFunctions}},
 	{"Vector", [][]Function{vectorTypeFunctions, vectorFunctions}},
-	{"APOC", [][]Function{apocFunctions}},
 	{"SQL", [][]Function{sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions}},
 })
 
@@ -175,9 +181,11 @@ func sortFunctions(categories []category) []*Function {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *Function) int { return compareFold(a.Name, b.Name) })
+	slices.SortFunc(all, byName)
 	return all
 }
+
+func byName(a, b *Function) int { return compareFold(a.Name, b.Name) }
 
 // compareFold compares two names of ASCII letters without regard to case.
 func compareFold(a, b string) int {

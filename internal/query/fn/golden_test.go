@@ -14,6 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/notation"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/fn"
+	_ "github.com/hopgate/hopgate/internal/query/fn/apoc"
 )
 
 // TestGolden evaluates the expressions in testdata, one a line, and prints each value or error. They call every function.

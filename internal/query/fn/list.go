@@ -132,14 +132,14 @@ func rangeOf(ctx *Context, args []graph.Value) (graph.Value, error) {
 	if err != nil {
 		return null, err
 	}
-	most := ctx.mostCells()
+	most := ctx.MostCells()
 	if n > most {
 		return null, graph.BudgetError("range() would make a list of %d elements, more than %d", n, most)
 	}
 	l := make([]graph.Value, n)
 	for i := range l {
 		if i&0xffff == 0xffff {
-			if err := ctx.alive(); err != nil {
+			if err := ctx.Alive(); err != nil {
 				return null, err
 			}
 		}

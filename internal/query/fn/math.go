@@ -96,7 +96,7 @@ var mathFunctions = []Function{
 		Volatile: true, Result: Float,
 		Signature: "rand() :: FLOAT", Description: "A random number from 0 up to, but without, 1.",
 		Eval: func(ctx *Context, _ []graph.Value) (graph.Value, error) {
-			return graph.FloatValue(float64(ctx.random()>>11) / (1 << 53)), nil
+			return graph.FloatValue(float64(ctx.Random()>>11) / (1 << 53)), nil
 		},
 	},
 }

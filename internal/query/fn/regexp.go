@@ -13,9 +13,14 @@ import (
 
 // Regexps is a cache of compiled patterns that one goroutine owns. The zero Regexps is ready.
 type Regexps struct {
-	last    string // the pattern compiled last, which most often is the only one
+	last    regexpKey // the pattern compiled last, which most often is the only one
 	lastRE  *regexp.Regexp
-	compile map[string]*regexp.Regexp
+	compile map[regexpKey]*regexp.Regexp
+}
+
+type regexpKey struct {
+	pattern string
+	part    bool // may match a part of a text
 }
 
 // maxRegexps bounds the patterns kept; a statement that makes patterns of its data starts over at this number.
@@ -26,10 +31,23 @@ var unicodeCase = regexp.MustCompile(`^\(\?([is]*)u([is]*)\)`)
 
 // Get compiles a pattern that must match a whole text, in RE2's syntax.
 func (r *Regexps) Get(pattern string) (*regexp.Regexp, error) {
-	if r.lastRE != nil && r.last == pattern {
+	return r.get(regexpKey{pattern, false}, `\A(?:`, `)\z`)
+}
+
+// Search compiles a pattern that may match parts of a text, of at most maxPattern bytes.
+func (r *Regexps) Search(pattern string) (*regexp.Regexp, error) {
+	if len(pattern) > maxPattern {
+		return nil, graph.BudgetError("a regular expression has more than %d bytes", maxPattern)
+	}
+	return r.get(regexpKey{pattern, true}, "", "")
+}
+
+func (r *Regexps) get(key regexpKey, before, after string) (*regexp.Regexp, error) {
+	pattern := key.pattern
+	if r.lastRE != nil && r.last == key {
 		return r.lastRE, nil
 	}
-	re, ok := r.compile[pattern]
+	re, ok := r.compile[key]
 	if !ok {
 		var err error
 		text := pattern
@@ -38,17 +56,17 @@ func (r *Regexps) Get(pattern string) (*regexp.Regexp, error) {
 			text = strings.TrimPrefix(text, "(?)")
 		}
 		if _, err = syntax.Parse(text, syntax.Perl); err == nil {
-			re, err = regexp.Compile(`\A(?:` + text + `)\z`)
+			re, err = regexp.Compile(before + text + after)
 		}
 		if err != nil {
 			return nil, graph.RuntimeError("SyntaxError", "InvalidRegularExpression", "invalid regular expression %q: %v", pattern, err)
 		}
 		if r.compile == nil || len(r.compile) >= maxRegexps {
-			r.compile = make(map[string]*regexp.Regexp)
+			r.compile = make(map[regexpKey]*regexp.Regexp)
 		}
-		r.compile[strings.Clone(pattern)] = re
+		r.compile[regexpKey{strings.Clone(pattern), key.part}] = re
 	}
-	r.last, r.lastRE = strings.Clone(pattern), re
+	r.last, r.lastRE = regexpKey{strings.Clone(pattern), key.part}, re
 	return re, nil
 }
 
@@ -96,7 +114,7 @@ type endingReader struct {
 func (r *endingReader) ReadRune() (rune, int, error) {
 	if r.read++; r.read >= r.every {
 		r.read = 0
-		if r.err = r.c.alive(); r.err != nil {
+		if r.err = r.c.Alive(); r.err != nil {
 			return 0, 0, r.err
 		}
 	}

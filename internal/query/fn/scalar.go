@@ -78,24 +78,24 @@ var scalarFunctions = []Function{
 		Volatile: true, Result: String,
 		Signature: "randomUUID() :: STRING", Description: "A random UUID of version 4.",
 		Eval: func(ctx *Context, _ []graph.Value) (graph.Value, error) {
-			return graph.StringValue(ctx.uuid()), nil
+			return graph.StringValue(ctx.UUID()), nil
 		},
 	},
 }
 
-// random returns 64 random bits of the context's source.
-func (ctx *Context) random() uint64 {
+// Random returns 64 random bits of the context's source.
+func (ctx *Context) Random() uint64 {
 	if ctx.Rand != nil {
 		return ctx.Rand.Uint64()
 	}
 	return rand.Uint64()
 }
 
-// uuid creates a random UUID of version 4.
-func (ctx *Context) uuid() string {
+// UUID creates a random UUID of version 4.
+func (ctx *Context) UUID() string {
 	var b [16]byte
 	for i := 0; i < len(b); i += 8 {
-		r := ctx.random()
+		r := ctx.Random()
 		for j := range 8 {
 			b[i+j] = byte(r >> (8 * j))
 		}

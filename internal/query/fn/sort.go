@@ -12,7 +12,7 @@ func sortValues(c *Context, values []graph.Value) error {
 	var ended error
 	slices.SortStableFunc(values, func(a, b graph.Value) int {
 		if steps++; ended == nil && (steps&0xfff == 0 || Large(a)) {
-			ended = c.alive()
+			ended = c.Alive()
 		}
 		if ended != nil {
 			return 0 // the rest is sorted immediately and discarded

@@ -106,7 +106,7 @@ var stringFunctions = []Function{
 				if limit >= 0 {
 					n = min(n, limit)
 				}
-				if err := c.fits("replace", int64(len(s[0]))+int64(n)*int64(len(s[2])-len(s[1]))); err != nil {
+				if err := c.Fits("replace", int64(len(s[0]))+int64(n)*int64(len(s[2])-len(s[1]))); err != nil {
 					return null, err
 				}
 			}
@@ -209,7 +209,7 @@ func trim(name, where string, left, right bool) Function {
 			steps := 0
 			drop := func(r rune) bool {
 				if steps++; steps&0xffff == 0 && err == nil {
-					err = c.alive()
+					err = c.Alive()
 				}
 				return err == nil && in(r)
 			}
@@ -301,7 +301,7 @@ func split(c *Context, args []graph.Value) (graph.Value, error) {
 		if s == "" {
 			return textList([]string{""}), nil
 		}
-		if parts, most := int64(strings.Count(s, delimiter))+1, c.mostCells(); parts > most {
+		if parts, most := int64(strings.Count(s, delimiter))+1, c.MostCells(); parts > most {
 			return null, graph.BudgetError("split() would make a list of %d elements, more than %d", parts, most)
 		}
 		return textList(strings.Split(s, delimiter)), nil
@@ -330,7 +330,7 @@ func splitAny(c *Context, s string, delimiters []string) ([]string, error) {
 		first := -1
 		for i, d := range delimiters {
 			if steps++; steps&0xfff == 0 {
-				if err := c.alive(); err != nil {
+				if err := c.Alive(); err != nil {
 					return nil, err
 				}
 			}

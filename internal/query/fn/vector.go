@@ -103,7 +103,7 @@ func fuseRanks(ctx *Context, args []graph.Value) (graph.Value, error) {
 		}
 		for rank, v := range list {
 			if rank&0xfff == 0 {
-				if err := ctx.alive(); err != nil {
+				if err := ctx.Alive(); err != nil {
 					return null, err
 				}
 			}
@@ -142,7 +142,7 @@ func fuseScores(ctx *Context, args []graph.Value) (graph.Value, error) {
 	fused := make([]float64, len(rows))
 	order := make([]int32, 0, len(rows))
 	for by := range 2 {
-		if err := ctx.alive(); err != nil {
+		if err := ctx.Alive(); err != nil {
 			return null, err
 		}
 		order = order[:0]

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/fn/apoc"
 )
 
 // addMerge adds APOC's procedures that write labels, types and keys given as values, which a statement cannot name.
@@ -23,7 +23,7 @@ func (r *Registry) addMerge() {
 	r.add("apoc.util.validate(predicate :: BOOLEAN, message :: STRING, params = [] :: LIST<ANY>) :: ()",
 		"Fail with a message if the predicate holds.",
 		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-			_, err := fn.Validate(c.Args[0], c.Args[1], c.Args[2])
+			_, err := apoc.Validate(c.Args[0], c.Args[1], c.Args[2])
 			return nil, err
 		})
 }

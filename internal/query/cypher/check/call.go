@@ -39,7 +39,7 @@ func (c *checker) procedure(cl *ast.CallProcedure) Procedure {
 	if c.ProcedureNames != nil {
 		known = c.ProcedureNames()
 	}
-	panic(failure{graph.ProcedureNotFound(cl.Pos, "there is no procedure '%s'%s", cl.Name, didYouMean(cl.Name, known))})
+	panic(failure{graph.ProcedureNotFound(cl.Pos, "there is no procedure '%s'%s", cl.Name, instead(cl.Name, known))})
 }
 
 func (c *checker) procedureArgs(cl *ast.CallProcedure, p Procedure, s *scope) {

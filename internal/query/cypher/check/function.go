@@ -25,7 +25,7 @@ func builtin(name string) (*fn.Function, bool) {
 func (c *checker) function(n *ast.Call) *fn.Function {
 	f, ok := builtin(n.Name)
 	if !ok {
-		fail(unknownFunction, n, "unknown function '%s'%s", n.Name, didYouMean(n.Name, functionNames()))
+		fail(unknownFunction, n, "unknown function '%s'%s", n.Name, instead(n.Name, functionNames()))
 	}
 	return f
 }

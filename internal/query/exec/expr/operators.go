@@ -135,6 +135,11 @@ func (es *Evaluators) function(e *plan.Call) runtime.Evaluator {
 		es.r.Fail(unknownFunction(e))
 		return &Constant{}
 	}
+	if f.Records {
+		for i := range args {
+			args[i] = &recorded{x: args[i], r: es.r}
+		}
+	}
 	x := es.at(e.Pos, &call{f: f, ctx: es.r.Env.Fn, Tuple: NewTuple(args), row: make([]graph.Value, len(args)), memory: es.r.NewValueMemory(e.Func + "()"), nesting: runtime.Nesting{Run: es.r}})
 	if f.Deterministic || f.Stable {
 		x = es.once(x, args)
@@ -187,6 +192,9 @@ func (c *call) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]gra
 		var err error
 		if c.out[i], err = c.f.Eval(c.ctx, c.row); err != nil {
 			return nil, err
+		}
+		if c.f.Records {
+			c.out[i] = bare(c.out[i])
 		}
 		if err := c.memory.Add(ctx, c.out[i]); err != nil {
 			return nil, err
