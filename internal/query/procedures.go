@@ -96,42 +96,81 @@ type TestProcedure = procedure.Table
 // SetTestProcedures replaces all test procedures.
 func (e *Engine) SetTestProcedures(ts []TestProcedure) error { return e.procs.SetTables(ts) }
 
-// statement returns the function that runs statements for procedures: in the transaction of the calling statement, with plans
+// maxNested is how deep statements of procedures may be nested.
+const maxNested = 16
+
+// statement returns the function that runs statements for procedures, and for procedures in these: in a transaction, with plans
 // that only use indexes of the transaction's snapshot. Commands are checked and added to those that run at the commit.
 func (e *Engine) statement(
 	q *Running, g shard.Graph, schema *schemaChange, res *Result, prepare func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error),
-) func(
-	ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value,
-) ([][]graph.Value, exec.Counters, error) {
-	return func(ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value) ([][]graph.Value, exec.Counters, error) {
-		p, err := prepare(ctx, text, params)
+) func(ctx context.Context, tx shard.Tx, in *exec.Inner) (exec.Counters, error) {
+	depth := 0
+	var run func(ctx context.Context, tx shard.Tx, in *exec.Inner) (exec.Counters, error)
+	run = func(ctx context.Context, tx shard.Tx, in *exec.Inner) (exec.Counters, error) {
+		p, err := prepare(ctx, in.Text, in.Params)
 		if err != nil {
-			return nil, exec.Counters{}, err
+			return exec.Counters{}, err
+		}
+		if err := e.mayNest(q, p, in); err != nil {
+			return exec.Counters{}, err
 		}
 		if p.command != nil {
 			q.action = "schema"
-			return nil, exec.Counters{}, schema.add(e, g, p, params, res)
+			return exec.Counters{}, schema.add(e, g, p, in.Params, res)
 		}
-		rows, err := p.exec.Run(ctx, g, tx, e.env(q, p.bind(params), false))
+		if depth++; depth > maxNested {
+			return exec.Counters{}, graph.BudgetError("statements of procedures are nested more than %d deep", maxNested)
+		}
+		defer func() { depth-- }()
+		env := e.env(q, p.bind(in.Params), false)
+		if p.calls {
+			env.Statement = run
+		}
+		rows, err := p.exec.Run(ctx, g, tx, env)
 		if err != nil {
-			return nil, exec.Counters{}, err
+			return exec.Counters{}, err
 		}
 		defer rows.Close()
-		var out [][]graph.Value
+		columns := p.exec.Columns()
 		for {
 			b, err := rows.Next(ctx)
 			if b == nil || err != nil {
-				return out, rows.Counters(), err
+				return rows.Counters(), err
 			}
 			for i := range b.N {
 				row := make([]graph.Value, len(b.Cols))
 				for k := range b.Cols {
 					row[k] = entity(b.Cols[k].Value(i))
 				}
-				out = append(out, row)
+				if err := in.Row(columns, row); err != nil {
+					return rows.Counters(), err
+				}
 			}
 		}
 	}
+	return run
+}
+
+// mayNest returns why a statement may not run as part of another one.
+func (e *Engine) mayNest(q *Running, p *prepared, in *exec.Inner) error {
+	notThere := func(what string) error {
+		return graph.RuntimeError("ProcedureError", "ProcedureCallFailed", "%s cannot run within another statement: %s", what, in.Text)
+	}
+	switch {
+	case p.prefix != "":
+		return notThere(p.prefix)
+	case p.command != nil && !in.Commands:
+		return notThere("a command")
+	case p.command != nil:
+		return nil
+	case p.graph() != "" && e.graphName(p.graph()) != q.on():
+		return notThere("a statement on another graph")
+	case p.own:
+		return notThere("CALL { … } IN TRANSACTIONS")
+	case p.writes() && !in.Writes:
+		return graph.WriteInReadMode()
+	}
+	return p.checkParams(in.Params)
 }
 
 // entity returns a value without the records that were read with it, so that it is valid in a later transaction.

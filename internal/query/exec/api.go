@@ -22,6 +22,8 @@ type (
 	Procedure = runtime.Procedure
 	// Call is one call of a procedure.
 	Call = runtime.Call
+	// Inner is a statement that runs as part of another one.
+	Inner = runtime.Inner
 	// Table holds the rows of a procedure that returns many.
 	Table = runtime.Table
 	// Counters count the changes of a run.

@@ -18,7 +18,6 @@ func (r *Registry) addMerge() {
 		"MERGE a node whose labels and keys are values.", mergeNode)
 	r.addWrite("apoc.merge.relationship(startNode :: NODE, relType :: STRING, identProps :: MAP, onCreateProps :: MAP, endNode :: NODE, "+
 		"onMatchProps = {} :: MAP) :: (rel :: RELATIONSHIP)", "MERGE a relationship whose type and keys are values.", mergeRelationship)
-	r.addWrite("apoc.create.addLabels(nodes :: ANY, labels :: LIST<STRING>) :: (node :: NODE)", "Add labels that are values.", addLabels)
 	r.add("apoc.util.sleep(duration :: INTEGER) :: ()", "Wait for some milliseconds.", sleep)
 	r.add("apoc.util.validate(predicate :: BOOLEAN, message :: STRING, params = [] :: LIST<ANY>) :: ()",
 		"Fail with a message if the predicate holds.",
@@ -124,27 +123,6 @@ func mergeRelationship(ctx context.Context, c *exec.Call) ([][]graph.Value, erro
 	}
 	pattern := "(a)-[r:" + tick(c.Args[1].Str()) + ident + "]->(b)"
 	return merged(ctx, c, name, "WITH $start AS a, $end AS b ", pattern, "r", c.Args[2], c.Args[3], c.Args[5])
-}
-
-func addLabels(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
-	const name = "apoc.create.addLabels"
-	labels, err := labelsText(name, c.Args[1])
-	if err != nil {
-		return nil, err
-	}
-	vs, err := vertexIDs(name, "nodes", c.Args[0])
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]graph.Value, len(vs))
-	for i, v := range vs {
-		ids[i] = graph.IntValue(int64(v))
-	}
-	set := ""
-	if labels != "" {
-		set = " SET n" + labels
-	}
-	return c.Statement(ctx, "UNWIND $ids AS id MATCH (n) WHERE id(n) = id"+set+" RETURN n", map[string]graph.Value{"ids": graph.ListValue(ids)})
 }
 
 // vertexIDs returns the vertices of an argument: a node, its id or its element id, or a list of these.

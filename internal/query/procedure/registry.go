@@ -32,6 +32,7 @@ type Registry struct {
 	host    Host
 	builtin map[string]*procedure // by name in lower case
 	version atomic.Uint64
+	virtual atomic.Uint64 // see nextVirtual
 	mu      sync.RWMutex
 	test    map[string]*procedure
 }
@@ -45,6 +46,8 @@ func New(host Host) *Registry {
 	r.addTransactions()
 	r.addMeta()
 	r.addMerge()
+	r.addCreate()
+	r.addCypher()
 	r.addSubgraphs()
 	r.addAssert()
 	r.addAlgorithms()

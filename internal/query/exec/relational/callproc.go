@@ -192,7 +192,7 @@ func (p *callProc) fill(ctx context.Context) error {
 				}
 			}
 			if p.r.Env.Statement != nil {
-				c.Statement = p.statement
+				c.Statement, c.Query = p.statement, p.query
 			}
 			p.row++
 			var err error
@@ -241,9 +241,20 @@ func (p *callProc) takeTable() {
 	}
 }
 
-// statement runs a statement for a procedure.
-func (p *callProc) statement(ctx context.Context, text string, params map[string]graph.Value) ([][]graph.Value, error) {
-	rows, counters, err := p.r.Env.Statement(ctx, p.r.Tx, text, params)
+// statement runs a statement of a procedure.
+func (p *callProc) statement(ctx context.Context, text string, params map[string]graph.Value) (rows [][]graph.Value, err error) {
+	counters, err := p.r.Env.Statement(ctx, p.r.Tx, &runtime.Inner{
+		Text: text, Params: params, Writes: true, Commands: true,
+		Row: func(_ []string, row []graph.Value) error { rows = append(rows, row); return nil },
+	})
 	p.r.Counters.Add(counters)
 	return rows, err
+}
+
+// query runs a statement that the caller of a procedure has written.
+func (p *callProc) query(ctx context.Context, in runtime.Inner) error {
+	in.Writes = p.node.Writes
+	counters, err := p.r.Env.Statement(ctx, p.r.Tx, &in)
+	p.r.Counters.Add(counters)
+	return err
 }

@@ -26,8 +26,8 @@ type Env struct {
 	Totals *Totals        // updated when the run closes; nil: not updated
 	// Procs finds the procedures for CALL; nil: there are none.
 	Procs Procedures
-	// Statement runs a statement for a procedure in the transaction of the run; nil: procedures run none.
-	Statement func(ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value) ([][]graph.Value, Counters, error)
+	// Statement runs a statement for a procedure in a transaction; nil: procedures run none.
+	Statement func(ctx context.Context, tx shard.Tx, in *Inner) (Counters, error)
 	// Open opens a file or URL that a statement names, as UTF-8 text, and returns how messages name it; nil: there are none to read.
 	Open func(ctx context.Context, name string) (r io.ReadCloser, shown string, err error)
 	// Permit returns why the transactions of CALL {…} IN TRANSACTIONS may not commit any more, or nil.
@@ -100,6 +100,16 @@ type Table struct {
 	Close func()
 }
 
+// Inner is a statement that runs as part of another one.
+type Inner struct {
+	Text     string
+	Params   map[string]graph.Value
+	Writes   bool // whether it may change data
+	Commands bool // whether it may be a command
+	// Row gets the names of the columns and a row. It owns the row.
+	Row func(columns []string, row []graph.Value) error
+}
+
 // Call is one call of a procedure.
 type Call struct {
 	Run   *Run // the run of the calling statement
@@ -109,4 +119,6 @@ type Call struct {
 	// Statement runs a statement as part of the calling one, in its transaction, and returns its rows; nil in a read-only
 	// transaction.
 	Statement func(ctx context.Context, text string, params map[string]graph.Value) ([][]graph.Value, error)
+	// Query runs a statement that a caller has written, likewise. It may change data if the procedure does.
+	Query func(ctx context.Context, in Inner) error
 }
