@@ -44,14 +44,21 @@ var namedPatterns = map[string]string{
 }
 
 func init() {
-	for _, n := range []struct{ name, before, time, zone string }{
-		{"time", "", "HH:mm:ss", "XXX"}, {"t_time", "'T'", "HH:mm:ss", "XXX"}, {"date_time", isoDate + "'T'", "HH:mm:ss", "XXX"},
-		{"ordinal_date_time", "uuuu-DDD'T'", "HH:mm:ss", "XXX"}, {"week_date_time", isoWeek + "'T'", "HH:mm:ss", "XXX"},
-		{"basic_time", "", "HHmmss", "XX"}, {"basic_t_time", "'T'", "HHmmss", "XX"}, {"basic_date_time", "uuuuMMdd'T'", "HHmmss", "XX"},
-		{"basic_ordinal_date_time", "uuuuDDD'T'", "HHmmss", "XX"}, {"basic_week_date_time", basicWeek + "'T'", "HHmmss", "XX"},
+	const date, clock, short = isoDate + "'T'", "HH:mm:ss", "HHmmss"
+	for _, n := range [][4]string{ // name, before the time, time, zone
+		{"time", "", clock, "XXX"},
+		{"t_time", "'T'", clock, "XXX"},
+		{"date_time", date, clock, "XXX"},
+		{"ordinal_date_time", "uuuu-DDD'T'", clock, "XXX"},
+		{"week_date_time", isoWeek + "'T'", clock, "XXX"},
+		{"basic_time", "", short, "XX"},
+		{"basic_t_time", "'T'", short, "XX"},
+		{"basic_date_time", "uuuuMMdd'T'", short, "XX"},
+		{"basic_ordinal_date_time", "uuuuDDD'T'", short, "XX"},
+		{"basic_week_date_time", basicWeek + "'T'", short, "XX"},
 	} {
-		namedPatterns[n.name] = n.before + n.time + ".SSS" + n.zone
-		namedPatterns[n.name+"_no_millis"] = n.before + n.time + n.zone
+		namedPatterns[n[0]] = n[1] + n[2] + ".SSS" + n[3]
+		namedPatterns[n[0]+"_no_millis"] = n[1] + n[2] + n[3]
 	}
 }
 
