@@ -14,40 +14,70 @@ import (
 // given to it by their ids.
 var written = []struct{ signature, description, statement string }{
 	{"apoc.create.node(labels :: LIST<STRING>, props :: MAP) :: (node :: NODE)", "Create a node.", "CREATE (n:$($labels)) SET n = $props RETURN n"},
-	{"apoc.create.nodes(labels :: LIST<STRING>, props :: LIST<MAP>) :: (node :: NODE)", "Create a node for each map of properties.",
-		"UNWIND $props AS p CREATE (n:$($labels)) SET n = p RETURN n"},
-	{"apoc.create.relationship(from :: NODE, relType :: STRING, props :: MAP, to :: NODE) :: (rel :: RELATIONSHIP)", "Create a relationship.",
-		"WITH $from AS a, $to AS b CREATE (a)-[r:@relType]->(b) SET r = $props RETURN r"},
-	{"apoc.create.setProperty(nodes :: ANY, key :: STRING, value :: ANY) :: (node :: NODE)", "Set a property of nodes.",
-		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id SET n[$key] = $value RETURN n"},
-	{"apoc.create.setProperties(nodes :: ANY, keys :: LIST<STRING>, values :: LIST<ANY>) :: (node :: NODE)", "Set properties of nodes.",
-		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id SET n += apoc.map.fromLists($keys, $values) RETURN n"},
-	{"apoc.create.removeProperties(nodes :: ANY, keys :: LIST<STRING>) :: (node :: NODE)", "Remove properties of nodes.",
-		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id SET n += apoc.map.fromLists($keys, [k IN $keys | null]) RETURN n"},
-	{"apoc.create.setRelProperty(rels :: ANY, key :: STRING, value :: ANY) :: (rel :: RELATIONSHIP)", "Set a property of relationships.",
-		"UNWIND $rels AS r SET r[$key] = $value RETURN r"},
-	{"apoc.create.setRelProperties(rels :: ANY, keys :: LIST<STRING>, values :: LIST<ANY>) :: (rel :: RELATIONSHIP)", "Set properties of relationships.",
-		"UNWIND $rels AS r SET r += apoc.map.fromLists($keys, $values) RETURN r"},
-	{"apoc.create.removeRelProperties(rels :: ANY, keys :: LIST<STRING>) :: (rel :: RELATIONSHIP)", "Remove properties of relationships.",
-		"UNWIND $rels AS r SET r += apoc.map.fromLists($keys, [k IN $keys | null]) RETURN r"},
-	{"apoc.create.addLabels(nodes :: ANY, labels :: LIST<STRING>) :: (node :: NODE)", "Add labels that are values.",
-		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id SET n:$($labels) RETURN n"},
-	{"apoc.create.setLabels(nodes :: ANY, labels :: LIST<STRING>) :: (node :: NODE)", "Give nodes labels in place of theirs.",
-		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id REMOVE n:$(labels(n)) SET n:$($labels) RETURN n"},
-	{"apoc.create.removeLabels(nodes :: ANY, labels :: LIST<STRING>) :: (node :: NODE)", "Remove labels from nodes.",
-		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id REMOVE n:$($labels) RETURN n"},
-	{"apoc.refactor.rename.label(oldLabel :: STRING, newLabel :: STRING, nodes = [] :: ANY) :: (batches :: INTEGER, total :: INTEGER, committedOperations :: INTEGER, errorMessages :: MAP)",
+	{
+		"apoc.create.nodes(labels :: LIST<STRING>, props :: LIST<MAP>) :: (node :: NODE)", "Create a node for each map of properties.",
+		"UNWIND $props AS p CREATE (n:$($labels)) SET n = p RETURN n",
+	},
+	{
+		"apoc.create.relationship(from :: NODE, relType :: STRING, props :: MAP, to :: NODE) :: (rel :: RELATIONSHIP)", "Create a relationship.",
+		"WITH $from AS a, $to AS b CREATE (a)-[r:@relType]->(b) SET r = $props RETURN r",
+	},
+	{
+		"apoc.create.setProperty(nodes :: ANY, key :: STRING, value :: ANY) :: (node :: NODE)", "Set a property of nodes.",
+		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id SET n[$key] = $value RETURN n",
+	},
+	{
+		"apoc.create.setProperties(nodes :: ANY, keys :: LIST<STRING>, values :: LIST<ANY>) :: (node :: NODE)", "Set properties of nodes.",
+		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id SET n += apoc.map.fromLists($keys, $values) RETURN n",
+	},
+	{
+		"apoc.create.removeProperties(nodes :: ANY, keys :: LIST<STRING>) :: (node :: NODE)", "Remove properties of nodes.",
+		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id SET n += apoc.map.fromLists($keys, [k IN $keys | null]) RETURN n",
+	},
+	{
+		"apoc.create.setRelProperty(rels :: ANY, key :: STRING, value :: ANY) :: (rel :: RELATIONSHIP)", "Set a property of relationships.",
+		"UNWIND $rels AS r SET r[$key] = $value RETURN r",
+	},
+	{
+		"apoc.create.setRelProperties(rels :: ANY, keys :: LIST<STRING>, values :: LIST<ANY>) :: (rel :: RELATIONSHIP)", "Set properties of relationships.",
+		"UNWIND $rels AS r SET r += apoc.map.fromLists($keys, $values) RETURN r",
+	},
+	{
+		"apoc.create.removeRelProperties(rels :: ANY, keys :: LIST<STRING>) :: (rel :: RELATIONSHIP)", "Remove properties of relationships.",
+		"UNWIND $rels AS r SET r += apoc.map.fromLists($keys, [k IN $keys | null]) RETURN r",
+	},
+	{
+		"apoc.create.addLabels(nodes :: ANY, labels :: LIST<STRING>) :: (node :: NODE)", "Add labels that are values.",
+		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id SET n:$($labels) RETURN n",
+	},
+	{
+		"apoc.create.setLabels(nodes :: ANY, labels :: LIST<STRING>) :: (node :: NODE)", "Give nodes labels in place of theirs.",
+		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id REMOVE n:$(labels(n)) SET n:$($labels) RETURN n",
+	},
+	{
+		"apoc.create.removeLabels(nodes :: ANY, labels :: LIST<STRING>) :: (node :: NODE)", "Remove labels from nodes.",
+		"UNWIND $nodes AS id MATCH (n) WHERE id(n) = id REMOVE n:$($labels) RETURN n",
+	},
+	{
+		"apoc.refactor.rename.label(oldLabel :: STRING, newLabel :: STRING, nodes = [] :: ANY) :: (batches :: INTEGER, total :: INTEGER, committedOperations :: INTEGER, errorMessages :: MAP)",
 		"Rename a label, of some nodes or of all, in the transaction.",
-		"MATCH (n:@oldLabel) WHERE $nodes = [] OR id(n) IN $nodes SET n:@newLabel REMOVE n:@oldLabel RETURN 1, count(*) AS n, count(*) AS m, {} AS e"},
-	{"apoc.refactor.rename.type(oldType :: STRING, newType :: STRING, rels = [] :: ANY) :: (batches :: INTEGER, total :: INTEGER, committedOperations :: INTEGER, errorMessages :: MAP)",
+		"MATCH (n:@oldLabel) WHERE $nodes = [] OR id(n) IN $nodes SET n:@newLabel REMOVE n:@oldLabel RETURN 1, count(*) AS n, count(*) AS m, {} AS e",
+	},
+	{
+		"apoc.refactor.rename.type(oldType :: STRING, newType :: STRING, rels = [] :: ANY) :: (batches :: INTEGER, total :: INTEGER, committedOperations :: INTEGER, errorMessages :: MAP)",
 		"Rename a type, of some relationships or of all, in the transaction. They are created anew.",
-		"MATCH (a)-[r:@oldType]->(b) WHERE $rels = [] OR r IN $rels CREATE (a)-[s:@newType]->(b) SET s = properties(r) DELETE r RETURN 1, count(*) AS n, count(*) AS m, {} AS e"},
-	{"apoc.refactor.rename.nodeProperty(oldName :: STRING, newName :: STRING, nodes = [] :: ANY) :: (batches :: INTEGER, total :: INTEGER, committedOperations :: INTEGER, errorMessages :: MAP)",
+		"MATCH (a)-[r:@oldType]->(b) WHERE $rels = [] OR r IN $rels CREATE (a)-[s:@newType]->(b) SET s = properties(r) DELETE r RETURN 1, count(*) AS n, count(*) AS m, {} AS e",
+	},
+	{
+		"apoc.refactor.rename.nodeProperty(oldName :: STRING, newName :: STRING, nodes = [] :: ANY) :: (batches :: INTEGER, total :: INTEGER, committedOperations :: INTEGER, errorMessages :: MAP)",
 		"Rename a property, of some nodes or of all, in the transaction.",
-		"MATCH (n) WHERE n.@oldName IS NOT NULL AND ($nodes = [] OR id(n) IN $nodes) SET n.@newName = n.@oldName REMOVE n.@oldName RETURN 1, count(*) AS n, count(*) AS m, {} AS e"},
-	{"apoc.refactor.rename.typeProperty(oldName :: STRING, newName :: STRING, rels = [] :: ANY) :: (batches :: INTEGER, total :: INTEGER, committedOperations :: INTEGER, errorMessages :: MAP)",
+		"MATCH (n) WHERE n.@oldName IS NOT NULL AND ($nodes = [] OR id(n) IN $nodes) SET n.@newName = n.@oldName REMOVE n.@oldName RETURN 1, count(*) AS n, count(*) AS m, {} AS e",
+	},
+	{
+		"apoc.refactor.rename.typeProperty(oldName :: STRING, newName :: STRING, rels = [] :: ANY) :: (batches :: INTEGER, total :: INTEGER, committedOperations :: INTEGER, errorMessages :: MAP)",
 		"Rename a property, of some relationships or of all, in the transaction.",
-		"MATCH ()-[r]->() WHERE r.@oldName IS NOT NULL AND ($rels = [] OR r IN $rels) SET r.@newName = r.@oldName REMOVE r.@oldName RETURN 1, count(*) AS n, count(*) AS m, {} AS e"},
+		"MATCH ()-[r]->() WHERE r.@oldName IS NOT NULL AND ($rels = [] OR r IN $rels) SET r.@newName = r.@oldName REMOVE r.@oldName RETURN 1, count(*) AS n, count(*) AS m, {} AS e",
+	},
 }
 
 func (r *Registry) addCreate() {

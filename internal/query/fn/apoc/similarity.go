@@ -147,7 +147,7 @@ func jaroWinkler(c *call, a, b []rune) (float64, error) {
 func sorensenDice(c *call) (graph.Value, error) {
 	counts, all := map[[2]rune]int{}, 0
 	pairs := func(s string, f func([2]rune)) {
-		for _, w := range strings.Fields(strings.ToLower(s)) {
+		for w := range strings.FieldsSeq(strings.ToLower(s)) {
 			r := []rune(w)
 			for i := 1; i < len(r); i++ {
 				all++

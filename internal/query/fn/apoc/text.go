@@ -270,7 +270,7 @@ func swapCase(s string) string {
 
 func camelCase(s string) string {
 	var b strings.Builder
-	for _, word := range strings.Fields(notLetters.ReplaceAllString(s, " ")) {
+	for word := range strings.FieldsSeq(notLetters.ReplaceAllString(s, " ")) {
 		b.WriteString(mapFirst(strings.ToLower(word), unicode.ToUpper))
 	}
 	return b.String()
