@@ -38,6 +38,11 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 		}
 		return certain(ctx, g, mode, 0)
 	}
+	if p.calls {
+		env.Statement = e.statement(res.q, g, nil, res, func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
+			return e.prepareWith(ctx, g, text, params)
+		})
+	}
 	rows, err := p.exec.Run(ctx, g, tx, env)
 	if err != nil {
 		return err

@@ -100,7 +100,8 @@ func (e *Engine) SetTestProcedures(ts []TestProcedure) error { return e.procs.Se
 const maxNested = 16
 
 // statement returns the function that runs statements for procedures, and for procedures in these: in a transaction, with plans
-// that only use indexes of the transaction's snapshot. Commands are checked and added to those that run at the commit.
+// that only use indexes of the transaction's snapshot. Commands are checked and added to those that run at the commit; a nil schema refuses
+// them.
 func (e *Engine) statement(
 	q *Running, g shard.Graph, schema *schemaChange, res *Result, prepare func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error),
 ) func(ctx context.Context, tx shard.Tx, in *exec.Inner) (exec.Counters, error) {
@@ -111,7 +112,7 @@ func (e *Engine) statement(
 		if err != nil {
 			return exec.Counters{}, err
 		}
-		if err := e.mayNest(q, p, in); err != nil {
+		if err := e.mayNest(q, schema, p, in); err != nil {
 			return exec.Counters{}, err
 		}
 		if p.command != nil {
@@ -152,14 +153,14 @@ func (e *Engine) statement(
 }
 
 // mayNest returns why a statement may not run as part of another one.
-func (e *Engine) mayNest(q *Running, p *prepared, in *exec.Inner) error {
+func (e *Engine) mayNest(q *Running, schema *schemaChange, p *prepared, in *exec.Inner) error {
 	notThere := func(what string) error {
 		return graph.RuntimeError("ProcedureError", "ProcedureCallFailed", "%s cannot run within another statement: %s", what, in.Text)
 	}
 	switch {
 	case p.prefix != "":
 		return notThere(p.prefix)
-	case p.command != nil && !in.Commands:
+	case p.command != nil && (!in.Commands || schema == nil):
 		return notThere("a command")
 	case p.command != nil:
 		return nil

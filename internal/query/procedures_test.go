@@ -58,3 +58,40 @@ func TestListConnections(t *testing.T) {
 	done()
 	require.Empty(t, must(t, e, "CALL dbms.listConnections()"))
 }
+
+// A caller who may only read runs no statement that writes, by whatever procedure; changes of inner statements are counted, and batches
+// stay committed.
+func TestStatementsOfProcedures(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		reader := access.WithIdentity(context.Background(), &access.Identity{Name: "r", Every: access.Reader})
+		for statement, created := range map[string]int64{
+			"CALL apoc.cypher.doIt('CREATE (:A)', {})":                                                    1,
+			"CALL apoc.do.when(true, 'CREATE (:A)', '', {})":                                              1,
+			"CALL apoc.create.nodes(['A'], [{}, {}])":                                                     2,
+			"CALL apoc.periodic.iterate('UNWIND [1, 2, 3] AS x RETURN x', 'CREATE (:A)', {batchSize: 2})": 3,
+		} {
+			for _, req := range []Request{{Statement: statement, ReadOnly: true}, {Statement: statement}} {
+				_, err := rowsOf(e.Query(reader, req))
+				require.Contains(t, []string{"Neo.ClientError.Statement.AccessMode", "Neo.ClientError.Security.Forbidden"}, code(err), statement)
+			}
+			_, err := rowsOf(e.Query(reader, Request{Statement: "EXPLAIN " + statement}))
+			require.NoError(t, err, statement)
+			require.Equal(t, []string{"[0]"}, must(t, e, "MATCH (n:A) RETURN count(n)"), statement)
+
+			res, err := e.Query(context.Background(), Request{Statement: statement})
+			require.NoError(t, err, statement)
+			_, err = rowsOf(res, nil)
+			require.NoError(t, err, statement)
+			require.Equal(t, created, res.Summary().NodesCreated, statement)
+			require.True(t, res.Writes())
+			must(t, e, "MATCH (n:A) DELETE n")
+		}
+		_, err := rowsOf(e.Query(reader, Request{Statement: "CALL apoc.cypher.run('CREATE (:A)', {})"}))
+		require.Equal(t, "Neo.ClientError.Statement.AccessMode", code(err))
+
+		tx := begin(t, e, TxOptions{})
+		_, err = tx.Run(context.Background(), Request{Statement: "CALL apoc.periodic.iterate('RETURN 1 AS x', 'CREATE (:A)', {})"})
+		require.Equal(t, "Neo.DatabaseError.Transaction.TransactionStartFailed", code(err))
+		tx.Rollback()
+	})
+}

@@ -23,8 +23,11 @@ func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []*binding {
 		b.setVector(f, c, &sig)
 		return nil
 	}
+	if sig.Own {
+		b.ownProcedure(c)
+	}
 	writes := sig.Writes || sig.WriteKey != "" && slices.ContainsFunc(c.Args, func(a ast.Expr) bool { return hasEntry(a, sig.WriteKey) })
-	n := &plan.CallProc{Proc: sig.Name, Args: b.arguments(c, &sig), Void: len(sig.Results) == 0, Writes: writes}
+	n := &plan.CallProc{Proc: sig.Name, Args: b.arguments(c, &sig), Void: len(sig.Results) == 0, Writes: writes, Own: sig.Own}
 	yields := b.yields(n, c, &sig)
 	b.scope = b.scope.with(yields...)
 	var preds []plan.Expr

@@ -27,13 +27,42 @@ func (b *binder) ownTransactions(c *ast.CallSubquery) {
 // writing notes that a clause of the statement itself writes. Behind CALL {…} IN TRANSACTIONS none may: the statement has no
 // transaction of its own that it could write in.
 func (b *binder) writing(c ast.Clause) {
-	if call, ok := c.(*ast.CallSubquery); len(b.frames) > 0 || !b.fx.writes() || ok && call.InTransactions != nil {
+	if len(b.frames) > 0 || !b.fx.writes() || b.commits(c) {
 		return
 	}
 	b.wrote = true
 	if b.committed {
 		b.fail(graph.SyntaxError("InvalidClauseComposition", c.Position(), "a clause that writes cannot stand behind CALL {…} IN TRANSACTIONS"))
 	}
+}
+
+// commits reports whether a clause commits by itself.
+func (b *binder) commits(c ast.Clause) bool {
+	switch c := c.(type) {
+	case *ast.CallSubquery:
+		return c.InTransactions != nil
+	case *ast.CallProcedure:
+		sig, _ := b.opts.procedure(c.Name)
+		return sig.Own
+	}
+	return false
+}
+
+// ownProcedure checks that a procedure that commits by itself may be called: like CALL {…} IN TRANSACTIONS, by the statement itself.
+func (b *binder) ownProcedure(c *ast.CallProcedure) {
+	where := ""
+	switch {
+	case len(b.frames) > 0:
+		where = "within another query"
+	case b.wrote:
+		where = "behind a clause that writes"
+	case !b.alone:
+		where = "in a UNION or beside NEXT"
+	}
+	if where != "" {
+		b.fail(graph.SyntaxError("InvalidClauseComposition", c.Pos, "%s commits by itself: it cannot stand %s", c.Name, where))
+	}
+	b.committed = true
 }
 
 // inTransactions adds CALL {…} IN TRANSACTIONS on top of f; r is the bound subquery, and together reports whether it may run for

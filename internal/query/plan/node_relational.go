@@ -372,8 +372,8 @@ type CallProc struct {
 	Args  []Expr
 	Yield []Yield
 	Void  bool // the procedure returns no columns: the input row passes through
-	// Writes says that the procedure changes the graph.
-	Writes bool
+	// Writes says that the procedure changes the graph, Own that it does so in transactions of its own.
+	Writes, Own bool
 }
 
 func (n *CallProc) inputs(f func(*Node)) { f(&n.Input) }

@@ -46,8 +46,12 @@ func (q *Query) OwnTransactions() bool {
 	found := false
 	var visit func(*Node)
 	visit = func(n *Node) {
-		_, ok := (*n).(*Transactions)
-		found = found || ok
+		switch n := (*n).(type) {
+		case *Transactions:
+			found = true
+		case *CallProc:
+			found = found || n.Own
+		}
 		(*n).inputs(visit)
 	}
 	visit(&q.Root)

@@ -70,7 +70,7 @@ func rowsOf(ctx context.Context, c *exec.Call, statement, params graph.Value) (r
 	}
 	memory := c.Run.NewValueMemory("ProcedureCall")
 	defer memory.Acct.Release()
-	in := exec.Inner{Text: withParams(statement.Str(), params.Map()), Params: paramsOf(params.Map())}
+	in := exec.Inner{Text: withParams(statement.Str(), params.Map()), Params: paramsOf(params.Map()), Writes: true}
 	in.Row = func(columns []string, row []graph.Value) error {
 		m := make([]graph.MapEntry, len(row))
 		for i, v := range row {

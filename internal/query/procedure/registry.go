@@ -48,6 +48,7 @@ func New(host Host) *Registry {
 	r.addMerge()
 	r.addCreate()
 	r.addCypher()
+	r.addPeriodic()
 	r.addSubgraphs()
 	r.addAssert()
 	r.addAlgorithms()

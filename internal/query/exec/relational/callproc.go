@@ -9,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // callProc joins each row with the rows of a procedure.
@@ -193,6 +194,9 @@ func (p *callProc) fill(ctx context.Context) error {
 			}
 			if p.r.Env.Statement != nil {
 				c.Statement, c.Query = p.statement, p.query
+				if p.node.Own && p.r.Env.Begin != nil {
+					c.Transact = p.transact
+				}
 			}
 			p.row++
 			var err error
@@ -203,7 +207,10 @@ func (p *callProc) fill(ctx context.Context) error {
 				p.at = 0
 				continue
 			}
-			if p.got, err = p.proc.Run(ctx, &c); err != nil {
+			if p.got, err = p.proc.Run(ctx, &c); err == nil && c.Transact != nil {
+				err = p.r.Renew(ctx)
+			}
+			if err != nil {
 				return err
 			}
 			if p.node.Void {
@@ -253,8 +260,32 @@ func (p *callProc) statement(ctx context.Context, text string, params map[string
 
 // query runs a statement that the caller of a procedure has written.
 func (p *callProc) query(ctx context.Context, in runtime.Inner) error {
-	in.Writes = p.node.Writes
+	in.Writes = in.Writes && p.node.Writes
 	counters, err := p.r.Env.Statement(ctx, p.r.Tx, &in)
 	p.r.Counters.Add(counters)
 	return err
+}
+
+// transact runs statements in a transaction of their own. After a conflict, no other transaction commits meanwhile.
+func (p *callProc) transact(ctx context.Context, rows int64, statements ...runtime.Inner) error {
+	before := p.r.Counters
+	for mode := shard.Write; ; mode = shard.WriteExclusive {
+		err := p.r.Commit(ctx, mode, rows, func(tx shard.Tx) error {
+			for i := range statements {
+				counters, err := p.r.Env.Statement(ctx, tx, &statements[i])
+				p.r.Counters.Add(counters)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			return nil
+		}
+		p.r.Counters = before
+		if mode == shard.WriteExclusive || ctx.Err() != nil || graph.AsError(err).Kind != graph.KindConflict {
+			return err
+		}
+	}
 }

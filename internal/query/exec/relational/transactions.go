@@ -128,13 +128,7 @@ func (t *transactions) finish(ctx context.Context) error {
 		}
 	}
 	t.filled = true
-	tx, err := t.r.Env.Begin(ctx, shard.Read)
-	if err != nil {
-		return err
-	}
-	t.r.After = append(t.r.After, tx)
-	t.r.SetTx(tx)
-	return nil
+	return t.r.Renew(ctx)
 }
 
 // transact runs the subplan for the pending rows.
@@ -190,14 +184,18 @@ func (t *transactions) transact(ctx context.Context) error {
 
 // attempt runs the subplan in a transaction and commits it.
 func (t *transactions) attempt(ctx context.Context, mode shard.Mode, together bool, report *txReport) error {
-	tx, err := t.r.Env.Begin(ctx, mode)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // after a commit it does nothing
 	defer func(outer shard.Tx) { t.r.Tally.Tx = outer }(t.r.Tally.Tx)
-	t.r.SetTx(tx)
-	t.r.Transactions = report.number
+	err := t.r.Commit(ctx, mode, int64(t.pending.N), func(tx shard.Tx) error {
+		t.r.SetTx(tx)
+		t.r.Transactions = report.number
+		return t.parts(ctx, together, report)
+	})
+	report.committed = err == nil
+	return err
+}
+
+// parts runs the subplan for the pending rows in the transaction.
+func (t *transactions) parts(ctx context.Context, together bool, report *txReport) error {
 	report.started, report.ran = true, false
 	t.made.Reset(len(t.outerFrom))
 	t.rows = t.rows[:0]
@@ -218,19 +216,6 @@ func (t *transactions) attempt(ctx context.Context, mode shard.Mode, together bo
 		}
 	}
 	report.ran = true
-	if t.r.Env.Permit != nil {
-		if err := t.r.Env.Permit(); err != nil {
-			return err
-		}
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return err
-	}
-	report.committed = true
-	if s := t.r.Env.Stood; s != nil {
-		s.Transactions++
-		s.Rows += int64(t.pending.N)
-	}
 	return nil
 }
 

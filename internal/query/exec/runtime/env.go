@@ -121,4 +121,7 @@ type Call struct {
 	Statement func(ctx context.Context, text string, params map[string]graph.Value) ([][]graph.Value, error)
 	// Query runs a statement that a caller has written, likewise. It may change data if the procedure does.
 	Query func(ctx context.Context, in Inner) error
+	// Transact runs statements of a caller in a transaction of their own, which works on so many rows, and commits it. After a conflict
+	// it runs them again. nil where a statement cannot commit by itself.
+	Transact func(ctx context.Context, rows int64, statements ...Inner) error
 }

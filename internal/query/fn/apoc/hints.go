@@ -39,7 +39,7 @@ var hints = map[string]string{
 	"apoc.node.relationship.":    "EXISTS { (n)-[:TYPE]-() }",
 	"apoc.nodes.":                "MATCH with IN",
 	"apoc.number.exact.":         "the operators +, -, * and /",
-	"apoc.periodic.":             "CALL { … } IN TRANSACTIONS",
+	"apoc.periodic.":             "apoc.periodic.iterate(), apoc.periodic.commit() or CALL { … } IN TRANSACTIONS",
 	"apoc.path.":                 "MATCH with a variable length, apoc.path.subgraphNodes() or apoc.path.subgraphAll()",
 	"apoc.refactor.":             "apoc.refactor.rename.…, or statements that create, set and delete",
 	"apoc.rel.endNode":           "endNode(r)",
