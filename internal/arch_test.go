@@ -54,6 +54,7 @@ internal/storage
 internal/storage/check
 internal/replica
 internal/shard
+internal/shard/restricted
 internal/shard/local/localtest
 internal/shard/local/fail
 internal/shard/local/index

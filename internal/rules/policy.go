@@ -172,6 +172,19 @@ type Element struct {
 	read    sync.Map // *Gate by PropID
 }
 
+// Reads reports whether reading each of some properties is permitted on all vertices, or edges.
+func (b *Bound) Reads(edges bool, props []graph.PropID) bool {
+	for _, p := range props {
+		if !b.Free(edges, Read, b.c.PropName(p)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Named returns what the policy says of vertices with only the given labels, or of edges of the given type.
+func (b *Bound) Named(edges bool, names ...string) *Element { return b.element(edges, names) }
+
 // Vertices returns what the policy says of vertices with a label set.
 func (b *Bound) Vertices(set graph.LabelSet) *Element {
 	if e, ok := b.sets.Load(set); ok {
@@ -257,21 +270,28 @@ func (b *Bound) columns(r *resolved) *test {
 	return to(r.where)
 }
 
-// Hides reports whether the policy may hide vertices or edges, and not only properties.
-func (b *Bound) Hides() bool {
-	plain := func(edges bool) bool {
-		granted := false
-		for i := range b.p.rules {
-			r := &b.p.rules[i]
-			if r.Edges != edges || !r.covers(Traverse) {
-				continue
-			}
-			if r.Effect == Deny {
-				return false
-			}
-			granted = granted || len(r.Names) == 0 && r.where == nil
+// Free reports whether an action is permitted on all vertices, or edges, whatever their names and properties.
+func (b *Bound) Free(edges bool, action Action, prop string) bool {
+	granted := false
+	for i := range b.p.rules {
+		r := &b.p.rules[i]
+		if r.Edges != edges || !r.covers(action) || action.OfProperties() && len(r.Props) > 0 && !slices.Contains(r.Props, prop) {
+			continue
 		}
-		return granted
+		if r.Effect == Deny {
+			return false
+		}
+		granted = granted || len(r.Names) == 0 && r.where == nil
 	}
-	return !plain(false) || !plain(true)
+	return granted
 }
+
+// Lists reports whether the policy lets its caller know the name of a property: some rule grants reading it.
+func (p *Policy) Lists(prop string) bool {
+	return slices.ContainsFunc(p.rules, func(r resolved) bool {
+		return r.Effect == Grant && r.covers(Read) && (len(r.Props) == 0 || slices.Contains(r.Props, prop))
+	})
+}
+
+// Names returns the labels, or the type, of the elements.
+func (e *Element) Names() []string { return e.names }

@@ -93,7 +93,7 @@ func TestPolicy(t *testing.T) {
 	require.Nil(t, New(all, []string{"x"}, []Action{Match}, nil), "nothing denies this reader anything")
 	p := New(all, []string{"app"}, nil, map[string]graph.Value{"tenant": graph.StringValue("a")})
 	b := p.Bind(c)
-	require.True(t, b.Hides())
+	require.False(t, b.Free(false, Traverse, ""))
 	str, i, null := graph.StringValue, graph.IntValue, graph.Value{}
 	person, city := b.Vertices(1), b.Vertices(2)
 	for _, x := range []struct {
@@ -118,7 +118,9 @@ func TestPolicy(t *testing.T) {
 	denying := []Rule{{Effect: Deny, Action: Traverse, Role: "app", Where: compare(Unequal, "tenant", claim("tenant"))}}
 	require.True(t, New(denying, []string{"app"}, []Action{Match}, nil).Bind(c).Vertices(1).Visible.Never())
 	p = New([]Rule{all[3]}, []string{"app"}, []Action{Match, Write}, nil)
-	require.False(t, p.Bind(c).Hides())
+	require.True(t, p.Bind(c).Free(false, Traverse, ""))
+	require.False(t, p.Bind(c).Reads(false, []graph.PropID{1, 3}))
+	require.True(t, p.Bind(c).Reads(false, []graph.PropID{1, 2}))
 	create := p.Bind(c).Vertices(1).Gate(Create, "")
 	require.True(t, create.Always)
 }

@@ -1,0 +1,175 @@
+package restricted
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rules"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// tx is a transaction under a policy. What it does not do itself, shard.Complete composes of its reader.
+type tx struct {
+	shard.Tx
+	r      *reader
+	policy *rules.Policy
+	set    *shard.FeatureSet
+}
+
+// New returns a transaction that shows and permits what a policy does. names are those of the graph; set are the features of FeaturesOf.
+func New(of shard.Tx, names graph.Catalog, policy *rules.Policy, set *shard.FeatureSet) shard.Tx {
+	r := &reader{tx: of, names: names}
+	r.bound.Store(policy.Bind(names))
+	return &tx{Tx: shard.Complete(names, r, r, of.Rollback), r: r, policy: policy, set: set}
+}
+
+// FeaturesOf returns the features of transactions under a policy, of those that they have without one.
+func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
+	set := *of
+	set[shard.ReadMetering] = "the reads of a graph with rules would tell of hidden elements"
+	return &set
+}
+
+// Features implements shard.Tx.
+func (t *tx) Features() shard.Features {
+	f := t.r.tx.Features()
+	f.Set, f.Reads = t.set, nil
+	if f.Aggregates != nil {
+		f.Aggregates = aggregator{t.r, f.Aggregates}
+	}
+	if f.Text != nil {
+		f.Text = texts{t.r, f.Text}
+	}
+	if f.Turns != nil {
+		f.Turns = heir{f.Turns}
+	}
+	return f
+}
+
+// Counts implements shard.Tx: at least as many as the caller sees.
+func (t *tx) Counts() *graph.Counts { return t.r.tx.Counts() }
+
+// Statistics implements shard.Tx: those of the whole graph, to plan by.
+func (t *tx) Statistics() *graph.Counts { return t.r.tx.Statistics() }
+
+// Records implements shard.Tx.
+func (t *tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Record) error {
+	if err := t.r.tx.Records(ctx, ids, out); err != nil {
+		return err
+	}
+	v, err := t.r.look(ctx, ids, len(t.r.bound.Load().VertexProps) > 0)
+	if err != nil {
+		return err
+	}
+	for i, e := range v.elements {
+		if !v.seen[i] {
+			out[i] = shard.Record{}
+			continue
+		}
+		out[i].Props = readable(out[i].Props, e, v.cols, i)
+	}
+	return nil
+}
+
+// readable returns the properties of an element that may be read, in other memory if some may not: a record may be shared.
+func readable(props []graph.Property, e *rules.Element, cols [][]graph.Value, i int) []graph.Property {
+	hidden := func(p graph.Property) bool { return !e.Read(p.ID).Permits(cols, i) }
+	if !slices.ContainsFunc(props, hidden) {
+		return props
+	}
+	return slices.DeleteFunc(slices.Clone(props), hidden)
+}
+
+// EdgeRecords implements shard.Tx.
+func (t *tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record) error {
+	if err := t.r.tx.EdgeRecords(ctx, edges, out); err != nil {
+		return err
+	}
+	seen, cols, err := t.r.edges(ctx, edges, nil, nil)
+	if err != nil {
+		return err
+	}
+	for i := range edges {
+		if !seen[i] {
+			out[i] = shard.Record{}
+			continue
+		}
+		out[i].Props = readable(out[i].Props, t.r.bound.Load().Edges(edges[i].Type), cols, i)
+	}
+	return nil
+}
+
+// aggregator adds up where the graph is what the policy leaves as it is.
+type aggregator struct {
+	r  *reader
+	of shard.Aggregator
+}
+
+// Aggregate implements shard.Aggregator.
+func (a aggregator) Aggregate(ctx context.Context, req *shard.Aggregate) (shard.Aggregation, error) {
+	v, e := a.r.free()
+	b, edges := a.r.bound.Load(), req.Type != 0
+	read := slices.Clone(req.Props)
+	for i := range req.Where {
+		read = append(read, req.Where[i].Prop)
+	}
+	if !v || !e || !b.Reads(edges, read) {
+		return nil, nil
+	}
+	return a.of.Aggregate(ctx, req)
+}
+
+// heir unwraps the transactions that take over turns.
+type heir struct{ shard.Heir }
+
+// Inherit implements shard.Heir.
+func (h heir) Inherit(ctx context.Context, from shard.Tx) error {
+	if t, ok := from.(*tx); ok {
+		from = t.r.tx
+	}
+	return h.Heir.Inherit(ctx, from)
+}
+
+// texts searches full-text indexes for what the caller may find.
+type texts struct {
+	r  *reader
+	of shard.TextSearcher
+}
+
+// SearchText implements shard.TextSearcher. A hit whose indexed properties may not all be read is left out: it may be one because of them.
+func (s texts) SearchText(ctx context.Context, req *shard.TextSearch, res *shard.TextHits) error {
+	all := *req
+	all.Most = 0
+	if err := s.of.SearchText(ctx, &all, res); err != nil || req.Await {
+		return err
+	}
+	ix := s.r.index(req.Index)
+	if ix == nil {
+		*res = shard.TextHits{}
+		return nil
+	}
+	found, err := s.found(ctx, ix, res)
+	if err != nil {
+		return err
+	}
+	res.Scores = keep(res.Scores, found)
+	if n := req.Most; n > 0 && n < len(res.Scores) {
+		res.Scores, res.Vertices, res.Edges = res.Scores[:n], first(res.Vertices, n), first(res.Edges, n)
+	}
+	return nil
+}
+
+// found drops the hits that the caller may not find, and returns which these are not.
+func (s texts) found(ctx context.Context, ix *graph.Index, res *shard.TextHits) (found []bool, err error) {
+	if ix.Type != "" {
+		if found, err = s.r.foundEdges(ctx, ix, res.Edges); err == nil {
+			res.Edges = keep(res.Edges, found)
+		}
+		return found, err
+	}
+	if found, err = s.r.foundVertices(ctx, ix, res.Vertices); err == nil {
+		res.Vertices = keep(res.Vertices, found)
+	}
+	return found, err
+}
