@@ -26,28 +26,30 @@ type resolved struct {
 // New returns the policy of a caller who has roles and claims, or nil if no rule restricts the caller: all is permitted that base permits.
 // base are the actions that the caller's built-in role grants on all elements, such as Match for a reader; a caller without one has none.
 func New(all []Rule, roles []string, base []Action, claims map[string]graph.Value) *Policy {
+	if len(base) > 0 && !slices.ContainsFunc(all, func(r Rule) bool { return r.Effect == Deny && of(&r, roles) }) {
+		return nil
+	}
+	return newPolicy(all, roles, base, claims)
+}
+
+// of reports whether a rule is about one of some roles.
+func of(r *Rule, roles []string) bool { return r.Role == Public || slices.Contains(roles, r.Role) }
+
+func newPolicy(all []Rule, roles []string, base []Action, claims map[string]graph.Value) *Policy {
 	p := &Policy{}
-	restricted := len(base) == 0
 	for _, action := range base {
 		for _, edges := range []bool{false, true} {
 			p.rules = append(p.rules, resolved{Rule: &Rule{Effect: Grant, Action: action, Edges: edges}})
 		}
 	}
 	for i := range all {
-		r := &all[i]
-		if r.Role != Public && !slices.Contains(roles, r.Role) {
+		if !of(&all[i], roles) {
 			continue
 		}
-		restricted = restricted || r.Effect == Deny
-		where, ok := resolve(r, claims)
-		if !ok {
-			continue
+		if r, ok := resolve(&all[i], claims); ok {
+			p.rules = append(p.rules, r)
+			p.check = p.check || r.Check
 		}
-		p.rules = append(p.rules, where)
-		p.check = p.check || r.Check
-	}
-	if !restricted {
-		return nil
 	}
 	return p
 }
@@ -286,9 +288,36 @@ func (b *Bound) Free(edges bool, action Action, prop string) bool {
 	return granted
 }
 
-// Lists reports whether the policy lets its caller know the name of a property: some rule grants reading it.
-func (p *Policy) Lists(prop string) bool {
-	return slices.ContainsFunc(p.rules, func(r resolved) bool {
+// Everything is the policy of a caller whom nothing restricts any more.
+func Everything() *Policy { return newPolicy(nil, nil, []Action{Match, Write}, nil) }
+
+// Names tells which names of a graph's catalog callers with some roles may know, whatever their claims and the contents of the graph.
+type Names struct{ p *Policy }
+
+// NamesOf returns the names for callers who have roles, and a built-in role with the actions base.
+func NamesOf(all []Rule, roles []string, base []Action) Names {
+	p := newPolicy(nil, nil, base, nil)
+	for i := range all {
+		r := &all[i]
+		if of(r, roles) && (r.Effect == Grant || r.Where == nil) {
+			p.rules = append(p.rules, resolved{Rule: r})
+		}
+	}
+	return Names{p}
+}
+
+// Has reports whether some elements with a label, or of a type, may be visible.
+func (n Names) Has(edges bool, name string) bool {
+	granted, denied := false, false
+	n.p.about(edges, []string{name}, Traverse, func(r *resolved) {
+		granted, denied = granted || r.Effect == Grant, denied || r.Effect == Deny
+	})
+	return granted && !denied
+}
+
+// HasProp reports whether a property of some elements may be read.
+func (n Names) HasProp(prop string) bool {
+	return slices.ContainsFunc(n.p.rules, func(r resolved) bool {
 		return r.Effect == Grant && r.covers(Read) && (len(r.Props) == 0 || slices.Contains(r.Props, prop))
 	})
 }
