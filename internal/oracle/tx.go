@@ -273,12 +273,12 @@ var features = func() (s shard.FeatureSet) {
 	for f := range s {
 		s[f] = "the oracle keeps plain values"
 	}
-	s[shard.FullText] = ""
+	s[shard.FullText], s[shard.ExactCounts] = "", ""
 	return s
 }()
 
 // Features implements shard.Tx.
-func (t *Tx) Features() shard.Features { return shard.Features{Text: t, Set: &features} }
+func (t *Tx) Features() shard.Features { return shard.Features{Text: t, Exact: t, Set: &features} }
 
 // Features implements shard.Graph.
 func (*Graph) Features() *shard.FeatureSet { return &features }

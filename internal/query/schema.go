@@ -52,7 +52,10 @@ func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
 		return Schema{}, err
 	}
 	defer tx.Rollback()
-	c := tx.Statistics()
+	c, err := shard.CountExactly(ctx, g, tx)
+	if err != nil {
+		return Schema{}, err
+	}
 	s := Schema{Props: g.AllProps(), Vertices: c.Vertices, Edges: c.Edges}
 	for _, n := range used(g.AllLabels(), c.ByLabel) {
 		s.Labels = append(s.Labels, NameCount{n, c.ByLabel[n]})

@@ -38,11 +38,12 @@ var readOnly = func() (s FeatureSet) {
 	for f := range s {
 		s[f] = "the graph is read by its basic requests alone"
 	}
+	s[ExactCounts] = ""
 	return s
 }()
 
 // Features implements Tx.
-func (*completed) Features() Features { return Features{Set: &readOnly} }
+func (c *completed) Features() Features { return Features{Exact: c, Set: &readOnly} }
 
 // EdgeRecords implements Composed.
 func (c *completed) EdgeRecords(ctx context.Context, edges []graph.Edge, out []Record) error {

@@ -20,11 +20,12 @@ const (
 	ReadMetering
 	WireMetering
 	Passing
+	ExactCounts
 	NumFeatures
 )
 
 var featureNames = [NumFeatures]string{
-	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing",
+	"aggregates", "full text", "turns", "validation", "read metering", "wire metering", "passing", "exact counts",
 }
 
 // String returns the name of the feature.
@@ -46,6 +47,7 @@ type Features struct {
 	Reads      Metered
 	Wire       Wired
 	Passer     Passer
+	Exact      Counter
 	// Set says why features are missing.
 	Set *FeatureSet
 }
@@ -76,6 +78,17 @@ type Validator interface {
 
 // Passer is a Tx that can scan without filling its caches: after Pass, it still reads cached data, but caches nothing more.
 type Passer interface{ Pass() }
+
+// Counter is a Tx whose counts are exactly what it sees. Those of another one are at least that; see CountExactly.
+type Counter interface{ Counts() *graph.Counts }
+
+// CountExactly returns the statistics of exactly what a transaction sees. Where they are not there, it reads the graph to count them.
+func CountExactly(ctx context.Context, names graph.Catalog, tx Tx) (*graph.Counts, error) {
+	if tx.Features().Exact != nil {
+		return tx.Statistics(), nil
+	}
+	return CountAll(ctx, names, tx)
+}
 
 // Metered is a Tx whose process reads the graph itself. Meter makes it count its reads, by source, in r; nil ends that. No request
 // runs meanwhile.

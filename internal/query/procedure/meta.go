@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // addMeta adds APOC's procedures that describe a graph. They read counters and a sample, never the whole graph.
@@ -144,8 +145,11 @@ func metaSchema(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	return [][]graph.Value{{object(all...)}}, nil
 }
 
-func metaStats(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-	counts := c.Tx.Statistics()
+func metaStats(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	counts, err := shard.CountExactly(ctx, c.Graph, c.Tx)
+	if err != nil {
+		return nil, err
+	}
 	var labels, ends, types []graph.MapEntry
 	for name, n := range counts.ByLabel {
 		if n > 0 {
@@ -196,8 +200,11 @@ func names(config graph.Value, keys ...string) []string {
 	return out
 }
 
-func metaGraph(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-	counts := c.Tx.Statistics()
+func metaGraph(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	counts, err := shard.CountExactly(ctx, c.Graph, c.Tx)
+	if err != nil {
+		return nil, err
+	}
 	config := c.Args[0]
 	wantLabels, wantTypes := names(config, "labels", "includeLabels"), names(config, "rels", "includeRels")
 	without, withoutTypes := names(config, "excludes", "excludeLabels"), names(config, "excludeRels")
@@ -285,8 +292,11 @@ func metaRelProperties(ctx context.Context, c *exec.Call) ([][]graph.Value, erro
 	return rows, err
 }
 
-func schemaNodes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-	counts := c.Tx.Statistics()
+func schemaNodes(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	counts, err := shard.CountExactly(ctx, c.Graph, c.Tx)
+	if err != nil {
+		return nil, err
+	}
 	want, without := names(c.Args[0], "labels"), names(c.Args[0], "excludeLabels")
 	var rows [][]graph.Value
 	for _, ix := range c.Graph.Indexes() {

@@ -43,7 +43,10 @@ type end struct {
 
 // sample reads the labels and types in use from the graph's counters, and the types of property values from some vertices and edges.
 func sample(ctx context.Context, c *exec.Call) (labels, types []kindSample, err error) {
-	counts := c.Tx.Statistics()
+	counts, err := shard.CountExactly(ctx, c.Graph, c.Tx)
+	if err != nil {
+		return nil, nil, err
+	}
 	names := used(c.Graph.AllLabels(), counts.ByLabel)
 	slices.Sort(names)
 	for _, name := range names {

@@ -14,12 +14,20 @@ import (
 // addSchema adds the procedures that describe a graph.
 func (r *Registry) addSchema() {
 	r.add("db.labels() :: (label :: STRING)", "List the labels in use.",
-		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-			return column(used(c.Graph.AllLabels(), c.Tx.Counts().ByLabel)), nil
+		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+			counts, err := shard.CountExactly(ctx, c.Graph, c.Tx)
+			if err != nil {
+				return nil, err
+			}
+			return column(used(c.Graph.AllLabels(), counts.ByLabel)), nil
 		})
 	r.add("db.relationshipTypes() :: (relationshipType :: STRING)", "List the relationship types in use.",
-		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-			return column(used(c.Graph.AllTypes(), c.Tx.Counts().ByType)), nil
+		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+			counts, err := shard.CountExactly(ctx, c.Graph, c.Tx)
+			if err != nil {
+				return nil, err
+			}
+			return column(used(c.Graph.AllTypes(), counts.ByType)), nil
 		})
 	r.add("db.propertyKeys() :: (propertyKey :: STRING)", "List the property keys.",
 		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
@@ -27,8 +35,12 @@ func (r *Registry) addSchema() {
 		})
 	r.add("db.schema.visualization() :: (nodes :: LIST<NODE>, relationships :: LIST<RELATIONSHIP>)",
 		"One node a label in use, and one relationship for each type between two labels that it joins.",
-		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-			return [][]graph.Value{visualize(c.Graph, c.Tx.Counts())}, nil
+		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+			counts, err := shard.CountExactly(ctx, c.Graph, c.Tx)
+			if err != nil {
+				return nil, err
+			}
+			return [][]graph.Value{visualize(c.Graph, counts)}, nil
 		})
 	r.add("db.schema.nodeTypeProperties() :: (nodeType :: STRING, nodeLabels :: LIST<STRING>, propertyName :: STRING?, "+
 		"propertyTypes :: LIST<STRING>?, mandatory :: BOOLEAN)",

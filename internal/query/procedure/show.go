@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // text creates a string.
@@ -416,10 +417,18 @@ func showNames(c *exec.Call, names []string, counts map[string]uint64, ttl func(
 	return byName(rows, 0)
 }
 
-func showLabels(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-	return showNames(c, c.Graph.AllLabels(), c.Tx.Counts().ByLabel, func(name string) *graph.TTL { return graph.FindTTL(c.Graph.TTLs(), name, "") }), nil
+func showLabels(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	counts, err := shard.CountExactly(ctx, c.Graph, c.Tx)
+	if err != nil {
+		return nil, err
+	}
+	return showNames(c, c.Graph.AllLabels(), counts.ByLabel, func(name string) *graph.TTL { return graph.FindTTL(c.Graph.TTLs(), name, "") }), nil
 }
 
-func showTypes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
-	return showNames(c, c.Graph.AllTypes(), c.Tx.Counts().ByType, func(name string) *graph.TTL { return graph.FindTTL(c.Graph.TTLs(), "", name) }), nil
+func showTypes(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	counts, err := shard.CountExactly(ctx, c.Graph, c.Tx)
+	if err != nil {
+		return nil, err
+	}
+	return showNames(c, c.Graph.AllTypes(), counts.ByType, func(name string) *graph.TTL { return graph.FindTTL(c.Graph.TTLs(), "", name) }), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // countStore returns a count from the store's counters, once for each row of the frame. BenchmarkRewrites/CountStore in
@@ -34,7 +35,7 @@ func (s *countStore) Open(context.Context) error {
 	return nil
 }
 
-func (s *countStore) Next(context.Context) (*runtime.Batch, error) {
+func (s *countStore) Next(ctx context.Context) (*runtime.Batch, error) {
 	n := s.frame.Rows()
 	if s.done || n == 0 {
 		return nil, nil
@@ -46,7 +47,11 @@ func (s *countStore) Next(context.Context) (*runtime.Batch, error) {
 		s.out.Row = runtime.AllRows(n)
 	}
 	if s.cols > 0 {
-		v := graph.IntValue(int64(s.count()))
+		count, err := s.count(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v := graph.IntValue(int64(count))
 		for range n {
 			s.out.Cols[0].Vals = append(s.out.Cols[0].Vals, v)
 		}
@@ -54,17 +59,24 @@ func (s *countStore) Next(context.Context) (*runtime.Batch, error) {
 	return &s.out, nil
 }
 
-func (s *countStore) count() uint64 {
+// count returns the counter. The plan may be older than the rules of the graph, under which counters are not what the transaction sees.
+func (s *countStore) count(ctx context.Context) (uint64, error) {
 	c := s.r.Tx.Counts()
+	if s.r.Tx.Features().Exact == nil {
+		var err error
+		if c, err = shard.CountExactly(ctx, s.r.Graph, s.r.Tx); err != nil {
+			return 0, err
+		}
+	}
 	switch {
 	case s.node.Edges && s.node.Name == "":
-		return c.Edges
+		return c.Edges, nil
 	case s.node.Edges:
-		return c.ByType[s.node.Name]
+		return c.ByType[s.node.Name], nil
 	case s.node.Name == "":
-		return c.Vertices
+		return c.Vertices, nil
 	}
-	return c.ByLabel[s.node.Name]
+	return c.ByLabel[s.node.Name], nil
 }
 
 func (s *countStore) Close() {}

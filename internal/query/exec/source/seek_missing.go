@@ -23,9 +23,13 @@ func (m *missing) begin() {
 	label, ok := m.r.Graph.Label(m.index.Label)
 	prop, known := m.r.Graph.Prop(m.index.Props[0])
 	m.label, m.prop, m.from = label, prop, 0
-	// The counters are exact: if they are equal, no vertex lacks the property.
+	// If exact counters are equal, no vertex lacks the property.
+	m.done = !ok || !known
+	if m.done || m.r.Tx.Features().Exact == nil {
+		return
+	}
 	c := m.r.Tx.Statistics()
-	m.done = !ok || !known || c.Props[graph.PropOf{Label: m.index.Label, Prop: m.index.Props[0]}] == c.ByLabel[m.index.Label]
+	m.done = c.Props[graph.PropOf{Label: m.index.Label, Prop: m.index.Props[0]}] == c.ByLabel[m.index.Label]
 }
 
 // more returns the next vertices, none at the end.

@@ -401,7 +401,10 @@ func inOfOne(_ *optimizer, n plan.Node) plan.Node {
 	return n
 }
 
-func countStore(_ *optimizer, n plan.Node) plan.Node {
+func countStore(o *optimizer, n plan.Node) plan.Node {
+	if o.env.Features != nil && !o.env.Features.Has(shard.ExactCounts) {
+		return nil
+	}
 	a, ok := n.(*plan.Aggregate)
 	if !ok || len(a.Keys) > 0 || a.Times != nil || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" || a.Aggs[0].Distinct {
 		return nil

@@ -73,6 +73,7 @@ var partFeatures = shard.FeatureSet{
 	shard.Turns:        "the leader keeps the turns",
 	shard.Validation:   "the leader knows the present snapshot",
 	shard.WireMetering: "what is read is in this process",
+	shard.ExactCounts:  "the leader has the counts of all parts",
 }
 
 // Views returns the views of the shards, nil for those of other processes.
