@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/loader/resource"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/endless"
 	"github.com/hopgate/hopgate/internal/shard/local"
@@ -31,7 +32,7 @@ func BenchmarkEnd(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	e := query.New(store, query.Options{QueryBytes: 2 << 30, ImportDir: dir})
+	e := query.New(store, query.Options{QueryBytes: 2 << 30, Open: resource.NewOpener(dir, resource.List{}).Open})
 	for _, s := range endless.World(100_000) {
 		if err := run(context.Background(), e, query.Request{Statement: s}, nil); err != nil {
 			b.Fatal(err)

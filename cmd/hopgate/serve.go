@@ -34,6 +34,7 @@ import (
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/restricted"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -218,7 +219,7 @@ func serve(ctx context.Context, c *config.Config, open func(context.Context, *co
 		return err
 	}
 	s.govern(ctx)
-	load := loader.New(s.backing.store)
+	load := loader.New(restricted.NewStore(s.backing.store))
 	registry := telemetry.NewRegistry(s.engine, load, s.backing.store)
 	if c.OTLPEndpoint != "" {
 		collector, err := telemetry.NewCollector(ctx, s.engine, registry, c.OTLPEndpoint, s.log)
@@ -287,7 +288,7 @@ func (s *serving) openEngine(ctx context.Context, rules *syntax.Rules, audit *ac
 	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(s.memory))
 	sources, _ := resource.ParseList(c.LoadCSVSources)
 	rates := access.NewRates(perUser, perGraph)
-	s.engine = query.New(s.backing.store, query.Options{
+	s.engine = query.New(restricted.NewStore(s.backing.store), query.Options{
 		FetchRules: rules, FetchCaller: fetchCaller(rules),
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: s.memory.Query, PoolBytes: s.memory.Queries, Spill: spill,
 		MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, Open: resource.NewOpener(c.ImportDir, sources).Open,

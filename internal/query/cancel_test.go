@@ -33,7 +33,7 @@ func (e *Engine) endless(ctx context.Context, r *endless.Request, timeout time.D
 
 // prepareEndless returns the plan of a request.
 func (e *Engine) prepareEndless(t *testing.T, r *endless.Request) *prepared {
-	g, err := e.known(DefaultGraph)
+	g, err := e.known(t.Context(), DefaultGraph)
 	require.NoError(t, err)
 	req := &Request{Statement: r.Statement}
 	if r.Typed != nil {
@@ -147,7 +147,7 @@ func TestOperatorsAsk(t *testing.T) {
 			p := e.prepareEndless(t, &r)
 			for _, times := range []int{5, 60} {
 				func() {
-					g, err := e.known(DefaultGraph)
+					g, err := e.known(t.Context(), DefaultGraph)
 					require.NoError(t, err)
 					mode := shard.Read
 					if p.writes() && !p.own {

@@ -21,6 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/query/steps"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
 // DefaultGraph is the graph of requests that do not name one.
@@ -226,7 +227,7 @@ func (e *Engine) startOnce(res *Result) error {
 	if err != nil {
 		return err
 	}
-	g, err := e.known(first)
+	g, err := e.known(ctx, first)
 	if err != nil {
 		return err
 	}
@@ -255,9 +256,9 @@ func (e *Engine) startOnce(res *Result) error {
 	}
 	asks := p.command != nil || p.prefix == "EXPLAIN" // no transaction checks whether the cached graph is current
 	if asks {
-		g, err = e.store.Graph(name)
+		g, err = e.current(ctx, name)
 	} else if other {
-		g, err = e.known(name)
+		g, err = e.known(ctx, name)
 	}
 	if err == nil && (asks || other) {
 		p, err = e.prepareRequest(ctx, g, req)
@@ -345,14 +346,23 @@ func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
 	})
 }
 
-// known returns a graph from the store's cache; the transaction that follows checks whether it is current.
-func (e *Engine) known(name string) (shard.Graph, error) {
+// known returns a graph, as the caller sees it, from the store's cache; the transaction that follows checks whether it is current.
+func (e *Engine) known(ctx context.Context, name string) (shard.Graph, error) {
 	if k := e.store.Features().Cached; k != nil {
 		if g := k.Known(name); g != nil {
-			return g, nil
+			return restricted.For(ctx, g), nil
 		}
 	}
-	return e.store.Graph(name)
+	return e.current(ctx, name)
+}
+
+// current returns a graph as it is now and as the caller sees it.
+func (e *Engine) current(ctx context.Context, name string) (shard.Graph, error) {
+	g, err := e.store.Graph(name)
+	if err != nil {
+		return nil, err
+	}
+	return restricted.For(ctx, g), nil
 }
 
 // StoreFeatures returns those of the store.
@@ -644,6 +654,9 @@ func (e *preparer) compile(ctx context.Context, count *steps.Counter, g shard.Gr
 	c := tx.Statistics()
 	optimize.Plan(q, optimize.Env{Counts: c, Indexes: g.Indexes(), Features: g.Features(), Steps: count})
 	x, err := e.compileEstimated(q, count)
+	if restricted.Whole(g) != g {
+		q.Estimates = nil // they tell of hidden elements
+	}
 	return x, c.Vertices + c.Edges, err
 }
 

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"strings"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -8,6 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/procedure"
+	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
 // PlanNode is an operator as EXPLAIN and PROFILE show it.
@@ -66,6 +68,9 @@ func (r *Result) explain(params map[string]graph.Value) {
 		}
 		return procedure.VectorSearch(c.Proc, args, indexes)
 	})
+	if roles := restricted.Roles(r.g); roles != nil {
+		r.plan.Args = strings.TrimSpace(r.plan.Args + " (rules of " + strings.Join(roles, ", ") + ")")
+	}
 }
 
 // explain returns the operators of a prepared plan, with their counters if stats is not nil. With search, which tells how a call searches vectors,

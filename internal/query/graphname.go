@@ -29,7 +29,7 @@ func (e *Engine) graphName(name string) string {
 func (e *Engine) isSystem(name string) bool { return name == systemGraph && !e.has(name) }
 
 func (e *Engine) has(name string) bool {
-	_, err := e.known(name)
+	_, err := e.known(context.Background(), name)
 	return err == nil
 }
 
@@ -44,7 +44,7 @@ func (e *Engine) GraphNamed(ctx context.Context, name string) (string, error) {
 			return "", err
 		}
 	}
-	_, err := e.known(name)
+	_, err := e.known(ctx, name)
 	return name, err
 }
 

@@ -237,14 +237,14 @@ func TestOwnTransactionsFollowRights(t *testing.T) {
 	id := &access.Identity{Name: "ann", Every: access.Writer}
 	ctx := access.WithIdentity(context.Background(), id)
 	require.NoError(t, e.SetTestProcedures(nil))
-	p, err := e.prepareWith(ctx, must2(e.known(DefaultGraph)), "UNWIND [1, 2] AS x CALL (x) { CREATE (:Own) } IN TRANSACTIONS OF 1 ROW", nil)
+	p, err := e.prepareWith(ctx, must2(e.known(t.Context(), DefaultGraph)), "UNWIND [1, 2] AS x CALL (x) { CREATE (:Own) } IN TRANSACTIONS OF 1 ROW", nil)
 	require.NoError(t, err)
 	q := &Running{Graph: DefaultGraph}
 	q.setCaller(ctx)
 	require.NoError(t, q.allow(ctx, p))
 	id.Every = access.Reader
 	res := &Result{e: e, ctx: ctx, q: q}
-	err = e.runOwn(ctx, must2(e.known(DefaultGraph)), p, nil, res)
+	err = e.runOwn(ctx, must2(e.known(t.Context(), DefaultGraph)), p, nil, res)
 	require.Equal(t, graph.KindDenied, graph.AsError(err).Kind)
 	require.Equal(t, []string{"[0]"}, must(t, e, "MATCH (n:Own) RETURN count(n)"))
 }

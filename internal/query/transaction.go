@@ -111,7 +111,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode, stale time.Duration) (shard.Graph, shard.Tx, error) {
 	var again reruns
 	for {
-		g, err := e.known(name)
+		g, err := e.known(ctx, name)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -34,7 +34,16 @@ type engine struct {
 	setting
 	g     shard.Graph
 	procs []procedure
-	whole *query.Engine // runs the statements of cached
+	whole *query.Engine   // runs the statements of cached
+	ctx   context.Context // of the caller, nil without one
+}
+
+// context is that of a statement.
+func (e *engine) context() context.Context {
+	if e.ctx != nil {
+		return e.ctx
+	}
+	return context.Background()
 }
 
 func newEngine(s setting, procs []procedure) *engine {
@@ -77,7 +86,7 @@ type answer struct {
 }
 
 func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err error) {
-	ctx := context.Background()
+	ctx := e.context()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -139,7 +148,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 
 // cached runs a statement with a plan that may be an earlier statement's.
 func (e *engine) cached(text string) (*answer, error) {
-	res, err := e.whole.Query(context.Background(), query.Request{Statement: text})
+	res, err := e.whole.Query(e.context(), query.Request{Statement: text})
 	if err != nil {
 		return nil, err
 	}

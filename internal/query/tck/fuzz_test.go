@@ -28,6 +28,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan/optimize"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/restricted"
 )
 
 // ofGraph is how many statements that read the fuzzer asks of one graph, before one that writes and one that calls what writes.
@@ -96,10 +97,10 @@ type fuzzCase struct {
 
 // fuzzSetting is a setting, on the real store instead of the oracle's if stored is set. If cached is set, the whole engine with
 // its cache of plans runs the statement, after the one that differs from it in literals. If spelled is set, the statement asks
-// for properties(n).p where it has n.p.
+// for properties(n).p where it has n.p. If ruled is set, its caller sees a part of a larger graph; see rule.
 type fuzzSetting struct {
 	setting
-	stored, cached, spelled bool
+	stored, cached, spelled, ruled bool
 }
 
 var (
@@ -175,6 +176,10 @@ func casesOf(seed uint64) []*fuzzCase {
 		}
 		if c.other > 0 {
 			c.settings = append(c.settings, fuzzSetting{setting: setting{shards: 1}, stored: stored, cached: true})
+		}
+		c.settings = append(c.settings, fuzzSetting{setting: setting{shards: 1 + i%3, batch: batches[(i+int(seed))%3]}, stored: stored, ruled: true})
+		if c.other > 0 {
+			c.settings = append(c.settings, fuzzSetting{setting: setting{shards: 1}, ruled: true, cached: true})
 		}
 		out = append(out, c)
 	}
@@ -364,7 +369,7 @@ func ofProps(in map[string]any) map[string]any {
 
 // got is what the engine answers.
 func (c *fuzzCase) got(s fuzzSetting) (out string) {
-	name := fmt.Sprint(s.shards, s.stored)
+	name := fmt.Sprint(s.shards, s.stored, s.ruled)
 	var e *engine
 	if c.seen != nil {
 		e = c.seen.engines[name]
@@ -385,6 +390,7 @@ func (c *fuzzCase) got(s fuzzSetting) (out string) {
 		} else if err := store.CreateGraph(context.Background(), query.DefaultGraph); err != nil {
 			return err.Error()
 		}
+		store = restricted.NewStore(store)
 		g, err := store.Graph(query.DefaultGraph)
 		if err != nil {
 			return err.Error()
@@ -397,6 +403,11 @@ func (c *fuzzCase) got(s fuzzSetting) (out string) {
 			ix.Name = fmt.Sprint("i", i)
 			if err := e.g.CreateIndex(context.Background(), ix); err != nil {
 				return "index: " + describe(err)
+			}
+		}
+		if s.ruled {
+			if err := e.rule(strings.Contains(c.text, "DELETE")); err != nil {
+				return "rules: " + describe(err)
 			}
 		}
 		if c.seen != nil {

@@ -27,14 +27,16 @@ func New(of shard.Tx, names graph.Catalog, policy *rules.Policy, set *shard.Feat
 // FeaturesOf returns the features of transactions under a policy, of those that they have without one.
 func FeaturesOf(of *shard.FeatureSet) *shard.FeatureSet {
 	set := *of
-	set[shard.ReadMetering] = "the reads of a graph with rules would tell of hidden elements"
+	for _, f := range []shard.Feature{shard.ReadMetering, shard.WireMetering, shard.ExactCounts} {
+		set[f] = "what it counts would tell of hidden elements"
+	}
 	return &set
 }
 
 // Features implements shard.Tx.
 func (t *tx) Features() shard.Features {
 	f := t.r.tx.Features()
-	f.Set, f.Reads = t.set, nil
+	f.Set, f.Reads, f.Wire, f.Exact = t.set, nil, nil, nil
 	if f.Aggregates != nil {
 		f.Aggregates = aggregator{t.r, f.Aggregates}
 	}

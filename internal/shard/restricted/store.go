@@ -1,0 +1,332 @@
+package restricted
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/rules"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Store is a store whose graphs show a caller what the rules permit.
+type Store struct {
+	shard.Store
+	graphs sync.Map // *Graph by name
+}
+
+// NewStore returns the store under the rules of its graphs.
+func NewStore(of shard.Store) *Store { return &Store{Store: of} }
+
+// Graph implements shard.Store.
+func (s *Store) Graph(name string) (shard.Graph, error) {
+	g, err := s.Store.Graph(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.guard(name, g), nil
+}
+
+// guard returns the Graph over a graph: the same as long as the graph is the same, since plans are kept by it.
+func (s *Store) guard(name string, g shard.Graph) *Graph {
+	if old, ok := s.graphs.Load(name); ok && old.(*Graph).Graph == g {
+		return old.(*Graph)
+	}
+	guarded := &Graph{Graph: g, name: name}
+	s.graphs.Store(name, guarded)
+	return guarded
+}
+
+// Features implements shard.Store.
+func (s *Store) Features() shard.StoreFeatures {
+	f := s.Store.Features()
+	if f.Cached != nil {
+		f.Cached = cached{s, f.Cached}
+	}
+	return f
+}
+
+type cached struct {
+	s  *Store
+	of shard.CachedStore
+}
+
+// Known implements shard.CachedStore.
+func (c cached) Known(name string) shard.Graph {
+	if g := c.of.Known(name); g != nil {
+		return c.s.guard(name, g)
+	}
+	return nil
+}
+
+// Graph is a graph whose transactions follow the policy of the caller in their context.
+type Graph struct {
+	shard.Graph
+	name  string
+	views sync.Map // *View by the roles, as key returns them
+}
+
+// caller is who makes a request, as far as rules ask.
+type caller struct {
+	known bool // else there is no authentication, or the server itself asks
+	roles []string
+	base  []rules.Action
+	id    *access.Identity
+}
+
+func (g *Graph) caller(ctx context.Context) caller {
+	id := access.Caller(ctx)
+	if id == nil {
+		return caller{base: []rules.Action{rules.Match, rules.Write}}
+	}
+	c := caller{known: true, id: id, roles: id.RolesIn(g.name)}
+	switch role := id.In(g.name); role {
+	case access.Admin:
+		return caller{base: []rules.Action{rules.Match, rules.Write}}
+	case access.Writer:
+		c.base, c.roles = []rules.Action{rules.Match, rules.Write}, append(c.roles, role.String())
+	case access.Reader, access.Fetcher:
+		c.base, c.roles = []rules.Action{rules.Match}, append(c.roles, role.String())
+	}
+	return c
+}
+
+// policy returns that of a caller, or nil if nothing restricts it.
+func (g *Graph) policy(c caller) *rules.Policy {
+	if !c.known {
+		return nil
+	}
+	return rules.New(g.Rules(), c.roles, c.base, c.id.Claims)
+}
+
+// For returns the graph as the caller of a context sees it: as it is, or a View.
+func For(ctx context.Context, of shard.Graph) shard.Graph {
+	g, ok := of.(*Graph)
+	if !ok {
+		return of
+	}
+	c := g.caller(ctx)
+	if g.policy(c) == nil {
+		return of
+	}
+	return g.view(c)
+}
+
+// Whole returns the graph that a view shows a part of, or the graph itself.
+func Whole(of shard.Graph) shard.Graph {
+	if v, ok := of.(*View); ok {
+		return v.Graph
+	}
+	return of
+}
+
+// Roles returns the roles whose rules make a View, or nil for another graph.
+func Roles(of shard.Graph) []string {
+	if v, ok := of.(*View); ok {
+		return append(slices.Clone(v.roles), rules.Public)
+	}
+	return nil
+}
+
+// Begin implements shard.Graph.
+func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
+	tx, err := g.Graph.Begin(ctx, mode)
+	return g.restrict(ctx, tx, err)
+}
+
+// BeginStale implements shard.Graph.
+func (g *Graph) BeginStale(ctx context.Context, within time.Duration) (shard.Tx, error) {
+	tx, err := g.Graph.BeginStale(ctx, within)
+	return g.restrict(ctx, tx, err)
+}
+
+// restrict puts a transaction under the caller's policy. The rules are read after it has begun, so none that was made before is missed.
+func (g *Graph) restrict(ctx context.Context, tx shard.Tx, err error) (shard.Tx, error) {
+	if err != nil {
+		return nil, err
+	}
+	policy := g.policy(g.caller(ctx))
+	if policy == nil {
+		return tx, nil
+	}
+	return New(tx, g.Graph, policy, FeaturesOf(g.Graph.Features())), nil
+}
+
+// whole returns an error if a policy restricts the caller, who asks for what concerns the whole graph.
+func (g *Graph) whole(ctx context.Context, what string) error {
+	if g.policy(g.caller(ctx)) == nil {
+		return nil
+	}
+	return graph.Forbidden(graph.PhaseRuntime, "Rules", "%s needs a caller whom no rule of the graph restricts", what)
+}
+
+// CreateIndex implements shard.Graph.
+func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
+	if err := g.whole(ctx, "creating an index or a constraint"); err != nil {
+		return err
+	}
+	return g.Graph.CreateIndex(ctx, ix)
+}
+
+// DropIndex implements shard.Graph.
+func (g *Graph) DropIndex(ctx context.Context, name string) error {
+	if err := g.whole(ctx, "dropping an index or a constraint"); err != nil {
+		return err
+	}
+	return g.Graph.DropIndex(ctx, name)
+}
+
+// SetTTL implements shard.Graph.
+func (g *Graph) SetTTL(ctx context.Context, t graph.TTL) error {
+	if err := g.whole(ctx, "setting a TTL"); err != nil {
+		return err
+	}
+	return g.Graph.SetTTL(ctx, t)
+}
+
+// DropTTL implements shard.Graph.
+func (g *Graph) DropTTL(ctx context.Context, label, typ string) error {
+	if err := g.whole(ctx, "dropping a TTL"); err != nil {
+		return err
+	}
+	return g.Graph.DropTTL(ctx, label, typ)
+}
+
+// Load implements shard.Graph.
+func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
+	if err := g.whole(ctx, "a load"); err != nil {
+		return err
+	}
+	return g.Graph.Load(ctx, l)
+}
+
+// ChangeRules implements shard.Graph.
+func (g *Graph) ChangeRules(ctx context.Context, add, remove []rules.Rule) error {
+	if err := g.whole(ctx, "changing rules"); err != nil {
+		return err
+	}
+	return g.Graph.ChangeRules(ctx, add, remove)
+}
+
+// View is a graph as callers with the same roles see it. It names only what they may know of, and its transactions need a caller.
+type View struct {
+	*Graph
+	roles []string
+	base  []rules.Action
+	set   *shard.FeatureSet
+}
+
+// view returns the View of callers with the roles of one of them.
+func (g *Graph) view(c caller) *View {
+	slices.Sort(c.roles)
+	key := strings.Join(c.roles, "\x00")
+	if v, ok := g.views.Load(key); ok {
+		return v.(*View)
+	}
+	v, _ := g.views.LoadOrStore(key, &View{g, c.roles, c.base, FeaturesOf(g.Graph.Features())})
+	return v.(*View)
+}
+
+// names returns which names the callers may know of.
+func (v *View) names() rules.Names { return rules.NamesOf(v.Rules(), v.roles, v.base) }
+
+// Label implements graph.Catalog.
+func (v *View) Label(name string) (graph.LabelID, bool) {
+	id, ok := v.Graph.Label(name)
+	return id, ok && v.names().Has(false, name)
+}
+
+// Type implements graph.Catalog.
+func (v *View) Type(name string) (graph.TypeID, bool) {
+	id, ok := v.Graph.Type(name)
+	return id, ok && v.names().Has(true, name)
+}
+
+// Prop implements graph.Catalog.
+func (v *View) Prop(name string) (graph.PropID, bool) {
+	id, ok := v.Graph.Prop(name)
+	return id, ok && v.names().HasProp(name)
+}
+
+func filter(all []string, has func(name string) bool) (out []string) {
+	for _, name := range all {
+		if has(name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// AllLabels implements graph.Catalog.
+func (v *View) AllLabels() []string {
+	n := v.names()
+	return filter(v.Graph.AllLabels(), func(name string) bool { return n.Has(false, name) })
+}
+
+// AllTypes implements graph.Catalog.
+func (v *View) AllTypes() []string {
+	n := v.names()
+	return filter(v.Graph.AllTypes(), func(name string) bool { return n.Has(true, name) })
+}
+
+// AllProps implements graph.Catalog.
+func (v *View) AllProps() []string { return filter(v.Graph.AllProps(), v.names().HasProp) }
+
+// Indexes implements graph.Catalog: those over what the callers may know of.
+func (v *View) Indexes() (out []graph.Index) {
+	n := v.names()
+	for _, ix := range v.Graph.Indexes() {
+		unknown := func(name string) bool { return !n.Has(ix.Type != "", name) }
+		if !slices.ContainsFunc(ix.Names(), unknown) && !slices.ContainsFunc(ix.Props, func(p string) bool { return !n.HasProp(p) }) {
+			out = append(out, ix)
+		}
+	}
+	return out
+}
+
+// TTLs implements shard.Graph.
+func (v *View) TTLs() (out []graph.TTL) {
+	n := v.names()
+	for _, t := range v.Graph.TTLs() {
+		if n.Has(t.Type != "", t.Label+t.Type) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Features implements shard.Graph.
+func (v *View) Features() *shard.FeatureSet { return v.set }
+
+// Begin implements shard.Graph.
+func (v *View) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
+	tx, err := v.Graph.Graph.Begin(ctx, mode)
+	return v.restrict(ctx, tx, err)
+}
+
+// BeginStale implements shard.Graph.
+func (v *View) BeginStale(ctx context.Context, within time.Duration) (shard.Tx, error) {
+	tx, err := v.Graph.Graph.BeginStale(ctx, within)
+	return v.restrict(ctx, tx, err)
+}
+
+// restrict puts a transaction under the policy of the caller, whose context must name it.
+func (v *View) restrict(ctx context.Context, tx shard.Tx, err error) (shard.Tx, error) {
+	if err != nil {
+		return nil, err
+	}
+	c := v.caller(ctx)
+	if !c.known && access.Caller(ctx) == nil {
+		tx.Rollback()
+		return nil, graph.InternalError("a transaction under rules without its caller", nil)
+	}
+	policy := v.policy(c)
+	if policy == nil { // its rules are gone
+		policy = rules.Everything()
+	}
+	return New(tx, v.Graph.Graph, policy, v.set), nil
+}
