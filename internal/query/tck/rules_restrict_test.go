@@ -2,6 +2,7 @@ package tck
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -29,7 +30,7 @@ var hidingEdges = []string{
 func (e *engine) rule(deletes bool) error {
 	add := hiding
 	if !deletes {
-		add = append(add[:len(add):len(add)], hidingEdges...)
+		add = append(slices.Clip(add), hidingEdges...)
 	}
 	for _, text := range add {
 		if _, err := e.run(text, nil); err != nil {

@@ -2,6 +2,7 @@ package restricted
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -54,7 +55,8 @@ var policies = map[string][]rules.Rule{
 		all(rules.Grant, rules.Match, false, nil), all(rules.Grant, rules.Match, true, nil),
 		all(rules.Deny, rules.Traverse, false, is(rules.Equal, "hidden", graph.BoolValue(true))), all(rules.Deny, rules.Traverse, true, is(rules.Equal, "hidden", graph.BoolValue(true))),
 		all(rules.Deny, rules.Match, false, nil, "H"), all(rules.Deny, rules.Match, true, nil, "HT"),
-		{Effect: rules.Deny, Action: rules.Read, Props: []string{"hidden", "veiled"}, Role: "r"}, {Effect: rules.Deny, Action: rules.Read, Edges: true, Props: []string{"hidden", "veiled"}, Role: "r"},
+		{Effect: rules.Deny, Action: rules.Read, Props: []string{"hidden", "veiled"}, Role: "r"},
+		{Effect: rules.Deny, Action: rules.Read, Edges: true, Props: []string{"hidden", "veiled"}, Role: "r"},
 		{Effect: rules.Deny, Action: rules.Read, Props: []string{"number"}, Where: is(rules.Equal, "veiled", graph.StringValue("number")), Role: "r"},
 		{Effect: rules.Deny, Action: rules.Match, Props: []string{"number"}, Edges: true, Where: is(rules.Equal, "veiled", graph.StringValue("number")), Role: "r"},
 	},
@@ -102,9 +104,7 @@ func (f *filler) properties(values map[string]graph.Value) (out []graph.Property
 
 func copyOf(m map[string]graph.Value) map[string]graph.Value {
 	out := map[string]graph.Value{}
-	for k, v := range m {
-		out[k] = v
-	}
+	maps.Copy(out, m)
 	return out
 }
 
